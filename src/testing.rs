@@ -6,10 +6,10 @@
 /// Items of the module `converge`.
 pub mod converge {
     pub use crate::converge::{
-        Aggregation, Call, Chunk, Compiled, DeedId, Engine, Facts, Finish, Halt, Link, Low,
-        Machine, Mode, Next, Ordering, Outcome, Render, Renderer, Request, Requisite, Roots,
-        RootsError, Setup, Stamp, StateResult, Stop, Summary, Target, Targets, Template, Turn,
-        Verdict, World, compile, find,
+        Aggregation, StateCall, Chunk, CompiledStates, ActionId, Engine, FactCache, ChangeOutcome, Halt, RequisiteLink, LowData,
+        MinionData, Mode, NextAction, RunOrdering, StateOutcome, RenderTemplate, StateRenderer, CompileRequest, Requisite, FileRoots,
+        FileRootsError, EngineOptions, Timestamp, StateResult, CompileError, StateSummary, LinkTarget, StateTargets, TemplateRequest, OrderEntry,
+        StateDecision, ModuleContext, compile, find,
     };
 }
 
@@ -20,14 +20,14 @@ pub mod diagnostic {
 
 /// Items of the module `exec`.
 pub mod exec {
-    pub use crate::exec::{Error, Heard, Limits, Local, Perform};
+    pub use crate::exec::{Error, RunnerEvent, RunLimits, LocalRunner, ActionRunner};
 }
 
 /// Items of the module `expr`.
 pub mod expr {
     pub use crate::expr::{
-        Answer, Clock, Context, Effect, EffectError, Effects, Env, Evaluator, Memo, NullWorld,
-        Place, Random, ReadError, ReadFiles, Still, Yaml, YamlError,
+        EffectOutput, Clock, Context, Effect, EffectError, Effects, ReadEnvironment, Evaluator, Memo, NullContext,
+        DirectoryOwner, Random, ReadError, ReadFiles, FixedSources, Yaml, YamlError,
     };
 }
 
@@ -35,53 +35,53 @@ pub mod expr {
 pub mod git {
     /// Items of the module `lfs`.
     pub mod lfs {
-        pub use crate::git::lfs::locks_told_of;
+        pub use crate::git::lfs::count_locks;
     }
 }
 
 /// Items of the module `host`.
 pub mod host {
     pub use crate::host::{
-        Action, ActionResult, Address, Answer, Background, Become, Call, Captured, Chain,
-        ChainProgress, ChainSpec, Changed, Command, Container, Content, DEFAULT_PORT, Destination,
-        Endpoint, Executor, Exit, Forward, Get, HostKeys, HostParts, Note, Place, PlaceError, Pool,
-        PoolLimits, Program, Put, Question, ReadOutput, Request, Route, RunOutput, Secret, Spread,
-        Start, Stop, Stream, Surroundings, Terminal, TransferOutput,
+        Action, ActionResult, Address, PromptAnswer, Background, BecomeUser, CallControl, CapturedOutput, ExecutorChain,
+        ChainProgress, ChainSpec, ChangeOutput, Command, Container, Content, DEFAULT_PORT, Destination,
+        ForwardEndpoint, ChainExecutor, Exit, Forward, Get, HostKeys, HostParts, ChainNote, Location, LocationError, ConnectionPool,
+        PoolLimits, Program, Put, Question, ReadOutput, ActionRequest, Route, RunOutput, Secret, Spread,
+        ChainContext, StopLevel, Stream, ExecutorEnvironment, Terminal, TransferOutput,
     };
     /// Items of the module `book`.
     pub mod book {
-        pub use crate::host::book::{Book, Error, Login};
+        pub use crate::host::resolver::{LocationResolver, Error, LoginOptions};
     }
     /// Items of the module `change`.
     pub mod change {
-        pub use crate::host::change::{Change, Like, Run, Write};
+        pub use crate::host::change::{Change, ModeAndOwner, CommandRun, FileWrite};
     }
     /// Items of the module `fact`.
     pub mod fact {
         pub use crate::host::fact::{
-            Domain, Entry, EntryKind, Fact, Probe, Probed, Reading, Setting,
+            Domain, FileStat, FileKind, Fact, Probe, ProbeOutput, FactReading, CommandSetting,
         };
     }
     /// Items of the module `helpers`.
     pub mod helpers {
-        pub use crate::host::helpers::{Book, Helpers, NoRoles};
+        pub use crate::host::services::{HostResolver, HostServices, NoRoles};
     }
     /// Items of the module `inventory`.
     pub mod inventory {
-        pub use crate::host::inventory::{Inventory, NoVault, Way};
+        pub use crate::host::inventory::{Inventory, NoVault, ConnectionMethod};
     }
     /// Items of the module `ssh_config`.
     pub mod ssh_config {
         pub use crate::host::ssh_config::{
-            Canonicalize, Config, Files, ForwardAgent, Local, Machine, Options, Proxy, Query,
-            Strictness, Tokens, World,
+            Canonicalize, SshConfig, SshConfigFiles, ForwardAgent, LocalUser, LocalConfigContext, SshOptions, Proxy, HostQuery,
+            Strictness, Tokens, ConfigContext,
         };
     }
 }
 
 /// Items of the module `job`.
 pub mod job {
-    pub use crate::job::{Event, Level, Proposal, Readiness, Report, StepState};
+    pub use crate::job::{JobEvent, LogLevel, Proposal, Readiness, Report, StepState};
 }
 
 /// Items of the module `lock`.
@@ -97,7 +97,7 @@ pub mod name {
 /// Items of the module `ops`.
 pub mod ops {
     pub use crate::ops::{
-        Decision, Failure, JobReport, JobRequest, RunSettings, SaveSettings, SessionOptions, View,
+        Decision, Failure, JobReport, JobRequest, RunSettings, SaveSettings, SessionOptions, JobFrontend,
         deploy, plan, rescue,
     };
     /// Items of the module `hosts`.
@@ -106,19 +106,19 @@ pub mod ops {
     }
     /// Items of the module `schema`.
     pub mod schema {
-        pub use crate::ops::schema::{SchemaOf, schema};
+        pub use crate::ops::schema::{SchemaKind, schema};
     }
 }
 
 /// Items of the module `plan`.
 pub mod plan {
-    pub use crate::plan::{Activity, Goal, Plan, Reason, StepId, Target, Workflow, refuse_cycles};
+    pub use crate::plan::{StepActivity, JobGoal, Plan, Reason, StepId, StepTarget, WorkflowKind, refuse_cycles};
 }
 
 /// Items of the module `runbook`.
 pub mod runbook {
     pub use crate::runbook::{
-        Call, Do, Event, HostOutcome, Options, Runbook, State, Tasks, read_tasks,
+        TaskCall, EngineRequest, HostEvent, HostOutcome, TaskOptions, TaskEngine, RunState, Tasks, read_tasks,
     };
 }
 
@@ -140,7 +140,7 @@ pub mod system {
 
 /// Items of the module `topology`.
 pub mod topology {
-    pub use crate::topology::{Inputs, Topology};
+    pub use crate::topology::{TopologyInputs, Topology};
 }
 
 /// Items of the module `tosca`.
@@ -150,7 +150,7 @@ pub mod tosca {
 
 /// Items of the module `ui`.
 pub mod ui {
-    pub use crate::ui::Renderer;
+    pub use crate::ui::DiagnosticRenderer;
 }
 
 /// Items of the module `value`.
@@ -161,6 +161,6 @@ pub mod value {
 /// Items of the module `yaml`.
 pub mod yaml {
     pub use crate::yaml::{
-        Kind, Limits, NoLoader, Node, Patch, Route, apply, diff, emit, expand, merge, parse,
+        NodeKind, Limits, NoLoader, Node, Patch, Route, apply, diff, emit, expand, merge, parse,
     };
 }

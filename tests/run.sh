@@ -218,8 +218,8 @@ unit_and_integration() {
   }
   export UNFURL_TESTS_WITHOUT="$without" UNFURL_TESTS_LEFT_OUT="$left_out"
   # Random topologies, and runs of a large one; `UNFURL_PROPERTY_CASES=100000` tries more.
-  cases=100
-  runs=5
+  cases=300
+  runs=10
   if [ "${UNFURL_LOOPS:-}" = full ]; then
     cases=2000
     runs=100
@@ -227,8 +227,6 @@ unit_and_integration() {
   export UNFURL_PROPERTY_CASES="${UNFURL_PROPERTY_CASES:-$cases}"
   export UNFURL_PROPERTY_RUNS="${UNFURL_PROPERTY_RUNS:-$runs}"
   if cargo nextest --version >/dev/null 2>&1; then
-    # Many tests wait for hosts and processes, so that twice as many run as there are cores.
-    export NEXTEST_TEST_THREADS="${NEXTEST_TEST_THREADS:-$(($(nproc) * 2))}"
     cargo nextest run --locked --features $features --cargo-profile $profile
   else
     cargo test --locked --features $features --profile $profile --lib --bins --tests

@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unfurl::testing::git::lfs::locks_told_of;
+use unfurl::testing::git::lfs::count_locks;
 use unfurl_fuzz::count;
 
 fuzz_target!(|bytes: &[u8]| {
     count(bytes);
-    locks_told_of(bytes);
+    count_locks(bytes);
 });

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use unfurl::testing::diagnostic::Sources;
 use unfurl::testing::name::Status;
-use unfurl::testing::topology::{Inputs, Topology};
+use unfurl::testing::topology::{TopologyInputs, Topology};
 use unfurl::testing::tosca::{self, NoImports, ReadOptions};
 use unfurl::testing::value::Map;
 use unfurl::testing::yaml::{Limits, NoLoader, expand};
@@ -39,7 +39,7 @@ fn check(text: &str) {
         &sources,
     );
     let service = Arc::new(service);
-    let mut topology = Topology::new(Arc::clone(&service), Inputs::default());
+    let mut topology = Topology::new(Arc::clone(&service), TopologyInputs::default());
     let root = topology.root();
     for (name, template) in &service.topology.nodes {
         topology.add_node(

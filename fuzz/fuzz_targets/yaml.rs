@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use unfurl::testing::diagnostic::Sources;
 use unfurl::testing::value::Value;
 use unfurl::testing::yaml::{
-    Kind, Limits, NoLoader, Node, Patch, Route, apply, diff, emit, expand, merge,
+    NodeKind, Limits, NoLoader, Node, Patch, Route, apply, diff, emit, expand, merge,
 };
 use unfurl_fuzz::{on_text, read, show};
 
@@ -90,13 +90,13 @@ fn edit(text: &str, root: &Node, route: &Route) {
 
 fn routes(node: &Node, at: &Route, all: &mut Vec<Route>) {
     match node.kind() {
-        Kind::Map(map) => {
+        NodeKind::Map(map) => {
             for (key, entry) in map {
                 routes(&entry.value, &at.clone().key(key.clone()), all);
             }
             all.push(at.clone().key("new key"));
         }
-        Kind::Seq(items) => {
+        NodeKind::Seq(items) => {
             for (index, item) in items.iter().enumerate() {
                 routes(item, &at.clone().index(index), all);
             }

@@ -9,9 +9,9 @@ use std::sync::{Arc, OnceLock};
 use unfurl::testing::diagnostic::{Diagnostics, Sources, Span};
 use unfurl::testing::expr::{Context, Evaluator, Memo};
 use unfurl::testing::name::Status;
-use unfurl::testing::topology::{Inputs, Topology};
+use unfurl::testing::topology::{TopologyInputs, Topology};
 use unfurl::testing::tosca::{self, NoImports, ReadOptions};
-use unfurl::testing::ui::Renderer;
+use unfurl::testing::ui::DiagnosticRenderer;
 use unfurl::testing::value::Value;
 use unfurl::testing::yaml::{Limits, Node, parse};
 
@@ -70,7 +70,7 @@ pub fn read(sources: &mut Sources, text: &str) -> Option<Node> {
 
 /// Writes problems as the program shows them.
 pub fn show(problems: &Diagnostics, sources: &Sources) {
-    let mut renderer = Renderer::new(sources, 100);
+    let mut renderer = DiagnosticRenderer::new(sources, 100);
     assert!(problems.is_empty() || !renderer.render(problems.iter()).is_empty());
     drop(renderer.json(problems.iter()));
 }
@@ -95,8 +95,8 @@ fn topology() -> Arc<Topology> {
     let (service, problems) = tosca::read(&root, Path::new("/"), &mut NoImports, &options);
     assert!(problems.is_empty(), "{problems:?}");
     let service = Arc::new(service.expect("the fixture is a service template"));
-    let mut inputs = Inputs::default();
-    inputs.give("size".into(), 3.into(), Span::NONE);
+    let mut inputs = TopologyInputs::default();
+    inputs.set("size".into(), 3.into(), Span::NONE);
     let mut topology = Topology::new(Arc::clone(&service), inputs);
     let root = topology.root();
     for (name, template) in &service.topology.nodes {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use unfurl::testing::diagnostic::Sources;
 use unfurl::testing::expr::{
-    Answer, Clock, Effect, EffectError, Effects, Env, Place, Random, ReadError, ReadFiles, Yaml,
+    EffectOutput, Clock, Effect, EffectError, Effects, ReadEnvironment, DirectoryOwner, Random, ReadError, ReadFiles, Yaml,
     YamlError,
 };
 use unfurl::testing::value::{Map, Value};
@@ -14,7 +14,7 @@ use unfurl::testing::yaml::{Limits, emit, parse};
 #[derive(Debug)]
 pub struct Nowhere;
 
-impl Env for Nowhere {
+impl ReadEnvironment for Nowhere {
     fn env(&self, name: &str) -> Option<String> {
         (name == "HOME").then(|| "/home".to_owned())
     }
@@ -73,7 +73,7 @@ impl ReadFiles for Nowhere {
         None
     }
 
-    fn directory(&self, _place: &Place, location: &str) -> Result<PathBuf, ReadError> {
+    fn directory(&self, _place: &DirectoryOwner, location: &str) -> Result<PathBuf, ReadError> {
         Ok(Path::new("/").join(location))
     }
 
@@ -87,12 +87,12 @@ impl ReadFiles for Nowhere {
 }
 
 impl Effects for Nowhere {
-    fn perform(&self, effect: &Effect) -> Result<Answer, EffectError> {
+    fn perform(&self, effect: &Effect) -> Result<EffectOutput, EffectError> {
         match effect {
             Effect::Run { .. } | Effect::Fetch { .. } => {
                 Err(EffectError::Refused("programs cannot be run here"))
             }
-            Effect::WriteFile { .. } | Effect::MakeDir { .. } => Ok(Answer::default()),
+            Effect::WriteFile { .. } | Effect::MakeDir { .. } => Ok(EffectOutput::default()),
         }
     }
 }

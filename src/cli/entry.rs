@@ -4,22 +4,22 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 
-use super::arguments::{Cli, Command};
+use super::command_line::{Cli, Command};
 use super::commands::{
     commit, explain, export, fact, forward, git, history, hosts, job, lock, merge_driver, op, plan,
     recover, run, state, status, task, transfer, validate,
 };
 use super::output::{Context, Output};
 use super::route::route;
-use crate::ops::{Failure, GUARD_COMMAND, schema, stand_guard};
-use crate::plan::Workflow;
+use crate::ops::{Failure, GUARD_COMMAND, schema, run_guard};
+use crate::plan::WorkflowKind;
 use crate::system::env;
 
 /// Deep models need a deep stack; memory is used only where the stack really grows.
 const STACK_SIZES: [usize; 3] = [1 << 30, 256 << 20, 32 << 20];
 
 /// The version of Unfurl whose formats are followed.
-const FOLLOWED: &str = "1.2.0";
+const UNFURL_VERSION: &str = "1.2.0";
 
 /// Parses the command line, runs the command and gives the exit code.
 pub fn main() -> ExitCode {
@@ -27,7 +27,7 @@ pub fn main() -> ExitCode {
         .get(1)
         .is_some_and(|word| word == GUARD_COMMAND)
     {
-        stand_guard();
+        run_guard();
         return ExitCode::SUCCESS;
     }
     for size in STACK_SIZES {
@@ -54,7 +54,7 @@ fn widen_heap() {
 fn start() -> ExitCode {
     widen_heap();
     let words = route(env::arguments());
-    let (cli, is_json) = match parsed(words) {
+    let (cli, is_json) = match parse_command_line(words) {
         Ok(parsed) => parsed,
         Err(error) => {
             let code = if error.use_stderr() { 2 } else { 0 };
@@ -67,10 +67,10 @@ fn start() -> ExitCode {
         output: Output::new(&cli.global),
         global: cli.global,
     };
-    let done = performed(cli.command, cx);
+    let done = run_command(cli.command, cx);
     let code = done.unwrap_or_else(|failure| cx.output.failure(&failure, is_json));
     // What was asked for did not get out, whatever became of it.
-    ExitCode::from(if cx.output.has_lost() && code == 0 {
+    ExitCode::from(if cx.output.has_lost_output() && code == 0 {
         70
     } else {
         code
@@ -78,7 +78,7 @@ fn start() -> ExitCode {
 }
 
 /// The command line of some words, and whether it asks for JSON.
-fn parsed(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
+fn parse_command_line(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
     let mut matches = Cli::command().try_get_matches_from(words)?;
     let mut own = &matches;
     while let Some((_, below)) = own.subcommand() {
@@ -94,13 +94,13 @@ fn parsed(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
 }
 
 /// Performs a command; gives the exit code.
-fn performed(command: Command, cx: &Context) -> Result<u8, Failure> {
+fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
     match command {
-        Command::Deploy(args) => job::run(Workflow::Deploy, &args, cx),
-        Command::Teardown(args) => job::run(Workflow::Undeploy, &args.into(), cx),
-        Command::Stop(args) => job::run(Workflow::Stop, &args.into(), cx),
-        Command::Check(args) => job::run(Workflow::Check, &args.into(), cx),
-        Command::Discover(args) => job::run(Workflow::Discover, &args.into(), cx),
+        Command::Deploy(args) => job::run(WorkflowKind::Deploy, &args, cx),
+        Command::Teardown(args) => job::run(WorkflowKind::Undeploy, &args.into(), cx),
+        Command::Stop(args) => job::run(WorkflowKind::Stop, &args.into(), cx),
+        Command::Check(args) => job::run(WorkflowKind::Check, &args.into(), cx),
+        Command::Discover(args) => job::run(WorkflowKind::Discover, &args.into(), cx),
         Command::Plan(args) => plan::plan(args, cx),
         Command::Run(args) => run::run(args, cx),
         Command::RunHosts(args) => hosts::run_hosts(&args, cx),
@@ -140,11 +140,11 @@ fn performed(command: Command, cx: &Context) -> Result<u8, Failure> {
 /// Prints the version.
 fn version(semver: bool, output: &Output) -> u8 {
     if semver {
-        output.answer(&format!("{FOLLOWED}\n"));
+        output.print_result(&format!("{UNFURL_VERSION}\n"));
     } else {
         let own = env!("CARGO_PKG_VERSION");
-        output.answer(&format!(
-            "unfurl version {own} (compatible with {FOLLOWED})\n"
+        output.print_result(&format!(
+            "unfurl version {own} (compatible with {UNFURL_VERSION})\n"
         ));
     }
     0
@@ -154,7 +154,7 @@ fn version(semver: bool, output: &Output) -> u8 {
 fn completions(shell: clap_complete::Shell, command: &mut clap::Command, output: &Output) -> u8 {
     let mut script = Vec::new();
     clap_complete::generate(shell, command, "unfurl", &mut script);
-    output.answer(&String::from_utf8_lossy(&script));
+    output.print_result(&String::from_utf8_lossy(&script));
     0
 }
 
@@ -163,7 +163,7 @@ fn man(command: clap::Command, output: &Output) -> u8 {
     let mut page = Vec::new();
     match clap_mangen::Man::new(command).render(&mut page) {
         Ok(()) => {
-            output.answer(&String::from_utf8_lossy(&page));
+            output.print_result(&String::from_utf8_lossy(&page));
             0
         }
         Err(_) => 70,
@@ -176,7 +176,7 @@ mod tests {
 
     fn asks_for_json(line: &str) -> bool {
         let words = line.split(' ').map(str::to_owned).collect();
-        parsed(words).unwrap().1
+        parse_command_line(words).unwrap().1
     }
 
     #[test]

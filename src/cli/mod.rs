@@ -1,15 +1,15 @@
 //! Turns what was typed into one call of a use case and an exit code.
 
 mod args;
-mod arguments;
+mod command_line;
 mod commands;
-mod commits;
+mod commit_report;
 mod entry;
 mod output;
 mod prompt;
 mod request;
 mod route;
 mod screen;
-mod views;
+mod job_views;
 
 pub use entry::main;

@@ -6,10 +6,10 @@ use serde_json::Value as Json;
 
 use super::args::global::Global;
 use crate::diagnostic::{Diagnostics, Sources};
-use crate::job::Level;
+use crate::job::LogLevel;
 use crate::ops::Failure;
 use crate::system::env::Env;
-use crate::ui::{Renderer, pretty};
+use crate::ui::{DiagnosticRenderer, pretty};
 
 /// The context of every command.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Context {
 #[derive(Debug)]
 pub(super) struct Output {
     /// The least level of messages shown.
-    pub(super) level: Level,
+    pub(super) level: LogLevel,
     /// Whether only errors are shown.
     pub(super) quiet: bool,
     /// Whether to use colour.
@@ -35,7 +35,7 @@ pub(super) struct Output {
     pub(super) terminal: bool,
     env: Env,
     /// Whether an answer could not be written.
-    lost: std::cell::Cell<bool>,
+    has_write_failed: std::cell::Cell<bool>,
 }
 
 impl Output {
@@ -56,7 +56,7 @@ impl Output {
             width,
             terminal: terminal && !dumb,
             env,
-            lost: std::cell::Cell::new(false),
+            has_write_failed: std::cell::Cell::new(false),
         }
     }
 
@@ -66,7 +66,7 @@ impl Output {
     }
 
     /// Prints an answer.
-    pub(super) fn answer(&self, text: &str) {
+    pub(super) fn print_result(&self, text: &str) {
         let mut stdout = std::io::stdout();
         let written = stdout
             .write_all(text.as_bytes())
@@ -76,30 +76,30 @@ impl Output {
             // Nobody reads any more: there is nobody to tell.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
             Err(error) => {
-                self.complain(&format!(
+                self.print_stderr(&format!(
                     "error: the answer could not be written: {error}\n"
                 ));
-                self.lost.set(true);
+                self.has_write_failed.set(true);
             }
         }
     }
 
     /// Whether an answer could not be written.
-    pub(super) fn has_lost(&self) -> bool {
-        self.lost.get()
+    pub(super) fn has_lost_output(&self) -> bool {
+        self.has_write_failed.get()
     }
 
     /// Prints an answer for machines.
     pub(super) fn json(&self, value: &serde_json::Value) {
-        self.answer(&format!("{}\n", pretty(value)));
+        self.print_result(&format!("{}\n", pretty(value)));
     }
 
     /// Prints a message.
-    pub(super) fn message(&self, level: Level, text: &str) {
+    pub(super) fn message(&self, level: LogLevel, text: &str) {
         if level < self.level {
             return;
         }
-        self.complain(&format!("{}: {text}\n", level.as_str()));
+        self.print_stderr(&format!("{}: {text}\n", level.as_str()));
     }
 
     /// Prints to the error output, whatever the level.
@@ -107,7 +107,7 @@ impl Output {
         clippy::unused_self,
         reason = "where messages go is this type's to say"
     )]
-    pub(super) fn complain(&self, text: &str) {
+    pub(super) fn print_stderr(&self, text: &str) {
         std::io::stderr().write_all(text.as_bytes()).ok();
     }
 
@@ -117,14 +117,14 @@ impl Output {
             return;
         }
         let sources = relative(sources);
-        let mut renderer = Renderer::new(&sources, usize::from(self.width)).colour(self.colour);
-        self.complain(&renderer.render(diagnostics));
+        let mut renderer = DiagnosticRenderer::new(&sources, usize::from(self.width)).colour(self.colour);
+        self.print_stderr(&renderer.render(diagnostics));
     }
 
     /// Diagnostics with their places, for machines.
     pub(super) fn json_of(&self, diagnostics: &Diagnostics, sources: &Sources) -> Vec<Json> {
         let sources = relative(sources);
-        let mut renderer = Renderer::new(&sources, usize::from(self.width));
+        let mut renderer = DiagnosticRenderer::new(&sources, usize::from(self.width));
         match renderer.json(diagnostics) {
             Json::Array(items) => items,
             other => vec![other],
@@ -166,19 +166,19 @@ pub(super) fn relative(sources: &Sources) -> Sources {
     shown
 }
 
-fn level_of(global: &Global, quiet: bool) -> Level {
+fn level_of(global: &Global, quiet: bool) -> LogLevel {
     let named = global.loglevel.as_deref().map(str::to_ascii_lowercase);
     match named.as_deref() {
-        Some("trace" | "debug") => Level::Debug,
-        Some("verbose") => Level::Verbose,
-        Some("warning" | "warn") => Level::Warning,
-        Some("error" | "critical") => Level::Error,
-        Some(_) => Level::Info,
-        None if quiet => Level::Error,
+        Some("trace" | "debug") => LogLevel::Debug,
+        Some("verbose") => LogLevel::Verbose,
+        Some("warning" | "warn") => LogLevel::Warning,
+        Some("error" | "critical") => LogLevel::Error,
+        Some(_) => LogLevel::Info,
+        None if quiet => LogLevel::Error,
         None => match global.verbose {
-            0 => Level::Info,
-            1 => Level::Verbose,
-            _ => Level::Debug,
+            0 => LogLevel::Info,
+            1 => LogLevel::Verbose,
+            _ => LogLevel::Debug,
         },
     }
 }

@@ -12,22 +12,22 @@ use crate::system::terminal::InputMode;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Asks a question on one stream and reads the answer from another.
-pub(super) type Ask = fn(&str, &mut dyn BufRead, &mut dyn Write) -> std::io::Result<bool>;
+pub(super) type AskFn = fn(&str, &mut dyn BufRead, &mut dyn Write) -> std::io::Result<bool>;
 
 /// Asks a question that is answered with yes or no; an interruption is a no.
 pub(super) fn yes_or_no(
     question: String,
-    ask: Ask,
+    ask: AskFn,
     interrupts: &Interrupts,
     output: &Output,
 ) -> bool {
-    let answer = answer_of(interrupts, move || {
+    let answer = wait_for_answer(interrupts, move || {
         let mut stdin = std::io::stdin().lock();
         let yes = ask(&question, &mut stdin, &mut std::io::stderr());
         Some(yes.unwrap_or(false))
     });
     if answer.is_none() {
-        output.complain("\n");
+        output.print_stderr("\n");
     }
     answer.unwrap_or(false)
 }
@@ -41,20 +41,20 @@ pub(super) fn line(
     output: &Output,
 ) -> Option<String> {
     let _hidden = (hidden && std::io::stdin().is_terminal()).then(InputMode::hidden);
-    output.complain(question);
-    let answer = answer_of(interrupts, || {
+    output.print_stderr(question);
+    let answer = wait_for_answer(interrupts, || {
         let mut line = String::new();
         let read = std::io::stdin().lock().read_line(&mut line);
         read.is_ok_and(|read| read > 0).then_some(line)
     });
     if answer.is_none() {
-        output.complain("\n");
+        output.print_stderr("\n");
     }
     Some(answer?.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 /// The answer of a question that is asked on a thread of its own; none after an interruption.
-fn answer_of<T: Send + 'static>(
+fn wait_for_answer<T: Send + 'static>(
     interrupts: &Interrupts,
     ask: impl FnOnce() -> Option<T> + Send + 'static,
 ) -> Option<T> {
@@ -65,7 +65,7 @@ fn answer_of<T: Send + 'static>(
     while asker.is_ok() {
         match answered.recv_timeout(POLL_INTERVAL) {
             Ok(answer) => return answer,
-            Err(RecvTimeoutError::Timeout) if interrupts.heed().is_none() => {}
+            Err(RecvTimeoutError::Timeout) if interrupts.acknowledge().is_none() => {}
             Err(_) => break,
         }
     }

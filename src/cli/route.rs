@@ -7,27 +7,27 @@ pub(super) const RUN_HOSTS: &str = "run-hosts";
 /// Global options that take a value, which is no command.
 const WITH_VALUE: [&str; 4] = ["--home", "--loglevel", "--logfile", "--allow"];
 /// Long options that choose hosts.
-const CHOOSING: [&str; 3] = ["--hosts", "--roles", "--hosts-file"];
+const HOST_OPTIONS: [&str; 3] = ["--hosts", "--roles", "--hosts-file"];
 
 /// The words of a command line, of which a `run` that chooses hosts is called [`RUN_HOSTS`].
 pub(super) fn route(mut words: Vec<String>) -> Vec<String> {
-    if let Some(place) = command_place(&words)
-        && words[place] == "run"
-        && chooses_hosts(&words[place + 1..])
+    if let Some(index) = command_index(&words)
+        && words[index] == "run"
+        && chooses_hosts(&words[index + 1..])
     {
-        RUN_HOSTS.clone_into(&mut words[place]);
+        RUN_HOSTS.clone_into(&mut words[index]);
     }
     words
 }
 
 /// Where the command stands.
-fn command_place(words: &[String]) -> Option<usize> {
-    let mut place = 1;
-    while let Some(word) = words.get(place) {
+fn command_index(words: &[String]) -> Option<usize> {
+    let mut index = 1;
+    while let Some(word) = words.get(index) {
         if !word.starts_with('-') {
-            return Some(place);
+            return Some(index);
         }
-        place += if WITH_VALUE.contains(&word.as_str()) {
+        index += if WITH_VALUE.contains(&word.as_str()) {
             2
         } else {
             1
@@ -45,7 +45,7 @@ fn chooses_hosts(words: &[String]) -> bool {
         if word == "--" || !(is_option || after_option) {
             return false;
         }
-        if is_choosing(word) {
+        if is_host_option(word) {
             return true;
         }
         after_option = is_option;
@@ -53,10 +53,10 @@ fn chooses_hosts(words: &[String]) -> bool {
     false
 }
 
-fn is_choosing(word: &str) -> bool {
+fn is_host_option(word: &str) -> bool {
     if let Some(long) = word.strip_prefix("--") {
         let name = long.split('=').next().unwrap_or(long);
-        return CHOOSING.iter().any(|known| known[2..] == *name);
+        return HOST_OPTIONS.iter().any(|known| known[2..] == *name);
     }
     // Short options may stand together: `-PH a,b`. Those before take no value.
     let Some(short) = word.strip_prefix('-') else {

@@ -1,17 +1,17 @@
 //! Delegate: another operation does the work (spec/unfurl.md § (k)).
 
-use super::template::failed;
+use super::template::error_outcome;
 use crate::expr::Error;
 use crate::task::{
-    Configurator, EffectResult, Outcome, Progress, Rendered, Run, Subtask, TaskView,
+    Configurator, EffectResult, TaskOutcome, RunStep, RenderedTask, OperationRun, Subtask, TaskView,
 };
 use crate::value::{Map, Value};
 
 /// Runs `operation` on `target` with `inputs`, if `when` holds.
 #[derive(Debug)]
-pub(super) struct Delegate;
+pub(super) struct DelegateConfigurator;
 
-impl Configurator for Delegate {
+impl Configurator for DelegateConfigurator {
     fn class_name(&self) -> &'static str {
         "unfurl.configurators.DelegateConfigurator"
     }
@@ -20,7 +20,7 @@ impl Configurator for Delegate {
         Ok(true)
     }
 
-    fn render(&self, task: &TaskView<'_>) -> Result<Rendered, Error> {
+    fn render(&self, task: &TaskView<'_>) -> Result<RenderedTask, Error> {
         let mut data = Map::new();
         for name in ["operation", "target", "inputs"] {
             if let Some(value) = task.input(name)? {
@@ -28,13 +28,13 @@ impl Configurator for Delegate {
             }
         }
         task.input("when")?;
-        Ok(Rendered {
+        Ok(RenderedTask {
             files: Vec::new(),
             data: Value::from(data),
         })
     }
 
-    fn begin(&self, rendered: Rendered) -> Box<dyn Run> {
+    fn begin(&self, rendered: RenderedTask) -> Box<dyn OperationRun> {
         Box::new(DelegateRun {
             request: rendered.data,
         })
@@ -46,34 +46,34 @@ struct DelegateRun {
     request: Value,
 }
 
-impl Run for DelegateRun {
-    fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> Progress {
+impl OperationRun for DelegateRun {
+    fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> RunStep {
         match last {
             None => self.start(task),
-            Some(EffectResult::Subtask(Some(outcome))) => Progress::Done(Box::new(outcome)),
-            Some(_) => Progress::Done(Box::new(passed_over(task))),
+            Some(EffectResult::Subtask(Some(outcome))) => RunStep::Done(Box::new(outcome)),
+            Some(_) => RunStep::Done(Box::new(skipped_outcome(task))),
         }
     }
 }
 
 impl DelegateRun {
-    fn start(&self, task: &TaskView<'_>) -> Progress {
+    fn start(&self, task: &TaskView<'_>) -> RunStep {
         match task.input("when") {
-            Err(error) => return Progress::Done(Box::new(failed(&error))),
+            Err(error) => return RunStep::Done(Box::new(error_outcome(&error))),
             Ok(Some(when)) if !when.is_truthy() => {
                 let modified = Some(false);
-                let outcome = Outcome {
+                let outcome = TaskOutcome {
                     success: true,
                     modified,
-                    ..Outcome::default()
+                    ..TaskOutcome::default()
                 };
-                return Progress::Done(Box::new(outcome));
+                return RunStep::Done(Box::new(outcome));
             }
             Ok(_) => {}
         }
         let own = || task.settings.operation.to_string();
         let operation = self.request.get("operation").and_then(Value::as_str);
-        Progress::Subtask(Subtask {
+        RunStep::Subtask(Subtask {
             operation: operation.map_or_else(own, str::to_owned),
             target: self
                 .request
@@ -86,11 +86,11 @@ impl DelegateRun {
     }
 }
 
-fn passed_over(task: &TaskView<'_>) -> Outcome {
+fn skipped_outcome(task: &TaskView<'_>) -> TaskOutcome {
     let simulated = task.settings.dry_run && task.settings.operation.operation != "check";
-    Outcome {
+    TaskOutcome {
         success: true,
         modified: Some(simulated),
-        ..Outcome::default()
+        ..TaskOutcome::default()
     }
 }

@@ -1,14 +1,14 @@
 //! Ways to implement an operation: shell, template, delegate, task, states. Each decides and runs nothing.
 
 mod delegate;
-mod elsewhere;
+mod remote;
 mod registry;
-mod result;
+mod result_template;
 mod shell;
 mod shell_run;
 mod state_tree;
 mod states;
-mod task;
+mod named_task;
 mod task_file;
 mod template;
 

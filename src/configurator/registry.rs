@@ -2,26 +2,26 @@
 
 use std::sync::Arc;
 
-use super::delegate::Delegate;
-use super::shell::Shell;
-use super::states::States;
-use super::task::NamedTask;
-use super::template::Template;
+use super::delegate::DelegateConfigurator;
+use super::shell::ShellConfigurator;
+use super::states::StatesConfigurator;
+use super::named_task::TaskConfigurator;
+use super::template::TemplateConfigurator;
 use crate::task::{ChooseError, Configurator};
 use crate::tosca::{Implementation, ImplementationKind, Operation};
 use crate::value::{Map, Value};
 
 /// The configurator of a short or class name.
-pub fn find(name: &str) -> Option<Arc<dyn Configurator>> {
+pub fn find_configurator(name: &str) -> Option<Arc<dyn Configurator>> {
     Some(match name {
         "Shell"
         | "Cmd"
         | "unfurl.configurators.shell.ShellConfigurator"
-        | "unfurl.configurators.CmdConfigurator" => Arc::new(Shell::here()),
-        "Template" | "unfurl.configurators.TemplateConfigurator" => Arc::new(Template),
-        "Delegate" | "unfurl.configurators.DelegateConfigurator" => Arc::new(Delegate),
-        "Task" | "unfurl.configurators.task.TaskConfigurator" => Arc::new(NamedTask),
-        "States" | "unfurl.configurators.states.StatesConfigurator" => Arc::new(States),
+        | "unfurl.configurators.CmdConfigurator" => Arc::new(ShellConfigurator::local()),
+        "Template" | "unfurl.configurators.TemplateConfigurator" => Arc::new(TemplateConfigurator),
+        "Delegate" | "unfurl.configurators.DelegateConfigurator" => Arc::new(DelegateConfigurator),
+        "Task" | "unfurl.configurators.task.TaskConfigurator" => Arc::new(TaskConfigurator),
+        "States" | "unfurl.configurators.states.StatesConfigurator" => Arc::new(StatesConfigurator),
         _ => return None,
     })
 }
@@ -36,36 +36,36 @@ pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), Cho
         ImplementationKind::Configurator(name) => {
             let inputs = match &**name {
                 "Task" | "unfurl.configurators.task.TaskConfigurator"
-                    if runs_elsewhere(implementation) =>
+                    if runs_on_other_host(implementation) =>
                 {
-                    return Err(ChooseError::TaskElsewhere);
+                    return Err(ChooseError::TaskOnRemoteHost);
                 }
                 "Cmd" | "unfurl.configurators.CmdConfigurator" => {
                     let inputs = with_cmd(inputs);
-                    if runs_elsewhere(implementation) {
-                        return Ok((Arc::new(Shell::on_operation_host()), inputs));
+                    if runs_on_other_host(implementation) {
+                        return Ok((Arc::new(ShellConfigurator::on_operation_host()), inputs));
                     }
                     inputs
                 }
                 _ => inputs,
             };
-            let found = find(name).map(|configurator| (configurator, inputs));
+            let found = find_configurator(name).map(|configurator| (configurator, inputs));
             found.ok_or_else(|| ChooseError::Unknown {
                 name: name.to_string(),
-                from: wanted_by(implementation),
+                from: artifact_suffix(implementation),
             })
         }
-        ImplementationKind::Command(command) => Ok(command_on(implementation, command, inputs)),
+        ImplementationKind::Command(command) => Ok(shell_for_command(implementation, command, inputs)),
         ImplementationKind::Unsupported(class) => Err(ChooseError::PythonClass {
             class: class.to_string(),
-            from: wanted_by(implementation),
+            from: artifact_suffix(implementation),
         }),
         ImplementationKind::Artifact(artifact) => Err(ChooseError::Artifact(artifact.to_string())),
     }
 }
 
 /// Which artifact asks for a configurator, if one does.
-fn wanted_by(implementation: &Implementation) -> String {
+fn artifact_suffix(implementation: &Implementation) -> String {
     let artifact = implementation.primary.as_ref();
     artifact.map_or_else(String::new, |artifact| {
         let (name, of) = (&artifact.name, &artifact.type_name);
@@ -73,22 +73,22 @@ fn wanted_by(implementation: &Implementation) -> String {
     })
 }
 
-fn command_on(
+fn shell_for_command(
     implementation: &Implementation,
     command: &str,
     inputs: Map,
 ) -> (Arc<dyn Configurator>, Map) {
-    let shell = if runs_elsewhere(implementation) {
-        Shell::on_operation_host()
+    let shell = if runs_on_other_host(implementation) {
+        ShellConfigurator::on_operation_host()
     } else {
-        Shell::here()
+        ShellConfigurator::local()
     };
     (Arc::new(shell), with_command(command, inputs))
 }
 
 /// Whether an operation names another host than this machine; `Shell` always runs on this one, as
 /// in upstream.
-fn runs_elsewhere(implementation: &Implementation) -> bool {
+fn runs_on_other_host(implementation: &Implementation) -> bool {
     let host = implementation.operation_host.as_deref();
     !matches!(host, None | Some("" | "localhost" | "ORCHESTRATOR"))
 }

@@ -1,46 +1,46 @@
 //! Shell: one command, on this machine or on the host of its operation (spec/unfurl.md § (k)).
 
-use super::elsewhere::HostRun;
-use super::shell_run::{ShellRun, script_of};
+use super::remote::RemoteCommandRun;
+use super::shell_run::{ShellRun, shell_script};
 use crate::expr::Error;
-use crate::task::{Configurator, Refusal, Rendered, RenderedFile, Run, TaskView, WorkFolder};
-use crate::text::quote_for_shell;
+use crate::task::{Configurator, ConfiguratorRefusal, RenderedTask, RenderedFile, OperationRun, TaskView, WorkFolder};
+use crate::text::shlex_quote;
 use crate::value::{Map, Secrets, Value};
 
 /// Runs `command`.
 #[derive(Debug)]
-pub(super) struct Shell {
-    machine: Where,
+pub(super) struct ShellConfigurator {
+    command_host: CommandHost,
 }
 
 /// Which machine a command runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Where {
-    Here,
+enum CommandHost {
+    Local,
     OperationHost,
 }
 
-impl Shell {
+impl ShellConfigurator {
     /// Runs it on this machine.
-    pub(super) fn here() -> Self {
+    pub(super) fn local() -> Self {
         Self {
-            machine: Where::Here,
+            command_host: CommandHost::Local,
         }
     }
 
     /// Runs it on the machine that the operation names.
     pub(super) fn on_operation_host() -> Self {
         Self {
-            machine: Where::OperationHost,
+            command_host: CommandHost::OperationHost,
         }
     }
 }
 
-impl Configurator for Shell {
+impl Configurator for ShellConfigurator {
     fn class_name(&self) -> &'static str {
-        match self.machine {
-            Where::Here => "unfurl.configurators.shell.ShellConfigurator",
-            Where::OperationHost => "unfurl.configurators.CmdConfigurator",
+        match self.command_host {
+            CommandHost::Local => "unfurl.configurators.shell.ShellConfigurator",
+            CommandHost::OperationHost => "unfurl.configurators.CmdConfigurator",
         }
     }
 
@@ -48,29 +48,29 @@ impl Configurator for Shell {
         &["resultTemplate", "done", "cwd", "echo"]
     }
 
-    fn can_run(&self, task: &TaskView<'_>) -> Result<(), Refusal> {
+    fn can_run(&self, task: &TaskView<'_>) -> Result<(), ConfiguratorRefusal> {
         let command = task
             .input("command")
-            .map_err(|error| Refusal(error.to_string()))?;
+            .map_err(|error| ConfiguratorRefusal(error.to_string()))?;
         let Some(command) = command.filter(Value::is_truthy) else {
-            return Err(Refusal("missing command to execute".to_owned()));
+            return Err(ConfiguratorRefusal("missing command to execute".to_owned()));
         };
         let shell = task.input("shell").ok().flatten();
         let shell = shell.is_some_and(|shell| shell.is_truthy());
         if let Some(words) = command.as_list()
             && !shell
-            && self.machine == Where::Here
+            && self.command_host == CommandHost::Local
         {
             let program = words[0].to_string();
             if !task.has_program(&program) {
-                return Err(Refusal(format!("'{program}' is not executable")));
+                return Err(ConfiguratorRefusal(format!("'{program}' is not executable")));
             }
         }
         Ok(())
     }
 
-    fn render(&self, task: &TaskView<'_>) -> Result<Rendered, Error> {
-        if self.machine == Where::OperationHost {
+    fn render(&self, task: &TaskView<'_>) -> Result<RenderedTask, Error> {
+        if self.command_host == CommandHost::OperationHost {
             // Where it has no address yet, the task waits for it.
             task.machine()?;
         }
@@ -88,7 +88,7 @@ impl Configurator for Shell {
             .is_some_and(|value| value.is_truthy());
         let command = one_line(command, keeplines);
         // The file is for people to look at, and may end up in a repository.
-        let script = script_of(&command.redacted());
+        let script = shell_script(&command.redacted());
         let file = RenderedFile {
             folder: WorkFolder::Operation,
             path: "rendered.sh".to_owned(),
@@ -100,20 +100,20 @@ impl Configurator for Shell {
             ("cwd".into(), Value::from(cwd)),
             ("shell".into(), shell),
         ]);
-        Ok(Rendered {
+        Ok(RenderedTask {
             files: vec![file],
             data: Value::from(data),
         })
     }
 
-    fn begin(&self, rendered: Rendered) -> Box<dyn Run> {
+    fn begin(&self, rendered: RenderedTask) -> Box<dyn OperationRun> {
         let shell = ShellRun {
             rendered: rendered.data,
             secrets: Secrets::default(),
         };
-        match self.machine {
-            Where::Here => Box::new(shell),
-            Where::OperationHost => Box::new(HostRun::new(shell)),
+        match self.command_host {
+            CommandHost::Local => Box::new(shell),
+            CommandHost::OperationHost => Box::new(RemoteCommandRun::new(shell)),
         }
     }
 }
@@ -170,7 +170,7 @@ fn with_arguments(command: Value, task: &TaskView<'_>, shell: bool) -> Result<Va
         let dashes = if name.starts_with('-') { "" } else { "--" };
         let value = value.reveal().to_string();
         let value = if shell {
-            quote_for_shell(&value)
+            shlex_quote(&value)
         } else {
             value
         };

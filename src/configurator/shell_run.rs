@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use super::result::{apply_done, apply_result_template};
-use super::template::failed;
+use super::result_template::{apply_done, apply_result_template};
+use super::template::error_outcome;
 use crate::expr::Error;
 use crate::host::{Action, ActionResult, Background, Command, Exit, Program, Question, RunOutput};
 use crate::name::Status;
-use crate::task::{Effect, EffectResult, Machine, Outcome, Progress, Run, TaskView};
-use crate::text::join_for_shell;
+use crate::task::{TaskEffect, EffectResult, OperationHost, TaskOutcome, RunStep, OperationRun, TaskView};
+use crate::text::shlex_join;
 use crate::value::{Map, REDACTED, Secrets, Value};
 
 /// The text of a command for a shell.
-pub(super) fn script_of(command: &Value) -> String {
+pub(super) fn shell_script(command: &Value) -> String {
     match command.reveal() {
         Value::List(words) => words
             .iter()
@@ -24,7 +24,7 @@ pub(super) fn script_of(command: &Value) -> String {
 }
 
 /// The words of a command that needs no shell.
-fn words_of(command: &Value) -> Vec<String> {
+fn argv_words(command: &Value) -> Vec<String> {
     match command.reveal() {
         Value::List(words) => words.iter().map(|word| word.reveal().to_string()).collect(),
         other => split_words(&other.to_string()),
@@ -33,14 +33,14 @@ fn words_of(command: &Value) -> Vec<String> {
 
 /// What runs words. Secret ones go to a shell, which is given its text off the command line: what
 /// it can do itself, such as `echo` or `printf`, shows them to nobody.
-fn program_of(words: Vec<String>, secret: bool) -> Program {
+fn program_for(words: Vec<String>, secret: bool) -> Program {
     if !secret {
         return Program::Argv(words);
     }
     // A text for a shell goes to that one.
     let (text, shell) = match &words[..] {
         [shell, option, text] if option == "-c" => (text.clone(), Some(shell.clone())),
-        words => (join_for_shell(words), None),
+        words => (shlex_join(words), None),
     };
     let program = Program::Shell {
         text,
@@ -61,15 +61,15 @@ pub(super) struct ShellRun {
     pub(super) secrets: Secrets,
 }
 
-impl Run for ShellRun {
-    fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> Progress {
+impl OperationRun for ShellRun {
+    fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> RunStep {
         match last {
             Some(EffectResult::Action(ActionResult::Run(output))) => {
-                Progress::Done(Box::new(self.finish(task, &output)))
+                RunStep::Done(Box::new(self.finish(task, &output)))
             }
             _ => match self.command(task, None) {
-                Ok(command) => Progress::Do(Box::new(Effect::here(Action::Run(command)))),
-                Err(error) => Progress::Done(Box::new(failed(&error))),
+                Ok(command) => RunStep::Perform(Box::new(TaskEffect::on_local(Action::Run(command)))),
+                Err(error) => RunStep::Done(Box::new(error_outcome(&error))),
             },
         }
     }
@@ -84,7 +84,7 @@ impl ShellRun {
     pub(super) fn command(
         &mut self,
         task: &TaskView<'_>,
-        machine: Option<&Machine>,
+        machine: Option<&OperationHost>,
     ) -> Result<Command, Error> {
         let shell = self.field("shell");
         let named = shell
@@ -95,16 +95,16 @@ impl ShellRun {
         let secret = command.has_sensitive();
         let program = if shell.is_truthy() {
             Program::Shell {
-                text: script_of(command.reveal()),
+                text: shell_script(command.reveal()),
                 shell: named,
                 secret,
             }
         } else {
-            program_of(words_of(&command), secret)
+            program_for(argv_words(&command), secret)
         };
         let (cwd, variables) = match machine {
             None => (self.cwd(task), task.environment()?),
-            Some(machine) => (self.stated_cwd(), machine.variables.clone()),
+            Some(machine) => (self.explicit_cwd(), machine.variables.clone()),
         };
         let mut command = Command::new(program, cwd);
         command.env = variables;
@@ -127,29 +127,29 @@ impl ShellRun {
 
     fn cwd(&self, task: &TaskView<'_>) -> PathBuf {
         let base: &Path = task.settings.base_dir;
-        base.join(self.stated_cwd())
+        base.join(self.explicit_cwd())
     }
 
-    fn stated_cwd(&self) -> PathBuf {
+    fn explicit_cwd(&self) -> PathBuf {
         self.field("cwd").as_str().unwrap_or_default().into()
     }
 
     /// What the command begins with.
     pub(super) fn first_word(&self) -> Option<String> {
-        words_of(&self.field("command")).into_iter().next()
+        argv_words(&self.field("command")).into_iter().next()
     }
 
-    pub(super) fn finish(&self, task: &TaskView<'_>, output: &RunOutput) -> Outcome {
+    pub(super) fn finish(&self, task: &TaskView<'_>, output: &RunOutput) -> TaskOutcome {
         let success = output.exit == Exit::Code(0);
         let result = self.result(output, success);
-        let mut outcome = Outcome {
+        let mut outcome = TaskOutcome {
             success,
-            ..Outcome::default()
+            ..TaskOutcome::default()
         };
         if !success {
             outcome.notes.push(self.failure(task, output));
         }
-        if never_began(&output.exit) {
+        if never_started(&output.exit) {
             outcome.modified = Some(false);
         }
         apply_result_template(task, &result, &mut outcome);
@@ -161,17 +161,17 @@ impl ShellRun {
         shown.retain(|_, value| !value.is_null());
         outcome.result = Some(Value::from(shown));
         if let Some(done) = task.raw("done") {
-            let variables = done_variables(&outcome, result);
+            let variables = variables_of_done(&outcome, result);
             match task.evaluate_with(done, &variables) {
                 Ok(done) => apply_done(&done, &mut outcome),
-                Err(error) => return failed(&error),
+                Err(error) => return error_outcome(&error),
             }
         }
         outcome
     }
 
     /// Whether a text contains a secret from the command's environment or input.
-    fn shows_secret(&self, text: &str) -> bool {
+    fn contains_secret(&self, text: &str) -> bool {
         self.secrets.are_in(text)
     }
 
@@ -182,7 +182,7 @@ impl ShellRun {
         let name = if secret {
             REDACTED.to_owned()
         } else {
-            shorten(&script_of(&command))
+            shorten(&shell_script(&command))
         };
         let why = match &output.exit {
             Exit::TimedOut => {
@@ -197,7 +197,7 @@ impl ShellRun {
         };
         let complaint = output.stderr.text();
         let last = complaint.lines().rev().find(|line| !line.trim().is_empty());
-        let last = last.filter(|line| !secret && !self.shows_secret(line));
+        let last = last.filter(|line| !secret && !self.contains_secret(line));
         match last {
             Some(line) => format!("`{name}`: {why}: {}", strip_escapes(line.trim())),
             None => format!("`{name}`: {why}"),
@@ -208,7 +208,7 @@ impl ShellRun {
     fn result(&self, output: &RunOutput, success: bool) -> Map {
         let command = self.field("command");
         let secret = command.has_sensitive();
-        let shown = Value::from(script_of(&command)).sensitive_if(secret);
+        let shown = Value::from(shell_script(&command)).sensitive_if(secret);
         let code = match &output.exit {
             Exit::Code(code) => Value::Int(i64::from(*code)),
             Exit::Signal(signal) => Value::Int(-i64::from(*signal)),
@@ -223,7 +223,7 @@ impl ShellRun {
             exit => (Value::from(exit.to_string()), Value::Null),
         };
         let text = |text: String| {
-            let hidden = secret || self.shows_secret(&text);
+            let hidden = secret || self.contains_secret(&text);
             Value::from(strip_escapes(&text)).sensitive_if(hidden)
         };
         Map::from_iter([
@@ -240,15 +240,15 @@ impl ShellRun {
 }
 
 /// Whether a command has not begun for certain: nobody was let in, or let act as another.
-pub(super) fn never_began(exit: &Exit) -> bool {
+pub(super) fn never_started(exit: &Exit) -> bool {
     match exit {
         Exit::Unreachable(_) => true,
-        Exit::Asked { question, .. } => !matches!(question, Question::Prompt(_)),
+        Exit::NeedsAnswer { question, .. } => !matches!(question, Question::Prompt(_)),
         _ => false,
     }
 }
 
-fn evaluate_outputs(task: &TaskView<'_>, result: &Map, outcome: &mut Outcome) {
+fn evaluate_outputs(task: &TaskView<'_>, result: &Map, outcome: &mut TaskOutcome) {
     let Some(template) = task.raw("outputsTemplate") else {
         return;
     };
@@ -263,7 +263,7 @@ fn evaluate_outputs(task: &TaskView<'_>, result: &Map, outcome: &mut Outcome) {
 }
 
 /// The variables that `done` sees.
-fn done_variables(outcome: &Outcome, result: Map) -> Map {
+fn variables_of_done(outcome: &TaskOutcome, result: Map) -> Map {
     Map::from_iter([
         ("success".into(), Value::Bool(outcome.success)),
         ("modified".into(), Value::from(outcome.modified)),
@@ -337,16 +337,16 @@ mod tests {
     #[test]
     fn secret_words_are_on_no_command_line() {
         let words = |text: &str| text.split('|').map(str::to_owned).collect::<Vec<_>>();
-        let program = program_of(words("echo|it is|hunter2"), true);
+        let program = program_for(words("echo|it is|hunter2"), true);
         let (_, text) = program.variable().unwrap();
         assert_eq!(text, "echo 'it is' hunter2");
         assert!(!program.argv().concat().contains("hunter2"));
 
-        let program = program_of(words("bash|-c|echo hunter2"), true);
+        let program = program_for(words("bash|-c|echo hunter2"), true);
         assert_eq!(program.name(), "bash");
         assert!(!program.argv().concat().contains("hunter2"));
 
-        let plain = program_of(words("echo|it is"), false);
+        let plain = program_for(words("echo|it is"), false);
         assert_eq!(plain.argv(), ["echo", "it is"]);
     }
 

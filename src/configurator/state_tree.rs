@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::converge::{Roots, RootsError};
+use crate::converge::{FileRoots, FileRootsError};
 use crate::expr::LocalContext;
 use crate::value::{Map, Value};
 
 /// The folder of state files beside the ensemble, if an operation names none.
-const USUAL_ROOT: &str = "states";
+const DEFAULT_ROOT: &str = "states";
 /// The most bytes that a state tree may have.
-const MOST_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 256 << 20;
 /// The most files.
-const MOST_FILES: usize = 100_000;
+const MAX_FILES: usize = 100_000;
 /// The permission bits of files whose own nobody asked for.
-const USUAL_MODE: u32 = 0o644;
+const DEFAULT_MODE: u32 = 0o644;
 
 /// The files of a state tree.
 #[derive(Debug, Default)]
@@ -29,19 +29,19 @@ impl StateTree {
     /// Reads the tree that an operation names (`file_root`), or else `states` beside the ensemble.
     pub(super) fn read(
         stated: Option<&Value>,
-        world: &dyn LocalContext,
+        local_context: &dyn LocalContext,
         base: &Path,
     ) -> Result<Self, String> {
         let plain = |text: &&str| !text.is_empty() && !text.contains("{{") && !text.contains("{%");
         let root = match stated {
-            None => USUAL_ROOT,
+            None => DEFAULT_ROOT,
             Some(stated) => stated
                 .as_str()
                 .filter(plain)
                 .ok_or("`file_root` must be a path, and no expression")?,
         };
         let root = base.join(root);
-        if !world.is_dir(&root) {
+        if !local_context.is_dir(&root) {
             return Err(format!(
                 "there is no folder `{}` with state files",
                 root.display()
@@ -51,15 +51,15 @@ impl StateTree {
         let mut bytes = 0;
         let mut waiting = vec![root.clone()];
         while let Some(folder) = waiting.pop() {
-            for path in world.list(&folder).map_err(|error| error.to_string())? {
-                if world.is_dir(&path) {
-                    if !world.is_link(&path) {
+            for path in local_context.list(&folder).map_err(|error| error.to_string())? {
+                if local_context.is_dir(&path) {
+                    if !local_context.is_link(&path) {
                         waiting.push(path);
                     }
                     continue;
                 }
-                bytes += tree.add(&root, &path, world)?;
-                if bytes > MOST_BYTES || tree.files.len() > MOST_FILES {
+                bytes += tree.add(&root, &path, local_context)?;
+                if bytes > MAX_BYTES || tree.files.len() > MAX_FILES {
                     return Err(format!(
                         "`{}` is too large for a state tree",
                         root.display()
@@ -71,11 +71,11 @@ impl StateTree {
         Ok(tree)
     }
 
-    fn add(&mut self, root: &Path, path: &Path, world: &dyn LocalContext) -> Result<usize, String> {
+    fn add(&mut self, root: &Path, path: &Path, local_context: &dyn LocalContext) -> Result<usize, String> {
         let below = path.strip_prefix(root).unwrap_or(path);
         let name = below.to_string_lossy().into_owned();
-        let bytes = world.read(path).map_err(|error| error.to_string())?;
-        let digest = world.content_digest(path).unwrap_or_default();
+        let bytes = local_context.read(path).map_err(|error| error.to_string())?;
+        let digest = local_context.content_digest(path).unwrap_or_default();
         self.digests.insert(name.as_str().into(), digest.into());
         let length = bytes.len();
         self.files.insert(name, bytes.into());
@@ -83,12 +83,12 @@ impl StateTree {
     }
 }
 
-impl Roots for StateTree {
-    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, RootsError> {
+impl FileRoots for StateTree {
+    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, FileRootsError> {
         Ok(self.files.get(path.trim_start_matches('/')).cloned())
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<String>, RootsError> {
+    fn list(&self, folder: &str) -> Result<Vec<String>, FileRootsError> {
         let folder = folder.trim_matches('/');
         let below = |path: &&String| {
             folder.is_empty()
@@ -99,8 +99,8 @@ impl Roots for StateTree {
         Ok(self.files.keys().filter(below).cloned().collect())
     }
 
-    fn mode(&self, path: &str) -> Result<Option<u32>, RootsError> {
+    fn mode(&self, path: &str) -> Result<Option<u32>, FileRootsError> {
         let has = self.files.contains_key(path.trim_start_matches('/'));
-        Ok(has.then_some(USUAL_MODE))
+        Ok(has.then_some(DEFAULT_MODE))
     }
 }

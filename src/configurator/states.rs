@@ -4,31 +4,31 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::result::apply_result_template;
+use super::result_template::apply_result_template;
 use super::state_tree::StateTree;
-use super::template::failed;
+use super::template::error_outcome;
 use crate::converge::{
-    DeedId, Ground, HostRun, Mode, Next, Ordering, Preparation, Prepared, Setup, Stamp,
-    StateResult, Summary, Targets, reversed, to_value,
+    ActionId, CompileInput, HostRun, Mode, NextAction, RunOrdering, Preparation, PreparedStates, EngineOptions, Timestamp,
+    StateResult, StateSummary, StateTargets, reverse_states, to_value,
 };
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::expr::{Error, LocalContext};
 use crate::host::fact::Fact;
-use crate::host::{Action, ActionResult, Command, Place, Program};
+use crate::host::{Action, ActionResult, Command, Location, Program};
 use crate::name::Status;
 use crate::task::{
-    Configurator, Effect, EffectResult, Outcome, Part, Progress, Rendered, Run, TaskView,
+    Configurator, TaskEffect, EffectResult, TaskOutcome, EffectRole, RunStep, RenderedTask, OperationRun, TaskView,
 };
 use crate::value::{Map, Value};
 
 /// The input that stands for the texts of the state tree.
-const FILES: &str = "state_files";
+const FILES_INPUT: &str = "state_files";
 
 /// Runs the states of `sls`, or those of the top file.
 #[derive(Debug)]
-pub(super) struct States;
+pub(super) struct StatesConfigurator;
 
-impl Configurator for States {
+impl Configurator for StatesConfigurator {
     fn class_name(&self) -> &'static str {
         "unfurl.configurators.states.StatesConfigurator"
     }
@@ -37,11 +37,11 @@ impl Configurator for States {
         &["resultTemplate"]
     }
 
-    fn add_inputs(&self, inputs: &mut Map, world: &dyn LocalContext, base_dir: &Path) {
-        inputs.shift_remove(FILES);
+    fn add_inputs(&self, inputs: &mut Map, local_context: &dyn LocalContext, base_dir: &Path) {
+        inputs.shift_remove(FILES_INPUT);
         // What is wrong with the tree is said when the task is rendered.
-        if let Ok(tree) = StateTree::read(stated_root(inputs), world, base_dir) {
-            inputs.insert(FILES.into(), Value::from(tree.digests));
+        if let Ok(tree) = StateTree::read(explicit_root(inputs), local_context, base_dir) {
+            inputs.insert(FILES_INPUT.into(), Value::from(tree.digests));
         }
     }
 
@@ -49,24 +49,24 @@ impl Configurator for States {
         Ok(true)
     }
 
-    fn render(&self, task: &TaskView<'_>) -> Result<Rendered, Error> {
-        ground(task)?;
+    fn render(&self, task: &TaskView<'_>) -> Result<RenderedTask, Error> {
+        compile_input(task)?;
         // Where the machine has no address yet, the task waits for it.
         task.machine()?;
-        task.input(FILES)?;
-        Ok(Rendered::default())
+        task.input(FILES_INPUT)?;
+        Ok(RenderedTask::default())
     }
 
-    fn begin(&self, _rendered: Rendered) -> Box<dyn Run> {
+    fn begin(&self, _rendered: RenderedTask) -> Box<dyn OperationRun> {
         Box::new(StatesRun::default())
     }
 }
 
-fn stated_root(inputs: &Map) -> Option<&Value> {
+fn explicit_root(inputs: &Map) -> Option<&Value> {
     inputs.get("file_root").filter(|root| !root.is_null())
 }
 
-fn wrong(problem: impl Into<String>) -> Error {
+fn input_error(problem: impl Into<String>) -> Error {
     Error::Function {
         function: "States".to_owned(),
         problem: problem.into(),
@@ -74,13 +74,13 @@ fn wrong(problem: impl Into<String>) -> Error {
 }
 
 /// What the inputs ask for.
-fn ground(task: &TaskView<'_>) -> Result<Ground, Error> {
+fn compile_input(task: &TaskView<'_>) -> Result<CompileInput, Error> {
     let base = task.settings.base_dir;
-    let tree = StateTree::read(stated_root(task.inputs), task.world(), base).map_err(wrong)?;
-    if let Some(digests) = task.input(FILES)?
+    let tree = StateTree::read(explicit_root(task.inputs), task.local_context(), base).map_err(input_error)?;
+    if let Some(digests) = task.input(FILES_INPUT)?
         && digests != Value::from(tree.digests.clone())
     {
-        return Err(wrong("the state files have changed since the job began"));
+        return Err(input_error("the state files have changed since the job began"));
     }
     let sls = match task.input("sls")?.unwrap_or_default().reveal() {
         Value::Null => Vec::new(),
@@ -88,15 +88,15 @@ fn ground(task: &TaskView<'_>) -> Result<Ground, Error> {
         Value::List(items) => items.iter().map(|item| item.reveal().to_string()).collect(),
         other => {
             let kind = other.kind();
-            return Err(wrong(format!("`sls` must be a text or a list, not {kind}")));
+            return Err(input_error(format!("`sls` must be a text or a list, not {kind}")));
         }
     };
     let top = task.input("top")?.is_some_and(|top| top.is_truthy());
     let targets = match (sls.is_empty(), top) {
-        (false, false) => Targets::Sls(sls),
-        (true, true) => Targets::Highstate,
-        (true, false) => return Err(wrong("name state files with `sls`, or say `top: true`")),
-        (false, true) => return Err(wrong("`sls` and `top` exclude each other")),
+        (false, false) => StateTargets::Sls(sls),
+        (true, true) => StateTargets::Highstate,
+        (true, false) => return Err(input_error("name state files with `sls`, or say `top: true`")),
+        (false, true) => return Err(input_error("`sls` and `top` exclude each other")),
     };
     let map = |name: &str| -> Result<Map, Error> {
         match task.input(name)?.unwrap_or_default().reveal() {
@@ -104,21 +104,21 @@ fn ground(task: &TaskView<'_>) -> Result<Ground, Error> {
             Value::Map(map) => Ok(Map::clone(map)),
             other => {
                 let kind = other.kind();
-                Err(wrong(format!("`{name}` must be a map, not {kind}")))
+                Err(input_error(format!("`{name}` must be a map, not {kind}")))
             }
         }
     };
     let ordering = match task.input_text("ordering")?.as_deref() {
-        None | Some("classic") => Ordering::Classic,
-        Some("dag") => Ordering::Dag,
+        None | Some("classic") => RunOrdering::Classic,
+        Some("dag") => RunOrdering::Dag,
         Some(other) => {
-            return Err(wrong(format!(
+            return Err(input_error(format!(
                 "`ordering: {other}` is neither `classic` nor `dag`"
             )));
         }
     };
-    let id = task.machine()?.place.to_string();
-    Ok(Ground {
+    let id = task.machine()?.location.to_string();
+    Ok(CompileInput {
         id: id.into(),
         roots: Arc::new(tree),
         pillar: map("pillar")?.into(),
@@ -131,21 +131,21 @@ fn ground(task: &TaskView<'_>) -> Result<Ground, Error> {
 
 /// What an operation does with states.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Aim {
+enum StatesOperation {
     /// Brings the machine there.
     #[default]
     Apply,
     /// Looks whether it is there.
-    Look,
+    Check,
     /// Takes back what can be.
-    Reverse,
+    Revert,
 }
 
-impl Aim {
+impl StatesOperation {
     fn of(task: &TaskView<'_>) -> Self {
         match task.settings.operation.operation.as_str() {
-            "check" | "discover" => Self::Look,
-            "delete" => Self::Reverse,
+            "check" | "discover" => Self::Check,
+            "delete" => Self::Revert,
             _ => Self::Apply,
         }
     }
@@ -154,23 +154,23 @@ impl Aim {
 /// One run of the operation.
 #[derive(Debug, Default)]
 struct StatesRun {
-    going: Option<Box<Going>>,
+    execution: Option<Box<StatesExecution>>,
 }
 
-impl Run for StatesRun {
-    fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> Progress {
-        if let (Some(going), Some(EffectResult::Action(result))) = (&mut self.going, last) {
-            return match going.heard(result, task) {
-                Ok(()) => going.go_on(task),
-                Err(problem) => going.broken(task, problem),
+impl OperationRun for StatesRun {
+    fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> RunStep {
+        if let (Some(execution), Some(EffectResult::Action(result))) = (&mut self.execution, last) {
+            return match execution.receive_result(result, task) {
+                Ok(()) => execution.advance(task),
+                Err(problem) => execution.finish_with_problem(task, problem),
             };
         }
-        match Going::begin(task) {
-            Ok(going) => self.going.insert(Box::new(going)).go_on(task),
+        match StatesExecution::begin(task) {
+            Ok(execution) => self.execution.insert(Box::new(execution)).advance(task),
             Err(error) => {
-                let mut outcome = failed(&error);
+                let mut outcome = error_outcome(&error);
                 outcome.modified = Some(false);
-                Progress::Done(Box::new(outcome))
+                RunStep::Done(Box::new(outcome))
             }
         }
     }
@@ -178,71 +178,71 @@ impl Run for StatesRun {
 
 /// What was asked of the machine.
 #[derive(Debug)]
-enum Asked {
+enum PendingRequest {
     Read(Vec<Fact>),
-    Change(DeedId),
-    Sleep(DeedId),
+    Change(ActionId),
+    Sleep(ActionId),
 }
 
 /// States that are under way.
 #[derive(Debug)]
-struct Going {
-    aim: Aim,
+struct StatesExecution {
+    operation: StatesOperation,
     test: bool,
-    ground: Ground,
-    place: Place,
+    compile_input: CompileInput,
+    location: Location,
     run: HostRun,
-    asked: Option<Asked>,
+    pending: Option<PendingRequest>,
     /// Whether all was read that the states need first.
     is_ready: bool,
     /// Whether anything was changed, or begun to be.
     acted: bool,
     /// What cannot be taken back, in words.
-    kept: Vec<String>,
+    irreversible: Vec<String>,
 }
 
-impl Going {
+impl StatesExecution {
     fn begin(task: &TaskView<'_>) -> Result<Self, Error> {
-        let aim = Aim::of(task);
-        let ground = ground(task)?;
-        let place = task.machine()?.place;
+        let operation = StatesOperation::of(task);
+        let compile_input = compile_input(task)?;
+        let place = task.machine()?.location;
         Ok(Self {
-            aim,
-            test: aim == Aim::Look || task.settings.dry_run,
-            ground,
+            operation: operation,
+            test: operation == StatesOperation::Check || task.settings.dry_run,
+            compile_input: compile_input,
             run: HostRun::new(&place),
-            place,
-            asked: None,
+            location: place,
+            pending: None,
             is_ready: false,
             acted: false,
-            kept: Vec::new(),
+            irreversible: Vec::new(),
         })
     }
 }
 
-impl Going {
+impl StatesExecution {
     /// Takes what came of what was asked for.
-    fn heard(&mut self, result: ActionResult, task: &TaskView<'_>) -> Result<(), String> {
+    fn receive_result(&mut self, result: ActionResult, task: &TaskView<'_>) -> Result<(), String> {
         let exit = result.exit().clone();
-        match (self.asked.take(), result) {
-            (Some(Asked::Read(facts)), ActionResult::Read(output)) => {
+        match (self.pending.take(), result) {
+            (Some(PendingRequest::Read(facts)), ActionResult::Read(output)) => {
                 if !exit.is_ok() {
                     return Err(exit.to_string());
                 }
-                self.run.learned(facts, output.readings);
+                self.run.learn(facts, output.readings);
             }
-            (Some(Asked::Change(deed)), ActionResult::Change(output)) => {
+            (Some(PendingRequest::Change(deed)), ActionResult::Change(output)) => {
                 let is_lost = exit.code().is_none();
-                self.run.changed(deed, output.outputs, stamp(task));
+                self.run.finish_change(deed, output.outputs, stamp(task));
                 if is_lost {
                     return Err(exit.to_string());
                 }
             }
-            (Some(Asked::Sleep(deed)), _) => {
+            (Some(PendingRequest::Sleep(deed)), _) => {
                 if !exit.is_ok() {
                     return Err(exit.to_string());
                 }
-                self.run.slept(deed, stamp(task));
+                self.run.finish_sleep(deed, stamp(task));
             }
             _ => return Err("it was answered with what it did not ask".to_owned()),
         }
@@ -250,81 +250,81 @@ impl Going {
     }
 
     /// Goes on until something is to be performed, or to the end.
-    fn go_on(&mut self, task: &TaskView<'_>) -> Progress {
-        let (aim, test, kept) = (self.aim, self.test, &mut self.kept);
-        let begin = |prepared: &Prepared| {
-            let low = match aim {
-                Aim::Reverse => {
-                    let (low, cannot) = reversed(&prepared.low);
-                    *kept = cannot;
+    fn advance(&mut self, task: &TaskView<'_>) -> RunStep {
+        let (operation, test, kept) = (self.operation, self.test, &mut self.irreversible);
+        let begin = |prepared: &PreparedStates| {
+            let low = match operation {
+                StatesOperation::Revert => {
+                    let (low, not_reversible) = reverse_states(&prepared.low);
+                    *kept = not_reversible;
                     low
                 }
-                Aim::Apply | Aim::Look => Arc::clone(&prepared.low),
+                StatesOperation::Apply | StatesOperation::Check => Arc::clone(&prepared.low),
             };
             let mode = if test { Mode::Test } else { Mode::Apply };
-            let setup = Setup {
+            let setup = EngineOptions {
                 mode,
-                ..Setup::default()
+                ..EngineOptions::default()
             };
             (low, setup)
         };
         if !self.is_ready {
-            match self.run.prepare(|| self.ground.clone(), begin) {
+            match self.run.prepare(|| self.compile_input.clone(), begin) {
                 Preparation::Ready => self.is_ready = true,
                 Preparation::Read(facts) => return self.read(facts),
-                Preparation::Stuck(reason) => return self.broken(task, reason),
+                Preparation::Stuck(reason) => return self.finish_with_problem(task, reason),
                 Preparation::Refused(problems, sources) => {
-                    return self.broken(task, told(&problems, &sources));
+                    return self.finish_with_problem(task, describe_problems(&problems, &sources));
                 }
             }
         }
         match self.run.next(None, stamp(task)) {
-            Next::Read(facts) => self.read(facts),
-            Next::Change { deed, changes, .. } => {
+            NextAction::Read(facts) => self.read(facts),
+            NextAction::Change { action: deed, changes, .. } => {
                 self.acted = true;
-                self.asked = Some(Asked::Change(deed));
-                self.effect(Action::Change(changes), Part::Deed)
+                self.pending = Some(PendingRequest::Change(deed));
+                self.effect(Action::Change(changes), EffectRole::Primary)
             }
-            Next::Sleep { deed, time, .. } => {
-                self.asked = Some(Asked::Sleep(deed));
-                let mut effect = Effect::here(Action::Run(pause(time)));
-                effect.part = Part::Help;
-                Progress::Do(Box::new(effect))
+            NextAction::Sleep { action: deed, time, .. } => {
+                self.pending = Some(PendingRequest::Sleep(deed));
+                let mut effect = TaskEffect::on_local(Action::Run(pause(time)));
+                effect.role = EffectRole::Auxiliary;
+                RunStep::Perform(Box::new(effect))
             }
-            Next::Wait | Next::AtGate => self.broken(
+            NextAction::Wait | NextAction::AtLimit => self.finish_with_problem(
                 task,
                 "states wait for something that nobody does".to_owned(),
             ),
-            Next::Done => Progress::Done(Box::new(self.finish(task))),
+            NextAction::Done => RunStep::Done(Box::new(self.finish(task))),
         }
     }
 
-    fn read(&mut self, facts: Vec<Fact>) -> Progress {
-        self.asked = Some(Asked::Read(facts.clone()));
-        self.effect(Action::Read(facts), Part::Help)
+    fn read(&mut self, facts: Vec<Fact>) -> RunStep {
+        self.pending = Some(PendingRequest::Read(facts.clone()));
+        self.effect(Action::Read(facts), EffectRole::Auxiliary)
     }
 
-    fn effect(&self, action: Action, part: Part) -> Progress {
-        let mut effect = Effect::at(self.place.clone(), action);
-        effect.part = part;
-        Progress::Do(Box::new(effect))
+    fn effect(&self, action: Action, part: EffectRole) -> RunStep {
+        let mut effect = TaskEffect::on(self.location.clone(), action);
+        effect.role = part;
+        RunStep::Perform(Box::new(effect))
     }
 
     /// The end where something stood in the way.
-    fn broken(&mut self, task: &TaskView<'_>, problem: String) -> Progress {
+    fn finish_with_problem(&mut self, task: &TaskView<'_>, problem: String) -> RunStep {
         let mut outcome = self.finish(task);
         outcome.success = false;
         outcome.notes.insert(0, problem);
-        Progress::Done(Box::new(outcome))
+        RunStep::Done(Box::new(outcome))
     }
 
-    fn finish(&self, task: &TaskView<'_>) -> Outcome {
+    fn finish(&self, task: &TaskView<'_>) -> TaskOutcome {
         let results = self.run.results();
-        let summary = Summary::of(results);
-        let mut outcome = Outcome {
+        let summary = StateSummary::of(results);
+        let mut outcome = TaskOutcome {
             success: summary.failed == 0,
             modified: Some(!self.test && summary.changed > 0),
-            ..Outcome::default()
+            ..TaskOutcome::default()
         };
         if self.acted && summary.failed > 0 {
             // What failed may have changed something.
@@ -332,10 +332,10 @@ impl Going {
         }
         let drifted = |result: &&StateResult| result.outcome.result.is_none();
         let failed = |result: &&StateResult| result.outcome.result == Some(false);
-        outcome.notes = results.iter().filter(failed).map(in_words).collect();
+        outcome.notes = results.iter().filter(failed).map(describe_result).collect();
         let mut result = Map::new();
-        if self.aim == Aim::Look && !task.settings.dry_run {
-            let differences: Vec<String> = results.iter().filter(drifted).map(in_words).collect();
+        if self.operation == StatesOperation::Check && !task.settings.dry_run {
+            let differences: Vec<String> = results.iter().filter(drifted).map(describe_result).collect();
             outcome.status = Some(if summary.failed > 0 {
                 Status::Error
             } else if differences.is_empty() {
@@ -347,15 +347,15 @@ impl Going {
                 result.insert("message".into(), differences.join("\n").into());
             }
         }
-        outcome.notes.extend(self.kept.iter().cloned());
+        outcome.notes.extend(self.irreversible.iter().cloned());
         result.insert("success".into(), outcome.success.into());
         result.insert("states".into(), to_value(results));
         apply_result_template(task, &result, &mut outcome);
         if !outcome.errors.is_empty() {
             outcome.success = false;
         }
-        if !self.kept.is_empty() {
-            let kept = self.kept.iter().map(|it| Value::from(it.as_str()));
+        if !self.irreversible.is_empty() {
+            let kept = self.irreversible.iter().map(|it| Value::from(it.as_str()));
             result.insert("kept".into(), Value::list(kept));
         }
         outcome.result = Some(Value::from(result));
@@ -364,7 +364,7 @@ impl Going {
 }
 
 /// A state whose result is worth telling, with its difference.
-fn in_words(result: &StateResult) -> String {
+fn describe_result(result: &StateResult) -> String {
     let StateResult { state, fun, id, .. } = result;
     let diff = result.outcome.changes.get("diff").and_then(Value::as_str);
     match diff.filter(|diff| diff.starts_with("---")) {
@@ -378,15 +378,15 @@ fn in_words(result: &StateResult) -> String {
 }
 
 /// What is wrong with state files, all of it, with the lines.
-fn told(problems: &Diagnostics, sources: &Sources) -> String {
-    let told = problems.iter().map(|problem| {
-        let place = problem.span().and_then(|span| sources.place(span));
+fn describe_problems(problems: &Diagnostics, sources: &Sources) -> String {
+    let lines = problems.iter().map(|problem| {
+        let place = problem.span().and_then(|span| sources.position(span));
         match place {
             Some(place) => format!("{place}: {}", problem.message),
             None => problem.message.clone(),
         }
     });
-    told.collect::<Vec<_>>().join("; ")
+    lines.collect::<Vec<_>>().join("; ")
 }
 
 /// A command of this machine that takes so long.
@@ -397,6 +397,6 @@ fn pause(time: Duration) -> Command {
     command
 }
 
-fn stamp(task: &TaskView<'_>) -> Stamp {
-    Stamp(task.world().now().as_microsecond())
+fn stamp(task: &TaskView<'_>) -> Timestamp {
+    Timestamp(task.local_context().now().as_microsecond())
 }

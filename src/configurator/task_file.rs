@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Diagnostics, Sources};
-use crate::expr::{LocalContext, Place};
+use crate::expr::{LocalContext, DirectoryOwner};
 use crate::runbook::{Tasks, read_tasks};
 use crate::value::{Map, Value};
 
 /// The names of the file, in the order in which they are looked for.
-const NAMES: [&str; 2] = ["tasks.yaml", "tasks.yml"];
+const FILE_NAMES: [&str; 2] = ["tasks.yaml", "tasks.yml"];
 
 /// Tasks, and what stands for the files that they were read from.
 #[derive(Debug)]
@@ -23,27 +23,27 @@ impl TaskFile {
     /// Reads the file that an operation names, or else the nearest one: in the folder of the
     /// ensemble or above it, no further than the project.
     pub(super) fn read(
-        stated: Option<&Value>,
-        world: &dyn LocalContext,
+        explicit: Option<&Value>,
+        local_context: &dyn LocalContext,
         base: &Path,
     ) -> Result<Self, String> {
-        let project = world.directory(&Place::default(), "project");
+        let project = local_context.directory(&DirectoryOwner::default(), "project");
         let project = project.map_err(|error| error.to_string())?;
-        let file = match stated {
-            Some(stated) => named(stated, world, base)?,
-            None => nearest(world, base, &project)?,
+        let file = match explicit {
+            Some(explicit) => find_named(explicit, local_context, base)?,
+            None => find_nearest(local_context, base, &project)?,
         };
         let seen = RefCell::new(Vec::new());
         let read = |path: &Path| {
             seen.borrow_mut().push(path.to_owned());
-            let bytes = world.read(path).map_err(|error| error.to_string())?;
+            let bytes = local_context.read(path).map_err(|error| error.to_string())?;
             String::from_utf8(bytes).map_err(|_| format!("`{}` is not text", path.display()))
         };
         let mut sources = Sources::default();
         let tasks = read_tasks(&file, &mut sources, &read);
-        let tasks = tasks.map_err(|problems| told(&problems, &sources, &file))?;
+        let tasks = tasks.map_err(|problems| describe_first_problem(&problems, &sources, &file))?;
         let digest = |path: PathBuf| {
-            let digest = world.content_digest(&path)?;
+            let digest = local_context.content_digest(&path)?;
             let shown = path.strip_prefix(&project).unwrap_or(&path);
             Some((shown.to_string_lossy().into(), Value::from(digest)))
         };
@@ -54,40 +54,40 @@ impl TaskFile {
     }
 }
 
-fn named(stated: &Value, world: &dyn LocalContext, base: &Path) -> Result<PathBuf, String> {
+fn find_named(explicit: &Value, local_context: &dyn LocalContext, base: &Path) -> Result<PathBuf, String> {
     let plain = |text: &&str| !text.is_empty() && !text.contains("{{") && !text.contains("{%");
-    let Some(path) = stated.as_str().filter(plain) else {
+    let Some(path) = explicit.as_str().filter(plain) else {
         return Err("`file` must be a path, and no expression".to_owned());
     };
     let path = base.join(path);
-    let file = if world.is_dir(&path) {
-        in_folder(world, &path)
+    let file = if local_context.is_dir(&path) {
+        find_in_folder(local_context, &path)
     } else {
-        world.exists(&path).then(|| path.clone())
+        local_context.exists(&path).then(|| path.clone())
     };
     file.ok_or_else(|| format!("there is no file `{}`", path.display()))
 }
 
-fn nearest(world: &dyn LocalContext, base: &Path, project: &Path) -> Result<PathBuf, String> {
+fn find_nearest(local_context: &dyn LocalContext, base: &Path, project: &Path) -> Result<PathBuf, String> {
     let inside = |folder: &&Path| *folder == base || folder.starts_with(project);
     let mut folders = base.ancestors().take_while(inside);
-    let found = folders.find_map(|folder| in_folder(world, folder));
+    let found = folders.find_map(|folder| find_in_folder(local_context, folder));
     let missing = "there is no `tasks.yaml` in the folder of the ensemble or above it in the \
                    project, and `file` names none";
     found.ok_or_else(|| missing.to_owned())
 }
 
-fn in_folder(world: &dyn LocalContext, folder: &Path) -> Option<PathBuf> {
-    let mut files = NAMES.iter().map(|name| folder.join(name));
-    files.find(|file| world.exists(file) && !world.is_dir(file))
+fn find_in_folder(local_context: &dyn LocalContext, folder: &Path) -> Option<PathBuf> {
+    let mut files = FILE_NAMES.iter().map(|name| folder.join(name));
+    files.find(|file| local_context.exists(file) && !local_context.is_dir(file))
 }
 
 /// The first problem of a file, with its place.
-fn told(problems: &Diagnostics, sources: &Sources, file: &Path) -> String {
+fn describe_first_problem(problems: &Diagnostics, sources: &Sources, file: &Path) -> String {
     let Some(first) = problems.iter().next() else {
         return format!("`{}` cannot be read", file.display());
     };
-    let place = first.span().and_then(|span| sources.place(span));
+    let place = first.span().and_then(|span| sources.position(span));
     let line = place.map_or(String::new(), |place| format!(":{}", place.line));
     let more = match problems.len() {
         0 | 1 => String::new(),

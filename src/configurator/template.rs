@@ -1,15 +1,15 @@
 //! Template: no process; the result is what its inputs evaluate to (spec/unfurl.md § (k)).
 
-use super::result::{apply_done, apply_result_template};
+use super::result_template::{apply_done, apply_result_template};
 use crate::expr::Error;
-use crate::task::{Configurator, EffectResult, Outcome, Progress, Rendered, Run, TaskView};
+use crate::task::{Configurator, EffectResult, TaskOutcome, RunStep, RenderedTask, OperationRun, TaskView};
 use crate::value::{Map, Value};
 
 /// Evaluates `run` and `done` and applies `resultTemplate`.
 #[derive(Debug)]
-pub(super) struct Template;
+pub(super) struct TemplateConfigurator;
 
-impl Configurator for Template {
+impl Configurator for TemplateConfigurator {
     fn class_name(&self) -> &'static str {
         "unfurl.configurators.TemplateConfigurator"
     }
@@ -18,7 +18,7 @@ impl Configurator for Template {
         &["resultTemplate", "done"]
     }
 
-    fn render(&self, task: &TaskView<'_>) -> Result<Rendered, Error> {
+    fn render(&self, task: &TaskView<'_>) -> Result<RenderedTask, Error> {
         let dry = if task.settings.dry_run {
             task.input("dryrun")?
         } else {
@@ -28,13 +28,13 @@ impl Configurator for Template {
             Some(value) => value,
             None => task.input("run")?.unwrap_or(Value::Null),
         };
-        Ok(Rendered {
+        Ok(RenderedTask {
             files: Vec::new(),
             data,
         })
     }
 
-    fn begin(&self, rendered: Rendered) -> Box<dyn Run> {
+    fn begin(&self, rendered: RenderedTask) -> Box<dyn OperationRun> {
         Box::new(TemplateRun {
             result: rendered.data,
         })
@@ -46,21 +46,21 @@ struct TemplateRun {
     result: Value,
 }
 
-impl Run for TemplateRun {
-    fn step(&mut self, task: &TaskView<'_>, _last: Option<EffectResult>) -> Progress {
-        Progress::Done(Box::new(self.outcome(task)))
+impl OperationRun for TemplateRun {
+    fn step(&mut self, task: &TaskView<'_>, _last: Option<EffectResult>) -> RunStep {
+        RunStep::Done(Box::new(self.outcome(task)))
     }
 }
 
 impl TemplateRun {
-    fn outcome(&self, task: &TaskView<'_>) -> Outcome {
-        let mut outcome = Outcome {
+    fn outcome(&self, task: &TaskView<'_>) -> TaskOutcome {
+        let mut outcome = TaskOutcome {
             success: true,
-            ..Outcome::default()
+            ..TaskOutcome::default()
         };
         let done = match task.input("done") {
             Ok(done) => done.filter(|done| !done.is_null()),
-            Err(error) => return failed(&error),
+            Err(error) => return error_outcome(&error),
         };
         outcome.result = Some(self.default_result(done.as_ref()));
         if let Some(done) = &done {
@@ -93,12 +93,12 @@ impl TemplateRun {
 }
 
 /// An error while running: nobody knows what happened, so the target is in error.
-pub(super) fn failed(error: &Error) -> Outcome {
-    Outcome {
+pub(super) fn error_outcome(error: &Error) -> TaskOutcome {
+    TaskOutcome {
         success: false,
         status: Some(crate::name::Status::Error),
         errors: vec![error.to_string()],
         result: None,
-        ..Outcome::default()
+        ..TaskOutcome::default()
     }
 }

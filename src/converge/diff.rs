@@ -10,7 +10,7 @@ const CONTEXT: usize = 3;
 
 /// How many steps the search for equal lines may take; what is not searched then counts as
 /// different.
-const MOST_STEPS: usize = 50_000_000;
+const MAX_STEPS: usize = 50_000_000;
 
 /// A second text of at least this many lines is searched without the lines that make up more
 /// than a hundredth of it.
@@ -18,19 +18,19 @@ const POPULAR_FROM: usize = 200;
 
 /// The lines of a unified difference, with nothing if the texts are equal. The first two are the
 /// heads; each of the heads ends with a newline, each other line as it does in the texts.
-pub(super) fn unified(before: &[&str], after: &[&str]) -> Vec<String> {
+pub(super) fn unified_diff(before: &[&str], after: &[&str]) -> Vec<String> {
     if before == after {
         return Vec::new();
     }
     let mut lines = vec!["--- \n".to_owned(), "+++ \n".to_owned()];
-    for group in grouped(&operations(before, after)) {
+    for group in group_operations(&operations(before, after)) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else {
             continue;
         };
         lines.push(format!(
             "@@ -{} +{} @@\n",
-            range(first.before.0, last.before.1),
-            range(first.after.0, last.after.1)
+            hunk_range(first.before.0, last.before.1),
+            hunk_range(first.after.0, last.after.1)
         ));
         for step in &group {
             let mut show = |sign: char, text: &[&str]| {
@@ -53,7 +53,7 @@ pub(super) fn lines(text: &str) -> Vec<&str> {
 }
 
 /// A range of lines as the head of a hunk names it.
-fn range(start: usize, end: usize) -> String {
+fn hunk_range(start: usize, end: usize) -> String {
     match end - start {
         0 => format!("{start},0"),
         1 => format!("{}", start + 1),
@@ -63,18 +63,18 @@ fn range(start: usize, end: usize) -> String {
 
 /// A stretch of both texts: the same lines, or others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Step {
+struct DiffOperation {
     equal: bool,
     before: (usize, usize),
     after: (usize, usize),
 }
 
-fn operations(before: &[&str], after: &[&str]) -> Vec<Step> {
+fn operations(before: &[&str], after: &[&str]) -> Vec<DiffOperation> {
     let mut steps = Vec::new();
     let (mut i, mut j) = (0, 0);
-    for block in Matcher::new(before, after).blocks() {
+    for block in SequenceMatcher::new(before, after).matching_blocks() {
         if i < block.before || j < block.after {
-            steps.push(Step {
+            steps.push(DiffOperation {
                 equal: false,
                 before: (i, block.before),
                 after: (j, block.after),
@@ -82,7 +82,7 @@ fn operations(before: &[&str], after: &[&str]) -> Vec<Step> {
         }
         (i, j) = (block.before + block.length, block.after + block.length);
         if block.length > 0 {
-            steps.push(Step {
+            steps.push(DiffOperation {
                 equal: true,
                 before: (block.before, i),
                 after: (block.after, j),
@@ -93,7 +93,7 @@ fn operations(before: &[&str], after: &[&str]) -> Vec<Step> {
 }
 
 /// The steps in groups with context around them.
-fn grouped(steps: &[Step]) -> Vec<Vec<Step>> {
+fn group_operations(steps: &[DiffOperation]) -> Vec<Vec<DiffOperation>> {
     let mut steps = steps.to_vec();
     if let Some(first) = steps.first_mut()
         && first.equal
@@ -108,11 +108,11 @@ fn grouped(steps: &[Step]) -> Vec<Vec<Step>> {
         last.after.1 = last.after.1.min(last.after.0 + CONTEXT);
     }
     let mut groups = Vec::new();
-    let mut group: Vec<Step> = Vec::new();
+    let mut group: Vec<DiffOperation> = Vec::new();
     for step in steps {
         let mut step = step;
         if step.equal && step.before.1 - step.before.0 > 2 * CONTEXT {
-            group.push(Step {
+            group.push(DiffOperation {
                 before: (step.before.0, step.before.0 + CONTEXT),
                 after: (step.after.0, step.after.0 + CONTEXT),
                 ..step
@@ -130,7 +130,7 @@ fn grouped(steps: &[Step]) -> Vec<Vec<Step>> {
 
 /// Equal lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Block {
+struct MatchingBlock {
     before: usize,
     after: usize,
     length: usize,
@@ -138,22 +138,22 @@ struct Block {
 
 /// The part of both texts that is searched.
 #[derive(Debug, Clone, Copy)]
-struct Window {
+struct SearchRange {
     before: (usize, usize),
     after: (usize, usize),
 }
 
-struct Matcher {
+struct SequenceMatcher {
     before: Vec<u32>,
     after: Vec<u32>,
     /// Where each line is in the second text.
-    places: Vec<Vec<usize>>,
+    line_positions: Vec<Vec<usize>>,
     /// How long the run of equal lines is that ends at a place, by that place and one more.
-    lengths: [Vec<usize>; 2],
+    run_lengths: [Vec<usize>; 2],
     steps: usize,
 }
 
-impl Matcher {
+impl SequenceMatcher {
     fn new<'a>(before: &[&'a str], after: &[&'a str]) -> Self {
         let mut numbers: FoldMap<&str, u32> = FoldMap::default();
         let mut number = |line: &'a str| {
@@ -167,9 +167,9 @@ impl Matcher {
             places[*line as usize].push(place);
         }
         if after.len() >= POPULAR_FROM {
-            let most = after.len() / 100 + 1;
+            let max_lines = after.len() / 100 + 1;
             for found in &mut places {
-                if found.len() > most {
+                if found.len() > max_lines {
                     found.clear();
                 }
             }
@@ -178,41 +178,41 @@ impl Matcher {
         Self {
             before,
             after,
-            places,
-            lengths,
+            line_positions: places,
+            run_lengths: lengths,
             steps: 0,
         }
     }
 
     /// All blocks in order, joined where they touch, and an empty one at the end.
-    fn blocks(mut self) -> Vec<Block> {
+    fn matching_blocks(mut self) -> Vec<MatchingBlock> {
         let (before, after) = (self.before.len(), self.after.len());
         let mut found = Vec::new();
-        let mut todo = vec![Window {
+        let mut todo = vec![SearchRange {
             before: (0, before),
             after: (0, after),
         }];
         while let Some(window) = todo.pop() {
-            let Some(block) = self.longest(window) else {
+            let Some(block) = self.find_longest_match(window) else {
                 continue;
             };
             found.push(block);
             let (i, j) = (block.before + block.length, block.after + block.length);
             if window.before.0 < block.before && window.after.0 < block.after {
-                todo.push(Window {
+                todo.push(SearchRange {
                     before: (window.before.0, block.before),
                     after: (window.after.0, block.after),
                 });
             }
             if i < window.before.1 && j < window.after.1 {
-                todo.push(Window {
+                todo.push(SearchRange {
                     before: (i, window.before.1),
                     after: (j, window.after.1),
                 });
             }
         }
         found.sort_unstable();
-        let mut joined: Vec<Block> = Vec::new();
+        let mut joined: Vec<MatchingBlock> = Vec::new();
         for block in found {
             match joined.last_mut() {
                 Some(last)
@@ -224,7 +224,7 @@ impl Matcher {
                 _ => joined.push(block),
             }
         }
-        joined.push(Block {
+        joined.push(MatchingBlock {
             before,
             after,
             length: 0,
@@ -234,19 +234,19 @@ impl Matcher {
 
     /// The longest block of equal lines in a window: of several, the one that starts first in the
     /// first text, and then first in the second.
-    fn longest(&mut self, window: Window) -> Option<Block> {
-        let mut best = Block {
+    fn find_longest_match(&mut self, window: SearchRange) -> Option<MatchingBlock> {
+        let mut best = MatchingBlock {
             before: window.before.0,
             after: window.after.0,
             length: 0,
         };
-        let [mut last, mut now] = std::mem::take(&mut self.lengths);
+        let [mut last, mut now] = std::mem::take(&mut self.run_lengths);
         let mut touched: Vec<usize> = Vec::new();
         for i in window.before.0..window.before.1 {
-            if self.steps > MOST_STEPS {
+            if self.steps > MAX_STEPS {
                 break;
             }
-            let places = &self.places[self.before[i] as usize];
+            let places = &self.line_positions[self.before[i] as usize];
             let from = places.partition_point(|place| *place < window.after.0);
             let mut next: Vec<usize> = Vec::new();
             for j in places[from..].iter().take_while(|j| **j < window.after.1) {
@@ -255,7 +255,7 @@ impl Matcher {
                 now[*j + 1] = length;
                 next.push(*j + 1);
                 if length > best.length {
-                    best = Block {
+                    best = MatchingBlock {
                         before: i + 1 - length,
                         after: *j + 1 - length,
                         length,
@@ -272,13 +272,13 @@ impl Matcher {
         for place in touched {
             last[place] = 0;
         }
-        self.lengths = [last, now];
-        self.extend(&mut best, window);
+        self.run_lengths = [last, now];
+        self.extend_over_popular(&mut best, window);
         (best.length > 0).then_some(best)
     }
 
     /// Lines that are too frequent to be searched for belong to a block they touch.
-    fn extend(&self, best: &mut Block, window: Window) {
+    fn extend_over_popular(&self, best: &mut MatchingBlock, window: SearchRange) {
         while best.before > window.before.0
             && best.after > window.after.0
             && self.before[best.before - 1] == self.after[best.after - 1]

@@ -3,7 +3,7 @@ use sha2::Digest as _;
 use super::*;
 
 fn of(before: &str, after: &str) -> String {
-    unified(&lines(before), &lines(after)).concat()
+    unified_diff(&lines(before), &lines(after)).concat()
 }
 
 /// Pairs of texts, and what Python 3.10 says of them.

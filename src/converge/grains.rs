@@ -1,12 +1,12 @@
 //! What a machine is like, under the names that Salt has for it (S11).
 
-use super::sections::{Sections, assignments, probe};
-use super::{Facts, Halt, addresses};
+use super::probe_sections::{ProbeSections, assignments, sectioned_probe};
+use super::{FactCache, Halt, network};
 use crate::host::fact::{Domain, Fact, Probe};
 use crate::value::{Map, Value};
 
 /// Asks a machine for all of it at once.
-const TEXT: &str = r#"_s kernel; uname -s
+const PROBE_SCRIPT: &str = r#"_s kernel; uname -s
 _s release; uname -r
 _s version; uname -v
 _s machine; uname -m
@@ -45,12 +45,12 @@ _s efi; [ -d /sys/firmware/efi ] && echo yes
 _s cwd; pwd"#;
 
 /// What has to be known of a machine for its grains.
-pub fn facts() -> Vec<Fact> {
-    vec![Fact::Probe(Box::new(asked()))]
+pub fn required_facts() -> Vec<Fact> {
+    vec![Fact::Probe(Box::new(grains_probe()))]
 }
 
-fn asked() -> Probe {
-    probe(TEXT, Domain::Fixed)
+fn grains_probe() -> Probe {
+    sectioned_probe(PROBE_SCRIPT, Domain::Fixed)
 }
 
 /// The grains of a machine with this id.
@@ -58,21 +58,21 @@ fn asked() -> Probe {
 /// # Errors
 ///
 /// What has to be known first, or that the machine could not be asked.
-pub fn parse(facts: &Facts, id: &str) -> Result<Value, Halt> {
-    let text = String::from_utf8_lossy(&facts.probe(asked())?.stdout);
-    let said = Sections::of(&text);
+pub fn parse(facts: &FactCache, id: &str) -> Result<Value, Halt> {
+    let text = String::from_utf8_lossy(&facts.probe(grains_probe())?.stdout);
+    let sections = ProbeSections::of(&text);
     let mut grains = Map::new();
     grains.insert("id".into(), id.into());
-    os(&said, &mut grains);
-    hardware(&said, &mut grains);
-    names(&said, &mut grains);
-    network(&said, &mut grains);
-    system(&said, &mut grains);
-    who(&said, &mut grains);
+    os(&sections, &mut grains);
+    hardware(&sections, &mut grains);
+    names(&sections, &mut grains);
+    network(&sections, &mut grains);
+    system(&sections, &mut grains);
+    user(&sections, &mut grains);
     Ok(grains.into())
 }
 
-fn put(grains: &mut Map, name: &str, value: impl Into<Value>) {
+fn insert(grains: &mut Map, name: &str, value: impl Into<Value>) {
     grains.insert(name.into(), value.into());
 }
 
@@ -85,7 +85,7 @@ fn texts<'a>(items: impl IntoIterator<Item = &'a str>) -> Value {
 }
 
 /// What `os-release` names, and what Salt calls it.
-const NAMES: [(&str, &str); 24] = [
+const OS_NAMES: [(&str, &str); 24] = [
     ("debian", "Debian"),
     ("ubuntu", "Ubuntu"),
     ("raspbian", "Raspbian"),
@@ -128,12 +128,12 @@ fn in_brackets(version: &str) -> Option<&str> {
     Some(inside.split(',').next_back().unwrap_or(inside).trim())
 }
 
-fn os(said: &Sections<'_>, grains: &mut Map) {
-    let kernel = said.line("kernel");
-    put(grains, "kernel", kernel);
-    put(grains, "kernelrelease", said.line("release"));
-    put(grains, "kernelversion", said.line("version"));
-    let all: Vec<(&str, String)> = assignments(said.get("os")).collect();
+fn os(sections: &ProbeSections<'_>, grains: &mut Map) {
+    let kernel = sections.line("kernel");
+    insert(grains, "kernel", kernel);
+    insert(grains, "kernelrelease", sections.line("release"));
+    insert(grains, "kernelversion", sections.line("version"));
+    let all: Vec<(&str, String)> = assignments(sections.get("os")).collect();
     let find = |name: &str| {
         let found = all.iter().find(|(key, _)| *key == name);
         found.map_or("", |(_, value)| value.as_str())
@@ -143,7 +143,7 @@ fn os(said: &Sections<'_>, grains: &mut Map) {
         name => name,
     };
     let short = find("ID");
-    let known = NAMES.iter().find(|(id, _)| *id == short);
+    let known = OS_NAMES.iter().find(|(id, _)| *id == short);
     let os = match known.map(|(_, name)| *name) {
         Some("CentOS") if full.contains("Stream") => "CentOS Stream",
         Some(name) => name,
@@ -151,7 +151,7 @@ fn os(said: &Sections<'_>, grains: &mut Map) {
     };
     let release = match (find("VERSION_ID"), short) {
         // A Debian that is not released yet has no number there.
-        ("", "debian") => said.line("debian"),
+        ("", "debian") => sections.line("debian"),
         (release, _) => release,
     };
     let code = match find("VERSION_CODENAME") {
@@ -160,23 +160,23 @@ fn os(said: &Sections<'_>, grains: &mut Map) {
     };
     let parts: Vec<&str> = release.split('.').filter(|it| !it.is_empty()).collect();
     let part = |text: &&str| text.parse::<i64>().map_or((*text).into(), Value::from);
-    put(grains, "os", os);
-    put(grains, "os_family", family(os));
-    put(grains, "osfullname", full);
-    put(grains, "osrelease", release);
-    put(
+    insert(grains, "os", os);
+    insert(grains, "os_family", family(os));
+    insert(grains, "osfullname", full);
+    insert(grains, "osrelease", release);
+    insert(
         grains,
         "osrelease_info",
         Value::list(parts.iter().map(part)),
     );
-    put(grains, "oscodename", code);
-    put(grains, "osarch", said.line("arch"));
-    put(grains, "lsb_distrib_id", full);
-    put(grains, "lsb_distrib_release", release);
-    put(grains, "lsb_distrib_codename", code);
+    insert(grains, "oscodename", code);
+    insert(grains, "osarch", sections.line("arch"));
+    insert(grains, "lsb_distrib_id", full);
+    insert(grains, "lsb_distrib_release", release);
+    insert(grains, "lsb_distrib_codename", code);
     let major = parts.first().copied().unwrap_or_default();
     if let Some(first) = parts.first() {
-        put(grains, "osmajorrelease", part(first));
+        insert(grains, "osmajorrelease", part(first));
     }
     let name = if ["Debian", "Raspbian"].contains(&os) {
         os
@@ -184,34 +184,34 @@ fn os(said: &Sections<'_>, grains: &mut Map) {
         full
     };
     let finger = if os == "Ubuntu" { release } else { major };
-    put(grains, "osfinger", format!("{name}-{finger}"));
+    insert(grains, "osfinger", format!("{name}-{finger}"));
 }
 
-fn hardware(said: &Sections<'_>, grains: &mut Map) {
-    put(grains, "cpuarch", said.line("machine"));
-    put(grains, "num_cpus", number(said.line("cpus")));
+fn hardware(sections: &ProbeSections<'_>, grains: &mut Map) {
+    insert(grains, "cpuarch", sections.line("machine"));
+    insert(grains, "num_cpus", number(sections.line("cpus")));
     let after = |name: &str| {
-        let value = said.line(name).split_once(':');
+        let value = sections.line(name).split_once(':');
         value.map_or("", |(_, value)| value.trim())
     };
-    put(grains, "cpu_model", after("cpu"));
+    insert(grains, "cpu_model", after("cpu"));
     let flags = after("flags").split_whitespace();
-    put(grains, "cpu_flags", texts(flags));
+    insert(grains, "cpu_flags", texts(flags));
     for (grain, name) in [("mem_total", "MemTotal:"), ("swap_total", "SwapTotal:")] {
-        let mut lines = said.get("memory").lines();
+        let mut lines = sections.get("memory").lines();
         let line = lines.find_map(|line| line.strip_prefix(name));
         let kibibytes = line.map_or(0, |line| number(line.trim().trim_end_matches("kB")));
-        put(grains, grain, kibibytes / 1024);
+        insert(grains, grain, kibibytes / 1024);
     }
     let is_real = |name: &&str| {
         !["loop", "ram", "zram"]
             .iter()
             .any(|it| name.starts_with(it))
     };
-    let disks = said.get("disks").split_whitespace().filter(is_real);
-    put(grains, "disks", texts(disks));
-    put(grains, "efi", !said.line("efi").is_empty());
-    let (kind, of) = match said.line("virtual") {
+    let disks = sections.get("disks").split_whitespace().filter(is_real);
+    insert(grains, "disks", texts(disks));
+    insert(grains, "efi", !sections.line("efi").is_empty());
+    let (kind, of) = match sections.line("virtual") {
         "" | "none" => ("physical", None),
         "docker" => ("container", Some("Docker")),
         "podman" => ("container", Some("Podman")),
@@ -224,26 +224,26 @@ fn hardware(said: &Sections<'_>, grains: &mut Map) {
         "amazon" => ("Nitro", None),
         other => (other, None),
     };
-    put(grains, "virtual", kind);
+    insert(grains, "virtual", kind);
     if let Some(of) = of {
-        put(grains, "virtual_subtype", of);
+        insert(grains, "virtual_subtype", of);
     }
 }
 
-fn names(said: &Sections<'_>, grains: &mut Map) {
-    let node = said.line("node");
-    let fqdn = match said.line("fqdn") {
+fn names(sections: &ProbeSections<'_>, grains: &mut Map) {
+    let node = sections.line("node");
+    let fqdn = match sections.line("fqdn") {
         "" | "localhost" => node,
         name => name,
     };
     let (host, domain) = fqdn.split_once('.').unwrap_or((fqdn, ""));
-    put(grains, "nodename", node);
-    put(grains, "localhost", node);
-    put(grains, "fqdn", fqdn);
-    put(grains, "host", host);
-    put(grains, "domain", domain);
+    insert(grains, "nodename", node);
+    insert(grains, "localhost", node);
+    insert(grains, "fqdn", fqdn);
+    insert(grains, "host", host);
+    insert(grains, "domain", domain);
     for (grain, name) in [("fqdn_ip4", "names4"), ("fqdn_ip6", "names6")] {
-        let lines = said.get(name).lines();
+        let lines = sections.get(name).lines();
         let mut found: Vec<&str> = Vec::new();
         for address in lines.filter_map(|line| line.split_whitespace().next()) {
             // An address of the other kind in this one's clothes is none.
@@ -251,33 +251,33 @@ fn names(said: &Sections<'_>, grains: &mut Map) {
                 found.push(address);
             }
         }
-        put(grains, grain, texts(found));
+        insert(grains, grain, texts(found));
     }
 }
 
-fn network(said: &Sections<'_>, grains: &mut Map) {
-    let devices = addresses::devices(said.get("links"), said.get("addresses"));
-    let of = |list: fn(&addresses::Device) -> Vec<&str>| {
+fn network(sections: &ProbeSections<'_>, grains: &mut Map) {
+    let devices = network::parse_devices(sections.get("links"), sections.get("addresses"));
+    let of = |list: fn(&network::NetworkDevice) -> Vec<&str>| {
         Value::map(devices.iter().map(|it| (it.name.as_str(), texts(list(it)))))
     };
     let hardware = devices
         .iter()
         .map(|it| (it.name.as_str(), it.ether.as_str().into()));
-    put(grains, "hwaddr_interfaces", Value::map(hardware));
-    put(grains, "ip4_interfaces", of(|it| it.of(false)));
-    put(grains, "ip6_interfaces", of(|it| it.of(true)));
-    let both = of(|it| [it.of(false), it.of(true)].concat());
-    put(grains, "ip_interfaces", both);
+    insert(grains, "hwaddr_interfaces", Value::map(hardware));
+    insert(grains, "ip4_interfaces", of(|it| it.addresses_of(false)));
+    insert(grains, "ip6_interfaces", of(|it| it.addresses_of(true)));
+    let both = of(|it| [it.addresses_of(false), it.addresses_of(true)].concat());
+    insert(grains, "ip_interfaces", both);
     let all = |is_six: bool| {
-        let mut found: Vec<&str> = devices.iter().flat_map(|it| it.of(is_six)).collect();
+        let mut found: Vec<&str> = devices.iter().flat_map(|it| it.addresses_of(is_six)).collect();
         found.sort_unstable();
         found.dedup();
         texts(found)
     };
-    put(grains, "ipv4", all(false));
-    put(grains, "ipv6", all(true));
+    insert(grains, "ipv4", all(false));
+    insert(grains, "ipv6", all(true));
     let gateway = |name: &str| {
-        let mut words = said.line(name).split_whitespace();
+        let mut words = sections.line(name).split_whitespace();
         let via = words.by_ref().any(|word| word == "via");
         words
             .next()
@@ -285,37 +285,37 @@ fn network(said: &Sections<'_>, grains: &mut Map) {
             .map_or(false.into(), Value::from)
     };
     let (four, six) = (gateway("routes"), gateway("routes6"));
-    put(grains, "ip_gw", four.is_truthy() || six.is_truthy());
-    put(grains, "ip4_gw", four);
-    put(grains, "ip6_gw", six);
-    let servers = said.get("resolver").lines().filter_map(|line| {
+    insert(grains, "ip_gw", four.is_truthy() || six.is_truthy());
+    insert(grains, "ip4_gw", four);
+    insert(grains, "ip6_gw", six);
+    let servers = sections.get("resolver").lines().filter_map(|line| {
         let mut words = line.split_whitespace();
         words.next().filter(|word| *word == "nameserver")?;
         words.next()
     });
     let servers = texts(servers);
-    put(grains, "dns", Value::map([("nameservers", servers)]));
+    insert(grains, "dns", Value::map([("nameservers", servers)]));
 }
 
-fn system(said: &Sections<'_>, grains: &mut Map) {
-    let init = match (said.line("booted"), said.line("init")) {
+fn system(sections: &ProbeSections<'_>, grains: &mut Map) {
+    let init = match (sections.line("booted"), sections.line("init")) {
         ("yes", _) | (_, "systemd") => "systemd",
         (_, "init") => "sysvinit",
         (_, "openrc-init") => "openrc-init",
         (_, "runit") => "runit",
         _ => "unknown",
     };
-    put(grains, "init", init);
-    let mut lines = said.get("systemd").lines();
+    insert(grains, "init", init);
+    let mut lines = sections.get("systemd").lines();
     let version = lines.next().and_then(|line| line.split_whitespace().nth(1));
     if let Some(version) = version {
         let features = lines.next().unwrap_or_default().into();
         let entries = [("version", version.into()), ("features", features)];
-        put(grains, "systemd", Value::map(entries));
+        insert(grains, "systemd", Value::map(entries));
     }
-    let (language, encoding) = match said.line("language").split_once('.') {
+    let (language, encoding) = match sections.line("language").split_once('.') {
         Some(parts) => parts,
-        None => match said.line("language") {
+        None => match sections.line("language") {
             "" | "C" | "POSIX" => ("C", "unknown"),
             language => (language, "unknown"),
         },
@@ -324,36 +324,36 @@ fn system(said: &Sections<'_>, grains: &mut Map) {
         ("defaultlanguage", language.into()),
         ("defaultencoding", encoding.into()),
         ("detectedencoding", Value::from("utf-8")),
-        ("timezone", said.line("zone").into()),
+        ("timezone", sections.line("zone").into()),
     ]);
-    put(grains, "locale_info", locale);
-    put(grains, "machine_id", said.line("machine-id"));
+    insert(grains, "locale_info", locale);
+    insert(grains, "machine_id", sections.line("machine-id"));
 }
 
-fn who(said: &Sections<'_>, grains: &mut Map) {
-    let path = said.line("path");
-    put(grains, "path", path);
-    put(grains, "systempath", texts(path.split(':')));
-    put(grains, "shell", said.line("shell"));
-    put(grains, "cwd", said.line("cwd"));
-    put(grains, "uid", number(said.line("uid")));
-    put(grains, "gid", number(said.line("gid")));
-    put(grains, "username", said.line("user"));
-    put(grains, "groupname", said.line("group"));
+fn user(sections: &ProbeSections<'_>, grains: &mut Map) {
+    let path = sections.line("path");
+    insert(grains, "path", path);
+    insert(grains, "systempath", texts(path.split(':')));
+    insert(grains, "shell", sections.line("shell"));
+    insert(grains, "cwd", sections.line("cwd"));
+    insert(grains, "uid", number(sections.line("uid")));
+    insert(grains, "gid", number(sections.line("gid")));
+    insert(grains, "username", sections.line("user"));
+    insert(grains, "groupname", sections.line("group"));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::fact::{Probed, Reading};
+    use crate::host::fact::{ProbeOutput, FactReading};
 
     fn grains_of(text: &str) -> Value {
-        let mut facts = Facts::default();
-        let probed = Probed {
+        let mut facts = FactCache::default();
+        let probed = ProbeOutput {
             stdout: text.replace("@@", "\u{1}").into_bytes(),
-            ..Probed::default()
+            ..ProbeOutput::default()
         };
-        facts.learn(super::facts().remove(0), Reading::Probe(probed));
+        facts.learn(super::required_facts().remove(0), FactReading::Probe(probed));
         parse(&facts, "web1").unwrap()
     }
 

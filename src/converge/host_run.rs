@@ -3,29 +3,29 @@
 
 use std::sync::Arc;
 
-use super::chunk::{ChunkIndex, Low};
-use super::compile::{Compiled, Request, Stop, Targets, compile};
-use super::engine::{DeedId, Engine, Next, Setup, Stamp, StateResult};
-use super::facts::Facts;
-use super::render::{Machine, Renderer};
-use super::{Ordering, Render, Roots, World, grains};
+use super::low_data::{ChunkIndex, LowData};
+use super::compile::{CompiledStates, CompileRequest, CompileError, StateTargets, compile};
+use super::engine::{ActionId, Engine, NextAction, EngineOptions, Timestamp, StateResult};
+use super::fact_cache::FactCache;
+use super::render::{MinionData, StateRenderer};
+use super::{RunOrdering, RenderTemplate, FileRoots, ModuleContext, grains};
 use crate::diagnostic::{Diagnostics, Sources};
-use crate::host::fact::{Fact, Reading};
-use crate::host::{Place, RunOutput};
+use crate::host::fact::{Fact, FactReading};
+use crate::host::{Location, RunOutput};
 use crate::value::{Map, Value};
 
 /// How often a host is asked for facts before its states are compiled, and before they begin.
 const MAX_ROUNDS: usize = 64;
 /// How many states are handed to another host at a time.
-const AHEAD: usize = 64;
+const MAX_BATCH: usize = 64;
 
 /// All that the states of one machine are made from, its facts apart.
 #[derive(Clone)]
-pub struct Ground {
+pub struct CompileInput {
     /// The name of the machine, Salt's minion id.
     pub id: Arc<str>,
     /// The files of the state tree.
-    pub roots: Arc<dyn Roots>,
+    pub roots: Arc<dyn FileRoots>,
     /// What was given for it.
     pub pillar: Value,
     /// What is said of it over what it is like.
@@ -33,23 +33,23 @@ pub struct Ground {
     /// The settings.
     pub options: Value,
     /// Which states.
-    pub targets: Targets,
+    pub targets: StateTargets,
     /// How the order is made.
-    pub ordering: Ordering,
+    pub ordering: RunOrdering,
 }
 
 /// The states of one machine, ready to run.
 #[derive(Debug, Clone)]
-pub struct Prepared {
+pub struct PreparedStates {
     /// The states in order.
-    pub low: Arc<Low>,
+    pub low: Arc<LowData>,
     /// All that compilation gave.
-    pub compiled: Compiled,
+    pub compiled: CompiledStates,
     /// What state functions know beside facts.
-    pub world: Arc<World>,
+    pub context: Arc<ModuleContext>,
 }
 
-impl std::fmt::Debug for Ground {
+impl std::fmt::Debug for CompileInput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ground")
             .field("id", &self.id)
@@ -57,15 +57,15 @@ impl std::fmt::Debug for Ground {
     }
 }
 
-impl Ground {
+impl CompileInput {
     /// Compiles the states; called again where facts are needed for it.
-    fn prepare(&self, facts: &Facts) -> Result<Prepared, Stop> {
-        let missing: Vec<_> = grains::facts()
+    fn prepare(&self, facts: &FactCache) -> Result<PreparedStates, CompileError> {
+        let missing: Vec<_> = grains::required_facts()
             .into_iter()
             .filter(|fact| !facts.has(fact))
             .collect();
         if !missing.is_empty() {
-            return Err(Stop::Needs(missing));
+            return Err(CompileError::Needs(missing));
         }
         // A machine that does not say what it is like has no grains but its name.
         let mut grains = match grains::parse(facts, &self.id) {
@@ -74,31 +74,31 @@ impl Ground {
         };
         grains.extend(self.grains.clone());
         let grains = Value::from(grains);
-        let renderer = Arc::new(Renderer::new(Machine {
+        let renderer = Arc::new(StateRenderer::new(MinionData {
             id: Arc::clone(&self.id),
             roots: Arc::clone(&self.roots),
             grains: grains.clone(),
             pillar: self.pillar.clone(),
             options: self.options.clone(),
         }));
-        let request = Request {
+        let request = CompileRequest {
             targets: self.targets.clone(),
             ordering: self.ordering,
             exclude: Vec::new(),
         };
         let compiled = compile(&request, &renderer, facts)?;
-        let world = World {
+        let context = ModuleContext {
             id: Arc::clone(&self.id),
             roots: Arc::clone(&self.roots),
-            renderer: renderer as Arc<dyn Render>,
+            renderer: renderer as Arc<dyn RenderTemplate>,
             grains,
             pillar: self.pillar.clone(),
             options: self.options.clone(),
         };
-        Ok(Prepared {
+        Ok(PreparedStates {
             low: Arc::clone(&compiled.low),
             compiled,
-            world: Arc::new(world),
+            context: Arc::new(context),
         })
     }
 }
@@ -120,20 +120,20 @@ pub enum Preparation {
 /// and is told what came of it.
 #[derive(Debug)]
 pub struct HostRun {
-    facts: Facts,
+    facts: FactCache,
     /// How many states are handed to the host at a time.
-    ahead: usize,
-    prepared: Option<Prepared>,
+    max_batch: usize,
+    prepared: Option<PreparedStates>,
     engine: Option<Engine>,
     rounds: usize,
 }
 
 impl HostRun {
     /// The run of a host of which nothing is known yet.
-    pub fn new(place: &Place) -> Self {
+    pub fn new(location: &Location) -> Self {
         Self {
-            facts: Facts::default(),
-            ahead: if place.is_here() { 0 } else { AHEAD },
+            facts: FactCache::default(),
+            max_batch: if location.is_local() { 0 } else { MAX_BATCH },
             prepared: None,
             engine: None,
             rounds: 0,
@@ -143,45 +143,44 @@ impl HostRun {
     /// Compiles the states, unless they are; `begin` says which states run then, and how.
     pub fn compile(
         &mut self,
-        ground: impl FnOnce() -> Ground,
-        begin: impl FnOnce(&Prepared) -> (Arc<Low>, Setup),
+        input: impl FnOnce() -> CompileInput,
+        begin: impl FnOnce(&PreparedStates) -> (Arc<LowData>, EngineOptions),
     ) -> Preparation {
         if self.engine.is_some() {
             return Preparation::Ready;
         }
-        match ground().prepare(&self.facts) {
+        match input().prepare(&self.facts) {
             Ok(prepared) => {
-                let (low, setup) = begin(&prepared);
-                let ahead = self.ahead;
-                let setup = Setup { ahead, ..setup };
-                let world = Arc::clone(&prepared.world);
-                self.engine = Some(Engine::new(low, world, setup));
+                let (low, options) = begin(&prepared);
+                let options = EngineOptions { max_batch: self.max_batch, ..options };
+                let context = Arc::clone(&prepared.context);
+                self.engine = Some(Engine::new(low, context, options));
                 self.prepared = Some(prepared);
                 self.rounds = 0;
                 Preparation::Ready
             }
-            Err(Stop::Needs(needs)) if self.asks(&needs) => Preparation::Read(needs),
-            Err(Stop::Needs(_)) => {
+            Err(CompileError::Needs(needs)) if self.may_read(&needs) => Preparation::Read(needs),
+            Err(CompileError::Needs(_)) => {
                 let reason = "its state files ask for facts again and again";
                 Preparation::Stuck(reason.to_owned())
             }
-            Err(Stop::Problems(problems, sources)) => Preparation::Refused(problems, sources),
+            Err(CompileError::Problems(problems, sources)) => Preparation::Refused(problems, sources),
         }
     }
 
     /// Compiles the states, then reads what all of them need first, in few round trips (P1).
     pub fn prepare(
         &mut self,
-        ground: impl FnOnce() -> Ground,
-        begin: impl FnOnce(&Prepared) -> (Arc<Low>, Setup),
+        input: impl FnOnce() -> CompileInput,
+        begin: impl FnOnce(&PreparedStates) -> (Arc<LowData>, EngineOptions),
     ) -> Preparation {
-        match self.compile(ground, begin) {
+        match self.compile(input, begin) {
             Preparation::Ready => {}
             other => return other,
         }
         let engine = self.engine.as_mut();
-        let needs = engine.map_or_else(Vec::new, |engine| engine.first_facts(&self.facts));
-        if self.asks(&needs) {
+        let needs = engine.map_or_else(Vec::new, |engine| engine.prefetch_facts(&self.facts));
+        if self.may_read(&needs) {
             Preparation::Read(needs)
         } else {
             Preparation::Ready
@@ -189,7 +188,7 @@ impl HostRun {
     }
 
     /// Whether the host is asked for facts: again and again only if it learns something from it.
-    fn asks(&mut self, needs: &[Fact]) -> bool {
+    fn may_read(&mut self, needs: &[Fact]) -> bool {
         self.rounds += 1;
         let is_new = needs.iter().any(|fact| !self.facts.has(fact));
         is_new && self.rounds <= MAX_ROUNDS
@@ -197,32 +196,32 @@ impl HostRun {
 
     /// Says what is next once all is ready; `gate` is the last place of its order that the host
     /// may come to.
-    pub fn next(&mut self, gate: Option<usize>, now: Stamp) -> Next {
+    pub fn next(&mut self, order_limit: Option<usize>, now: Timestamp) -> NextAction {
         match &mut self.engine {
-            Some(engine) => engine.next(&mut self.facts, gate, now),
-            None => Next::Wait,
+            Some(engine) => engine.next(&mut self.facts, order_limit, now),
+            None => NextAction::Wait,
         }
     }
 
     /// Takes the facts that were read.
-    pub fn learned(&mut self, facts: Vec<Fact>, readings: Vec<Reading>) {
+    pub fn learn(&mut self, facts: Vec<Fact>, readings: Vec<FactReading>) {
         self.facts.learn_all(facts, readings);
     }
 
     /// Takes what came of changes; returns the results of the states that ended with them.
-    pub fn changed(&mut self, deed: DeedId, outputs: Vec<RunOutput>, now: Stamp) -> &[StateResult] {
+    pub fn finish_change(&mut self, action: ActionId, outputs: Vec<RunOutput>, now: Timestamp) -> &[StateResult] {
         let Some(engine) = &mut self.engine else {
             return &[];
         };
         let before = engine.results().len();
-        engine.changed(deed, outputs, &mut self.facts, now);
+        engine.finish_change(action, outputs, &mut self.facts, now);
         &engine.results()[before..]
     }
 
     /// Ends a pause.
-    pub fn slept(&mut self, deed: DeedId, now: Stamp) {
+    pub fn finish_sleep(&mut self, action: ActionId, now: Timestamp) {
         if let Some(engine) = &mut self.engine {
-            engine.slept(deed, &mut self.facts, now);
+            engine.finish_sleep(action, &mut self.facts, now);
         }
     }
 
@@ -232,12 +231,12 @@ impl HostRun {
     }
 
     /// The states that were compiled, if they are.
-    pub fn prepared(&self) -> Option<&Prepared> {
+    pub fn prepared(&self) -> Option<&PreparedStates> {
         self.prepared.as_ref()
     }
 
     /// The states that were compiled, without the run.
-    pub fn into_prepared(self) -> Option<Prepared> {
+    pub fn into_prepared(self) -> Option<PreparedStates> {
         self.prepared
     }
 
@@ -254,40 +253,40 @@ impl HostRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::converge::RootsError;
+    use crate::converge::FileRootsError;
 
     /// A state tree with a single file.
     struct Tree(&'static str);
 
-    impl Roots for Tree {
-        fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, RootsError> {
+    impl FileRoots for Tree {
+        fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, FileRootsError> {
             Ok((path == "a.sls").then(|| self.0.as_bytes().into()))
         }
 
-        fn list(&self, _folder: &str) -> Result<Vec<String>, RootsError> {
+        fn list(&self, _folder: &str) -> Result<Vec<String>, FileRootsError> {
             Ok(vec!["a.sls".to_owned()])
         }
 
-        fn mode(&self, _path: &str) -> Result<Option<u32>, RootsError> {
+        fn mode(&self, _path: &str) -> Result<Option<u32>, FileRootsError> {
             Ok(None)
         }
     }
 
-    fn ground(text: &'static str) -> Ground {
-        Ground {
+    fn input(text: &'static str) -> CompileInput {
+        CompileInput {
             id: "here".into(),
             roots: Arc::new(Tree(text)),
             pillar: Value::Null,
             grains: Map::new(),
             options: Map::new().into(),
-            targets: Targets::Sls(vec!["a".to_owned()]),
-            ordering: Ordering::Classic,
+            targets: StateTargets::Sls(vec!["a".to_owned()]),
+            ordering: RunOrdering::Classic,
         }
     }
 
     fn prepare(run: &mut HostRun, text: &'static str) -> Preparation {
-        let begin = |prepared: &Prepared| (Arc::clone(&prepared.low), Setup::default());
-        run.prepare(|| ground(text), begin)
+        let begin = |prepared: &PreparedStates| (Arc::clone(&prepared.low), EngineOptions::default());
+        run.prepare(|| input(text), begin)
     }
 
     /// Answers all questions with nothing until something else is said.
@@ -295,8 +294,8 @@ mod tests {
         loop {
             match prepare(run, text) {
                 Preparation::Read(facts) => {
-                    let readings = vec![Reading::Absent; facts.len()];
-                    run.learned(facts, readings);
+                    let readings = vec![FactReading::Absent; facts.len()];
+                    run.learn(facts, readings);
                 }
                 other => return other,
             }
@@ -305,19 +304,19 @@ mod tests {
 
     #[test]
     fn a_host_is_asked_for_facts_before_its_states_run() {
-        let mut run = HostRun::new(&Place::Here);
+        let mut run = HostRun::new(&Location::Local);
         let text = "x:\n  test.nop\n";
         assert!(matches!(prepare(&mut run, text), Preparation::Read(_)));
         assert!(run.prepared().is_none() && run.results().is_empty());
         assert!(matches!(ask(&mut run, text), Preparation::Ready));
         assert_eq!(run.label(0), "test.nop x");
-        assert!(matches!(run.next(None, Stamp::default()), Next::Done));
+        assert!(matches!(run.next(None, Timestamp::default()), NextAction::Done));
         assert_eq!(run.results().len(), 1);
     }
 
     #[test]
     fn a_host_that_answers_nothing_is_not_asked_for_ever() {
-        let mut run = HostRun::new(&Place::Here);
+        let mut run = HostRun::new(&Location::Local);
         let reads = (0..=MAX_ROUNDS).map(|_| prepare(&mut run, "x:\n  test.nop\n"));
         let last = reads.last();
         assert!(matches!(last, Some(Preparation::Stuck(_))), "{last:?}");
@@ -325,9 +324,9 @@ mod tests {
 
     #[test]
     fn states_that_do_not_compile_are_refused() {
-        let mut run = HostRun::new(&Place::Here);
+        let mut run = HostRun::new(&Location::Local);
         let refused = ask(&mut run, "x: [");
         assert!(matches!(refused, Preparation::Refused(..)), "{refused:?}");
-        assert!(matches!(run.next(None, Stamp::default()), Next::Wait));
+        assert!(matches!(run.next(None, Timestamp::default()), NextAction::Wait));
     }
 }

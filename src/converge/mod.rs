@@ -4,39 +4,39 @@
 //! Pure: it says which facts it needs and which changes are due, and is told what was read and
 //! what came of them. Files of state trees come through [`Roots`].
 
-mod addresses;
-mod chunk;
+mod network;
+mod low_data;
 mod compile;
 mod diff;
 mod engine;
-mod execution;
-mod facts;
-mod function;
+mod execution_modules;
+mod fact_cache;
+mod state_function;
 pub mod grains;
 mod host_run;
-mod merge;
+mod order_merge;
 mod module;
-pub mod named;
+pub mod host_facts;
 mod render;
 mod reverse;
-mod roots;
-mod sections;
-mod shell;
+mod file_roots;
+mod probe_sections;
+mod command_args;
 mod slot;
-mod world;
+mod module_context;
 
-pub use chunk::{Chunk, ChunkIndex, Link, Low, Ordering, Requisite, SetIndex, Target};
-pub use compile::{Compiled, Request, Stop, Targets, Turn, compile};
-pub use engine::{Aggregation, DeedId, Engine, Next, Setup, Stamp, StateResult, Summary, to_value};
-pub(crate) use facts::refuse;
-pub use facts::{Facts, Halt};
-pub use function::{
-    Call, Deed, Finish, Function, Mode, Module, ModuleTable, Outcome, Reverse, StateFn, Verdict,
+pub use low_data::{Chunk, ChunkIndex, RequisiteLink, LowData, RunOrdering, Requisite, SetIndex, LinkTarget};
+pub use compile::{CompiledStates, CompileRequest, CompileError, StateTargets, OrderEntry, compile};
+pub use engine::{Aggregation, ActionId, Engine, NextAction, EngineOptions, Timestamp, StateResult, StateSummary, to_value};
+pub(crate) use fact_cache::refuse;
+pub use fact_cache::{FactCache, Halt};
+pub use state_function::{
+    StateCall, ChangeSet, ChangeOutcome, StateFunction, Mode, StateModule, ModuleTable, StateOutcome, Reverse, StateFn, StateDecision,
 };
-pub use host_run::{Ground, HostRun, Preparation, Prepared};
-pub use merge::{NoOrder, Shared, merge};
+pub use host_run::{CompileInput, HostRun, Preparation, PreparedStates};
+pub use order_merge::{OrderConflict, SharedState, merge_orders};
 pub use module::{MODULES, find};
-pub use render::{Machine, Renderer};
-pub use reverse::reversed;
-pub use roots::{Roots, RootsError};
-pub use world::{Render, Template, World};
+pub use render::{MinionData, StateRenderer};
+pub use reverse::reverse_states;
+pub use file_roots::{FileRoots, FileRootsError};
+pub use module_context::{RenderTemplate, TemplateRequest, ModuleContext};

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Chunk, ChunkIndex, Low, Reverse, find};
+use super::{Chunk, ChunkIndex, LowData, Reverse, find};
 
 /// The states that take back those of a tree, the last first, and what cannot be taken back, in
 /// words.
-pub fn reversed(low: &Low) -> (Arc<Low>, Vec<String>) {
-    let (mut chunks, mut kept): (Vec<Chunk>, Vec<String>) = (Vec::new(), Vec::new());
+pub fn reverse_states(low: &LowData) -> (Arc<LowData>, Vec<String>) {
+    let (mut chunks, mut irreversible): (Vec<Chunk>, Vec<String>) = (Vec::new(), Vec::new());
     for index in low.order.iter().rev() {
         let chunk = &low.chunks[*index as usize];
         let (_, function) = find(&chunk.state, &chunk.fun);
@@ -22,24 +22,24 @@ pub fn reversed(low: &Low) -> (Arc<Low>, Vec<String>) {
                 }
                 chunks.push(back);
             }
-            Some(Reverse::Nothing) => {}
-            Some(Reverse::Never(why)) => kept.push(format!(
+            Some(Reverse::NoOp) => {}
+            Some(Reverse::Irreversible(why)) => irreversible.push(format!(
                 "{} ({}.{}) is not taken back: {why}",
                 chunk.id, chunk.state, chunk.fun
             )),
-            None => kept.push(format!(
+            None => irreversible.push(format!(
                 "{} ({}.{}) is not taken back: there is no such function",
                 chunk.id, chunk.state, chunk.fun
             )),
         }
     }
     let count = ChunkIndex::try_from(chunks.len()).unwrap_or(ChunkIndex::MAX);
-    let low = Low {
+    let low = LowData {
         order: (0..count).collect(),
         chunks,
         sets: Vec::new(),
         ordering: low.ordering,
         has_links: false,
     };
-    (Arc::new(low), kept)
+    (Arc::new(low), irreversible)
 }

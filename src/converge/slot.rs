@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use super::execution::{Asked, ask, traverse};
-use super::{Facts, Halt, World};
+use super::execution_modules::{ExecutionCall, call_execution, traverse};
+use super::{FactCache, Halt, ModuleContext};
 use crate::value::{Map, Value};
 
-const SLOT: &str = "__slot__:";
+const SLOT_PREFIX: &str = "__slot__:";
 
 /// Whether any argument is a slot.
 pub(crate) fn has_slots(args: &Map) -> bool {
-    let is_slot = |value: &Value| value.as_str().is_some_and(|text| text.starts_with(SLOT));
+    let is_slot = |value: &Value| value.as_str().is_some_and(|text| text.starts_with(SLOT_PREFIX));
     let in_map = |map: &Map| map.values().any(is_slot);
     args.values().any(|value| match value.reveal() {
         Value::Map(map) => in_map(map),
@@ -24,10 +24,10 @@ pub(crate) fn has_slots(args: &Map) -> bool {
 }
 
 /// Looks slots up: texts, the values of maps, and both in lists.
-pub(crate) fn fill(args: &Map, world: &World, facts: &Facts) -> Result<Map, Halt> {
+pub(crate) fn fill_slots(args: &Map, context: &ModuleContext, facts: &FactCache) -> Result<Map, Halt> {
     let text = |value: &Value| -> Result<Value, Halt> {
         match value.as_str() {
-            Some(text) if text.starts_with(SLOT) => evaluate(text, world, facts),
+            Some(text) if text.starts_with(SLOT_PREFIX) => evaluate_slot(text, context, facts),
             _ => Ok(value.clone()),
         }
     };
@@ -60,21 +60,21 @@ pub(crate) fn fill(args: &Map, world: &World, facts: &Facts) -> Result<Map, Halt
 }
 
 /// Looks one slot up. What is not understood stays as it is written.
-fn evaluate(text: &str, world: &World, facts: &Facts) -> Result<Value, Halt> {
+fn evaluate_slot(text: &str, context: &ModuleContext, facts: &FactCache) -> Result<Value, Halt> {
     let Some(spec) = text.strip_prefix("__slot__:salt:") else {
         return Ok(text.into());
     };
-    let Some(parsed) = parse(spec) else {
+    let Some(parsed) = parse_slot(spec) else {
         return Ok(text.into());
     };
-    let asked = Asked {
+    let call = ExecutionCall {
         fun: &parsed.fun,
         args: &parsed.args,
         named: &parsed.named,
-        world,
+        context: context,
         facts,
     };
-    let Some(answer) = ask(&asked) else {
+    let Some(answer) = call_execution(&call) else {
         return Ok(text.into());
     };
     let mut answer = answer?;
@@ -92,7 +92,7 @@ fn evaluate(text: &str, world: &World, facts: &Facts) -> Result<Value, Halt> {
 
 /// A call as it is written.
 #[derive(Debug, Default, PartialEq)]
-struct Parsed {
+struct SlotCall {
     fun: String,
     args: Vec<Value>,
     named: Map,
@@ -106,12 +106,12 @@ struct Parsed {
     clippy::match_same_arms,
     reason = "the order of the cases says what a quote does"
 )]
-fn parse(spec: &str) -> Option<Parsed> {
+fn parse_slot(spec: &str) -> Option<SlotCall> {
     let (fun, rest) = spec.split_once('(')?;
     let fun: String = fun.chars().filter(|it| !it.is_whitespace()).collect();
-    let mut parsed = Parsed {
+    let mut parsed = SlotCall {
         fun,
-        ..Parsed::default()
+        ..SlotCall::default()
     };
     let mut word = String::new();
     let mut key: Option<String> = None;
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_call_is_read_with_quotes_names_path_and_suffix() {
-        let parsed = parse(r#"test.arg("a, b", c, kw='d (e)').kwargs.kw ~ " end""#).unwrap();
+        let parsed = parse_slot(r#"test.arg("a, b", c, kw='d (e)').kwargs.kw ~ " end""#).unwrap();
         assert_eq!(parsed.fun, "test.arg");
         assert_eq!(parsed.args, ["a, b".into(), "c".into()]);
         assert_eq!(parsed.named.get("kw"), Some(&"d (e)".into()));
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_suffix_of_a_file_name_is_no_quote() {
-        let parsed = parse("test.echo(/srv) ~ /www").unwrap();
+        let parsed = parse_slot("test.echo(/srv) ~ /www").unwrap();
         assert_eq!(parsed.args, ["/srv".into()]);
         assert_eq!(parsed.suffix.as_deref(), Some("/www"));
         assert_eq!(unquoted("\""), "\"");
@@ -194,10 +194,10 @@ mod tests {
 
     #[test]
     fn what_does_not_end_is_no_call() {
-        assert_eq!(parse("test.echo(a"), None);
-        assert_eq!(parse("test.echo"), None);
-        assert_eq!(parse("(a)"), None);
-        assert_eq!(parse("test.echo(a]b)"), None);
-        assert_eq!(parse("test.echo(é\\"), None);
+        assert_eq!(parse_slot("test.echo(a"), None);
+        assert_eq!(parse_slot("test.echo"), None);
+        assert_eq!(parse_slot("(a)"), None);
+        assert_eq!(parse_slot("test.echo(a]b)"), None);
+        assert_eq!(parse_slot("test.echo(é\\"), None);
     }
 }

@@ -9,7 +9,7 @@ use foldhash::HashMap;
 pub struct Cycle<N>(pub Vec<N>);
 
 #[derive(Clone, Copy, PartialEq)]
-enum Mark {
+enum VisitMark {
     Open,
     Closed,
 }
@@ -35,32 +35,32 @@ fn walk<N: Copy + Eq + Hash>(
     roots: impl IntoIterator<Item = N>,
     mut dependencies: impl FnMut(N) -> Vec<N>,
 ) -> (Vec<N>, Option<Cycle<N>>) {
-    let mut marks: HashMap<N, Mark> = HashMap::default();
+    let mut marks: HashMap<N, VisitMark> = HashMap::default();
     let (mut order, mut cycle) = (Vec::new(), None);
     for root in roots {
         if marks.contains_key(&root) {
             continue;
         }
-        marks.insert(root, Mark::Open);
+        marks.insert(root, VisitMark::Open);
         let mut stack = vec![(root, dependencies(root).into_iter())];
         while let Some((node, rest)) = stack.last_mut() {
             let node = *node;
             match rest.next() {
                 None => {
-                    marks.insert(node, Mark::Closed);
+                    marks.insert(node, VisitMark::Closed);
                     order.push(node);
                     stack.pop();
                 }
                 Some(next) => match marks.get(&next) {
-                    Some(Mark::Closed) => {}
-                    Some(Mark::Open) => {
+                    Some(VisitMark::Closed) => {}
+                    Some(VisitMark::Open) => {
                         let path = stack.iter().map(|(node, _)| *node);
                         cycle.get_or_insert_with(|| {
                             Cycle(path.skip_while(|node| *node != next).collect())
                         });
                     }
                     None => {
-                        marks.insert(next, Mark::Open);
+                        marks.insert(next, VisitMark::Open);
                         stack.push((next, dependencies(next).into_iter()));
                     }
                 },

@@ -9,25 +9,25 @@ use std::hash::Hash;
 #[derive(Debug, Clone)]
 pub struct ReadyQueue<N> {
     nodes: Vec<Entry<N>>,
-    places: HashMap<N, usize>,
+    indices: HashMap<N, usize>,
     /// Ranks and places.
     ready: BTreeSet<(u8, usize)>,
-    left: usize,
+    unfinished: usize,
 }
 
 #[derive(Debug, Clone)]
 struct Entry<N> {
     node: N,
     rank: u8,
-    waits: usize,
+    pending_dependencies: usize,
     /// Those that wait for it, with their number of releases when they began to.
     dependents: Vec<(usize, u32)>,
     releases: u32,
-    state: State,
+    state: EntryState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum EntryState {
     Queued,
     Taken,
     Done,
@@ -37,9 +37,9 @@ impl<N> Default for ReadyQueue<N> {
     fn default() -> Self {
         Self {
             nodes: Vec::new(),
-            places: HashMap::new(),
+            indices: HashMap::new(),
             ready: BTreeSet::new(),
-            left: 0,
+            unfinished: 0,
         }
     }
 }
@@ -47,47 +47,47 @@ impl<N> Default for ReadyQueue<N> {
 impl<N: Copy + Eq + Hash> ReadyQueue<N> {
     /// Adds a node of a rank; one that is there already stays as it is.
     pub fn add_ranked(&mut self, node: N, rank: u8) {
-        if self.places.contains_key(&node) {
+        if self.indices.contains_key(&node) {
             return;
         }
         let place = self.nodes.len();
-        self.places.insert(node, place);
+        self.indices.insert(node, place);
         self.nodes.push(Entry {
             node,
             rank,
-            waits: 0,
+            pending_dependencies: 0,
             dependents: Vec::new(),
             releases: 0,
-            state: State::Queued,
+            state: EntryState::Queued,
         });
         self.ready.insert((rank, place));
-        self.left += 1;
+        self.unfinished += 1;
     }
 
     /// Lets `node` wait until `on` is done. Nothing happens where either is unknown, `on` is done,
     /// or `node` was released already.
-    pub fn wait(&mut self, node: N, on: N) {
-        let (Some(&place), Some(&on)) = (self.places.get(&node), self.places.get(&on)) else {
+    pub fn add_dependency(&mut self, node: N, on: N) {
+        let (Some(&place), Some(&on)) = (self.indices.get(&node), self.indices.get(&on)) else {
             return;
         };
-        let open = self.nodes[on].state != State::Done && self.nodes[place].state == State::Queued;
+        let open = self.nodes[on].state != EntryState::Done && self.nodes[place].state == EntryState::Queued;
         if open && place != on {
             let releases = self.nodes[place].releases;
             self.nodes[on].dependents.push((place, releases));
-            self.nodes[place].waits += 1;
+            self.nodes[place].pending_dependencies += 1;
             self.ready.remove(&(self.nodes[place].rank, place));
         }
     }
 
     /// The rank of a node.
     pub fn rank(&self, node: N) -> u8 {
-        let place = self.places.get(&node);
+        let place = self.indices.get(&node);
         place.map_or(0, |place| self.nodes[*place].rank)
     }
 
     /// Gives a node another rank.
     pub fn set_rank(&mut self, node: N, rank: u8) {
-        let Some(&place) = self.places.get(&node) else {
+        let Some(&place) = self.indices.get(&node) else {
             return;
         };
         let before = std::mem::replace(&mut self.nodes[place].rank, rank);
@@ -99,18 +99,18 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
     /// Releases the first node that waits for nothing, if there is one.
     pub fn pop(&mut self) -> Option<N> {
         let (_, place) = self.ready.pop_first()?;
-        self.nodes[place].state = State::Taken;
+        self.nodes[place].state = EntryState::Taken;
         Some(self.nodes[place].node)
     }
 
     /// Puts a released node back, to be released again once it waits for nothing.
     pub fn put_back(&mut self, node: N) {
-        let Some(&place) = self.places.get(&node) else {
+        let Some(&place) = self.indices.get(&node) else {
             return;
         };
-        if self.nodes[place].state == State::Taken {
-            self.nodes[place].state = State::Queued;
-            if self.nodes[place].waits == 0 {
+        if self.nodes[place].state == EntryState::Taken {
+            self.nodes[place].state = EntryState::Queued;
+            if self.nodes[place].pending_dependencies == 0 {
                 self.ready.insert((self.nodes[place].rank, place));
             }
         }
@@ -118,34 +118,34 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
 
     /// Lets a queued node be released although others that it waits for are not done.
     pub fn release(&mut self, node: N) {
-        let Some(&place) = self.places.get(&node) else {
+        let Some(&place) = self.indices.get(&node) else {
             return;
         };
-        if self.nodes[place].state == State::Queued {
+        if self.nodes[place].state == EntryState::Queued {
             self.nodes[place].releases += 1;
-            self.nodes[place].waits = 0;
+            self.nodes[place].pending_dependencies = 0;
             self.ready.insert((self.nodes[place].rank, place));
         }
     }
 
     /// Marks a node as done, so that those that waited for it may be released.
-    pub fn done(&mut self, node: N) {
-        let Some(&place) = self.places.get(&node) else {
+    pub fn mark_done(&mut self, node: N) {
+        let Some(&place) = self.indices.get(&node) else {
             return;
         };
-        if self.nodes[place].state == State::Done {
+        if self.nodes[place].state == EntryState::Done {
             return;
         }
-        self.nodes[place].state = State::Done;
+        self.nodes[place].state = EntryState::Done;
         self.ready.remove(&(self.nodes[place].rank, place));
-        self.left -= 1;
+        self.unfinished -= 1;
         for (dependent, releases) in std::mem::take(&mut self.nodes[place].dependents) {
             let entry = &mut self.nodes[dependent];
             if entry.releases != releases {
                 continue;
             }
-            entry.waits -= 1;
-            if entry.waits == 0 && entry.state == State::Queued {
+            entry.pending_dependencies -= 1;
+            if entry.pending_dependencies == 0 && entry.state == EntryState::Queued {
                 self.ready.insert((entry.rank, dependent));
             }
         }
@@ -162,15 +162,15 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
     }
 
     /// How many nodes are not done.
-    pub fn left(&self) -> usize {
-        self.left
+    pub fn unfinished(&self) -> usize {
+        self.unfinished
     }
 
     /// The nodes that are queued, in the order in which they were added.
     pub fn queued(&self) -> impl Iterator<Item = N> {
         self.nodes
             .iter()
-            .filter(|entry| entry.state == State::Queued)
+            .filter(|entry| entry.state == EntryState::Queued)
             .map(|entry| entry.node)
     }
 }
@@ -186,12 +186,12 @@ mod tests {
         for node in [3, 1, 2] {
             queue.add_ranked(node, 0);
         }
-        queue.wait(3, 2);
+        queue.add_dependency(3, 2);
         assert_eq!(
             (queue.pop(), queue.pop(), queue.pop()),
             (Some(1), Some(2), None)
         );
-        queue.done(2);
+        queue.mark_done(2);
         assert_eq!(queue.pop(), Some(3));
     }
 
@@ -213,10 +213,10 @@ mod tests {
         queue.add_ranked(2, 0);
         assert_eq!(queue.pop(), Some(1));
         queue.put_back(1);
-        queue.wait(1, 2);
+        queue.add_dependency(1, 2);
         assert_eq!(queue.pop(), Some(2));
         assert_eq!(queue.pop(), None);
-        queue.done(2);
+        queue.mark_done(2);
         assert_eq!(queue.pop(), Some(1));
     }
 
@@ -228,16 +228,16 @@ mod tests {
             for (node, pick) in picks.iter().enumerate() {
                 queue.add_ranked(node, 0);
                 if node > 0 {
-                    queue.wait(node, usize::from(*pick) % node);
+                    queue.add_dependency(node, usize::from(*pick) % node);
                 }
             }
             let mut done = 0;
             while let Some(node) = queue.pop() {
-                queue.done(node);
+                queue.mark_done(node);
                 done += 1;
             }
             prop_assert_eq!(done, picks.len());
-            prop_assert_eq!(queue.left(), 0);
+            prop_assert_eq!(queue.unfinished(), 0);
         }
     }
 }

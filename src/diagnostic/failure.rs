@@ -19,11 +19,11 @@ impl<K> Failure<K> {
     /// A failure with one message, and what to do about it if that is known.
     pub fn new(kind: K, message: impl ToString, hint: Option<String>) -> Self {
         let diagnostic = Diagnostic::error(message).help_if(hint);
-        Self::with_places(kind, diagnostic, Sources::default())
+        Self::with_sources(kind, diagnostic, Sources::default())
     }
 
     /// A failure with places in texts.
-    pub fn with_places(kind: K, problems: impl Into<Diagnostics>, sources: Sources) -> Self {
+    pub fn with_sources(kind: K, problems: impl Into<Diagnostics>, sources: Sources) -> Self {
         Self {
             kind,
             problems: problems.into(),
@@ -33,7 +33,7 @@ impl<K> Failure<K> {
 
     /// The same failure as one of another kind.
     pub fn map_kind<L>(self, kind: impl FnOnce(K) -> L) -> Failure<L> {
-        Failure::with_places(kind(self.kind), self.problems, self.sources)
+        Failure::with_sources(kind(self.kind), self.problems, self.sources)
     }
 }
 
@@ -57,7 +57,7 @@ mod tests {
     fn a_failure_says_each_problem_on_a_line() {
         let problems = ["no host is left", "no role is known"].map(Diagnostic::error);
         let problems: Diagnostics = problems.into_iter().collect();
-        let failure = Failure::with_places("kind", problems, Sources::default());
+        let failure = Failure::with_sources("kind", problems, Sources::default());
         assert_eq!(failure.to_string(), "no host is left\nno role is known");
         assert_eq!(failure.map_kind(str::len).kind, 4);
     }

@@ -60,7 +60,7 @@ pub struct Sources(Vec<Source>);
 
 /// A place as people read it; line and column count from 1, columns in characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct SourcePosition {
     /// The file.
     pub path: PathBuf,
     /// The line.
@@ -69,7 +69,7 @@ pub struct Place {
     pub column: usize,
 }
 
-impl Display for Place {
+impl Display for SourcePosition {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}:{}", self.path.display(), self.line, self.column)
     }
@@ -117,12 +117,12 @@ impl Sources {
     }
 
     /// Where a span starts, for people.
-    pub fn place(&self, span: Span) -> Option<Place> {
+    pub fn position(&self, span: Span) -> Option<SourcePosition> {
         let source = self.get(span.source)?;
         let start = source.text.floor_char_boundary(span.start as usize);
         let before = &source.text[..start];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Some(Place {
+        Some(SourcePosition {
             path: source.path.clone(),
             line: before.bytes().filter(|byte| *byte == b'\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
@@ -151,7 +151,7 @@ mod tests {
     fn a_place_counts_lines_and_characters_from_one() {
         let mut sources = Sources::default();
         let id = sources.add("a.yaml", "a: é\nbé: 1\n", None);
-        let place = sources.place(Span::new(id, 9, 10)).unwrap();
+        let place = sources.position(Span::new(id, 9, 10)).unwrap();
         assert_eq!(place.to_string(), "a.yaml:2:3");
         assert_eq!(sources.text(Span::new(id, 3, 5)), "é");
     }
@@ -161,6 +161,6 @@ mod tests {
         let mut sources = Sources::default();
         let id = sources.add("a.yaml", "é", None);
         assert_eq!(sources.text(Span::new(id, 1, 99)), "é");
-        assert!(sources.place(Span::NONE).is_none());
+        assert!(sources.position(Span::NONE).is_none());
     }
 }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use super::merge_rules;
 use super::push::push;
 use super::record_files::RecordFiles;
-use crate::git::{Committed, Error, Repository};
+use crate::git::{CommitOutcome, Error, Repository};
 
 /// A commit that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommitMade {
+pub struct CreatedCommit {
     /// The top of the repository's working tree.
     pub repository: PathBuf,
     /// The commit; none if there was nothing to commit and only something to push.
@@ -22,9 +22,9 @@ pub struct CommitMade {
 
 /// What was committed, and what went wrong with that.
 #[derive(Debug, Default)]
-pub struct Commits {
+pub struct CommitReport {
     /// The commits.
-    pub made: Vec<CommitMade>,
+    pub created: Vec<CreatedCommit>,
     /// What people should know.
     pub warnings: Vec<String>,
     /// Why something that was to be committed or pushed is not.
@@ -54,17 +54,17 @@ impl NotInGit {
     }
 }
 
-impl Commits {
+impl CommitReport {
     /// Adds a commit, if one was made.
-    pub(crate) fn add(&mut self, repository: &Repository, made: Option<Committed>) {
-        let Some(made) = made else {
+    pub(crate) fn add(&mut self, repository: &Repository, commit: Option<CommitOutcome>) {
+        let Some(commit) = commit else {
             return;
         };
-        self.warnings.extend(made.warnings);
-        self.made.push(CommitMade {
+        self.warnings.extend(commit.warnings);
+        self.created.push(CreatedCommit {
             repository: repository.root().to_owned(),
-            id: Some(made.id),
-            files: made.files,
+            id: Some(commit.id),
+            files: commit.files,
             pushed: None,
         });
     }
@@ -76,12 +76,12 @@ impl Commits {
             Ok(Some(pushed)) => {
                 let root = repository.root();
                 let id = Some(pushed.head);
-                if let Some(made) = self.made.iter_mut().find(|made| made.repository == root) {
+                if let Some(commit) = self.created.iter_mut().find(|made| made.repository == root) {
                     // The commit may have been put on top of what others pushed meanwhile.
-                    made.id = id;
-                    made.pushed = Some(pushed.to);
+                    commit.id = id;
+                    commit.pushed = Some(pushed.to);
                 } else {
-                    self.made.push(CommitMade {
+                    self.created.push(CreatedCommit {
                         repository: root.to_owned(),
                         id: None,
                         files: Vec::new(),
@@ -95,8 +95,8 @@ impl Commits {
 
     /// Tells git how records are merged, once there are commits; that this fails is no reason to
     /// stop.
-    pub(crate) fn settle_merging(&mut self, repository: &Repository, record: &RecordFiles) {
-        if self.made.is_empty() {
+    pub(crate) fn install_merge_rules(&mut self, repository: &Repository, record: &RecordFiles) {
+        if self.created.is_empty() {
             return;
         }
         if let Err(error) = merge_rules::install(repository, record) {
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn what_is_not_in_git_says_how_to_try_again() {
-        let error = || Error::Moved { path: "/e".into() };
+        let error = || Error::ConcurrentCommit { path: "/e".into() };
         let hint = NotInGit::NotCommitted(error()).hint();
         assert!(hint.ends_with("`unfurl commit` tries again"), "{hint}");
         let pushed = NotInGit::NotPushed(error());

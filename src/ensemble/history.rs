@@ -4,8 +4,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-use super::joblog::{JobLog, LoggedJob, LoggedTask, is_about};
-use super::records::RecordFile;
+use super::job_log::{JobLog, LoggedJob, LoggedTask, is_about};
+use super::record_file::RecordFile;
 use crate::name::ChangeId;
 use crate::system::fs;
 use crate::text::did_you_mean;
@@ -29,7 +29,7 @@ pub enum History {
     /// Jobs, newest first.
     Jobs {
         /// Those that are listed.
-        jobs: Vec<Job>,
+        jobs: Vec<JobEntry>,
         /// How many there are in all.
         total: usize,
         /// What could not be read.
@@ -38,9 +38,9 @@ pub enum History {
     /// One job with its tasks.
     Job {
         /// The job.
-        job: Box<Job>,
+        job: Box<JobEntry>,
         /// Its tasks, in the order of the record.
-        tasks: Vec<Task>,
+        tasks: Vec<TaskEntry>,
         /// How many there are in all.
         total: usize,
         /// Whether one task alone was asked for.
@@ -52,7 +52,7 @@ pub enum History {
 
 /// A job on record.
 #[derive(Debug, Clone)]
-pub struct Job {
+pub struct JobEntry {
     /// Its id.
     pub id: ChangeId,
     /// How it ended.
@@ -69,7 +69,7 @@ pub struct Job {
 
 /// A task on record.
 #[derive(Debug, Clone)]
-pub struct Task {
+pub struct TaskEntry {
     /// Its record; what the log says of it where there is none.
     pub record: Value,
     /// The attributes that it set.
@@ -80,7 +80,7 @@ pub struct Task {
 #[derive(Debug, Clone)]
 pub struct AttributeChange {
     /// The key of its instance.
-    pub of: String,
+    pub instance_key: String,
     /// Its name.
     pub name: String,
     /// The value before, where that is on record.
@@ -102,7 +102,7 @@ pub enum Error {
     },
     /// Neither a job nor a task is meant.
     #[error("no job or task `{0}` is on record")]
-    NotThere(String),
+    NotFound(String),
     /// No job has done anything to the instance.
     #[error("no job on record has done anything to `{name}`")]
     UnknownInstance {
@@ -123,7 +123,7 @@ impl Error {
             } => Some(format!(
                 "give more of the id, such as `{first}` or `{second}`"
             )),
-            Self::NotThere(_) => Some(
+            Self::NotFound(_) => Some(
                 "`unfurl history` lists the jobs; `--ensemble` names another ensemble".to_owned(),
             ),
             Self::UnknownInstance { hint, .. } => hint.clone(),
@@ -144,11 +144,11 @@ pub fn history(manifest: &Path, folder: &Path, selection: &Selection) -> Result<
     match &selection.job {
         None => Ok(jobs(&log, selection)),
         Some(text) => {
-            let (job, task) = meant(&log, text)?;
+            let (job, task) = resolve_selection(&log, text)?;
             let found = one_job(&log, job, task, selection);
             match found {
                 History::Job { total: 0, .. } if task.is_some() => {
-                    Err(Error::NotThere(text.clone()))
+                    Err(Error::NotFound(text.clone()))
                 }
                 found => Ok(found),
             }
@@ -176,7 +176,7 @@ fn read_log(manifest: &Path, folder: &Path) -> JobLog {
 }
 
 /// The job, and the task if one is meant alone.
-fn meant(log: &JobLog, text: &str) -> Result<(ChangeId, Option<ChangeId>), Error> {
+fn resolve_selection(log: &JobLog, text: &str) -> Result<(ChangeId, Option<ChangeId>), Error> {
     if let Ok(id) = ChangeId::parse(text) {
         if log.job(id).is_some() {
             return Ok((id, None));
@@ -191,7 +191,7 @@ fn meant(log: &JobLog, text: &str) -> Result<(ChangeId, Option<ChangeId>), Error
             text: text.to_owned(),
             such_as: [*first, *second],
         }),
-        _ => Err(Error::NotThere(text.to_owned())),
+        _ => Err(Error::NotFound(text.to_owned())),
     }
 }
 
@@ -213,11 +213,11 @@ fn refuse_unknown(log: &JobLog, name: &str) -> Result<(), Error> {
 }
 
 fn jobs(log: &JobLog, selection: &Selection) -> History {
-    let wanted = |job: &LoggedJob| {
+    let is_selected = |job: &LoggedJob| {
         let name = selection.instance.as_ref();
         name.is_none_or(|name| log.is_about(job, name))
     };
-    let all: Vec<_> = log.jobs().rev().filter(|(_, job)| wanted(job)).collect();
+    let all: Vec<_> = log.jobs().rev().filter(|(_, job)| is_selected(job)).collect();
     let mut problems = log.problems().to_vec();
     let limit = selection.limit.unwrap_or(usize::MAX);
     let shown = all.iter().take(limit);
@@ -230,7 +230,7 @@ fn jobs(log: &JobLog, selection: &Selection) -> History {
     }
 }
 
-fn job_of(log: &JobLog, id: ChangeId, job: &LoggedJob, problems: &mut Vec<String>) -> Job {
+fn job_of(log: &JobLog, id: ChangeId, job: &LoggedJob, problems: &mut Vec<String>) -> JobEntry {
     let mut record = job.record.clone().unwrap_or_default();
     let files = [job.changelog.as_ref(), job.full.as_ref()];
     for path in files.into_iter().flatten() {
@@ -248,7 +248,7 @@ fn job_of(log: &JobLog, id: ChangeId, job: &LoggedJob, problems: &mut Vec<String
         .get("readyState")
         .and_then(|ready| ready.get("local"));
     let ready = ready.and_then(Value::as_str).map(str::to_owned);
-    Job {
+    JobEntry {
         id,
         status: job.status.clone().or(ready),
         start: text("startTime").or_else(|| job.start.clone()),
@@ -260,8 +260,8 @@ fn job_of(log: &JobLog, id: ChangeId, job: &LoggedJob, problems: &mut Vec<String
 
 fn one_job(log: &JobLog, id: ChangeId, task: Option<ChangeId>, selection: &Selection) -> History {
     let mut problems = log.problems().to_vec();
-    let nothing = LoggedJob::default();
-    let logged = log.job(id).unwrap_or(&nothing);
+    let empty = LoggedJob::default();
+    let logged = log.job(id).unwrap_or(&empty);
     let job = job_of(log, id, logged, &mut problems);
     let mut records = records_of(log, logged, &mut problems);
     if let Some(task) = task {
@@ -343,14 +343,14 @@ fn from_log(task: &LoggedTask<'_>) -> Value {
 }
 
 /// Finds out what attributes were before the tasks of a job set them.
-fn with_changes(log: &JobLog, records: Vec<Value>) -> Vec<Task> {
-    let wanted: HashSet<String> = records
+fn with_changes(log: &JobLog, records: Vec<Value>) -> Vec<TaskEntry> {
+    let keys: HashSet<String> = records
         .iter()
         .flat_map(|record| attributes_of(record).into_iter().map(|(key, ..)| key))
         .collect();
     let first = records.first().and_then(|record| record.get("changeId"));
     let first = first.and_then(|id| ChangeId::parse(id.as_str()?).ok());
-    let mut setters = last_setters(log, first, &wanted);
+    let mut setters = last_setters(log, first, &keys);
     let mut known: HashMap<String, Value> = HashMap::new();
     let mut tasks = Vec::with_capacity(records.len());
     for record in records {
@@ -359,9 +359,9 @@ fn with_changes(log: &JobLog, records: Vec<Value>) -> Vec<Task> {
             let old = known.remove(&key);
             let old = old.or_else(|| value_set(log, setters.remove(&key)?, &key));
             known.insert(key, new.clone());
-            changes.push(AttributeChange { of, name, old, new });
+            changes.push(AttributeChange { instance_key: of, name, old, new });
         }
-        tasks.push(Task { record, changes });
+        tasks.push(TaskEntry { record, changes });
     }
     tasks
 }
@@ -383,16 +383,16 @@ fn attributes_of(record: &Value) -> Vec<(String, String, String, Value)> {
 fn last_setters(
     log: &JobLog,
     before: Option<ChangeId>,
-    wanted: &HashSet<String>,
+    keys: &HashSet<String>,
 ) -> HashMap<String, ChangeId> {
     let mut setters = HashMap::new();
-    let Some(before) = before.filter(|_| !wanted.is_empty()) else {
+    let Some(before) = before.filter(|_| !keys.is_empty()) else {
         return setters;
     };
     for (_, job) in log.jobs().take_while(|(id, _)| *id < before) {
         for task in log.tasks_of(job).filter(|task| task.id < before) {
             for key in task.get("digestPut").unwrap_or_default().split(',') {
-                if wanted.contains(key) {
+                if keys.contains(key) {
                     setters.insert(key.to_owned(), task.id);
                 }
             }

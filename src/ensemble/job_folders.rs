@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use super::folders::{FolderKind, FolderPath, Folders, PlannedFile};
+use super::working_folders::{FolderKind, FolderPath, WorkingFolders, PlannedFile};
 use crate::job::{FolderKey, PortError};
 use crate::name::ChangeId;
 use crate::task::{RenderedFile, WorkFolder};
 
 /// The working folders of the ensemble, as a job sees them.
 #[derive(Debug)]
-pub(crate) struct JobFolders(Folders);
+pub(crate) struct JobFolders(WorkingFolders);
 
 impl JobFolders {
-    pub(crate) fn new(folders: Folders) -> Self {
+    pub(crate) fn new(folders: WorkingFolders) -> Self {
         Self(folders)
     }
 
@@ -39,7 +39,7 @@ impl JobFolders {
     }
 }
 
-impl crate::job::Folders for JobFolders {
+impl crate::job::TaskFolders for JobFolders {
     fn write(
         &mut self,
         key: &FolderKey,

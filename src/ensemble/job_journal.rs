@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
-use super::entry::Entry;
-use super::journal::{Journal, JournalError};
-use crate::job::{self, Event};
+use super::journal_entry::JournalEntry;
+use super::journal_file::{JournalFile, JournalFileError};
+use crate::job::{self, JobEvent};
 
 /// The journal of a running job.
 #[derive(Debug)]
 pub struct JobJournal {
-    journal: Journal,
+    journal: JournalFile,
     /// Tells the processes of this run from all others.
     token: String,
 }
@@ -21,13 +21,13 @@ impl JobJournal {
     /// # Errors
     ///
     /// The journal cannot be written; nothing of it is left then.
-    pub(super) fn begin(manifest: &Path, token: &str, start: &Event) -> Result<Self, JournalError> {
+    pub(super) fn begin(manifest: &Path, token: &str, start: &JobEvent) -> Result<Self, JournalFileError> {
         let mut journal = Self {
-            journal: Journal::begin(manifest)?,
+            journal: JournalFile::create(manifest)?,
             token: token.to_owned(),
         };
-        let begun = journal.keep(&[start]);
-        match begun.and_then(|()| journal.journal.sync()) {
+        let written = journal.append_entries(&[start]);
+        match written.and_then(|()| journal.journal.sync()) {
             Ok(()) => Ok(journal),
             Err(error) => {
                 // What there is of it tells nothing.
@@ -38,14 +38,14 @@ impl JobJournal {
     }
 
     /// Removes the journal: all that it holds is in the record.
-    pub fn remove(self) -> Result<(), JournalError> {
+    pub fn remove(self) -> Result<(), JournalFileError> {
         self.journal.remove()
     }
 
-    fn keep(&mut self, events: &[&Event]) -> Result<(), JournalError> {
+    fn append_entries(&mut self, events: &[&JobEvent]) -> Result<(), JournalFileError> {
         let events = events.iter();
-        let entries = events.filter_map(|event| Entry::of(event, &self.token));
-        let entries: Vec<Entry> = entries.collect();
+        let entries = events.filter_map(|event| JournalEntry::of(event, &self.token));
+        let entries: Vec<JournalEntry> = entries.collect();
         if entries.is_empty() {
             return Ok(());
         }
@@ -54,14 +54,14 @@ impl JobJournal {
     }
 }
 
-impl job::Journal for JobJournal {
-    fn append(&mut self, events: &[Event]) -> Result<(), job::JournalError> {
+impl job::EventJournal for JobJournal {
+    fn append(&mut self, events: &[JobEvent]) -> Result<(), job::JournalError> {
         // The beginning of the job is on disk already.
         let events = events.iter();
-        let rest: Vec<&Event> = events
-            .filter(|event| !matches!(event, Event::JobStarted(_)))
+        let rest: Vec<&JobEvent> = events
+            .filter(|event| !matches!(event, JobEvent::JobStarted(_)))
             .collect();
-        self.keep(&rest).map_err(|error| failed(&error))
+        self.append_entries(&rest).map_err(|error| failed(&error))
     }
 
     fn sync(&mut self) -> Result<(), job::JournalError> {
@@ -69,7 +69,7 @@ impl job::Journal for JobJournal {
     }
 }
 
-fn failed(error: &JournalError) -> job::JournalError {
+fn failed(error: &JournalFileError) -> job::JournalError {
     job::JournalError {
         message: error.to_string(),
         hint: error.hint(),

@@ -3,19 +3,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::records::recorded;
-use super::store::RecordStore;
-use super::templates::KeptIndex;
-use crate::job::{CutOff, History, LastOperation, PortError, Recorded};
+use super::record_file::recorded_reads;
+use super::record_store::RecordStore;
+use super::saved_templates::SavedTemplateIndex;
+use crate::job::{UnfinishedWork, OperationHistory, LastOperation, PortError, RecordedReads};
 use crate::name::{ChangeId, OperationName};
 use crate::value::{Map, Value};
 
 /// The key of the digests of node templates.
-pub(super) const TEMPLATES: &str = "digestTemplates";
+pub(super) const TEMPLATES_KEY: &str = "digestTemplates";
 
 /// The key of a task's record that its job was cut off: with the key of the instance whose turn it
 /// was, among all topologies.
-pub(super) const CUT_OFF: &str = "cutOff";
+pub(super) const CRASH_KEY: &str = "cutOff";
 
 /// The line of a job.
 pub(super) fn job_line(record: &Map, status: &str) -> String {
@@ -43,7 +43,7 @@ pub(super) fn job_line(record: &Map, status: &str) -> String {
 pub(super) fn add_templates(line: &mut String, digests: &str) {
     if !digests.is_empty() {
         line.pop();
-        push(line, TEMPLATES, digests);
+        push(line, TEMPLATES_KEY, digests);
         line.push('\n');
     }
 }
@@ -75,8 +75,8 @@ pub(super) fn task_line(record: &Map) -> String {
             _ => push(&mut line, key, &value.to_string()),
         }
     }
-    if record.contains_key(CUT_OFF) {
-        push(&mut line, CUT_OFF, &text(record, CUT_OFF));
+    if record.contains_key(CRASH_KEY) {
+        push(&mut line, CRASH_KEY, &text(record, CRASH_KEY));
     }
     push(&mut line, "summary", &text(record, "summary"));
     line.push('\n');
@@ -154,11 +154,11 @@ fn split_keys(text: &str) -> Vec<String> {
 pub struct RecordedHistory {
     last: HashMap<(String, String), LastOperation>,
     /// What jobs that were cut off have left, by target.
-    cut_off: HashMap<String, CutOff>,
+    unfinished_work: HashMap<String, UnfinishedWork>,
     last_job: Option<ChangeId>,
     last_id: Option<ChangeId>,
     records: RecordStore,
-    templates: Arc<KeptIndex>,
+    templates: Arc<SavedTemplateIndex>,
 }
 
 impl RecordedHistory {
@@ -216,7 +216,7 @@ impl RecordedHistory {
 
     fn add(&mut self, id: ChangeId, field: impl Fn(&str) -> Option<String>) {
         self.last_id = self.last_id.max(Some(id));
-        if let Some(digests) = field(TEMPLATES) {
+        if let Some(digests) = field(TEMPLATES_KEY) {
             let changelog = field("changelog").map(Arc::from);
             Arc::make_mut(&mut self.templates).push(changelog, digests);
         }
@@ -244,7 +244,7 @@ impl RecordedHistory {
         };
         // Targets of nested topologies have keys of their own.
         let target = field("digestOf").unwrap_or(target);
-        if self.notes_cut_off(id, &target, &operation, &field) {
+        if self.add_unfinished_work(id, &target, &operation, &field) {
             return;
         }
         let last = self.last.entry((target, operation)).or_default();
@@ -255,33 +255,33 @@ impl RecordedHistory {
 
     /// Keeps what the record of a task says of the end of its job; says whether the task is in
     /// doubt, so that its record tells nothing of what it did.
-    fn notes_cut_off(
+    fn add_unfinished_work(
         &mut self,
         id: ChangeId,
         target: &str,
         operation: &str,
         field: &impl Fn(&str) -> Option<String>,
     ) -> bool {
-        let Some(instance) = field(CUT_OFF) else {
+        let Some(instance) = field(CRASH_KEY) else {
             // What was left has been taken up.
-            if let Some(left) = self.cut_off.get_mut(target) {
-                left.half_done.clear();
-                left.in_doubt.take_if(|(name, _)| name == operation);
+            if let Some(unfinished) = self.unfinished_work.get_mut(target) {
+                unfinished.half_done.clear();
+                unfinished.in_doubt.take_if(|(name, _)| name == operation);
             }
             return false;
         };
         let ready = field("status").or_else(|| field("local"));
         if ready.as_deref() == Some("unknown") {
-            let left = self.cut_off.entry(instance).or_default();
-            left.in_doubt = Some((operation.to_owned(), id));
+            let unfinished = self.unfinished_work.entry(instance).or_default();
+            unfinished.in_doubt = Some((operation.to_owned(), id));
             return true;
         }
-        let removes = |name: &str| OperationName::from(name).takes_down();
-        let left = self.cut_off.entry(target.to_owned()).or_default();
+        let removes = |name: &str| OperationName::from(name).is_teardown();
+        let unfinished = self.unfinished_work.entry(target.to_owned()).or_default();
         // What brings up and what takes down undo each other.
-        left.half_done
+        unfinished.half_done
             .retain(|name| removes(name) == removes(operation));
-        left.half_done.push(operation.to_owned());
+        unfinished.half_done.push(operation.to_owned());
         false
     }
 
@@ -292,7 +292,7 @@ impl RecordedHistory {
     }
 
     /// The records that keep node templates.
-    pub fn kept_templates(&self) -> Arc<KeptIndex> {
+    pub fn saved_templates(&self) -> Arc<SavedTemplateIndex> {
         Arc::clone(&self.templates)
     }
 
@@ -307,24 +307,24 @@ impl RecordedHistory {
     }
 }
 
-impl History for RecordedHistory {
-    fn last(&self, target: &str, operation: &str) -> Option<LastOperation> {
+impl OperationHistory for RecordedHistory {
+    fn last_operation(&self, target: &str, operation: &str) -> Option<LastOperation> {
         self.last
             .get(&(target.to_owned(), operation.to_owned()))
             .cloned()
     }
 
-    fn has_cut_off(&self) -> bool {
-        !self.cut_off.is_empty()
+    fn has_unfinished_work(&self) -> bool {
+        !self.unfinished_work.is_empty()
     }
 
-    fn cut_off(&self, target: &str) -> Option<&CutOff> {
-        self.cut_off.get(target)
+    fn unfinished_work(&self, target: &str) -> Option<&UnfinishedWork> {
+        self.unfinished_work.get(target)
     }
 
-    fn recorded(&self, change: ChangeId) -> Result<Option<Recorded>, PortError> {
+    fn recorded_reads(&self, change: ChangeId) -> Result<Option<RecordedReads>, PortError> {
         let record = self.records.record(change).map_err(PortError::of)?;
-        Ok(record.as_ref().map(recorded))
+        Ok(record.as_ref().map(recorded_reads))
     }
 }
 
@@ -341,10 +341,10 @@ mod tests {
     #[test]
     fn the_last_record_of_an_operation_is_found() {
         let history = RecordedHistory::from_tsv(TSV);
-        let last = history.last("::a", "configure").unwrap();
+        let last = history.last_operation("::a", "configure").unwrap();
         assert_eq!(last.digest_keys, ["command", "::a::x"]);
         assert_eq!(last.digest_put, ["::a::y"]);
-        assert_eq!(history.last("::a", "create"), None);
+        assert_eq!(history.last_operation("::a", "create"), None);
         assert_eq!(history.last_job().unwrap().as_str(), "A6BL7ntS0000");
     }
 

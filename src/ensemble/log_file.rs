@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Diagnostic, Sources};
-use crate::job::{Event, TargetState, TaskRecord};
+use crate::job::{JobEvent, TargetState, TaskRecord};
 use crate::name::{NodeState, Status};
 use crate::system::{clock, env, fs};
 
@@ -12,7 +12,7 @@ use crate::system::{clock, env, fs};
 pub(crate) struct LogFile {
     path: PathBuf,
     file: Option<fs::Appender>,
-    kept: bool,
+    is_permanent: bool,
 }
 
 impl LogFile {
@@ -33,7 +33,7 @@ impl LogFile {
         Ok(Self {
             path,
             file,
-            kept: own.is_some(),
+            is_permanent: own.is_some(),
         })
     }
 
@@ -48,32 +48,32 @@ impl LogFile {
     }
 
     /// Adds what an event says.
-    pub(crate) fn event(&mut self, event: &Event) {
+    pub(crate) fn event(&mut self, event: &JobEvent) {
         match event {
-            Event::Message { level, text } => self.line(&level.as_str().to_ascii_uppercase(), text),
-            Event::Problem(problem) => self.line("ERROR", &problem.message),
-            Event::TaskStarted(task) => {
+            JobEvent::Message { level, text } => self.line(&level.as_str().to_ascii_uppercase(), text),
+            JobEvent::Problem(problem) => self.line("ERROR", &problem.message),
+            JobEvent::TaskStarted(task) => {
                 let (operation, target) = (&task.operation, &task.target.key);
                 let text = format!("started {operation} on {target} ({})", task.reason);
                 self.line("INFO", &text);
             }
-            Event::TaskFinished(task) => self.finished(task),
-            Event::JobStarted(start) => {
+            JobEvent::TaskFinished(task) => self.log_task_end(task),
+            JobEvent::JobStarted(start) => {
                 let (id, workflow) = (&start.head.id, &start.head.workflow);
                 let text = format!("job {id}: {workflow}, {} steps", start.steps);
                 self.line("INFO", &text);
             }
-            Event::JobFinished { id, status } => {
+            JobEvent::JobFinished { id, status } => {
                 self.line("INFO", &format!("job {id} has ended: {status}"));
             }
-            Event::TaskAmended(_)
-            | Event::TemplateAdded { .. }
-            | Event::GroupsSettled(_)
-            | Event::InstanceChanged(_) => {}
+            JobEvent::TaskAmended(_)
+            | JobEvent::TemplateAdded { .. }
+            | JobEvent::GroupsSettled(_)
+            | JobEvent::InstanceChanged(_) => {}
         }
     }
 
-    fn finished(&mut self, task: &TaskRecord) {
+    fn log_task_end(&mut self, task: &TaskRecord) {
         let (level, end) = if task.is_ok() {
             ("INFO", "succeeded")
         } else {
@@ -95,17 +95,17 @@ impl LogFile {
 
     /// Writes down a problem with its first place.
     pub(crate) fn problem(&mut self, problem: &Diagnostic, sources: &Sources) {
-        let place = problem.span().and_then(|span| sources.place(span));
+        let place = problem.span().and_then(|span| sources.position(span));
         let place = place.map_or_else(String::new, |place| format!(" ({place})"));
         self.line("ERROR", &format!("{}{place}", problem.message));
     }
 
     /// Puts the log where it belongs.
-    pub(crate) fn settle(mut self, folder: &Path, name: &str) {
+    pub(crate) fn move_to(mut self, folder: &Path, name: &str) {
         if let Some(file) = &mut self.file {
             file.sync().ok();
         }
-        if self.kept || self.file.is_none() {
+        if self.is_permanent || self.file.is_none() {
             return;
         }
         let target = folder.join(format!("{name}.log"));
@@ -113,13 +113,13 @@ impl LogFile {
             fs::create_dir_all(folder).is_ok() && fs::write_plain(&target, &bytes, None).is_ok()
         });
         // Where it cannot go to its place, it stays where it is.
-        self.kept = !moved;
+        self.is_permanent = !moved;
     }
 }
 
 impl Drop for LogFile {
     fn drop(&mut self) {
-        if !self.kept {
+        if !self.is_permanent {
             fs::remove_file_if_exists(&self.path).ok();
         }
     }

@@ -7,14 +7,14 @@ use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::tosca::service_template_keys;
 use crate::value::{Map, Value, canonical_sha256};
 use crate::yaml::{
-    self, Expanded, Key, Node, Patch, PatchError, Rest, Route, Schema, Shape, Table, keys, tables,
+    self, Expanded, KeySpec, Node, Patch, PatchError, OtherKeys, Route, Schema, Shape, KeyTable, keys, tables,
 };
 
 /// The versions of the format that are understood.
 const VERSIONS: &[&str] = &["unfurl/v1alpha1", "unfurl/v1.0.0"];
 
 /// The keys of an ensemble's file. `environment` is the shape of the section of that name.
-pub const fn manifest_keys(environment: Shape) -> [Key; 11] {
+pub const fn manifest_keys(environment: Shape) -> [KeySpec; 11] {
     keys! {
         "apiVersion" Shape::Words(VERSIONS), "The version of the file format";
         "kind" Shape::Words(&["Ensemble", "Manifest"]), "What this file is";
@@ -31,12 +31,12 @@ pub const fn manifest_keys(environment: Shape) -> [Key; 11] {
 }
 
 /// The keys of an ensemble's file, as far as ensembles know them.
-pub static MANIFEST_KEYS: Table = Table {
+pub static MANIFEST_KEYS: KeyTable = KeyTable {
     name: "manifest",
     about: "An ensemble: what should exist, and what does",
     keys: &manifest_keys(Shape::Map),
     required: &["apiVersion", "kind", "spec"],
-    rest: Rest::Open,
+    rest: OtherKeys::Open,
 };
 
 tables! {
@@ -246,7 +246,7 @@ fn check_root(root: &Node, problems: &mut Diagnostics) {
                 problems.push(Diagnostic::error(message).label(node.span(), "this is not known"));
             }
             Shape::Map | Shape::Of(_) if node.as_map().is_none() => {
-                problems.push(node.must_be(format_args!("`{name}`"), "a map"));
+                problems.push(node.type_mismatch(format_args!("`{name}`"), "a map"));
             }
             _ => {}
         }
@@ -254,7 +254,7 @@ fn check_root(root: &Node, problems: &mut Diagnostics) {
     let instances = map.get("status").and_then(|status| status.get("instances"));
     if let Some(node) = instances.filter(|node| !node.is_null() && node.as_map().is_none()) {
         let help = "restore it from git: a job would take what it holds for gone";
-        problems.push(node.must_be("`status.instances`", "a map").help(help));
+        problems.push(node.type_mismatch("`status.instances`", "a map").help(help));
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::record_files::RecordFiles;
 use crate::git::{Error, MergeDriver, MergeRule, Repository};
 use crate::system::env;
-use crate::text::quoted_always;
+use crate::text::force_quote_word;
 
 /// Tells git how the record of an ensemble is merged.
 ///
@@ -40,14 +40,14 @@ pub(super) fn install(repository: &Repository, record: &RecordFiles) -> Result<(
     ];
     let command = format!(
         "{} merge-driver %O %A %B %P",
-        quoted_always(&path.to_string_lossy()).replace('%', "%%")
+        force_quote_word(&path.to_string_lossy()).replace('%', "%%")
     );
     let driver = MergeDriver {
         name: "unfurl",
-        about: "merges the records of ensembles",
+        description: "merges the records of ensembles",
         command: &command,
     };
-    repository.ensure_merged(&driver, &rules)
+    repository.ensure_merge_rules(&driver, &rules)
 }
 
 /// The pattern of git's attributes for one file.

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use super::merging::{merge_ensembles, merge_job_lists};
 use super::record_files::RecordFiles;
-use crate::git::{Error, Merged, Pushed, Repository, Versions};
+use crate::git::{Error, MergedFile, PushOutcome, Repository, FileVersions};
 use crate::system::fs;
 
 /// How often somebody else may push first.
-const MOST_TRIES: usize = 10;
+const MAX_TRIES: usize = 10;
 /// How long fetching what others pushed may take.
-const FETCH_LIMIT: Duration = Duration::from_mins(2);
+const FETCH_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// What was pushed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,21 +33,21 @@ pub(crate) fn push(
     };
     let target = repository.push_target().ok_or_else(detached)?;
     let has_all = || {
-        let distance = repository.distance(&target)?;
+        let distance = repository.divergence(&target)?;
         Ok::<_, Error>(distance.is_some_and(|distance| distance.ahead == 0))
     };
     if has_all()? {
         return Ok(None);
     }
-    for _ in 0..MOST_TRIES {
-        if repository.push(&target)? == Pushed::Done {
+    for _ in 0..MAX_TRIES {
+        if repository.push(&target)? == PushOutcome::Done {
             let head = repository.head()?.unwrap_or_default();
             return Ok(Some(PushedRecord {
                 head,
                 to: target.to_string(),
             }));
         }
-        repository.fetch(&target.remote, FETCH_LIMIT)?;
+        repository.fetch(&target.remote, FETCH_TIMEOUT)?;
         let is_ours = |path: &Path| record_at(repository, record, path).is_some();
         repository.rebase(&target, &is_ours, &mut |path, versions| {
             merge(
@@ -61,7 +61,7 @@ pub(crate) fn push(
             return Ok(None);
         }
     }
-    Err(Error::Moved {
+    Err(Error::ConcurrentCommit {
         path: repository.root().to_owned(),
     })
 }
@@ -69,7 +69,7 @@ pub(crate) fn push(
 /// The ensemble whose record a file of the repository belongs to.
 fn record_at(repository: &Repository, record: &RecordFiles, path: &Path) -> Option<RecordFiles> {
     let path = repository.root().join(path);
-    let belongs = |record: &RecordFiles| record.has(&path) || record.is_left(&path);
+    let belongs = |record: &RecordFiles| record.is_record(&path) || record.is_task_output(&path);
     if belongs(record) {
         return Some(record.clone());
     }
@@ -82,7 +82,7 @@ fn record_at(repository: &Repository, record: &RecordFiles, path: &Path) -> Opti
     belongs(&other).then_some(other)
 }
 
-fn merge(record: Option<RecordFiles>, path: &Path, versions: &Versions) -> Merged {
+fn merge(record: Option<RecordFiles>, path: &Path, versions: &FileVersions) -> MergedFile {
     let text = |version: &Option<Vec<u8>>| {
         let bytes = version.clone().unwrap_or_default();
         String::from_utf8(bytes).ok()
@@ -92,20 +92,20 @@ fn merge(record: Option<RecordFiles>, path: &Path, versions: &Versions) -> Merge
         text(&versions.theirs),
         text(&versions.ours),
     ) else {
-        return Merged::Conflict;
+        return MergedFile::Conflict;
     };
     let is_there = versions.theirs.is_some() && versions.ours.is_some();
     if !is_there {
-        return Merged::Conflict;
+        return MergedFile::Conflict;
     }
     if path.file_name().is_some_and(|name| name == "jobs.tsv") {
-        return Merged::Text(merge_job_lists(&base, &theirs, &ours).into_bytes());
+        return MergedFile::Text(merge_job_lists(&base, &theirs, &ours).into_bytes());
     }
     if record.is_some_and(|record| record.manifest() == path) {
         return match merge_ensembles(&base, &theirs, &ours, ["theirs", "ours"]) {
-            Some(merged) if merged.conflicts.is_empty() => Merged::Text(merged.text.into_bytes()),
-            Some(_) | None => Merged::Conflict,
+            Some(merged) if merged.conflicts.is_empty() => MergedFile::Text(merged.text.into_bytes()),
+            Some(_) | None => MergedFile::Conflict,
         };
     }
-    Merged::AsGitDoes
+    MergedFile::LineByLine
 }

@@ -7,16 +7,16 @@ use crate::name::ChangeId;
 use crate::value::{Map, Value};
 use crate::yaml;
 
-use super::changes::{job_record, stamp, task_record};
-use super::jobs_tsv::{TEMPLATES, add_templates, job_line, portable_keys, task_line};
+use super::change_records::{job_record, stamp, task_record};
+use super::jobs_tsv::{TEMPLATES_KEY, add_templates, job_line, portable_keys, task_line};
 use super::manifest::Manifest;
-use super::templates::{KeptIndex, NewTemplates};
+use super::saved_templates::{SavedTemplateIndex, NewTemplates};
 
 /// What a record needs besides the report of its job.
 #[derive(Debug, Clone)]
 pub struct RecordFacts {
     /// The node templates that earlier records keep.
-    pub kept_templates: Arc<KeptIndex>,
+    pub saved_templates: Arc<SavedTemplateIndex>,
     /// When the job ended.
     pub ended: jiff::Timestamp,
 }
@@ -108,7 +108,7 @@ impl Record {
             self.files.push((path, text));
         };
         if changed {
-            let new = NewTemplates::of(report, &facts.kept_templates.read());
+            let new = NewTemplates::of(report, &facts.saved_templates.read());
             add(format!("jobs/{name}.yaml"), Map::new(), &changelogs.all);
             add(changelog, new.templates, &changelogs.committed);
             self.lines = job_line(&record, report.status.as_str());
@@ -132,14 +132,14 @@ impl Record {
         record: Map,
         facts: &RecordFacts,
     ) {
-        let new = NewTemplates::of(report, &facts.kept_templates.read());
+        let new = NewTemplates::of(report, &facts.saved_templates.read());
         let records = report.records();
         let mut records: Vec<Map> = records
             .map(|task| task_record(task, self.job.as_str()))
             .collect();
         if let Some(first) = records.first_mut().filter(|_| !new.templates.is_empty()) {
             first.insert("templates".into(), Value::from(new.templates));
-            first.insert(TEMPLATES.into(), Value::from(new.digests));
+            first.insert(TEMPLATES_KEY.into(), Value::from(new.digests));
         }
         self.add_inline_records(manifest, record, records);
     }

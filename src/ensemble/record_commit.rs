@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::commits::{Commits, NotInGit};
+use super::commits::{CommitReport, NotInGit};
 use super::record_files::RecordFiles;
 use crate::git::{Error, Repository};
 
@@ -25,7 +25,7 @@ impl CommitRequest {
 
 /// A reason why what a job leaves cannot be committed.
 #[derive(Debug, thiserror::Error)]
-pub enum CommitRefusal {
+pub enum CommitError {
     /// Git refuses.
     #[error(transparent)]
     Git(#[from] Error),
@@ -53,7 +53,7 @@ pub enum CommitRefusal {
     },
 }
 
-impl CommitRefusal {
+impl CommitError {
     /// A way out.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -76,7 +76,7 @@ pub(crate) struct RecordCommit {
     repository: Repository,
     record: RecordFiles,
     /// What was changed before the job.
-    before: HashSet<PathBuf>,
+    changed_before: HashSet<PathBuf>,
 }
 
 impl RecordCommit {
@@ -88,18 +88,18 @@ impl RecordCommit {
     pub(crate) fn prepare(
         request: CommitRequest,
         manifest: &Path,
-        tell: &mut dyn FnMut(&str),
-    ) -> Result<Self, CommitRefusal> {
+        notify: &mut dyn FnMut(&str),
+    ) -> Result<Self, CommitError> {
         let record = RecordFiles::of(manifest);
-        let repository = ready(&record, &request, tell)?;
+        let repository = find_repository(&record, &request, notify)?;
         let mut prepared = Self {
             request,
             repository,
             record,
-            before: HashSet::new(),
+            changed_before: HashSet::new(),
         };
         let before = prepared.changed()?;
-        prepared.before = before.into_iter().collect();
+        prepared.changed_before = before.into_iter().collect();
         Ok(prepared)
     }
 
@@ -111,44 +111,44 @@ impl RecordCommit {
     }
 
     /// Commits what the job with this id has left, and pushes it if asked to.
-    pub(crate) fn after(&self, job: &str) -> Commits {
+    pub(crate) fn commit_job(&self, job: &str) -> CommitReport {
         let of_job = |path: &PathBuf| {
-            self.record.has(path) || (self.record.is_left(path) && !self.before.contains(path))
+            self.record.is_record(path) || (self.record.is_task_output(path) && !self.changed_before.contains(path))
         };
         self.commit(job, of_job)
     }
 
     /// Where nothing was to be done: commits what an earlier job has left, if that is a record.
-    pub(crate) fn without_job(&self, last: Option<&str>) -> Commits {
+    pub(crate) fn commit_pending(&self, last: Option<&str>) -> CommitReport {
         let pending = self
-            .before
+            .changed_before
             .iter()
-            .any(|path| self.record.is_told_apart(path));
+            .any(|path| self.record.is_job_log(path));
         match last.filter(|_| pending) {
-            Some(job) => self.commit(job, |path| self.record.has(path)),
+            Some(job) => self.commit(job, |path| self.record.is_record(path)),
             None => self.commit("", |_| false),
         }
     }
 
-    fn commit(&self, job: &str, is_meant: impl Fn(&PathBuf) -> bool) -> Commits {
-        let mut commits = Commits::default();
+    fn commit(&self, job: &str, is_selected: impl Fn(&PathBuf) -> bool) -> CommitReport {
+        let mut commits = CommitReport::default();
         let message = self.request.message.clone();
         let message = message.unwrap_or_else(|| default_message(Some(job)));
-        let made = self.changed().and_then(|mut files| {
-            files.retain(|path| is_meant(path));
+        let created = self.changed().and_then(|mut files| {
+            files.retain(|path| is_selected(path));
             if files.is_empty() {
                 return Ok(None);
             }
             self.repository.commit(&files, &message)
         });
-        match made {
-            Ok(made) => commits.add(&self.repository, made),
+        match created {
+            Ok(created) => commits.add(&self.repository, created),
             Err(error) => {
                 commits.failure = Some(NotInGit::NotCommitted(error));
                 return commits;
             }
         }
-        commits.settle_merging(&self.repository, &self.record);
+        commits.install_merge_rules(&self.repository, &self.record);
         if self.request.push {
             commits.push(&self.repository, &self.record);
         }
@@ -165,24 +165,24 @@ pub(crate) fn default_message(job: Option<&str>) -> String {
 }
 
 /// The repository of an ensemble, if what a job will leave can be committed there.
-fn ready(
+fn find_repository(
     record: &RecordFiles,
     request: &CommitRequest,
-    tell: &mut dyn FnMut(&str),
-) -> Result<Repository, CommitRefusal> {
+    notify: &mut dyn FnMut(&str),
+) -> Result<Repository, CommitError> {
     let option = request.option();
     let Some(repository) = Repository::discover(record.base())? else {
         let folder = record.base().to_owned();
-        return Err(CommitRefusal::NoRepository { folder, option });
+        return Err(CommitError::NoRepository { folder, option });
     };
-    repository.ready_to_commit()?;
+    repository.check_ready_to_commit()?;
     let manifest = record.manifest();
     let ignored = repository.is_ignored(manifest).unwrap_or(false);
     let is_new = repository.head().ok().flatten();
-    let is_new = is_new.is_none_or(|head| repository.id_at(&head, manifest).is_none());
+    let is_new = is_new.is_none_or(|head| repository.blob_id_at(&head, manifest).is_none());
     if ignored && is_new {
         let manifest = manifest.to_owned();
-        return Err(CommitRefusal::Ignored { manifest, option });
+        return Err(CommitError::Ignored { manifest, option });
     }
     if repository.is_detached() {
         let detached = Error::Detached {
@@ -191,16 +191,16 @@ fn ready(
         if request.push {
             return Err(detached.into());
         }
-        tell(&format!("{detached}: the commit will be on none"));
+        notify(&format!("{detached}: the commit will be on none"));
     } else if request.push && repository.push_target().is_none() {
         let root = repository.root().to_owned();
-        return Err(CommitRefusal::NoRemote { root });
+        return Err(CommitError::NoRemote { root });
     }
     Ok(repository)
 }
 
 /// What never belongs to git; the patterns of older projects miss it.
-const KEPT_OUT: [(&str, &str); 11] = [
+const EXCLUDED_PATTERNS: [(&str, &str); 11] = [
     ("**/planned/", "planned/x/y"),
     ("**/jobs/", "jobs/x"),
     ("**/failed/", "failed/x/y"),
@@ -215,9 +215,9 @@ const KEPT_OUT: [(&str, &str); 11] = [
 ];
 
 /// Keeps what jobs leave for themselves out of git, in this clone alone.
-pub(crate) fn keep_out_of_git(base: &Path) {
+pub(crate) fn exclude_from_git(base: &Path) {
     if let Ok(Some(repository)) = Repository::discover(base) {
-        for (pattern, probe) in KEPT_OUT {
+        for (pattern, probe) in EXCLUDED_PATTERNS {
             // A repository that cannot be written is no reason to stop a job that has run.
             repository.ensure_excluded(pattern, &base.join(probe)).ok();
         }

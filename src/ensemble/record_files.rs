@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use crate::system::fs;
 
 /// Folders whose files tasks leave for keeps.
-const LEFT: [&str; 3] = ["active", "artifacts", "spec"];
+const TASK_OUTPUT_FOLDERS: [&str; 3] = ["active", "artifacts", "spec"];
 /// Folders within them whose files are nobody else's business.
-const PRIVATE: [&str; 9] = [
+const PRIVATE_FOLDERS: [&str; 9] = [
     "failed",
     "jobs",
     "local",
@@ -50,12 +50,12 @@ impl RecordFiles {
     }
 
     /// Whether a file is what a job itself writes.
-    pub(crate) fn has(&self, path: &Path) -> bool {
-        path == self.manifest || self.is_told_apart(path)
+    pub(crate) fn is_record(&self, path: &Path) -> bool {
+        path == self.manifest || self.is_job_log(path)
     }
 
     /// Whether a file is a list of jobs or a record of changes, which nobody but jobs writes.
-    pub(crate) fn is_told_apart(&self, path: &Path) -> bool {
+    pub(crate) fn is_job_log(&self, path: &Path) -> bool {
         let Ok(inside) = path.strip_prefix(&self.base) else {
             return false;
         };
@@ -73,13 +73,13 @@ impl RecordFiles {
     }
 
     /// Whether a file is what a task left for keeps.
-    pub(crate) fn is_left(&self, path: &Path) -> bool {
+    pub(crate) fn is_task_output(&self, path: &Path) -> bool {
         let Ok(inside) = path.strip_prefix(&self.base) else {
             return false;
         };
         let mut parts = inside.iter().map(|part| part.to_string_lossy());
         let first = parts.next().unwrap_or_default();
-        LEFT.contains(&&*first) && !parts.any(|part| PRIVATE.contains(&&*part))
+        TASK_OUTPUT_FOLDERS.contains(&&*first) && !parts.any(|part| PRIVATE_FOLDERS.contains(&&*part))
     }
 }
 
@@ -92,7 +92,7 @@ mod tests {
         let files = RecordFiles::of(Path::new("/e/ensemble.yaml"));
         let all = |path: &str| {
             let path = Path::new("/e").join(path);
-            (files.has(&path), files.is_left(&path))
+            (files.is_record(&path), files.is_task_output(&path))
         };
         for path in ["ensemble.yaml", "jobs.tsv", "changes/job2026-A.yaml"] {
             assert_eq!(all(path), (true, false), "{path}");

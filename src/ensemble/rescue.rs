@@ -15,17 +15,17 @@ use crate::yaml;
 /// How the name of a rescue file ends.
 const EXTENSION: &str = ".rescue";
 /// The form that is written.
-const FORM: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
 
 /// The record of one job, in a file of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rescue {
+pub struct RescueFile {
     /// The form of the file.
-    form: u32,
+    format_version: u32,
     /// The ensemble.
     pub manifest: PathBuf,
     /// The digest of the ensemble's text as the job found it.
-    text: String,
+    manifest_digest: String,
     /// The last job on record when it began.
     pub previous: Option<String>,
     /// The job.
@@ -44,7 +44,7 @@ pub enum RescueError {
     File(#[from] fs::Error),
     /// It is not one, or one of a later version.
     #[error("`{}` is no rescue file: {why}", path.display())]
-    Form {
+    Malformed {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
@@ -54,7 +54,7 @@ pub enum RescueError {
 
 /// An error in the order of jobs: a record must follow the one that its job saw.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OutOfTurn {
+pub enum RecordOrderError {
     /// A later job is on record.
     #[error("job {last} is on record, which came after job {job}")]
     Later {
@@ -65,7 +65,7 @@ pub enum OutOfTurn {
     },
     /// The job that came before is not the last on record.
     #[error("job {job} came after job {seen}, and the last on record is {last}")]
-    Another {
+    NotNext {
         /// The job.
         job: String,
         /// The job that came before.
@@ -75,13 +75,13 @@ pub enum OutOfTurn {
     },
 }
 
-impl Rescue {
+impl RescueFile {
     /// Fails if the record cannot follow the last job on record.
     ///
     /// # Errors
     ///
     /// The job saw another one as the last.
-    pub fn follows(&self, last: Option<&str>) -> Result<(), OutOfTurn> {
+    pub fn follows(&self, last: Option<&str>) -> Result<(), RecordOrderError> {
         let previous = self.previous.as_deref();
         if last == previous || last == Some(&*self.job) {
             return Ok(());
@@ -90,10 +90,10 @@ impl Rescue {
         let is_later = last > Some(&*self.job);
         let last = last.unwrap_or("none").to_owned();
         Err(if is_later {
-            OutOfTurn::Later { job, last }
+            RecordOrderError::Later { job, last }
         } else {
             let seen = previous.unwrap_or("none").to_owned();
-            OutOfTurn::Another { job, seen, last }
+            RecordOrderError::NotNext { job, seen, last }
         })
     }
 
@@ -101,9 +101,9 @@ impl Rescue {
     pub fn of(record: &Record, manifest: &Manifest, previous: Option<String>) -> Self {
         let section = |(name, value): &(String, Value)| (name.clone(), yaml::emit(value, 0));
         Self {
-            form: FORM,
+            format_version: FORMAT_VERSION,
             manifest: absolute(manifest.path()),
-            text: sha256(manifest.text()),
+            manifest_digest: sha256(manifest.text()),
             previous,
             job: record.job.to_string(),
             files: record.files.clone(),
@@ -116,9 +116,9 @@ impl Rescue {
     pub fn write(&self) -> Result<PathBuf, fs::Error> {
         let text = serde_json::to_vec_pretty(self)
             .map_err(std::io::Error::other)
-            .map_err(|source| fs::Error::new(fs::Action::Write, &self.manifest, source))?;
+            .map_err(|source| fs::Error::new(fs::FileAction::Write, &self.manifest, source))?;
         let mut first = None;
-        for folder in places(&self.manifest) {
+        for folder in candidate_folders(&self.manifest) {
             let path = folder.join(self.file_name());
             // It holds what tasks have printed, so it is for nobody else.
             match fs::write_atomic(&path, &text, Some(0o600)) {
@@ -128,7 +128,7 @@ impl Rescue {
         }
         Err(first.unwrap_or_else(|| {
             let source = std::io::Error::other("there is no place for it");
-            fs::Error::new(fs::Action::Write, &self.manifest, source)
+            fs::Error::new(fs::FileAction::Write, &self.manifest, source)
         }))
     }
 
@@ -140,16 +140,16 @@ impl Rescue {
     /// Reads one.
     pub fn read(path: &Path) -> Result<Self, RescueError> {
         let bytes = fs::read(path)?;
-        let form = |why: String| RescueError::Form {
+        let form = |why: String| RescueError::Malformed {
             path: path.to_owned(),
             why,
         };
         let rescue: Self =
             serde_json::from_slice(&bytes).map_err(|error| form(error.to_string()))?;
-        if rescue.form != FORM {
+        if rescue.format_version != FORMAT_VERSION {
             return Err(form(format!(
-                "it has form {}, and this version knows {FORM}",
-                rescue.form
+                "it has form {}, and this version knows {FORMAT_VERSION}",
+                rescue.format_version
             )));
         }
         Ok(rescue)
@@ -158,10 +158,10 @@ impl Rescue {
     /// The rescue files of an ensemble that are found where they are written, those of earlier
     /// jobs first. What is not ours to read is passed over: the folder for temporary files is
     /// everybody's.
-    pub fn left_for(manifest: &Path) -> Vec<(PathBuf, Self)> {
+    pub fn list_for(manifest: &Path) -> Vec<(PathBuf, Self)> {
         let manifest = absolute(manifest);
         let mut found: Vec<(PathBuf, Self)> = Vec::new();
-        for folder in places(&manifest) {
+        for folder in candidate_folders(&manifest) {
             for entry in fs::list(&folder).unwrap_or_default() {
                 let is_file = entry.kind == fs::EntryKind::File;
                 let named = entry.path.to_string_lossy().ends_with(EXTENSION);
@@ -183,12 +183,12 @@ impl Rescue {
     /// Whether it is of this ensemble: it has the same path, or was moved and is as it was when
     /// the job began.
     pub fn is_of(&self, manifest: &Manifest) -> bool {
-        self.manifest == absolute(manifest.path()) || self.text == sha256(manifest.text())
+        self.manifest == absolute(manifest.path()) || self.manifest_digest == sha256(manifest.text())
     }
 
     /// The record that it keeps.
     pub fn record(&self, path: &Path) -> Result<Record, RescueError> {
-        let form = |why: String| RescueError::Form {
+        let form = |why: String| RescueError::Malformed {
             path: path.to_owned(),
             why,
         };
@@ -236,7 +236,7 @@ impl Record {
 }
 
 /// Where a record may be rescued to, the best place first.
-fn places(manifest: &Path) -> Vec<PathBuf> {
+fn candidate_folders(manifest: &Path) -> Vec<PathBuf> {
     let env = env::Env::of_this_process();
     let own = env.non_empty("UNFURL_TMPDIR").map(PathBuf::from);
     let home = env.non_empty("HOME").map(PathBuf::from);
@@ -265,10 +265,10 @@ mod tests {
 
     #[test]
     fn a_record_follows_the_one_that_its_job_saw() {
-        let rescue = Rescue {
-            form: FORM,
+        let rescue = RescueFile {
+            format_version: FORMAT_VERSION,
             manifest: PathBuf::new(),
-            text: String::new(),
+            manifest_digest: String::new(),
             previous: Some("A1".to_owned()),
             job: "A2".to_owned(),
             files: Vec::new(),

@@ -8,7 +8,7 @@ use crate::name::{ChangeId, ChangeIdError};
 use crate::system::{clock, fs};
 
 /// How far the id of the last job may be ahead of the clock where jobs follow each other at once.
-const AT_ONCE: jiff::SignedDuration = jiff::SignedDuration::from_secs(2);
+const MAX_CLOCK_LEAD: jiff::SignedDuration = jiff::SignedDuration::from_secs(2);
 
 /// An error in the start of a job.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -39,23 +39,23 @@ pub enum StartTimeError {
 ///
 /// The job would come before those on record.
 pub(crate) fn start_time(
-    asked: Option<&str>,
+    requested: Option<&str>,
     history: &RecordedHistory,
     previous: Option<&str>,
     base: &Path,
 ) -> Result<jiff::Timestamp, StartTimeError> {
-    let now = asked.is_none();
-    let asked = asked.map_or_else(clock::now, parse_start);
+    let now = requested.is_none();
+    let requested = requested.map_or_else(clock::now, parse_start);
     let last = history.last_id().map(|id| id.to_string());
     let last = last.as_deref().max(previous);
     let is_earlier = |id: ChangeId| {
         previous.is_some_and(|previous| id.prefix() < &previous[..8.min(previous.len())])
     };
     // Jobs that follow each other at once take ids of the moments to come.
-    let soon = asked.saturating_add(AT_ONCE).ok();
+    let soon = requested.saturating_add(MAX_CLOCK_LEAD).ok();
     let soon = soon.and_then(|soon| ChangeId::job(soon).ok());
     let follows = now && soon.is_some_and(|soon| !is_earlier(soon));
-    let mut start = asked;
+    let mut start = requested;
     for _ in 0..=u16::MAX {
         let id = ChangeId::job(start)?;
         let before = last.filter(|last| last.len() >= 8 && id.prefix() <= &last[..8]);
@@ -110,14 +110,14 @@ fn parse_start(text: &str) -> jiff::Timestamp {
 mod tests {
     use super::*;
 
-    fn start(asked: &str, previous: Option<&str>) -> Result<jiff::Timestamp, StartTimeError> {
+    fn start(requested: &str, previous: Option<&str>) -> Result<jiff::Timestamp, StartTimeError> {
         let history = RecordedHistory::default();
-        start_time(Some(asked), &history, previous, Path::new("/nowhere"))
+        start_time(Some(requested), &history, previous, Path::new("/nowhere"))
     }
 
     #[test]
     fn a_start_is_an_hour_or_a_time_in_the_form_of_records() {
-        let time = |asked: &str| start(asked, None).unwrap().to_string();
+        let time = |requested: &str| start(requested, None).unwrap().to_string();
         assert_eq!(time("12"), "2020-01-01T12:00:00Z");
         assert_eq!(
             time("2024-02-03-04-05-06-000007"),

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
-use super::entry::Entry;
-use super::journal::Journal;
+use super::journal_entry::JournalEntry;
+use super::journal_file::JournalFile;
 use crate::lock::LockOwner;
 use crate::system::fs;
-use crate::system::survivors::{self, Ended, Survivor};
+use crate::system::survivors::{self, TerminationReport, Survivor};
 
 /// How long processes that a killed job left have between being asked to end and being killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -17,21 +17,21 @@ const GRACE: Duration = Duration::from_secs(5);
 /// there. What their tasks that ended left behind on purpose is spared. Says what was ended.
 pub(crate) fn end_survivors(owner: Option<&LockOwner>, manifest: &Path) -> Option<String> {
     let real = fs::canonicalize(manifest);
-    let mut jobs = cut_off(real.as_deref().unwrap_or(manifest));
+    let mut jobs = crashed_jobs(real.as_deref().unwrap_or(manifest));
     if let Some(owner) = owner {
         jobs.entry(owner.token.clone()).or_default();
     }
-    let mut all = Ended::default();
+    let mut all = TerminationReport::default();
     for (token, done) in jobs {
-        let ended = survivors::end(&token, &|task| done.contains(&task), GRACE);
+        let ended = survivors::terminate(&token, &|task| done.contains(&task), GRACE);
         all.found.extend(ended.found);
-        all.left.extend(ended.left);
+        all.remaining.extend(ended.remaining);
     }
-    told_of(&all)
+    describe(&all)
 }
 
 /// What is told of processes that were ended; nothing if there were none.
-fn told_of(ended: &Ended) -> Option<String> {
+fn describe(ended: &TerminationReport) -> Option<String> {
     let named = |survivors: &[Survivor]| {
         let names = survivors.iter().take(5);
         let mut names: Vec<_> = names
@@ -54,28 +54,28 @@ fn told_of(ended: &Ended) -> Option<String> {
         count(ended.found.len()),
         named(&ended.found)
     );
-    if !ended.left.is_empty() {
+    if !ended.remaining.is_empty() {
         text.push_str("; these cannot be ended and still run: ");
-        text.push_str(&named(&ended.left));
+        text.push_str(&named(&ended.remaining));
     }
     Some(text)
 }
 
 /// The jobs whose journals are there, by their tokens: which of their tasks have ended, by the
 /// numbers that runners know them by.
-fn cut_off(manifest: &Path) -> BTreeMap<String, HashSet<u64>> {
-    let journals = Journal::left_of(manifest).unwrap_or_default();
+fn crashed_jobs(manifest: &Path) -> BTreeMap<String, HashSet<u64>> {
+    let journals = JournalFile::list_for(manifest).unwrap_or_default();
     let read = journals
         .iter()
-        .filter_map(|path| Journal::read::<Vec<Entry>>(path).ok());
+        .filter_map(|path| JournalFile::read::<Vec<JournalEntry>>(path).ok());
     let mut found = BTreeMap::new();
     for recovered in read {
         let mut token = None;
         let mut done = HashSet::new();
         for entry in recovered.entries.into_iter().flatten() {
             match entry {
-                Entry::Began(began) => token = began.token,
-                Entry::Ended(ended) => drop(done.insert((ended.task as u64).wrapping_sub(1))),
+                JournalEntry::JobStarted(began) => token = began.token,
+                JournalEntry::TaskEnded(ended) => drop(done.insert((ended.task as u64).wrapping_sub(1))),
                 _ => {}
             }
         }

@@ -15,21 +15,21 @@ use proptest::sample::Index;
 use proptest::test_runner::{RngSeed, TestCaseError};
 use serde_json::{Value as Json, json};
 
-use super::changes::Stats;
-use super::cut::CutOffJob;
+use super::change_records::JobStats;
+use super::journal_recovery::CrashedJob;
 use super::job_journal::JobJournal;
-use super::journal::Journal;
+use super::journal_file::JournalFile;
 use super::manifest::{Manifest, ManifestSource};
 use super::record::{Record, RecordFacts};
-use super::templates::KeptIndex;
+use super::saved_templates::SavedTemplateIndex;
 use crate::diagnostic::Sources;
 use crate::job::{
-    self, Completion, DependencyRecord, Digest, Event, FolderKey, InstanceChange, JobFacts,
-    JobHead, JobStart, Level, Report, ReportedTask, ReportedValues, SecretDigest, TargetName,
+    self, Completion, DependencyRecord, TaskDigest, JobEvent, FolderKey, InstanceChange, JobFacts,
+    JobHead, JobStart, LogLevel, Report, ReportedTask, ReportedValues, SecretDigest, TargetName,
     TargetState, TaskData, TaskEnd, TaskRecord, TaskTurn,
 };
 use crate::name::{ChangeId, NodeState, OperationRef, Priority, Status};
-use crate::plan::{Goal, Plan, Resumed};
+use crate::plan::{JobGoal, Plan, ResumedPlan};
 use crate::system::fs;
 use crate::topology::testing::Model;
 use crate::value::{Map, Value};
@@ -196,15 +196,15 @@ fn job_start() -> JobStart {
                 spec_digest: "4567def".to_owned(),
             },
         },
-        began: start_of_job(),
+        started: start_of_job(),
         steps: 3,
-        goal: Goal {
+        goal: JobGoal {
             force: true,
-            resumed: Resumed {
+            resumed: ResumedPlan {
                 done: [("::y".to_owned(), "Standard.create".to_owned())].into(),
-                ..Resumed::default()
+                ..ResumedPlan::default()
             },
-            ..Goal::default()
+            ..JobGoal::default()
         },
         planned: BTreeMap::from([("::a".to_owned(), vec!["Standard.create".to_owned()])]),
     }
@@ -261,7 +261,7 @@ impl Happening {
                 inputs: Map::from_iter([("say".into(), Value::from(pick.text.as_str()))]),
                 ..TaskData::default()
             },
-            digest: Digest::default(),
+            digest: TaskDigest::default(),
         }
     }
 
@@ -296,12 +296,12 @@ impl Happening {
     }
 
     /// The event of a pick, if it makes sense by now.
-    fn event(&mut self, pick: &Pick) -> Option<Event> {
+    fn event(&mut self, pick: &Pick) -> Option<JobEvent> {
         Some(match pick {
             Pick::Start(pick) => {
                 let task = self.begin(pick);
                 self.running.push(task.clone());
-                Event::TaskStarted(Arc::new(task))
+                JobEvent::TaskStarted(Arc::new(task))
             }
             Pick::End(of, task, end) => {
                 let running = of.filter(|_| !self.running.is_empty());
@@ -311,32 +311,32 @@ impl Happening {
                 };
                 let task = self.end(task, end);
                 self.ended.push(task.clone());
-                Event::TaskFinished(Arc::new(task))
+                JobEvent::TaskFinished(Arc::new(task))
             }
             Pick::Amend(..) if self.ended.is_empty() => return None,
             Pick::Amend(of, end) => {
                 let of = of.index(self.ended.len());
                 amend(&mut self.ended[of], end);
-                Event::TaskAmended(Arc::new(self.ended[of].clone()))
+                JobEvent::TaskAmended(Arc::new(self.ended[of].clone()))
             }
-            Pick::Template(name, text) => Event::TemplateAdded {
+            Pick::Template(name, text) => JobEvent::TemplateAdded {
                 name: format!("added: {name}").into(),
                 template: Value::map([("type", Value::from(text.as_str()))]),
             },
-            Pick::Settle(group) => Event::GroupsSettled(vec![*group]),
+            Pick::Settle(group) => JobEvent::GroupsSettled(vec![*group]),
             Pick::Instance(of, status, gone) => self.instance(*of, *status, *gone),
-            Pick::Say(text) => Event::Message {
-                level: Level::Info,
+            Pick::Say(text) => JobEvent::Message {
+                level: LogLevel::Info,
                 text: text.clone(),
             },
-            Pick::Finish(status) => Event::JobFinished {
+            Pick::Finish(status) => JobEvent::JobFinished {
                 id: job_start().head.id,
                 status: status.as_str(),
             },
         })
     }
 
-    fn instance(&self, of: Index, status: Status, gone: bool) -> Event {
+    fn instance(&self, of: Index, status: Status, gone: bool) -> JobEvent {
         let (name, _, route) = *of.get(&INSTANCES);
         let last = self.ended.last().and_then(|task| task.end.as_ref());
         let last = last.map(|end| end.id.to_string());
@@ -351,7 +351,7 @@ impl Happening {
             ("readyState".into(), Value::map(ready)),
         ]);
         record.extend(last.map(|id| ("lastConfigChange".into(), Value::from(id))));
-        Event::InstanceChanged(InstanceChange {
+        JobEvent::InstanceChanged(InstanceChange {
             route: route.iter().map(|key| (*key).to_owned()).collect(),
             // Only one that nothing stands on goes.
             record: (!gone || name != "c").then_some(record),
@@ -361,7 +361,7 @@ impl Happening {
 
 fn amend(task: &mut TaskRecord, pick: &EndPick) {
     task.target_state.status = pick.target;
-    task.digest = Digest {
+    task.digest = TaskDigest {
         keys: vec!["arguments".to_owned(), "::a::x".to_owned()],
         value: pick.digest.clone(),
         put: vec!["::a::y".to_owned()],
@@ -382,7 +382,7 @@ fn amend(task: &mut TaskRecord, pick: &EndPick) {
         ],
         _ => [
             Completion::Complete,
-            Completion::CutOff,
+            Completion::Interrupted,
             Completion::InDoubt,
         ],
     };
@@ -390,9 +390,9 @@ fn amend(task: &mut TaskRecord, pick: &EndPick) {
 }
 
 /// The events of a job, as they reach the journal: those of one batch happen at once.
-fn batches(picks: &[(bool, Pick)]) -> Vec<Vec<Event>> {
+fn batches(picks: &[(bool, Pick)]) -> Vec<Vec<JobEvent>> {
     let mut happening = Happening::default();
-    let mut batches: Vec<Vec<Event>> = vec![vec![Event::JobStarted(Box::new(job_start()))]];
+    let mut batches: Vec<Vec<JobEvent>> = vec![vec![JobEvent::JobStarted(Box::new(job_start()))]];
     for (at_once, pick) in picks {
         let Some(event) = happening.event(pick) else {
             continue;
@@ -422,7 +422,7 @@ struct Replay {
 }
 
 impl Replay {
-    fn of<'e>(events: impl Iterator<Item = &'e Event>) -> Self {
+    fn of<'e>(events: impl Iterator<Item = &'e JobEvent>) -> Self {
         let mut replay = Self::default();
         for event in events {
             replay.take(event);
@@ -430,29 +430,29 @@ impl Replay {
         replay
     }
 
-    fn take(&mut self, event: &Event) {
+    fn take(&mut self, event: &JobEvent) {
         match event {
-            Event::TaskStarted(task) => self.running.push(Arc::clone(task)),
-            Event::TaskFinished(task) => {
+            JobEvent::TaskStarted(task) => self.running.push(Arc::clone(task)),
+            JobEvent::TaskFinished(task) => {
                 self.running.retain(|other| other.task != task.task);
                 self.ended.push(Arc::clone(task));
             }
-            Event::TaskAmended(task) => {
+            JobEvent::TaskAmended(task) => {
                 for before in self.ended.iter_mut().filter(|it| it.task == task.task) {
                     *before = Arc::clone(task);
                 }
             }
-            Event::TemplateAdded { name, template } => {
+            JobEvent::TemplateAdded { name, template } => {
                 self.templates.insert(Arc::clone(name), template.clone());
             }
-            Event::GroupsSettled(groups) => self.settled.extend(groups),
-            Event::InstanceChanged(change) => {
+            JobEvent::GroupsSettled(groups) => self.settled.extend(groups),
+            JobEvent::InstanceChanged(change) => {
                 self.instances.retain(|(route, _)| *route != change.route);
                 self.instances
                     .push((change.route.clone(), change.record.clone()));
             }
-            Event::JobFinished { status, .. } => self.finished = Status::parse(status),
-            Event::JobStarted(_) | Event::Message { .. } | Event::Problem(_) => {}
+            JobEvent::JobFinished { status, .. } => self.finished = Status::parse(status),
+            JobEvent::JobStarted(_) | JobEvent::Message { .. } | JobEvent::Problem(_) => {}
         }
     }
 
@@ -533,13 +533,13 @@ impl Replay {
     fn summary(&self) -> String {
         let tasks = self.tasks();
         let ok = self.ended.iter().filter(|task| task.is_ok()).count();
-        let stats = Stats {
+        let stats = JobStats {
             total: tasks.len(),
             changed: tasks.iter().filter(|task| task.has_changed()).count(),
             ok,
             error: self.ended.len() - ok,
             unknown: tasks.len() - self.ended.len(),
-            ..Stats::default()
+            ..JobStats::default()
         };
         stats.line()
     }
@@ -551,7 +551,7 @@ impl Replay {
             let record = record.clone().map(|record| json_of(&Value::from(record)));
             latest.insert((route.len(), route), record);
         }
-        let acts = |task: &TaskRecord| task.operation.interface.is_of_life_cycle();
+        let acts = |task: &TaskRecord| task.operation.interface.is_lifecycle();
         for task in self
             .ended
             .iter()
@@ -736,50 +736,50 @@ fn with_summary(record: Record, from: &str, to: &str) -> Record {
 }
 
 /// What recovery makes of a journal.
-fn recovered(path: &Path, manifest: &Manifest) -> Option<(CutOffJob, Option<Record>)> {
-    let job = CutOffJob::read(path).unwrap()?;
+fn recovered(path: &Path, manifest: &Manifest) -> Option<(CrashedJob, Option<Record>)> {
+    let job = CrashedJob::read(path).unwrap()?;
     let record = job.record(manifest, later(1000)).unwrap();
     Some((job, record))
 }
 
 /// A journal that events were written to, line by line.
-fn journal_of(manifest: &Path, batches: &[Vec<Event>]) -> (PathBuf, Vec<Vec<u8>>) {
+fn journal_of(manifest: &Path, batches: &[Vec<JobEvent>]) -> (PathBuf, Vec<Vec<u8>>) {
     let mut journal = JobJournal::begin(manifest, "token", &batches[0][0]).unwrap();
     for batch in batches {
-        job::Journal::append(&mut journal, batch).unwrap();
-        job::Journal::sync(&mut journal).unwrap();
+        job::EventJournal::append(&mut journal, batch).unwrap();
+        job::EventJournal::sync(&mut journal).unwrap();
     }
-    let path = Journal::left_of(manifest).unwrap().remove(0);
+    let path = JournalFile::list_for(manifest).unwrap().remove(0);
     let bytes = fs::read(&path).unwrap();
     let lines = bytes.split_inclusive(|byte| *byte == b'\n');
     (path, lines.map(<[u8]>::to_vec).collect())
 }
 
 /// Whether a journal keeps anything of a batch.
-fn is_kept(batch: &[Event]) -> bool {
+fn is_kept(batch: &[JobEvent]) -> bool {
     batch
         .iter()
-        .any(|event| !matches!(event, Event::Message { .. }))
+        .any(|event| !matches!(event, JobEvent::Message { .. }))
 }
 
 fn same_as_events(
     manifest: &Manifest,
     path: &Path,
-    events: &[&Event],
+    events: &[&JobEvent],
 ) -> Result<(), TestCaseError> {
     let replay = Replay::of(events.iter().copied());
     let Some((job, record)) = recovered(path, manifest) else {
         prop_assert_eq!(replay.ended.len() + replay.running.len(), 0);
         return Ok(());
     };
-    prop_assert_eq!(&job.damaged, &Vec::<usize>::new());
+    prop_assert_eq!(&job.damaged_lines, &Vec::<usize>::new());
     let report = replay.report(Value::Null);
     let facts = RecordFacts {
-        kept_templates: Arc::new(KeptIndex::default()),
+        saved_templates: Arc::new(SavedTemplateIndex::default()),
         ended: later(1000),
     };
     let expected = Record::of(manifest, &report, &facts).map(|record| {
-        let counted = Stats::of(report.records()).line();
+        let counted = JobStats::of(report.records()).line();
         let mut told = Told::of(with_summary(record, &counted, &replay.summary()));
         told.sections[0].1 = replay.status(&json_of(&manifest.status()));
         told
@@ -789,11 +789,11 @@ fn same_as_events(
 }
 
 /// What is kept for those who go on with the job, and of the files of its tasks.
-fn same_besides_the_record(job: &CutOffJob, replay: &Replay) -> Result<(), TestCaseError> {
+fn same_besides_the_record(job: &CrashedJob, replay: &Replay) -> Result<(), TestCaseError> {
     let start = job_start();
     prop_assert_eq!(job.id(), start.head.id.as_str());
-    let kept = Goal {
-        resumed: Resumed::default(),
+    let kept = JobGoal {
+        resumed: ResumedPlan::default(),
         ..start.goal.clone()
     };
     prop_assert_eq!(job.goal(), Some(&kept));
@@ -801,7 +801,7 @@ fn same_besides_the_record(job: &CutOffJob, replay: &Replay) -> Result<(), TestC
     let name = |task: &TaskRecord| (task.target.whole_key.clone(), task.operation.to_string());
     let ok = replay.ended.iter().filter(|task| task.is_ok());
     let done = ok.map(|task| name(task)).chain(start.goal.resumed.done);
-    prop_assert_eq!(job.done(), done.collect::<Vec<_>>());
+    prop_assert_eq!(job.completed(), done.collect::<Vec<_>>());
     let doubts = job.in_doubt();
     let doubts = doubts.map(|task| (task.target.clone(), task.operation.clone()));
     let expected: Vec<_> = replay.doubts().iter().map(name).collect();
@@ -846,7 +846,7 @@ proptest! {
         for count in 1..=lines.len() {
             let mut bytes = lines[..count].concat();
             fs::write_plain(&path, &bytes, None).unwrap();
-            let events: Vec<&Event> = batches[..count].iter().flatten().collect();
+            let events: Vec<&JobEvent> = batches[..count].iter().flatten().collect();
             same_as_events(&manifest, &path, &events)?;
             // What a crash has torn off tells nothing.
             if let Some(next) = lines.get(count) {

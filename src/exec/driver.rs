@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::asking::{Asking, Step};
-use super::limits::Limits;
-use super::local::Local;
-use super::perform::Error;
-use super::perform::{Heard, OutputSink, Perform};
+use super::password_prompts::{PasswordPrompts, PromptDecision};
+use super::limits::RunLimits;
+use super::local_runner::LocalRunner;
+use super::action_runner::Error;
+use super::action_runner::{RunnerEvent, OutputSink, ActionRunner};
 use crate::host::{
-    ActionResult, Become, Chain, Executor, Exit, Note, Place, Question, Request, Secret, Stream,
+    ActionResult, BecomeUser, ExecutorChain, ChainExecutor, Exit, ChainNote, Location, Question, ActionRequest, Secret, Stream,
 };
-use crate::system::signals::{Interrupts, Listening};
+use crate::system::signals::{Interrupts, ListenerGuard};
 
 /// The effect of a signal on what runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,35 +25,35 @@ pub enum OnInterrupt {
 }
 
 /// The way of what commands with `echo` write.
-pub enum Output {
+pub enum OutputMode {
     /// Nobody hears it.
-    Unheard,
+    Discard,
     /// A sink hears it, on a thread of its own.
     Sink(Box<dyn OutputSink>),
     /// The driver tells it, see [`News::Output`].
-    Told,
+    Events,
 }
 
-impl std::fmt::Debug for Output {
+impl std::fmt::Debug for OutputMode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Unheard => "Unheard",
+            Self::Discard => "Unheard",
             Self::Sink(_) => "Sink",
-            Self::Told => "Told",
+            Self::Events => "Told",
         })
     }
 }
 
 /// News of a run.
 #[derive(Debug)]
-pub enum News {
+pub enum DriverEvent {
     /// An action has ended.
     Outcome(u64, ActionResult),
     /// Somebody has to be asked; [`Driver::answer`] takes the answer. Only a driver that asks for
     /// passwords tells it.
     Question(Question),
     /// What an executor does with an action, in words without secrets.
-    Note(u64, Note),
+    Note(u64, ChainNote),
     /// The command of an action wrote something.
     Output(u64, Stream, Vec<u8>),
     /// Somebody asks for an end by this signal.
@@ -63,52 +63,52 @@ pub enum News {
 }
 
 /// Starts what performs actions.
-type Start = Box<dyn FnOnce() -> Result<Box<dyn Perform>, Error>>;
+type StartRunner = Box<dyn FnOnce() -> Result<Box<dyn ActionRunner>, Error>>;
 
 /// What performs actions.
-enum Performer {
+enum RunnerState {
     /// Not yet: many runs have no action.
-    Waits(Start),
-    Runs(Box<dyn Perform>),
+    NotStarted(StartRunner),
+    Running(Box<dyn ActionRunner>),
     /// Its start has failed.
     Failed,
 }
 
 /// An action of a driver that asks for passwords.
-struct Flight {
+struct InFlightAction {
     /// The action without passwords.
-    request: Request,
+    request: ActionRequest,
     /// How many answers were known when it began.
-    since: usize,
+    known_answers: usize,
 }
 
 /// An action that ended with a question.
-struct Asked {
+struct UnansweredAction {
     id: u64,
-    flight: Flight,
+    action: InFlightAction,
     result: ActionResult,
     question: Question,
 }
 
 /// Passwords, and the user to act as.
-struct Passwords {
-    asking: Asking,
+struct PasswordState {
+    prompts: PasswordPrompts,
     user: Option<String>,
-    flights: HashMap<u64, Flight>,
-    asked: Option<Asked>,
+    in_flight: HashMap<u64, InFlightAction>,
+    unanswered: Option<UnansweredAction>,
 }
 
 /// Has actions performed, each with a tag by which it is known again. What performs them starts
 /// with the first one; signals reach it from then on, until the driver is dropped.
 pub struct Driver {
     // Dropped first: a signal is told to what is there.
-    listening: Option<Listening>,
-    performer: Performer,
+    signal_listener: Option<ListenerGuard>,
+    runner: RunnerState,
     /// How many actions have begun and not ended.
     running: usize,
     interrupts: Interrupts,
     on_interrupt: OnInterrupt,
-    passwords: Option<Passwords>,
+    passwords: Option<PasswordState>,
 }
 
 impl std::fmt::Debug for Driver {
@@ -124,11 +124,11 @@ impl Driver {
     pub fn new(
         interrupts: Interrupts,
         on_interrupt: OnInterrupt,
-        start: impl FnOnce() -> Result<Box<dyn Perform>, Error> + 'static,
+        start: impl FnOnce() -> Result<Box<dyn ActionRunner>, Error> + 'static,
     ) -> Self {
         Self {
-            listening: None,
-            performer: Performer::Waits(Box::new(start)),
+            signal_listener: None,
+            runner: RunnerState::NotStarted(Box::new(start)),
             running: 0,
             interrupts,
             on_interrupt,
@@ -137,22 +137,22 @@ impl Driver {
     }
 
     /// A driver whose actions are performed by this process.
-    pub fn here(
+    pub fn local(
         interrupts: Interrupts,
         on_interrupt: OnInterrupt,
-        limits: Limits,
-        output: Output,
+        limits: RunLimits,
+        output: OutputMode,
     ) -> Self {
         let patience = match on_interrupt {
             OnInterrupt::Grace(time) => time,
-            OnInterrupt::Cancel => limits.patience,
+            OnInterrupt::Cancel => limits.interrupt_grace,
         };
-        let limits = Limits { patience, ..limits };
+        let limits = RunLimits { interrupt_grace: patience, ..limits };
         Self::new(interrupts, on_interrupt, move || {
             Ok(Box::new(match output {
-                Output::Unheard => Local::start(limits, None)?,
-                Output::Sink(sink) => Local::start(limits, Some(sink))?,
-                Output::Told => Local::start_telling(limits)?,
+                OutputMode::Discard => LocalRunner::start(limits, None)?,
+                OutputMode::Sink(sink) => LocalRunner::start(limits, Some(sink))?,
+                OutputMode::Events => LocalRunner::start_with_output(limits)?,
             }))
         })
     }
@@ -162,11 +162,11 @@ impl Driver {
     /// user of the machine if there is one.
     #[must_use]
     pub fn with_passwords(mut self, user: Option<String>) -> Self {
-        self.passwords = Some(Passwords {
-            asking: Asking::default(),
+        self.passwords = Some(PasswordState {
+            prompts: PasswordPrompts::default(),
             user,
-            flights: HashMap::new(),
-            asked: None,
+            in_flight: HashMap::new(),
+            unanswered: None,
         });
         self
     }
@@ -178,44 +178,44 @@ impl Driver {
 
     /// Takes note of the signal that asked for an end, if one did: it may have come while nobody
     /// waited for news, or before anything was performed.
-    pub fn interrupted(&self) -> Option<i32> {
-        self.interrupts.heed()
+    pub fn take_interrupt(&self) -> Option<i32> {
+        self.interrupts.acknowledge()
     }
 
     /// Begins an action. Its outcome comes with the same tag, which no other action that runs has.
-    pub fn submit(&mut self, tag: u64, request: Request) -> Result<(), Error> {
+    pub fn submit(&mut self, tag: u64, request: ActionRequest) -> Result<(), Error> {
         let request = match &mut self.passwords {
-            Some(passwords) => passwords.begin(tag, request),
+            Some(passwords) => passwords.track(tag, request),
             None => request,
         };
-        self.performer()?.begin(tag, request)?;
+        self.runner()?.begin(tag, request)?;
         self.running += 1;
         Ok(())
     }
 
     /// Waits for the next news, until a time if there is one.
-    pub fn next(&mut self, until: Option<Instant>) -> Result<News, Error> {
-        let unanswered = self.passwords.as_mut().and_then(|it| it.asked.take());
-        if let Some(Asked { id, result, .. }) = unanswered {
-            return Ok(News::Outcome(id, result));
+    pub fn next(&mut self, until: Option<Instant>) -> Result<DriverEvent, Error> {
+        let unanswered = self.passwords.as_mut().and_then(|it| it.unanswered.take());
+        if let Some(UnansweredAction { id, result, .. }) = unanswered {
+            return Ok(DriverEvent::Outcome(id, result));
         }
         loop {
-            let news = match self.performer()?.hear(until)? {
-                None => News::Timeout,
-                Some(Heard::Note(id, note)) => News::Note(id, note),
-                Some(Heard::Wrote(id, stream, bytes)) => News::Output(id, stream, bytes),
-                Some(Heard::Interruption(signal)) => {
+            let event = match self.runner()?.next_event(until)? {
+                None => DriverEvent::Timeout,
+                Some(RunnerEvent::Note(id, note)) => DriverEvent::Note(id, note),
+                Some(RunnerEvent::Output(id, stream, bytes)) => DriverEvent::Output(id, stream, bytes),
+                Some(RunnerEvent::Interruption(signal)) => {
                     if self.on_interrupt == OnInterrupt::Cancel {
                         self.cancel_all();
                     }
-                    News::Interrupt(signal)
+                    DriverEvent::Interrupt(signal)
                 }
-                Some(Heard::Ended(id, result)) => match self.ended(id, result)? {
-                    Some(news) => news,
+                Some(RunnerEvent::Ended(id, result)) => match self.handle_ended(id, result)? {
+                    Some(event) => event,
                     None => continue,
                 },
             };
-            return Ok(news);
+            return Ok(event);
         }
     }
 
@@ -225,21 +225,21 @@ impl Driver {
         let Some(passwords) = &mut self.passwords else {
             return Ok(());
         };
-        let Some(asked) = passwords.asked.take() else {
+        let Some(unanswered) = passwords.unanswered.take() else {
             return Ok(());
         };
         let is_answered = answer.is_some();
-        passwords.asking.answered(&asked.question, answer);
+        passwords.prompts.record_answer(&unanswered.question, answer);
         if is_answered {
-            return self.submit(asked.id, asked.flight.request);
+            return self.submit(unanswered.id, unanswered.action.request);
         }
-        passwords.asked = Some(asked);
+        passwords.unanswered = Some(unanswered);
         Ok(())
     }
 
     /// Ends all actions early; their outcomes still come.
     pub fn cancel_all(&mut self) {
-        if let Performer::Runs(performer) = &mut self.performer {
+        if let RunnerState::Running(performer) = &mut self.runner {
             performer.cancel_all();
         }
     }
@@ -251,7 +251,7 @@ impl Driver {
         let mut outcomes = Vec::new();
         while self.is_running() {
             match self.next(None) {
-                Ok(News::Outcome(tag, result)) => outcomes.push((tag, result)),
+                Ok(DriverEvent::Outcome(tag, result)) => outcomes.push((tag, result)),
                 Ok(_) => {}
                 Err(_) => break,
             }
@@ -261,84 +261,84 @@ impl Driver {
 
     /// Whether the outcome of an action is still to come.
     fn is_running(&self) -> bool {
-        let asks = |passwords: &Passwords| passwords.asked.is_some();
-        self.running > 0 || self.passwords.as_ref().is_some_and(asks)
+        let has_unanswered = |passwords: &PasswordState| passwords.unanswered.is_some();
+        self.running > 0 || self.passwords.as_ref().is_some_and(has_unanswered)
     }
 
     /// The news of an action that has ended; none if it begins again.
-    fn ended(&mut self, id: u64, result: ActionResult) -> Result<Option<News>, Error> {
+    fn handle_ended(&mut self, id: u64, result: ActionResult) -> Result<Option<DriverEvent>, Error> {
         self.running = self.running.saturating_sub(1);
         let Some(passwords) = &mut self.passwords else {
-            return Ok(Some(News::Outcome(id, result)));
+            return Ok(Some(DriverEvent::Outcome(id, result)));
         };
-        let flight = passwords.flights.remove(&id);
-        let (Some(flight), Exit::Asked { question, .. }) = (flight, result.exit()) else {
-            return Ok(Some(News::Outcome(id, result)));
+        let action = passwords.in_flight.remove(&id);
+        let (Some(action), Exit::NeedsAnswer { question, .. }) = (action, result.exit()) else {
+            return Ok(Some(DriverEvent::Outcome(id, result)));
         };
-        match passwords.asking.step(question, flight.since) {
-            Step::Begin => {
-                self.submit(id, flight.request)?;
+        match passwords.prompts.decide(question, action.known_answers) {
+            PromptDecision::Retry => {
+                self.submit(id, action.request)?;
                 Ok(None)
             }
-            Step::Ask => {
+            PromptDecision::Prompt => {
                 let question = question.clone();
-                passwords.asked = Some(Asked {
+                passwords.unanswered = Some(UnansweredAction {
                     id,
-                    flight,
+                    action: action,
                     result,
                     question: question.clone(),
                 });
-                Ok(Some(News::Question(question)))
+                Ok(Some(DriverEvent::Question(question)))
             }
-            Step::Fail => Ok(Some(News::Outcome(id, result))),
+            PromptDecision::Fail => Ok(Some(DriverEvent::Outcome(id, result))),
         }
     }
 
     /// What performs actions, started with the first one. From then on signals end neither helper
     /// programs nor this process.
-    fn performer(&mut self) -> Result<&mut dyn Perform, Error> {
-        if let Performer::Waits(_) = &self.performer {
-            let waits = std::mem::replace(&mut self.performer, Performer::Failed);
-            if let Performer::Waits(start) = waits {
+    fn runner(&mut self) -> Result<&mut dyn ActionRunner, Error> {
+        if let RunnerState::NotStarted(_) = &self.runner {
+            let not_started = std::mem::replace(&mut self.runner, RunnerState::Failed);
+            if let RunnerState::NotStarted(start) = not_started {
                 let performer = start()?;
-                self.interrupts.starts();
-                self.listening = performer.listen(&self.interrupts);
-                self.performer = Performer::Runs(performer);
+                self.interrupts.mark_started();
+                self.signal_listener = performer.listen(&self.interrupts);
+                self.runner = RunnerState::Running(performer);
             }
         }
-        match &mut self.performer {
-            Performer::Runs(performer) => Ok(&mut **performer),
-            Performer::Waits(_) | Performer::Failed => Err(Error::Gone),
+        match &mut self.runner {
+            RunnerState::Running(performer) => Ok(&mut **performer),
+            RunnerState::NotStarted(_) | RunnerState::Failed => Err(Error::Ended),
         }
     }
 }
 
-impl Passwords {
+impl PasswordState {
     /// Keeps an action that begins, and gives it with the passwords that are known.
-    fn begin(&mut self, tag: u64, request: Request) -> Request {
-        let whole = self.complete(&request);
-        let since = self.asking.answers();
-        self.flights.insert(tag, Flight { request, since });
+    fn track(&mut self, tag: u64, request: ActionRequest) -> ActionRequest {
+        let whole = self.with_passwords(&request);
+        let since = self.prompts.answer_count();
+        self.in_flight.insert(tag, InFlightAction { request, known_answers: since });
         whole
     }
 
     /// The action with the passwords that are known, as the user that it is for.
-    fn complete(&self, request: &Request) -> Request {
-        let known = self.asking.passwords();
-        let place = match &request.place {
-            Place::Ssh(destination) => Place::Ssh(Arc::new(known.apply(destination))),
-            place => place.clone(),
+    fn with_passwords(&self, request: &ActionRequest) -> ActionRequest {
+        let known = self.prompts.passwords();
+        let location = match &request.location {
+            Location::Ssh(destination) => Location::Ssh(Arc::new(known.apply(destination))),
+            location => location.clone(),
         };
         let chain = self.user.clone().map(|user| {
-            let password = match &place {
-                Place::Ssh(destination) => known.sudo(&destination.address).cloned(),
-                Place::Here | Place::Container(_) => None,
+            let password = match &location {
+                Location::Ssh(destination) => known.sudo(&destination.address).cloned(),
+                Location::Local | Location::Container(_) => None,
             };
-            let sudo = Executor::Sudo(Become { user, password });
-            Arc::new(Chain::new(vec![sudo]))
+            let sudo = ChainExecutor::Sudo(BecomeUser { user, password });
+            Arc::new(ExecutorChain::new(vec![sudo]))
         });
-        Request {
-            place,
+        ActionRequest {
+            location: location,
             chain,
             ..request.clone()
         }
@@ -347,11 +347,11 @@ impl Passwords {
 
 /// The next step of a machine.
 #[derive(Debug)]
-pub enum Next {
+pub enum MachineStep {
     /// This action begins; its result comes with the same tag.
-    Perform(u64, Box<Request>),
+    Perform(u64, Box<ActionRequest>),
     /// There is more to do, unless somebody asked for an end meanwhile.
-    Again,
+    Continue,
     /// Nothing until there are news, or until a time.
     Wait(Option<Instant>),
     /// All has come to its end.
@@ -360,14 +360,14 @@ pub enum Next {
 
 /// A state machine: says what is to be performed, and is told what came of it. Performs nothing
 /// itself.
-pub trait Machine {
+pub trait StateMachine {
     /// The one who is shown what happens, and who is asked.
     type View: ?Sized;
     /// Why it cannot go on.
     type Error: From<Error>;
 
     /// Says what is next. An action that it gives has begun before it is asked again.
-    fn next(&mut self, view: &mut Self::View) -> Result<Next, Self::Error>;
+    fn next(&mut self, view: &mut Self::View) -> Result<MachineStep, Self::Error>;
 
     /// Takes the result of an action.
     fn complete(
@@ -385,50 +385,50 @@ pub trait Machine {
     fn wake(&mut self) {}
 
     /// Hears what an executor does with an action, in words without secrets.
-    fn note(&mut self, _tag: u64, _note: Note, _view: &mut Self::View) {}
+    fn note(&mut self, _tag: u64, _note: ChainNote, _view: &mut Self::View) {}
 
     /// Hears what the command of an action wrote.
     fn output(&mut self, _tag: u64, _written: (Stream, Vec<u8>), _view: &mut Self::View) {}
 
     /// Asks somebody for a secret; none if nobody answers.
-    fn ask(&mut self, _question: &Question, _view: &mut Self::View) -> Option<Secret> {
+    fn prompt_secret(&mut self, _question: &Question, _view: &mut Self::View) -> Option<Secret> {
         None
     }
 }
 
 /// Runs a machine until it has come to its end.
-pub fn drive<M: Machine>(
+pub fn drive<M: StateMachine>(
     machine: &mut M,
     driver: &mut Driver,
     view: &mut M::View,
 ) -> Result<(), M::Error> {
     loop {
-        if let Some(signal) = driver.interrupted() {
+        if let Some(signal) = driver.take_interrupt() {
             machine.interrupt(signal);
         }
         match machine.next(view)? {
-            Next::Perform(tag, request) => driver.submit(tag, *request)?,
-            Next::Again => {}
-            Next::Wait(until) => hear(machine, driver.next(until)?, driver, view)?,
-            Next::End => return Ok(()),
+            MachineStep::Perform(tag, request) => driver.submit(tag, *request)?,
+            MachineStep::Continue => {}
+            MachineStep::Wait(until) => dispatch_event(machine, driver.next(until)?, driver, view)?,
+            MachineStep::End => return Ok(()),
         }
     }
 }
 
 /// Tells a machine the news.
-fn hear<M: Machine>(
+fn dispatch_event<M: StateMachine>(
     machine: &mut M,
-    news: News,
+    event: DriverEvent,
     driver: &mut Driver,
     view: &mut M::View,
 ) -> Result<(), M::Error> {
-    match news {
-        News::Outcome(tag, result) => machine.complete(tag, result, view)?,
-        News::Question(question) => driver.answer(machine.ask(&question, view))?,
-        News::Note(tag, note) => machine.note(tag, note, view),
-        News::Output(tag, stream, bytes) => machine.output(tag, (stream, bytes), view),
-        News::Timeout => machine.wake(),
-        News::Interrupt(signal) => machine.interrupt(signal),
+    match event {
+        DriverEvent::Outcome(tag, result) => machine.complete(tag, result, view)?,
+        DriverEvent::Question(question) => driver.answer(machine.prompt_secret(&question, view))?,
+        DriverEvent::Note(tag, note) => machine.note(tag, note, view),
+        DriverEvent::Output(tag, stream, bytes) => machine.output(tag, (stream, bytes), view),
+        DriverEvent::Timeout => machine.wake(),
+        DriverEvent::Interrupt(signal) => machine.interrupt(signal),
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::expr::{Answer, Effect, EffectError};
+use crate::expr::{EffectOutput, Effect, EffectError};
 use crate::system::{fs, process};
 
 /// Performs one effect. Relative paths are below `base`, where programs run, too; they see
@@ -16,7 +16,7 @@ pub fn perform_effect(
     effect: &Effect,
     base: &Path,
     variables: &BTreeMap<String, String>,
-) -> Result<Answer, EffectError> {
+) -> Result<EffectOutput, EffectError> {
     match effect {
         Effect::Run { command } => run(command.iter().map(String::as_str), base, variables),
         Effect::Fetch { url } => {
@@ -30,11 +30,11 @@ pub fn perform_effect(
         } => {
             let mode = sensitive.then_some(0o600);
             let written = fs::write_plain(&fs::absolute(path, base), contents, mode);
-            written.map(|()| Answer::default()).map_err(EffectError::of)
+            written.map(|()| EffectOutput::default()).map_err(EffectError::of)
         }
         Effect::MakeDir { path } => {
-            let made = fs::create_dir_all(&fs::absolute(path, base));
-            made.map(|()| Answer::default()).map_err(EffectError::of)
+            let created = fs::create_dir_all(&fs::absolute(path, base));
+            created.map(|()| EffectOutput::default()).map_err(EffectError::of)
         }
     }
 }
@@ -43,7 +43,7 @@ fn run<'a>(
     command: impl Iterator<Item = &'a str>,
     base: &Path,
     variables: &BTreeMap<String, String>,
-) -> Result<Answer, EffectError> {
+) -> Result<EffectOutput, EffectError> {
     let mut helper = process::Helper::new(command);
     helper.cwd = Some(base.to_path_buf());
     let variables = variables.iter();
@@ -57,9 +57,9 @@ fn run<'a>(
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(EffectError::Exited {
             code: output.code,
-            said: said.trim().to_owned(),
+            output: said.trim().to_owned(),
         });
     }
     let output = output.stdout;
-    Ok(Answer { output })
+    Ok(EffectOutput { output })
 }

@@ -29,22 +29,22 @@ pub const GUARD_COMMAND: &str = "guard-tasks";
 const GRACE: Duration = Duration::from_secs(5);
 
 /// How often it is looked whether they have ended.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What a guard needs of its environment: that of its job may hold secrets, and the token of
 /// another job that this one is a task of.
-const KEPT_VARIABLES: [&str; 2] = ["PATH", "LD_LIBRARY_PATH"];
+const PASSED_VARIABLES: [&str; 2] = ["PATH", "LD_LIBRARY_PATH"];
 
 /// Who ends the commands of a job that is killed.
 #[derive(Debug, Clone)]
-pub struct Guarding {
+pub struct GuardOptions {
     /// What tells the processes of this job from all others.
     pub token: String,
     /// The program that stands guard; none in tests of other things.
     pub program: Option<PathBuf>,
 }
 
-impl Guarding {
+impl GuardOptions {
     /// Guarded by this very program.
     pub fn by_this_program(token: &str) -> Self {
         // This name stays good if the file is replaced while the job runs.
@@ -65,22 +65,22 @@ impl Guarding {
 #[derive(Debug)]
 pub(super) struct Guard {
     token: String,
-    line: Arc<Mutex<Line>>,
+    pipe: Arc<Mutex<GuardPipe>>,
     ready: Mutex<Option<Receiver<()>>>,
 }
 
 /// The pipe to the guard.
 #[derive(Debug)]
-enum Line {
-    Starting(String),
+enum GuardPipe {
+    Buffering(String),
     Open(ChildStdin),
     Broken,
 }
 
-impl Line {
+impl GuardPipe {
     fn write(&mut self, text: &str) {
         match self {
-            Self::Starting(waiting) => waiting.push_str(text),
+            Self::Buffering(waiting) => waiting.push_str(text),
             Self::Open(pipe) => {
                 if pipe.write_all(text.as_bytes()).is_err() {
                     // It was killed. The next job finds by the token what this one may leave.
@@ -93,33 +93,33 @@ impl Line {
 }
 
 impl Guard {
-    pub(super) fn start(guarding: Guarding) -> Self {
-        let Guarding { token, program } = guarding;
-        let line = Arc::new(Mutex::new(Line::Starting(format!("token {token}\n"))));
-        let (tell, ready) = sync_channel(1);
+    pub(super) fn start(guarding: GuardOptions) -> Self {
+        let GuardOptions { token, program } = guarding;
+        let line = Arc::new(Mutex::new(GuardPipe::Buffering(format!("token {token}\n"))));
+        let (ready_sender, ready) = sync_channel(1);
         let to = Arc::clone(&line);
         let thread = std::thread::Builder::new().name("guard".to_owned());
         let started = thread.spawn(move || {
-            let mut child = program.and_then(spawn);
+            let mut child = program.and_then(spawn_guard);
             let pipe = child.as_mut().and_then(|child| child.stdin.take());
             {
                 let mut line = to.lock().unwrap_or_else(PoisonError::into_inner);
-                let open = pipe.map_or(Line::Broken, Line::Open);
-                if let Line::Starting(waiting) = std::mem::replace(&mut *line, open) {
+                let open = pipe.map_or(GuardPipe::Broken, GuardPipe::Open);
+                if let GuardPipe::Buffering(waiting) = std::mem::replace(&mut *line, open) {
                     line.write(&waiting);
                 }
             }
-            drop(tell);
+            drop(ready_sender);
             if let Some(mut child) = child {
                 child.wait().ok();
             }
         });
         if started.is_err() {
-            *line.lock().unwrap_or_else(PoisonError::into_inner) = Line::Broken;
+            *line.lock().unwrap_or_else(PoisonError::into_inner) = GuardPipe::Broken;
         }
         Self {
             token,
-            line,
+            pipe: line,
             ready: Mutex::new(Some(ready)),
         }
     }
@@ -129,41 +129,41 @@ impl Guard {
         &self.token
     }
 
-    fn tell(&self, text: &str) {
-        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+    fn send(&self, text: &str) {
+        let mut line = self.pipe.lock().unwrap_or_else(PoisonError::into_inner);
         line.write(text);
     }
 
     /// A command of a task runs, in a process group of its own.
-    pub(super) fn begun(&self, task: u64, group: u32) {
+    pub(super) fn command_started(&self, task: u64, group: u32) {
         if let Some(start_time) = machine::start_time(group) {
-            self.tell(&format!("begun {task} {group} {start_time}\n"));
+            self.send(&format!("begun {task} {group} {start_time}\n"));
         }
     }
 
     /// It has ended; what it left behind may live on if `may_live`.
-    pub(super) fn ended(&self, task: u64, may_live: bool) {
+    pub(super) fn command_ended(&self, task: u64, may_live: bool) {
         let word = if may_live { "left" } else { "ended" };
-        self.tell(&format!("{word} {task}\n"));
+        self.send(&format!("{word} {task}\n"));
     }
 
     /// Nothing is left to guard.
-    pub(super) fn goodbye(&self) {
+    pub(super) fn close(&self) {
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ready) = ready.take() {
             // It ends when the guard is there, or cannot be.
             ready.recv().ok();
         }
-        self.tell("bye\n");
-        *self.line.lock().unwrap_or_else(PoisonError::into_inner) = Line::Broken;
+        self.send("bye\n");
+        *self.pipe.lock().unwrap_or_else(PoisonError::into_inner) = GuardPipe::Broken;
     }
 }
 
-fn spawn(program: PathBuf) -> Option<Child> {
+fn spawn_guard(program: PathBuf) -> Option<Child> {
     let mut command = Command::new(program);
     command.arg0("unfurl").arg(GUARD_COMMAND);
     command.current_dir("/").env_clear();
-    for name in KEPT_VARIABLES {
+    for name in PASSED_VARIABLES {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }
@@ -177,14 +177,14 @@ fn spawn(program: PathBuf) -> Option<Child> {
 
 /// A process group that the job started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Group {
+struct GuardedGroup {
     id: u32,
     /// When its first process started: the id may be another's by now.
     start_time: u64,
 }
 
-impl Group {
-    fn is_the_same(self) -> bool {
+impl GuardedGroup {
+    fn is_alive(self) -> bool {
         machine::start_time(self.id) == Some(self.start_time)
     }
 
@@ -194,7 +194,7 @@ impl Group {
     }
 
     fn signal(self, signal: Signal) {
-        if let (true, Some(pid)) = (self.is_the_same(), self.pid()) {
+        if let (true, Some(pid)) = (self.is_alive(), self.pid()) {
             killpg(pid, signal).ok();
         }
     }
@@ -202,45 +202,45 @@ impl Group {
 
 /// What a guard was told.
 #[derive(Debug, Default)]
-struct Watched {
+struct GuardState {
     token: Option<String>,
-    open: HashMap<u64, Group>,
+    running: HashMap<u64, GuardedGroup>,
     /// The tasks whose processes may live on.
-    left: HashSet<u64>,
-    goodbye: bool,
+    detached: HashSet<u64>,
+    is_closed: bool,
 }
 
-impl Watched {
+impl GuardState {
     /// Hears until nobody can say any more.
-    fn hear(input: impl BufRead) -> Self {
+    fn read_from(input: impl BufRead) -> Self {
         let mut watched = Self::default();
         for line in input.lines().map_while(Result::ok) {
             // Lines that nobody of this program writes mean nothing.
-            watched.line(&line);
+            watched.apply_line(&line);
         }
         watched
     }
 
-    fn line(&mut self, line: &str) -> Option<()> {
+    fn apply_line(&mut self, line: &str) -> Option<()> {
         let mut words = line.split(' ');
         match words.next()? {
             "token" => self.token = Some(words.next()?.to_owned()),
             "begun" => {
                 let task = words.next()?.parse().ok()?;
-                let group = Group {
+                let group = GuardedGroup {
                     id: words.next()?.parse().ok()?,
                     start_time: words.next()?.parse().ok()?,
                 };
-                self.left.remove(&task);
-                self.open.insert(task, group);
+                self.detached.remove(&task);
+                self.running.insert(task, group);
             }
             "left" => {
                 let task = words.next()?.parse().ok()?;
-                self.open.remove(&task);
-                self.left.insert(task);
+                self.running.remove(&task);
+                self.detached.insert(task);
             }
-            "ended" => drop(self.open.remove(&words.next()?.parse().ok()?)),
-            "bye" => self.goodbye = true,
+            "ended" => drop(self.running.remove(&words.next()?.parse().ok()?)),
+            "bye" => self.is_closed = true,
             _ => {}
         }
         Some(())
@@ -249,17 +249,17 @@ impl Watched {
     /// Ends what runs: it is asked first, and killed once the grace is over.
     fn end_all(&self, grace: Duration) {
         let deadline = Instant::now() + grace;
-        for group in self.open.values() {
+        for group in self.running.values() {
             group.signal(Signal::SIGTERM);
         }
         if let Some(token) = &self.token {
-            survivors::end(token, &|task| self.left.contains(&task), grace);
+            survivors::terminate(token, &|task| self.detached.contains(&task), grace);
         }
         // Those that gave themselves another environment, or another user.
-        while self.open.values().any(|group| group.is_the_same()) && Instant::now() < deadline {
-            std::thread::sleep(LOOK);
+        while self.running.values().any(|group| group.is_alive()) && Instant::now() < deadline {
+            std::thread::sleep(POLL_INTERVAL);
         }
-        for group in self.open.values() {
+        for group in self.running.values() {
             group.signal(Signal::SIGKILL);
         }
     }
@@ -279,12 +279,12 @@ fn close_inherited() {
 }
 
 /// Stands guard until the standard input ends. Called by this program in its own guard only.
-pub fn stand_guard() {
+pub fn run_guard() {
     // Whoever asks all processes for an end asks the job, too; the guard goes after it.
-    signals::hold_back();
+    signals::block_termination_signals();
     close_inherited();
-    let watched = Watched::hear(std::io::stdin().lock());
-    if !watched.goodbye {
+    let watched = GuardState::read_from(std::io::stdin().lock());
+    if !watched.is_closed {
         watched.end_all(GRACE);
     }
 }
@@ -297,16 +297,16 @@ mod tests {
     fn a_guard_knows_what_is_open_and_what_may_live() {
         let told = "token T\nbegun 1 100 7\nbegun 2 200 8\nleft 1\nended 2\nbegun 3 300 9\n\
                     nonsense\nbegun x\nbegun 4 400\nbegun 1 500 9\nleft 3\n";
-        let watched = Watched::hear(told.as_bytes());
+        let watched = GuardState::read_from(told.as_bytes());
         assert_eq!(watched.token.as_deref(), Some("T"));
-        let group = Group {
+        let group = GuardedGroup {
             id: 500,
             start_time: 9,
         };
-        assert_eq!(watched.open, HashMap::from([(1, group)]));
-        assert_eq!(watched.left, HashSet::from([3]));
-        assert!(!watched.goodbye);
-        assert!(Watched::hear("bye\n".as_bytes()).goodbye);
+        assert_eq!(watched.running, HashMap::from([(1, group)]));
+        assert_eq!(watched.detached, HashSet::from([3]));
+        assert!(!watched.is_closed);
+        assert!(GuardState::read_from("bye\n".as_bytes()).is_closed);
     }
 
     #[test]
@@ -316,13 +316,13 @@ mod tests {
             command.arg("60").process_group(0).spawn().unwrap()
         };
         let (mut ours, mut other) = (start(), start());
-        let group = |child: &Child, later| Group {
+        let group = |child: &Child, later| GuardedGroup {
             id: child.id(),
             start_time: machine::start_time(child.id()).unwrap() + later,
         };
-        let watched = Watched {
-            open: HashMap::from([(1, group(&ours, 0)), (2, group(&other, 1))]),
-            ..Watched::default()
+        let watched = GuardState {
+            running: HashMap::from([(1, group(&ours, 0)), (2, group(&other, 1))]),
+            ..GuardState::default()
         };
         let began = Instant::now();
         // Nobody waits for the one that ended until here, so that it stays the same.
@@ -343,14 +343,14 @@ mod tests {
         let script = format!("#!/bin/sh\nexec cat > '{}'\n", told.display());
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let guard = Guard::start(Guarding {
+        let guard = Guard::start(GuardOptions {
             token: "T".to_owned(),
             program: Some(program),
         });
         let own = machine::pid();
-        guard.begun(1, own);
-        guard.ended(1, true);
-        guard.goodbye();
+        guard.command_started(1, own);
+        guard.command_ended(1, true);
+        guard.close();
         let start_time = machine::start_time(own).unwrap();
         let expected = format!("token T\nbegun 1 {own} {start_time}\nleft 1\nbye\n");
         let began = Instant::now();
@@ -364,17 +364,17 @@ mod tests {
 
     #[test]
     fn a_guard_that_cannot_be_is_no_matter() {
-        let guard = Guard::start(Guarding {
+        let guard = Guard::start(GuardOptions {
             token: "T".to_owned(),
             program: Some("/no/such/program".into()),
         });
         let ready = guard.ready.lock().unwrap().take().unwrap();
         assert!(ready.recv().is_err());
-        let is_broken = || matches!(*guard.line.lock().unwrap(), Line::Broken);
+        let is_broken = || matches!(*guard.pipe.lock().unwrap(), GuardPipe::Broken);
         assert!(is_broken());
-        guard.begun(1, machine::pid());
-        guard.ended(1, true);
-        guard.goodbye();
+        guard.command_started(1, machine::pid());
+        guard.command_ended(1, true);
+        guard.close();
         assert!(is_broken());
     }
 }

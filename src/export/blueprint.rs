@@ -8,16 +8,16 @@ use serde_json::{Value as Json, json};
 use super::requirement::begin;
 use super::schema::{is_plain, of_properties};
 use super::types::{Catalog, head};
-use super::values::{self, Object, Put as _, is_user_visible};
+use super::values::{self, Object, ObjectExt as _, is_user_visible};
 use crate::name::TemplateName;
 use crate::tosca::{NodeTemplate, NodeType, PropertyDef};
 use crate::value::{Map, Value};
 
 /// The name of the template that stands for the whole topology, where it has no root of its own.
-const PRIMARY: &str = "__primary";
+const PRIMARY_NAME: &str = "__primary";
 
 /// What a type has from the one it derives from.
-const INHERITED: [&str; 6] = [
+const INHERITED_KEYS: [&str; 6] = [
     "badge",
     "icon",
     "details_url",
@@ -27,14 +27,14 @@ const INHERITED: [&str; 6] = [
 ];
 
 /// Attributes that every node has.
-const ALWAYS_THERE: [&str; 3] = ["tosca_id", "state", "tosca_name"];
+const BUILT_IN_ATTRIBUTES: [&str; 3] = ["tosca_id", "state", "tosca_name"];
 
 /// Templates by name.
-pub(super) type Templates = IndexMap<String, Object>;
+pub(super) type TemplateObjects = IndexMap<String, Object>;
 
 /// The template that stands for the whole topology.
 #[derive(Debug)]
-pub(super) struct Primary {
+pub(super) struct PrimaryTemplate {
     /// Its name.
     pub(super) name: String,
     /// The name of its type.
@@ -44,7 +44,7 @@ pub(super) struct Primary {
 }
 
 /// Finds or makes the template that stands for the whole topology.
-pub(super) fn primary(catalog: &mut Catalog<'_>, templates: &mut Templates) -> Option<Primary> {
+pub(super) fn find_or_create_primary(catalog: &mut Catalog<'_>, templates: &mut TemplateObjects) -> Option<PrimaryTemplate> {
     let topology = catalog.topology;
     let substitution = topology.substitution.as_ref();
     let root = substitution.and_then(|it| topology.nodes.get(it.node.as_ref()?));
@@ -54,7 +54,7 @@ pub(super) fn primary(catalog: &mut Catalog<'_>, templates: &mut Templates) -> O
         (None, None) => None,
     };
     let Some(root_type) = root_type else {
-        return made(catalog, templates, None, None);
+        return create_primary(catalog, templates, None, None);
     };
     let maps_properties = substitution.is_some_and(|it| {
         let properties = it.mapping.get("properties");
@@ -66,7 +66,7 @@ pub(super) fn primary(catalog: &mut Catalog<'_>, templates: &mut Templates) -> O
             .keys()
             .all(|name| root_type.properties.contains_key(name));
     if !is_complete {
-        return made(
+        return create_primary(
             catalog,
             templates,
             root.map(|root| &**root),
@@ -77,16 +77,16 @@ pub(super) fn primary(catalog: &mut Catalog<'_>, templates: &mut Templates) -> O
     let name = if let Some(root) = root {
         root.name.to_string()
     } else {
-        let object = stand_in(catalog, &type_name, None);
-        templates.insert(PRIMARY.to_owned(), object);
-        PRIMARY.to_owned()
+        let object = create_primary_object(catalog, &type_name, None);
+        templates.insert(PRIMARY_NAME.to_owned(), object);
+        PRIMARY_NAME.to_owned()
     };
     let own = root_type.properties.values().map(|def| &**def);
     let mut variables = variables_of(catalog, "APP", own);
     let attributes = root_type.attributes.values().map(|def| &**def);
     variables.extend(variables_of(catalog, "APP", attributes));
     variables.extend(variables_of_requirements(catalog, &type_name));
-    Some(Primary {
+    Some(PrimaryTemplate {
         name,
         type_name,
         variables,
@@ -94,12 +94,12 @@ pub(super) fn primary(catalog: &mut Catalog<'_>, templates: &mut Templates) -> O
 }
 
 /// Makes a type with the topology's inputs and outputs, and a template of it.
-fn made(
+fn create_primary(
     catalog: &mut Catalog<'_>,
-    templates: &mut Templates,
+    templates: &mut TemplateObjects,
     root: Option<&NodeTemplate>,
     root_type: Option<&NodeType>,
-) -> Option<Primary> {
+) -> Option<PrimaryTemplate> {
     let topology = catalog.topology;
     let types = &catalog.service.types;
     let base = match root_type {
@@ -117,8 +117,8 @@ fn made(
         .into_iter()
         .map(|node| constraint_of(catalog, node))
         .collect();
-    let type_name = catalog.names.of_made(PRIMARY);
-    let mut object = made_type(
+    let type_name = catalog.names.of_generated(PRIMARY_NAME);
+    let mut object = create_primary_type(
         catalog,
         &type_name,
         &base_name,
@@ -137,7 +137,7 @@ fn made(
     variables.extend(variables_of(catalog, "APP", attributes));
     variables.extend(variables_of_requirements(catalog, &type_name));
 
-    let mut template = stand_in(catalog, &type_name, root);
+    let mut template = create_primary_object(catalog, &type_name, root);
     let dependencies = own.into_iter().map(|constraint| {
         let name = constraint["name"].as_str().unwrap_or_default().to_owned();
         let matched = root.is_none().then_some(name.as_str());
@@ -146,16 +146,16 @@ fn made(
     if let Some(Json::Array(all)) = template.get_mut("dependencies") {
         all.extend(dependencies);
     }
-    templates.insert(PRIMARY.to_owned(), template);
-    Some(Primary {
-        name: PRIMARY.to_owned(),
+    templates.insert(PRIMARY_NAME.to_owned(), template);
+    Some(PrimaryTemplate {
+        name: PRIMARY_NAME.to_owned(),
         type_name,
         variables,
     })
 }
 
 /// A type over another with properties and requirements of its own.
-fn made_type<'d>(
+fn create_primary_type<'d>(
     catalog: &Catalog<'_>,
     type_name: &str,
     base_name: &str,
@@ -163,9 +163,9 @@ fn made_type<'d>(
     requirements: &[Object],
 ) -> Option<Object> {
     let inherited = catalog.types.get(base_name)?;
-    let mut object = head(type_name, &PRIMARY.into(), "");
+    let mut object = head(type_name, &PRIMARY_NAME.into(), "");
     object.put("visibility", "inherit");
-    for key in INHERITED {
+    for key in INHERITED_KEYS {
         if let Some(value) = inherited.get(key) {
             object.insert(key.to_owned(), value.clone());
         }
@@ -191,18 +191,18 @@ fn made_type<'d>(
 }
 
 /// A template that takes its properties from the topology's inputs.
-fn stand_in(catalog: &mut Catalog<'_>, type_name: &str, root: Option<&NodeTemplate>) -> Object {
+fn create_primary_object(catalog: &mut Catalog<'_>, type_name: &str, root: Option<&NodeTemplate>) -> Object {
     let mut object = if let Some(root) = root {
         catalog.node_template(root)
     } else {
         let empty = json!({
-            "type": type_name, "name": PRIMARY, "title": PRIMARY, "description": "",
+            "type": type_name, "name": PRIMARY_NAME, "title": PRIMARY_NAME, "description": "",
             "directives": [], "properties": [], "dependencies": [],
         });
         empty.as_object().cloned().unwrap_or_default()
     };
     object.put("type", type_name);
-    object.put("name", PRIMARY);
+    object.put("name", PRIMARY_NAME);
     let taken = catalog.topology.inputs.iter().map(|(name, def)| {
         let settable = def
             .metadata
@@ -268,7 +268,7 @@ fn variables_of<'d>(
     defs: impl Iterator<Item = &'d PropertyDef>,
 ) -> Vec<String> {
     let fits = |def: &&PropertyDef| {
-        !ALWAYS_THERE.contains(&&*def.name) && is_plain(&catalog.service.types, &def.schema)
+        !BUILT_IN_ATTRIBUTES.contains(&&*def.name) && is_plain(&catalog.service.types, &def.schema)
     };
     defs.filter(fits)
         .map(|def| variable(prefix, &def.name))
@@ -295,13 +295,13 @@ fn variables_of_requirements(catalog: &Catalog<'_>, type_name: &str) -> Vec<Stri
 }
 
 /// The blueprint itself.
-pub(super) fn blueprint(catalog: &Catalog<'_>, primary: &Primary) -> (String, Object) {
+pub(super) fn blueprint(catalog: &Catalog<'_>, primary: &PrimaryTemplate) -> (String, Object) {
     let metadata = &catalog.service.metadata;
-    let said = |key: &str| metadata.get(key).filter(|value| value.is_truthy());
+    let metadata_value = |key: &str| metadata.get(key).filter(|value| value.is_truthy());
     let shown = |key: &str| metadata.get(key).map(values::json).unwrap_or_default();
-    let name = said("template_name").map_or_else(|| primary.name.clone(), ToString::to_string);
+    let name = metadata_value("template_name").map_or_else(|| primary.name.clone(), ToString::to_string);
     let slug = slug(&name);
-    let title = said("title").map_or(name, ToString::to_string);
+    let title = metadata_value("title").map_or(name, ToString::to_string);
     let object = json!({
         "name": slug,
         "__typename": "ApplicationBlueprint",
@@ -324,8 +324,8 @@ pub(super) fn slug(text: &str) -> String {
     let lower = text.trim().to_lowercase();
     for c in lower.chars() {
         let c = if c.is_whitespace() { '-' } else { c };
-        let is_wanted = c.is_alphanumeric() || c == '_' || (c == '-' && !slug.ends_with('-'));
-        if is_wanted {
+        let is_allowed = c.is_alphanumeric() || c == '_' || (c == '-' && !slug.ends_with('-'));
+        if is_allowed {
             slug.push(c);
         }
     }

@@ -5,24 +5,24 @@ use std::path::Path;
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use super::blueprint::{self, Primary, Templates};
-use super::environment::{self, Instances};
-use super::names::{self, Names};
+use super::blueprint::{self, PrimaryTemplate, TemplateObjects};
+use super::environment::{self, InstanceFilter};
+use super::type_names::{self, TypeNames};
 use super::resources;
 use super::types::Catalog;
-use super::values::{self, Object, Put as _};
+use super::values::{self, Object, ObjectExt as _};
 use crate::diagnostic::Sources;
 use crate::ensemble::Manifest;
 use crate::git::Repository;
 use crate::name::TemplateName;
-use crate::project::{Environment, Located};
+use crate::project::{Environment, LocatedEnsemble};
 use crate::topology::Topology;
 use crate::tosca::{self, NodeTemplate, ServiceTemplate};
 use crate::yaml::Node;
 
 /// An ensemble that is loaded, with the place where it was found.
 #[derive(Debug, Clone, Copy)]
-pub struct Loaded<'a> {
+pub struct LoadedEnsemble<'a> {
     /// The manifest.
     pub manifest: &'a Manifest,
     /// The model.
@@ -32,7 +32,7 @@ pub struct Loaded<'a> {
     /// The texts that the ensemble was read from.
     pub sources: &'a Sources,
     /// The place of the ensemble, and its project.
-    pub located: &'a Located,
+    pub located: &'a LocatedEnsemble,
 }
 
 /// The name that ensembles give the blueprint that they include.
@@ -40,37 +40,37 @@ const BLUEPRINT_FILE: &str = "ensemble-template.yaml";
 
 /// An ensemble that is exported.
 #[derive(Debug)]
-pub struct Exported<'a> {
-    loaded: Loaded<'a>,
+pub struct EnsembleExport<'a> {
+    loaded: LoadedEnsemble<'a>,
     repository: Option<Repository>,
     catalog: Catalog<'a>,
-    templates: Templates,
+    templates: TemplateObjects,
 }
 
-impl<'a> Exported<'a> {
+impl<'a> EnsembleExport<'a> {
     /// Prepares the export. With `local_names`, types go by the names that their files give them.
-    pub fn new(loaded: Loaded<'a>, local_names: bool) -> Self {
+    pub fn new(loaded: LoadedEnsemble<'a>, local_names: bool) -> Self {
         let base = loaded.manifest.base_dir();
         let repository = Repository::discover(base).ok().flatten();
         let package = if local_names {
             String::new()
         } else {
-            names::package(repository.as_ref())
+            type_names::package(repository.as_ref())
         };
-        let names = Names::new(loaded.service, loaded.sources, base, package);
+        let names = TypeNames::new(loaded.service, loaded.sources, base, package);
         Self {
             loaded,
             repository,
             catalog: Catalog::new(loaded.service, names),
-            templates: Templates::new(),
+            templates: TemplateObjects::new(),
         }
     }
 
     /// What all forms begin with.
-    fn begin(&mut self) -> Object {
+    fn base_object(&mut self) -> Object {
         self.catalog.add_templates();
         let nodes = self.catalog.topology.nodes.values().map(|node| &**node);
-        self.templates = self.written(nodes.filter(|node| !node.has_directive("virtual")));
+        self.templates = self.visible_objects(nodes.filter(|node| !node.has_directive("virtual")));
         let mut answer = Object::new();
         let repositories = self.repositories();
         if !repositories.is_empty() {
@@ -113,8 +113,8 @@ impl<'a> Exported<'a> {
 
     /// The form `blueprint`.
     pub fn blueprint(mut self) -> Json {
-        let mut answer = self.begin();
-        let Some(primary) = blueprint::primary(&mut self.catalog, &mut self.templates) else {
+        let mut answer = self.base_object();
+        let Some(primary) = blueprint::find_or_create_primary(&mut self.catalog, &mut self.templates) else {
             return answer.into();
         };
         let (name, mut blueprint) = blueprint::blueprint(&self.catalog, &primary);
@@ -143,23 +143,23 @@ impl<'a> Exported<'a> {
 
     /// The form `deployment`, with what `topology` has on record.
     pub fn deployment(mut self, topology: &Topology) -> Json {
-        let mut answer = self.begin();
-        let Some(primary) = blueprint::primary(&mut self.catalog, &mut self.templates) else {
+        let mut answer = self.base_object();
+        let Some(primary) = blueprint::find_or_create_primary(&mut self.catalog, &mut self.templates) else {
             return answer.into();
         };
         let (name, mut blueprint) = blueprint::blueprint(&self.catalog, &primary);
         let root = self.loaded.located.root();
         let folder = root.unwrap_or(self.loaded.manifest.base_dir());
-        let path = names::project_path(self.repository.as_ref(), folder);
+        let path = type_names::project_path(self.repository.as_ref(), folder);
         blueprint.put("projectPath", path);
         blueprint.put("blueprintPath", self.blueprint_path());
         let mut all = self.blueprints(&name, &primary);
-        let wanted = self.loaded.environment.deployment_blueprint();
-        let wanted = wanted
-            .filter(|wanted| all.contains_key(*wanted))
+        let chosen = self.loaded.environment.deployment_blueprint();
+        let chosen = chosen
+            .filter(|chosen| all.contains_key(*chosen))
             .map(str::to_owned);
-        let (own, fresh) = self.template(wanted.as_deref(), &name, &primary);
-        let mut template = wanted
+        let (own, fresh) = self.template(chosen.as_deref(), &name, &primary);
+        let mut template = chosen
             .and_then(|it| all.get(&it).cloned())
             .unwrap_or_default();
         template.extend(fresh);
@@ -174,22 +174,22 @@ impl<'a> Exported<'a> {
         let (environment, _) = environment::environment(
             &mut self.catalog,
             self.loaded.environment,
-            Instances::Imported,
+            InstanceFilter::Imported,
         );
         self.catalog.types.shift_remove("tosca.nodes.Root");
         self.finish(&mut answer, &json!({ own.clone(): template }));
         answer.put("ApplicationBlueprint", json!({ name: blueprint }));
-        answer.put("Resource", json!(self.titled(resources, &primary)));
+        answer.put("Resource", json!(self.with_title(resources, &primary)));
         answer.put("Deployment", json!({ own: deployment }));
         answer.put("DeploymentEnvironment", environment);
         answer.into()
     }
 
     /// The resource that stands for all of them has the title of the deployment.
-    fn titled(
+    fn with_title(
         &self,
         mut resources: IndexMap<String, Object>,
-        primary: &Primary,
+        primary: &PrimaryTemplate,
     ) -> IndexMap<String, Object> {
         if let Some(resource) = resources.get_mut(&primary.name)
             && resource["title"] == *primary.name
@@ -202,7 +202,7 @@ impl<'a> Exported<'a> {
     fn record(
         &self,
         name: &str,
-        primary: &Primary,
+        primary: &PrimaryTemplate,
         resources: &IndexMap<String, Object>,
     ) -> Object {
         let mut deployment = Object::new();
@@ -233,7 +233,7 @@ impl<'a> Exported<'a> {
         for name in defaults.into_iter().chain(known.names()) {
             let resolved: Environment = known.resolve(Some(name), None);
             let (mut object, types) =
-                environment::environment(&mut self.catalog, &resolved, Instances::All);
+                environment::environment(&mut self.catalog, &resolved, InstanceFilter::All);
             object.put("name", name);
             environments.insert(name.to_owned(), object.into());
             mentioned.extend(types);
@@ -269,7 +269,7 @@ impl<'a> Exported<'a> {
         &self,
         source: Option<&str>,
         blueprint: &str,
-        primary: &Primary,
+        primary: &PrimaryTemplate,
     ) -> (String, Object) {
         let title = self.folder_name();
         let slug = blueprint::slug(&title);
@@ -292,7 +292,7 @@ impl<'a> Exported<'a> {
     }
 
     /// The deployment templates that `deployment_blueprints` describe.
-    fn blueprints(&mut self, blueprint: &str, primary: &Primary) -> IndexMap<String, Object> {
+    fn blueprints(&mut self, blueprint: &str, primary: &PrimaryTemplate) -> IndexMap<String, Object> {
         let service = self.catalog.service;
         let spec = self.loaded.manifest.root().get("spec");
         let of_spec = spec.and_then(|spec| spec.get("deployment_blueprints"));
@@ -331,7 +331,7 @@ impl<'a> Exported<'a> {
     }
 
     /// The node templates that a blueprint adds or replaces.
-    fn local_templates(&mut self, blueprint: &Node) -> Templates {
+    fn local_templates(&mut self, blueprint: &Node) -> TemplateObjects {
         let section = blueprint
             .get("resource_templates")
             .or_else(|| blueprint.get("node_templates"))
@@ -353,11 +353,11 @@ impl<'a> Exported<'a> {
             topology.nodes.extend(named);
             service.topology = topology.into();
         }
-        self.written(&read)
+        self.visible_objects(&read)
     }
 
     /// Templates as objects, those apart that are left out.
-    fn written<'n>(&mut self, nodes: impl IntoIterator<Item = &'n NodeTemplate>) -> Templates {
+    fn visible_objects<'n>(&mut self, nodes: impl IntoIterator<Item = &'n NodeTemplate>) -> TemplateObjects {
         let object =
             |node: &NodeTemplate| (node.name.to_string(), self.catalog.node_template(node));
         let objects = nodes.into_iter().map(object);
@@ -383,8 +383,8 @@ impl<'a> Exported<'a> {
     /// When the ensemble was last committed.
     fn commit_time(&self) -> Option<String> {
         let path: &Path = self.loaded.manifest.path();
-        let (seconds, offset) = self.repository.as_ref()?.last_change(path)?;
-        crate::system::clock::shown_with_offset(seconds, offset)
+        let (seconds, offset) = self.repository.as_ref()?.last_commit_time(path)?;
+        crate::system::clock::format_with_offset(seconds, offset)
     }
 }
 

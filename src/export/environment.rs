@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
 use super::types::Catalog;
-use super::values::{self, Object, Put as _};
+use super::values::{self, Object, ObjectExt as _};
 use crate::name::TemplateName;
 use crate::project::{EnsembleEntry, Environment, Project};
 use crate::tosca;
@@ -14,7 +14,7 @@ use crate::yaml::Node;
 
 /// Whether instances that are no references to other ensembles are shown too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Instances {
+pub(super) enum InstanceFilter {
     /// Those that are imported alone.
     Imported,
     /// All of them.
@@ -26,7 +26,7 @@ pub(super) enum Instances {
 pub(super) fn environment(
     catalog: &mut Catalog<'_>,
     environment: &Environment,
-    instances: Instances,
+    instances: InstanceFilter,
 ) -> (Object, Vec<String>) {
     let mut names = Vec::new();
     let connections = connections(catalog, environment, &mut names);
@@ -86,7 +86,7 @@ fn connections(
 fn shared(
     catalog: &mut Catalog<'_>,
     environment: &Environment,
-    instances: Instances,
+    instances: InstanceFilter,
     names: &mut Vec<String>,
 ) -> Object {
     let mut shared = Object::new();
@@ -102,7 +102,7 @@ fn shared(
                 object["type"] = catalog.names.of(key).into();
             }
             shared.insert(name.to_string(), object);
-        } else if instances == Instances::All {
+        } else if instances == InstanceFilter::All {
             let template_name = TemplateName::new(name.clone());
             let (template, _) = tosca::read_node_template(service, &template_name, node);
             let Some(mut template) = template else {

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use serde_json::{Map, Value as Json, json};
 
 use crate::ensemble::{MANIFEST_KEYS, manifest_keys};
-use crate::name::Words;
+use crate::name::EnumWords;
 use crate::project::{ENVIRONMENT_KEYS, PROJECT_KEYS};
 use crate::runbook::TASKS_KEYS;
-use crate::yaml::{Rest, Shape, Table};
+use crate::yaml::{OtherKeys, Shape, KeyTable};
 
 /// The dialect of the schemas.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -17,17 +17,17 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 const DIRECTIVES: &str = r"^(\+|<<$)";
 
 /// The keys of an ensemble's file, with those of its environment.
-static ENSEMBLE_KEYS: Table = Table {
+static ENSEMBLE_KEYS: KeyTable = KeyTable {
     name: MANIFEST_KEYS.name,
     about: MANIFEST_KEYS.about,
     keys: &manifest_keys(Shape::Of(&ENVIRONMENT_KEYS)),
     required: MANIFEST_KEYS.required,
-    rest: Rest::Open,
+    rest: OtherKeys::Open,
 };
 
 /// A file that has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SchemaOf {
+pub enum SchemaKind {
     /// `ensemble.yaml`.
     Ensemble,
     /// `unfurl.yaml`.
@@ -36,7 +36,7 @@ pub enum SchemaOf {
     Tasks,
 }
 
-impl Words for SchemaOf {
+impl EnumWords for SchemaKind {
     const WORDS: &'static [(Self, &'static str, &'static str)] = &[
         (Self::Ensemble, "ensemble", "`ensemble.yaml`"),
         (Self::Project, "project", "`unfurl.yaml`"),
@@ -45,15 +45,15 @@ impl Words for SchemaOf {
 }
 
 /// The schema of a file.
-pub fn schema(of: SchemaOf) -> Json {
+pub fn schema(of: SchemaKind) -> Json {
     let (title, table) = match of {
-        SchemaOf::Ensemble => ("ensemble.yaml", &ENSEMBLE_KEYS),
-        SchemaOf::Project => ("unfurl.yaml", &PROJECT_KEYS),
-        SchemaOf::Tasks => ("tasks.yaml", &TASKS_KEYS),
+        SchemaKind::Ensemble => ("ensemble.yaml", &ENSEMBLE_KEYS),
+        SchemaKind::Project => ("unfurl.yaml", &PROJECT_KEYS),
+        SchemaKind::Tasks => ("tasks.yaml", &TASKS_KEYS),
     };
     let mut found = Vec::new();
     collect(table, &mut found);
-    found.sort_unstable_by_key(|table: &&Table| table.name);
+    found.sort_unstable_by_key(|table: &&KeyTable| table.name);
     let definitions: Map<String, Json> = found
         .into_iter()
         .filter(|other| !std::ptr::eq(*other, table))
@@ -70,8 +70,8 @@ pub fn schema(of: SchemaOf) -> Json {
 }
 
 /// The tables that a table leads to, itself among them.
-fn collect(table: &'static Table, found: &mut Vec<&'static Table>) {
-    let mut seen: HashSet<*const Table> = HashSet::new();
+fn collect(table: &'static KeyTable, found: &mut Vec<&'static KeyTable>) {
+    let mut seen: HashSet<*const KeyTable> = HashSet::new();
     let mut stack = vec![table];
     while let Some(table) = stack.pop() {
         if !seen.insert(table) {
@@ -79,15 +79,15 @@ fn collect(table: &'static Table, found: &mut Vec<&'static Table>) {
         }
         found.push(table);
         let of_rest = match &table.rest {
-            Rest::Each(shape) => Some(*shape),
-            Rest::Refused | Rest::Open => None,
+            OtherKeys::Each(shape) => Some(*shape),
+            OtherKeys::Refused | OtherKeys::Open => None,
         };
         let shapes = table.keys.iter().map(|key| key.shape).chain(of_rest);
         stack.extend(shapes.filter_map(table_of));
     }
 }
 
-fn table_of(shape: Shape) -> Option<&'static Table> {
+fn table_of(shape: Shape) -> Option<&'static KeyTable> {
     match shape {
         Shape::Of(table)
         | Shape::TextOr(table)
@@ -101,7 +101,7 @@ fn table_of(shape: Shape) -> Option<&'static Table> {
     }
 }
 
-fn of_table(table: &Table) -> Json {
+fn of_table(table: &KeyTable) -> Json {
     let properties = table.keys.iter().map(|key| {
         let mut schema = of_shape(key.shape);
         schema.insert("description".to_owned(), key.about.into());
@@ -113,9 +113,9 @@ fn of_table(table: &Table) -> Json {
     schema.insert("type".to_owned(), "object".into());
     schema.insert("properties".to_owned(), Json::Object(properties.collect()));
     let others = match &table.rest {
-        Rest::Open => None,
-        Rest::Refused => Some(Json::from(false)),
-        Rest::Each(shape) => Some(of_shape(*shape).into()),
+        OtherKeys::Open => None,
+        OtherKeys::Refused => Some(Json::from(false)),
+        OtherKeys::Each(shape) => Some(of_shape(*shape).into()),
     };
     if let Some(others) = others {
         schema.insert("patternProperties".to_owned(), directives());
@@ -171,7 +171,7 @@ fn of_shape(shape: Shape) -> Map<String, Json> {
     schema.as_object().cloned().unwrap_or_default()
 }
 
-fn reference(table: &Table) -> Json {
+fn reference(table: &KeyTable) -> Json {
     json!({ "$ref": format!("#/$defs/{}", table.name) })
 }
 
@@ -179,7 +179,7 @@ fn or_nothing(schema: &Json) -> Json {
     json!({ "anyOf": [schema, { "type": "null" }] })
 }
 
-fn text_or(table: &Table) -> Json {
+fn text_or(table: &KeyTable) -> Json {
     json!({ "anyOf": [{ "type": ["string", "null"] }, reference(table)] })
 }
 

@@ -7,7 +7,7 @@ mod environment;
 pub mod json_schema;
 mod model;
 mod model_types;
-mod names;
+mod type_names;
 mod requirement;
 mod resources;
 mod schema;
@@ -15,6 +15,6 @@ mod templates;
 mod types;
 mod values;
 
-pub use deployment::{Exported, Loaded};
+pub use deployment::{EnsembleExport, LoadedEnsemble};
 pub use environment::deployment_paths;
 pub use model::model;

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
 use super::values::{self, Object};
-use crate::diagnostic::{Places, Sources, Span};
+use crate::diagnostic::{SourceLocator, Sources, Span};
 use crate::tosca::{
     Artifact, CapabilityTemplate, Dependency, Facet, Group, Implementation, ImplementationKind,
     NodeTemplate, Operation, Operations, Policy, Property, PropertyDef, RelationshipTemplate,
@@ -19,18 +19,18 @@ use crate::yaml::Node;
 
 /// The model as one object; files are named from the folder `base`.
 pub fn model(service: &ServiceTemplate, sources: &Sources, base: &Path) -> Json {
-    let writer = Writer {
+    let writer = ModelWriter {
         service,
-        places: Places::new(sources),
+        places: SourceLocator::new(sources),
         base,
     };
     writer.model()
 }
 
 #[derive(Debug)]
-pub(super) struct Writer<'a> {
+pub(super) struct ModelWriter<'a> {
     pub(super) service: &'a ServiceTemplate,
-    places: Places<'a>,
+    places: SourceLocator<'a>,
     base: &'a Path,
 }
 
@@ -42,8 +42,8 @@ pub(super) fn object<const N: usize>(parts: [(&str, Json); N]) -> Json {
         Json::Array(items) => items.is_empty(),
         _ => false,
     };
-    let said = parts.into_iter().filter(|(_, value)| !is_empty(value));
-    Json::Object(said.map(|(key, value)| (key.to_owned(), value)).collect())
+    let present = parts.into_iter().filter(|(_, value)| !is_empty(value));
+    Json::Object(present.map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
 /// A map as one object, each value made into JSON.
@@ -83,7 +83,7 @@ fn nodes(nodes: &[Node]) -> Json {
         .collect()
 }
 
-impl Writer<'_> {
+impl ModelWriter<'_> {
     fn model(&self) -> Json {
         let service = self.service;
         let topology = &service.topology;
@@ -101,7 +101,7 @@ impl Writer<'_> {
                         values::json(&output.value)
                     },
                 ),
-                ("place", self.place(output.span)),
+                ("place", self.location(output.span)),
             ])
         });
         let substitution = topology.substitution.as_ref();
@@ -134,12 +134,12 @@ impl Writer<'_> {
         ])
     }
 
-    pub(super) fn place(&self, span: Span) -> Json {
-        self.place_text(span).map(Json::from).unwrap_or_default()
+    pub(super) fn location(&self, span: Span) -> Json {
+        self.location_text(span).map(Json::from).unwrap_or_default()
     }
 
-    fn place_text(&self, span: Span) -> Option<String> {
-        let mut place = self.places.of(span)?;
+    fn location_text(&self, span: Span) -> Option<String> {
+        let mut place = self.places.locate(span)?;
         if let Ok(path) = place.path.strip_prefix(self.base) {
             place.path = path.to_owned();
         }
@@ -163,7 +163,7 @@ impl Writer<'_> {
             ("default", default.unwrap_or_default()),
             ("constraints", constraints(&def.schema)),
             ("metadata", map(&def.metadata)),
-            ("place", self.place(def.span)),
+            ("place", self.location(def.span)),
         ])
     }
 
@@ -186,7 +186,7 @@ impl Writer<'_> {
         ]);
         // An empty or null value is a value, too.
         written[key] = value;
-        if let Some(place) = self.place_text(property.span) {
+        if let Some(place) = self.location_text(property.span) {
             written["place"] = place.into();
         }
         written
@@ -214,7 +214,7 @@ impl Writer<'_> {
         object([
             ("type", node.node_type.name.as_str().into()),
             ("description", text(node.description.as_ref())),
-            ("place", self.place(node.span)),
+            ("place", self.location(node.span)),
             ("directives", names(&node.directives)),
             ("metadata", map(&node.metadata)),
             ("occurrences", occurrences.unwrap_or_default()),
@@ -251,7 +251,7 @@ impl Writer<'_> {
             ("declared_only", flag(requirement.stated.is_none())),
             ("node_filter", nodes(&requirement.node_filter)),
             ("metadata", map(&requirement.metadata)),
-            ("place", self.place(requirement.span)),
+            ("place", self.location(requirement.span)),
         ])
     }
 
@@ -264,7 +264,7 @@ impl Writer<'_> {
             ("properties", self.properties(&relationship.properties)),
             ("interfaces", self.interfaces(&relationship.operations)),
             ("metadata", map(&relationship.metadata)),
-            ("place", self.place(relationship.span)),
+            ("place", self.location(relationship.span)),
         ])
     }
 
@@ -320,7 +320,7 @@ impl Writer<'_> {
             ("outputs", map(&operation.outputs)),
             ("entry_state", text(operation.entry_state.as_ref())),
             ("metadata", map(&operation.metadata)),
-            ("place", self.place(operation.span)),
+            ("place", self.location(operation.span)),
         ])
     }
 
@@ -352,7 +352,7 @@ impl Writer<'_> {
             ),
             ("environment", map(&implementation.environment)),
             ("timeout", seconds.map(values::number).unwrap_or_default()),
-            ("place", self.place(implementation.span)),
+            ("place", self.location(implementation.span)),
         ])
     }
 
@@ -367,7 +367,7 @@ impl Writer<'_> {
             ("properties", self.properties(&artifact.properties)),
             ("interfaces", self.interfaces(&artifact.operations)),
             ("metadata", map(&artifact.metadata)),
-            ("place", self.place(artifact.span)),
+            ("place", self.location(artifact.span)),
         ])
     }
 
@@ -377,7 +377,7 @@ impl Writer<'_> {
             ("members", names(&group.members)),
             ("properties", self.properties(&group.properties)),
             ("metadata", map(&group.metadata)),
-            ("place", self.place(group.span)),
+            ("place", self.location(group.span)),
         ])
     }
 
@@ -391,7 +391,7 @@ impl Writer<'_> {
                 each(&policy.triggers, |trigger| self.trigger(trigger)),
             ),
             ("metadata", map(&policy.metadata)),
-            ("place", self.place(policy.span)),
+            ("place", self.location(policy.span)),
         ])
     }
 
@@ -417,7 +417,7 @@ impl Writer<'_> {
             ("evaluations", json!(trigger.evaluations)),
             ("method", text(trigger.method.as_ref())),
             ("action", trigger.action.iter().map(activity).collect()),
-            ("place", self.place(trigger.span)),
+            ("place", self.location(trigger.span)),
         ])
     }
 
@@ -435,7 +435,7 @@ impl Writer<'_> {
             ("preconditions", preconditions.collect()),
             ("steps", each(&workflow.steps, |step| self.step(step))),
             ("metadata", map(&workflow.metadata)),
-            ("place", self.place(workflow.span)),
+            ("place", self.location(workflow.span)),
         ])
     }
 
@@ -451,7 +451,7 @@ impl Writer<'_> {
             ("activities", step.activities.iter().map(activity).collect()),
             ("on_success", names(&step.on_success)),
             ("on_failure", names(&step.on_failure)),
-            ("place", self.place(step.span)),
+            ("place", self.location(step.span)),
         ])
     }
 
@@ -460,7 +460,7 @@ impl Writer<'_> {
             ("node", text(substitution.node.as_ref())),
             ("node_type", text(substitution.node_type.as_ref())),
             ("mapping", map(&substitution.mapping)),
-            ("place", self.place(substitution.span)),
+            ("place", self.location(substitution.span)),
         ])
     }
 }
@@ -481,8 +481,8 @@ fn activity(activity: &WorkflowActivity) -> Json {
     }
 }
 
-fn flag(said: bool) -> Json {
-    if said { true.into() } else { Json::Null }
+fn flag(present: bool) -> Json {
+    if present { true.into() } else { Json::Null }
 }
 
 pub(super) fn bounds(occurrences: crate::tosca::Occurrences) -> Json {
@@ -519,7 +519,7 @@ fn constraints(schema: &Schema) -> Json {
     let stated = schema
         .constraints
         .iter()
-        .filter_map(|constraint| super::schema::stated(&constraint.rule));
+        .filter_map(|constraint| super::schema::constraint_value(&constraint.rule));
     stated
         .map(|(key, value)| json!({ key: values::json(&value) }))
         .collect()

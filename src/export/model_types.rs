@@ -3,10 +3,10 @@
 use indexmap::IndexSet;
 use serde_json::Value as Json;
 
-use super::model::{Writer, bounds, each, map, names, object, text};
+use super::model::{ModelWriter, bounds, each, map, names, object, text};
 use crate::tosca::{NodeType, TypeInfo};
 
-impl Writer<'_> {
+impl ModelWriter<'_> {
     /// The node types that templates have, and those that they derive from.
     pub(super) fn node_types(&self) -> Json {
         let types = &self.service.types;
@@ -36,7 +36,7 @@ impl Writer<'_> {
                 ),
                 ("description", text(def.description.as_ref())),
                 ("metadata", map(&def.metadata)),
-                ("place", self.place(def.span)),
+                ("place", self.location(def.span)),
             ])
         });
         let capabilities = each(&node_type.capabilities, |def| {
@@ -46,7 +46,7 @@ impl Writer<'_> {
                     "properties",
                     self.definitions(&def.capability_type.properties),
                 ),
-                ("place", self.place(def.span)),
+                ("place", self.location(def.span)),
             ])
         });
         let more = object([
@@ -94,7 +94,7 @@ impl Writer<'_> {
             ("description", text(info.description.as_ref())),
             ("version", text(info.version.as_ref())),
             ("metadata", map(&info.metadata)),
-            ("place", self.place(info.span)),
+            ("place", self.location(info.span)),
         ]);
         let objects = [written, more].into_iter();
         let entries = objects.filter_map(|object| object.as_object().cloned());

@@ -7,22 +7,22 @@ use serde_json::{Value as Json, json};
 
 use super::schema::{UNBOUNDED, of_constraint};
 use super::types::Catalog;
-use super::values::said_visibility;
-use super::values::{self, Object, Put as _};
+use super::values::declared_visibility;
+use super::values::{self, Object, ObjectExt as _};
 use crate::name::TemplateName;
 use crate::tosca::{NodeTemplate, NodeType, Occurrences, Reference, RequirementDef};
 use crate::value::{Map, Value};
 use crate::yaml::Node;
 
 /// How deep filters of requirements may be nested.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 /// Requirements that every node has, which no user is asked about.
-const OMITTED: [&str; 2] = ["dependency", "installer"];
+const OMITTED_REQUIREMENTS: [&str; 2] = ["dependency", "installer"];
 
 /// What a requirement asks for.
 #[derive(Debug)]
-struct Asked<'r> {
+struct RequirementSpec<'r> {
     name: &'r str,
     description: Option<&'r str>,
     metadata: Map,
@@ -34,7 +34,7 @@ struct Asked<'r> {
     matched: Option<&'r str>,
 }
 
-impl<'r> Asked<'r> {
+impl<'r> RequirementSpec<'r> {
     fn of_type(def: &'r RequirementDef) -> Self {
         Self {
             name: &def.name,
@@ -81,15 +81,15 @@ impl<'r> Asked<'r> {
 impl Catalog<'_> {
     /// What a type asks for, without its filters.
     pub(super) fn declared_constraint(&self, def: &RequirementDef) -> Option<Object> {
-        self.constraint(&Asked::of_type(def))
+        self.constraint(&RequirementSpec::of_type(def))
     }
 
-    fn constraint(&self, asked: &Asked<'_>) -> Option<Object> {
-        let mut object = begin(asked.name, asked.description, &asked.metadata);
-        let (min, max) = bounds(asked.occurrences.unwrap_or(Occurrences::ONE));
+    fn constraint(&self, spec: &RequirementSpec<'_>) -> Option<Object> {
+        let mut object = begin(spec.name, spec.description, &spec.metadata);
+        let (min, max) = bounds(spec.occurrences.unwrap_or(Occurrences::ONE));
         object.put("min", min);
         object.put("max", max);
-        match self.visibility(asked).as_deref() {
+        match self.visibility(spec).as_deref() {
             Some("omit") => return None,
             None | Some("inherit") => {}
             Some(visibility) => {
@@ -99,52 +99,52 @@ impl Catalog<'_> {
         if max == 0 {
             return None;
         }
-        let (matched, type_name) = self.target(asked)?;
+        let (matched, type_name) = self.target(spec)?;
         object.put("match", json!(matched));
         object.put("resourceType", type_name);
         Some(object)
     }
 
     /// The template that a requirement names, and the type of its targets.
-    fn target(&self, asked: &Asked<'_>) -> Option<(Option<String>, String)> {
+    fn target(&self, spec: &RequirementSpec<'_>) -> Option<(Option<String>, String)> {
         let types = &self.service.types;
         let of_template = |node: &NodeTemplate| {
             let type_name = self.names.of(node.node_type.key);
             (Some(node.name.to_string()), type_name)
         };
-        if let Some(node) = asked.node {
+        if let Some(node) = spec.node {
             if let Some(template) = self.topology.nodes.get(&*node.name) {
                 return Some(of_template(template));
             }
             let key = types
-                .node_type_meant(node)
-                .or_else(|| types.capability_type_meant(node))?;
+                .resolve_node_type(node)
+                .or_else(|| types.resolve_capability_type(node))?;
             return Some((None, self.names.of(key)));
         }
-        if let Some(capability) = asked.capability {
-            let key = types.capability_type_meant(capability)?;
+        if let Some(capability) = spec.capability {
+            let key = types.resolve_capability_type(capability)?;
             return Some((None, self.names.of(key)));
         }
         let relationship = self
             .topology
             .relationships
-            .get(&*asked.relationship?.name)?;
+            .get(&*spec.relationship?.name)?;
         let target = relationship.relationship_type.valid_target_types.first()?;
         let found = types.capability_type(target.as_str())?;
         Some((None, self.names.of(found.key)))
     }
 
-    fn visibility(&self, asked: &Asked<'_>) -> Option<String> {
-        if OMITTED.contains(&asked.name) {
+    fn visibility(&self, spec: &RequirementSpec<'_>) -> Option<String> {
+        if OMITTED_REQUIREMENTS.contains(&spec.name) {
             return Some("omit".to_owned());
         }
-        if let Some(said) = said_visibility(&asked.metadata) {
-            return Some(said);
+        if let Some(explicit) = declared_visibility(&spec.metadata) {
+            return Some(explicit);
         }
-        let named = asked
+        let named = spec
             .matched
-            .or_else(|| asked.node.map(|node| &*node.name))?;
-        self.visibility_of_target(named, &asked.metadata)
+            .or_else(|| spec.node.map(|node| &*node.name))?;
+        self.visibility_of_target(named, &spec.metadata)
             .map(str::to_owned)
     }
 
@@ -185,25 +185,25 @@ impl Catalog<'_> {
     }
 
     fn annotate(&mut self, object: &mut Object, filters: &[Node], depth: usize) {
-        let wanted = object.get("resourceType").and_then(Json::as_str);
-        let wanted = wanted.unwrap_or_default().to_owned();
-        self.annotate_for(object, filters, &wanted, depth);
+        let target_type = object.get("resourceType").and_then(Json::as_str);
+        let target_type = target_type.unwrap_or_default().to_owned();
+        self.annotate_for(object, filters, &target_type, depth);
     }
 
     /// Adds what filters demand of targets of a type.
-    fn annotate_for(&mut self, object: &mut Object, filters: &[Node], wanted: &str, depth: usize) {
+    fn annotate_for(&mut self, object: &mut Object, filters: &[Node], target_type: &str, depth: usize) {
         let first_match = filters
             .iter()
             .find_map(|filter| filter.get("match")?.as_seq()?.first());
         if let Some(first) = first_match {
             self.override_target(object, first);
         }
-        let Some(key) = self.known_key(wanted) else {
+        let Some(key) = self.known_key(target_type) else {
             return;
         };
         self.add(key);
         let mut demands = Object::new();
-        for name in self.extended(wanted) {
+        for name in self.extended(target_type) {
             for filter in filters {
                 self.add_demands(&mut demands, &name, filter);
             }
@@ -214,8 +214,8 @@ impl Catalog<'_> {
         let inner: Vec<Object> = filters
             .iter()
             .flat_map(|filter| items(filter.get("requirements")))
-            .filter(|_| depth < DEEPEST)
-            .map(|(name, node)| self.inner_constraint(&name, &node, wanted, depth))
+            .filter(|_| depth < MAX_DEPTH)
+            .map(|(name, node)| self.inner_constraint(&name, &node, target_type, depth))
             .collect();
         if !inner.is_empty() {
             object.put("requirementsFilter", json!(inner));
@@ -280,7 +280,7 @@ impl Catalog<'_> {
     }
 
     /// What a filter demands of a requirement of the target.
-    fn inner_constraint(&mut self, name: &str, node: &Node, wanted: &str, depth: usize) -> Object {
+    fn inner_constraint(&mut self, name: &str, node: &Node, target_type: &str, depth: usize) -> Object {
         let metadata = node.get("metadata").map(Node::to_value);
         let metadata = metadata
             .and_then(|it| it.as_map().cloned())
@@ -292,7 +292,7 @@ impl Catalog<'_> {
             let max = max.as_int().map_or(json!(UNBOUNDED), |max| json!(max));
             object.put("max", max);
         }
-        let target = self.types.get(wanted).and_then(|object| {
+        let target = self.types.get(target_type).and_then(|object| {
             let all = object.get("requirements")?.as_array()?;
             let found = all.iter().find(|it| it["name"] == name)?;
             found["resourceType"].as_str().map(str::to_owned)
@@ -329,7 +329,7 @@ impl Catalog<'_> {
         let mut dependencies: Vec<Json> = Vec::new();
         for (own, matched) in stated {
             let declared = node.node_type.requirements.get(&own.name);
-            let constraint = if declared.is_none() || says_more(own) {
+            let constraint = if declared.is_none() || is_more_specific(own) {
                 self.merged_constraint(own, declared.map(|def| &**def), matched)
             } else {
                 self.constraint_of_type(node, &own.name)
@@ -355,7 +355,7 @@ impl Catalog<'_> {
         declared: Option<&RequirementDef>,
         matched: Option<&str>,
     ) -> Option<Object> {
-        let mut constraint = self.constraint(&Asked::of_template(own, declared, matched))?;
+        let mut constraint = self.constraint(&RequirementSpec::of_template(own, declared, matched))?;
         let mut filters = own.node_filter.clone();
         filters.extend(declared.into_iter().flat_map(|def| def.node_filter.clone()));
         if !filters.is_empty() {
@@ -384,14 +384,14 @@ impl Catalog<'_> {
         matched: Option<&str>,
         metadata: &Map,
     ) -> Json {
-        let said = metadata.get("visibility").map(values::json);
+        let explicit = metadata.get("visibility").map(values::json);
         let is_type = |name: &str| self.service.types.key_of_node_type(name).is_some();
         let (matched, visibility) = match matched.filter(|name| !is_type(name)) {
             Some(name) => {
                 let own = || self.visibility_of_target(name, metadata).map(Json::from);
-                (name.into(), said.or_else(own))
+                (name.into(), explicit.or_else(own))
             }
-            None => (constraint.get("match").cloned().unwrap_or_default(), said),
+            None => (constraint.get("match").cloned().unwrap_or_default(), explicit),
         };
         let visibility = visibility.or_else(|| constraint.get("visibility").cloned());
         let mut object = Object::new();
@@ -406,7 +406,7 @@ impl Catalog<'_> {
 }
 
 /// Whether a template says more than which node it wants.
-fn says_more(own: &RequirementDef) -> bool {
+fn is_more_specific(own: &RequirementDef) -> bool {
     own.capability.is_some()
         || own.relationship.is_some()
         || own.inline_relationship.is_some()

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use super::blueprint::Templates;
+use super::blueprint::TemplateObjects;
 use super::types::Catalog;
-use super::values::{self, Object, Put as _};
+use super::values::{self, Object, ObjectExt as _};
 use crate::name::Status;
 use crate::topology::{Entity, Topology};
 use crate::tosca::NodeTemplate;
@@ -21,9 +21,9 @@ const REAL_TYPES: [&str; 2] = ["unfurl.nodes.CloudObject", "unfurl.nodes.K8sRawR
 pub(super) fn resources(
     catalog: &mut Catalog<'_>,
     topology: &Topology,
-    templates: &mut Templates,
+    templates: &mut TemplateObjects,
 ) -> IndexMap<String, Object> {
-    let asked = visibilities(templates);
+    let requirement_visibilities = visibilities(templates);
     let mut resources = IndexMap::new();
     for handle in topology.nodes() {
         let entity = topology.entity(handle);
@@ -44,8 +44,8 @@ pub(super) fn resources(
         let Some(object) = templates.get(template.name.as_str()) else {
             continue;
         };
-        let asked = asked.get(template.name.as_str());
-        if let Some(found) = resource(topology, handle, object, asked) {
+        let requirement_visibilities = requirement_visibilities.get(template.name.as_str());
+        if let Some(found) = resource(topology, handle, object, requirement_visibilities) {
             resources.insert(entity.name.to_string(), found);
         }
     }
@@ -53,7 +53,7 @@ pub(super) fn resources(
 }
 
 /// The visibilities of the requirements that name a template, by its name.
-fn visibilities(templates: &Templates) -> HashMap<String, Vec<String>> {
+fn visibilities(templates: &TemplateObjects) -> HashMap<String, Vec<String>> {
     let mut found: HashMap<String, Vec<String>> = HashMap::new();
     let lists = templates
         .values()
@@ -72,16 +72,16 @@ fn resource(
     topology: &Topology,
     handle: Handle,
     template: &Object,
-    asked: Option<&Vec<String>>,
+    requirement_visibilities: Option<&Vec<String>>,
 ) -> Option<Object> {
     let entity = topology.entity(handle);
     let node = entity.node()?;
     let mut status = topology.effective(handle);
     let is_pending = matches!(status, Status::Unknown | Status::Pending);
-    let said = template.get("visibility").and_then(Json::as_str);
-    let mut visibility = said.filter(|said| *said != "inherit");
+    let own_visibility = template.get("visibility").and_then(Json::as_str);
+    let mut visibility = own_visibility.filter(|own_visibility| *own_visibility != "inherit");
     if visibility.is_none() {
-        match asked {
+        match requirement_visibilities {
             Some(all) => {
                 let hidden = all.iter().all(|one| one == "hidden");
                 visibility = (hidden && !is_real(entity, &node.template)).then_some("hidden");

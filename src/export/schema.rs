@@ -2,12 +2,12 @@
 
 use serde_json::{Value as Json, json};
 
-use super::values::{self, Object, Put as _};
+use super::values::{self, Object, ObjectExt as _};
 use crate::tosca::{DataKind, PropertyDef, Rule, ScalarKind, Schema, Types};
 use crate::value::{Map, REDACTED, Value};
 
 /// How deep data types may be nested.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// The largest number of things there may be where there is no bound.
 pub(super) const UNBOUNDED: u32 = u32::MAX;
@@ -96,7 +96,7 @@ fn add_schema(types: &Types, object: &mut Object, schema: &Schema, metadata: &Ma
         }
         None => object.extend(fixed(type_name).unwrap_or_else(|| of_kind(schema, metadata))),
     }
-    if let Some(entry) = schema.entry.as_ref().filter(|_| depth < DEEPEST) {
+    if let Some(entry) = schema.entry.as_ref().filter(|_| depth < MAX_DEPTH) {
         let is_list = schema.kind == DataKind::List;
         let key = if is_list {
             "items"
@@ -107,7 +107,7 @@ fn add_schema(types: &Types, object: &mut Object, schema: &Schema, metadata: &Ma
     }
     rules.extend(schema.constraints.iter().map(|constraint| &constraint.rule));
     let mut mapped = rules.iter().filter_map(|rule| {
-        let (key, value) = stated(rule)?;
+        let (key, value) = constraint_value(rule)?;
         of_constraint(object, key, &value)
     });
     let first = mapped.next();
@@ -130,7 +130,7 @@ fn complex(
     data: &crate::tosca::DataType,
     depth: usize,
 ) {
-    if depth >= DEEPEST {
+    if depth >= MAX_DEPTH {
         object.put("type", "object");
         return;
     }
@@ -187,7 +187,7 @@ fn of_kind(schema: &Schema, metadata: &Map) -> Object {
 }
 
 /// A constraint as its author states it.
-pub(super) fn stated(rule: &Rule) -> Option<(&'static str, Value)> {
+pub(super) fn constraint_value(rule: &Rule) -> Option<(&'static str, Value)> {
     let count = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
     let bound = |bound: &Option<Value>| bound.clone().unwrap_or_else(|| "UNBOUNDED".into());
     Some(match rule {

@@ -5,12 +5,12 @@ use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
 use super::types::Catalog;
-use super::values::{self, Object, Put as _};
+use super::values::{self, Object, ObjectExt as _};
 use crate::tosca::{NodeTemplate, Property, RelationshipTemplate};
 use crate::value::{Map, Value};
 
 /// Types of templates that stand for artifacts, which no user is shown.
-const OMITTED: [&str; 2] = [
+const OMITTED_TYPES: [&str; 2] = [
     "unfurl.nodes.ArtifactInstaller",
     "unfurl.nodes.LocalRepository",
 ];
@@ -57,7 +57,7 @@ impl Catalog<'_> {
         let mut object = begin(name, &type_name, description, &template.metadata, &[]);
         object.put("properties", properties(&template.properties));
         object.put("dependencies", json!([]));
-        object.put_some("visibility", values::said_visibility(&template.metadata));
+        object.put_some("visibility", values::declared_visibility(&template.metadata));
         object
     }
 }
@@ -119,10 +119,10 @@ fn properties(all: &IndexMap<Arc<str>, Property>) -> Vec<Json> {
 }
 
 fn visibility(node: &NodeTemplate) -> String {
-    if let Some(said) = values::said_visibility(&node.metadata) {
-        return said;
+    if let Some(declared) = values::declared_visibility(&node.metadata) {
+        return declared;
     }
-    let plain = if OMITTED.contains(&node.type_name.as_str()) {
+    let plain = if OMITTED_TYPES.contains(&node.type_name.as_str()) {
         "omit"
     } else if node.has_directive("default") {
         "hidden"

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use indexmap::{IndexMap, IndexSet};
 use serde_json::{Value as Json, json};
 
-use super::names::Names;
+use super::type_names::TypeNames;
 use super::schema::of_properties;
-use super::values::{self, Object, Put as _, is_user_visible};
+use super::values::{self, Object, ObjectExt as _, is_user_visible};
 use crate::tosca::{
     NodeType, Operations, PropertyDef, ServiceTemplate, TopologyTemplate, TypeInfo, TypeKey,
 };
@@ -18,14 +18,14 @@ use crate::value::Value;
 pub(super) struct Catalog<'a> {
     pub(super) service: &'a ServiceTemplate,
     pub(super) topology: &'a TopologyTemplate,
-    pub(super) names: Names<'a>,
+    pub(super) names: TypeNames<'a>,
     /// Each type by its name.
     pub(super) types: IndexMap<String, Object>,
     pub(super) keys: HashMap<String, TypeKey>,
 }
 
 impl<'a> Catalog<'a> {
-    pub(super) fn new(service: &'a ServiceTemplate, names: Names<'a>) -> Self {
+    pub(super) fn new(service: &'a ServiceTemplate, names: TypeNames<'a>) -> Self {
         Self {
             service,
             topology: &service.topology,

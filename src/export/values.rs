@@ -10,18 +10,18 @@ use crate::value::{Map, REDACTED, Value, units};
 pub(super) type Object = serde_json::Map<String, Json>;
 
 /// Functions that whoever reads the export evaluates itself.
-const FRONT_END: [&str; 3] = ["get_env", "secret", "_generate"];
+const FRONT_END_FUNCTIONS: [&str; 3] = ["get_env", "secret", "_generate"];
 
 /// A value as JSON; secrets in it are redacted, those in expressions too.
 pub(super) fn json(value: &Value) -> Json {
-    serde_json::to_value(clean(value)).unwrap_or_default()
+    serde_json::to_value(redact(value)).unwrap_or_default()
 }
 
 /// The value without the secrets that its author wrote into expressions.
-fn clean(value: &Value) -> Value {
+fn redact(value: &Value) -> Value {
     match value {
         Value::Str(text) if is_template(text) && text.contains("sensitive") => Value::str(REDACTED),
-        Value::List(items) => Value::list(items.iter().map(clean)),
+        Value::List(items) => Value::list(items.iter().map(redact)),
         Value::Map(map) => Value::map(map.iter().map(|(key, part)| {
             let is_secret = &**key == "sensitive"
                 && !is_function(part)
@@ -29,7 +29,7 @@ fn clean(value: &Value) -> Value {
             let part = if is_secret {
                 Value::str(REDACTED)
             } else {
-                clean(part)
+                redact(part)
             };
             (key.clone(), part)
         })),
@@ -37,16 +37,16 @@ fn clean(value: &Value) -> Value {
     }
 }
 
-pub(super) fn said_visibility(metadata: &Map) -> Option<String> {
-    if let Some(said) = metadata.get("visibility").filter(|it| it.is_truthy()) {
-        return Some(said.to_string());
+pub(super) fn declared_visibility(metadata: &Map) -> Option<String> {
+    if let Some(declared) = metadata.get("visibility").filter(|it| it.is_truthy()) {
+        return Some(declared.to_string());
     }
     let internal = metadata.get("internal").is_some_and(Value::is_truthy);
     internal.then(|| "hidden".to_owned())
 }
 
 /// Sets entries of objects by names that are fixed.
-pub(super) trait Put {
+pub(super) trait ObjectExt {
     fn put(&mut self, key: &str, value: impl Into<Json>);
 
     /// Sets an entry if there is a value.
@@ -57,7 +57,7 @@ pub(super) trait Put {
     }
 }
 
-impl Put for Object {
+impl ObjectExt for Object {
     fn put(&mut self, key: &str, value: impl Into<Json>) {
         self.insert(key.to_owned(), value.into());
     }
@@ -86,7 +86,7 @@ pub(super) fn is_front_end(value: &Value) -> bool {
         Some(expression) => ["abspath", "get_dir"]
             .iter()
             .any(|name| expression.get(name).is_some()),
-        None => FRONT_END.iter().any(|name| map.contains_key(*name)),
+        None => FRONT_END_FUNCTIONS.iter().any(|name| map.contains_key(*name)),
     }
 }
 
@@ -108,7 +108,7 @@ pub(super) fn is_computed(def: &PropertyDef, value: Option<&Value>) -> bool {
 /// Whether users see the property and can set it.
 pub(super) fn is_user_visible(def: &PropertyDef, value: Option<&Value>) -> bool {
     match def.metadata.get("user_settable") {
-        Some(said) => said.is_truthy(),
+        Some(declared) => declared.is_truthy(),
         None => def.default.is_none() && !is_computed(def, value),
     }
 }
@@ -198,8 +198,8 @@ mod tests {
         let list = Value::list([secret, nested, Value::str("{{ 'hush' | sensitive }}")]);
         let shown = json(&list).to_string();
         assert!(!shown.contains("hush"), "{shown}");
-        let said = Value::map([("sensitive", Value::map([("get_env", Value::str("PW"))]))]);
-        assert!(json(&said).to_string().contains("PW"));
+        let declared = Value::map([("sensitive", Value::map([("get_env", Value::str("PW"))]))]);
+        assert!(json(&declared).to_string().contains("PW"));
         assert_eq!(json(&Value::str("hush").sensitive()), REDACTED);
     }
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::value::{Handle, Map, Value};
 
-use super::item::Item;
-use super::ports::Place;
+use super::lazy::LazyValue;
+use super::ports::DirectoryOwner;
 use super::reads::Reads;
 
 /// In what surroundings an expression is evaluated. Clones are cheap.
@@ -22,9 +22,9 @@ pub struct Context {
     /// Whether something undefined is an error; where it is not, it gives null.
     pub strict: bool,
     /// For whom it is evaluated.
-    pub place: Place,
+    pub directory_owner: DirectoryOwner,
     /// The environment of the task; that of the process if there is none.
-    pub env: Option<Environ>,
+    pub env: Option<EnvVariables>,
 }
 
 impl Context {
@@ -35,7 +35,7 @@ impl Context {
             vars: Vars::default(),
             base_dir: PathBuf::new(),
             strict: true,
-            place: Place::default(),
+            directory_owner: DirectoryOwner::default(),
             env: None,
         }
     }
@@ -50,9 +50,9 @@ impl Context {
 
 /// The environment of a task. Its variables may hold secrets, so it does not show them.
 #[derive(Clone, Default)]
-pub struct Environ(pub Arc<std::collections::BTreeMap<String, String>>);
+pub struct EnvVariables(pub Arc<std::collections::BTreeMap<String, String>>);
 
-impl std::fmt::Debug for Environ {
+impl std::fmt::Debug for EnvVariables {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
@@ -133,12 +133,12 @@ pub enum Var {
     /// The inputs of a task: each is evaluated when it is read, and each read is recorded.
     Inputs(Arc<Inputs>),
     /// Something an expression bound itself: an item of a loop.
-    Bound(Bound),
+    Bound(BoundItem),
 }
 
 /// Something an expression bound itself; only the evaluator can look into it.
 #[derive(Debug, Clone)]
-pub struct Bound(pub(super) Item);
+pub struct BoundItem(pub(super) LazyValue);
 
 impl From<Value> for Var {
     fn from(value: Value) -> Self {
@@ -150,12 +150,12 @@ impl From<Value> for Var {
 #[derive(Debug, Default)]
 pub struct Inputs {
     raw: Map,
-    known: Mutex<HashMap<Arc<str>, KnownInput>>,
+    evaluated: Mutex<HashMap<Arc<str>, EvaluatedInput>>,
 }
 
 /// An input that was evaluated, with what that read.
 #[derive(Debug, Clone)]
-pub(super) struct KnownInput {
+pub(super) struct EvaluatedInput {
     pub(super) value: Value,
     pub(super) reads: Reads,
     pub(super) generation: u64,
@@ -166,7 +166,7 @@ impl Inputs {
     pub fn new(raw: Map) -> Self {
         Self {
             raw,
-            known: Mutex::default(),
+            evaluated: Mutex::default(),
         }
     }
 
@@ -174,8 +174,8 @@ impl Inputs {
         self.raw.get_key_value(name)
     }
 
-    pub(super) fn known(&self) -> MutexGuard<'_, HashMap<Arc<str>, KnownInput>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn evaluated(&self) -> MutexGuard<'_, HashMap<Arc<str>, EvaluatedInput>> {
+        self.evaluated.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The names, in the order of the text.

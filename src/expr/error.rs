@@ -8,7 +8,7 @@ use crate::value::{Handle, Secrets};
 use super::reads::Reads;
 
 /// How many of those that asked for each other an error names.
-const TRAIL: usize = 8;
+const MAX_TRAIL: usize = 8;
 
 /// Something whose evaluation failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,10 +33,10 @@ pub enum Error {
         problem: &'static str,
     },
     /// Something a template needs and nothing defines.
-    #[error("{what} in the template `{template}`")]
+    #[error("{message} in the template `{template}`")]
     Undefined {
         /// What is not defined, and where: `` `nope` is not defined on `::a` ``.
-        what: String,
+        message: String,
         /// The text of the template, cut if it is long.
         template: String,
     },
@@ -72,7 +72,7 @@ pub enum Error {
     },
     /// A function that is not for what nobody trusts.
     #[error("`{function}` is not evaluated here: only functions that read nothing outside are")]
-    Unsafe {
+    NotInSandbox {
         /// The function.
         function: String,
     },
@@ -123,7 +123,7 @@ impl Error {
             Self::Within { error, trail } => (error, trail),
             error => (Box::new(error), Vec::new()),
         };
-        if trail.len() < TRAIL && trail.last() != Some(&site) {
+        if trail.len() < MAX_TRAIL && trail.last() != Some(&site) {
             trail.push(site);
         }
         Self::Within { error, trail }
@@ -131,21 +131,21 @@ impl Error {
 
     /// The same error without the secrets among what was read before it.
     #[must_use]
-    pub fn hushed(mut self, reads: &Reads) -> Self {
+    pub fn redacted(mut self, reads: &Reads) -> Self {
         let mut secrets = Secrets::default();
         for (_, value) in reads {
             secrets.gather(value);
         }
         if !secrets.is_empty() {
-            self.hush(&secrets);
+            self.redact(&secrets);
         }
         self
     }
 
-    fn hush(&mut self, secrets: &Secrets) {
+    fn redact(&mut self, secrets: &Secrets) {
         let texts: [Option<&mut String>; 2] = match self {
-            Self::Within { error, .. } => return error.hush(secrets),
-            Self::Undefined { what, template } => [Some(what), Some(template)],
+            Self::Within { error, .. } => return error.redact(secrets),
+            Self::Undefined { message: what, template } => [Some(what), Some(template)],
             Self::Template { template, problem } => [Some(template), Some(problem)],
             Self::Function { problem, .. } => [Some(problem), None],
             Self::Syntax { expression, .. }
@@ -159,9 +159,9 @@ impl Error {
     }
 
     /// The error itself, whatever it is within.
-    pub fn bare(&self) -> &Self {
+    pub fn innermost(&self) -> &Self {
         match self {
-            Self::Within { error, .. } => error.bare(),
+            Self::Within { error, .. } => error.innermost(),
             error => error,
         }
     }
@@ -176,7 +176,7 @@ impl Error {
 
     /// Adds what to do about it.
     pub fn explain(&self, diagnostic: Diagnostic) -> Diagnostic {
-        match self.bare() {
+        match self.innermost() {
             Self::Undefined { .. } => {
                 diagnostic.help("define it, or give a value in its place with `| default(…)`")
             }

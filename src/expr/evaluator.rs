@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::value::{Handle, Value};
 
-use super::context::{Bound, Context, Inputs, KnownInput, Var};
+use super::context::{BoundItem, Context, Inputs, EvaluatedInput, Var};
 use super::error::{Error, Site};
-use super::form;
-use super::item::{Item, Scene};
+use super::syntax;
+use super::lazy::{LazyValue, Scene};
 use super::memo::Memo;
 use super::path::Segment;
-use super::ports::{Answer, Effect, EffectError, LocalContext, World};
+use super::ports::{EffectOutput, Effect, EffectError, LocalContext, SystemContext};
 use super::reads::{Read, Reads};
 use super::scope::Scope;
-use super::sealed::sealed;
+use super::sandbox::sandbox_context;
 use super::tracker::Tracker;
 
 /// How deep expressions may refer to each other.
@@ -26,60 +26,60 @@ const DEPTH: usize = 20_000;
 /// time may evaluate. Each level of reference needs stack: evaluate in a thread with 1 GiB, or
 /// set a limit with [`Evaluator::with_limit`].
 #[derive(Clone)]
-pub struct Evaluator(Arc<Shared>);
+pub struct Evaluator(Arc<EvaluatorState>);
 
 /// How many entries are kept.
-const BOUND: usize = 10_000;
+const CACHE_CAPACITY: usize = 10_000;
 
 /// Texts and what was made of them. Forgets everything when it is full.
 #[derive(Debug)]
-pub(super) struct Cache<T>(Mutex<HashMap<Arc<str>, T>>);
+pub(super) struct TextCache<T>(Mutex<HashMap<Arc<str>, T>>);
 
-impl<T> Default for Cache<T> {
+impl<T> Default for TextCache<T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T: Clone> Cache<T> {
+impl<T: Clone> TextCache<T> {
     pub(super) fn get(&self, text: &str) -> Option<T> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(text).cloned()
     }
 
-    pub(super) fn put(&self, text: &str, made: T) {
+    pub(super) fn put(&self, text: &str, compiled: T) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= BOUND {
+        if known.len() >= CACHE_CAPACITY {
             known.clear();
         }
-        known.insert(text.into(), made);
+        known.insert(text.into(), compiled);
     }
 }
 
-struct Shared {
+struct EvaluatorState {
     scope: Arc<dyn Scope>,
-    world: Arc<dyn World>,
+    system: Arc<dyn SystemContext>,
     memo: Arc<Memo>,
     tracker: Tracker,
-    paths: Cache<Arc<[Segment]>>,
+    path_cache: TextCache<Arc<[Segment]>>,
     /// Whether only what reads nothing outside of the model is evaluated.
-    safe: bool,
+    sandboxed: bool,
     /// The entity whose attributes see the variables of a task, and their surroundings.
-    around: Option<(Handle, Context)>,
+    task_artifact: Option<(Handle, Context)>,
     /// The last error of what a task asked for.
     failure: Mutex<Option<Error>>,
 }
 
-impl Shared {
-    fn new(scope: Arc<dyn Scope>, world: Arc<dyn World>, memo: Arc<Memo>, limit: usize) -> Self {
+impl EvaluatorState {
+    fn new(scope: Arc<dyn Scope>, system: Arc<dyn SystemContext>, memo: Arc<Memo>, limit: usize) -> Self {
         Self {
             scope,
-            world,
+            system: system,
             memo,
             tracker: Tracker::new(limit),
-            paths: Cache::default(),
-            safe: false,
-            around: None,
+            path_cache: TextCache::default(),
+            sandboxed: false,
+            task_artifact: None,
             failure: Mutex::default(),
         }
     }
@@ -93,50 +93,50 @@ impl Debug for Evaluator {
 
 impl Evaluator {
     /// Makes an evaluator.
-    pub fn new(scope: Arc<dyn Scope>, world: Arc<dyn World>, memo: Arc<Memo>) -> Self {
-        Self::with_limit(scope, world, memo, DEPTH)
+    pub fn new(scope: Arc<dyn Scope>, system: Arc<dyn SystemContext>, memo: Arc<Memo>) -> Self {
+        Self::with_limit(scope, system, memo, DEPTH)
     }
 
     /// Makes an evaluator that gives up where expressions refer to each other deeper than `limit`.
     pub fn with_limit(
         scope: Arc<dyn Scope>,
-        world: Arc<dyn World>,
+        system: Arc<dyn SystemContext>,
         memo: Arc<Memo>,
         limit: usize,
     ) -> Self {
-        Self(Arc::new(Shared::new(scope, world, memo, limit)))
+        Self(Arc::new(EvaluatorState::new(scope, system, memo, limit)))
     }
 
     /// The same evaluator, for a task: the attributes of `of`, the artifact that it executes, see
     /// the variables of the task, and what they give is not remembered for others.
     #[must_use]
-    pub fn around(self, of: Handle, task: &Context) -> Self {
+    pub fn for_task_artifact(self, of: Handle, task: &Context) -> Self {
         let mut context = task.clone();
         context.target = of;
         if let Some(Var::Inputs(inputs)) = task.vars.get("inputs") {
             let scene = Arc::new(Scene::new(task.clone()));
-            let inputs = Item::Inputs(Arc::clone(inputs), scene);
-            context.vars.set("inputs", Var::Bound(Bound(inputs)));
+            let inputs = LazyValue::Inputs(Arc::clone(inputs), scene);
+            context.vars.set("inputs", Var::Bound(BoundItem(inputs)));
         }
         context.vars.set("SELF", Var::Attributes(task.target));
         if let Some(Value::Entity(host)) = self.scope().special(task.target, ".parent") {
             context.vars.set("HOST", Var::Attributes(host));
         }
-        let Shared {
-            scope, world, memo, ..
+        let EvaluatorState {
+            scope, system: system, memo, ..
         } = &*self.0;
-        let (scope, world, memo) = (Arc::clone(scope), Arc::clone(world), Arc::clone(memo));
-        Self(Arc::new(Shared {
-            safe: self.0.safe,
-            around: Some((of, context)),
-            ..Shared::new(scope, world, memo, DEPTH)
+        let (scope, system, memo) = (Arc::clone(scope), Arc::clone(system), Arc::clone(memo));
+        Self(Arc::new(EvaluatorState {
+            sandboxed: self.0.sandboxed,
+            task_artifact: Some((of, context)),
+            ..EvaluatorState::new(scope, system, memo, DEPTH)
         }))
     }
 
     /// The surroundings of a task, if the attributes of an entity are evaluated in them. What is
     /// remembered must not depend on a task.
     pub(super) fn task_scene(&self, of: Handle) -> Option<Scene> {
-        let (artifact, context) = self.0.around.as_ref()?;
+        let (artifact, context) = self.0.task_artifact.as_ref()?;
         if *artifact != of || self.tracker().is_in_slot() {
             return None;
         }
@@ -150,33 +150,33 @@ impl Evaluator {
 
     /// Makes an evaluator for what nobody trusts: it evaluates only functions that read nothing
     /// outside of the model. It needs a memo of its own.
-    pub fn safe(scope: Arc<dyn Scope>, world: Arc<dyn World>, memo: Arc<Memo>) -> Self {
-        Self(Arc::new(Shared {
-            safe: true,
-            ..Shared::new(scope, sealed(world), memo, DEPTH)
+    pub fn sandboxed(scope: Arc<dyn Scope>, system: Arc<dyn SystemContext>, memo: Arc<Memo>) -> Self {
+        Self(Arc::new(EvaluatorState {
+            sandboxed: true,
+            ..EvaluatorState::new(scope, sandbox_context(system), memo, DEPTH)
         }))
     }
 
     /// The value of an attribute, evaluated as a whole; the read is recorded.
     pub fn attribute(&self, of: Handle, name: &str) -> Result<Option<Value>, Error> {
-        let _run = self.tracker().run();
+        let _run = self.tracker().begin_evaluation();
         let Some(item) = self.attribute_item(of, name)? else {
             return Ok(None);
         };
         let value = self.value_of(item)?;
-        let name = self.memo().name(name);
+        let name = self.memo().intern_name(name);
         let read = Read::Attribute { of, name };
-        self.tracker().read(read, Some(value.clone()));
+        self.tracker().record_read(read, Some(value.clone()));
         Ok(Some(value))
     }
 
     /// Evaluates a raw value as a whole: maps and lists element by element.
     pub fn evaluate(&self, raw: &Value, context: &Context) -> Result<Value, Error> {
-        if !form::needs_evaluation(raw) {
+        if !syntax::needs_evaluation(raw) {
             return Ok(raw.clone());
         }
-        let _run = self.tracker().run();
-        let value = self.deep(raw, &Scene::new(context.clone()), None);
+        let _run = self.tracker().begin_evaluation();
+        let value = self.evaluate_raw(raw, &Scene::new(context.clone()), None);
         value.inspect_err(|error| self.note_failure(error))
     }
 
@@ -201,10 +201,10 @@ impl Evaluator {
 
     /// The value of one input of the task (the variable `inputs`); the read is recorded.
     pub fn input(&self, name: &str, context: &Context) -> Result<Option<Value>, Error> {
-        let _run = self.tracker().run();
+        let _run = self.tracker().begin_evaluation();
         match context.vars.get("inputs") {
             Some(Var::Inputs(inputs)) => {
-                let value = self.input_of(&Arc::clone(inputs), name, &Scene::new(context.clone()));
+                let value = self.evaluate_input(&Arc::clone(inputs), name, &Scene::new(context.clone()));
                 value.inspect_err(|error| self.note_failure(error))
             }
             Some(_) => {
@@ -218,15 +218,15 @@ impl Evaluator {
 
     /// All results of an expression: a path, a function map, or a whole `{eval: …}`.
     pub fn query(&self, expression: &Value, context: &Context) -> Result<Vec<Value>, Error> {
-        let _run = self.tracker().run();
+        let _run = self.tracker().begin_evaluation();
         let scene = Scene::new(context.clone());
-        let form = form::Form::of_query(expression);
-        self.list_of(self.resolve(&form, &scene)?)
+        let form = syntax::Expression::parse_query(expression);
+        self.values_of(self.resolve(&form, &scene)?)
     }
 
     /// Renders a Jinja2 template; gives a native value.
     pub fn render(&self, template: &str, context: &Context) -> Result<Value, Error> {
-        let _run = self.tracker().run();
+        let _run = self.tracker().begin_evaluation();
         self.template(template, &Scene::new(context.clone()))
     }
 
@@ -237,12 +237,12 @@ impl Evaluator {
 
     /// Whether a raw map is an expression. Templates are not counted.
     pub fn is_expression(raw: &Value) -> bool {
-        form::is_expression(raw)
+        syntax::is_expression(raw)
     }
 
     /// What was read since the last call, in the order of first access, each with its value.
     pub fn take_reads(&self) -> Reads {
-        let mut reads = self.tracker().take();
+        let mut reads = self.tracker().take_reads();
         let unknown: Vec<_> = reads
             .iter()
             .filter(|(_, value)| value.is_null())
@@ -252,7 +252,7 @@ impl Evaluator {
             })
             .collect();
         for (of, name) in unknown {
-            let value = self.quietly(of, &name);
+            let value = self.unrecorded_attribute(of, &name);
             reads.add(Read::Attribute { of, name }, value);
         }
         reads
@@ -261,17 +261,17 @@ impl Evaluator {
     /// The attributes that reads depend on, with those that their values were made from; values of
     /// maps and lists that were read in part only are completed.
     pub fn closure(&self, reads: &Reads, cap: usize) -> Vec<(Handle, Arc<str>, Value)> {
-        let mut ask = |of: Handle, name: &str| self.quietly(of, name);
-        self.memo().closure_with(reads, cap, &mut ask)
+        let mut compute = |of: Handle, name: &str| self.unrecorded_attribute(of, name);
+        self.memo().closure_with(reads, cap, &mut compute)
     }
 
     /// Notes that the attributes of an entity are at hand: its place in the order of reads.
-    pub fn touch(&self, of: Handle) {
-        self.tracker().read(Read::Entity(of), None);
+    pub fn record_entity(&self, of: Handle) {
+        self.tracker().record_read(Read::Entity(of), None);
     }
 
     /// The value of an attribute, without a record of the read; nothing if it cannot be evaluated.
-    fn quietly(&self, of: Handle, name: &str) -> Option<Value> {
+    fn unrecorded_attribute(&self, of: Handle, name: &str) -> Option<Value> {
         self.tracker().begin_frame();
         let value = self.attribute(of, name);
         self.tracker().end_frame();
@@ -279,7 +279,7 @@ impl Evaluator {
     }
 
     /// One input: evaluated once per state of the topology.
-    pub(super) fn input_of(
+    pub(super) fn evaluate_input(
         &self,
         inputs: &Arc<Inputs>,
         name: &str,
@@ -289,44 +289,44 @@ impl Evaluator {
             return Ok(None);
         };
         let read = Read::Input(Arc::clone(name));
-        self.tracker().read(read.clone(), None);
+        self.tracker().record_read(read.clone(), None);
         let generation = self.scope().generation();
-        if let Some(known) = inputs.known().get(name)
+        if let Some(known) = inputs.evaluated().get(name)
             && known.generation == generation
         {
-            self.tracker().reads(&known.reads);
-            self.tracker().read(read, Some(known.value.clone()));
+            self.tracker().record_reads(&known.reads);
+            self.tracker().record_read(read, Some(known.value.clone()));
             return Ok(Some(known.value.clone()));
         }
-        let level = self.tracker().enter()?;
+        let level = self.tracker().enter_level()?;
         // Inputs are known by the address of their shared map while they are evaluated.
         let of = Arc::as_ptr(inputs).addr();
         if !self.tracker().begin_input(of, name) {
             return Ok(Some(Value::Null));
         }
-        let scene = scene.at(Item::entity(scene.context.target));
-        let value = self.deep(raw, &scene, None);
+        let scene = scene.at(LazyValue::entity(scene.context.target));
+        let value = self.evaluate_raw(raw, &scene, None);
         let frame = self.tracker().end_input(of, name);
         drop(level);
-        self.tracker().reads(&frame.reads);
+        self.tracker().record_reads(&frame.reads);
         frame
             .slots
             .iter()
-            .for_each(|slot| self.tracker().uses(slot));
+            .for_each(|slot| self.tracker().record_slot(slot));
         let value = value.map_err(|error| error.within(Site::Input(Arc::clone(name))))?;
-        let known = KnownInput {
+        let known = EvaluatedInput {
             value: value.clone(),
             reads: frame.reads,
             generation,
         };
-        inputs.known().insert(Arc::clone(name), known);
-        self.tracker().read(read, Some(value.clone()));
+        inputs.evaluated().insert(Arc::clone(name), known);
+        self.tracker().record_read(read, Some(value.clone()));
         Ok(Some(value))
     }
 
     /// Refuses what was not allowed by its name.
-    pub(super) fn permit(&self, name: &str, action: &'static str) -> Result<(), Error> {
-        if self.world().permits(name) && !self.0.safe {
+    pub(super) fn check_permission(&self, name: &str, action: &'static str) -> Result<(), Error> {
+        if self.system().permits(name) && !self.0.sandboxed {
             return Ok(());
         }
         Err(Error::Refused {
@@ -336,34 +336,34 @@ impl Evaluator {
     }
 
     /// Whether nobody trusts what is evaluated.
-    pub(super) fn is_safe(&self) -> bool {
-        self.0.safe
+    pub(super) fn is_sandboxed(&self) -> bool {
+        self.0.sandboxed
     }
 
     /// Has an effect performed, which was allowed.
-    pub(super) fn perform(&self, effect: &Effect) -> Result<Answer, EffectError> {
-        self.0.world.perform(effect)
+    pub(super) fn perform(&self, effect: &Effect) -> Result<EffectOutput, EffectError> {
+        self.0.system.perform(effect)
     }
 
     /// Notes that a file is read.
-    pub(super) fn reads_file(&self, path: &Path) {
-        self.tracker().read(Read::File(path.to_owned()), None);
+    pub(super) fn record_file_read(&self, path: &Path) {
+        self.tracker().record_read(Read::File(path.to_owned()), None);
     }
 
     pub(super) fn scope(&self) -> &dyn Scope {
         &*self.0.scope
     }
 
-    pub(super) fn world(&self) -> &dyn LocalContext {
-        &*self.0.world
+    pub(super) fn system(&self) -> &dyn LocalContext {
+        &*self.0.system
     }
 
     pub(super) fn memo(&self) -> &Memo {
         &self.0.memo
     }
 
-    pub(super) fn paths(&self) -> &Cache<Arc<[Segment]>> {
-        &self.0.paths
+    pub(super) fn path_cache(&self) -> &TextCache<Arc<[Segment]>> {
+        &self.0.path_cache
     }
 
     pub(super) fn tracker(&self) -> &Tracker {
@@ -377,8 +377,8 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::context::Environ;
-    use super::super::fixture::{Disk, Fake, evaluator, topology, yaml};
+    use super::super::context::EnvVariables;
+    use super::super::fixture::{FakeSystem, FakeScope, evaluator, topology, yaml};
     use super::*;
     use crate::value::Map;
 
@@ -389,7 +389,7 @@ mod tests {
             .collect()
     }
 
-    fn closure(evaluator: &Evaluator, scope: &Fake, reads: &Reads) -> String {
+    fn closure(evaluator: &Evaluator, scope: &FakeScope, reads: &Reads) -> String {
         let closure = evaluator.closure(reads, 1000);
         let line = |(of, name, value): &(Handle, Arc<str>, Value)| {
             format!("{}::{name} = {value:?}", scope.key(*of))
@@ -549,7 +549,7 @@ mod tests {
     #[test]
     fn the_contents_of_a_file_stand_for_it_in_digests() {
         let scope = topology();
-        let disk = Arc::new(Disk::default());
+        let disk = Arc::new(FakeSystem::default());
         disk.files
             .lock()
             .unwrap()
@@ -593,7 +593,7 @@ mod tests {
         let evaluator = evaluator(&scope);
         let mut context = Context::new(scope.named("app"));
         let env = [("TOKEN".to_owned(), "hush".to_owned())];
-        context.env = Some(Environ(Arc::new(env.into_iter().collect())));
+        context.env = Some(EnvVariables(Arc::new(env.into_iter().collect())));
         let value = evaluator.evaluate(&yaml("[{get_env: TOKEN}, {get_env: HOME}]"), &context);
         assert_eq!(value.unwrap().to_string(), "['hush', None]");
         assert!(!format!("{context:?}").contains("hush"));
@@ -611,7 +611,7 @@ mod tests {
             let inputs = Map::from_iter([("word".into(), Value::from(word))]);
             evaluator
                 .clone()
-                .around(app, &Context::new(host).with("inputs", inputs))
+                .for_task_artifact(app, &Context::new(host).with("inputs", inputs))
         };
         for (word, said) in [("{{ SELF.ip }}", "10.0.0.1 10.0.0.1"), ("b", "b 10.0.0.1")] {
             let around = task(word);
@@ -638,12 +638,12 @@ mod tests {
     }
 
     /// A chain of properties, each a template or a path that reads the one before.
-    fn chain(length: usize, link: fn(usize) -> String) -> Arc<Fake> {
+    fn chain(length: usize, link: fn(usize) -> String) -> Arc<FakeScope> {
         let mut text = String::from("root: {}\nnode:\n  p0: 0\n");
         for place in 1..=length {
             writeln!(text, "  p{place}: {}", link(place - 1)).unwrap();
         }
-        Fake::new(&text)
+        FakeScope::new(&text)
     }
 
     fn in_large_stack<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
@@ -659,7 +659,7 @@ mod tests {
             in_large_stack(move || {
                 let scope = chain(10_000, link);
                 let evaluator =
-                    Evaluator::new(scope.clone(), Arc::<Disk>::default(), Arc::default());
+                    Evaluator::new(scope.clone(), Arc::<FakeSystem>::default(), Arc::default());
                 let node = scope.named("node");
                 let last = || evaluator.attribute(node, "p10000").unwrap().unwrap();
                 assert_eq!(last(), 10_000.into());
@@ -710,7 +710,7 @@ mod tests {
             )
             .unwrap();
         }
-        let scope = Fake::new(&text);
+        let scope = FakeScope::new(&text);
         let mut outputs = Map::new();
         outputs.insert("o0".into(), 1.into());
         for place in 1..50 {

@@ -11,19 +11,19 @@ use super::error::Error;
 use super::evaluator::Evaluator;
 use super::memo::Memo;
 use super::ports::{
-    Answer, Clock, Effect, EffectError, Effects, Env, Place, Random, ReadError, ReadFiles, Yaml,
+    EffectOutput, Clock, Effect, EffectError, Effects, ReadEnvironment, DirectoryOwner, Random, ReadError, ReadFiles, Yaml,
     YamlError, json_as_yaml,
 };
 use super::scope::{Attribute, Scope};
 
 /// A topology: entity 0 is the root.
 #[derive(Debug, Default)]
-pub(super) struct Fake {
-    state: Mutex<State>,
+pub(super) struct FakeScope {
+    state: Mutex<FakeState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FakeState {
     entities: Vec<Entity>,
     generation: u64,
     evaluated: usize,
@@ -40,7 +40,7 @@ struct Entity {
 
 /// What a YAML text holds.
 pub(super) fn yaml(text: &str) -> Value {
-    Disk::default().parse_yaml(text).unwrap()
+    FakeSystem::default().parse_yaml(text).unwrap()
 }
 
 fn from_json(value: serde_json::Value) -> Value {
@@ -59,7 +59,7 @@ fn from_json(value: serde_json::Value) -> Value {
     }
 }
 
-impl Fake {
+impl FakeScope {
     /// A topology from the attributes of its entities; each is hosted on those under `.hosts`.
     pub(super) fn new(text: &str) -> Arc<Self> {
         let entities = yaml(text);
@@ -98,7 +98,7 @@ impl Fake {
         Arc::new(fake)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FakeState> {
         self.state.lock().unwrap()
     }
 
@@ -133,7 +133,7 @@ impl Fake {
     }
 }
 
-impl Scope for Fake {
+impl Scope for FakeScope {
     fn attribute(&self, of: Handle, name: &str) -> Option<Attribute> {
         let mut state = self.state();
         state.evaluated += 1;
@@ -239,7 +239,7 @@ impl Scope for Fake {
 
 /// A world in memory.
 #[derive(Debug, Default)]
-pub(super) struct Disk {
+pub(super) struct FakeSystem {
     pub(super) files: Mutex<HashMap<PathBuf, Vec<u8>>>,
     /// Whether programs may be run; then the clock and chance give something else each time, too.
     pub(super) is_busy: bool,
@@ -249,7 +249,7 @@ pub(super) struct Disk {
     pub(super) asked: Mutex<u8>,
 }
 
-impl Disk {
+impl FakeSystem {
     /// A machine on which programs run: each prints how many effects there were so far.
     pub(super) fn busy() -> Self {
         let is_busy = true;
@@ -266,7 +266,7 @@ impl Disk {
     }
 }
 
-impl Env for Disk {
+impl ReadEnvironment for FakeSystem {
     fn env(&self, name: &str) -> Option<String> {
         (name == "HOME").then(|| "/home/me".to_owned())
     }
@@ -295,7 +295,7 @@ impl Env for Disk {
     }
 }
 
-impl ReadFiles for Disk {
+impl ReadFiles for FakeSystem {
     fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
         let files = self.files.lock().unwrap();
         files
@@ -332,7 +332,7 @@ impl ReadFiles for Disk {
         (name == "sh").then(|| "/bin/sh".into())
     }
 
-    fn directory(&self, place: &Place, location: &str) -> Result<PathBuf, ReadError> {
+    fn directory(&self, place: &DirectoryOwner, location: &str) -> Result<PathBuf, ReadError> {
         let name = place.instance.as_deref().unwrap_or_default();
         match location {
             "." | "ensemble" => Ok("/e".into()),
@@ -354,8 +354,8 @@ impl ReadFiles for Disk {
     }
 }
 
-impl Effects for Disk {
-    fn perform(&self, effect: &Effect) -> Result<Answer, EffectError> {
+impl Effects for FakeSystem {
+    fn perform(&self, effect: &Effect) -> Result<EffectOutput, EffectError> {
         let mut performed = self.performed.lock().unwrap();
         let name = match effect {
             Effect::Run { .. } | Effect::Fetch { .. } if !self.is_busy => {
@@ -375,17 +375,17 @@ impl Effects for Disk {
             return Err(EffectError::Refused("it failed"));
         }
         let output = performed.len().to_string().into_bytes();
-        Ok(Answer { output })
+        Ok(EffectOutput { output })
     }
 }
 
-impl Clock for Disk {
+impl Clock for FakeSystem {
     fn now(&self) -> jiff::Timestamp {
         jiff::Timestamp::from_second(self.ask().into()).unwrap()
     }
 }
 
-impl Random for Disk {
+impl Random for FakeSystem {
     fn random(&self, bytes: &mut [u8]) {
         let first = 1 + self.ask();
         bytes
@@ -395,7 +395,7 @@ impl Random for Disk {
     }
 }
 
-impl Yaml for Disk {
+impl Yaml for FakeSystem {
     fn parse_yaml(&self, text: &str) -> Result<Value, YamlError> {
         let value: serde_json::Value =
             serde_yaml::from_str(text).map_err(|error| YamlError(error.to_string()))?;
@@ -408,19 +408,19 @@ impl Yaml for Disk {
 }
 
 /// An evaluator over a topology, with few levels so that the stack of a test is enough.
-pub(super) fn evaluator(scope: &Arc<Fake>) -> Evaluator {
+pub(super) fn evaluator(scope: &Arc<FakeScope>) -> Evaluator {
     let scope = Arc::clone(scope);
     Evaluator::with_limit(
         scope,
-        Arc::new(Disk::default()),
+        Arc::new(FakeSystem::default()),
         Arc::new(Memo::default()),
         60,
     )
 }
 
 /// The topology that most tests use.
-pub(super) fn topology() -> Arc<Fake> {
-    Fake::new(
+pub(super) fn topology() -> Arc<FakeScope> {
+    FakeScope::new(
         "
         root: {inputs: {who: world, num: {eval: {add: [1, 2]}}}, outputs: {abs: {eval: '::host::ip'}}}
         host:

@@ -6,9 +6,9 @@ use super::error::Error;
 
 /// What stands beside the terms of a lookup: `default`, `errors`, `file`, ….
 #[derive(Debug, Default)]
-pub(super) struct Options(pub(super) Map);
+pub(super) struct LookupOptions(pub(super) Map);
 
-impl Options {
+impl LookupOptions {
     /// An option as text.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         let value = self.0.get(name).filter(|value| !value.is_null());
@@ -19,7 +19,7 @@ impl Options {
     pub(super) fn flag(&self, name: &str, default: bool) -> bool {
         match self.0.get(name).map(Value::reveal) {
             None => default,
-            Some(Value::Str(text)) => truth_of(text).unwrap_or(default),
+            Some(Value::Str(text)) => parse_truth(text).unwrap_or(default),
             Some(value) => value.is_truthy(),
         }
     }
@@ -34,7 +34,7 @@ pub(super) fn lookup_error(name: &str, problem: String) -> Error {
 }
 
 /// Whether a text says yes or no.
-pub(super) fn truth_of(text: &str) -> Option<bool> {
+pub(super) fn parse_truth(text: &str) -> Option<bool> {
     match text.to_lowercase().as_str() {
         "yes" | "on" | "1" | "true" | "t" | "y" => Some(true),
         "no" | "off" | "0" | "false" | "f" | "n" => Some(false),

@@ -13,17 +13,17 @@ use super::scope::Scope;
 
 /// The attributes evaluated during a job, with what each of them read.
 #[derive(Debug, Default)]
-pub struct Memo(Mutex<State>);
+pub struct Memo(Mutex<MemoState>);
 
 #[derive(Debug, Default)]
-struct State {
-    entries: IndexMap<Slot, Entry>,
+struct MemoState {
+    entries: IndexMap<AttributeSlot, MemoEntry>,
     names: HashSet<Arc<str>>,
 }
 
 /// An attribute of an entity, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Slot {
+pub(super) struct AttributeSlot {
     pub(super) of: Handle,
     pub(super) name: Arc<str>,
     /// The keys that lead to the part, joined; nothing for the attribute as a whole.
@@ -32,16 +32,16 @@ pub(super) struct Slot {
 
 /// What was evaluated, and what must not have changed for it to hold.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct MemoEntry {
     pub(super) value: Value,
     /// What the evaluation read itself; what other attributes read is in their own entries.
     pub(super) reads: Reads,
     /// The entries the evaluation used.
-    pub(super) slots: IndexSet<Slot>,
+    pub(super) slots: IndexSet<AttributeSlot>,
     pub(super) generation: u64,
 }
 
-impl Slot {
+impl AttributeSlot {
     /// The part that a key leads to.
     pub(super) fn part(&self, key: &str) -> Self {
         let path = match &self.path {
@@ -67,14 +67,14 @@ impl Hash for SlotRef<'_> {
     }
 }
 
-impl Hash for Slot {
+impl Hash for AttributeSlot {
     fn hash<H: Hasher>(&self, state: &mut H) {
         SlotRef(self.of, &self.name, self.path.as_deref()).hash(state);
     }
 }
 
-impl Equivalent<Slot> for SlotRef<'_> {
-    fn equivalent(&self, slot: &Slot) -> bool {
+impl Equivalent<AttributeSlot> for SlotRef<'_> {
+    fn equivalent(&self, slot: &AttributeSlot) -> bool {
         self.0 == slot.of && self.1 == &*slot.name && self.2 == slot.path.as_deref()
     }
 }
@@ -88,7 +88,7 @@ impl Memo {
         &self,
         reads: &Reads,
         cap: usize,
-        ask: &mut dyn FnMut(Handle, &str) -> Option<Value>,
+        compute: &mut dyn FnMut(Handle, &str) -> Option<Value>,
     ) -> Vec<(Handle, Arc<str>, Value)> {
         let mut found: IndexMap<Handle, IndexMap<Arc<str>, Value>> = IndexMap::new();
         let mut count = 0;
@@ -109,12 +109,12 @@ impl Memo {
             count += 1;
             of_entity.insert(Arc::clone(&name), Value::Null);
             let value = if value.is_null() {
-                let known = self.whole(of, &name).or_else(|| ask(of, &name));
+                let known = self.stored_value(of, &name).or_else(|| compute(of, &name));
                 known.unwrap_or(value)
             } else {
                 value
             };
-            for part in self.parts(of, &name).iter().rev() {
+            for part in self.reads_by_part(of, &name).iter().rev() {
                 open.extend(reversed(part));
             }
             let of_entity = found.entry(of).or_default();
@@ -137,7 +137,7 @@ impl Memo {
                 Read::Attribute { of, name }
                     if seen.len() < cap && seen.insert((of, Arc::clone(&name))) =>
                 {
-                    for part in self.parts(of, &name).iter().rev() {
+                    for part in self.reads_by_part(of, &name).iter().rev() {
                         open.extend(reversed(part));
                     }
                 }
@@ -149,7 +149,7 @@ impl Memo {
 
     /// Whether something that was read is of a kind, directly or through attributes; also where so
     /// much was read, more than `cap` attributes, that not all of it is looked at.
-    pub fn any(&self, reads: &Reads, cap: usize, is: &mut dyn FnMut(&Read) -> bool) -> bool {
+    pub fn any_read(&self, reads: &Reads, cap: usize, is: &mut dyn FnMut(&Read) -> bool) -> bool {
         let mut seen = HashSet::new();
         let mut open: Vec<(Read, Value)> = reversed(reads);
         while let Some((read, _)) = open.pop() {
@@ -159,7 +159,7 @@ impl Memo {
             if let Read::Attribute { of, name } = read
                 && seen.insert((of, Arc::clone(&name)))
             {
-                for part in &self.parts(of, &name) {
+                for part in &self.reads_by_part(of, &name) {
                     open.extend(reversed(part));
                 }
             }
@@ -168,15 +168,15 @@ impl Memo {
     }
 
     /// What the evaluations of an attribute and of the parts of it that were used have read.
-    fn parts(&self, of: Handle, name: &Arc<str>) -> Vec<Reads> {
+    fn reads_by_part(&self, of: Handle, name: &Arc<str>) -> Vec<Reads> {
         let state = self.state();
         let whole = SlotRef(of, name, None);
         let Some(entry) = state.entries.get(&whole) else {
             return Vec::new();
         };
-        let own = |slot: &&Slot| slot.of == of && slot.name == *name;
+        let own = |slot: &&AttributeSlot| slot.of == of && slot.name == *name;
         let mut parts = vec![entry.reads.clone()];
-        let mut open: Vec<&Slot> = entry.slots.iter().filter(own).collect();
+        let mut open: Vec<&AttributeSlot> = entry.slots.iter().filter(own).collect();
         let mut seen = HashSet::new();
         while let Some(slot) = open.pop() {
             if let Some(entry) = state.entries.get(slot)
@@ -189,14 +189,14 @@ impl Memo {
         parts
     }
 
-    fn whole(&self, of: Handle, name: &str) -> Option<Value> {
+    fn stored_value(&self, of: Handle, name: &str) -> Option<Value> {
         let state = self.state();
         let entry = state.entries.get(&SlotRef(of, name, None))?;
         Some(entry.value.clone())
     }
 
     /// A shared copy of a name.
-    pub(super) fn name(&self, name: &str) -> Arc<str> {
+    pub(super) fn intern_name(&self, name: &str) -> Arc<str> {
         let mut state = self.state();
         if let Some(known) = state.names.get(name) {
             return Arc::clone(known);
@@ -207,7 +207,7 @@ impl Memo {
     }
 
     /// The value of a slot, if it was evaluated and still holds.
-    pub(super) fn get(&self, slot: &Slot, scope: &dyn Scope) -> Option<Value> {
+    pub(super) fn get(&self, slot: &AttributeSlot, scope: &dyn Scope) -> Option<Value> {
         let now = scope.generation();
         {
             let state = self.state();
@@ -223,72 +223,72 @@ impl Memo {
     }
 
     /// Remembers an evaluation.
-    pub(super) fn put(&self, slot: Slot, entry: Entry) {
+    pub(super) fn put(&self, slot: AttributeSlot, entry: MemoEntry) {
         self.state().entries.insert(slot, entry);
     }
 
     /// Finds out whether an entry and all it used still hold: brings those that do to the present
     /// generation and drops the others.
-    fn verify(&self, slot: &Slot, scope: &dyn Scope, now: u64) {
-        let mut path = vec![Visit::of(slot.clone())];
-        let mut on_path: HashSet<Slot> = HashSet::from([slot.clone()]);
+    fn verify(&self, slot: &AttributeSlot, scope: &dyn Scope, now: u64) {
+        let mut path = vec![VerifyFrame::of(slot.clone())];
+        let mut on_path: HashSet<AttributeSlot> = HashSet::from([slot.clone()]);
         let mut broken = false;
-        while let Some(visit) = path.last_mut() {
+        while let Some(frame) = path.last_mut() {
             if broken {
-                self.state().entries.swap_remove(&visit.slot);
+                self.state().entries.swap_remove(&frame.slot);
                 path.pop();
                 continue;
             }
-            match self.advance(visit, scope, now) {
-                Step::Holds => {
-                    if let Some(entry) = self.state().entries.get_mut(&visit.slot) {
+            match self.advance(frame, scope, now) {
+                VerifyStep::Valid => {
+                    if let Some(entry) = self.state().entries.get_mut(&frame.slot) {
                         entry.generation = now;
                     }
                     path.pop();
                 }
-                Step::Broken => broken = true,
-                Step::Into(next) => {
+                VerifyStep::Stale => broken = true,
+                VerifyStep::Descend(next) => {
                     // What is being verified already holds unless another reason is found.
                     if on_path.insert(next.clone()) {
-                        path.push(Visit::of(next));
+                        path.push(VerifyFrame::of(next));
                     }
                 }
             }
         }
     }
 
-    fn advance(&self, visit: &mut Visit, scope: &dyn Scope, now: u64) -> Step {
+    fn advance(&self, frame: &mut VerifyFrame, scope: &dyn Scope, now: u64) -> VerifyStep {
         let state = self.state();
-        let Some(entry) = state.entries.get(&visit.slot) else {
-            return Step::Broken;
+        let Some(entry) = state.entries.get(&frame.slot) else {
+            return VerifyStep::Stale;
         };
         if entry.generation == now {
-            return Step::Holds;
+            return VerifyStep::Valid;
         }
-        if visit.next == 0 && !visit.checked {
-            visit.checked = true;
+        if frame.next == 0 && !frame.checked {
+            frame.checked = true;
             let since = entry.generation;
-            let (of, name) = (visit.slot.of, Arc::clone(&visit.slot.name));
+            let (of, name) = (frame.slot.of, Arc::clone(&frame.slot.name));
             let reads = entry.reads.clone();
             drop(state);
             // The topology is asked without the lock: it may be slow.
             let same = scope.version(of, &name) <= since
                 && reads
                     .iter()
-                    .all(|(read, value)| holds(read, value, since, scope));
+                    .all(|(read, value)| is_unchanged(read, value, since, scope));
             if !same {
-                return Step::Broken;
+                return VerifyStep::Stale;
             }
-            return self.advance(visit, scope, now);
+            return self.advance(frame, scope, now);
         }
-        let Some(next) = entry.slots.get_index(visit.next) else {
-            return Step::Holds;
+        let Some(next) = entry.slots.get_index(frame.next) else {
+            return VerifyStep::Valid;
         };
-        visit.next += 1;
-        Step::Into(next.clone())
+        frame.next += 1;
+        VerifyStep::Descend(next.clone())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MemoState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -299,14 +299,14 @@ fn reversed(reads: &Reads) -> Vec<(Read, Value)> {
     reads
 }
 
-struct Visit {
-    slot: Slot,
+struct VerifyFrame {
+    slot: AttributeSlot,
     checked: bool,
     next: usize,
 }
 
-impl Visit {
-    fn of(slot: Slot) -> Self {
+impl VerifyFrame {
+    fn of(slot: AttributeSlot) -> Self {
         Self {
             slot,
             checked: false,
@@ -315,14 +315,14 @@ impl Visit {
     }
 }
 
-enum Step {
-    Holds,
-    Broken,
-    Into(Slot),
+enum VerifyStep {
+    Valid,
+    Stale,
+    Descend(AttributeSlot),
 }
 
 /// Whether what was read at an earlier generation is the same now.
-fn holds(read: &Read, value: &Value, since: u64, scope: &dyn Scope) -> bool {
+fn is_unchanged(read: &Read, value: &Value, since: u64, scope: &dyn Scope) -> bool {
     match read {
         Read::Attribute { of, name } | Read::Absent { of, name } => {
             scope.version(*of, name) <= since

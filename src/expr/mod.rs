@@ -5,20 +5,20 @@
 //! which the port [`Effects`] performs; its [`Answer`] is used at once.
 
 #[cfg(test)]
-mod bombs;
+mod limit_tests;
 mod context;
-mod deep;
-mod each;
+mod resolve;
+mod loops;
 #[cfg(test)]
-mod effects;
+mod effect_tests;
 mod encoding;
 mod error;
 mod evaluator;
 #[cfg(test)]
 mod fixture;
-mod form;
+mod syntax;
 mod functions;
-mod item;
+mod lazy;
 mod jinja;
 mod lookup_options;
 mod memo;
@@ -26,20 +26,20 @@ mod path;
 mod ports;
 mod reads;
 mod scope;
-mod sealed;
+mod sandbox;
 mod tracker;
-mod walk;
+mod path_eval;
 
 pub use context::{Context, Inputs, Var, Vars};
 pub use error::{Error, Site};
 pub use evaluator::Evaluator;
-pub use form::{is_stand_alone, is_template};
+pub use syntax::{is_stand_alone, is_template};
 pub use functions::{admits, port_spec};
-pub use jinja::{Document, Documents, Flaw, Library, python_literal, yaml_text};
+pub use jinja::{RenderedDocument, DocumentRenderer, DocumentError, TemplateLibrary, python_literal, pyyaml_text};
 pub use memo::Memo;
 pub use ports::{
-    Answer, Clock, Effect, EffectError, Effects, Env, LocalContext, NullScope, NullWorld, Place,
-    Random, ReadError, ReadFiles, Still, World, Yaml, YamlError,
+    EffectOutput, Clock, Effect, EffectError, Effects, ReadEnvironment, LocalContext, NullScope, NullContext, DirectoryOwner,
+    Random, ReadError, ReadFiles, FixedSources, SystemContext, Yaml, YamlError,
 };
 pub use reads::{Read, Reads};
 pub use scope::{Attribute, Scope};

@@ -8,7 +8,7 @@ pub(super) struct Segment {
     /// What is looked up; nothing is a step that stays.
     pub(super) key: Key,
     /// What the value must be like.
-    pub(super) test: Option<Test>,
+    pub(super) test: Option<ValueTest>,
     /// `?`, or `!` inside of a filter.
     pub(super) modifier: Modifier,
     /// Paths that must lead somewhere.
@@ -33,7 +33,7 @@ pub(super) enum Key {
 
 /// `=value` or `!=value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Test {
+pub(super) struct ValueTest {
     pub(super) negated: bool,
     pub(super) value: String,
 }
@@ -57,7 +57,7 @@ const LENGTH: usize = 1000;
 
 /// Reads a path.
 pub(super) fn parse(text: &str) -> Result<Vec<Segment>, Error> {
-    let mut parser = Parser { text, at: 0 };
+    let mut parser = PathParser { text, at: 0 };
     let segments = parser.path(0)?;
     if parser.at < text.len() {
         return Err(parser.error("there is no `[` for this `]`"));
@@ -68,12 +68,12 @@ pub(super) fn parse(text: &str) -> Result<Vec<Segment>, Error> {
     }
 }
 
-struct Parser<'a> {
+struct PathParser<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> PathParser<'a> {
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
@@ -153,7 +153,7 @@ fn bare(word: &str) -> Segment {
                 None => (key, false),
             };
             let value = value.to_owned();
-            (key, Some(Test { negated, value }))
+            (key, Some(ValueTest { negated, value }))
         }
         None => (word, None),
     };

@@ -14,12 +14,12 @@ pub trait Scope: Send + Sync {
     fn attribute(&self, of: Handle, name: &str) -> Option<Attribute>;
 
     /// The value of an attribute that another ensemble evaluates; none for entities of this one.
-    fn elsewhere(&self, _of: Handle, _name: &str) -> Option<Result<Option<Value>, Error>> {
+    fn remote_attribute(&self, _of: Handle, _name: &str) -> Option<Result<Option<Value>, Error>> {
         None
     }
 
     /// What the name of another ensemble stands for.
-    fn external(&self, _name: &str) -> Option<Handle> {
+    fn external_entity(&self, _name: &str) -> Option<Handle> {
         None
     }
 

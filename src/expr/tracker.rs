@@ -8,40 +8,40 @@ use indexmap::IndexSet;
 use crate::value::Value;
 
 use super::error::Error;
-use super::memo::Slot;
+use super::memo::AttributeSlot;
 use super::reads::{Read, Reads};
 
 /// Where an evaluation stands. The lock is never held while something is evaluated.
 #[derive(Debug)]
 pub(super) struct Tracker {
-    state: Mutex<State>,
+    state: Mutex<TrackerState>,
     limit: usize,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct TrackerState {
     /// What is being evaluated within what; the first frame is that of the caller.
-    frames: Vec<Frame>,
-    slots: HashSet<Slot>,
-    apart: HashSet<Slot>,
+    frames: Vec<ReadFrame>,
+    slots: HashSet<AttributeSlot>,
+    task_slots: HashSet<AttributeSlot>,
     inputs: HashSet<(usize, String)>,
     depth: usize,
     /// How many evaluations that somebody asked for are within each other, and the steps they took.
-    runs: usize,
+    nested_evaluations: usize,
     steps: usize,
-    notes: Notes,
+    notes: RenderNotes,
 }
 
 /// What one evaluation read itself.
 #[derive(Debug, Default)]
-pub(super) struct Frame {
+pub(super) struct ReadFrame {
     pub(super) reads: Reads,
-    pub(super) slots: IndexSet<Slot>,
+    pub(super) slots: IndexSet<AttributeSlot>,
 }
 
 /// What a template came across while it was rendered.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Notes {
+pub(super) struct RenderNotes {
     /// Whether a sensitive value was at hand.
     pub(super) sensitive: bool,
     /// The last external value.
@@ -54,33 +54,33 @@ pub(super) struct Notes {
 
 /// One level of depth; going out of scope ends it.
 #[must_use]
-pub(super) struct Level<'a>(&'a Tracker);
+pub(super) struct DepthGuard<'a>(&'a Tracker);
 
-impl Drop for Level<'_> {
+impl Drop for DepthGuard<'_> {
     fn drop(&mut self) {
         self.0.state().depth -= 1;
     }
 }
 
 /// How many items paths and loops may come by until the answer to one question is found.
-const STEPS: usize = if cfg!(test) { 200_000 } else { 1_000_000 };
+const MAX_STEPS: usize = if cfg!(test) { 200_000 } else { 1_000_000 };
 
 /// The answering of one question; going out of scope ends it.
 #[must_use]
-pub(super) struct Run<'a>(&'a Tracker);
+pub(super) struct EvaluationGuard<'a>(&'a Tracker);
 
-impl Drop for Run<'_> {
+impl Drop for EvaluationGuard<'_> {
     fn drop(&mut self) {
-        self.0.state().runs -= 1;
+        self.0.state().nested_evaluations -= 1;
     }
 }
 
 impl Tracker {
     pub(super) fn new(limit: usize) -> Self {
-        let frames = vec![Frame::default()];
-        let state = State {
+        let frames = vec![ReadFrame::default()];
+        let state = TrackerState {
             frames,
-            ..State::default()
+            ..TrackerState::default()
         };
         Self {
             state: Mutex::new(state),
@@ -89,47 +89,47 @@ impl Tracker {
     }
 
     /// Goes one level deeper, unless that is too deep.
-    pub(super) fn enter(&self) -> Result<Level<'_>, Error> {
+    pub(super) fn enter_level(&self) -> Result<DepthGuard<'_>, Error> {
         let mut state = self.state();
         if state.depth >= self.limit {
             return Err(Error::TooDeep { limit: self.limit });
         }
         state.depth += 1;
-        Ok(Level(self))
+        Ok(DepthGuard(self))
     }
 
     /// Begins to answer a question, if not within another one: with all the steps it may take.
-    pub(super) fn run(&self) -> Run<'_> {
+    pub(super) fn begin_evaluation(&self) -> EvaluationGuard<'_> {
         let mut state = self.state();
-        if state.runs == 0 {
+        if state.nested_evaluations == 0 {
             state.steps = 0;
         }
-        state.runs += 1;
-        Run(self)
+        state.nested_evaluations += 1;
+        EvaluationGuard(self)
     }
 
     /// Takes so many steps, unless that is too many.
-    pub(super) fn step(&self, count: usize) -> Result<(), Error> {
+    pub(super) fn count_steps(&self, count: usize) -> Result<(), Error> {
         let mut state = self.state();
         state.steps = state.steps.saturating_add(count);
-        if state.steps > STEPS {
-            return Err(Error::TooLong { limit: STEPS });
+        if state.steps > MAX_STEPS {
+            return Err(Error::TooLong { limit: MAX_STEPS });
         }
         Ok(())
     }
 
     /// Adds a read to the present frame.
-    pub(super) fn read(&self, read: Read, value: Option<Value>) {
+    pub(super) fn record_read(&self, read: Read, value: Option<Value>) {
         self.state().frame().reads.add(read, value);
     }
 
     /// Adds reads to the present frame.
-    pub(super) fn reads(&self, reads: &Reads) {
+    pub(super) fn record_reads(&self, reads: &Reads) {
         self.state().frame().reads.append(reads);
     }
 
     /// Notes that the present frame uses a remembered slot.
-    pub(super) fn uses(&self, slot: &Slot) {
+    pub(super) fn record_slot(&self, slot: &AttributeSlot) {
         let mut state = self.state();
         let slots = &mut state.frame().slots;
         if !slots.contains(slot) {
@@ -138,12 +138,12 @@ impl Tracker {
     }
 
     /// Begins a frame for a slot, unless the slot is under evaluation already.
-    pub(super) fn begin(&self, slot: &Slot) -> bool {
+    pub(super) fn begin_slot(&self, slot: &AttributeSlot) -> bool {
         let mut state = self.state();
         if !state.slots.insert(slot.clone()) {
             return false;
         }
-        state.frames.push(Frame::default());
+        state.frames.push(ReadFrame::default());
         true
     }
 
@@ -154,17 +154,17 @@ impl Tracker {
 
     /// Begins the evaluation of an attribute that will not be remembered, unless it is under
     /// evaluation already. What it reads counts for whoever asked.
-    pub(super) fn begin_apart(&self, slot: &Slot) -> bool {
-        self.state().apart.insert(slot.clone())
+    pub(super) fn begin_task_slot(&self, slot: &AttributeSlot) -> bool {
+        self.state().task_slots.insert(slot.clone())
     }
 
     /// Ends the evaluation of an attribute that will not be remembered.
-    pub(super) fn end_apart(&self, slot: &Slot) {
-        self.state().apart.remove(slot);
+    pub(super) fn end_task_slot(&self, slot: &AttributeSlot) {
+        self.state().task_slots.remove(slot);
     }
 
     /// Ends the frame of a slot.
-    pub(super) fn end(&self, slot: &Slot) -> Frame {
+    pub(super) fn end_slot(&self, slot: &AttributeSlot) -> ReadFrame {
         let mut state = self.state();
         state.slots.remove(slot);
         state.pop()
@@ -176,12 +176,12 @@ impl Tracker {
         if !state.inputs.insert((of, name.to_owned())) {
             return false;
         }
-        state.frames.push(Frame::default());
+        state.frames.push(ReadFrame::default());
         true
     }
 
     /// Ends the frame of an input.
-    pub(super) fn end_input(&self, of: usize, name: &str) -> Frame {
+    pub(super) fn end_input(&self, of: usize, name: &str) -> ReadFrame {
         let mut state = self.state();
         state.inputs.remove(&(of, name.to_owned()));
         state.pop()
@@ -189,33 +189,33 @@ impl Tracker {
 
     /// Begins a frame of no slot.
     pub(super) fn begin_frame(&self) {
-        self.state().frames.push(Frame::default());
+        self.state().frames.push(ReadFrame::default());
     }
 
     /// Ends the present frame.
-    pub(super) fn end_frame(&self) -> Frame {
+    pub(super) fn end_frame(&self) -> ReadFrame {
         self.state().pop()
     }
 
     /// Takes what the present frame read.
-    pub(super) fn take(&self) -> Reads {
+    pub(super) fn take_reads(&self) -> Reads {
         let mut state = self.state();
         let frame = std::mem::take(state.frame());
         frame.reads
     }
 
     /// Begins the notes of a template; gives those of the template around it.
-    pub(super) fn begin_notes(&self) -> Notes {
+    pub(super) fn begin_notes(&self) -> RenderNotes {
         std::mem::take(&mut self.state().notes)
     }
 
     /// Ends the notes of a template.
-    pub(super) fn end_notes(&self, outer: Notes) -> Notes {
+    pub(super) fn end_notes(&self, outer: RenderNotes) -> RenderNotes {
         std::mem::replace(&mut self.state().notes, outer)
     }
 
     /// Changes the notes of the present template.
-    pub(super) fn note(&self, change: impl FnOnce(&mut Notes)) {
+    pub(super) fn update_notes(&self, change: impl FnOnce(&mut RenderNotes)) {
         change(&mut self.state().notes);
     }
 
@@ -224,22 +224,22 @@ impl Tracker {
         self.state().notes.sensitive = true;
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TrackerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn frame(&mut self) -> &mut Frame {
+impl TrackerState {
+    fn frame(&mut self) -> &mut ReadFrame {
         if self.frames.is_empty() {
-            self.frames.push(Frame::default());
+            self.frames.push(ReadFrame::default());
         }
         self.frames
             .last_mut()
             .expect("there is a frame, pushed above if need be")
     }
 
-    fn pop(&mut self) -> Frame {
+    fn pop(&mut self) -> ReadFrame {
         self.frames.pop().unwrap_or_default()
     }
 }

@@ -8,19 +8,19 @@ use git2::build::TreeUpdateBuilder;
 use git2::{AttrCheckFlags, ErrorCode, FileMode, Oid};
 
 use super::Error;
-use super::hooks::Hooks;
-use super::index::bare_entry;
-use super::program::{Call, said};
+use super::hooks::CommitHooks;
+use super::index::unstatted_entry;
+use super::command::{GitCommand, error_text};
 use super::repository::Repository;
 use crate::system::fs;
 
 /// How often a commit is tried anew when somebody else committed meanwhile.
-const MOST_TRIES: usize = 5;
+const MAX_ATTEMPTS: usize = 5;
 
 /// A commit that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "people want to know what was committed"]
-pub struct Committed {
+pub struct CommitOutcome {
     /// Its id.
     pub id: String,
     /// The files that it changes, from the top of the working tree.
@@ -31,32 +31,32 @@ pub struct Committed {
 
 /// What a path is to become in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum TreeChange {
     /// A file, a link or the commit of a submodule.
-    Is(Oid, FileMode),
+    Set(Oid, FileMode),
     /// Nothing.
-    Gone,
+    Remove,
 }
 
 impl Repository {
     /// Commits the files as they are now; nothing if they are as in the last commit. Paths are
     /// absolute or from the top of the working tree; a file that is gone is removed.
-    pub fn commit(&self, files: &[PathBuf], message: &str) -> Result<Option<Committed>, Error> {
+    pub fn commit(&self, files: &[PathBuf], message: &str) -> Result<Option<CommitOutcome>, Error> {
         let mut paths = Vec::new();
         for file in files {
-            paths.push(self.inside(file)?);
+            paths.push(self.path_in_repository(file)?);
         }
         paths.sort();
         paths.dedup();
-        self.ready_to_commit()?;
-        let made = self.commit_as(message, |base| {
+        self.check_ready_to_commit()?;
+        let outcome = self.commit_as(message, |base| {
             let mut contents = Vec::new();
             for path in &paths {
-                contents.push((path.clone(), self.content_of(path)?));
+                contents.push((path.clone(), self.store_worktree_path(path)?));
             }
             self.tree_with(base, &contents)
         })?;
-        if made.is_none() && !paths.is_empty() {
+        if outcome.is_none() && !paths.is_empty() {
             // They are committed; a kill right after that commit left the index behind.
             let tree = self.tip()?.and_then(|tip| tip.tree().ok());
             if let Some(tree) = tree {
@@ -64,12 +64,12 @@ impl Repository {
                 self.refresh_index(&paths, tree.id());
             }
         }
-        Ok(made)
+        Ok(outcome)
     }
 
     /// Commits what the user has staged, all of it and nothing else.
-    pub fn commit_staged(&self, message: &str) -> Result<Option<Committed>, Error> {
-        self.ready_to_commit()?;
+    pub fn commit_staged(&self, message: &str) -> Result<Option<CommitOutcome>, Error> {
+        self.check_ready_to_commit()?;
         self.commit_as(message, |_| {
             let index = self.inner.index();
             let tree = index.and_then(|mut index| index.write_tree());
@@ -83,7 +83,7 @@ impl Repository {
         &self,
         message: &str,
         tree: impl Fn(Option<&git2::Tree<'_>>) -> Result<Oid, Error>,
-    ) -> Result<Option<Committed>, Error> {
+    ) -> Result<Option<CommitOutcome>, Error> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -98,20 +98,20 @@ impl Repository {
             {
                 return Ok(None);
             }
-            let mut hooks = Hooks::of(self, new)?;
-            let new = hooks.before(new)?;
-            let message = hooks.message(message)?;
-            let id = self.make_commit(new, parent.as_ref(), &message, None)?;
+            let mut hooks = CommitHooks::prepare(self, new)?;
+            let new = hooks.run_pre_commit(new)?;
+            let message = hooks.run_commit_msg(message)?;
+            let id = self.create_commit(new, parent.as_ref(), &message, None)?;
             let files = self.differences(base.as_ref(), new)?;
-            self.make_durable(id, new, &files);
+            self.sync_objects(id, new, &files);
             let log = format!("commit: {}", message.lines().next().unwrap_or_default());
             match self.advance(parent.as_ref().map(git2::Commit::id), id, &log) {
-                Err(Error::Moved { .. }) if tries < MOST_TRIES => {}
+                Err(Error::ConcurrentCommit { .. }) if tries < MAX_ATTEMPTS => {}
                 Err(error) => return Err(error),
                 Ok(()) => {
                     let mut warnings = self.refresh_index(&files, new);
-                    warnings.extend(hooks.after());
-                    return Ok(Some(Committed {
+                    warnings.extend(hooks.run_post_commit());
+                    return Ok(Some(CommitOutcome {
                         id: id.to_string(),
                         files,
                         warnings,
@@ -133,7 +133,7 @@ impl Repository {
     }
 
     /// A commit by its id.
-    pub(super) fn commit_of(&self, id: Oid) -> Result<git2::Commit<'_>, Error> {
+    pub(super) fn find_commit(&self, id: Oid) -> Result<git2::Commit<'_>, Error> {
         let commit = self.inner.find_commit(id);
         commit.map_err(self.failed("find the commit"))
     }
@@ -146,43 +146,43 @@ impl Repository {
     pub(super) fn tree_with(
         &self,
         base: Option<&git2::Tree<'_>>,
-        contents: &[(PathBuf, Content)],
+        contents: &[(PathBuf, TreeChange)],
     ) -> Result<Oid, Error> {
         let failed = || self.failed("make a tree");
-        let nothing;
+        let empty_tree;
         let base = if let Some(base) = base {
             base
         } else {
             let empty = self.inner.treebuilder(None).and_then(|tree| tree.write());
             let empty = empty.and_then(|id| self.inner.find_tree(id));
-            nothing = empty.map_err(failed())?;
-            &nothing
+            empty_tree = empty.map_err(failed())?;
+            &empty_tree
         };
         let mut update = TreeUpdateBuilder::new();
         for (path, content) in contents {
             let name = path.as_os_str().as_bytes();
             match content {
-                Content::Is(id, mode) => {
+                TreeChange::Set(id, mode) => {
                     update.upsert(name, *id, *mode);
                 }
-                Content::Gone if base.get_path(path).is_ok() => {
+                TreeChange::Remove if base.get_path(path).is_ok() => {
                     update.remove(name);
                 }
-                Content::Gone => {}
+                TreeChange::Remove => {}
             }
         }
         // It does not know how a file and a folder take each other's place.
         update
             .create_updated(&self.inner, base)
-            .or_else(|_| self.tree_by_index(base, contents))
+            .or_else(|_| self.tree_with_index(base, contents))
             .map_err(failed())
     }
 
     /// The same in an index of its own, which takes time in proportion to the whole tree.
-    fn tree_by_index(
+    fn tree_with_index(
         &self,
         base: &git2::Tree<'_>,
-        contents: &[(PathBuf, Content)],
+        contents: &[(PathBuf, TreeChange)],
     ) -> Result<Oid, git2::Error> {
         let mut index = git2::Index::new()?;
         index.read_tree(base)?;
@@ -192,31 +192,31 @@ impl Repository {
             }
         }
         for (path, content) in contents {
-            if let Content::Is(id, mode) = content {
-                index.add(&bare_entry(path, *id, u32::from(*mode)))?;
+            if let TreeChange::Set(id, mode) = content {
+                index.add(&unstatted_entry(path, *id, u32::from(*mode)))?;
             }
         }
         index.write_tree_to(&self.inner)
     }
 
     /// What a path of the working tree is, written into the repository.
-    fn content_of(&self, path: &Path) -> Result<Content, Error> {
+    fn store_worktree_path(&self, path: &Path) -> Result<TreeChange, Error> {
         let file = self.root().join(path);
         let is_link = fs::is_symlink(&file);
         if fs::is_dir(&file) && !is_link {
             return Ok(
-                commit_in(&file).map_or(Content::Gone, |id| Content::Is(id, FileMode::Commit))
+                commit_in(&file).map_or(TreeChange::Remove, |id| TreeChange::Set(id, FileMode::Commit))
             );
         }
         if !is_link && !fs::exists(&file) {
-            return Ok(Content::Gone);
+            return Ok(TreeChange::Remove);
         }
         let id = if is_link {
             let target = fs::read_link(&file)?;
             let written = self.inner.blob(target.as_os_str().as_bytes());
             written.map_err(self.failed("take in a link"))?
         } else if self.has_filter(path) {
-            self.filtered(path, &file)?
+            self.store_filtered(path, &file)?
         } else {
             let written = self.inner.blob_path(&file);
             written.map_err(self.failed("take in a file"))?
@@ -228,7 +228,7 @@ impl Repository {
         } else {
             FileMode::Blob
         };
-        Ok(Content::Is(id, mode))
+        Ok(TreeChange::Set(id, mode))
     }
 
     fn is_executable(&self, path: &Path, file: &Path) -> bool {
@@ -249,7 +249,7 @@ impl Repository {
         filter.is_ok_and(|filter| filter.is_some_and(|name| !name.is_empty()))
     }
 
-    fn filtered(&self, path: &Path, file: &Path) -> Result<Oid, Error> {
+    fn store_filtered(&self, path: &Path, file: &Path) -> Result<Oid, Error> {
         let (Some(name), Some(file)) = (path.to_str(), file.to_str()) else {
             return Err(Error::refused(
                 "take in a file",
@@ -258,8 +258,8 @@ impl Repository {
             ));
         };
         let name = format!("--path={name}");
-        let call = Call::new(self.root(), ["hash-object", "-w", &name, "--", file]);
-        let output = call.done("take in a file")?;
+        let call = GitCommand::new(self.root(), ["hash-object", "-w", &name, "--", file]);
+        let output = call.run_checked("take in a file")?;
         Oid::from_str(&output.text()).map_err(self.failed("take in a file"))
     }
 
@@ -290,15 +290,15 @@ impl Repository {
 
     /// Makes a commit, by an author who is the own one unless another is given; nothing points at it
     /// yet.
-    pub(super) fn make_commit(
+    pub(super) fn create_commit(
         &self,
         tree: Oid,
         parent: Option<&git2::Commit<'_>>,
         message: &str,
         author: Option<&git2::Signature<'_>>,
     ) -> Result<Oid, Error> {
-        if self.is_set("commit.gpgsign") {
-            return self.make_signed(tree, parent.map(git2::Commit::id), message);
+        if self.is_setting_enabled("commit.gpgsign") {
+            return self.create_signed_commit(tree, parent.map(git2::Commit::id), message);
         }
         let failed = || self.failed("commit");
         let (own, committer) = self.identities()?;
@@ -311,19 +311,19 @@ impl Repository {
     }
 
     /// Makes a commit that git signs, with whatever program and key it is set up for.
-    fn make_signed(&self, tree: Oid, parent: Option<Oid>, message: &str) -> Result<Oid, Error> {
+    fn create_signed_commit(&self, tree: Oid, parent: Option<Oid>, message: &str) -> Result<Oid, Error> {
         let mut words = vec!["commit-tree".to_owned(), "-S".to_owned(), tree.to_string()];
         if let Some(parent) = parent {
             words.extend(["-p".to_owned(), parent.to_string()]);
         }
         words.extend(["-F".to_owned(), "-".to_owned()]);
-        let output = Call::new(self.root(), words)
-            .reads(message.as_bytes())
+        let output = GitCommand::new(self.root(), words)
+            .stdin(message.as_bytes())
             .run()?;
         if !output.is_ok() {
-            return Err(Error::Unsigned {
+            return Err(Error::SigningFailed {
                 path: self.root().to_owned(),
-                said: said(&output),
+                message: error_text(&output),
             });
         }
         Oid::from_str(&output.text()).map_err(self.failed("commit"))
@@ -351,12 +351,12 @@ impl Repository {
                 Ok(())
             }
             Err(error) => Err(match error.code() {
-                ErrorCode::Modified | ErrorCode::Exists => Error::Moved {
+                ErrorCode::Modified | ErrorCode::Exists => Error::ConcurrentCommit {
                     path: self.root().to_owned(),
                 },
                 ErrorCode::Locked => Error::Locked {
                     path: self.root().to_owned(),
-                    what: name.to_owned(),
+                    subject: name.to_owned(),
                 },
                 _ => self.failed("commit")(error),
             }),
@@ -365,7 +365,7 @@ impl Repository {
 
     /// Brings the objects of a commit to the disk before anything points at them. What cannot be
     /// synced is no worse off than with git's own settings.
-    pub(super) fn make_durable(&self, commit: Oid, tree: Oid, files: &[PathBuf]) {
+    pub(super) fn sync_objects(&self, commit: Oid, tree: Oid, files: &[PathBuf]) {
         let mut ids = vec![commit, tree];
         if let Ok(tree) = self.inner.find_tree(tree) {
             for path in files.iter().flat_map(|file| file.ancestors()) {

@@ -9,7 +9,7 @@ use crate::system::{fs, process};
 pub enum Error {
     /// The repository belongs to another user, and git refuses such.
     #[error("the git repository of `{}` belongs to another user", path.display())]
-    Owner {
+    ForeignOwner {
         /// What was looked for.
         path: PathBuf,
     },
@@ -25,7 +25,7 @@ pub enum Error {
     },
     /// The path is not in the repository.
     #[error("`{}` is not in the git repository `{}`", path.display(), root.display())]
-    Outside {
+    OutsideRepository {
         /// The path.
         path: PathBuf,
         /// The repository.
@@ -33,21 +33,21 @@ pub enum Error {
     },
     /// The repository has a format that cannot be read.
     #[error("the git repository of `{}` has a format that is not supported: {reason}", path.display())]
-    Format {
+    UnsupportedFormat {
         /// What was looked for.
         path: PathBuf,
         /// What libgit2 said.
         reason: String,
     },
     /// The user is in the middle of something.
-    #[error("{what} is not finished in the git repository `{}`", path.display())]
+    #[error("{subject} is not finished in the git repository `{}`", path.display())]
     Unfinished {
         /// The repository.
         path: PathBuf,
         /// What is not finished.
-        what: &'static str,
+        subject: &'static str,
         /// The commands that end it, but for the outer quotes.
-        go_on: &'static str,
+        resume_commands: &'static str,
     },
     /// Nobody can be the author of a commit.
     #[error("git does not know who you are, so nothing can be committed to `{}`", path.display())]
@@ -63,77 +63,77 @@ pub enum Error {
     },
     /// Somebody else committed at the same time.
     #[error("somebody else commits to the git repository `{}` at the same time", path.display())]
-    Moved {
+    ConcurrentCommit {
         /// The repository.
         path: PathBuf,
     },
     /// A lock of git's own is in the way.
-    #[error("git's lock on `{what}` is in the way in the git repository `{}`", path.display())]
+    #[error("git's lock on `{subject}` is in the way in the git repository `{}`", path.display())]
     Locked {
         /// The repository.
         path: PathBuf,
         /// What is locked.
-        what: String,
+        subject: String,
     },
     /// A hook refused the commit.
-    #[error("the hook `{name}` of the git repository `{}` refused the commit: {said}", path.display())]
+    #[error("the hook `{name}` of the git repository `{}` refused the commit: {message}", path.display())]
     Hook {
         /// The repository.
         path: PathBuf,
         /// The hook.
         name: &'static str,
         /// What it said.
-        said: String,
+        message: String,
     },
     /// The commit could not be signed.
-    #[error("git could not sign the commit in `{}`: {said}", path.display())]
-    Unsigned {
+    #[error("git could not sign the commit in `{}`: {message}", path.display())]
+    SigningFailed {
         /// The repository.
         path: PathBuf,
         /// What git said.
-        said: String,
+        message: String,
     },
     /// The git program refused.
-    #[error("git could not {action} in `{}`: {said}", path.display())]
+    #[error("git could not {action} in `{}`: {message}", path.display())]
     Refused {
         /// What was tried.
         action: &'static str,
         /// The repository.
         path: PathBuf,
         /// What it said.
-        said: String,
+        message: String,
     },
     /// The git program could not be run.
     #[error("{source} (in `{}`)", path.display())]
-    Program {
+    NotRun {
         /// The repository.
         path: PathBuf,
         /// Why.
         source: process::Error,
     },
     /// A remote does not answer.
-    #[error("the remote `{remote}` of `{}` cannot be reached: {said}", path.display())]
+    #[error("the remote `{remote}` of `{}` cannot be reached: {message}", path.display())]
     Unreachable {
         /// The repository.
         path: PathBuf,
         /// The remote.
         remote: String,
         /// What git said.
-        said: String,
+        message: String,
     },
     /// A remote does not take what is pushed.
-    #[error("the remote `{remote}` of `{}` did not take the push: {said}", path.display())]
+    #[error("the remote `{remote}` of `{}` did not take the push: {message}", path.display())]
     Rejected {
         /// The repository.
         path: PathBuf,
         /// The remote.
         remote: String,
         /// What git said.
-        said: String,
+        message: String,
     },
     /// Files that are changed here would be overwritten.
-    #[error("newer commits change files that are changed in `{}` and not committed{}", path.display(), named(files))]
-    InTheWay {
+    #[error("newer commits change files that are changed in `{}` and not committed{}", path.display(), list_files(files))]
+    WouldOverwrite {
         /// The repository.
         path: PathBuf,
         /// The files.
@@ -141,7 +141,7 @@ pub enum Error {
     },
     /// A commit that is no record cannot be moved without asking.
     #[error("`{}` and `{upstream}` have diverged, and here is a commit that is no record of a job: {commit}", path.display())]
-    NotARecord {
+    ForeignCommit {
         /// The repository.
         path: PathBuf,
         /// What it follows.
@@ -150,7 +150,7 @@ pub enum Error {
         commit: String,
     },
     /// Both sides changed the same.
-    #[error("`{}` and `{upstream}` have changed the same{}", path.display(), named(files))]
+    #[error("`{}` and `{upstream}` have changed the same{}", path.display(), list_files(files))]
     Conflict {
         /// The repository.
         path: PathBuf,
@@ -167,7 +167,7 @@ pub enum Error {
 impl Error {
     pub(super) fn failed(action: &'static str, path: &Path, error: &git2::Error) -> Self {
         if error.code() == git2::ErrorCode::Owner {
-            return Self::Owner {
+            return Self::ForeignOwner {
                 path: path.to_owned(),
             };
         }
@@ -179,7 +179,7 @@ impl Error {
     }
 
     /// What a repository that is there and cannot be opened says.
-    pub(super) fn unopened(path: &Path, error: &git2::Error) -> Self {
+    pub(super) fn open_failed(path: &Path, error: &git2::Error) -> Self {
         let reason = error.message();
         if [
             "objectformat",
@@ -190,7 +190,7 @@ impl Error {
         .iter()
         .any(|word| reason.to_ascii_lowercase().contains(word))
         {
-            return Self::Format {
+            return Self::UnsupportedFormat {
                 path: path.to_owned(),
                 reason: reason.to_owned(),
             };
@@ -199,31 +199,31 @@ impl Error {
     }
 
     /// What the git program said when it refused.
-    pub(super) fn refused(action: &'static str, path: &Path, said: &str) -> Self {
+    pub(super) fn refused(action: &'static str, path: &Path, message: &str) -> Self {
         Self::Refused {
             action,
             path: path.to_owned(),
-            said: said.to_owned(),
+            message: message.to_owned(),
         }
     }
 
     /// Says what people can do about it, where something helps.
     pub fn hint(&self) -> Option<String> {
         let fixed = match self {
-            Self::Owner { path } => {
+            Self::ForeignOwner { path } => {
                 let path = path.display();
                 return Some(format!(
                     "if you trust it, run `git config --global --add safe.directory {path}`"
                 ));
             }
             Self::File(error) => return error.hint(),
-            Self::Unfinished { go_on, .. } => return Some(format!("end it first: `{go_on}`")),
-            Self::Locked { what, .. } => {
+            Self::Unfinished { resume_commands: resume_commands, .. } => return Some(format!("end it first: `{resume_commands}`")),
+            Self::Locked { subject: subject, .. } => {
                 return Some(format!(
-                    "if no git is running there, delete `{what}.lock` in its `.git`"
+                    "if no git is running there, delete `{subject}.lock` in its `.git`"
                 ));
             }
-            Self::Format { .. } => {
+            Self::UnsupportedFormat { .. } => {
                 "repositories with SHA-1 objects and plain references can be \
                  committed to: `git init --object-format=sha1 --ref-format=files`"
             }
@@ -234,15 +234,15 @@ impl Error {
             Self::Detached { .. } => {
                 "check out a branch: `git switch NAME`, or `git switch -c NAME` for a new one"
             }
-            Self::Moved { .. } => "try again",
+            Self::ConcurrentCommit { .. } => "try again",
             Self::Hook { .. } => {
                 "do what it asks for; hooks run because git's setting `unfurl.hooks` is true"
             }
-            Self::Unsigned { .. } => {
+            Self::SigningFailed { .. } => {
                 "it signs because git's setting `commit.gpgsign` is true; see \
                  to the key, or set it to false"
             }
-            Self::Program {
+            Self::NotRun {
                 source: process::Error::NotFound { .. },
                 ..
             } => "install git",
@@ -250,17 +250,17 @@ impl Error {
                 "`git fetch` there tells more; credentials must come from a \
                  helper or an agent, since nothing can be asked"
             }
-            Self::InTheWay { .. } => "commit them, or put them aside with `git stash`",
-            Self::NotARecord { .. } => "bring them together: `git pull --rebase`",
+            Self::WouldOverwrite { .. } => "commit them, or put them aside with `git stash`",
+            Self::ForeignCommit { .. } => "bring them together: `git pull --rebase`",
             Self::Conflict { .. } => {
                 "nothing is lost: this side is in your branch, the other in \
                  the remote's; `git pull --rebase` shows both, and `unfurl check` finds out what \
                  exists"
             }
             Self::Failed { .. }
-            | Self::Outside { .. }
+            | Self::OutsideRepository { .. }
             | Self::Refused { .. }
-            | Self::Program { .. }
+            | Self::NotRun { .. }
             | Self::Rejected { .. } => return None,
         };
         Some(fixed.to_owned())
@@ -268,19 +268,19 @@ impl Error {
 }
 
 /// Names of files for the end of a message.
-fn named(files: &[PathBuf]) -> String {
+fn list_files(files: &[PathBuf]) -> String {
     /// How many files a message names.
-    const MOST: usize = 10;
+    const MAX_NAMED: usize = 10;
     if files.is_empty() {
         return String::new();
     }
     let mut names: Vec<String> = files
         .iter()
-        .take(MOST)
+        .take(MAX_NAMED)
         .map(|file| format!("`{}`", file.display()))
         .collect();
-    if files.len() > MOST {
-        names.push(format!("{} more", files.len() - MOST));
+    if files.len() > MAX_NAMED {
+        names.push(format!("{} more", files.len() - MAX_NAMED));
     }
     format!(": {}", names.join(", "))
 }

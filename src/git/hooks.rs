@@ -6,24 +6,24 @@ use std::time::Duration;
 use git2::Oid;
 
 use super::Error;
-use super::program::{Call, said};
+use super::command::{GitCommand, error_text};
 use super::repository::Repository;
 use crate::system::fs;
 
 /// How long a hook may take.
-const LIMIT: Duration = Duration::from_mins(5);
+const TIME_LIMIT: Duration = Duration::from_mins(5);
 
 /// The hooks of one commit.
-pub(super) struct Hooks<'r> {
+pub(super) struct CommitHooks<'r> {
     repository: &'r Repository,
     /// Where its private index and message are, if hooks run at all.
     folder: Option<fs::TemporaryDir>,
 }
 
-impl<'r> Hooks<'r> {
+impl<'r> CommitHooks<'r> {
     /// Prepares them for a commit of a tree.
-    pub(super) fn of(repository: &'r Repository, tree: Oid) -> Result<Self, Error> {
-        let folder = if repository.is_set("unfurl.hooks") {
+    pub(super) fn prepare(repository: &'r Repository, tree: Oid) -> Result<Self, Error> {
+        let folder = if repository.is_setting_enabled("unfurl.hooks") {
             let folder = fs::TemporaryDir::create_in(repository.inner.path(), "unfurl-commit-")?;
             let failed = || repository.failed("prepare hooks");
             let mut index = git2::Index::open(&folder.path().join("index")).map_err(failed())?;
@@ -38,11 +38,11 @@ impl<'r> Hooks<'r> {
     }
 
     /// Runs `pre-commit`, which may change what is committed.
-    pub(super) fn before(&mut self, tree: Oid) -> Result<Oid, Error> {
+    pub(super) fn run_pre_commit(&mut self, tree: Oid) -> Result<Oid, Error> {
         let Some(folder) = &self.folder else {
             return Ok(tree);
         };
-        self.run("pre-commit", &[])?;
+        self.run_hook("pre-commit", &[])?;
         let failed = || self.repository.failed("read what a hook left");
         let mut index = git2::Index::open(&folder.path().join("index")).map_err(failed())?;
         index
@@ -51,36 +51,36 @@ impl<'r> Hooks<'r> {
     }
 
     /// Runs `commit-msg`, which may change the message.
-    pub(super) fn message(&mut self, message: &str) -> Result<String, Error> {
+    pub(super) fn run_commit_msg(&mut self, message: &str) -> Result<String, Error> {
         let Some(folder) = &self.folder else {
             return Ok(message.to_owned());
         };
         let file = folder.path().join("COMMIT_EDITMSG");
         fs::write_plain(&file, message.as_bytes(), None)?;
         let name = file.to_string_lossy().into_owned();
-        self.run("commit-msg", &[&name])?;
+        self.run_hook("commit-msg", &[&name])?;
         Ok(fs::read_to_string(&file)?)
     }
 
     /// Runs `post-commit`; what it complains is a warning.
-    pub(super) fn after(&mut self) -> Option<String> {
+    pub(super) fn run_post_commit(&mut self) -> Option<String> {
         self.folder.as_ref()?;
-        self.run("post-commit", &[])
+        self.run_hook("post-commit", &[])
             .err()
             .map(|error| error.to_string())
     }
 
-    fn run(&self, name: &'static str, words: &[&str]) -> Result<(), Error> {
+    fn run_hook(&self, name: &'static str, words: &[&str]) -> Result<(), Error> {
         let Some(folder) = &self.folder else {
             return Ok(());
         };
         let mut call = vec!["hook", "run", "--ignore-missing", name, "--"];
         call.extend(words);
         let index = folder.path().join("index").to_string_lossy().into_owned();
-        let call = Call::new(self.repository.root(), call)
-            .within(LIMIT)
-            .with("GIT_INDEX_FILE", index)
-            .with("GIT_EDITOR", ":");
+        let call = GitCommand::new(self.repository.root(), call)
+            .time_limit(TIME_LIMIT)
+            .set_env("GIT_INDEX_FILE", index)
+            .set_env("GIT_EDITOR", ":");
         let output = call.run()?;
         if output.is_ok() {
             return Ok(());
@@ -88,7 +88,7 @@ impl<'r> Hooks<'r> {
         Err(Error::Hook {
             path: self.repository.root().to_owned(),
             name,
-            said: said(&output),
+            message: error_text(&output),
         })
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use git2::{ErrorCode, Oid};
 
 use super::Error;
-use super::program::Call;
+use super::command::GitCommand;
 use super::repository::Repository;
 
 impl Repository {
@@ -19,7 +19,7 @@ impl Repository {
         let reason = if error.code() == ErrorCode::Locked {
             format!("`{}` is in the way", lock.display())
         } else {
-            match self.update_by_program(files) {
+            match self.update_index_with_git(files) {
                 Ok(()) => return Vec::new(),
                 Err(second) => format!("{}; {second}", error.message()),
             }
@@ -40,9 +40,9 @@ impl Repository {
             let entry = tree.get_path(file);
             entry.is_ok_and(|entry| entry.kind() != Some(git2::ObjectType::Tree))
         };
-        let (there, gone): (Vec<_>, Vec<_>) = files.iter().partition(is_file);
+        let (there, removed): (Vec<_>, Vec<_>) = files.iter().partition(is_file);
         // First of all, so that a folder can take a file's place.
-        for file in gone {
+        for file in removed {
             index.remove_path(file)?;
         }
         for file in there {
@@ -60,11 +60,11 @@ impl Repository {
             // The file was changed again meanwhile, or is gone: that is not for us to stage.
             if taken.is_err() || !same(&index) {
                 let mode = u32::try_from(entry.filemode()).unwrap_or_default();
-                index.add(&bare_entry(file, entry.id(), mode))?;
+                index.add(&unstatted_entry(file, entry.id(), mode))?;
             }
         }
         index.write()?;
-        if !by_program.is_empty() && self.update_by_program(&by_program).is_err() {
+        if !by_program.is_empty() && self.update_index_with_git(&by_program).is_err() {
             return Err(git2::Error::from_str(
                 "git could not take in filtered files",
             ));
@@ -73,7 +73,7 @@ impl Repository {
     }
 
     /// The program knows forms of the index that libgit2 does not.
-    fn update_by_program(&self, files: &[PathBuf]) -> Result<(), Error> {
+    fn update_index_with_git(&self, files: &[PathBuf]) -> Result<(), Error> {
         use std::os::unix::ffi::OsStrExt as _;
         let mut list = Vec::new();
         for file in files {
@@ -88,13 +88,13 @@ impl Repository {
             "-z",
             "--stdin",
         ];
-        let call = Call::new(self.root(), words).reads(&list);
-        call.done("update the index").map(drop)
+        let call = GitCommand::new(self.root(), words).stdin(&list);
+        call.run_checked("update the index").map(drop)
     }
 }
 
 /// An entry that says nothing of the file on disk, so that git looks at that.
-pub(super) fn bare_entry(path: &Path, id: Oid, mode: u32) -> git2::IndexEntry {
+pub(super) fn unstatted_entry(path: &Path, id: Oid, mode: u32) -> git2::IndexEntry {
     use std::os::unix::ffi::OsStrExt as _;
     let never = git2::IndexTime::new(0, 0);
     git2::IndexEntry {

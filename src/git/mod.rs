@@ -3,20 +3,20 @@
 //! itself.
 
 mod commit;
-mod drivers;
+mod merge_drivers;
 mod error;
 mod hooks;
 mod index;
 pub mod lfs;
-mod program;
-mod ready;
+mod command;
+mod commit_readiness;
 mod rebase;
 mod remote;
 mod repository;
 
-pub use commit::Committed;
-pub use drivers::{MergeDriver, MergeRule};
+pub use commit::CommitOutcome;
+pub use merge_drivers::{MergeDriver, MergeRule};
 pub use error::Error;
-pub use rebase::{Merged, Versions, merge_lines};
-pub use remote::{Distance, Pushed, Upstream};
+pub use rebase::{MergedFile, FileVersions, merge_lines};
+pub use remote::{Divergence, PushOutcome, Upstream};
 pub use repository::Repository;

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use git2::{FileMode, Oid};
 
 use super::Error;
-use super::commit::Content;
+use super::commit::TreeChange;
 use super::remote::Upstream;
 use super::repository::Repository;
 
 /// The three versions of a file that two sides have changed; `None` where it is not there.
 #[derive(Debug, Clone)]
-pub struct Versions {
+pub struct FileVersions {
     /// Before both.
     pub base: Option<Vec<u8>>,
     /// That of the other side, on top of which the own change goes.
@@ -23,21 +23,21 @@ pub struct Versions {
 
 /// What a merge of a file's versions gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Merged {
+pub enum MergedFile {
     /// Both changes are in it.
     Text(Vec<u8>),
     /// They exclude each other.
     Conflict,
     /// This file is merged line by line, as git does.
-    AsGitDoes,
+    LineByLine,
 }
 
 /// Says what becomes of a file that both sides changed.
-pub type MergeFile<'m> = &'m mut dyn FnMut(&Path, &Versions) -> Merged;
+pub type FileMerger<'m> = &'m mut dyn FnMut(&Path, &FileVersions) -> MergedFile;
 
 /// What came of a rebase.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rebased {
+pub struct RebaseOutcome {
     /// How many commits stand on top of the other side's.
     pub commits: usize,
     /// The files that have changed here.
@@ -52,38 +52,38 @@ impl Repository {
         &self,
         upstream: &Upstream,
         ours: &dyn Fn(&Path) -> bool,
-        merge: MergeFile<'_>,
-    ) -> Result<Rebased, Error> {
-        let (Some(there), Some(tip)) = (self.fetched(upstream), self.tip()?) else {
-            return Ok(Rebased {
+        merge: FileMerger<'_>,
+    ) -> Result<RebaseOutcome, Error> {
+        let (Some(there), Some(tip)) = (self.fetched_commit(upstream), self.tip()?) else {
+            return Ok(RebaseOutcome {
                 commits: 0,
                 files: Vec::new(),
             });
         };
-        let own = self.own_commits(tip.id(), there)?;
-        let mut onto = self.commit_of(there)?;
+        let own = self.local_commits(tip.id(), there)?;
+        let mut onto = self.find_commit(there)?;
         let mut commits = 0;
         for id in own {
-            let commit = self.commit_of(id)?;
-            self.check_movable(&commit, upstream, ours)?;
+            let commit = self.find_commit(id)?;
+            self.check_rebasable(&commit, upstream, ours)?;
             let tree = self.merged_tree(&commit, &onto, upstream, &mut *merge)?;
             if tree == onto.tree_id() {
                 continue;
             }
             let message = String::from_utf8_lossy(commit.message_bytes());
-            let new = self.make_commit(tree, Some(&onto), &message, Some(&commit.author()))?;
+            let new = self.create_commit(tree, Some(&onto), &message, Some(&commit.author()))?;
             let base = onto.tree().map_err(self.failed("read the commit"))?;
             let files = self.differences(Some(&base), tree)?;
-            self.make_durable(new, tree, &files);
-            onto = self.commit_of(new)?;
+            self.sync_objects(new, tree, &files);
+            onto = self.find_commit(new)?;
             commits += 1;
         }
-        let files = self.move_to(onto.id(), &format!("unfurl: rebase onto {upstream}"))?;
-        Ok(Rebased { commits, files })
+        let files = self.checkout_commit(onto.id(), &format!("unfurl: rebase onto {upstream}"))?;
+        Ok(RebaseOutcome { commits, files })
     }
 
     /// The commits that only this side has, the oldest first.
-    fn own_commits(&self, tip: Oid, without: Oid) -> Result<Vec<Oid>, Error> {
+    fn local_commits(&self, tip: Oid, without: Oid) -> Result<Vec<Oid>, Error> {
         let walk = || {
             let mut walk = self.inner.revwalk()?;
             walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::REVERSE)?;
@@ -94,13 +94,13 @@ impl Repository {
         walk().map_err(self.failed("compare"))
     }
 
-    fn check_movable(
+    fn check_rebasable(
         &self,
         commit: &git2::Commit<'_>,
         upstream: &Upstream,
         ours: &dyn Fn(&Path) -> bool,
     ) -> Result<(), Error> {
-        let foreign = || Error::NotARecord {
+        let foreign = || Error::ForeignCommit {
             path: self.root().to_owned(),
             upstream: upstream.to_string(),
             commit: format!(
@@ -127,7 +127,7 @@ impl Repository {
         commit: &git2::Commit<'_>,
         onto: &git2::Commit<'_>,
         upstream: &Upstream,
-        merge: MergeFile<'_>,
+        merge: FileMerger<'_>,
     ) -> Result<Oid, Error> {
         let failed = || self.failed("read the commit");
         let base = commit
@@ -139,11 +139,11 @@ impl Repository {
         let mut contents = Vec::new();
         let mut conflicts = Vec::new();
         for path in self.differences(Some(&base), ours.id())? {
-            let [old, there, own] = [&base, &theirs, &ours].map(|tree| entry_of(tree, &path));
+            let [old, there, own] = [&base, &theirs, &ours].map(|tree| tree_entry(tree, &path));
             if there == old || there == own {
                 contents.push((
                     path,
-                    own.map_or(Content::Gone, |(id, mode)| Content::Is(id, mode)),
+                    own.map_or(TreeChange::Remove, |(id, mode)| TreeChange::Set(id, mode)),
                 ));
                 continue;
             }
@@ -151,16 +151,16 @@ impl Repository {
                 let blob = self.inner.find_blob(entry?.0).ok()?;
                 Some(blob.content().to_vec())
             };
-            let versions = Versions {
+            let versions = FileVersions {
                 base: text(old),
                 theirs: text(there),
                 ours: text(own),
             };
             let merged = match merge(&path, &versions) {
-                Merged::AsGitDoes => line_by_line(&versions),
+                MergedFile::LineByLine => merge_line_by_line(&versions),
                 other => other,
             };
-            let Merged::Text(bytes) = merged else {
+            let MergedFile::Text(bytes) = merged else {
                 conflicts.push(path);
                 continue;
             };
@@ -169,7 +169,7 @@ impl Repository {
                 .blob(&bytes)
                 .map_err(self.failed("write a file"))?;
             let mode = own.or(there).map_or(FileMode::Blob, |(_, mode)| mode);
-            contents.push((path, Content::Is(id, mode)));
+            contents.push((path, TreeChange::Set(id, mode)));
         }
         if conflicts.is_empty() {
             return self.tree_with(Some(&theirs), &contents);
@@ -182,7 +182,7 @@ impl Repository {
     }
 }
 
-fn entry_of(tree: &git2::Tree<'_>, path: &Path) -> Option<(Oid, FileMode)> {
+fn tree_entry(tree: &git2::Tree<'_>, path: &Path) -> Option<(Oid, FileMode)> {
     let entry = tree.get_path(path).ok()?;
     let mode = match entry.filemode() {
         0o100_755 => FileMode::BlobExecutable,
@@ -195,9 +195,9 @@ fn entry_of(tree: &git2::Tree<'_>, path: &Path) -> Option<(Oid, FileMode)> {
 }
 
 /// Merges texts line by line, as git does; changes of the same lines exclude each other.
-fn line_by_line(versions: &Versions) -> Merged {
+fn merge_line_by_line(versions: &FileVersions) -> MergedFile {
     let (Some(theirs), Some(ours)) = (&versions.theirs, &versions.ours) else {
-        return Merged::Conflict;
+        return MergedFile::Conflict;
     };
     merge_lines(
         versions.base.as_deref().unwrap_or_default(),
@@ -205,11 +205,11 @@ fn line_by_line(versions: &Versions) -> Merged {
         ours,
         ["theirs", "ours"],
     )
-    .map_or(Merged::Conflict, |(text, clean)| {
+    .map_or(MergedFile::Conflict, |(text, clean)| {
         if clean {
-            Merged::Text(text)
+            MergedFile::Text(text)
         } else {
-            Merged::Conflict
+            MergedFile::Conflict
         }
     })
 }

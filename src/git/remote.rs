@@ -7,14 +7,14 @@ use git2::build::CheckoutBuilder;
 use git2::{Direction, ErrorCode, Oid};
 
 use super::Error;
-use super::program::{Call, said};
+use super::command::{GitCommand, error_text};
 use super::repository::Repository;
 use crate::system::process::Output;
 
 /// How many commits a message names.
-const MOST_NAMED: usize = 5;
+const MAX_LISTED_COMMITS: usize = 5;
 /// How long a push may take.
-const PUSH_LIMIT: Duration = Duration::from_mins(5);
+const PUSH_TIME_LIMIT: Duration = Duration::from_mins(5);
 
 /// What a branch follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl std::fmt::Display for Upstream {
 
 /// How far a branch and what it follows are from each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Distance {
+pub struct Divergence {
     /// How many commits are only here.
     pub ahead: usize,
     /// How many commits are only there.
@@ -45,7 +45,7 @@ pub struct Distance {
 
 /// What came of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pushed {
+pub enum PushOutcome {
     /// The remote has it.
     Done,
     /// The remote has commits that are not here.
@@ -57,32 +57,32 @@ impl Repository {
     pub fn upstream(&self) -> Option<Upstream> {
         let own = self.branch()?;
         let remote = self
-            .setting_here(&format!("branch.{own}.remote"))
+            .local_config_value(&format!("branch.{own}.remote"))
             .or_else(|| self.only_remote())?;
         if remote == "." {
             return None;
         }
-        let merge = self.setting_here(&format!("branch.{own}.merge"));
+        let merge = self.local_config_value(&format!("branch.{own}.merge"));
         let branch = merge.unwrap_or_else(|| format!("refs/heads/{own}"));
-        Some(self.tracked(remote, branch))
+        Some(self.upstream_of(remote, branch))
     }
 
     /// Where the branch that is checked out is pushed to.
     pub fn push_target(&self) -> Option<Upstream> {
         let own = self.branch()?;
-        let asked = self
-            .setting_here(&format!("branch.{own}.pushRemote"))
-            .or_else(|| self.setting_here("remote.pushDefault"));
+        let configured = self
+            .local_config_value(&format!("branch.{own}.pushRemote"))
+            .or_else(|| self.local_config_value("remote.pushDefault"));
         let upstream = self.upstream();
-        match asked {
+        match configured {
             Some(remote) if upstream.as_ref().is_none_or(|it| it.remote != remote) => {
-                Some(self.tracked(remote, format!("refs/heads/{own}")))
+                Some(self.upstream_of(remote, format!("refs/heads/{own}")))
             }
             _ => upstream,
         }
     }
 
-    fn setting_here(&self, name: &str) -> Option<String> {
+    fn local_config_value(&self, name: &str) -> Option<String> {
         self.inner.config().ok()?.get_string(name).ok()
     }
 
@@ -103,7 +103,7 @@ impl Repository {
         names.map(str::to_owned).collect()
     }
 
-    fn tracked(&self, remote: String, branch: String) -> Upstream {
+    fn upstream_of(&self, remote: String, branch: String) -> Upstream {
         let tracking = self.inner.find_remote(&remote).ok().and_then(|remote| {
             let mut specs = remote.refspecs();
             let spec = specs
@@ -121,7 +121,7 @@ impl Repository {
     /// Asks a remote for news; the working tree stays as it is.
     pub fn fetch(&self, remote: &str, limit: Duration) -> Result<(), Error> {
         let words = ["fetch", "--quiet", "--no-recurse-submodules", "--", remote];
-        let output = Call::new(self.root(), words).within(limit).run()?;
+        let output = GitCommand::new(self.root(), words).time_limit(limit).run()?;
         if output.is_ok() {
             return Ok(());
         }
@@ -132,19 +132,19 @@ impl Repository {
         Error::Unreachable {
             path: self.root().to_owned(),
             remote: remote.to_owned(),
-            said: said(output),
+            message: error_text(output),
         }
     }
 
     /// The commit that the last fetch found there.
-    pub(super) fn fetched(&self, upstream: &Upstream) -> Option<Oid> {
+    pub(super) fn fetched_commit(&self, upstream: &Upstream) -> Option<Oid> {
         self.inner.refname_to_id(upstream.tracking.as_deref()?).ok()
     }
 
     /// How far the branch is from what it follows, as the last fetch found that; nothing if that
     /// is not known.
-    pub fn distance(&self, upstream: &Upstream) -> Result<Option<Distance>, Error> {
-        let Some(there) = self.fetched(upstream) else {
+    pub fn divergence(&self, upstream: &Upstream) -> Result<Option<Divergence>, Error> {
+        let Some(there) = self.fetched_commit(upstream) else {
             return Ok(None);
         };
         let Some(here) = self.tip()? else {
@@ -154,24 +154,24 @@ impl Repository {
             .inner
             .graph_ahead_behind(here.id(), there)
             .map_err(self.failed("compare"))?;
-        Ok(Some(Distance { ahead, behind }))
+        Ok(Some(Divergence { ahead, behind }))
     }
 
     /// The commits that only this side has, and those that only the other has, in a few words.
-    pub fn apart(&self, upstream: &Upstream) -> Option<(String, String)> {
+    pub fn describe_divergence(&self, upstream: &Upstream) -> Option<(String, String)> {
         let here = self.tip().ok()??.id();
-        let there = self.fetched(upstream)?;
-        Some((self.briefly(here, there)?, self.briefly(there, here)?))
+        let there = self.fetched_commit(upstream)?;
+        Some((self.summarize_commits(here, there)?, self.summarize_commits(there, here)?))
     }
 
-    fn briefly(&self, of: Oid, without: Oid) -> Option<String> {
+    fn summarize_commits(&self, of: Oid, without: Oid) -> Option<String> {
         let mut walk = self.inner.revwalk().ok()?;
         walk.push(of).ok()?;
         walk.hide(without).ok()?;
         let ids: Vec<Oid> = walk.filter_map(Result::ok).collect();
         let mut names: Vec<String> = ids
             .iter()
-            .take(MOST_NAMED)
+            .take(MAX_LISTED_COMMITS)
             .filter_map(|id| {
                 let commit = self.inner.find_commit(*id).ok()?;
                 let subject = commit
@@ -183,8 +183,8 @@ impl Repository {
                 Some(format!("{} {subject}", &id.to_string()[..7]))
             })
             .collect();
-        if ids.len() > MOST_NAMED {
-            names.push(format!("{} more", ids.len() - MOST_NAMED));
+        if ids.len() > MAX_LISTED_COMMITS {
+            names.push(format!("{} more", ids.len() - MAX_LISTED_COMMITS));
         }
         Some(names.join(", "))
     }
@@ -192,15 +192,15 @@ impl Repository {
     /// Moves the branch and the working tree forward to what it follows. Gives the files that
     /// changed; refuses where they are changed here, and changes nothing then.
     pub fn fast_forward(&self, upstream: &Upstream) -> Result<Vec<PathBuf>, Error> {
-        let Some(there) = self.fetched(upstream) else {
+        let Some(there) = self.fetched_commit(upstream) else {
             return Ok(Vec::new());
         };
-        self.move_to(there, &format!("unfurl: fast-forward to {upstream}"))
+        self.checkout_commit(there, &format!("unfurl: fast-forward to {upstream}"))
     }
 
     /// Makes a commit the one checked out: files first, the branch last, so that a crash between
     /// leaves changes that are not committed and never a branch that the files lag behind.
-    pub(super) fn move_to(&self, to: Oid, log: &str) -> Result<Vec<PathBuf>, Error> {
+    pub(super) fn checkout_commit(&self, to: Oid, log: &str) -> Result<Vec<PathBuf>, Error> {
         let tip = self.tip()?;
         let commit = self.inner.find_commit(to);
         let tree = commit.and_then(|commit| commit.tree());
@@ -210,19 +210,19 @@ impl Repository {
             None => None,
         };
         let files = self.differences(base.as_ref(), tree.id())?;
-        let in_the_way = self.changed_among(&files)?;
-        if !in_the_way.is_empty() {
-            return Err(Error::InTheWay {
+        let conflicting = self.changed_files(&files)?;
+        if !conflicting.is_empty() {
+            return Err(Error::WouldOverwrite {
                 path: self.root().to_owned(),
-                files: in_the_way,
+                files: conflicting,
             });
         }
-        self.check_out(&tree, &files)?;
+        self.checkout_files(&tree, &files)?;
         self.advance(tip.map(|tip| tip.id()), to, log)?;
         Ok(files)
     }
 
-    fn changed_among(&self, files: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    fn changed_files(&self, files: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
         let paths: Vec<&std::path::Path> = files.iter().map(PathBuf::as_path).collect();
         if paths.is_empty() {
             return Ok(Vec::new());
@@ -236,9 +236,9 @@ impl Repository {
         Ok(changed)
     }
 
-    fn check_out(&self, tree: &git2::Tree<'_>, files: &[PathBuf]) -> Result<(), Error> {
+    fn checkout_files(&self, tree: &git2::Tree<'_>, files: &[PathBuf]) -> Result<(), Error> {
         if files.iter().any(|file| self.has_filter(file)) {
-            return self.check_out_by_program(tree);
+            return self.checkout_with_git(tree);
         }
         let mut options = CheckoutBuilder::new();
         options.safe().overwrite_ignored(false);
@@ -246,39 +246,39 @@ impl Repository {
             .inner
             .checkout_tree(tree.as_object(), Some(&mut options));
         done.map_err(|error| match error.code() {
-            ErrorCode::Conflict => Error::InTheWay {
+            ErrorCode::Conflict => Error::WouldOverwrite {
                 path: self.root().to_owned(),
                 files: Vec::new(),
             },
             ErrorCode::Locked => Error::Locked {
                 path: self.root().to_owned(),
-                what: "index".to_owned(),
+                subject: "index".to_owned(),
             },
             _ => self.failed("check out")(error),
         })
     }
 
     /// Filters that are programs are git's to run.
-    fn check_out_by_program(&self, tree: &git2::Tree<'_>) -> Result<(), Error> {
+    fn checkout_with_git(&self, tree: &git2::Tree<'_>) -> Result<(), Error> {
         let old = match self.tip()? {
             Some(tip) => tip.tree_id().to_string(),
             None => return Ok(()),
         };
         let new = tree.id().to_string();
-        let call = Call::new(self.root(), ["read-tree", "-m", "-u", &old, &new]);
-        call.done("check out").map(drop)
+        let call = GitCommand::new(self.root(), ["read-tree", "-m", "-u", &old, &new]);
+        call.run_checked("check out").map(drop)
     }
 
     /// Pushes the branch that is checked out. A remote that has other commits is told, not forced.
-    pub fn push(&self, target: &Upstream) -> Result<Pushed, Error> {
+    pub fn push(&self, target: &Upstream) -> Result<PushOutcome, Error> {
         let own = self.branch().ok_or_else(|| Error::Detached {
             path: self.root().to_owned(),
         })?;
         let refs = format!("refs/heads/{own}:{}", target.branch);
         let words = ["push", "--porcelain", "--", &target.remote, &refs];
-        let output = Call::new(self.root(), words).within(PUSH_LIMIT).run()?;
+        let output = GitCommand::new(self.root(), words).time_limit(PUSH_TIME_LIMIT).run()?;
         if output.is_ok() {
-            return Ok(Pushed::Done);
+            return Ok(PushOutcome::Done);
         }
         let report = String::from_utf8_lossy(&output.stdout).into_owned();
         let refused = report.lines().find(|line| line.starts_with('!'));
@@ -294,13 +294,13 @@ impl Repository {
             "incorrect old value",
         ];
         if races.iter().any(|race| refused.contains(race)) {
-            return Ok(Pushed::Behind);
+            return Ok(PushOutcome::Behind);
         }
         let summary = refused.rsplit('\t').next().unwrap_or(refused);
         Err(Error::Rejected {
             path: self.root().to_owned(),
             remote: target.remote.clone(),
-            said: format!("{summary}; {}", said(&output)),
+            message: format!("{summary}; {}", error_text(&output)),
         })
     }
 }

@@ -9,7 +9,7 @@ use super::Error;
 use crate::system::fs;
 
 /// The largest file of a commit that is read.
-const LARGEST: usize = 256 << 20;
+const MAX_FILE_BYTES: usize = 256 << 20;
 
 /// A git repository that has a working tree.
 pub struct Repository {
@@ -34,7 +34,7 @@ impl Repository {
         let inner = match git2::Repository::discover(start) {
             Ok(inner) => inner,
             Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
-            Err(error) => return Err(Error::unopened(start, &error)),
+            Err(error) => return Err(Error::open_failed(start, &error)),
         };
         // Within `.git`, or in a repository without files, there is nothing to work on.
         let Some(root) = inner.workdir().map(Path::to_owned) else {
@@ -84,8 +84,8 @@ impl Repository {
         resolved.strip_prefix(&self.root).ok().map(Path::to_owned)
     }
 
-    pub(super) fn inside(&self, path: &Path) -> Result<PathBuf, Error> {
-        self.relative(path).ok_or_else(|| Error::Outside {
+    pub(super) fn path_in_repository(&self, path: &Path) -> Result<PathBuf, Error> {
+        self.relative(path).ok_or_else(|| Error::OutsideRepository {
             path: path.to_owned(),
             root: self.root.clone(),
         })
@@ -135,14 +135,14 @@ impl Repository {
     }
 
     /// Whether its history begins with the commit of this id.
-    pub fn begins_with(&self, id: &str) -> bool {
+    pub fn has_root_commit(&self, id: &str) -> bool {
         let commit = git2::Oid::from_str(id).and_then(|id| self.inner.find_commit(id));
         commit.is_ok_and(|commit| commit.parent_count() == 0)
     }
 
     /// When the last commit that changed a path was made: seconds since 1970, and the offset of
     /// the committer's clock in minutes.
-    pub fn last_change(&self, path: &Path) -> Option<(i64, i32)> {
+    pub fn last_commit_time(&self, path: &Path) -> Option<(i64, i32)> {
         let relative = self.relative(path)?;
         let id_in = |commit: &git2::Commit<'_>| {
             let tree = commit.tree().ok()?;
@@ -174,13 +174,13 @@ impl Repository {
             .include_ignored(false)
             .disable_pathspec_match(true);
         for path in paths {
-            let relative = self.inside(path)?;
+            let relative = self.path_in_repository(path)?;
             if relative.as_os_str().is_empty() {
                 return self.changes(&[]);
             }
             options.pathspec(&relative);
         }
-        self.compared(&mut options)
+        self.diff_paths(&mut options)
     }
 
     /// As [`Self::changes`], without repositories of their own in there, which are no part of it.
@@ -194,11 +194,11 @@ impl Repository {
     pub fn uncommitted(&self) -> Result<Vec<PathBuf>, Error> {
         let mut options = StatusOptions::new();
         options.include_untracked(false).include_ignored(false);
-        self.compared(&mut options)
+        self.diff_paths(&mut options)
     }
 
     /// The paths that differ from the commit, as far as the options tell.
-    fn compared(&self, options: &mut StatusOptions) -> Result<Vec<PathBuf>, Error> {
+    fn diff_paths(&self, options: &mut StatusOptions) -> Result<Vec<PathBuf>, Error> {
         let statuses = self.inner.statuses(Some(options));
         let statuses = statuses.map_err(self.failed("compare"))?;
         let paths = statuses
@@ -214,7 +214,7 @@ impl Repository {
 
     /// Whether git is told to ignore a path.
     pub fn is_ignored(&self, path: &Path) -> Result<bool, Error> {
-        let relative = self.inside(path)?;
+        let relative = self.path_in_repository(path)?;
         if relative.as_os_str().is_empty() {
             return Ok(false);
         }
@@ -260,11 +260,11 @@ impl Repository {
         if self.is_ignored(probe)? {
             return Ok(false);
         }
-        self.add_to_info("exclude", &[pattern.to_owned()])
+        self.append_to_info_file("exclude", &[pattern.to_owned()])
     }
 
     /// Adds lines to a file in the `info` folder of git, unless it has them; whether it changed.
-    pub(super) fn add_to_info(&self, name: &str, lines: &[String]) -> Result<bool, Error> {
+    pub(super) fn append_to_info_file(&self, name: &str, lines: &[String]) -> Result<bool, Error> {
         let folder = self.inner.commondir().join("info");
         let file = folder.join(name);
         let mut text = match fs::read_to_string(&file) {
@@ -293,13 +293,13 @@ impl Repository {
     }
 
     /// The ids of the commits of the history that is checked out, the newest first.
-    pub fn commits(&self, most: usize) -> Vec<String> {
-        let commits = self.history().into_iter().flatten().take(most);
+    pub fn commits(&self, max_count: usize) -> Vec<String> {
+        let commits = self.history().into_iter().flatten().take(max_count);
         commits.map(|commit| commit.id().to_string()).collect()
     }
 
     /// The id of the file that a commit has at a path of the working tree.
-    pub fn id_at(&self, commit: &str, path: &Path) -> Option<String> {
+    pub fn blob_id_at(&self, commit: &str, path: &Path) -> Option<String> {
         self.entry_at(commit, path).map(|id| id.to_string())
     }
 
@@ -307,7 +307,7 @@ impl Repository {
     pub fn text_at(&self, commit: &str, path: &Path) -> Option<String> {
         let blob = self.inner.find_blob(self.entry_at(commit, path)?).ok()?;
         let bytes = blob.content();
-        (bytes.len() <= LARGEST).then(|| String::from_utf8_lossy(bytes).into_owned())
+        (bytes.len() <= MAX_FILE_BYTES).then(|| String::from_utf8_lossy(bytes).into_owned())
     }
 
     fn entry_at(&self, commit: &str, path: &Path) -> Option<git2::Oid> {
@@ -436,7 +436,7 @@ mod tests {
         assert_eq!(changes, [Path::new("b/x"), Path::new("b/y")]);
         assert!(matches!(
             repository.changes(&[Path::new("/etc")]),
-            Err(Error::Outside { .. })
+            Err(Error::OutsideRepository { .. })
         ));
     }
 

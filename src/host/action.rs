@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::change::Change;
 use super::fact::Fact;
-use super::{DEFAULT_KEPT_BYTES, Secret, Variables};
+use super::{DEFAULT_CAPTURE_LIMIT, Secret, Variables};
 use crate::value::{REDACTED, Redactor, Secrets};
 
 /// The shell that runs a [`Program::Shell`] which names none.
@@ -17,7 +17,7 @@ pub const DEFAULT_SHELL: &str = "/bin/sh";
 /// The variable that carries a secret text to its shell.
 const TEXT_VARIABLE: &str = "_UNFURL_TEXT";
 /// Runs the text in the variable, which what it starts does not see.
-const FROM_VARIABLE: &str = "_t=$_UNFURL_TEXT; unset _UNFURL_TEXT; eval \"$_t\"";
+const EVAL_TEXT_VARIABLE: &str = "_t=$_UNFURL_TEXT; unset _UNFURL_TEXT; eval \"$_t\"";
 
 /// One thing to do on a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +74,7 @@ pub struct Get {
 
 /// A question that a command asks and its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct PromptAnswer {
     /// What the command's output ends with when it asks.
     pub prompt: String,
     /// What it is told, without the end of the line; none ends the command with
@@ -106,7 +106,7 @@ pub struct Command {
     /// Whether its output is shown while it runs.
     pub echo: bool,
     /// The most bytes kept of each of its outputs.
-    pub kept_bytes: usize,
+    pub capture_limit: usize,
     /// What becomes of processes it leaves behind.
     pub background: Background,
     /// Whether it gets a terminal, which joins its two outputs.
@@ -114,7 +114,7 @@ pub struct Command {
     pub pty: bool,
     /// What it may ask. A question that comes again after its answer ends the command.
     #[serde(skip)]
-    pub answers: Vec<Answer>,
+    pub answers: Vec<PromptAnswer>,
 }
 
 /// What becomes of processes that a command leaves behind when it ends by itself. One that ran too
@@ -164,7 +164,7 @@ impl Program {
             Self::Shell { text, .. } => {
                 let text = self
                     .variable()
-                    .map_or_else(|| text.clone(), |_| FROM_VARIABLE.to_owned());
+                    .map_or_else(|| text.clone(), |_| EVAL_TEXT_VARIABLE.to_owned());
                 vec![self.name().to_owned(), "-c".to_owned(), text]
             }
         }
@@ -179,8 +179,8 @@ impl Program {
             return None;
         };
         let shell = self.name().rsplit('/').next().unwrap_or("");
-        let knows_eval = ["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"].contains(&shell);
-        knows_eval.then_some((TEXT_VARIABLE, text))
+        let supports_eval = ["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"].contains(&shell);
+        supports_eval.then_some((TEXT_VARIABLE, text))
     }
 
     /// The program alone, as messages name it.
@@ -203,7 +203,7 @@ impl Command {
             stdin: None,
             time_limit: None,
             echo: false,
-            kept_bytes: DEFAULT_KEPT_BYTES,
+            capture_limit: DEFAULT_CAPTURE_LIMIT,
             background: Background::default(),
             pty: false,
             answers: Vec::new(),
@@ -235,10 +235,10 @@ impl Debug for Command {
             .field("program", &format_args!("{program}"))
             .field("cwd", &self.cwd)
             .field("env", &self.env)
-            .field("stdin", &self.stdin.as_deref().map(Unseen))
+            .field("stdin", &self.stdin.as_deref().map(HiddenBytes))
             .field("time_limit", &self.time_limit)
             .field("echo", &self.echo)
-            .field("kept_bytes", &self.kept_bytes)
+            .field("kept_bytes", &self.capture_limit)
             .field("background", &self.background)
             .field("pty", &self.pty)
             .field("answers", &self.answers)
@@ -267,15 +267,15 @@ impl Debug for Content {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
-            Self::Bytes(bytes) => f.debug_tuple("Bytes").field(&Unseen(bytes)).finish(),
+            Self::Bytes(bytes) => f.debug_tuple("Bytes").field(&HiddenBytes(bytes)).finish(),
         }
     }
 }
 
 /// Bytes that may be secret, and of which only the number is shown.
-struct Unseen<'a>(&'a [u8]);
+struct HiddenBytes<'a>(&'a [u8]);
 
-impl Debug for Unseen<'_> {
+impl Debug for HiddenBytes<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} bytes", self.0.len())
     }
@@ -309,7 +309,7 @@ impl Display for Question {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::Request;
+    use crate::host::ActionRequest;
 
     #[test]
     fn a_text_goes_to_a_shell() {
@@ -326,7 +326,7 @@ mod tests {
         command.env.add_with_secret("PATH", "sesame:/bin");
         command.stdin = Some(b"typed".to_vec());
         command.secrets.add("argued");
-        command.answers.push(Answer {
+        command.answers.push(PromptAnswer {
             prompt: "Password: ".to_owned(),
             reply: Some(Secret::new("answered")),
             question: Question::Prompt("Password: ".to_owned()),
@@ -347,7 +347,7 @@ mod tests {
             "hunter2", "sesame", "typed", "argued", "answered", "scripted", "written",
         ];
         let actions = [Action::Run(command), Action::Run(text), Action::Put(put)];
-        for request in actions.map(Request::here) {
+        for request in actions.map(ActionRequest::local) {
             let shown = format!("{request:?} {request:#?}");
             for secret in secrets {
                 let bytes = format!("{:?}", secret.as_bytes());

@@ -60,9 +60,9 @@ impl HostParts {
         let Some(host) = &self.host else {
             return Err(AddressError::NoHost(text.to_owned()));
         };
-        let is_odd = |c: char| c.is_whitespace() || c.is_control();
+        let is_forbidden = |c: char| c.is_whitespace() || c.is_control();
         let user = self.user.as_deref().unwrap_or(user);
-        if host.starts_with('-') || user.starts_with('-') || text.contains(is_odd) {
+        if host.starts_with('-') || user.starts_with('-') || text.contains(is_forbidden) {
             return Err(AddressError::NotAHost(text.to_owned()));
         }
         let port = match &self.port {

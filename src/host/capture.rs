@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 /// How many bytes of an output are kept unless told otherwise.
-pub const DEFAULT_KEPT_BYTES: usize = 1 << 20;
+pub const DEFAULT_CAPTURE_LIMIT: usize = 1 << 20;
 
 /// What is kept of an output.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Wire", into = "Wire")]
-pub struct Captured {
+#[serde(from = "CapturedRepr", into = "CapturedRepr")]
+pub struct CapturedOutput {
     /// The first bytes.
     pub head: Vec<u8>,
     /// The last bytes; empty unless some between were left out.
@@ -21,7 +21,7 @@ pub struct Captured {
     pub truncated: bool,
 }
 
-impl Captured {
+impl CapturedOutput {
     /// All of a short output.
     pub fn of(bytes: impl Into<Vec<u8>>) -> Self {
         let head = bytes.into();
@@ -34,7 +34,7 @@ impl Captured {
     }
 
     /// How many bytes were left out.
-    pub fn left_out(&self) -> u64 {
+    pub fn omitted_bytes(&self) -> u64 {
         self.total
             .saturating_sub((self.head.len() + self.tail.len()) as u64)
     }
@@ -47,7 +47,7 @@ impl Captured {
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
             }
-            let left_out = self.left_out();
+            let left_out = self.omitted_bytes();
             let tail = String::from_utf8_lossy(&self.tail);
             text = format!("{text}[… {left_out} bytes left out …]\n{tail}");
         }
@@ -82,14 +82,14 @@ fn find(bytes: &[u8], text: &[u8]) -> Option<usize> {
 
 /// Takes an output piece by piece and keeps the first and the last half of a bound.
 #[derive(Debug)]
-pub struct Capture {
+pub struct CaptureBuffer {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     half: usize,
     total: u64,
 }
 
-impl Capture {
+impl CaptureBuffer {
     /// Keeps up to this many bytes.
     pub fn new(kept_bytes: usize) -> Self {
         Self {
@@ -113,7 +113,7 @@ impl Capture {
     }
 
     /// Ends the output.
-    pub fn finish(self) -> Captured {
+    pub fn finish(self) -> CapturedOutput {
         let Self {
             mut head,
             tail,
@@ -123,7 +123,7 @@ impl Capture {
         let tail: Vec<u8> = tail.into();
         let truncated = total > (head.len() + tail.len()) as u64;
         if truncated {
-            return Captured {
+            return CapturedOutput {
                 head,
                 tail,
                 total,
@@ -131,33 +131,33 @@ impl Capture {
             };
         }
         head.extend(tail);
-        Captured::of(head)
+        CapturedOutput::of(head)
     }
 }
 
 /// How it travels: as text where it is text, otherwise in hexadecimal digits.
 #[derive(Serialize, Deserialize)]
-struct Wire {
-    head: Bytes,
-    #[serde(default, skip_serializing_if = "Bytes::is_empty")]
-    tail: Bytes,
+struct CapturedRepr {
+    head: EncodedBytes,
+    #[serde(default, skip_serializing_if = "EncodedBytes::is_empty")]
+    tail: EncodedBytes,
     total: u64,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Bytes {
+enum EncodedBytes {
     Text(String),
     Hex(String),
 }
 
-impl Default for Bytes {
+impl Default for EncodedBytes {
     fn default() -> Self {
         Self::Text(String::new())
     }
 }
 
-impl Bytes {
+impl EncodedBytes {
     fn is_empty(&self) -> bool {
         matches!(self, Self::Text(text) if text.is_empty())
     }
@@ -176,7 +176,7 @@ impl Bytes {
     }
 }
 
-impl From<Vec<u8>> for Bytes {
+impl From<Vec<u8>> for EncodedBytes {
     fn from(bytes: Vec<u8>) -> Self {
         match String::from_utf8(bytes) {
             Ok(text) => Self::Text(text),
@@ -188,8 +188,8 @@ impl From<Vec<u8>> for Bytes {
     }
 }
 
-impl From<Captured> for Wire {
-    fn from(captured: Captured) -> Self {
+impl From<CapturedOutput> for CapturedRepr {
+    fn from(captured: CapturedOutput) -> Self {
         Self {
             head: captured.head.into(),
             tail: captured.tail.into(),
@@ -198,8 +198,8 @@ impl From<Captured> for Wire {
     }
 }
 
-impl From<Wire> for Captured {
-    fn from(wire: Wire) -> Self {
+impl From<CapturedRepr> for CapturedOutput {
+    fn from(wire: CapturedRepr) -> Self {
         let (head, tail) = (wire.head.into_vec(), wire.tail.into_vec());
         Self {
             truncated: wire.total > (head.len() + tail.len()) as u64,
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn the_middle_of_a_long_output_is_left_out_and_told() {
-        let mut capture = Capture::new(8);
+        let mut capture = CaptureBuffer::new(8);
         for piece in ["abc", "defgh", "ij", "klmnop"] {
             capture.push(piece.as_bytes());
         }
@@ -232,10 +232,10 @@ mod tests {
 
     #[test]
     fn output_that_is_no_text_travels_as_digits() {
-        let captured = Captured::of([0, 0xff, 0x1a]);
+        let captured = CapturedOutput::of([0, 0xff, 0x1a]);
         let json = serde_json::to_string(&captured).unwrap();
         insta::assert_snapshot!(json, @r#"{"head":{"hex":"00ff1a"},"total":3}"#);
-        assert_eq!(serde_json::from_str::<Captured>(&json).unwrap(), captured);
+        assert_eq!(serde_json::from_str::<CapturedOutput>(&json).unwrap(), captured);
     }
 
     proptest! {
@@ -245,7 +245,7 @@ mod tests {
             pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..10),
             bound in 0_usize..60,
         ) {
-            let mut capture = Capture::new(bound);
+            let mut capture = CaptureBuffer::new(bound);
             for piece in &pieces {
                 capture.push(piece);
             }
@@ -262,7 +262,7 @@ mod tests {
                 prop_assert_eq!(captured.bytes(), all);
             }
             let json = serde_json::to_string(&captured).unwrap();
-            prop_assert_eq!(serde_json::from_str::<Captured>(&json).unwrap(), captured);
+            prop_assert_eq!(serde_json::from_str::<CapturedOutput>(&json).unwrap(), captured);
         }
     }
 }

@@ -7,25 +7,25 @@ use super::Secret;
 
 /// Executors in order; at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chain {
-    executors: Vec<Executor>,
+pub struct ExecutorChain {
+    executors: Vec<ChainExecutor>,
     /// What it means if none of them performs the action.
-    pub nobody: Nobody,
+    pub on_unhandled: UnhandledPolicy,
 }
 
 /// What it means that no executor of a chain has performed an action.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Nobody {
+pub enum UnhandledPolicy {
     /// It is no failure: there is a warning and no result (X2).
     #[default]
-    Warns,
+    Warn,
     /// The action has failed: something relies on it.
-    Fails,
+    Fail,
 }
 
 /// One executor with its options.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Executor {
+pub enum ChainExecutor {
     /// Performs the action as it is (X13).
     Direct,
     /// Waits (X14).
@@ -36,9 +36,9 @@ pub enum Executor {
         spread: Spread,
     },
     /// Performs a command as another user by `sudo` (X15).
-    Sudo(Become),
+    Sudo(BecomeUser),
     /// Performs a command as another user by `su`.
-    Su(Become),
+    Su(BecomeUser),
     /// Performs the action in a container that runs on the host.
     Container {
         /// Its name or id.
@@ -60,7 +60,7 @@ pub enum Executor {
     /// Says what would be performed.
     DryRun,
     /// A program of the user's.
-    Own(Box<Own>),
+    Custom(Box<CustomExecutor>),
 }
 
 /// How hosts are spread over a time.
@@ -75,7 +75,7 @@ pub enum Spread {
 
 /// As whom a command is performed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Become {
+pub struct BecomeUser {
     /// The user.
     pub user: String,
     /// The password that is asked for; if there is none, being asked ends the command with
@@ -85,7 +85,7 @@ pub struct Become {
 
 /// A program of the user's; the module's page has its protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Own {
+pub struct CustomExecutor {
     /// The name by which it was asked for.
     pub name: String,
     /// Its file.
@@ -100,44 +100,44 @@ pub struct Own {
     pub configuration: Secret,
 }
 
-impl Default for Chain {
+impl Default for ExecutorChain {
     fn default() -> Self {
         Self {
-            executors: vec![Executor::Direct],
-            nobody: Nobody::default(),
+            executors: vec![ChainExecutor::Direct],
+            on_unhandled: UnhandledPolicy::default(),
         }
     }
 }
 
-impl Chain {
+impl ExecutorChain {
     /// A chain of these executors; that of [`Executor::Direct`] if there are none.
-    pub fn new(executors: Vec<Executor>) -> Self {
+    pub fn new(executors: Vec<ChainExecutor>) -> Self {
         if executors.is_empty() {
             return Self::default();
         }
         Self {
             executors,
-            nobody: Nobody::default(),
+            on_unhandled: UnhandledPolicy::default(),
         }
     }
 
     /// The executors, in order.
-    pub fn executors(&self) -> &[Executor] {
+    pub fn executors(&self) -> &[ChainExecutor] {
         &self.executors
     }
 
     /// Whether it does what happens without any chain.
     pub fn is_direct(&self) -> bool {
-        self.executors.first() == Some(&Executor::Direct)
+        self.executors.first() == Some(&ChainExecutor::Direct)
     }
 
     /// Whether it is known from the start that no executor performs anything.
-    pub fn performs_nothing(&self) -> bool {
-        !self.executors.iter().any(Executor::may_end)
+    pub fn never_executes(&self) -> bool {
+        !self.executors.iter().any(ChainExecutor::can_end_chain)
     }
 }
 
-impl Executor {
+impl ChainExecutor {
     /// Its name.
     pub fn name(&self) -> &str {
         match self {
@@ -150,12 +150,12 @@ impl Executor {
             Self::Timeout(_) => "timeout",
             Self::Retry { .. } => "retry",
             Self::DryRun => "dryrun",
-            Self::Own(own) => &own.name,
+            Self::Custom(own) => &own.name,
         }
     }
 
     /// Whether it may end a chain.
-    pub fn may_end(&self) -> bool {
+    pub fn can_end_chain(&self) -> bool {
         !matches!(
             self,
             Self::Splay { .. } | Self::Timeout(_) | Self::Retry { .. }

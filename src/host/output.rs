@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::change::Change;
-use super::fact::Reading;
-use super::{Action, Captured, Question};
+use super::fact::FactReading;
+use super::{Action, CapturedOutput, Question};
 
 /// The result of an [`super::Action`], of the same kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub enum ActionResult {
     /// What was read.
     Read(ReadOutput),
     /// What changes gave.
-    Change(Changed),
+    Change(ChangeOutput),
 }
 
 impl ActionResult {
@@ -59,7 +59,7 @@ impl ActionResult {
                 readings: Vec::new(),
                 elapsed: Duration::ZERO,
             }),
-            Action::Change(_) => Self::Change(Changed {
+            Action::Change(_) => Self::Change(ChangeOutput {
                 exit,
                 outputs: Vec::new(),
                 elapsed: Duration::ZERO,
@@ -74,14 +74,14 @@ pub struct ReadOutput {
     /// How it ended; code 0 if there is a reading for each fact.
     pub exit: Exit,
     /// What was read, in the order of the facts; fewer than those if the machine was lost.
-    pub readings: Vec<Reading>,
+    pub readings: Vec<FactReading>,
     /// How long it took.
     pub elapsed: Duration,
 }
 
 /// What changes gave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changed {
+pub struct ChangeOutput {
     /// How it ended: code 0 if all was changed, the exit of the change that failed, or why nobody
     /// knows what became of the first that has no output, such as [`Exit::Failed`] for a machine
     /// that was lost. Those after it were not begun.
@@ -111,9 +111,9 @@ pub struct RunOutput {
     /// How it ended.
     pub exit: Exit,
     /// What it printed.
-    pub stdout: Captured,
+    pub stdout: CapturedOutput,
     /// What it complained.
-    pub stderr: Captured,
+    pub stderr: CapturedOutput,
     /// How long it took.
     pub elapsed: Duration,
 }
@@ -136,7 +136,7 @@ pub enum Exit {
     Unreachable(String),
     /// It never began, or was ended by us, for something was asked that nobody has answered, or
     /// not rightly.
-    Asked {
+    NeedsAnswer {
         /// What was asked.
         question: Question,
         /// Whether an answer was given and refused.
@@ -161,7 +161,7 @@ impl Exit {
             | Self::Cancelled
             | Self::NotFound(_)
             | Self::Unreachable(_)
-            | Self::Asked { .. }
+            | Self::NeedsAnswer { .. }
             | Self::Failed(_) => None,
         }
     }
@@ -177,11 +177,11 @@ impl Display for Exit {
             Self::NotFound(message) | Self::Unreachable(message) | Self::Failed(message) => {
                 f.write_str(message)
             }
-            Self::Asked {
+            Self::NeedsAnswer {
                 question,
                 refused: true,
             } => write!(f, "{question} was refused"),
-            Self::Asked { question, .. } => write!(f, "needs {question}"),
+            Self::NeedsAnswer { question, .. } => write!(f, "needs {question}"),
         }
     }
 }
@@ -193,9 +193,9 @@ impl RunOutput {
     }
 
     /// The output of what failed with a complaint.
-    pub fn complaint(text: impl Into<Vec<u8>>) -> Self {
+    pub fn failed(text: impl Into<Vec<u8>>) -> Self {
         Self {
-            stderr: Captured::of(text),
+            stderr: CapturedOutput::of(text),
             ..Self::not_run(Exit::Code(1))
         }
     }
@@ -204,8 +204,8 @@ impl RunOutput {
     pub fn not_run(exit: Exit) -> Self {
         Self {
             exit,
-            stdout: Captured::default(),
-            stderr: Captured::default(),
+            stdout: CapturedOutput::default(),
+            stderr: CapturedOutput::default(),
             elapsed: Duration::ZERO,
         }
     }
@@ -222,7 +222,7 @@ pub enum Stream {
 }
 
 /// How a change ended that failed; none for one that did not.
-pub(crate) fn failure(change: &Change, output: &RunOutput) -> Option<Exit> {
+pub(crate) fn change_failure(change: &Change, output: &RunOutput) -> Option<Exit> {
     let exit = &output.exit;
     let is_good = match (change, exit) {
         (Change::Run(run), Exit::Code(code)) => *code == 0 || run.good_codes.contains(code),
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn a_result_survives_a_trip_through_json() {
         let result = ActionResult::Run(RunOutput {
-            stdout: Captured::of("hi\n"),
+            stdout: CapturedOutput::of("hi\n"),
             ..RunOutput::not_run(Exit::NotFound("`x` was not found".into()))
         });
         let json = serde_json::to_string(&result).unwrap();

@@ -19,14 +19,14 @@ pub struct Passwords {
 /// The values of some, and one for all others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Tiers<K: std::hash::Hash + Eq> {
-    each: HashMap<K, Secret>,
+    by_key: HashMap<K, Secret>,
     default: Option<Secret>,
 }
 
 impl<K: std::hash::Hash + Eq> Default for Tiers<K> {
     fn default() -> Self {
         Self {
-            each: HashMap::new(),
+            by_key: HashMap::new(),
             default: None,
         }
     }
@@ -38,12 +38,12 @@ impl<K: std::hash::Hash + Eq> Tiers<K> {
         K: std::borrow::Borrow<Q>,
         Q: std::hash::Hash + Eq + ?Sized,
     {
-        self.each.get(key).or(self.default.as_ref())
+        self.by_key.get(key).or(self.default.as_ref())
     }
 
-    fn answer(&mut self, key: K, secret: Secret) {
+    fn record_answer(&mut self, key: K, secret: Secret) {
         self.default = Some(secret.clone());
-        self.each.insert(key, secret);
+        self.by_key.insert(key, secret);
     }
 }
 
@@ -75,11 +75,11 @@ impl Passwords {
 
     /// Keeps what somebody answered, for this host or key and as the value for all others (F50). An
     /// answer to a question of a command is kept nowhere.
-    pub fn answered(&mut self, question: &Question, answer: Secret) {
+    pub fn record_answer(&mut self, question: &Question, answer: Secret) {
         match question {
-            Question::Login(address) => self.login.answer(address.clone(), answer),
-            Question::Become(address) => self.sudo.answer(address.clone(), answer),
-            Question::Passphrase(file) => self.passphrases.answer(file.clone(), answer),
+            Question::Login(address) => self.login.record_answer(address.clone(), answer),
+            Question::Become(address) => self.sudo.record_answer(address.clone(), answer),
+            Question::Passphrase(file) => self.passphrases.record_answer(file.clone(), answer),
             Question::Prompt(_) => {}
         }
     }
@@ -95,7 +95,7 @@ impl Passwords {
         }
         if identities.passphrase.is_none() {
             let mut own = identities.files.iter();
-            let own = own.find_map(|file| self.passphrases.each.get(file));
+            let own = own.find_map(|file| self.passphrases.by_key.get(file));
             let found = own.or(self.passphrases.default.as_ref());
             // One value served for both in Fabric; trying it on a file tells nobody.
             identities.passphrase = found.or(identities.password.as_ref()).cloned();
@@ -110,26 +110,26 @@ impl Passwords {
 
 /// Counts how often somebody was asked the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tries(u8);
+pub struct AttemptCounter(u8);
 
-impl Tries {
+impl AttemptCounter {
     /// How often somebody is asked the same.
     pub const MAX: u8 = 3;
 
     /// Counts one more try; says whether it may be made.
-    pub fn again(&mut self) -> bool {
+    pub fn count_attempt(&mut self) -> bool {
         let may = self.0 < Self::MAX;
         self.0 += u8::from(may);
         may
     }
 
     /// Whether nobody was asked yet.
-    pub fn are_none(self) -> bool {
+    pub fn is_zero(self) -> bool {
         self.0 == 0
     }
 
     /// Whether nobody is asked any more.
-    pub fn are_over(self) -> bool {
+    pub fn is_exhausted(self) -> bool {
         self.0 == Self::MAX
     }
 }
@@ -150,12 +150,12 @@ mod tests_of_passwords {
     fn an_answer_is_kept_for_its_host_and_for_all_others() {
         let mut passwords = Passwords::new(Some(Secret::new("all")), None);
         let (a, b) = (address("a"), address("b"));
-        let own = &mut passwords.login.each;
+        let own = &mut passwords.login.by_key;
         own.insert(a.to_string(), Secret::new("of a"));
         assert_eq!(revealed(passwords.login(&a)), "of a");
         assert_eq!(revealed(passwords.login(&b)), "all");
         let question = Question::Login(b.to_string());
-        passwords.answered(&question, Secret::new("of b"));
+        passwords.record_answer(&question, Secret::new("of b"));
         assert_eq!(revealed(passwords.login(&address("c"))), "of b");
         assert_eq!(revealed(passwords.login(&a)), "of a");
     }
@@ -165,7 +165,7 @@ mod tests_of_passwords {
         let mut passwords = Passwords::new(Some(Secret::new("login")), None);
         let (a, b) = (address("a"), address("b"));
         assert_eq!(revealed(passwords.sudo(&a)), "login");
-        passwords.answered(&Question::Become(a.to_string()), Secret::new("sudo"));
+        passwords.record_answer(&Question::Become(a.to_string()), Secret::new("sudo"));
         assert_eq!(revealed(passwords.sudo(&b)), "sudo");
         assert_eq!(revealed(passwords.login(&a)), "login");
     }
@@ -173,8 +173,8 @@ mod tests_of_passwords {
     #[test]
     fn a_destination_and_the_hosts_on_its_way_get_what_is_known() {
         let mut passwords = Passwords::default();
-        passwords.answered(&Question::Passphrase("/k".into()), Secret::new("phrase"));
-        let own = &mut passwords.login.each;
+        passwords.record_answer(&Question::Passphrase("/k".into()), Secret::new("phrase"));
+        let own = &mut passwords.login.by_key;
         own.insert(address("jump").to_string(), Secret::new("of jump"));
         let jump = Destination::new("jump", address("jump"));
         let mut end = Destination::new("end", address("end"));
@@ -196,12 +196,12 @@ mod tests_of_tries {
 
     #[test]
     fn somebody_is_asked_three_times() {
-        let mut tries = Tries::default();
-        assert!(tries.are_none() && !tries.are_over());
+        let mut tries = AttemptCounter::default();
+        assert!(tries.is_zero() && !tries.is_exhausted());
         assert_eq!(
-            [(); 5].map(|()| tries.again()),
+            [(); 5].map(|()| tries.count_attempt()),
             [true, true, true, false, false]
         );
-        assert!(tries.are_over() && !tries.are_none());
+        assert!(tries.is_exhausted() && !tries.is_zero());
     }
 }

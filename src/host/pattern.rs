@@ -7,9 +7,9 @@ pub(super) fn matches_list(text: &str, patterns: &str) -> bool {
     let mut found = false;
     for pattern in patterns.split(',') {
         match pattern.strip_prefix('!') {
-            Some(unwanted) if is_like(text, unwanted) => return false,
+            Some(unwanted) if matches_glob(text, unwanted) => return false,
             Some(_) => {}
-            None => found |= is_like(text, pattern),
+            None => found |= matches_glob(text, pattern),
         }
     }
     found
@@ -21,20 +21,20 @@ pub(super) fn matches_host(host: &str, patterns: &str) -> bool {
 }
 
 /// Whether a host is meant by the words of a `Host` line, in which case counts.
-pub(super) fn is_meant(host: &str, words: &[String]) -> bool {
+pub(super) fn matches_host_line(host: &str, words: &[String]) -> bool {
     let mut found = false;
     for word in words {
         match word.strip_prefix('!') {
-            Some(unwanted) if is_like(host, unwanted) => return false,
+            Some(unwanted) if matches_glob(host, unwanted) => return false,
             Some(_) => {}
-            None => found |= is_like(host, word),
+            None => found |= matches_glob(host, word),
         }
     }
     found
 }
 
-fn is_like(text: &str, pattern: &str) -> bool {
-    Glob::without_sets(pattern).matches(text)
+fn matches_glob(text: &str, pattern: &str) -> bool {
+    Glob::without_brackets(pattern).matches(text)
 }
 
 #[cfg(test)]
@@ -47,7 +47,7 @@ mod tests {
         assert!(!matches_list("a", "a,!a"));
         assert!(!matches_list("a", "!b"));
         assert!(matches_host("WEB", "web"));
-        assert!(!is_meant("WEB", &["web".to_owned()]));
-        assert!(!is_meant("a", &["*".to_owned(), "!a".to_owned()]));
+        assert!(!matches_host_line("WEB", &["web".to_owned()]));
+        assert!(!matches_host_line("a", &["*".to_owned(), "!a".to_owned()]));
     }
 }

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use super::{Action, Chain, Place, Stream};
+use super::{Action, ExecutorChain, Location, Stream};
 
 /// What a runner is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct ActionRequest {
     /// Where.
-    pub place: Place,
+    pub location: Location,
     /// What.
     pub action: Action,
     /// The executors it goes through; none to perform it as it is.
-    pub chain: Option<Arc<Chain>>,
+    pub chain: Option<Arc<ExecutorChain>>,
     /// The name of the host for the executors, if not that of the place.
     pub host: Option<String>,
     /// Which of so many hosts it is, counted from 0, for executors that spread them.
@@ -25,16 +25,16 @@ pub struct Request {
     pub restart: Option<Duration>,
 }
 
-impl Request {
+impl ActionRequest {
     /// An action on this machine.
-    pub fn here(action: Action) -> Self {
-        Self::at(Place::Here, action)
+    pub fn local(action: Action) -> Self {
+        Self::at(Location::Local, action)
     }
 
     /// An action at a place.
-    pub fn at(place: Place, action: Action) -> Self {
+    pub fn at(place: Location, action: Action) -> Self {
         Self {
-            place,
+            location: place,
             action,
             chain: None,
             host: None,
@@ -51,16 +51,16 @@ impl Request {
 
 /// How the one who asks for an action goes along with it.
 #[derive(Debug)]
-pub struct Call {
+pub struct CallControl {
     /// Whether it is to end early.
-    pub stop: watch::Receiver<Stop>,
+    pub stop: watch::Receiver<StopLevel>,
     /// Takes what a command writes, while it runs; a slow taker slows it down.
-    pub pieces: Option<mpsc::Sender<(Stream, Vec<u8>)>>,
+    pub output_sender: Option<mpsc::Sender<(Stream, Vec<u8>)>>,
 }
 
 /// Whether an action is to end early.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stop {
+pub enum StopLevel {
     /// It may go on.
     #[default]
     No,
@@ -71,7 +71,7 @@ pub enum Stop {
 }
 
 /// Waits until there is to be an end of at least this kind; for ever if nobody can say so.
-pub(super) async fn until(stop: &mut watch::Receiver<Stop>, kind: Stop) {
+pub(super) async fn wait_for_stop(stop: &mut watch::Receiver<StopLevel>, kind: StopLevel) {
     if stop.wait_for(|now| *now >= kind).await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -9,32 +9,32 @@ use russh_sftp::client::{Config, RawSftpSession};
 use russh_sftp::protocol::{FileAttributes, OpenFlags, Packet, StatusCode};
 use tokio::task::JoinSet;
 
-use super::tree::{Error, Kind, NewFile, Source, beside};
+use super::transfer_files::{Error, TransferKind, NewFile, UploadSource, temporary_sibling};
 
 /// How many parts of one file are on their way at a time.
-const ON_THEIR_WAY: usize = 32;
+const MAX_PARTS_IN_FLIGHT: usize = 32;
 /// How large a part is, unless the host takes only smaller ones, in bytes.
-const PART: u64 = 64 << 10;
+const PART_BYTES: u64 = 64 << 10;
 /// The same where the host does not say.
-const SMALL_PART: u64 = 32 << 10;
+const DEFAULT_PART_BYTES: u64 = 32 << 10;
 /// How long a host may take to answer, in seconds.
-const ANSWER: u64 = 120;
+const ANSWER_TIMEOUT_SECONDS: u64 = 120;
 /// The extension that replaces a file at once.
-const RENAME: &str = "posix-rename@openssh.com";
-const LIMITS: &str = "limits@openssh.com";
+const POSIX_RENAME_EXTENSION: &str = "posix-rename@openssh.com";
+const LIMITS_EXTENSION: &str = "limits@openssh.com";
 
 /// Files of a host.
 pub(super) struct Sftp {
     session: Arc<RawSftpSession>,
     part: u64,
-    replaces: bool,
+    can_replace: bool,
     /// Files that are half there.
-    halves: Mutex<Vec<String>>,
+    partial_files: Mutex<Vec<String>>,
 }
 
 impl Sftp {
     /// Begins SFTP on a session; none if the host does not offer it.
-    pub(super) async fn begin(mut channel: Channel<Msg>) -> Option<Self> {
+    pub(super) async fn open(mut channel: Channel<Msg>) -> Option<Self> {
         channel.request_subsystem(true, "sftp").await.ok()?;
         loop {
             match channel.wait().await? {
@@ -47,29 +47,29 @@ impl Sftp {
             }
         }
         let config = Config {
-            request_timeout_secs: ANSWER,
+            request_timeout_secs: ANSWER_TIMEOUT_SECONDS,
             ..Config::default()
         };
         let session = RawSftpSession::new_with_config(channel.into_stream(), config);
         let version = session.init().await.ok()?;
-        let replaces = version.extensions.contains_key(RENAME);
-        let mut part = SMALL_PART;
-        if version.extensions.contains_key(LIMITS)
+        let replaces = version.extensions.contains_key(POSIX_RENAME_EXTENSION);
+        let mut part = DEFAULT_PART_BYTES;
+        if version.extensions.contains_key(LIMITS_EXTENSION)
             && let Ok(limits) = session.limits().await
         {
-            let most = limits.max_read_len.min(limits.max_write_len);
-            part = if most == 0 { PART } else { PART.min(most) };
+            let limit = limits.max_read_len.min(limits.max_write_len);
+            part = if limit == 0 { PART_BYTES } else { PART_BYTES.min(limit) };
         }
         Some(Self {
             session: Arc::new(session),
             part,
-            replaces,
-            halves: Mutex::default(),
+            can_replace: replaces,
+            partial_files: Mutex::default(),
         })
     }
 
     /// What a path leads to; none if nothing is there.
-    pub(super) async fn kind(&self, path: &str) -> Result<Option<Kind>, Error> {
+    pub(super) async fn kind(&self, path: &str) -> Result<Option<TransferKind>, Error> {
         match self.session.stat(path).await {
             Ok(found) => kind_of(path, &found.attrs).map(Some),
             Err(SftpError::Status(status)) if status.status_code == StatusCode::NoSuchFile => {
@@ -80,7 +80,7 @@ impl Sftp {
     }
 
     /// What is in a folder.
-    pub(super) async fn list(&self, path: &str) -> Result<Vec<(String, Kind)>, Error> {
+    pub(super) async fn list(&self, path: &str) -> Result<Vec<(String, TransferKind)>, Error> {
         let read = |error: SftpError| failed("read", path, &error);
         let handle = self.session.opendir(path).await.map_err(read)?.handle;
         let mut found = Vec::new();
@@ -98,7 +98,7 @@ impl Sftp {
             if name == "." || name == ".." {
                 continue;
             }
-            let place = super::tree::joined(path, &name);
+            let place = super::transfer_files::join_path(path, &name);
             if name.is_empty() || name.contains('/') {
                 return Err(Error::Name(place));
             }
@@ -118,7 +118,7 @@ impl Sftp {
             return Ok(());
         };
         match self.kind(path).await {
-            Ok(Some(Kind::Folder)) => Ok(()),
+            Ok(Some(TransferKind::Folder)) => Ok(()),
             _ => Err(failed("make", path, &error)),
         }
     }
@@ -126,12 +126,12 @@ impl Sftp {
     /// Writes a file beside its place and moves it there.
     pub(super) async fn put(
         &self,
-        source: Source,
+        source: UploadSource,
         target: &str,
         mode: Option<u32>,
     ) -> Result<u64, Error> {
-        let half = beside(target);
-        self.halves().push(half.clone());
+        let half = temporary_sibling(target);
+        self.partial_files().push(half.clone());
         let written = self.write(source, &half, target, mode).await;
         let placed = match written {
             Ok(bytes) => self.replace(&half, target).await.map(|()| bytes),
@@ -141,13 +141,13 @@ impl Sftp {
             // It may not even be there.
             self.session.remove(half.as_str()).await.ok();
         }
-        self.halves().retain(|it| *it != half);
+        self.partial_files().retain(|it| *it != half);
         placed
     }
 
     async fn write(
         &self,
-        source: Source,
+        source: UploadSource,
         half: &str,
         target: &str,
         mode: Option<u32>,
@@ -165,7 +165,7 @@ impl Sftp {
         let mut parts = JoinSet::new();
         let mut offset = 0;
         while offset < size || !parts.is_empty() {
-            if offset < size && parts.len() < ON_THEIR_WAY {
+            if offset < size && parts.len() < MAX_PARTS_IN_FLIGHT {
                 let length = self.part.min(size - offset);
                 let (session, source) = (Arc::clone(&self.session), Arc::clone(&source));
                 let (handle, place) = (Arc::clone(&handle), target.to_owned());
@@ -176,7 +176,7 @@ impl Sftp {
                 });
                 offset += length;
             } else if let Some(part) = parts.join_next().await {
-                part.map_err(|_| stopped("write", target))??;
+                part.map_err(|_| interrupted("write", target))??;
             }
         }
         if mode.is_some() {
@@ -191,14 +191,14 @@ impl Sftp {
 
     async fn replace(&self, half: &str, target: &str) -> Result<(), Error> {
         let moved = |error: SftpError| failed("write", target, &error);
-        if self.replaces {
+        if self.can_replace {
             let mut names = Vec::new();
             for name in [half, target] {
                 let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
                 names.extend(length.to_be_bytes());
                 names.extend(name.as_bytes());
             }
-            return match self.session.extended(RENAME, names).await.map_err(moved)? {
+            return match self.session.extended(POSIX_RENAME_EXTENSION, names).await.map_err(moved)? {
                 Packet::Status(status) if status.status_code == StatusCode::Ok => Ok(()),
                 Packet::Status(status) => Err(moved(SftpError::Status(status))),
                 _ => Err(moved(SftpError::UnexpectedPacket)),
@@ -224,7 +224,7 @@ impl Sftp {
         let attributes = self.session.fstat(handle.as_ref()).await.map_err(read)?;
         let size = attributes.attrs.size.unwrap_or_default();
         let into = Arc::new(into);
-        let part = || Part {
+        let part = || FilePart {
             session: Arc::clone(&self.session),
             handle: Arc::clone(&handle),
             into: Arc::clone(&into),
@@ -233,13 +233,13 @@ impl Sftp {
         let mut parts = JoinSet::new();
         let mut offset = 0;
         while offset < size || !parts.is_empty() {
-            if offset < size && parts.len() < ON_THEIR_WAY {
+            if offset < size && parts.len() < MAX_PARTS_IN_FLIGHT {
                 let end = size.min(offset + self.part);
                 let part = part();
                 parts.spawn(async move { part.read(offset, Some(end)).await });
                 offset = end;
             } else if let Some(part) = parts.join_next().await {
-                part.map_err(|_| stopped("read", path))??;
+                part.map_err(|_| interrupted("read", path))??;
             }
         }
         let part = part();
@@ -247,44 +247,44 @@ impl Sftp {
         let end = part.read(size, None).await?;
         self.session.close(handle.as_ref()).await.map_err(read)?;
         drop(part);
-        let into = Arc::into_inner(into).ok_or_else(|| stopped("read", path))?;
+        let into = Arc::into_inner(into).ok_or_else(|| interrupted("read", path))?;
         Ok((into, end))
     }
 
     /// Where a path leads to, all links followed.
-    pub(super) async fn real(&self, path: &str) -> Option<String> {
+    pub(super) async fn canonical_path(&self, path: &str) -> Option<String> {
         let names = self.session.realpath(path).await.ok()?;
         names.files.into_iter().next().map(|file| file.filename)
     }
 
     /// Deletes what was left half there.
-    pub(super) async fn clean(&self) {
-        let halves = std::mem::take(&mut *self.halves());
+    pub(super) async fn remove_partial_files(&self) {
+        let halves = std::mem::take(&mut *self.partial_files());
         for half in halves {
             // It may not be there.
             self.session.remove(half).await.ok();
         }
     }
 
-    fn halves(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
-        self.halves.lock().unwrap_or_else(PoisonError::into_inner)
+    fn partial_files(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.partial_files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A part of a file that is being read.
-struct Part {
+struct FilePart {
     session: Arc<RawSftpSession>,
     handle: Arc<str>,
     into: Arc<NewFile>,
     path: String,
 }
 
-impl Part {
+impl FilePart {
     /// Reads up to an end, or up to the end of the file; gives where that is.
     async fn read(&self, mut offset: u64, end: Option<u64>) -> Result<u64, Error> {
         while end.is_none_or(|end| offset < end) {
-            let most = end.map_or(SMALL_PART, |end| end - offset);
-            let length = u32::try_from(most).unwrap_or(u32::MAX);
+            let limit = end.map_or(DEFAULT_PART_BYTES, |end| end - offset);
+            let length = u32::try_from(limit).unwrap_or(u32::MAX);
             let answer = self.session.read(self.handle.as_ref(), offset, length);
             let bytes = match answer.await {
                 Ok(data) if data.data.is_empty() => return Ok(offset),
@@ -297,7 +297,7 @@ impl Part {
             let count = bytes.len() as u64;
             let into = Arc::clone(&self.into);
             let writing = tokio::task::spawn_blocking(move || into.write(&bytes, offset));
-            let written = writing.await.map_err(|_| stopped("read", &self.path))?;
+            let written = writing.await.map_err(|_| interrupted("read", &self.path))?;
             written.map_err(|error| Error::Failed {
                 what: "bring",
                 path: self.path.clone(),
@@ -310,14 +310,14 @@ impl Part {
 }
 
 async fn read_part(
-    source: Arc<Source>,
+    source: Arc<UploadSource>,
     offset: u64,
     length: u64,
     place: &str,
 ) -> Result<Vec<u8>, Error> {
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     let reading = tokio::task::spawn_blocking(move || source.part(offset, length));
-    let read = reading.await.map_err(|_| stopped("write", place))?;
+    let read = reading.await.map_err(|_| interrupted("write", place))?;
     let why = match read {
         Ok(bytes) if bytes.len() == length => return Ok(bytes),
         Ok(_) => "the file became shorter meanwhile".to_owned(),
@@ -330,12 +330,12 @@ async fn read_part(
     })
 }
 
-fn kind_of(path: &str, attributes: &FileAttributes) -> Result<Kind, Error> {
+fn kind_of(path: &str, attributes: &FileAttributes) -> Result<TransferKind, Error> {
     if attributes.is_dir() {
-        return Ok(Kind::Folder);
+        return Ok(TransferKind::Folder);
     }
     if attributes.is_regular() {
-        return Ok(Kind::File {
+        return Ok(TransferKind::File {
             mode: attributes.permissions.unwrap_or(0o644) & 0o7777,
             size: attributes.size.unwrap_or_default(),
         });
@@ -343,7 +343,7 @@ fn kind_of(path: &str, attributes: &FileAttributes) -> Result<Kind, Error> {
     Err(Error::NoFile(path.to_owned()))
 }
 
-fn stopped(what: &'static str, path: &str) -> Error {
+fn interrupted(what: &'static str, path: &str) -> Error {
     Error::Failed {
         what,
         path: path.to_owned(),

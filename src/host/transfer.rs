@@ -5,30 +5,30 @@ use std::time::{Duration, Instant};
 
 use tokio::time::{sleep, timeout};
 
-use super::copy::{self, Count};
-use super::far::Far;
-use super::request::until;
+use super::local_copy::{self, TransferCount};
+use super::remote_fs::RemoteFs;
+use super::request::wait_for_stop;
 use super::sftp::Sftp;
 use super::ssh::Lease;
-use super::tree::{
-    DEEPEST, Error, Item, Kind, NewFile, Source, joined, local_target, name_of, walk,
+use super::transfer_files::{
+    MAX_DEPTH, Error, TransferItem, TransferKind, NewFile, UploadSource, join_path, local_target, file_name, walk,
 };
-use super::way::Way;
-use super::{Action, Call, Content, Exit, Get, Put, Stop, TransferOutput};
+use super::transport::Transport;
+use super::{Action, CallControl, Content, Exit, Get, Put, StopLevel, TransferOutput};
 
 /// How many files are on their way at a time.
-const FILES: usize = 8;
+const MAX_CONCURRENT_FILES: usize = 8;
 /// How long it may take to delete what was left half there.
-const CLEANING: Duration = Duration::from_secs(2);
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Performs a transfer on this machine. One that is to end has ended before anybody could say so.
-pub(super) async fn here(action: &Action) -> TransferOutput {
+pub(super) async fn transfer_locally(action: &Action) -> TransferOutput {
     let start = Instant::now();
     let action = action.clone();
     let copying = tokio::task::spawn_blocking(move || match &action {
-        Action::Put(put) => copy::put(put),
-        Action::Get(get) => copy::get(get),
-        Action::Run(_) | Action::Read(_) | Action::Change(_) => Ok(Count::default()),
+        Action::Put(put) => local_copy::put(put),
+        Action::Get(get) => local_copy::get(get),
+        Action::Run(_) | Action::Read(_) | Action::Change(_) => Ok(TransferCount::default()),
     });
     let stopped = || Error::Exit(Exit::Failed("the copy was stopped".to_owned()));
     let result = copying.await.unwrap_or_else(|_| Err(stopped()));
@@ -36,7 +36,7 @@ pub(super) async fn here(action: &Action) -> TransferOutput {
 }
 
 /// Performs a transfer to or from another place.
-pub(super) async fn there(way: &Way, action: &Action, mut call: Call) -> TransferOutput {
+pub(super) async fn transfer_remotely(transport: &Transport, action: &Action, mut call: CallControl) -> TransferOutput {
     let start = Instant::now();
     let limit = match action {
         Action::Put(put) => put.time_limit,
@@ -50,32 +50,32 @@ pub(super) async fn there(way: &Way, action: &Action, mut call: Call) -> Transfe
         }
     };
     tokio::pin!(too_long);
-    let begun = tokio::select! {
+    let opened = tokio::select! {
         biased;
-        () = until(&mut call.stop, Stop::Gently) => Err(Exit::Cancelled),
-        begun = begin(way) => begun,
+        () = wait_for_stop(&mut call.stop, StopLevel::Gently) => Err(Exit::Cancelled),
+        opened = open_remote_fs(transport) => opened,
         () = &mut too_long => Err(Exit::TimedOut),
     };
-    let (far, lease) = match begun {
-        Ok(begun) => begun,
+    let (remote_fs, lease) = match opened {
+        Ok(opened) => opened,
         Err(exit) => return output(Err(Error::Exit(exit)), start),
     };
     let result = tokio::select! {
-        result = transfer(&far, action) => result,
-        () = until(&mut call.stop, Stop::Gently) => Err(Error::Exit(Exit::Cancelled)),
+        result = transfer(&remote_fs, action) => result,
+        () = wait_for_stop(&mut call.stop, StopLevel::Gently) => Err(Error::Exit(Exit::Cancelled)),
         () = &mut too_long => Err(Error::Exit(Exit::TimedOut)),
     };
-    timeout(CLEANING, far.clean()).await.ok();
-    drop(far);
+    timeout(CLEANUP_TIMEOUT, remote_fs.remove_partial_files()).await.ok();
+    drop(remote_fs);
     drop(lease);
     output(result, start)
 }
 
-fn output(result: Result<Count, Error>, start: Instant) -> TransferOutput {
+fn output(result: Result<TransferCount, Error>, start: Instant) -> TransferOutput {
     let (exit, count) = match result {
         Ok(count) => (Exit::Code(0), count),
-        Err(Error::Exit(exit)) => (exit, Count::default()),
-        Err(error) => (Exit::Failed(error.to_string()), Count::default()),
+        Err(Error::Exit(exit)) => (exit, TransferCount::default()),
+        Err(error) => (Exit::Failed(error.to_string()), TransferCount::default()),
     };
     TransferOutput {
         exit,
@@ -86,135 +86,135 @@ fn output(result: Result<Count, Error>, start: Instant) -> TransferOutput {
 }
 
 /// Finds out how files get there.
-async fn begin(way: &Way) -> Result<(Far<'_>, Option<Lease>), Exit> {
-    if way.is_container() {
-        return Ok((Far::programs(way), None));
+async fn open_remote_fs(transport: &Transport) -> Result<(RemoteFs<'_>, Option<Lease>), Exit> {
+    if transport.is_container() {
+        return Ok((RemoteFs::shell(transport), None));
     }
-    let Some(session) = way.session().await else {
-        return Ok((Far::programs(way), None));
+    let Some(session) = transport.session().await else {
+        return Ok((RemoteFs::shell(transport), None));
     };
     let (lease, channel) = session?;
-    Ok(match Sftp::begin(channel).await {
-        Some(sftp) => (Far::Sftp(sftp), Some(lease)),
-        None => (Far::programs(way), None),
+    Ok(match Sftp::open(channel).await {
+        Some(sftp) => (RemoteFs::Sftp(sftp), Some(lease)),
+        None => (RemoteFs::shell(transport), None),
     })
 }
 
-async fn transfer(far: &Far<'_>, action: &Action) -> Result<Count, Error> {
+async fn transfer(remote_fs: &RemoteFs<'_>, action: &Action) -> Result<TransferCount, Error> {
     match action {
-        Action::Put(put) => take_there(far, put).await,
-        Action::Get(get) => bring(far, get).await,
-        Action::Run(_) | Action::Read(_) | Action::Change(_) => Ok(Count::default()),
+        Action::Put(put) => upload(remote_fs, put).await,
+        Action::Get(get) => download(remote_fs, get).await,
+        Action::Run(_) | Action::Read(_) | Action::Change(_) => Ok(TransferCount::default()),
     }
 }
 
-async fn take_there(far: &Far<'_>, put: &Put) -> Result<Count, Error> {
+async fn upload(remote_fs: &RemoteFs<'_>, put: &Put) -> Result<TransferCount, Error> {
     let target = from_home(&put.target);
     let path = match &put.source {
         Content::Path(path) => path.clone(),
         Content::Bytes(bytes) => {
-            let is_folder = target.ends_with('/') || far.kind(target).await? == Some(Kind::Folder);
+            let is_folder = target.ends_with('/') || remote_fs.kind(target).await? == Some(TransferKind::Folder);
             if is_folder {
                 return Err(Error::NoName(put.target.clone()));
             }
-            let place = far.real(target).await;
-            let source = Source::Bytes(bytes.clone());
-            let bytes = far.put(source, &place, put.mode).await?;
-            return Ok(Count { files: 1, bytes });
+            let place = remote_fs.canonical_path(target).await;
+            let source = UploadSource::Bytes(bytes.clone());
+            let bytes = remote_fs.put(source, &place, put.mode).await?;
+            return Ok(TransferCount { files: 1, bytes });
         }
     };
     let walking = tokio::task::spawn_blocking(move || walk(&path));
     let stopped = || Error::Exit(Exit::Failed("the transfer was stopped".to_owned()));
     let items = walking.await.map_err(|_| stopped())??;
     let Some((first, below)) = items.split_first() else {
-        return Ok(Count::default());
+        return Ok(TransferCount::default());
     };
-    if let Kind::File { mode, size } = first.kind {
-        let is_folder = target.ends_with('/') || far.kind(target).await? == Some(Kind::Folder);
+    if let TransferKind::File { mode, size } = first.kind {
+        let is_folder = target.ends_with('/') || remote_fs.kind(target).await? == Some(TransferKind::Folder);
         let place = if is_folder {
-            joined(target, name_of(&first.path))
+            join_path(target, file_name(&first.path))
         } else {
-            far.real(target).await
+            remote_fs.canonical_path(target).await
         };
-        let source = Source::open(Path::new(&first.path), size)?;
-        let bytes = far.put(source, &place, put.mode.or(Some(mode))).await?;
-        return Ok(Count { files: 1, bytes });
+        let source = UploadSource::open(Path::new(&first.path), size)?;
+        let bytes = remote_fs.put(source, &place, put.mode.or(Some(mode))).await?;
+        return Ok(TransferCount { files: 1, bytes });
     }
-    far.make_folder(target).await?;
-    for item in below.iter().filter(|item| item.kind == Kind::Folder) {
-        far.make_folder(&joined(target, &item.below)).await?;
+    remote_fs.make_folder(target).await?;
+    for item in below.iter().filter(|item| item.kind == TransferKind::Folder) {
+        remote_fs.make_folder(&join_path(target, &item.relative_path)).await?;
     }
     let files = below.iter().filter_map(|item| match item.kind {
-        Kind::File { mode, size } => Some((item, put.mode.unwrap_or(mode), size)),
-        Kind::Folder => None,
+        TransferKind::File { mode, size } => Some((item, put.mode.unwrap_or(mode), size)),
+        TransferKind::Folder => None,
     });
     let work = files.map(|(item, mode, size)| async move {
-        let source = Source::open(Path::new(&item.path), size)?;
-        far.put(source, &joined(target, &item.below), Some(mode))
+        let source = UploadSource::open(Path::new(&item.path), size)?;
+        remote_fs.put(source, &join_path(target, &item.relative_path), Some(mode))
             .await
     });
-    several(work).await
+    run_concurrently(work).await
 }
 
-async fn bring(far: &Far<'_>, get: &Get) -> Result<Count, Error> {
+async fn download(remote_fs: &RemoteFs<'_>, get: &Get) -> Result<TransferCount, Error> {
     let source = from_home(&get.source);
-    let Some(kind) = far.kind(source).await? else {
+    let Some(kind) = remote_fs.kind(source).await? else {
         return Err(Error::Failed {
             what: "read",
             path: get.source.clone(),
             why: "no such file or folder".to_owned(),
         });
     };
-    if let Kind::File { mode, .. } = kind {
-        let place = local_target(&get.target, name_of(source));
-        let bytes = bring_file(far, source, &place, mode).await?;
-        return Ok(Count { files: 1, bytes });
+    if let TransferKind::File { mode, .. } = kind {
+        let place = local_target(&get.target, file_name(source));
+        let bytes = download_file(remote_fs, source, &place, mode).await?;
+        return Ok(TransferCount { files: 1, bytes });
     }
-    let items = walk_there(far, source).await?;
-    for item in items.iter().filter(|item| item.kind == Kind::Folder) {
-        let place = get.target.join(&item.below);
+    let items = walk_remote(remote_fs, source).await?;
+    for item in items.iter().filter(|item| item.kind == TransferKind::Folder) {
+        let place = get.target.join(&item.relative_path);
         let made = crate::system::fs::create_dir_all(&place);
         made.map_err(|error| Error::new("make", &place, &std::io::Error::other(error)))?;
     }
     let files = items.iter().filter_map(|item| match item.kind {
-        Kind::File { mode, .. } => Some((item, mode)),
-        Kind::Folder => None,
+        TransferKind::File { mode, .. } => Some((item, mode)),
+        TransferKind::Folder => None,
     });
     let work = files.map(|(item, mode)| async move {
-        bring_file(far, &item.path, &get.target.join(&item.below), mode).await
+        download_file(remote_fs, &item.path, &get.target.join(&item.relative_path), mode).await
     });
-    several(work).await
+    run_concurrently(work).await
 }
 
-async fn bring_file(far: &Far<'_>, path: &str, place: &Path, mode: u32) -> Result<u64, Error> {
+async fn download_file(remote_fs: &RemoteFs<'_>, path: &str, place: &Path, mode: u32) -> Result<u64, Error> {
     let new = NewFile::create(place)?;
-    let (new, length) = far.get(path, new).await?;
+    let (new, length) = remote_fs.get(path, new).await?;
     new.finish(mode)?;
     Ok(length)
 }
 
 /// All that is in a folder of another place, each folder before what is in it.
-async fn walk_there(far: &Far<'_>, root: &str) -> Result<Vec<Item>, Error> {
-    let top = Item {
+async fn walk_remote(remote_fs: &RemoteFs<'_>, root: &str) -> Result<Vec<TransferItem>, Error> {
+    let top = TransferItem {
         path: root.to_owned(),
-        below: String::new(),
-        kind: Kind::Folder,
+        relative_path: String::new(),
+        kind: TransferKind::Folder,
     };
     let mut items = vec![top];
     let mut next = 0;
     while let Some(item) = items.get(next) {
         next += 1;
-        if item.kind != Kind::Folder {
+        if item.kind != TransferKind::Folder {
             continue;
         }
-        let (path, below) = (item.path.clone(), item.below.clone());
-        if below.matches('/').count() > DEEPEST {
+        let (path, below) = (item.path.clone(), item.relative_path.clone());
+        if below.matches('/').count() > MAX_DEPTH {
             return Err(Error::Loop(root.to_owned()));
         }
-        for (name, kind) in far.list(&path).await? {
-            items.push(Item {
-                path: joined(&path, &name),
-                below: joined(&below, &name),
+        for (name, kind) in remote_fs.list(&path).await? {
+            items.push(TransferItem {
+                path: join_path(&path, &name),
+                relative_path: join_path(&below, &name),
                 kind,
             });
         }
@@ -223,14 +223,14 @@ async fn walk_there(far: &Far<'_>, root: &str) -> Result<Vec<Item>, Error> {
 }
 
 /// Does some of the work at a time, and counts.
-async fn several<W>(mut work: impl Iterator<Item = W>) -> Result<Count, Error>
+async fn run_concurrently<W>(mut work: impl Iterator<Item = W>) -> Result<TransferCount, Error>
 where
     W: Future<Output = Result<u64, Error>>,
 {
-    let mut count = Count::default();
+    let mut count = TransferCount::default();
     let mut running = Vec::new();
     loop {
-        while running.len() < FILES
+        while running.len() < MAX_CONCURRENT_FILES
             && let Some(next) = work.next()
         {
             running.push(Box::pin(next));

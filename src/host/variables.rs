@@ -25,7 +25,7 @@ struct Variable {
 }
 
 impl Variable {
-    fn shown(&self) -> (&str, &str) {
+    fn shown_value(&self) -> (&str, &str) {
         let value = if self.secret { REDACTED } else { &self.value };
         (&self.name, value)
     }
@@ -119,14 +119,14 @@ impl Variables {
 
 impl Debug for Variables {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let all = self.all.iter().map(Variable::shown);
+        let all = self.all.iter().map(Variable::shown_value);
         f.debug_map().entries(all).finish()
     }
 }
 
 impl Serialize for Variables {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.all.iter().map(Variable::shown))
+        serializer.collect_seq(self.all.iter().map(Variable::shown_value))
     }
 }
 

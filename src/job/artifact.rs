@@ -9,17 +9,17 @@ use crate::tosca::{Artifact, Operation, PropertyDef, check_output};
 use crate::value::{Handle, Map, Value};
 
 /// The key of metadata that makes properties arguments.
-const INPUT_MATCH: &str = "input_match";
+const INPUT_MATCH_KEY: &str = "input_match";
 
 /// The key of metadata that makes outputs attributes.
-const OUTPUT_MATCH: &str = "output_match";
+const OUTPUT_MATCH_KEY: &str = "output_match";
 
 /// Properties that are templates for what comes of a run: they are evaluated after it.
-const TEMPLATES: &[&str] = &["resultTemplate", "outputsTemplate", "done"];
+const RESULT_TEMPLATES: &[&str] = &["resultTemplate", "outputsTemplate", "done"];
 
 impl Evaluation<'_> {
     /// The artifact that an operation on an entity executes.
-    pub(super) fn executed(&self, target: Handle, operation: &Operation) -> Option<Handle> {
+    pub(super) fn executed_artifact(&self, target: Handle, operation: &Operation) -> Option<Handle> {
         let implementation = operation.implementation.as_ref()?;
         let primary = implementation.primary.as_ref()?;
         self.topology.artifact_of(target, &primary.name)
@@ -28,7 +28,7 @@ impl Evaluation<'_> {
     /// Makes the properties of an artifact inputs of the task that executes it, where the
     /// operation has none of the name. Where the target has no artifacts of its own, as
     /// relationships have not, they are taken over as they are written.
-    pub(super) fn add_properties(
+    pub(super) fn add_artifact_inputs(
         &self,
         artifact: Option<Handle>,
         operation: &Operation,
@@ -43,7 +43,7 @@ impl Evaluation<'_> {
             if inputs.contains_key(name) || &**name == "className" {
                 continue;
             }
-            let as_written = artifact.is_none() || TEMPLATES.contains(&&**name) || !is_plain(name);
+            let as_written = artifact.is_none() || RESULT_TEMPLATES.contains(&&**name) || !is_plain(name);
             let value = if as_written {
                 let definition = property.definition.as_ref();
                 let secret = definition.is_some_and(|definition| definition.is_sensitive());
@@ -70,14 +70,14 @@ impl Evaluation<'_> {
         let execute = artifact.and_then(|artifact| artifact.execute());
         let mut arguments = execute.map_or_else(Map::new, |execute| execute.inputs.clone());
         let matching = artifact.into_iter().flat_map(|it| &*it.properties);
-        let is_marked = |def: &PropertyDef| def.flag(INPUT_MATCH);
+        let is_marked = |def: &PropertyDef| def.flag(INPUT_MATCH_KEY);
         let marked = matching.filter(|(_, it)| it.definition.as_deref().is_some_and(is_marked));
         for (name, _) in marked {
             arguments.insert(Arc::clone(name), path(format!("$implementation::{name}")));
         }
         let node = self.topology.entity(target).node();
         let own = node.into_iter().flat_map(|node| &*node.template.properties);
-        let is_meant = |def: &PropertyDef| is_meant(INPUT_MATCH, def, artifact, execute);
+        let is_meant = |def: &PropertyDef| matches_artifact(INPUT_MATCH_KEY, def, artifact, execute);
         for (name, _) in own.filter(|(_, it)| it.definition.as_deref().is_some_and(is_meant)) {
             arguments.insert(Arc::clone(name), path(format!(".::{name}")));
         }
@@ -96,7 +96,7 @@ impl Evaluation<'_> {
     }
 
     /// What is wrong about the outputs of a run, in words.
-    pub(super) fn wrong_outputs(&self, operation: &Operation, outputs: &Map) -> Vec<String> {
+    pub(super) fn output_problems(&self, operation: &Operation, outputs: &Map) -> Vec<String> {
         let types = &self.topology.service().types;
         let mut wrong = Vec::new();
         for (name, def) in &operation.output_defs {
@@ -121,7 +121,7 @@ impl Evaluation<'_> {
         let definition = attribute.and_then(|attribute| attribute.definition.as_deref());
         let artifact = self.described(task.spec.artifact);
         let execute = artifact.and_then(|artifact| artifact.execute());
-        definition.is_some_and(|definition| is_meant(OUTPUT_MATCH, definition, artifact, execute))
+        definition.is_some_and(|definition| matches_artifact(OUTPUT_MATCH_KEY, definition, artifact, execute))
     }
 
     fn described(&self, artifact: Option<Handle>) -> Option<&Artifact> {
@@ -149,7 +149,7 @@ fn words(value: &Value) -> Vec<&str> {
 
 /// Whether a property or attribute of a node belongs to an artifact, as metadata says: to any, to
 /// this one, or to those whose `execute` says the same.
-fn is_meant(
+fn matches_artifact(
     key: &str,
     definition: &PropertyDef,
     artifact: Option<&Artifact>,
@@ -161,9 +161,9 @@ fn is_meant(
     if let Some(flag) = mark.as_bool() {
         return flag;
     }
-    let wanted = words(mark);
+    let required_type = words(mark);
     let keys = execute.and_then(|execute| execute.metadata.get(key));
     let mut keys = keys.map_or_else(Vec::new, words).into_iter();
-    artifact.is_some_and(|artifact| wanted.contains(&&*artifact.name))
-        || keys.any(|key| wanted.contains(&key))
+    artifact.is_some_and(|artifact| required_type.contains(&&*artifact.name))
+        || keys.any(|key| required_type.contains(&key))
 }

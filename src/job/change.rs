@@ -2,13 +2,13 @@
 
 /// What a comparison with the last record of an operation has shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Change {
+pub enum DetectedChange {
     /// Nothing that was read has changed, as far as is on record.
     #[default]
     None,
     /// What is secret cannot be compared, for the key of its digest is not here. What is not
     /// secret has not changed.
-    CannotTell,
+    Unknown,
     /// What these keys of the record stand for is not there any more, or cannot be evaluated.
     Keys(Vec<String>),
     /// These inputs are new, and what was read before makes use of them.
@@ -19,9 +19,9 @@ pub enum Change {
     Secrets,
 }
 
-impl Change {
+impl DetectedChange {
     /// Whether the operation must run again.
     pub fn is_change(&self) -> bool {
-        !matches!(self, Self::None | Self::CannotTell)
+        !matches!(self, Self::None | Self::Unknown)
     }
 }

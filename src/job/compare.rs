@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::change::Change;
-use super::digest::{AS_WRITTEN, ENVIRONMENT, Entries, as_written, exact_digest, pairs};
+use super::change::DetectedChange;
+use super::digest::{AS_WRITTEN_PREFIX, ENVIRONMENT_KEY, DigestEntries, written_value, exact_digest, key_value_list};
 use super::evaluation::Evaluation;
 use super::history::LastOperation;
 use super::task::Task;
@@ -11,12 +11,12 @@ use crate::expr::{Evaluator, Read, Reads};
 use crate::value::{Handle, upstream_digest};
 
 /// How many instances a message names.
-const MOST_NAMES: usize = 5;
+const MAX_NAMES: usize = 5;
 
 /// The result of comparing a task with the last record of its operation.
 #[derive(Debug)]
-pub(super) struct Compared {
-    pub(super) change: Change,
+pub(super) struct RecordComparison {
+    pub(super) change: DetectedChange,
     /// The values that were read to find out.
     pub(super) reads: Reads,
     /// Whether nobody can tell if secrets have changed.
@@ -26,9 +26,9 @@ pub(super) struct Compared {
 impl Evaluation<'_> {
     /// What has changed of what the operation of a task read last time, and what was read to find
     /// out. An operation without a record, or one that read nothing, has not changed.
-    pub(super) fn has_changed(&self, task: &Task) -> Compared {
-        let mut compared = Compared {
-            change: Change::None,
+    pub(super) fn compare_with_last(&self, task: &Task) -> RecordComparison {
+        let mut compared = RecordComparison {
+            change: DetectedChange::None,
             reads: Reads::default(),
             has_unknown_secrets: false,
         };
@@ -40,14 +40,14 @@ impl Evaluation<'_> {
         compared.change = self.compare(task, &last, &evaluator);
         compared.reads = evaluator.take_reads();
         let reads = &compared.reads;
-        if compared.change.is_change() && self.withheld_read(task, reads).is_some() {
+        if compared.change.is_change() && self.missing_secret_read(task, reads).is_some() {
             // What is not on record cannot be told from what it was.
-            compared.change = Change::CannotTell;
+            compared.change = DetectedChange::Unknown;
             return compared;
         }
-        compared.has_unknown_secrets = compared.change == Change::CannotTell;
+        compared.has_unknown_secrets = compared.change == DetectedChange::Unknown;
         if !last.is_exact() && !last.digest_keys.is_empty() && !compared.change.is_change() {
-            compared.change = new_inputs(task, &last, reads);
+            compared.change = added_inputs(task, &last, reads);
         }
         compared
     }
@@ -57,8 +57,8 @@ impl Evaluation<'_> {
     pub(super) fn last_operation(&self, of: Handle, operation: &str) -> Option<LastOperation> {
         let key = &self.topology.entity(of).key;
         let whole = self.topology.whole_key(of);
-        let found = self.surroundings.history.last(&whole, operation);
-        found.or_else(|| self.surroundings.history.last(key.as_str(), operation))
+        let found = self.context.history.last_operation(&whole, operation);
+        found.or_else(|| self.context.history.last_operation(key.as_str(), operation))
     }
 
     /// What a comparison with a record shows: with our fields if it has them, else as upstream
@@ -68,40 +68,40 @@ impl Evaluation<'_> {
         task: &Task,
         last: &LastOperation,
         evaluator: &Evaluator,
-    ) -> Change {
+    ) -> DetectedChange {
         if !last.is_exact() {
             return self.compare_as_upstream(task, last, evaluator);
         }
-        let removed = removed_of(task, last.exact_keys.iter().chain(&last.secret_keys));
+        let removed = removed_inputs(task, last.exact_keys.iter().chain(&last.secret_keys));
         if !removed.is_empty() {
-            return Change::Keys(removed);
+            return DetectedChange::Keys(removed);
         }
-        let written = format!("{AS_WRITTEN}{ENVIRONMENT}");
-        let has_environment = last.has(ENVIRONMENT) || last.has(&written);
-        if !has_environment && as_written(task, ENVIRONMENT).is_some() {
-            return Change::Inputs(vec![ENVIRONMENT.to_owned()]);
+        let written = format!("{AS_WRITTEN_PREFIX}{ENVIRONMENT_KEY}");
+        let has_environment = last.has_digest(ENVIRONMENT_KEY) || last.has_digest(&written);
+        if !has_environment && written_value(task, ENVIRONMENT_KEY).is_some() {
+            return DetectedChange::Inputs(vec![ENVIRONMENT_KEY.to_owned()]);
         }
         let open = match self.evaluate_keys(task, &last.exact_keys, evaluator) {
             Ok(entries) => entries,
-            Err(keys) => return Change::Keys(keys),
+            Err(keys) => return DetectedChange::Keys(keys),
         };
         if exact_digest(&open) != last.exact_value {
-            return Change::Values;
+            return DetectedChange::Values;
         }
         self.compare_secrets(task, last, evaluator)
     }
 
-    fn compare_secrets(&self, task: &Task, last: &LastOperation, evaluator: &Evaluator) -> Change {
+    fn compare_secrets(&self, task: &Task, last: &LastOperation, evaluator: &Evaluator) -> DetectedChange {
         if last.secret_keys.is_empty() {
-            return Change::None;
+            return DetectedChange::None;
         }
-        let Ok(Some(key)) = self.surroundings.keys.of_id(&last.secret_key) else {
-            return Change::CannotTell;
+        let Ok(Some(key)) = self.context.keys.key_by_id(&last.secret_key) else {
+            return DetectedChange::Unknown;
         };
         match self.evaluate_keys(task, &last.secret_keys, evaluator) {
-            Err(keys) => Change::Keys(keys),
-            Ok(entries) if key.digest(pairs(&entries)) == last.secret_value => Change::None,
-            Ok(_) => Change::Secrets,
+            Err(keys) => DetectedChange::Keys(keys),
+            Ok(entries) if key.digest(key_value_list(&entries)) == last.secret_value => DetectedChange::None,
+            Ok(_) => DetectedChange::Secrets,
         }
     }
 
@@ -110,23 +110,23 @@ impl Evaluation<'_> {
         task: &Task,
         last: &LastOperation,
         evaluator: &Evaluator,
-    ) -> Change {
+    ) -> DetectedChange {
         let keys = &last.digest_keys;
         if keys.is_empty() {
-            return Change::None;
+            return DetectedChange::None;
         }
-        let removed = removed_of(task, keys.iter());
+        let removed = removed_inputs(task, keys.iter());
         if !removed.is_empty() {
-            return Change::Keys(removed);
+            return DetectedChange::Keys(removed);
         }
         let entries = match self.evaluate_keys(task, keys, evaluator) {
             Ok(entries) => entries,
-            Err(keys) => return Change::Keys(keys),
+            Err(keys) => return DetectedChange::Keys(keys),
         };
         if upstream_digest(entries.iter().map(|(_, value)| value)) == last.digest_value {
-            Change::None
+            DetectedChange::None
         } else {
-            Change::Values
+            DetectedChange::Values
         }
     }
 
@@ -137,10 +137,10 @@ impl Evaluation<'_> {
         task: &Task,
         keys: &[String],
         evaluator: &Evaluator,
-    ) -> Result<Entries, Vec<String>> {
-        let mut entries = Entries::with_capacity(keys.len());
+    ) -> Result<DigestEntries, Vec<String>> {
+        let mut entries = DigestEntries::with_capacity(keys.len());
         for key in keys {
-            match self.current(task, key, evaluator) {
+            match self.current_value(task, key, evaluator) {
                 Ok(value) => entries.push((key.clone(), value)),
                 Err(_) => return Err(vec![key.clone()]),
             }
@@ -155,11 +155,11 @@ impl Evaluation<'_> {
             return None;
         }
         let name = |of: &Handle| format!("`{}`", self.topology.entity(*of).name);
-        let mut names: Vec<String> = unknown.iter().take(MOST_NAMES).map(name).collect();
-        if unknown.len() > MOST_NAMES {
-            names.push(format!("{} more", unknown.len() - MOST_NAMES));
+        let mut names: Vec<String> = unknown.iter().take(MAX_NAMES).map(name).collect();
+        if unknown.len() > MAX_NAMES {
+            names.push(format!("{} more", unknown.len() - MAX_NAMES));
         }
-        let why = match self.surroundings.keys.for_records(false) {
+        let why = match self.context.keys.recording_key(false) {
             Err(problem) => format!("{problem}; {}", problem.help()),
             Ok(_) => "the key of their recorded digests is not here; give the vault password that \
                       was given then (`UNFURL_VAULT_DEFAULT_PASSWORD`), or restore `local/digest.key`. `--force` deploys them again \
@@ -175,7 +175,7 @@ impl Evaluation<'_> {
 }
 
 /// The inputs that what was read before makes use of now, where they are not among it (§ (i)).
-fn new_inputs(task: &Task, last: &LastOperation, reads: &Reads) -> Change {
+fn added_inputs(task: &Task, last: &LastOperation, reads: &Reads) -> DetectedChange {
     let is_new = |name: &str| {
         let known = last.digest_keys.iter().any(|key| key.as_str() == name);
         !known && task.counts_in_digest(name)
@@ -186,18 +186,18 @@ fn new_inputs(task: &Task, last: &LastOperation, reads: &Reads) -> Change {
     });
     let new: Vec<_> = new.collect();
     if new.is_empty() {
-        Change::None
+        DetectedChange::None
     } else {
-        Change::Inputs(new)
+        DetectedChange::Inputs(new)
     }
 }
 
 /// The keys of a record whose inputs are not there any more.
-fn removed_of<'k>(task: &Task, keys: impl Iterator<Item = &'k String>) -> Vec<String> {
+fn removed_inputs<'k>(task: &Task, keys: impl Iterator<Item = &'k String>) -> Vec<String> {
     let is_removed = |key: &&String| {
-        let name = key.strip_prefix(AS_WRITTEN).unwrap_or(key);
-        let is_input = name == ENVIRONMENT || !name.contains("::");
-        is_input && as_written(task, name).is_none()
+        let name = key.strip_prefix(AS_WRITTEN_PREFIX).unwrap_or(key);
+        let is_input = name == ENVIRONMENT_KEY || !name.contains("::");
+        is_input && written_value(task, name).is_none()
     };
     keys.filter(is_removed).cloned().collect()
 }

@@ -3,18 +3,18 @@
 use super::evaluation::Evaluation;
 use super::task::Task;
 use crate::expr::{Error, Evaluator};
-use crate::value::{Canonical, Map, Value, upstream_digest};
+use crate::value::{CanonicalWriter, Map, Value, upstream_digest};
 
 /// The key of the variables that an operation sets for its commands. No input or attribute has it.
-pub(super) const ENVIRONMENT: &str = ".environment";
+pub(super) const ENVIRONMENT_KEY: &str = ".environment";
 
 /// What begins the keys of inputs that are recorded as they are written, since their values depend
 /// on what tasks do.
-pub(super) const AS_WRITTEN: &str = ".as-written::";
+pub(super) const AS_WRITTEN_PREFIX: &str = ".as-written::";
 
 /// The digest fields of a task's record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Digest {
+pub struct TaskDigest {
     /// Upstream's keys, in order.
     pub keys: Vec<String>,
     /// Upstream's digest; empty where there are no keys.
@@ -41,23 +41,23 @@ pub struct SecretDigest {
 }
 
 /// What a task has read, by its key in records, with its value.
-pub(super) type Entries = Vec<(String, Value)>;
+pub(super) type DigestEntries = Vec<(String, Value)>;
 
 impl Evaluation<'_> {
     /// The digest fields of a task that has run.
-    pub(super) fn digest(&self, task: &Task) -> Digest {
+    pub(super) fn digest(&self, task: &Task) -> TaskDigest {
         let mut digest = self.upstream_fields(task);
-        let (secret, open): (Entries, Entries) = self
+        let (secret, open): (DigestEntries, DigestEntries) = self
             .entries(task)
             .into_iter()
             .partition(|(_, value)| value.has_sensitive());
         digest.exact_value = exact_digest(&open);
-        digest.exact_keys = keys_of(&open);
+        digest.exact_keys = entry_keys(&open);
         digest.secret = self.secret_digest(&secret);
         digest
     }
 
-    fn upstream_fields(&self, task: &Task) -> Digest {
+    fn upstream_fields(&self, task: &Task) -> TaskDigest {
         let (mut keys, mut values) = (Vec::new(), Vec::new());
         for (name, value) in &task.reads.resolved {
             if task.counts_in_digest(name) && !matches!(value, Value::Sensitive(_)) {
@@ -89,38 +89,38 @@ impl Evaluation<'_> {
         } else {
             upstream_digest(&values)
         };
-        Digest {
+        TaskDigest {
             keys,
             value,
             put,
-            ..Digest::default()
+            ..TaskDigest::default()
         }
     }
 
-    fn entries(&self, task: &Task) -> Entries {
-        if self.is_of_the_model(task) {
+    fn entries(&self, task: &Task) -> DigestEntries {
+        if self.compares_model_only(task) {
             return self.model_entries(task);
         }
         let read = task.reads.exact.iter();
-        let mut entries: Entries = read
+        let mut entries: DigestEntries = read
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
         let evaluator = self.evaluator_for(task);
-        if let Ok(environment @ Value::Map(_)) = self.current(task, ENVIRONMENT, &evaluator) {
-            entries.push((ENVIRONMENT.to_owned(), environment));
+        if let Ok(environment @ Value::Map(_)) = self.current_value(task, ENVIRONMENT_KEY, &evaluator) {
+            entries.push((ENVIRONMENT_KEY.to_owned(), environment));
         }
         entries
     }
 
-    fn secret_digest(&self, entries: &Entries) -> Option<SecretDigest> {
+    fn secret_digest(&self, entries: &DigestEntries) -> Option<SecretDigest> {
         let key = self
-            .surroundings
+            .context
             .digest_key
             .as_ref()
             .filter(|_| !entries.is_empty())?;
         Some(SecretDigest {
-            keys: keys_of(entries),
-            value: key.digest(pairs(entries)),
+            keys: entry_keys(entries),
+            value: key.digest(key_value_list(entries)),
             key: key.id().to_owned(),
         })
     }
@@ -135,17 +135,17 @@ impl Evaluation<'_> {
     }
 
     /// What a key of a record stands for now.
-    pub(super) fn current(
+    pub(super) fn current_value(
         &self,
         task: &Task,
         key: &str,
         evaluator: &Evaluator,
     ) -> Result<Value, Error> {
-        if key == ENVIRONMENT {
-            return environment_of(task, evaluator);
+        if key == ENVIRONMENT_KEY {
+            return operation_environment(task, evaluator);
         }
-        if let Some(name) = key.strip_prefix(AS_WRITTEN) {
-            return Ok(as_written(task, name).unwrap_or_default());
+        if let Some(name) = key.strip_prefix(AS_WRITTEN_PREFIX) {
+            return Ok(written_value(task, name).unwrap_or_default());
         }
         if !key.contains("::") {
             return Ok(evaluator
@@ -185,7 +185,7 @@ impl Evaluation<'_> {
 }
 
 /// The variables that an operation sets for its commands; null where it sets none.
-fn environment_of(task: &Task, evaluator: &Evaluator) -> Result<Value, Error> {
+fn operation_environment(task: &Task, evaluator: &Evaluator) -> Result<Value, Error> {
     let rules = task.spec.operation.implementation.as_ref();
     let Some(rules) = rules.map(|it| &it.environment).filter(|it| !it.is_empty()) else {
         return Ok(Value::Null);
@@ -198,28 +198,28 @@ fn environment_of(task: &Task, evaluator: &Evaluator) -> Result<Value, Error> {
 }
 
 /// An input, or the environment, as it is written.
-pub(super) fn as_written(task: &Task, name: &str) -> Option<Value> {
-    if name == ENVIRONMENT {
+pub(super) fn written_value(task: &Task, name: &str) -> Option<Value> {
+    if name == ENVIRONMENT_KEY {
         let rules = &task.spec.operation.implementation.as_ref()?.environment;
         return (!rules.is_empty()).then(|| Value::from(rules.clone()));
     }
     task.inputs.raw.get(name).cloned()
 }
 
-fn keys_of(entries: &Entries) -> Vec<String> {
+fn entry_keys(entries: &DigestEntries) -> Vec<String> {
     entries.iter().map(|(key, _)| key.clone()).collect()
 }
 
-pub(super) fn pairs(entries: &Entries) -> impl Iterator<Item = (&str, &Value)> {
+pub(super) fn key_value_list(entries: &DigestEntries) -> impl Iterator<Item = (&str, &Value)> {
     entries.iter().map(|(key, value)| (key.as_str(), value))
 }
 
 /// Our digest: SHA-256 over keys and values, typed and delimited. Order does not count.
-pub(super) fn exact_digest(entries: &Entries) -> String {
+pub(super) fn exact_digest(entries: &DigestEntries) -> String {
     if entries.is_empty() {
         return String::new();
     }
-    let mut canonical = Canonical::default();
-    canonical.pairs(pairs(entries));
+    let mut canonical = CanonicalWriter::default();
+    canonical.pairs(key_value_list(entries));
     canonical.finish()
 }

@@ -3,21 +3,21 @@
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use super::evaluation::{Choose, Evaluation, Surroundings};
+use super::evaluation::{ChooseConfigurator, Evaluation, JobContext};
 use super::event::Error;
-use super::event::{Event, InstanceChange, JobFacts, JobStart, Level};
-use super::history::History;
+use super::event::{JobEvent, InstanceChange, JobFacts, JobStart, LogLevel};
+use super::history::OperationHistory;
 use super::ledger::Ledger;
 use super::options::{JobOptions, Recording};
 use super::plan_steps::{JobSteps, StepTable};
-use super::problem::explain;
-use super::schedule::{Exclusive, Scheduler};
+use super::problem::explain_error;
+use super::schedule::{ExclusiveNodes, Scheduler};
 use super::task::TaskIndex;
-use super::world::{FolderKey, Keys, Places};
-use crate::expr::World;
+use super::ports::{FolderKey, DigestKeyProvider, HostLocator};
+use crate::expr::SystemContext;
 use crate::name::{ChangeId, Priority, Status};
-use crate::plan::{Activity, Plan, StepId, Target};
-use crate::task::Effect;
+use crate::plan::{StepActivity, Plan, StepId, StepTarget};
+use crate::task::TaskEffect;
 use crate::topology::{Topology, snapshot};
 use crate::value::{Handle, Map, Value};
 
@@ -29,7 +29,7 @@ pub struct Engine {
     pub topology: Arc<Topology>,
     /// What is to be done.
     pub plan: Plan,
-    pub(super) surroundings: Surroundings,
+    pub(super) context: JobContext,
     pub(super) steps: StepTable,
     pub(super) scheduler: Scheduler,
     pub(super) ledger: Ledger,
@@ -39,15 +39,15 @@ pub struct Engine {
     /// What its record says besides its tasks, once it runs.
     pub(super) facts: JobFacts,
     /// The status on record of those that the plan gives another one to begin with.
-    pub(super) recorded: HashMap<Handle, Option<Status>>,
+    pub(super) recorded_statuses: HashMap<Handle, Option<Status>>,
     /// Entities that read secrets of which nobody can tell whether they have changed.
     pub(super) unknown_secrets: BTreeSet<Handle>,
     /// The relationships of which an operation has failed.
-    pub(super) broken: HashSet<Handle>,
+    pub(super) broken_relationships: HashSet<Handle>,
     /// The instances that tasks have added and nothing was planned for yet, task by task.
-    pub(super) added: Vec<Vec<Handle>>,
+    pub(super) added_instances: Vec<Vec<Handle>>,
     /// How often they were planned for.
-    pub(super) rounds: usize,
+    pub(super) added_rounds: usize,
 }
 
 impl std::fmt::Debug for Engine {
@@ -59,22 +59,22 @@ impl std::fmt::Debug for Engine {
 }
 
 /// What an engine is made of, besides the plan.
-pub struct Parts {
+pub struct EngineParts {
     /// What exists.
     pub topology: Topology,
     /// Bounded reads of this machine.
-    pub world: Arc<dyn World>,
+    pub local_context: Arc<dyn SystemContext>,
     /// Finds configurators.
-    pub choose: Choose,
+    pub choose: ChooseConfigurator,
     /// What earlier jobs recorded.
-    pub history: Box<dyn History>,
+    pub history: Box<dyn OperationHistory>,
     /// The keys for digests of secrets.
-    pub keys: Box<dyn Keys>,
+    pub keys: Box<dyn DigestKeyProvider>,
     /// How machines are reached.
-    pub places: Box<dyn Places>,
+    pub host_locator: Box<dyn HostLocator>,
 }
 
-impl std::fmt::Debug for Parts {
+impl std::fmt::Debug for EngineParts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Parts")
     }
@@ -82,21 +82,21 @@ impl std::fmt::Debug for Parts {
 
 impl Engine {
     /// An engine with nothing to do yet; it can be asked what has changed.
-    pub fn new(parts: Parts, options: JobOptions) -> Self {
-        let withholds = parts.topology.withholds();
+    pub fn new(parts: EngineParts, options: JobOptions) -> Self {
+        let has_redacted = parts.topology.has_redacted();
         Self {
             options,
             topology: Arc::new(parts.topology),
             plan: Plan::default(),
-            surroundings: Surroundings {
-                world: parts.world,
+            context: JobContext {
+                local_context: parts.local_context,
                 memo: Arc::default(),
                 choose: parts.choose,
                 history: parts.history,
                 keys: parts.keys,
-                places: parts.places,
+                host_locator: parts.host_locator,
                 digest_key: None,
-                withholds,
+                has_redacted: has_redacted,
             },
             steps: StepTable::default(),
             scheduler: Scheduler::default(),
@@ -104,11 +104,11 @@ impl Engine {
             execution: Execution::default(),
             recording: Recording::default(),
             facts: JobFacts::default(),
-            recorded: HashMap::new(),
+            recorded_statuses: HashMap::new(),
             unknown_secrets: BTreeSet::new(),
-            broken: HashSet::new(),
-            added: Vec::new(),
-            rounds: 0,
+            broken_relationships: HashSet::new(),
+            added_instances: Vec::new(),
+            added_rounds: 0,
         }
     }
 
@@ -118,7 +118,7 @@ impl Engine {
             topology: &self.topology,
             plan: &self.plan,
             options: &self.options,
-            surroundings: &self.surroundings,
+            context: &self.context,
         }
     }
 
@@ -137,7 +137,7 @@ impl Engine {
             topology: &self.topology,
             plan: &self.plan,
             options: &self.options,
-            surroundings: &self.surroundings,
+            context: &self.context,
         };
         let steps = JobSteps {
             evaluation,
@@ -148,10 +148,10 @@ impl Engine {
     }
 
     /// Takes on a plan: makes its drafts part of the topology and a task of each of its steps.
-    pub fn adopt(&mut self, plan: Plan) -> Result<(), Error> {
+    pub fn adopt_plan(&mut self, plan: Plan) -> Result<(), Error> {
         for (name, _) in &plan.statuses {
             if let Some(of) = self.topology.find(name.as_str()) {
-                self.recorded.insert(of, self.topology.entity(of).local);
+                self.recorded_statuses.insert(of, self.topology.entity(of).local);
             }
         }
         add_drafts(self.topology_mut(), &plan);
@@ -161,7 +161,7 @@ impl Engine {
         }
         for (name, why) in &self.plan.skipped {
             let text = format!("`{name}` is left alone: {why}");
-            self.ledger.say(Level::Verbose, text);
+            self.ledger.log(LogLevel::Verbose, text);
         }
         Ok(())
     }
@@ -171,7 +171,7 @@ impl Engine {
         let target = self.resolve(&step.target)?;
         self.steps.targets.push(target);
         self.scheduler.add_step(target);
-        let Activity::Operation {
+        let StepActivity::Operation {
             reference,
             operation,
         } = &step.activity
@@ -196,15 +196,15 @@ impl Engine {
         Ok(())
     }
 
-    fn resolve(&self, target: &Target) -> Result<Handle, Error> {
+    fn resolve(&self, target: &StepTarget) -> Result<Handle, Error> {
         let find = |name: &str| {
             let root = || (name == "root").then(|| self.topology.root());
             let found = self.topology.find(name).or_else(root);
             found.ok_or_else(|| Error::UnknownInstance(name.to_owned()))
         };
         match target {
-            Target::Node(name) => find(name.as_str()),
-            Target::Relationship { source, place } => {
+            StepTarget::Node(name) => find(name.as_str()),
+            StepTarget::Relationship { source, requirement_index: place } => {
                 let handle = find(source.as_str())?;
                 let node = self.topology.entity(handle).node();
                 let found = node.and_then(|node| node.requirements.get(*place)).copied();
@@ -222,12 +222,12 @@ impl Engine {
         Arc::make_mut(&mut self.topology)
     }
 
-    pub(super) fn say(&mut self, level: Level, text: impl Into<String>) {
-        self.ledger.say(level, text);
+    pub(super) fn log(&mut self, level: LogLevel, text: impl Into<String>) {
+        self.ledger.log(level, text);
     }
 
     /// Whether no task is left to run.
-    pub fn has_nothing_to_do(&self) -> bool {
+    pub fn has_no_work(&self) -> bool {
         let steps = self.job_steps();
         (0..self.plan.steps.len()).all(|step| match self.steps.tasks[step] {
             None => false,
@@ -272,20 +272,20 @@ impl Engine {
 
     /// What happened since the last call. Where each event is recorded, what changed with tasks
     /// comes with them.
-    pub fn take_events(&mut self) -> Vec<Event> {
+    pub fn take_events(&mut self) -> Vec<JobEvent> {
         let mut events = self.ledger.take_events();
-        let is_progress = events.iter().any(Event::is_progress);
+        let is_progress = events.iter().any(JobEvent::is_progress);
         if !is_progress || self.recording != Recording::Journal {
             return events;
         }
         events.extend(self.ledger.take_added_templates());
         let groups = self.scheduler.take_settled_groups();
         if !groups.is_empty() {
-            events.push(Event::GroupsSettled(groups));
+            events.push(JobEvent::GroupsSettled(groups));
         }
         let touched = self.topology_mut().take_touched();
         events.extend(touched.into_iter().map(|of| {
-            Event::InstanceChanged(InstanceChange {
+            JobEvent::InstanceChanged(InstanceChange {
                 route: self.topology.route_to(of),
                 record: snapshot(&self.topology, of),
             })
@@ -294,10 +294,10 @@ impl Engine {
     }
 
     /// The beginning of the job as its journal tells it.
-    pub fn started(&self) -> Result<JobStart, Error> {
+    pub fn job_start(&self) -> Result<JobStart, Error> {
         let before = &self.options.goal.resumed.planned;
         let planned = if before.is_empty() {
-            self.planned()
+            self.planned_operations()
         } else {
             // It goes on with the plan of another job.
             before.clone()
@@ -305,8 +305,8 @@ impl Engine {
         Ok(JobStart {
             head: self.head()?,
             // The id of a job that follows another at once is of a moment later.
-            began: self.surroundings.world.now().max(self.options.start),
-            steps: self.scheduler.left(),
+            started: self.context.local_context.now().max(self.options.start),
+            steps: self.scheduler.remaining(),
             goal: self.options.goal.clone(),
             planned,
         })
@@ -335,9 +335,9 @@ impl Engine {
                 Err(error) => {
                     failed = true;
                     let text = format!("output `{name}` cannot be evaluated: {error}");
-                    let nowhere = |_: &str| crate::diagnostic::Span::NONE;
-                    let problem = explain(&self.topology, text, &error, &nowhere);
-                    self.ledger.report(problem);
+                    let no_span = |_: &str| crate::diagnostic::Span::NONE;
+                    let problem = explain_error(&self.topology, text, &error, &no_span);
+                    self.ledger.log_problem(problem);
                     outputs.insert(name, Value::Null);
                 }
             }
@@ -382,8 +382,8 @@ pub(super) struct Execution {
     /// The tasks whose effects are performed.
     pub(super) running: BTreeSet<TaskIndex>,
     /// The effects that are to be performed next.
-    pub(super) effects: VecDeque<(TaskIndex, Box<Effect>)>,
-    pub(super) exclusive: Exclusive,
+    pub(super) effects: VecDeque<(TaskIndex, Box<TaskEffect>)>,
+    pub(super) exclusive: ExclusiveNodes,
 }
 
 impl Execution {

@@ -4,36 +4,36 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::history::History;
+use super::history::OperationHistory;
 use super::options::JobOptions;
 use super::task::Task;
-use super::world::{FolderKey, Keys, Places};
-use crate::expr::{Context, Error, Evaluator, Memo, Read, World};
+use super::ports::{FolderKey, DigestKeyProvider, HostLocator};
+use crate::expr::{Context, Error, Evaluator, Memo, Read, SystemContext};
 use crate::plan::{GroupId, Plan, StepId};
 use crate::secret::DigestKey;
 use crate::task::{ChooseError, Configurator};
-use crate::topology::{Kind, Topology};
+use crate::topology::{EntityKind, Topology};
 use crate::tosca::Operation;
 use crate::value::{Handle, Map, Value};
 
 /// The most values that a trace of a query lists.
-const MAX_TRACED: usize = 1000;
+const MAX_TRACED_VALUES: usize = 1000;
 
 /// Finds the configurator of an operation and completes its inputs.
-pub type Choose = fn(&Operation) -> Result<(Arc<dyn Configurator>, Map), ChooseError>;
+pub type ChooseConfigurator = fn(&Operation) -> Result<(Arc<dyn Configurator>, Map), ChooseError>;
 
 /// The things outside of the topology that evaluation asks; they are the same for the whole job.
-pub(super) struct Surroundings {
-    pub(super) world: Arc<dyn World>,
+pub(super) struct JobContext {
+    pub(super) local_context: Arc<dyn SystemContext>,
     pub(super) memo: Arc<Memo>,
-    pub(super) choose: Choose,
-    pub(super) history: Box<dyn History>,
-    pub(super) keys: Box<dyn Keys>,
-    pub(super) places: Box<dyn Places>,
+    pub(super) choose: ChooseConfigurator,
+    pub(super) history: Box<dyn OperationHistory>,
+    pub(super) keys: Box<dyn DigestKeyProvider>,
+    pub(super) host_locator: Box<dyn HostLocator>,
     /// The key for the digests of secrets that this job records.
     pub(super) digest_key: Option<Arc<DigestKey>>,
     /// Whether any attribute is a secret that the record does not hold.
-    pub(super) withholds: bool,
+    pub(super) has_redacted: bool,
 }
 
 /// A view of a job in which expressions are evaluated. The topology cannot change while it lives.
@@ -42,16 +42,16 @@ pub(super) struct Evaluation<'t> {
     pub(super) topology: &'t Arc<Topology>,
     pub(super) plan: &'t Plan,
     pub(super) options: &'t JobOptions,
-    pub(super) surroundings: &'t Surroundings,
+    pub(super) context: &'t JobContext,
 }
 
 /// An evaluator over the topology as it is now.
-pub(super) struct Borrowed<'t> {
+pub(super) struct ScopedEvaluator<'t> {
     evaluator: Evaluator,
     topology: PhantomData<&'t Topology>,
 }
 
-impl Borrowed<'_> {
+impl ScopedEvaluator<'_> {
     fn new(evaluator: Evaluator) -> Self {
         Self {
             evaluator,
@@ -60,7 +60,7 @@ impl Borrowed<'_> {
     }
 }
 
-impl Deref for Borrowed<'_> {
+impl Deref for ScopedEvaluator<'_> {
     type Target = Evaluator;
 
     fn deref(&self) -> &Evaluator {
@@ -68,7 +68,7 @@ impl Deref for Borrowed<'_> {
     }
 }
 
-impl Drop for Borrowed<'_> {
+impl Drop for ScopedEvaluator<'_> {
     // Makes the borrow of the topology last until here: a change of the topology while an evaluator
     // shares it would copy the whole topology.
     fn drop(&mut self) {}
@@ -77,21 +77,21 @@ impl Drop for Borrowed<'_> {
 impl<'t> Evaluation<'t> {
     fn new_evaluator(&self) -> Evaluator {
         let scope = Arc::clone(self.topology);
-        let Surroundings { world, memo, .. } = self.surroundings;
+        let JobContext { local_context: world, memo, .. } = self.context;
         Evaluator::new(scope, Arc::clone(world), Arc::clone(memo))
     }
 
     /// An evaluator for the topology.
-    pub(super) fn evaluator(&self) -> Borrowed<'t> {
-        Borrowed::new(self.new_evaluator())
+    pub(super) fn evaluator(&self) -> ScopedEvaluator<'t> {
+        ScopedEvaluator::new(self.new_evaluator())
     }
 
     /// An evaluator for a task: the artifact that it executes sees the task's variables.
-    pub(super) fn evaluator_for(&self, task: &Task) -> Borrowed<'t> {
+    pub(super) fn evaluator_for(&self, task: &Task) -> ScopedEvaluator<'t> {
         let plain = self.new_evaluator();
         match task.spec.artifact {
-            Some(artifact) => Borrowed::new(plain.around(artifact, &task.inputs.context)),
-            None => Borrowed::new(plain),
+            Some(artifact) => ScopedEvaluator::new(plain.for_task_artifact(artifact, &task.inputs.context)),
+            None => ScopedEvaluator::new(plain),
         }
     }
 
@@ -100,7 +100,7 @@ impl<'t> Evaluation<'t> {
         let of = self.topology.stand_in(of).unwrap_or(of);
         let entity = self.topology.get(of)?;
         match entity.kind {
-            Kind::Outputs => None,
+            EntityKind::Outputs => None,
             _ => Some(format!("{}::{name}", entity.key)),
         }
     }
@@ -144,7 +144,7 @@ impl<'t> Evaluation<'t> {
                 direct.collect()
             }
             _ => {
-                let all = evaluator.closure(&reads, MAX_TRACED).into_iter();
+                let all = evaluator.closure(&reads, MAX_TRACED_VALUES).into_iter();
                 all.filter_map(|(of, name, value)| Some((named(of, &name)?, value)))
                     .collect()
             }
@@ -198,9 +198,9 @@ impl<'t> Evaluation<'t> {
             format!("{of}~{letter}~{}", entity.name)
         };
         match &entity.kind {
-            Kind::Relationship { source, .. } => part(*source, 'r'),
-            Kind::Capability { owner, .. } => part(*owner, 'c'),
-            Kind::Artifact { owner, .. } => part(*owner, 'a'),
+            EntityKind::Relationship { source, .. } => part(*source, 'r'),
+            EntityKind::Capability { owner, .. } => part(*owner, 'c'),
+            EntityKind::Artifact { owner, .. } => part(*owner, 'a'),
             _ => entity.name.to_string(),
         }
     }
@@ -209,7 +209,7 @@ impl<'t> Evaluation<'t> {
     pub(super) fn unit_instance(&self, step: StepId, target: Handle) -> Handle {
         let group = self.plan.steps[step].group;
         match group.map(|group| &self.plan.groups[group].target) {
-            Some(crate::plan::Target::Node(name)) => {
+            Some(crate::plan::StepTarget::Node(name)) => {
                 self.topology.find(name.as_str()).unwrap_or(target)
             }
             _ => self.topology.source_of(target).unwrap_or(target),

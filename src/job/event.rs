@@ -7,12 +7,12 @@ use std::sync::Arc;
 use super::task_record::TaskRecord;
 use crate::diagnostic::Diagnostic;
 use crate::name::{ChangeId, ChangeIdError};
-use crate::plan::{Goal, GroupId};
+use crate::plan::{JobGoal, GroupId};
 use crate::value::{Map, Value};
 
 /// How grave a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum LogLevel {
     /// Every detail.
     Debug,
     /// More than most want to know.
@@ -25,7 +25,7 @@ pub enum Level {
     Error,
 }
 
-impl Level {
+impl LogLevel {
     /// The word for it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -70,11 +70,11 @@ pub struct JobStart {
     /// The head of its record.
     pub head: JobHead,
     /// When its tasks begin to run.
-    pub began: jiff::Timestamp,
+    pub started: jiff::Timestamp,
     /// How many steps are planned.
     pub steps: usize,
     /// What it is to reach, and what a job that it goes on with has done.
-    pub goal: Goal,
+    pub goal: JobGoal,
     /// What is planned: operations by the keys of their targets.
     pub planned: BTreeMap<String, Vec<String>>,
 }
@@ -91,7 +91,7 @@ pub struct InstanceChange {
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum JobEvent {
     /// The job begins.
     JobStarted(Box<JobStart>),
     /// A task is about to act on the world.
@@ -114,7 +114,7 @@ pub enum Event {
     /// A message for the log.
     Message {
         /// How grave it is.
-        level: Level,
+        level: LogLevel,
         /// What it says.
         text: String,
     },
@@ -129,7 +129,7 @@ pub enum Event {
     },
 }
 
-impl Event {
+impl JobEvent {
     /// Whether it is about tasks, or the end of the job, so that what changed with it is told at once.
     pub(super) fn is_progress(&self) -> bool {
         matches!(
@@ -143,9 +143,9 @@ impl Event {
 }
 
 /// Makes events durable before anything relies on them; may fail.
-pub trait Journal {
+pub trait EventJournal {
     /// Adds events of a job.
-    fn append(&mut self, events: &[Event]) -> Result<(), JournalError>;
+    fn append(&mut self, events: &[JobEvent]) -> Result<(), JournalError>;
 
     /// Returns once all events added are on disk.
     fn sync(&mut self) -> Result<(), JournalError>;
@@ -163,10 +163,10 @@ pub struct JournalError {
 
 /// A journal that keeps nothing, for jobs whose record nobody wants.
 #[derive(Debug, Default)]
-pub struct NoJournal;
+pub struct NullJournal;
 
-impl Journal for NoJournal {
-    fn append(&mut self, _events: &[Event]) -> Result<(), JournalError> {
+impl EventJournal for NullJournal {
+    fn append(&mut self, _events: &[JobEvent]) -> Result<(), JournalError> {
         Ok(())
     }
 
@@ -176,9 +176,9 @@ impl Journal for NoJournal {
 }
 
 /// Hears events once they are durable; cannot fail.
-pub trait Sink {
+pub trait EventSink {
     /// Takes one event; called in order, never at the same time.
-    fn event(&mut self, event: &Event);
+    fn event(&mut self, event: &JobEvent);
 }
 
 /// Why a job cannot go on.

@@ -4,34 +4,34 @@ use std::sync::Arc;
 
 use super::engine::Engine;
 use super::event::Error;
-use super::event::{Event, Level};
-use super::stage::{Finished, Stage};
+use super::event::{JobEvent, LogLevel};
+use super::task_stage::{FinishedTask, TaskStage};
 use super::task::{TargetState, TaskIndex};
 use crate::name::{ChangeId, NodeState, Priority, Status};
-use crate::plan::{Reason, StepId, Workflow};
-use crate::task::Outcome;
-use crate::topology::Created;
+use crate::plan::{Reason, StepId, WorkflowKind};
+use crate::task::TaskOutcome;
+use crate::topology::Creator;
 use crate::value::Value;
 
 impl Engine {
     /// Ends a task: gives it its id and updates the target.
-    pub(super) fn finish(&mut self, index: TaskIndex, outcome: Outcome) -> Result<(), Error> {
-        self.end_task(index, outcome, false)
+    pub(super) fn finish(&mut self, index: TaskIndex, outcome: TaskOutcome) -> Result<(), Error> {
+        self.record_task_end(index, outcome, false)
     }
 
     /// Ends a task that never ran, since something it needs has failed.
     pub(super) fn finish_blocked(
         &mut self,
         index: TaskIndex,
-        outcome: Outcome,
+        outcome: TaskOutcome,
     ) -> Result<(), Error> {
-        self.end_task(index, outcome, true)
+        self.record_task_end(index, outcome, true)
     }
 
-    fn end_task(
+    fn record_task_end(
         &mut self,
         index: TaskIndex,
-        mut outcome: Outcome,
+        mut outcome: TaskOutcome,
         blocked: bool,
     ) -> Result<(), Error> {
         self.apply_updates(index, &mut outcome);
@@ -43,7 +43,7 @@ impl Engine {
         self.touch_changed(index, id);
         let before = self.ledger.tasks[index].target_state.status;
         self.update_status(index, &outcome, id);
-        self.find_relationships(index, id);
+        self.mark_relationships_found(index, id);
         let (changed, previous) = self.update_last_change(index, &outcome, id);
         if on_record {
             self.note_state_change(index, id);
@@ -52,11 +52,11 @@ impl Engine {
             let entity = self.topology.entity(target);
             (entity.local, entity.state)
         };
-        let ended = self.surroundings.world.now();
+        let ended = self.context.local_context.now();
         let task = &mut self.ledger.tasks[index];
         let (entry, cut_off) = match &task.stage {
-            Stage::Entered(entry, _) => (Some(*entry), false),
-            Stage::Running(running) => (Some(running.entry), running.cut_off),
+            TaskStage::Entered(entry, _) => (Some(*entry), false),
+            TaskStage::Running(running) => (Some(running.entry), running.interrupted),
             _ => (None, false),
         };
         task.errors.extend(outcome.errors.iter().cloned());
@@ -67,14 +67,14 @@ impl Engine {
             status: local,
             state,
         };
-        task.stage = Stage::Finished(Box::new(Finished {
+        task.stage = TaskStage::Finished(Box::new(FinishedTask {
             id,
             number,
             outcome,
             entry,
-            ended,
+            finished_at: ended,
             blocked,
-            cut_off,
+            interrupted: cut_off,
             changed: changed || before != local,
             previous,
         }));
@@ -85,7 +85,7 @@ impl Engine {
     }
 
     /// Advances the node state after a task that ran, and tells that it has ended.
-    pub(super) fn advance(&mut self, index: TaskIndex) {
+    pub(super) fn advance_state(&mut self, index: TaskIndex) {
         let task = &self.ledger.tasks[index];
         let (target, start) = (task.spec.target, task.spec.start_state);
         let entity = self.topology.entity(target);
@@ -119,20 +119,20 @@ impl Engine {
         }
     }
 
-    fn update_status(&mut self, index: TaskIndex, outcome: &Outcome, id: ChangeId) {
+    fn update_status(&mut self, index: TaskIndex, outcome: &TaskOutcome, id: ChangeId) {
         let task = &self.ledger.tasks[index].spec;
         let (target, required) = (task.target, task.priority == Priority::Required);
         let asks = matches!(task.reference.operation.as_str(), "check" | "discover");
         let entity = self.topology.entity(target);
         let (new, is_relationship) = (entity.created.is_none(), entity.is_relationship());
         // What is found and was begun here is ours.
-        let finds_other = asks && !entity.begun;
+        let found_other_state = asks && !entity.partially_created;
         let workflow = self.options.goal.workflow.as_str().to_owned();
         let topology = self.topology_mut();
         if let Some(status) = outcome.status {
             topology.set_local(target, Some(status));
-            if status.is_present() && new && !finds_other {
-                topology.set_created(target, Some(Created::By(id)));
+            if status.is_present() && new && !found_other_state {
+                topology.set_created(target, Some(Creator::Task(id)));
             }
         } else if !outcome.success {
             match outcome.modified {
@@ -144,14 +144,14 @@ impl Engine {
                     };
                     topology.set_local(target, Some(status));
                     if new {
-                        topology.set_created(target, Some(Created::By(id)));
+                        topology.set_created(target, Some(Creator::Task(id)));
                     }
                 }
                 None => topology.set_local(target, Some(Status::Unknown)),
                 Some(false) => {}
             }
         } else if outcome.modified == Some(true) && is_relationship {
-            topology.set_local(target, Workflow::success_status(&workflow));
+            topology.set_local(target, WorkflowKind::success_status(&workflow));
         }
     }
 
@@ -170,24 +170,24 @@ impl Engine {
             .filter(|(_, changes)| !changes.attributes.is_empty())
             .map(|(of, _)| *of)
             .collect();
-        let before = self.recorded.get(&target).copied();
+        let before = self.recorded_statuses.get(&target).copied();
         if self.topology.entity(target).local != before.unwrap_or(task.target_state.status) {
             seen.push(target);
         }
         for of in seen {
             self.topology_mut()
-                .record(of, |entity| entity.last_state_change = Some(id));
+                .update_record(of, |entity| entity.last_state_change = Some(id));
         }
     }
 
     /// What was found has its relationships, too: nothing will establish them.
-    fn find_relationships(&mut self, index: TaskIndex, id: ChangeId) {
+    fn mark_relationships_found(&mut self, index: TaskIndex, id: ChangeId) {
         let task = &self.ledger.tasks[index].spec;
         let found = self.topology.entity(task.target);
-        let finds = task.reference.operation.as_str() == "discover";
+        let is_discover = task.reference.operation.as_str() == "discover";
         let Some(node) = found
             .node()
-            .filter(|_| finds && found.local == Some(Status::Ok))
+            .filter(|_| is_discover && found.local == Some(Status::Ok))
         else {
             return;
         };
@@ -205,7 +205,7 @@ impl Engine {
     fn update_last_change(
         &mut self,
         index: TaskIndex,
-        outcome: &Outcome,
+        outcome: &TaskOutcome,
         id: ChangeId,
     ) -> (bool, Option<ChangeId>) {
         let target = self.ledger.tasks[index].spec.target;
@@ -247,14 +247,14 @@ impl Engine {
             {
                 let value = Value::str(id.as_str());
                 self.topology_mut()
-                    .record(target, |entity| entity.customized = Some(value));
+                    .update_record(target, |entity| entity.customized = Some(value));
             }
         } else if matches!(task.spec.reason, Reason::Reconfigure | Reason::Upgrade)
             && task.status() == Some(Status::Ok)
             && customized
         {
             self.topology_mut()
-                .record(target, |entity| entity.customized = None);
+                .update_record(target, |entity| entity.customized = None);
         }
     }
 
@@ -267,7 +267,7 @@ impl Engine {
         };
         let (id, explicit) = (finished.id, finished.outcome.status);
         let workflow = Arc::clone(&self.plan.groups[group].workflow);
-        if explicit.is_none() && Workflow::success_status(&workflow).is_none() {
+        if explicit.is_none() && WorkflowKind::success_status(&workflow).is_none() {
             // The workflow brings its target to no status of its own.
             return;
         }
@@ -275,7 +275,7 @@ impl Engine {
         let entity = self.topology.entity(target);
         // What is there as soon as its ends are does not go before them.
         let stays = entity.computed && entity.is_relationship();
-        let default = Workflow::success_status(&workflow).filter(|_| !stays);
+        let default = WorkflowKind::success_status(&workflow).filter(|_| !stays);
         let status = explicit.or(default).or(entity.local);
         let last = self.topology.entity(target).last_change();
         let is_new_status = self.topology.entity(target).local != status;
@@ -296,14 +296,14 @@ impl Engine {
         let new = self.topology.entity(target).created.is_none();
         if &*workflow == "deploy" && status == Some(Status::Ok) && new {
             self.topology_mut()
-                .set_created(target, Some(Created::By(id)));
+                .set_created(target, Some(Creator::Task(id)));
         }
     }
 
     /// Tells that a task cannot be rendered, with places in the text.
-    pub(super) fn tell_problem(&mut self, index: TaskIndex, error: &crate::expr::Error) {
-        let problem = self.evaluation().problem(&self.ledger.tasks[index], error);
-        self.ledger.report(problem);
+    pub(super) fn report_problem(&mut self, index: TaskIndex, error: &crate::expr::Error) {
+        let problem = self.evaluation().render_problem(&self.ledger.tasks[index], error);
+        self.ledger.log_problem(problem);
     }
 
     /// Marks a step as done, for the scheduler and for those that read what it sets.
@@ -313,20 +313,20 @@ impl Engine {
     }
 
     /// Tells journal and sinks of what has changed about a task since it was told that it has ended.
-    pub(super) fn tell_amended(&mut self, index: TaskIndex) {
-        let Some(record) = self.amended(index).map(Arc::new) else {
+    pub(super) fn emit_amended(&mut self, index: TaskIndex) {
+        let Some(record) = self.amended_record(index).map(Arc::new) else {
             return;
         };
-        self.ledger.keep_record(index, Arc::clone(&record));
-        self.ledger.push(Event::TaskAmended(record));
+        self.ledger.store_record(index, Arc::clone(&record));
+        self.ledger.push(JobEvent::TaskAmended(record));
     }
 
     /// Tells journal and sinks that a task has ended.
-    pub(super) fn tell_finished(&mut self, index: TaskIndex) {
+    pub(super) fn emit_finished(&mut self, index: TaskIndex) {
         let (record, warning) = self.record_end(index);
-        self.ledger.push(Event::TaskFinished(record));
+        self.ledger.push(JobEvent::TaskFinished(record));
         if let Some(warning) = warning {
-            self.say(Level::Warning, warning);
+            self.log(LogLevel::Warning, warning);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The records of earlier jobs, as far as a job asks for them.
 
-use super::world::PortError;
+use super::ports::PortError;
 use crate::name::ChangeId;
 use crate::value::Map;
 
@@ -33,7 +33,7 @@ impl LastOperation {
         !self.exact_keys.is_empty() || !self.secret_keys.is_empty()
     }
 
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(super) fn has_digest(&self, key: &str) -> bool {
         let mut keys = self.exact_keys.iter().chain(&self.secret_keys);
         keys.any(|known| known == key)
     }
@@ -41,7 +41,7 @@ impl LastOperation {
 
 /// What is left of jobs that were cut off on an entity.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CutOff {
+pub struct UnfinishedWork {
     /// The operation of which nobody knows whether it has done its work, with the id of its record.
     pub in_doubt: Option<(String, ChangeId)>,
     /// The operations that have done their work, while others that belong to them have not begun.
@@ -50,7 +50,7 @@ pub struct CutOff {
 
 /// What the record of a task says that it has read.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Recorded {
+pub struct RecordedReads {
     /// Its inputs, evaluated.
     pub inputs: Map,
     /// The values of attributes by their keys, such as `::web::port`.
@@ -58,17 +58,17 @@ pub struct Recorded {
 }
 
 /// Looks up what was recorded last of an operation on an entity, by its key.
-pub trait History {
+pub trait OperationHistory {
     /// The last record of an operation.
-    fn last(&self, target: &str, operation: &str) -> Option<LastOperation>;
+    fn last_operation(&self, target: &str, operation: &str) -> Option<LastOperation>;
 
     /// Whether anything is left of jobs that were cut off.
-    fn has_cut_off(&self) -> bool;
+    fn has_unfinished_work(&self) -> bool;
 
     /// What is left of jobs that were cut off.
-    fn cut_off(&self, target: &str) -> Option<&CutOff>;
+    fn unfinished_work(&self, target: &str) -> Option<&UnfinishedWork>;
 
     /// What a task has read; none if nothing is on record, and why if that cannot be read. It is
     /// asked for only where something has changed.
-    fn recorded(&self, change: ChangeId) -> Result<Option<Recorded>, PortError>;
+    fn recorded_reads(&self, change: ChangeId) -> Result<Option<RecordedReads>, PortError>;
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::event::{Event, Level};
+use super::event::{JobEvent, LogLevel};
 use super::task::{Task, TaskIndex};
 use super::task_record::TaskRecord;
 use crate::diagnostic::Diagnostic;
@@ -16,7 +16,7 @@ pub(super) struct Ledger {
     /// All tasks: one for each step that runs an operation, then subtasks.
     pub(super) tasks: Vec<Task>,
     /// Tasks in the order in which the summary and the record list them.
-    pub(super) work: Vec<TaskIndex>,
+    pub(super) listed_order: Vec<TaskIndex>,
     /// The node templates that tasks have added, by name, raw.
     pub(super) discovered: Map,
     /// The signal that ended the job early.
@@ -30,10 +30,10 @@ pub(super) struct Ledger {
     /// Whether the records of all tasks are as they are at the end of the job.
     pub(super) has_complete_records: bool,
     /// How many of the node templates that tasks have added were told.
-    told_templates: usize,
+    reported_templates: usize,
     /// The number that the last id was made of.
     last_number: TaskNumber,
-    events: Vec<Event>,
+    events: Vec<JobEvent>,
 }
 
 impl Ledger {
@@ -46,22 +46,22 @@ impl Ledger {
     /// Lists a task in the summary and the record, once.
     pub(super) fn list(&mut self, index: TaskIndex) {
         if self.listed.insert(index) {
-            self.work.push(index);
+            self.listed_order.push(index);
         }
     }
 
     /// Takes all tasks off the list of the summary. A task that was listed is not listed again.
     pub(super) fn clear_list(&mut self) {
-        self.work.clear();
+        self.listed_order.clear();
     }
 
     /// The tasks that the summary and the record list, in their order.
     pub(super) fn listed(&self) -> impl Iterator<Item = &Task> {
-        self.work.iter().map(|index| &self.tasks[*index])
+        self.listed_order.iter().map(|index| &self.tasks[*index])
     }
 
     /// Keeps the record of a task.
-    pub(super) fn keep_record(&mut self, index: TaskIndex, record: Arc<TaskRecord>) {
+    pub(super) fn store_record(&mut self, index: TaskIndex, record: Arc<TaskRecord>) {
         self.records.insert(index, record);
     }
 
@@ -77,19 +77,19 @@ impl Ledger {
     }
 
     /// Adds an event.
-    pub(super) fn push(&mut self, event: Event) {
+    pub(super) fn push(&mut self, event: JobEvent) {
         self.events.push(event);
     }
 
     /// Adds a message for the log.
-    pub(super) fn say(&mut self, level: Level, text: impl Into<String>) {
+    pub(super) fn log(&mut self, level: LogLevel, text: impl Into<String>) {
         let text = text.into();
-        self.push(Event::Message { level, text });
+        self.push(JobEvent::Message { level, text });
     }
 
     /// Adds a problem with its places in the text.
-    pub(super) fn report(&mut self, problem: Diagnostic) {
-        self.push(Event::Problem(Box::new(problem)));
+    pub(super) fn log_problem(&mut self, problem: Diagnostic) {
+        self.push(JobEvent::Problem(Box::new(problem)));
     }
 
     /// How many events nobody has taken yet.
@@ -98,19 +98,19 @@ impl Ledger {
     }
 
     /// The events since the last call.
-    pub(super) fn take_events(&mut self) -> Vec<Event> {
+    pub(super) fn take_events(&mut self) -> Vec<JobEvent> {
         std::mem::take(&mut self.events)
     }
 
     /// The events of node templates that tasks have added since the last call.
-    pub(super) fn take_added_templates(&mut self) -> Vec<Event> {
-        let added = self.discovered.iter().skip(self.told_templates);
-        let added = added.map(|(name, template)| Event::TemplateAdded {
+    pub(super) fn take_added_templates(&mut self) -> Vec<JobEvent> {
+        let added = self.discovered.iter().skip(self.reported_templates);
+        let added = added.map(|(name, template)| JobEvent::TemplateAdded {
             name: Arc::clone(name),
             template: template.redacted(),
         });
-        let added: Vec<Event> = added.collect();
-        self.told_templates = self.discovered.len();
+        let added: Vec<JobEvent> = added.collect();
+        self.reported_templates = self.discovered.len();
         added
     }
 

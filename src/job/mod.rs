@@ -1,28 +1,28 @@
 //! Runs a plan: order, limits, transitions of status and node state. The coordinator is the only
 //! writer of the topology; it asks a runner for effects and performs none itself.
 
-mod added;
+mod added_instances;
 mod artifact;
-mod because;
-mod begun;
-mod cause;
+mod reason_text;
+mod partial_create;
+mod change_diff;
 mod change;
 mod compare;
-mod create;
-mod cut_off;
+mod create_task;
+mod recovery;
 mod digest;
-mod drive;
-mod elsewhere;
+mod execution;
+mod operation_host;
 mod engine;
 mod evaluation;
 mod event;
 mod finish;
-mod gate;
+mod start_check;
 mod history;
 mod ledger;
-mod live;
-mod model;
-mod observe;
+mod live_attributes;
+mod model_change;
+mod reads;
 mod options;
 mod plan_steps;
 mod problem;
@@ -31,39 +31,39 @@ mod recording;
 mod render;
 mod report;
 mod schedule;
-mod stage;
+mod task_stage;
 mod start;
 mod subtask;
 mod task;
 mod task_record;
-mod undecided;
-mod update;
-mod view;
-mod wait;
-mod withheld;
-mod world;
+mod deferred_change;
+mod instance_updates;
+mod task_view;
+mod wait_conditions;
+mod missing_secret;
+mod ports;
 
-pub use begun::mark_left;
-pub use cause::{Comparison, Difference, DifferenceKind, Side};
-pub use change::Change;
-pub use digest::Digest;
+pub use partial_create::mark_unfinished_instances;
+pub use change_diff::{Comparison, Difference, DifferenceKind, DifferenceSide};
+pub use change::DetectedChange;
+pub use digest::TaskDigest;
 #[cfg(test)]
 pub use digest::SecretDigest;
-pub use drive::{Ports, Progress};
-pub use engine::{Engine, Parts};
+pub use execution::{JobPorts, JobProgress};
+pub use engine::{Engine, EngineParts};
 pub use event::{
-    Error, Event, InstanceChange, JobFacts, JobHead, JobStart, Journal, JournalError, Level,
-    NoJournal, Sink,
+    Error, JobEvent, InstanceChange, JobFacts, JobHead, JobStart, EventJournal, JournalError, LogLevel,
+    NullJournal, EventSink,
 };
-pub use history::{CutOff, History, LastOperation, Recorded};
+pub use history::{UnfinishedWork, OperationHistory, LastOperation, RecordedReads};
 pub use options::{JobOptions, Recording};
-pub use problem::explain;
+pub use problem::explain_error;
 pub use proposal::{Proposal, ProposedTask, Readiness};
 #[cfg(test)]
 pub use report::ReportedValues;
-pub use report::{FinishedJob, Questions, Report, ReportedTask, StepState};
+pub use report::{FinishedJob, JobQueries, Report, ReportedTask, StepState};
 pub use task::{TargetState, TaskIndex};
 pub use task_record::{Completion, TaskRecord};
 #[cfg(test)]
 pub use task_record::{DependencyRecord, TargetName, TaskData, TaskEnd, TaskTurn};
-pub use world::{FolderKey, Folders, Keys, Places, PortError};
+pub use ports::{FolderKey, TaskFolders, DigestKeyProvider, HostLocator, PortError};

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::host::Chain;
-use crate::plan::Goal;
+use crate::host::ExecutorChain;
+use crate::plan::JobGoal;
 
 /// How much of a job is recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Recording {
     /// Nothing: it does not run, or nobody wants its record.
     #[default]
-    Nothing,
+    Disabled,
     /// Its record, made when it has ended.
     AtEnd,
     /// Each event as it happens, and its record.
@@ -22,7 +22,7 @@ pub enum Recording {
 #[derive(Debug, Clone)]
 pub struct JobOptions {
     /// What it is to reach.
-    pub goal: Goal,
+    pub goal: JobGoal,
     /// What tells the ensemble from all others.
     pub ensemble: String,
     /// When it starts: the basis of its change ids.
@@ -36,7 +36,7 @@ pub struct JobOptions {
     /// The process's environment with the rules of the ensemble's environment applied.
     pub environment: Vec<(String, String)>,
     /// The executors that the commands of operations go through, if any.
-    pub chain: Option<Arc<Chain>>,
+    pub chain: Option<Arc<ExecutorChain>>,
     /// Variables that the user gave to all expressions.
     pub vars: Vec<(String, String)>,
 }

@@ -4,15 +4,15 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::change::Change;
+use super::change::DetectedChange;
 use super::engine::Engine;
 use super::evaluation::Evaluation;
 use super::ledger::Ledger;
 use super::schedule::Steps;
-use super::stage::Stage;
+use super::task_stage::TaskStage;
 use super::task::TaskIndex;
 use crate::name::Priority;
-use crate::plan::{self, Plan, Reason, Repeats, StepId, Workflow};
+use crate::plan::{self, Plan, Reason, RepeatPolicy, StepId, WorkflowKind};
 use crate::tosca::Operation;
 use crate::value::Handle;
 
@@ -39,11 +39,11 @@ impl JobSteps<'_> {
     pub(super) fn includes(&self, task: TaskIndex) -> bool {
         let task = &self.ledger.tasks[task].spec;
         let goal = &self.evaluation.options.goal;
-        goal.workflow != Workflow::Deploy
+        goal.workflow != WorkflowKind::Deploy
             || goal.is_filtered()
             || task.priority == Priority::Critical
             || task.reason == Reason::Prune
-            || task.follows
+            || task.is_for_added
             || self.is_needed(task.target)
     }
 
@@ -79,7 +79,7 @@ impl Steps for JobSteps<'_> {
 
     fn is_deferred(&self, step: StepId) -> bool {
         let task = self.table.tasks[step];
-        task.is_some_and(|task| matches!(self.ledger.tasks[task].stage, Stage::Deferred))
+        task.is_some_and(|task| matches!(self.ledger.tasks[task].stage, TaskStage::Deferred))
     }
 
     fn has_failed(&self, step: StepId) -> bool {
@@ -92,7 +92,7 @@ impl Steps for JobSteps<'_> {
             Some(workflow) => matches!(&**workflow, "undeploy" | "stop"),
             None => matches!(
                 self.evaluation.options.goal.workflow,
-                Workflow::Undeploy | Workflow::Stop
+                WorkflowKind::Undeploy | WorkflowKind::Stop
             ),
         }
     }
@@ -117,16 +117,16 @@ impl Steps for JobSteps<'_> {
 }
 
 /// Compares operations with their last records while a plan is made.
-struct Comparing<'t> {
+struct RecordRepeatPolicy<'t> {
     evaluation: Evaluation<'t>,
     /// Entities that read secrets of which nobody can tell whether they have changed.
     unknown_secrets: RefCell<BTreeSet<Handle>>,
 }
 
-impl Repeats for Comparing<'_> {
+impl RepeatPolicy for RecordRepeatPolicy<'_> {
     fn must_repeat(&self, target: Handle, operation: &Arc<Operation>) -> bool {
         let change = self.evaluation.model_change(target, operation);
-        if change == Change::CannotTell {
+        if change == DetectedChange::Unknown {
             self.unknown_secrets.borrow_mut().insert(target);
         }
         change.is_change()
@@ -136,7 +136,7 @@ impl Repeats for Comparing<'_> {
 impl Engine {
     /// Makes the plan for the goal of the job.
     pub fn plan(&mut self) -> Result<Plan, plan::Error> {
-        let comparing = Comparing {
+        let comparing = RecordRepeatPolicy {
             evaluation: self.evaluation(),
             unknown_secrets: RefCell::default(),
         };

@@ -4,11 +4,11 @@ use super::evaluation::Evaluation;
 use super::task::Task;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::expr::{Error, Site};
-use crate::topology::{Kind, Topology};
+use crate::topology::{EntityKind, Topology};
 
 /// Says what is wrong, and where: in what was evaluated first of all, and in what asked for it.
 /// `input` gives the place of an input of the task.
-pub fn explain(
+pub fn explain_error(
     topology: &Topology,
     message: String,
     error: &Error,
@@ -19,12 +19,12 @@ pub fn explain(
         let (span, name) = match site {
             Site::Attribute(of, name) => {
                 let entity = topology.entity(*of);
-                let asking = match entity.kind {
-                    Kind::Inputs => format!("the input `{name}`"),
-                    Kind::Outputs => format!("the output `{name}`"),
+                let requester = match entity.kind {
+                    EntityKind::Inputs => format!("the input `{name}`"),
+                    EntityKind::Outputs => format!("the output `{name}`"),
                     _ => format!("`{name}` of `{}`", entity.key),
                 };
-                (topology.place_of(*of, name), asking)
+                (topology.span_of(*of, name), requester)
             }
             Site::Input(name) => (input(name), format!("the input `{name}` of the task")),
         };
@@ -43,14 +43,14 @@ pub fn explain(
 impl Evaluation<'_> {
     /// The problem that a task cannot be rendered, with the places of what was evaluated, or else
     /// that of its operation.
-    pub(super) fn problem(&self, task: &Task, error: &Error) -> Diagnostic {
+    pub(super) fn render_problem(&self, task: &Task, error: &Error) -> Diagnostic {
         let operation = &task.spec.operation;
         let input = |name: &str| {
             let known = operation.input_spans.get(name);
             known.copied().unwrap_or(Span::NONE)
         };
         let message = format!("{}: {error}", self.label(task));
-        let problem = explain(self.topology, message, error, &input);
+        let problem = explain_error(self.topology, message, error, &input);
         if !problem.labels.is_empty() {
             return problem;
         }

@@ -4,13 +4,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::cause::Comparison;
-use super::change::Change;
+use super::change_diff::Comparison;
+use super::change::DetectedChange;
 use super::engine::Engine;
-use super::stage::Stage;
+use super::task_stage::TaskStage;
 use super::task::TaskIndex;
 use crate::name::OperationName;
-use crate::plan::{Goal, Plan, Reason, StepId};
+use crate::plan::{JobGoal, Plan, Reason, StepId};
 use crate::topology::Topology;
 use crate::value::Handle;
 
@@ -37,7 +37,7 @@ pub struct ProposedTask {
     /// Why it runs.
     pub reason: Reason,
     /// The reason in more words.
-    pub because: Option<String>,
+    pub reason_text: Option<String>,
     /// Whether it is part of the job.
     pub is_included: bool,
     /// Whether it is ready to run.
@@ -45,7 +45,7 @@ pub struct ProposedTask {
     /// The folders rendered for it, by kind.
     pub folders: Vec<(String, PathBuf)>,
     /// Why it runs again, for a task with the reason `reconfigure`.
-    pub change: Change,
+    pub change: DetectedChange,
     /// The comparison with the last record of its operation; none if it never ran, or nobody asked.
     pub comparison: Option<Comparison>,
 }
@@ -71,7 +71,7 @@ impl ProposedTask {
 #[derive(Debug)]
 pub struct Proposal {
     /// What the job is to reach.
-    pub goal: Goal,
+    pub goal: JobGoal,
     /// The steps and their groups.
     pub plan: Plan,
     /// What exists.
@@ -98,7 +98,7 @@ impl Engine {
     /// The plan as it is rendered now.
     pub fn proposal(&self) -> Proposal {
         let tasks = self.steps.tasks.iter();
-        let tasks = tasks.map(|index| index.map(|index| self.proposed(index)));
+        let tasks = tasks.map(|index| index.map(|index| self.propose_task(index)));
         Proposal {
             goal: self.options.goal.clone(),
             plan: self.plan.clone(),
@@ -108,7 +108,7 @@ impl Engine {
         }
     }
 
-    fn proposed(&self, index: TaskIndex) -> ProposedTask {
+    fn propose_task(&self, index: TaskIndex) -> ProposedTask {
         let task = &self.ledger.tasks[index];
         let compares = task.change.is_change() && !task.is_skipped();
         let comparison = compares.then(|| self.evaluation().compare_with_record(task));
@@ -116,12 +116,12 @@ impl Engine {
             target: task.spec.target,
             operation: task.spec.reference.operation.clone(),
             reason: task.spec.reason.clone(),
-            because: self.evaluation().because(task),
+            reason_text: self.evaluation().reason_text(task),
             is_included: self.includes(index),
             readiness: match &task.stage {
-                Stage::Deferred => Readiness::Deferred,
-                Stage::Unrenderable => Readiness::Unrenderable,
-                Stage::Skipped(why) | Stage::Passed(why) => Readiness::Skipped(why.clone()),
+                TaskStage::Deferred => Readiness::Deferred,
+                TaskStage::Unrenderable => Readiness::Unrenderable,
+                TaskStage::Skipped(why) | TaskStage::PassedOver(why) => Readiness::Skipped(why.clone()),
                 _ => Readiness::Ready,
             },
             folders: task.folders.clone(),
@@ -132,14 +132,14 @@ impl Engine {
 
     /// The tasks of the plan for an instance and its relationships, those that are left out compared
     /// with their records as well.
-    pub fn proposed_for(&self, of: Handle) -> Vec<ProposedTask> {
+    pub fn proposed_tasks_for(&self, of: Handle) -> Vec<ProposedTask> {
         let tasks = self.ledger.tasks.iter().enumerate();
         let own = tasks.filter(|(_, task)| {
             let target = task.spec.target;
             target == of || self.topology.source_of(target) == Some(of)
         });
         own.map(|(index, task)| {
-            let mut proposed = self.proposed(index);
+            let mut proposed = self.propose_task(index);
             if task.is_skipped() && task.spec.reason == Reason::Reconfigure {
                 proposed.comparison = self.evaluation().compare_with_record(task);
             }

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::digest::Digest;
+use super::digest::TaskDigest;
 use super::engine::Engine;
-use super::event::Level;
+use super::event::LogLevel;
 use super::options::Recording;
-use super::stage::Finished;
+use super::task_stage::FinishedTask;
 use super::task::{Task, TaskIndex};
 use super::task_record::{
     Completion, DependencyRecord, TargetName, TaskData, TaskEnd, TaskRecord, TaskTurn,
 };
-use crate::value::{Handle, Map, Value, put};
+use crate::value::{Handle, Map, Value, insert_some};
 
 impl Engine {
     /// The record of a task as it is now, without digests.
@@ -30,9 +30,9 @@ impl Engine {
             turn: self.turn_record(task),
             folder: self.folder_key(index),
             started: task.started().unwrap_or(self.options.start),
-            end: task.finished().map(|finished| self.end_of(task, finished)),
-            data: self.data_of(task),
-            digest: Digest::default(),
+            end: task.finished().map(|finished| self.task_end(task, finished)),
+            data: self.task_data(task),
+            digest: TaskDigest::default(),
         }
     }
 
@@ -51,7 +51,7 @@ impl Engine {
     }
 
     fn turn_record(&self, task: &Task) -> TaskTurn {
-        let instance = self.instance_of_turn(task);
+        let instance = self.turn_instance(task);
         let workflow = self.evaluation().workflow_of(task.spec.group);
         TaskTurn {
             group: task.spec.group,
@@ -63,32 +63,32 @@ impl Engine {
         }
     }
 
-    fn end_of(&self, task: &Task, finished: &Finished) -> TaskEnd {
+    fn task_end(&self, task: &Task, finished: &FinishedTask) -> TaskEnd {
         TaskEnd {
             id: finished.id,
             number: finished.number,
             status: finished.status(),
-            time: finished.ended,
+            time: finished.finished_at,
             previous: finished.previous,
             blocked: finished.blocked,
             changed: finished.changed,
-            completion: self.completion_of(task, finished),
+            completion: self.completion(task, finished),
         }
     }
 
-    fn completion_of(&self, task: &Task, finished: &Finished) -> Completion {
+    fn completion(&self, task: &Task, finished: &FinishedTask) -> Completion {
         if self.is_in_doubt(task) {
             Completion::InDoubt
         } else if self.is_half_done(task) {
             Completion::HalfDone
-        } else if finished.cut_off {
-            Completion::CutOff
+        } else if finished.interrupted {
+            Completion::Interrupted
         } else {
             Completion::Complete
         }
     }
 
-    fn data_of(&self, task: &Task) -> TaskData {
+    fn task_data(&self, task: &Task) -> TaskData {
         let inputs = task.reads.resolved.iter();
         let inputs = inputs.map(|(name, value)| (Arc::clone(name), value.redacted()));
         let outcome = task.finished().map(|finished| &finished.outcome);
@@ -96,21 +96,21 @@ impl Engine {
         let outputs = outcome.and_then(|outcome| outcome.outputs.as_ref());
         TaskData {
             inputs: inputs.collect(),
-            changes: self.changes_of(task),
+            changes: self.entity_changes(task),
             messages: task.errors.clone(),
-            dependencies: self.dependencies_of(task),
+            dependencies: self.dependency_records(task),
             outputs: outputs.map(redacted_map),
             result: result.map(Value::redacted).unwrap_or_default(),
         }
     }
 
-    fn changes_of(&self, task: &Task) -> Map {
+    fn entity_changes(&self, task: &Task) -> Map {
         let mut changes = Map::new();
         for (of, change) in &task.changes {
             let mut entries: Map = change.attributes.clone();
             let status = change.status.map(|status| Value::from(status.as_str()));
-            put(&mut entries, ".status", status);
-            put(&mut entries, ".added", change.added.clone());
+            insert_some(&mut entries, ".status", status);
+            insert_some(&mut entries, ".added", change.added.clone());
             if !entries.is_empty() {
                 let key = self.topology.entity(*of).key.shared();
                 changes.insert(key, Value::from(entries).redacted());
@@ -119,7 +119,7 @@ impl Engine {
         changes
     }
 
-    fn dependencies_of(&self, task: &Task) -> Vec<DependencyRecord> {
+    fn dependency_records(&self, task: &Task) -> Vec<DependencyRecord> {
         let all = task.reads.dependencies.iter();
         all.map(|((of, name), dependency)| DependencyRecord {
             key: format!("{}::{name}", self.topology.entity(*of).key),
@@ -143,35 +143,35 @@ impl Engine {
             record.digest = self.evaluation().digest(&self.ledger.tasks[index]);
         }
         let record = Arc::new(record);
-        self.ledger.keep_record(index, Arc::clone(&record));
+        self.ledger.store_record(index, Arc::clone(&record));
         (record, warning)
     }
 
     /// As [`Self::get_digest_key`], for one task that has ended.
     fn get_digest_key_for(&mut self, index: TaskIndex) -> Option<String> {
         let task = &self.ledger.tasks[index];
-        let lacks = self.lacks_digest_key(std::iter::once(task));
-        lacks.then(|| self.fetch_digest_key()).flatten()
+        let is_missing = self.is_digest_key_missing(std::iter::once(task));
+        is_missing.then(|| self.fetch_digest_key()).flatten()
     }
 
     /// Gets the key for digests of secrets, if a listed task has read any; without a key digests say
     /// nothing of secrets. Returns a warning if there is none although there should be one.
     fn get_digest_key(&mut self) -> Option<String> {
-        let lacks = self.lacks_digest_key(self.ledger.listed());
-        lacks.then(|| self.fetch_digest_key()).flatten()
+        let is_missing = self.is_digest_key_missing(self.ledger.listed());
+        is_missing.then(|| self.fetch_digest_key()).flatten()
     }
 
     /// Whether there is no key yet, and one of these tasks has read secrets.
-    fn lacks_digest_key<'t>(&self, mut tasks: impl Iterator<Item = &'t Task>) -> bool {
+    fn is_digest_key_missing<'t>(&self, mut tasks: impl Iterator<Item = &'t Task>) -> bool {
         let evaluation = self.evaluation();
-        self.surroundings.digest_key.is_none() && tasks.any(|it| evaluation.has_read_secrets(it))
+        self.context.digest_key.is_none() && tasks.any(|it| evaluation.has_read_secrets(it))
     }
 
     fn fetch_digest_key(&mut self) -> Option<String> {
-        let may_make = !self.options.goal.dry_run;
-        match self.surroundings.keys.for_records(may_make) {
+        let may_create = !self.options.goal.dry_run;
+        match self.context.keys.recording_key(may_create) {
             Ok(key) => {
-                self.surroundings.digest_key = key;
+                self.context.digest_key = key;
                 None
             }
             Err(problem) => Some(format!(
@@ -190,18 +190,18 @@ impl Engine {
         if std::mem::replace(&mut self.ledger.has_complete_records, true) {
             return changed;
         }
-        if self.recording != Recording::Nothing
+        if self.recording != Recording::Disabled
             && let Some(warning) = self.get_digest_key()
         {
-            self.say(Level::Warning, warning);
+            self.log(LogLevel::Warning, warning);
         }
-        for index in self.ledger.work.clone() {
+        for index in self.ledger.listed_order.clone() {
             let is_new = self.ledger.record(index).is_none();
-            let Some(record) = self.completed(index) else {
+            let Some(record) = self.final_record(index) else {
                 continue;
             };
             let record = Arc::new(record);
-            self.ledger.keep_record(index, Arc::clone(&record));
+            self.ledger.store_record(index, Arc::clone(&record));
             if !is_new {
                 changed.push(record);
             }
@@ -210,28 +210,28 @@ impl Engine {
     }
 
     /// The record of a task as it is at the end of the job; none if the one that is kept is the same.
-    fn completed(&self, index: TaskIndex) -> Option<TaskRecord> {
+    fn final_record(&self, index: TaskIndex) -> Option<TaskRecord> {
         let task = &self.ledger.tasks[index];
         let digest = || self.evaluation().digest(task);
         let recording = self.recording;
-        let Some(kept) = self.ledger.record(index) else {
+        let Some(stored) = self.ledger.record(index) else {
             let mut record = self.record_of(index);
-            if recording != Recording::Nothing {
+            if recording != Recording::Disabled {
                 record.digest = digest();
             }
             return Some(record);
         };
         let needs_digest = match recording {
-            Recording::Nothing => false,
+            Recording::Disabled => false,
             Recording::AtEnd => true,
             Recording::Journal => self.reads_state_at_end(task),
         };
         let digest = needs_digest.then(digest);
-        let digest = digest.filter(|digest| *digest != kept.digest);
-        match (self.amended(index), digest) {
+        let digest = digest.filter(|digest| *digest != stored.digest);
+        match (self.amended_record(index), digest) {
             (amended, None) => amended,
             (amended, Some(digest)) => {
-                let mut record = amended.unwrap_or_else(|| TaskRecord::clone(kept));
+                let mut record = amended.unwrap_or_else(|| TaskRecord::clone(stored));
                 record.digest = digest;
                 Some(record)
             }
@@ -240,14 +240,14 @@ impl Engine {
 
     /// The record of a task whose end has become another one since it was told; none if it is the
     /// same, or if nobody was told of it yet.
-    pub(super) fn amended(&self, index: TaskIndex) -> Option<TaskRecord> {
+    pub(super) fn amended_record(&self, index: TaskIndex) -> Option<TaskRecord> {
         let task = &self.ledger.tasks[index];
-        let kept = self.ledger.record(index)?;
-        let end = task.finished().map(|finished| self.end_of(task, finished));
-        if kept.end == end && kept.target_state == task.target_state {
+        let stored = self.ledger.record(index)?;
+        let end = task.finished().map(|finished| self.task_end(task, finished));
+        if stored.end == end && stored.target_state == task.target_state {
             return None;
         }
-        let mut record = TaskRecord::clone(kept);
+        let mut record = TaskRecord::clone(stored);
         record.end = end;
         record.target_state = task.target_state;
         Some(record)
@@ -257,7 +257,7 @@ impl Engine {
     fn reads_state_at_end(&self, task: &Task) -> bool {
         let implementation = task.spec.operation.implementation.as_ref();
         let has_environment = implementation.is_some_and(|it| !it.environment.is_empty());
-        has_environment || self.evaluation().is_of_the_model(task)
+        has_environment || self.evaluation().compares_model_only(task)
     }
 }
 

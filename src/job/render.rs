@@ -1,19 +1,19 @@
 //! Renders tasks: decides which are left out, which must wait for others, and which are ready.
 
-use super::change::Change;
-use super::compare::Compared;
+use super::change::DetectedChange;
+use super::compare::RecordComparison;
 use super::engine::Engine;
 use super::evaluation::Evaluation;
-use super::event::Level;
-use super::schedule::{Steps as _, Wait};
-use super::stage::Stage;
+use super::event::LogLevel;
+use super::schedule::{Steps as _, WaitKind};
+use super::task_stage::TaskStage;
 use super::task::{Task, TaskIndex};
-use super::undecided::Unchanged;
-use super::world::Folders;
+use super::deferred_change::UnchangedStep;
+use super::ports::TaskFolders;
 use crate::expr::{Error, Reads};
 use crate::name::Priority;
 use crate::plan::{ChangeDetection, Reason, StepId};
-use crate::task::Rendered;
+use crate::task::RenderedTask;
 use crate::value::Value;
 
 /// The reason why a task takes no part in a dry run.
@@ -22,17 +22,17 @@ pub(super) const NO_DRY_RUN: &str = "it does not support dry run";
 pub(super) const NO_CHANGE: &str = "no change detected";
 
 /// What came of rendering one task.
-enum Rendering {
-    Ready(Rendered),
+enum RenderResult {
+    Ready(RenderedTask),
     /// It must wait for others.
-    Waits(Wait),
+    Deferred(WaitKind),
     Failed(String),
-    Wrong(Box<Error>),
+    Invalid(Box<Error>),
 }
 
 impl Evaluation<'_> {
     /// Renders a task; gives what was read as well.
-    pub(super) fn render(&self, task: &Task) -> (Result<Rendered, Error>, Reads) {
+    pub(super) fn render(&self, task: &Task) -> (Result<RenderedTask, Error>, Reads) {
         self.with_view(task, true, |view| {
             let rendered = task.spec.configurator.render(view)?;
             view.environment().map(|_| rendered)
@@ -50,7 +50,7 @@ impl Evaluation<'_> {
 impl Engine {
     /// Renders the whole plan, in order. What reads attributes that others have yet to set is
     /// deferred, and so is the rest of its group.
-    pub fn render(&mut self, folders: &mut dyn Folders) {
+    pub fn render(&mut self, folders: &mut dyn TaskFolders) {
         self.compare_upgrades();
         self.render_steps(0, folders);
     }
@@ -68,28 +68,28 @@ impl Engine {
     }
 
     /// Renders the steps of the plan from one on.
-    pub(super) fn render_steps(&mut self, first: StepId, folders: &mut dyn Folders) {
+    pub(super) fn render_steps(&mut self, first: StepId, folders: &mut dyn TaskFolders) {
         let mut unchanged = Vec::new();
         for step in first..self.plan.steps.len() {
             if !self.job_steps().is_conditional(step) {
-                unchanged.extend(self.prepare(step));
+                unchanged.extend(self.prepare_step(step));
             }
         }
-        self.settle_unchanged(&unchanged);
-        self.tell_unknown_secrets();
+        self.skip_unchanged(&unchanged);
+        self.warn_unknown_secrets();
         let mut deferred_group = None;
         for step in first..self.plan.steps.len() {
             let Some(task) = self.steps.tasks[step] else {
                 continue;
             };
-            let is_planned = matches!(self.ledger.tasks[task].stage, Stage::Planned);
+            let is_planned = matches!(self.ledger.tasks[task].stage, TaskStage::Planned);
             let steps = self.job_steps();
             // What may not be needed is rendered when it is.
             if !is_planned || steps.is_conditional(step) || !steps.includes(task) {
                 continue;
             }
             if deferred_group.is_some() && deferred_group == self.plan.steps[step].group {
-                self.ledger.tasks[task].stage = Stage::Deferred;
+                self.ledger.tasks[task].stage = TaskStage::Deferred;
                 continue;
             }
             if self.render_task(step, task, folders) {
@@ -99,13 +99,13 @@ impl Engine {
     }
 
     /// Leaves out what cannot take part in a dry run, and what has not changed.
-    pub(super) fn prepare(&mut self, step: StepId) -> Option<Unchanged> {
+    pub(super) fn prepare_step(&mut self, step: StepId) -> Option<UnchangedStep> {
         let index = self.steps.tasks[step]?;
         let task = &self.ledger.tasks[index];
         if !task.errors.is_empty() {
             return None;
         }
-        if let Some(why) = self.was_done(index) {
+        if let Some(why) = self.already_done_reason(index) {
             self.skip(step, index, why);
             return None;
         }
@@ -116,7 +116,7 @@ impl Engine {
             reads.append(&more);
             if !can {
                 let text = "Skipping task: it doesn't support dry run.";
-                self.say(Level::Warning, format!("{}: {text}", self.label(index)));
+                self.log(LogLevel::Warning, format!("{}: {text}", self.label(index)));
                 self.commit_reads(index, &reads);
                 self.skip(step, index, NO_DRY_RUN);
                 return None;
@@ -134,7 +134,7 @@ impl Engine {
         }
         if self.plan.decided.contains(&step) {
             self.commit_reads(index, &reads);
-            self.ledger.tasks[index].change = self.change_of_decided(index);
+            self.ledger.tasks[index].change = self.decided_change(index);
         } else if self.ledger.tasks[index].spec.reason == Reason::Reconfigure {
             let (change, more) = self.compare(index);
             reads.append(&more);
@@ -142,7 +142,7 @@ impl Engine {
             let is_change = change.is_change();
             self.ledger.tasks[index].change = change;
             let task = index;
-            return (!is_change).then_some(Unchanged { step, task, reads });
+            return (!is_change).then_some(UnchangedStep { step, task, reads });
         } else {
             self.commit_reads(index, &reads);
         }
@@ -150,13 +150,13 @@ impl Engine {
     }
 
     /// Compares a task with the last record of its operation; gives what was read as well.
-    pub(super) fn compare(&mut self, index: TaskIndex) -> (Change, Reads) {
+    pub(super) fn compare(&mut self, index: TaskIndex) -> (DetectedChange, Reads) {
         let task = &self.ledger.tasks[index];
-        let Compared {
+        let RecordComparison {
             change,
             reads,
             has_unknown_secrets,
-        } = self.evaluation().has_changed(task);
+        } = self.evaluation().compare_with_last(task);
         if has_unknown_secrets {
             self.unknown_secrets.insert(task.spec.target);
         }
@@ -164,18 +164,18 @@ impl Engine {
     }
 
     /// Compares a task with the last record of its operation in the model.
-    pub(super) fn compare_model(&mut self, index: TaskIndex) -> Change {
+    pub(super) fn compare_model(&mut self, index: TaskIndex) -> DetectedChange {
         let spec = &self.ledger.tasks[index].spec;
         let change = self.evaluation().model_change(spec.target, &spec.operation);
-        if change == Change::CannotTell {
+        if change == DetectedChange::Unknown {
             self.unknown_secrets.insert(spec.target);
         }
         change
     }
 
-    fn change_of_decided(&mut self, index: TaskIndex) -> Change {
+    fn decided_change(&mut self, index: TaskIndex) -> DetectedChange {
         let task = &self.ledger.tasks[index];
-        if self.evaluation().is_of_the_model(task) {
+        if self.evaluation().compares_model_only(task) {
             self.compare_model(index)
         } else {
             self.compare(index).0
@@ -183,16 +183,16 @@ impl Engine {
     }
 
     /// Says of which instances nobody can tell whether secrets have changed, and what to do.
-    fn tell_unknown_secrets(&mut self) {
+    fn warn_unknown_secrets(&mut self) {
         let unknown = std::mem::take(&mut self.unknown_secrets);
         let warning = self.evaluation().describe_unknown_secrets(&unknown);
         if let Some(text) = warning {
-            self.say(Level::Warning, text);
+            self.log(LogLevel::Warning, text);
         }
     }
 
     pub(super) fn skip(&mut self, step: StepId, index: TaskIndex, why: &str) {
-        self.ledger.tasks[index].stage = Stage::Skipped(why.to_owned());
+        self.ledger.tasks[index].stage = TaskStage::Skipped(why.to_owned());
         self.ledger.list(index);
         self.finish_step(step);
         self.reassign_final(step);
@@ -203,37 +203,37 @@ impl Engine {
         &mut self,
         step: StepId,
         index: TaskIndex,
-        folders: &mut dyn Folders,
+        folders: &mut dyn TaskFolders,
     ) -> bool {
         match self.try_render(step, index, folders) {
-            Rendering::Ready(rendered) => {
-                self.ledger.tasks[index].stage = Stage::Rendered(rendered);
+            RenderResult::Ready(rendered) => {
+                self.ledger.tasks[index].stage = TaskStage::Rendered(rendered);
             }
-            Rendering::Waits(Wait::Deferred(steps, awaited)) => {
-                self.ledger.tasks[index].stage = Stage::Deferred;
+            RenderResult::Deferred(WaitKind::Deferred(steps, awaited)) => {
+                self.ledger.tasks[index].stage = TaskStage::Deferred;
                 self.scheduler.defer(step, steps, awaited);
                 return true;
             }
-            Rendering::Waits(Wait::InPlace(steps)) => {
-                self.ledger.tasks[index].stage = Stage::Planned;
+            RenderResult::Deferred(WaitKind::UntilTurn(steps)) => {
+                self.ledger.tasks[index].stage = TaskStage::Planned;
                 self.scheduler.wait(step, steps);
                 return false;
             }
-            Rendering::Failed(message) => {
-                self.say(Level::Error, format!("{}: {message}", self.label(index)));
-                self.is_unrenderable(index, message);
+            RenderResult::Failed(message) => {
+                self.log(LogLevel::Error, format!("{}: {message}", self.label(index)));
+                self.mark_unrenderable(index, message);
             }
-            Rendering::Wrong(error) => {
-                self.tell_problem(index, &error);
-                self.is_unrenderable(index, error.to_string());
+            RenderResult::Invalid(error) => {
+                self.report_problem(index, &error);
+                self.mark_unrenderable(index, error.to_string());
             }
         }
         false
     }
 
-    fn is_unrenderable(&mut self, index: TaskIndex, message: String) {
+    fn mark_unrenderable(&mut self, index: TaskIndex, message: String) {
         let task = &mut self.ledger.tasks[index];
-        task.stage = Stage::Unrenderable;
+        task.stage = TaskStage::Unrenderable;
         // What made the task impossible from the start is among them already.
         if !task.errors.contains(&message) {
             task.errors.push(message);
@@ -244,36 +244,36 @@ impl Engine {
         &mut self,
         step: StepId,
         index: TaskIndex,
-        folders: &mut dyn Folders,
-    ) -> Rendering {
+        folders: &mut dyn TaskFolders,
+    ) -> RenderResult {
         let task = &self.ledger.tasks[index];
         if let Some(error) = task.errors.first() {
-            return Rendering::Failed(error.clone());
+            return RenderResult::Failed(error.clone());
         }
         let (rendered, reads) = self.evaluation().render(task);
         if !self.scheduler.is_released(step) {
-            let waits = self.waits_for(step, index, &reads, rendered.is_err());
+            let waits = self.wait_set(step, index, &reads, rendered.is_err());
             if let Some(wait) = waits.for_step(step) {
-                return Rendering::Waits(wait);
+                return RenderResult::Deferred(wait);
             }
         }
         let rendered = match rendered {
             Ok(rendered) => rendered,
-            Err(error) => return Rendering::Wrong(Box::new(error.hushed(&reads))),
+            Err(error) => return RenderResult::Invalid(Box::new(error.redacted(&reads))),
         };
         let evaluation = self.evaluation();
-        if let Some((of, name)) = evaluation.withheld_read(&self.ledger.tasks[index], &reads) {
-            return Rendering::Failed(evaluation.describe_withheld(of, &name));
+        if let Some((of, name)) = evaluation.missing_secret_read(&self.ledger.tasks[index], &reads) {
+            return RenderResult::Failed(evaluation.describe_missing_secret(of, &name));
         }
         self.commit_reads(index, &reads);
         if !rendered.files.is_empty() {
             let key = self.folder_key(index);
             match folders.write(&key, &rendered.files) {
                 Ok(paths) => self.ledger.tasks[index].folders = paths,
-                Err(error) => return Rendering::Failed(error.to_string()),
+                Err(error) => return RenderResult::Failed(error.to_string()),
             }
         }
-        Rendering::Ready(rendered)
+        RenderResult::Ready(rendered)
     }
 
     /// Marks the step before a left-out one as the one that completes the workflow.
@@ -281,8 +281,8 @@ impl Engine {
         let task = &self.ledger.tasks[self.steps.tasks[step]?];
         let group = task.spec.group.filter(|_| task.spec.is_final)?;
         let siblings = self.job_steps().steps_of(group);
-        let place = siblings.iter().position(|sibling| *sibling == step)?;
-        let earlier = siblings[..place]
+        let position = siblings.iter().position(|sibling| *sibling == step)?;
+        let earlier = siblings[..position]
             .iter()
             .rev()
             .filter_map(|step| self.steps.tasks[*step]);
@@ -295,21 +295,21 @@ impl Engine {
     }
 
     /// Gives the job up where a required task cannot be rendered; says whether it did.
-    pub fn gives_up(&mut self) -> bool {
-        let serious = self.serious_errors();
+    pub fn abort_if_unrenderable(&mut self) -> bool {
+        let serious = self.fatal_errors();
         if serious.is_empty() {
             return false;
         }
         let text = format!("there were errors during rendering: {}", serious.join("; "));
-        self.say(Level::Error, format!("Aborting job: {text}"));
+        self.log(LogLevel::Error, format!("Aborting job: {text}"));
         self.ledger.aborted = Some(text);
         true
     }
 
     /// The render errors for which the job must not run: those of required tasks.
-    fn serious_errors(&self) -> Vec<String> {
+    fn fatal_errors(&self) -> Vec<String> {
         let failed = self.ledger.tasks.iter().enumerate().filter(|(_, task)| {
-            let is_unrenderable = matches!(task.stage, Stage::Unrenderable);
+            let is_unrenderable = matches!(task.stage, TaskStage::Unrenderable);
             is_unrenderable && task.spec.priority >= Priority::Required
         });
         failed
@@ -327,7 +327,7 @@ impl Evaluation<'_> {
         let mut changed = recorded.filter_map(|(name, recorded)| {
             // One that cannot be evaluated is told when the task is rendered.
             let now = evaluator.attribute(target, name).ok()?;
-            let now = now.map_or(Value::Null, |now| now.settled());
+            let now = now.map_or(Value::Null, |now| now.with_externals_resolved());
             (now != *recorded).then(|| {
                 let (recorded, now) = (recorded.redacted(), now.redacted());
                 format!("its property `{name}` was {recorded} and is {now} now")

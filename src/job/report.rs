@@ -4,17 +4,17 @@
 use std::sync::Arc;
 
 use super::engine::Engine;
-use super::evaluation::{Evaluation, Surroundings};
+use super::evaluation::{Evaluation, JobContext};
 use super::event::Error;
-use super::event::{Event, JobHead};
+use super::event::{JobEvent, JobHead};
 use super::options::{JobOptions, Recording};
 use super::proposal::Proposal;
-use super::stage::Stage;
+use super::task_stage::TaskStage;
 use super::task::TaskIndex;
 use super::task_record::TaskRecord;
 use crate::expr;
 use crate::name::Status;
-use crate::plan::{Goal, Plan};
+use crate::plan::{JobGoal, Plan};
 use crate::topology::{SectionValues, Topology, status_section};
 use crate::value::{Handle, Map, Value};
 
@@ -76,7 +76,7 @@ pub struct Report {
     /// The head of its record.
     pub head: JobHead,
     /// What it was to reach.
-    pub goal: Goal,
+    pub goal: JobGoal,
     /// Its status: the worst of its tasks.
     pub status: Status,
     /// The signal that ended it early.
@@ -118,24 +118,24 @@ pub struct FinishedJob {
     /// The plan, if it was asked for.
     pub proposal: Option<Proposal>,
     /// The events since the last call of [`Engine::take_events`].
-    pub events: Vec<Event>,
+    pub events: Vec<JobEvent>,
     /// Answers questions about the job.
-    pub questions: Questions,
+    pub queries: JobQueries,
 }
 
 /// Answers questions about a job that has ended.
-pub struct Questions {
+pub struct JobQueries {
     options: JobOptions,
-    surroundings: Surroundings,
+    context: JobContext,
 }
 
-impl std::fmt::Debug for Questions {
+impl std::fmt::Debug for JobQueries {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Questions").finish_non_exhaustive()
     }
 }
 
-impl Questions {
+impl JobQueries {
     /// The value of an expression in the topology at the end of a job, as [`Engine::query`] gives it.
     ///
     /// # Errors
@@ -151,7 +151,7 @@ impl Questions {
             topology: &report.topology,
             plan: &report.plan,
             options: &self.options,
-            surroundings: &self.surroundings,
+            context: &self.context,
         };
         evaluation.query(expression, depth)
     }
@@ -171,7 +171,7 @@ impl Engine {
         let tasks = self.reported_tasks();
         let steps = self.reported_steps();
         let unrecorded = match self.recording {
-            Recording::Nothing => self.changed_instances(),
+            Recording::Disabled => self.changed_instances(),
             Recording::AtEnd | Recording::Journal => Vec::new(),
         };
         let head = self.head()?;
@@ -181,7 +181,7 @@ impl Engine {
             options,
             topology,
             plan,
-            surroundings,
+            context: context,
             mut ledger,
             steps: table,
             scheduler,
@@ -207,9 +207,9 @@ impl Engine {
             report,
             proposal,
             events,
-            questions: Questions {
+            queries: JobQueries {
                 options,
-                surroundings,
+                context: context,
             },
         })
     }
@@ -227,10 +227,10 @@ impl Engine {
     /// The `status` section of the ensemble as it is now.
     pub fn status_section(&mut self) -> Value {
         let (outputs, _) = self.outputs();
-        self.section(outputs)
+        self.evaluate_section(outputs)
     }
 
-    fn section(&self, outputs: Map) -> Value {
+    fn evaluate_section(&self, outputs: Map) -> Value {
         let evaluation = self.evaluation();
         let values = SectionValues {
             inputs: evaluation.inputs(),
@@ -242,10 +242,10 @@ impl Engine {
 
     fn values_at_end(&mut self) -> ReportedValues {
         let (outputs, outputs_failed) = self.outputs();
-        let is_recorded = self.recording != Recording::Nothing;
+        let is_recorded = self.recording != Recording::Disabled;
         let discovered = self.ledger.discovered.iter();
         ReportedValues {
-            status_section: is_recorded.then(|| self.section(outputs.clone())),
+            status_section: is_recorded.then(|| self.evaluate_section(outputs.clone())),
             outputs,
             outputs_failed,
             discovered: discovered
@@ -282,17 +282,17 @@ impl Engine {
 
     fn step_state(&self, index: TaskIndex) -> StepState {
         match &self.ledger.tasks[index].stage {
-            Stage::Deferred => StepState::Deferred,
-            Stage::Skipped(_) => StepState::Skipped,
-            Stage::Passed(_) => StepState::Passed,
-            Stage::Finished(finished) if finished.outcome.success => StepState::Succeeded,
-            Stage::Finished(_) => StepState::Failed,
+            TaskStage::Deferred => StepState::Deferred,
+            TaskStage::Skipped(_) => StepState::Skipped,
+            TaskStage::PassedOver(_) => StepState::Passed,
+            TaskStage::Finished(finished) if finished.outcome.success => StepState::Succeeded,
+            TaskStage::Finished(_) => StepState::Failed,
             _ => StepState::Open,
         }
     }
 
     fn reported_tasks(&self) -> Vec<ReportedTask> {
-        let listed = self.ledger.work.iter();
+        let listed = self.ledger.listed_order.iter();
         let reported = listed.filter_map(|index| {
             let target = self.ledger.tasks[*index].spec.target;
             Some(ReportedTask {

@@ -5,35 +5,35 @@ use std::sync::Arc;
 use super::engine::Engine;
 use super::evaluation::Evaluation;
 use super::event::Error;
-use super::event::{Event, Level};
-use super::gate::Gate;
+use super::event::{JobEvent, LogLevel};
+use super::start_check::StartDecision;
 use super::render::NO_CHANGE;
-use super::schedule::{Admission, Awaited, Steps as _};
-use super::stage::{Entry, Running, Stage};
+use super::schedule::{Admission, AwaitedAttribute, Steps as _};
+use super::task_stage::{EntrySnapshot, RunningTask, TaskStage};
 use super::task::{TargetState, Task, TaskIndex};
-use super::world::Folders;
+use super::ports::TaskFolders;
 use crate::expr::{Reads, Scope as _, admits};
 use crate::host::{ActionResult, Exit};
 use crate::name::{NodeState, Priority, Status};
-use crate::plan::{Activity, StepId, Workflow};
-use crate::task::{Effect, EffectResult, Outcome, Part, Progress, Rendered};
-use crate::topology::Created;
+use crate::plan::{StepActivity, StepId, WorkflowKind};
+use crate::task::{TaskEffect, EffectResult, TaskOutcome, EffectRole, RunStep, RenderedTask};
+use crate::topology::Creator;
 use crate::value::{Handle, Map, Value};
 
 /// What a step asks for after it was started or continued.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(super) enum NextEffect {
     /// Nothing: it has ended, was passed over or put back.
-    Nothing,
+    None,
     /// An effect of a task.
-    Effect(TaskIndex, Box<Effect>),
+    Perform(TaskIndex, Box<TaskEffect>),
 }
 
 /// Whether nobody has seen how an action ended that had begun: it was cancelled, or the connection
 /// to its machine was lost. One that never began took no time.
-fn was_cut_off(result: &ActionResult) -> bool {
-    let lost = matches!(result.exit(), Exit::Failed(_)) && !result.elapsed().is_zero();
-    *result.exit() == Exit::Cancelled || lost
+fn is_interrupted(result: &ActionResult) -> bool {
+    let connection_lost = matches!(result.exit(), Exit::Failed(_)) && !result.elapsed().is_zero();
+    *result.exit() == Exit::Cancelled || connection_lost
 }
 
 impl Engine {
@@ -41,39 +41,39 @@ impl Engine {
     pub(super) fn start_step(
         &mut self,
         step: StepId,
-        folders: &mut dyn Folders,
-    ) -> Result<Next, Error> {
+        folders: &mut dyn TaskFolders,
+    ) -> Result<NextEffect, Error> {
         let (scheduler, steps) = self.schedule();
         let admission = scheduler.admission(step, &steps);
         let Some(index) = self.steps.tasks[step] else {
-            self.set_state_where_admitted(step, admission);
-            return Ok(Next::Nothing);
+            self.set_state_if_admitted(step, admission);
+            return Ok(NextEffect::None);
         };
         match admission {
             Admission::Runs => {}
-            Admission::Blocked => return self.block(step, index, "the step before it failed"),
-            Admission::Dropped => {
+            Admission::Blocked => return self.finish_blocked_step(step, index, "the step before it failed"),
+            Admission::NotNeeded => {
                 let why = "no step has failed".to_owned();
-                self.ledger.tasks[index].stage = Stage::Passed(why);
+                self.ledger.tasks[index].stage = TaskStage::PassedOver(why);
                 self.finish_step(step);
-                return Ok(Next::Nothing);
+                return Ok(NextEffect::None);
             }
         }
-        let is_planned = matches!(self.ledger.tasks[index].stage, Stage::Planned);
+        let is_planned = matches!(self.ledger.tasks[index].stage, TaskStage::Planned);
         if is_planned && self.job_steps().is_conditional(step) {
             // A step that is needed now runs, changed or not.
-            drop(self.prepare(step));
+            drop(self.prepare_step(step));
             if self.ledger.tasks[index].is_skipped() {
-                return Ok(Next::Nothing);
+                return Ok(NextEffect::None);
             }
         }
         if let Some(failed) = self.failed_before(step) {
             return self.end_after(failed, step, index);
         }
-        if self.compare_again(step, index) {
-            self.ledger.tasks[index].stage = Stage::Skipped(NO_CHANGE.to_owned());
+        if self.is_still_unchanged(step, index) {
+            self.ledger.tasks[index].stage = TaskStage::Skipped(NO_CHANGE.to_owned());
             self.finish_step(step);
-            return Ok(Next::Nothing);
+            return Ok(NextEffect::None);
         }
         self.render_and_enter(step, index, folders)
     }
@@ -83,33 +83,33 @@ impl Engine {
         &mut self,
         step: StepId,
         index: TaskIndex,
-        folders: &mut dyn Folders,
-    ) -> Result<Next, Error> {
+        folders: &mut dyn TaskFolders,
+    ) -> Result<NextEffect, Error> {
         if matches!(
             self.ledger.tasks[index].stage,
-            Stage::Planned | Stage::Deferred
+            TaskStage::Planned | TaskStage::Deferred
         ) {
-            if self.must_wait_longer(step, index) {
+            if self.is_still_waiting(step, index) {
                 let (scheduler, steps) = self.schedule();
-                scheduler.put_back_last(step, &steps);
-                return Ok(Next::Nothing);
+                scheduler.requeue_last(step, &steps);
+                return Ok(NextEffect::None);
             }
             if let Some(missing) = self.unfulfilled(step) {
-                return self.never_ran(step, index, &missing);
+                return self.finish_never_run(step, index, &missing);
             }
             if self.render_task(step, index, folders) {
-                self.scheduler.put_back(step);
-                return Ok(Next::Nothing);
+                self.scheduler.requeue(step);
+                return Ok(NextEffect::None);
             }
         }
-        if matches!(self.ledger.tasks[index].stage, Stage::Unrenderable) {
+        if matches!(self.ledger.tasks[index].stage, TaskStage::Unrenderable) {
             let message = self.ledger.tasks[index].errors.join("; ");
-            self.finish(index, Outcome::refused(message))?;
-            return Ok(self.close(step, index));
+            self.finish(index, TaskOutcome::refused(message))?;
+            return Ok(self.close_step(step, index));
         }
-        match self.entry_gate(index) {
-            Gate::Pass(why) => Ok(self.pass(step, index, why)),
-            Gate::Open => self.enter(index),
+        match self.decide_start(index) {
+            StartDecision::Pass(why) => Ok(self.pass_over(step, index, why)),
+            StartDecision::Start => self.enter_task(index),
         }
     }
 
@@ -119,19 +119,19 @@ impl Engine {
         failed: TaskIndex,
         step: StepId,
         index: TaskIndex,
-    ) -> Result<Next, Error> {
+    ) -> Result<NextEffect, Error> {
         if self.ledger.tasks[failed].was_entered()
             && let Some(reads) = self.reads_if_renderable(step, index)
         {
             self.commit_reads(index, &reads);
-            return self.block(step, index, "previous operation failed");
+            return self.finish_blocked_step(step, index, "previous operation failed");
         }
         let why = "previous operation failed or could not run";
-        self.never_ran(step, index, why)
+        self.finish_never_run(step, index, why)
     }
 
-    fn set_state_where_admitted(&mut self, step: StepId, admission: Admission) {
-        if let (Admission::Runs, Activity::SetState(word)) =
+    fn set_state_if_admitted(&mut self, step: StepId, admission: Admission) {
+        if let (Admission::Runs, StepActivity::SetState(word)) =
             (admission, self.plan.steps[step].activity.clone())
         {
             self.set_state_of(step, &word);
@@ -139,52 +139,52 @@ impl Engine {
         self.finish_step(step);
     }
 
-    fn pass(&mut self, step: StepId, index: TaskIndex, why: String) -> Next {
+    fn pass_over(&mut self, step: StepId, index: TaskIndex, why: String) -> NextEffect {
         let text = format!("Skipping {}: {why}", self.label(index));
-        self.say(Level::Info, text);
-        self.ledger.tasks[index].stage = Stage::Passed(why);
+        self.log(LogLevel::Info, text);
+        self.ledger.tasks[index].stage = TaskStage::PassedOver(why);
         if let Some(previous) = self.reassign_final(step)
             && self.ledger.tasks[previous].finished().is_some()
         {
             self.finish_workflow(previous);
-            self.tell_amended(previous);
+            self.emit_amended(previous);
         }
         self.finish_step(step);
-        Next::Nothing
+        NextEffect::None
     }
 
-    pub(super) fn enter(&mut self, index: TaskIndex) -> Result<Next, Error> {
+    pub(super) fn enter_task(&mut self, index: TaskIndex) -> Result<NextEffect, Error> {
         let spec = &self.ledger.tasks[index].spec;
         let (target, start) = (spec.target, spec.start_state);
         if start.is_some() {
             self.topology_mut().set_state(target, start);
         }
         let entity = self.topology.entity(target);
-        let entry = Entry {
-            started: self.surroundings.world.now(),
+        let entry = EntrySnapshot {
+            started_at: self.context.local_context.now(),
             state: entity.state,
             status: entity.local,
         };
         let task = &mut self.ledger.tasks[index];
-        let rendered = match std::mem::replace(&mut task.stage, Stage::Planned) {
-            Stage::Rendered(rendered) => rendered,
-            _ => Rendered::default(),
+        let rendered = match std::mem::replace(&mut task.stage, TaskStage::Planned) {
+            TaskStage::Rendered(rendered) => rendered,
+            _ => RenderedTask::default(),
         };
-        task.stage = Stage::Entered(entry, rendered);
+        task.stage = TaskStage::Entered(entry, rendered);
         self.ledger.list(index);
-        if let Some(reason) = self.blocked_by(index) {
+        if let Some(reason) = self.blocking_reason(index) {
             return self.refuse(index, &reason, true);
         }
-        let held = self.stays_in_doubt(index);
-        if let Some(reason) = held.or_else(|| self.unmet_condition(index)) {
+        let doubt = self.doubt_reason(index);
+        if let Some(reason) = doubt.or_else(|| self.unmet_precondition(index)) {
             return self.refuse(index, &reason, false);
         }
         let task = &self.ledger.tasks[index];
         let configurator = &task.spec.configurator;
-        let look = self
+        let admission_check = self
             .evaluation()
             .with_view(task, true, |view| configurator.can_run(view));
-        let (can, reads) = look;
+        let (can, reads) = admission_check;
         self.commit_reads(index, &reads);
         if let Err(refusal) = can {
             let reason = format!("configurator declined: {refusal}");
@@ -195,42 +195,42 @@ impl Engine {
             status: entry.status,
             state: entry.state,
         };
-        let rendered = match std::mem::replace(&mut task.stage, Stage::Planned) {
-            Stage::Entered(_, rendered) => rendered,
-            _ => Rendered::default(),
+        let rendered = match std::mem::replace(&mut task.stage, TaskStage::Planned) {
+            TaskStage::Entered(_, rendered) => rendered,
+            _ => RenderedTask::default(),
         };
-        task.stage = Stage::Running(Box::new(Running {
+        task.stage = TaskStage::Running(Box::new(RunningTask {
             entry,
             run: Some(task.spec.configurator.begin(rendered)),
-            part: Part::default(),
-            cut_off: false,
-            announced: false,
+            role: EffectRole::default(),
+            interrupted: false,
+            is_announced: false,
         }));
         self.proceed(index, None)
     }
 
     /// Whether the target of a task does not meet the conditions of the operation, and why. What
     /// they look at counts as read by the task if they are met.
-    fn unmet_condition(&mut self, index: TaskIndex) -> Option<String> {
-        match self.evaluation().condition(&self.ledger.tasks[index])? {
-            Condition::Met(reads) => {
+    fn unmet_precondition(&mut self, index: TaskIndex) -> Option<String> {
+        match self.evaluation().check_preconditions(&self.ledger.tasks[index])? {
+            PreconditionCheck::Met(reads) => {
                 self.commit_reads(index, &reads);
                 None
             }
-            Condition::Unmet(why) => Some(why),
+            PreconditionCheck::Unmet(why) => Some(why),
         }
     }
 
-    fn refuse(&mut self, index: TaskIndex, reason: &str, is_blocked: bool) -> Result<Next, Error> {
+    fn refuse(&mut self, index: TaskIndex, reason: &str, is_blocked: bool) -> Result<NextEffect, Error> {
         let message = format!("could not run: {reason}");
-        self.say(Level::Info, format!("{}: {message}", self.label(index)));
-        let outcome = Outcome::refused(message);
+        self.log(LogLevel::Info, format!("{}: {message}", self.label(index)));
+        let outcome = TaskOutcome::refused(message);
         if is_blocked {
             self.finish_blocked(index, outcome)?;
         } else {
             self.finish(index, outcome)?;
         }
-        self.end(index)
+        self.complete_task(index)
     }
 
     /// Lets a run go on until it asks for an effect or ends.
@@ -238,17 +238,17 @@ impl Engine {
         &mut self,
         index: TaskIndex,
         last: Option<EffectResult>,
-    ) -> Result<Next, Error> {
-        let Stage::Running(running) = &mut self.ledger.tasks[index].stage else {
-            return Ok(Next::Nothing);
+    ) -> Result<NextEffect, Error> {
+        let TaskStage::Running(running) = &mut self.ledger.tasks[index].stage else {
+            return Ok(NextEffect::None);
         };
         let Some(mut run) = running.run.take() else {
-            return Ok(Next::Nothing);
+            return Ok(NextEffect::None);
         };
         if let Some(EffectResult::Action(result)) = &last
-            && running.part == Part::Deed
+            && running.role == EffectRole::Primary
         {
-            running.cut_off = was_cut_off(result);
+            running.interrupted = is_interrupted(result);
         }
         let task = &self.ledger.tasks[index];
         let ((progress, failure), reads) = self.evaluation().with_view(task, true, |view| {
@@ -256,68 +256,68 @@ impl Engine {
         });
         self.commit_reads(index, &reads);
         match progress {
-            Progress::Do(mut effect) => {
-                self.keep_run(index, run);
-                self.tell_started(index);
-                self.mark(index, &mut effect);
-                Ok(Next::Effect(index, effect))
+            RunStep::Perform(mut effect) => {
+                self.store_run(index, run);
+                self.emit_started(index);
+                self.mark_effect(index, &mut effect);
+                Ok(NextEffect::Perform(index, effect))
             }
-            Progress::Subtask(subtask) => {
-                self.keep_run(index, run);
+            RunStep::Subtask(subtask) => {
+                self.store_run(index, run);
                 // What it asks for is its doing, too.
-                self.tell_started(index);
+                self.emit_started(index);
                 self.start_subtask(index, &subtask)
             }
-            Progress::Done(outcome) => {
+            RunStep::Done(outcome) => {
                 let failure = failure.filter(|failure| {
                     let error = failure.to_string();
                     outcome.errors.iter().any(|text| text.contains(&error))
                 });
                 if let Some(failure) = failure {
-                    self.tell_problem(index, &failure);
+                    self.report_problem(index, &failure);
                 }
                 self.finish(index, *outcome)?;
-                self.end(index)
+                self.complete_task(index)
             }
         }
     }
 
     /// Puts a run back that has taken a step and goes on later.
-    fn keep_run(&mut self, index: TaskIndex, run: Box<dyn crate::task::Run>) {
-        if let Stage::Running(running) = &mut self.ledger.tasks[index].stage {
+    fn store_run(&mut self, index: TaskIndex, run: Box<dyn crate::task::OperationRun>) {
+        if let TaskStage::Running(running) = &mut self.ledger.tasks[index].stage {
             running.run = Some(run);
         }
     }
 
     /// Tells, once, that a task acts on the world.
-    fn tell_started(&mut self, index: TaskIndex) {
+    fn emit_started(&mut self, index: TaskIndex) {
         let task = &mut self.ledger.tasks[index];
-        let Stage::Running(running) = &mut task.stage else {
+        let TaskStage::Running(running) = &mut task.stage else {
             return;
         };
-        if std::mem::replace(&mut running.announced, true) {
+        if std::mem::replace(&mut running.is_announced, true) {
             return;
         }
         let record = Arc::new(self.record_of(index));
-        self.ledger.push(Event::TaskStarted(record));
+        self.ledger.push(JobEvent::TaskStarted(record));
     }
 
     /// What follows the end of a task that was entered.
-    pub(super) fn end(&mut self, index: TaskIndex) -> Result<Next, Error> {
-        self.advance(index);
+    pub(super) fn complete_task(&mut self, index: TaskIndex) -> Result<NextEffect, Error> {
+        self.advance_state(index);
         let task = &self.ledger.tasks[index];
         if let Some(parent) = task.spec.parent {
             let outcome = task.finished().map(|finished| finished.outcome.clone());
-            self.tell_finished(index);
+            self.emit_finished(index);
             return self.proceed(parent, Some(EffectResult::Subtask(outcome)));
         }
         match task.spec.step {
-            Some(step) => Ok(self.close(step, index)),
-            None => Ok(Next::Nothing),
+            Some(step) => Ok(self.close_step(step, index)),
+            None => Ok(NextEffect::None),
         }
     }
 
-    fn close(&mut self, step: StepId, index: TaskIndex) -> Next {
+    fn close_step(&mut self, step: StepId, index: TaskIndex) -> NextEffect {
         self.ledger.list(index);
         let task = &self.ledger.tasks[index];
         let (is_critical, is_final) =
@@ -329,51 +329,51 @@ impl Engine {
             let label = self.label(index);
             self.ledger.aborted = Some(format!("Critical task failed: {label}"));
         }
-        if is_final && self.completes(step, index) {
+        if is_final && self.completes_workflow(step, index) {
             self.finish_workflow(index);
         }
         if failed {
-            self.note_half_done(index);
+            self.note_partial_turn(index);
         }
-        self.tell_finished(index);
+        self.emit_finished(index);
         self.finish_step(step);
-        Next::Nothing
+        NextEffect::None
     }
 
     /// Whether a step that may complete what is done to its target does so: operations of a
     /// relationship are part of the turns of both its ends, and the last one to end completes it.
-    fn completes(&mut self, step: StepId, index: TaskIndex) -> bool {
+    fn completes_workflow(&mut self, step: StepId, index: TaskIndex) -> bool {
         let task = &self.ledger.tasks[index];
         let target = task.spec.target;
         if !self.topology.entity(target).is_relationship() {
             return true;
         }
         if task.has_failed() {
-            self.broken.insert(target);
+            self.broken_relationships.insert(target);
         }
         let is_last = self.scheduler.is_last_final(step, &self.job_steps());
-        is_last && !self.broken.contains(&target)
+        is_last && !self.broken_relationships.contains(&target)
     }
 
     /// Ends a task that cannot run because a task before it in its group has failed.
-    fn block(&mut self, step: StepId, index: TaskIndex, why: &str) -> Result<Next, Error> {
-        let outcome = Outcome {
+    fn finish_blocked_step(&mut self, step: StepId, index: TaskIndex, why: &str) -> Result<NextEffect, Error> {
+        let outcome = TaskOutcome {
             status: Some(Status::Error),
-            ..Outcome::refused(why)
+            ..TaskOutcome::refused(why)
         };
         self.finish_blocked(index, outcome)?;
-        Ok(self.close(step, index))
+        Ok(self.close_step(step, index))
     }
 
-    fn never_ran(&mut self, step: StepId, index: TaskIndex, why: &str) -> Result<Next, Error> {
+    fn finish_never_run(&mut self, step: StepId, index: TaskIndex, why: &str) -> Result<NextEffect, Error> {
         let message = format!("Never ran: {why}");
-        self.say(Level::Info, format!("{}: {message}", self.label(index)));
-        self.finish_blocked(index, Outcome::refused(message))?;
-        Ok(self.close(step, index))
+        self.log(LogLevel::Info, format!("{}: {message}", self.label(index)));
+        self.finish_blocked(index, TaskOutcome::refused(message))?;
+        Ok(self.close_step(step, index))
     }
 
     /// Records what a job that was given up never came to.
-    pub fn abandon_rest(&mut self) -> Result<(), Error> {
+    pub fn finish_unstarted(&mut self) -> Result<(), Error> {
         let Some(why) = self.ledger.aborted.clone() else {
             return Ok(());
         };
@@ -383,18 +383,18 @@ impl Engine {
                 continue;
             };
             let stage = &self.ledger.tasks[index].stage;
-            let open = !matches!(stage, Stage::Skipped(_) | Stage::Finished(_));
+            let open = !matches!(stage, TaskStage::Skipped(_) | TaskStage::Finished(_));
             if open && self.includes(index) {
-                self.never_ran(step, index, &why)?;
+                self.finish_never_run(step, index, &why)?;
             }
         }
         Ok(())
     }
 
     /// Ends what is left when nothing can go on.
-    pub(super) fn give_up(&mut self, step: StepId) -> Result<(), Error> {
+    pub(super) fn finish_stalled(&mut self, step: StepId) -> Result<(), Error> {
         if let Some(index) = self.steps.tasks[step] {
-            self.never_ran(step, index, "it waits for tasks that wait for it")?;
+            self.finish_never_run(step, index, "it waits for tasks that wait for it")?;
         } else {
             self.finish_step(step);
         }
@@ -411,14 +411,14 @@ impl Engine {
 
     /// Whether a deferred step has not got what it waited for: nothing of it has changed. Then it
     /// goes on with what there is, after all others.
-    fn must_wait_longer(&self, step: StepId, index: TaskIndex) -> bool {
-        let deferred = matches!(self.ledger.tasks[index].stage, Stage::Deferred);
+    fn is_still_waiting(&self, step: StepId, index: TaskIndex) -> bool {
+        let deferred = matches!(self.ledger.tasks[index].stage, TaskStage::Deferred);
         let awaited = self.scheduler.awaited(step).unwrap_or_default();
         let may_wait = deferred && !awaited.is_empty() && self.scheduler.may_wait(step);
-        may_wait && awaited.iter().all(|one| self.value_now(one) == one.value)
+        may_wait && awaited.iter().all(|one| self.current_attribute(one) == one.value)
     }
 
-    fn value_now(&self, awaited: &Awaited) -> Value {
+    fn current_attribute(&self, awaited: &AwaitedAttribute) -> Value {
         let value = self
             .evaluation()
             .evaluator()
@@ -428,14 +428,14 @@ impl Engine {
 
     /// The attributes a deferred step waits for that were not set by instances that work.
     fn unfulfilled(&self, step: StepId) -> Option<String> {
-        if self.options.goal.workflow != Workflow::Deploy {
+        if self.options.goal.workflow != WorkflowKind::Deploy {
             return None;
         }
         let awaited = self.scheduler.awaited(step)?;
         // One that was released may still get other values from those that wait for it.
-        let released = self.scheduler.is_released(step) || self.waited_in_vain(step);
+        let released = self.scheduler.is_released(step) || self.waited_for_unrun(step);
         let open = awaited.iter().filter(|awaited| {
-            !self.works(awaited.of) && (released || self.value_now(awaited) == awaited.value)
+            !self.is_working(awaited.of) && (released || self.current_attribute(awaited) == awaited.value)
         });
         let evaluation = self.evaluation();
         let keys: Vec<_> = open
@@ -448,9 +448,9 @@ impl Engine {
         let target = self.steps.targets[step];
         if word.contains("managed") {
             let created = if word == "unmanaged" {
-                Some(Created::No)
+                Some(Creator::Unmanaged)
             } else {
-                self.id().ok().map(Created::By)
+                self.id().ok().map(Creator::Task)
             };
             self.topology_mut().set_created(target, created);
         } else if let Some(state) = NodeState::parse(word) {
@@ -458,8 +458,8 @@ impl Engine {
         } else if let Some(status) = Status::parse(word) {
             self.topology_mut().set_local(target, Some(status));
         } else {
-            self.say(
-                Level::Error,
+            self.log(
+                LogLevel::Error,
                 format!("`{word}` is neither a node state nor a status"),
             );
         }
@@ -467,7 +467,7 @@ impl Engine {
 }
 
 /// Whether a target meets the conditions of an operation.
-pub(super) enum Condition {
+pub(super) enum PreconditionCheck {
     /// It does; these were read.
     Met(Reads),
     /// It does not, and why.
@@ -476,7 +476,7 @@ pub(super) enum Condition {
 
 impl Evaluation<'_> {
     /// Compares a target with the `preConditions` of a task's operation; none if it has none.
-    pub(super) fn condition(&self, task: &Task) -> Option<Condition> {
+    pub(super) fn check_preconditions(&self, task: &Task) -> Option<PreconditionCheck> {
         let implementation = task.spec.operation.implementation.as_ref()?;
         let schema = implementation.pre_conditions.as_ref()?;
         let target = task.spec.target;
@@ -485,16 +485,16 @@ impl Evaluation<'_> {
             Ok(attributes) => attributes,
             Err(error) => {
                 let why = format!("its preConditions cannot be looked at: {error}");
-                return Some(Condition::Unmet(why));
+                return Some(PreconditionCheck::Unmet(why));
             }
         };
         Some(match admits(&attributes, schema) {
-            Ok(true) => Condition::Met(evaluator.take_reads()),
+            Ok(true) => PreconditionCheck::Met(evaluator.take_reads()),
             Ok(false) => {
                 let of = &self.topology.entity(target).name;
-                Condition::Unmet(format!("`{of}` does not meet the preConditions {schema}"))
+                PreconditionCheck::Unmet(format!("`{of}` does not meet the preConditions {schema}"))
             }
-            Err(why) => Condition::Unmet(format!("invalid preConditions: {why}")),
+            Err(why) => PreconditionCheck::Unmet(format!("invalid preConditions: {why}")),
         })
     }
 

@@ -6,39 +6,39 @@ use super::engine::Engine;
 use super::evaluation::Evaluation;
 use super::event::Error;
 use super::render::NO_DRY_RUN;
-use super::stage::Stage;
-use super::start::Next;
+use super::task_stage::TaskStage;
+use super::start::NextEffect;
 use super::task::{Task, TaskIndex};
 use crate::name::OperationRef;
 use crate::plan::{Reason, find_operation};
-use crate::task::{EffectResult, Outcome, Subtask};
-use crate::topology::Kind;
+use crate::task::{EffectResult, TaskOutcome, Subtask};
+use crate::topology::EntityKind;
 use crate::tosca::Operations;
 use crate::value::{Handle, Value};
 
 /// How many tasks may ask for each other in a row.
-const MAX_SUBTASKS: usize = 100;
+const MAX_SUBTASK_DEPTH: usize = 100;
 
 impl Engine {
     pub(super) fn start_subtask(
         &mut self,
         parent: TaskIndex,
         subtask: &Subtask,
-    ) -> Result<Next, Error> {
-        let asking = &self.ledger.tasks[parent];
-        let depth = asking.spec.depth + 1;
-        if depth > MAX_SUBTASKS {
-            let message = format!("tasks ask for each other more than {MAX_SUBTASKS} deep");
+    ) -> Result<NextEffect, Error> {
+        let caller = &self.ledger.tasks[parent];
+        let depth = caller.spec.depth + 1;
+        if depth > MAX_SUBTASK_DEPTH {
+            let message = format!("tasks ask for each other more than {MAX_SUBTASK_DEPTH} deep");
             return self.refuse_subtask(parent, message);
         }
         let evaluation = self.evaluation();
-        let mut task = match evaluation.subtask(asking, subtask) {
+        let mut task = match evaluation.subtask(caller, subtask) {
             Ok(task) => task,
             Err(message) => return self.refuse_subtask(parent, message),
         };
         task.spec.parent = Some(parent);
         task.spec.depth = depth;
-        let name = format!("for {}: {}", asking.spec.reason, asking.spec.reference);
+        let name = format!("for {}: {}", caller.spec.reason, caller.spec.reference);
         task.spec.reason = Reason::Subtask(name.into());
         evaluation.set_task_variables(&mut task);
         let index = self.ledger.add(task);
@@ -46,21 +46,21 @@ impl Engine {
     }
 
     /// Lets a task go on with a subtask that failed before it began.
-    fn refuse_subtask(&mut self, parent: TaskIndex, message: String) -> Result<Next, Error> {
-        let outcome = Outcome {
+    fn refuse_subtask(&mut self, parent: TaskIndex, message: String) -> Result<NextEffect, Error> {
+        let outcome = TaskOutcome {
             errors: vec![message.clone()],
-            ..Outcome::refused(message)
+            ..TaskOutcome::refused(message)
         };
         self.proceed(parent, Some(EffectResult::Subtask(Some(outcome))))
     }
 
-    fn run_subtask(&mut self, index: TaskIndex) -> Result<Next, Error> {
+    fn run_subtask(&mut self, index: TaskIndex) -> Result<NextEffect, Error> {
         if self.options.goal.dry_run {
             let (can, reads) = self.evaluation().can_dry_run(&self.ledger.tasks[index]);
             self.commit_reads(index, &reads);
             if !can {
                 let task = &mut self.ledger.tasks[index];
-                task.stage = Stage::Skipped(NO_DRY_RUN.to_owned());
+                task.stage = TaskStage::Skipped(NO_DRY_RUN.to_owned());
                 let parent = task.spec.parent.unwrap_or(index);
                 return self.proceed(parent, Some(EffectResult::Subtask(None)));
             }
@@ -68,32 +68,32 @@ impl Engine {
         let (rendered, reads) = self.evaluation().render(&self.ledger.tasks[index]);
         self.commit_reads(index, &reads);
         match rendered {
-            Ok(rendered) => self.ledger.tasks[index].stage = Stage::Rendered(rendered),
+            Ok(rendered) => self.ledger.tasks[index].stage = TaskStage::Rendered(rendered),
             Err(error) => {
-                let error = error.hushed(&reads);
-                self.tell_problem(index, &error);
+                let error = error.redacted(&reads);
+                self.report_problem(index, &error);
                 self.ledger.list(index);
-                self.finish(index, Outcome::refused(error.to_string()))?;
-                return self.end(index);
+                self.finish(index, TaskOutcome::refused(error.to_string()))?;
+                return self.complete_task(index);
             }
         }
-        self.enter(index)
+        self.enter_task(index)
     }
 }
 
 impl Evaluation<'_> {
     /// The task that another asks for, or why there is none.
-    fn subtask(&self, asking: &Task, subtask: &Subtask) -> Result<Task, String> {
+    fn subtask(&self, caller: &Task, subtask: &Subtask) -> Result<Task, String> {
         let target = match &subtask.target {
-            None => asking.spec.target,
+            None => caller.spec.target,
             Some(Value::Entity(handle)) if self.topology.get(*handle).is_some() => *handle,
             Some(Value::Entity(_)) => {
                 let message = "an operation of another ensemble's instance cannot be delegated to";
                 return Err(message.to_owned());
             }
             Some(name) => {
-                let from = asking.spec.target;
-                let found = name.as_str().and_then(|name| self.named(from, name));
+                let from = caller.spec.target;
+                let found = name.as_str().and_then(|name| self.find_instance(from, name));
                 found.ok_or_else(|| format!("there is no instance `{name}` to delegate to"))?
             }
         };
@@ -110,7 +110,7 @@ impl Evaluation<'_> {
         };
         // Without inputs of its own it has those of the task that asks for it.
         let own = || {
-            let mut inputs = asking.inputs.raw.as_ref().clone();
+            let mut inputs = caller.inputs.raw.as_ref().clone();
             inputs.retain(|name, _| !subtask.control.contains(&&**name));
             inputs
         };
@@ -122,7 +122,7 @@ impl Evaluation<'_> {
         Ok(self.make_task(target, reference, operation, Some(&inputs)))
     }
 
-    fn named(&self, from: Handle, name: &str) -> Option<Handle> {
+    fn find_instance(&self, from: Handle, name: &str) -> Option<Handle> {
         match name {
             "SELF" => Some(from),
             "HOST" => self.topology.entity(from).parent,
@@ -134,8 +134,8 @@ impl Evaluation<'_> {
 
     fn operations_of(&self, of: Handle) -> Option<&Arc<Operations>> {
         match &self.topology.entity(of).kind {
-            Kind::Node(node) => Some(&node.template.operations),
-            Kind::Relationship { template, .. } => Some(&template.operations),
+            EntityKind::Node(node) => Some(&node.template.operations),
+            EntityKind::Relationship { template, .. } => Some(&template.operations),
             _ => None,
         }
     }

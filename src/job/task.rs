@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::change::Change;
+use super::change::DetectedChange;
 use crate::expr::Context;
 use crate::name::{NodeState, OperationRef, Priority, Status};
 use crate::plan::{GroupId, Reason, StepId};
@@ -13,14 +13,14 @@ use crate::task::Configurator;
 use crate::tosca::Operation;
 use crate::value::{Handle, Map, Value};
 
-use super::stage::{Entry, Finished, Stage};
+use super::task_stage::{EntrySnapshot, FinishedTask, TaskStage};
 
 /// Names a task of a job.
 pub type TaskIndex = usize;
 
 /// Something a task read or wrote.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Dependency {
+pub struct TaskDependency {
     /// The value read or written.
     pub value: Value,
     /// Whether the attribute is live, so that the status of its entity counts.
@@ -31,7 +31,7 @@ pub struct Dependency {
 
 /// What a task changed of one entity.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Changes {
+pub struct EntityChanges {
     /// Attributes with their new values.
     pub attributes: Map,
     /// A status that was set explicitly.
@@ -40,7 +40,7 @@ pub struct Changes {
     pub added: Option<Value>,
 }
 
-impl Changes {
+impl EntityChanges {
     /// Whether it is none.
     pub(super) fn is_empty(&self) -> bool {
         self.attributes.is_empty() && self.status.is_none() && self.added.is_none()
@@ -73,7 +73,7 @@ pub struct TaskSpec {
     /// Whether its success completes the group's workflow.
     pub is_final: bool,
     /// Whether it is for an instance that another task has added.
-    pub follows: bool,
+    pub is_for_added: bool,
     /// The task that waits for this subtask.
     pub parent: Option<TaskIndex>,
     /// How many tasks wait for it in a row.
@@ -97,7 +97,7 @@ pub struct TaskReads {
     /// Inputs that were evaluated, in the order of access.
     pub resolved: IndexMap<Arc<str>, Value>,
     /// Attributes read and written, in upstream's order.
-    pub dependencies: IndexMap<(Handle, Arc<str>), Dependency>,
+    pub dependencies: IndexMap<(Handle, Arc<str>), TaskDependency>,
     /// What it read, exactly: the basis of our own digest.
     pub exact: IndexMap<String, Value>,
 }
@@ -120,11 +120,11 @@ pub struct Task {
     /// The values that it has read.
     pub reads: TaskReads,
     /// Why it runs again, for a task with the reason `reconfigure`.
-    pub change: Change,
+    pub change: DetectedChange,
     /// A property of its target that was another when the target was made, in words.
     pub(super) outdated: Option<String>,
     /// What it changed, by entity.
-    pub changes: IndexMap<Handle, Changes>,
+    pub changes: IndexMap<Handle, EntityChanges>,
     /// What went wrong, in words.
     pub errors: Vec<String>,
     /// The folders of its rendered files.
@@ -132,28 +132,28 @@ pub struct Task {
     /// Its target as it saw it last.
     pub target_state: TargetState,
     /// Where it is on its way.
-    pub stage: Stage,
+    pub stage: TaskStage,
 }
 
 impl Task {
     /// How it ended, once it has.
-    pub fn finished(&self) -> Option<&Finished> {
+    pub fn finished(&self) -> Option<&FinishedTask> {
         match &self.stage {
-            Stage::Finished(finished) => Some(finished),
+            TaskStage::Finished(finished) => Some(finished),
             _ => None,
         }
     }
 
-    pub(super) fn finished_mut(&mut self) -> Option<&mut Finished> {
+    pub(super) fn finished_mut(&mut self) -> Option<&mut FinishedTask> {
         match &mut self.stage {
-            Stage::Finished(finished) => Some(finished),
+            TaskStage::Finished(finished) => Some(finished),
             _ => None,
         }
     }
 
     /// `ok` or `error` once it has ended.
     pub fn status(&self) -> Option<Status> {
-        self.finished().map(Finished::status)
+        self.finished().map(FinishedTask::status)
     }
 
     /// Whether it ended with an error.
@@ -167,16 +167,16 @@ impl Task {
     }
 
     /// Whether it was ended before it had done its work.
-    pub fn was_cut_off(&self) -> bool {
-        self.finished().is_some_and(|finished| finished.cut_off)
+    pub fn was_interrupted(&self) -> bool {
+        self.finished().is_some_and(|finished| finished.interrupted)
     }
 
     /// The moment at which its turn came and it was let in, if it was.
-    pub(super) fn entry(&self) -> Option<&Entry> {
+    pub(super) fn entry(&self) -> Option<&EntrySnapshot> {
         match &self.stage {
-            Stage::Entered(entry, _) => Some(entry),
-            Stage::Running(running) => Some(&running.entry),
-            Stage::Finished(finished) => finished.entry.as_ref(),
+            TaskStage::Entered(entry, _) => Some(entry),
+            TaskStage::Running(running) => Some(&running.entry),
+            TaskStage::Finished(finished) => finished.entry.as_ref(),
             _ => None,
         }
     }
@@ -188,12 +188,12 @@ impl Task {
 
     /// When it started, if it did.
     pub fn started(&self) -> Option<jiff::Timestamp> {
-        self.entry().map(|entry| entry.started)
+        self.entry().map(|entry| entry.started_at)
     }
 
     /// Whether it was left out.
     pub fn is_skipped(&self) -> bool {
-        matches!(self.stage, Stage::Skipped(_))
+        matches!(self.stage, TaskStage::Skipped(_))
     }
 
     /// The class name that records carry.

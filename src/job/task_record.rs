@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::digest::Digest;
+use super::digest::TaskDigest;
 use super::task::TargetState;
-use super::world::FolderKey;
+use super::ports::FolderKey;
 use crate::name::{ChangeId, NodeState, OperationRef, Priority, Status, TaskNumber};
 use crate::plan::GroupId;
 use crate::value::{Map, Value};
@@ -96,7 +96,7 @@ pub enum Completion {
     /// The task ended by itself.
     Complete,
     /// The task was ended before its work was done.
-    CutOff,
+    Interrupted,
     /// The task was ended in the middle of its work, and nobody knows how far the work is done.
     InDoubt,
     /// The task did its work, and others of the same turn never came to run.
@@ -133,7 +133,7 @@ pub struct TaskRecord {
     /// The values that it has read and set.
     pub data: TaskData,
     /// The digests of what it has read.
-    pub digest: Digest,
+    pub digest: TaskDigest,
 }
 
 impl TaskRecord {
@@ -160,9 +160,9 @@ impl TaskRecord {
     /// Why it failed, in words: its errors, or else what it gave instead of a result.
     pub fn errors(&self) -> Vec<&str> {
         let messages = &self.data.messages;
-        let said = self.data.result.as_str().filter(|_| messages.is_empty());
-        match said {
-            Some(said) if self.status() == Some(Status::Error) => vec![said],
+        let message = self.data.result.as_str().filter(|_| messages.is_empty());
+        match message {
+            Some(message) if self.status() == Some(Status::Error) => vec![message],
             _ => messages.iter().map(String::as_str).collect(),
         }
     }

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use super::owner::{LockOwner, holder};
+use super::owner::{LockOwner, describe_holder};
 use crate::system::fs;
 
 /// Why a lock was not got, or not let go.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process holds it.
-    #[error("`{}` is locked by {}", lock.display(), holder(*pid, owner.as_deref(), "another process"))]
+    #[error("`{}` is locked by {}", lock.display(), describe_holder(*pid, owner.as_deref(), "another process"))]
     Held {
         /// The lock file.
         lock: PathBuf,
@@ -48,7 +48,7 @@ impl LockError {
     }
 
     /// Whether another try later may succeed.
-    pub fn may_pass(&self) -> bool {
+    pub fn is_temporary(&self) -> bool {
         match self {
             Self::Held { .. } | Self::Unreadable { .. } | Self::Busy { .. } => true,
             Self::Ours { .. } | Self::File(_) => false,

@@ -6,28 +6,28 @@ use std::time::{Duration, Instant};
 
 use super::error::LockError;
 use super::owner::LockOwner;
-use super::state::{LockState, TakenOver};
+use super::state::{LockState, StaleHolder};
 use crate::system::lockfile::{LockFile, write_beside_lock};
 use crate::system::{fs, machine};
 
 /// How often a lock that vanishes or is replaced while we look is tried again.
-const ATTEMPTS: usize = 20;
+const MAX_ATTEMPTS: usize = 20;
 
 /// How long to wait before it is looked again whether the kernel still knows a holder.
-const LOOKING: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// How long the kernel may know a holder whose process is gone: what that was about to start has
 /// the lock until its own program begins, and so has whoever only looks. A busy machine takes its
 /// time.
-const PASSING: Duration = Duration::from_secs(5);
+const DEAD_HOLDER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The lock of a manifest, got.
 #[derive(Debug)]
-pub struct Acquired {
+pub struct AcquiredLock {
     /// The lock; it goes when this goes.
     pub lock: Lock,
     /// Whose stale lock it was; people are to be told.
-    pub taken_over: Option<TakenOver>,
+    pub taken_over: Option<StaleHolder>,
 }
 
 /// The lock of a manifest; others are kept out for as long as it lives.
@@ -44,8 +44,8 @@ pub struct Lock {
 impl Lock {
     /// Locks a manifest for this process, which was called with `command`. Where its path is a
     /// link, the lock is that of the file that it leads to, whatever the ways there.
-    pub fn acquire(manifest: &Path, command: &str) -> Result<Acquired, LockError> {
-        let Some(real) = behind_link(manifest) else {
+    pub fn acquire(manifest: &Path, command: &str) -> Result<AcquiredLock, LockError> {
+        let Some(real) = link_target(manifest) else {
             return Self::acquire_at(manifest, command);
         };
         let mut acquired = Self::acquire_at(&real, command)?;
@@ -55,21 +55,21 @@ impl Lock {
         Ok(acquired)
     }
 
-    fn acquire_at(manifest: &Path, command: &str) -> Result<Acquired, LockError> {
+    fn acquire_at(manifest: &Path, command: &str) -> Result<AcquiredLock, LockError> {
         let path = lock_path(manifest);
         let owner = LockOwner::this_process(command);
         let pid = owner.pid.to_string();
-        let patience = Instant::now() + PASSING;
+        let patience = Instant::now() + DEAD_HOLDER_TIMEOUT;
         let mut attempt = 0;
-        while attempt < ATTEMPTS {
+        while attempt < MAX_ATTEMPTS {
             attempt += 1;
             if let Some(file) = LockFile::create(&path, pid.as_bytes())? {
-                return Self::begin(file, path, owner, None);
+                return Self::write_owner_file(file, path, owner, None);
             }
             let Some(mut file) = LockFile::open(&path)? else {
                 continue;
             };
-            let state = state_of(&mut file, &path)?;
+            let state = read_state(&mut file, &path)?;
             if !file.is_current() {
                 // Somebody let go or took over while we looked.
                 continue;
@@ -79,14 +79,14 @@ impl Lock {
                 // Of all who find a lock stale, the kernel lets one alone rewrite it.
                 LockState::Stale(stale) if file.is_locked() => {
                     file.rewrite(pid.as_bytes())?;
-                    return Self::begin(file, path, owner, Some(stale));
+                    return Self::write_owner_file(file, path, owner, Some(stale));
                 }
                 // The kernel knows somebody, but the process that has the lock is gone.
                 LockState::Stale(_) | LockState::Held { .. }
-                    if state.is_passing() && !file.is_locked() && Instant::now() < patience =>
+                    if state.has_dead_holder() && !file.is_locked() && Instant::now() < patience =>
                 {
                     attempt -= 1;
-                    std::thread::sleep(LOOKING);
+                    std::thread::sleep(POLL_INTERVAL);
                 }
                 LockState::Stale(stale) => {
                     return Err(LockError::held(path, stale.pid, stale.owner));
@@ -99,12 +99,12 @@ impl Lock {
         Err(LockError::Busy { lock: path })
     }
 
-    fn begin(
+    fn write_owner_file(
         file: LockFile,
         path: PathBuf,
         owner: LockOwner,
-        taken_over: Option<TakenOver>,
-    ) -> Result<Acquired, LockError> {
+        taken_over: Option<StaleHolder>,
+    ) -> Result<AcquiredLock, LockError> {
         let lock = Self {
             file: Some(file),
             path,
@@ -113,32 +113,32 @@ impl Lock {
         };
         let text = serde_yaml::to_string(&lock.owner)
             .map_err(std::io::Error::other)
-            .map_err(|source| fs::Error::new(fs::Action::Write, &owner_path(&lock.path), source))?;
+            .map_err(|source| fs::Error::new(fs::FileAction::Write, &owner_path(&lock.path), source))?;
         write_beside_lock(&owner_path(&lock.path), text.as_bytes())?;
-        Ok(Acquired { lock, taken_over })
+        Ok(AcquiredLock { lock, taken_over })
     }
 
     /// Says who holds the lock of a manifest, and takes nothing.
-    pub fn look(manifest: &Path) -> Result<LockState, LockError> {
-        let state = Self::look_at(&behind_link(manifest).unwrap_or_else(|| manifest.to_owned()))?;
-        if state == LockState::Free && behind_link(manifest).is_some() {
-            return Self::look_at(manifest);
+    pub fn state(manifest: &Path) -> Result<LockState, LockError> {
+        let state = Self::state_at(&link_target(manifest).unwrap_or_else(|| manifest.to_owned()))?;
+        if state == LockState::Free && link_target(manifest).is_some() {
+            return Self::state_at(manifest);
         }
         Ok(state)
     }
 
-    fn look_at(manifest: &Path) -> Result<LockState, LockError> {
+    fn state_at(manifest: &Path) -> Result<LockState, LockError> {
         let path = lock_path(manifest);
         match LockFile::open(&path)? {
-            Some(mut file) => state_of(&mut file, &path),
+            Some(mut file) => read_state(&mut file, &path),
             None => Ok(LockState::Free),
         }
     }
 
     /// Removes the lock of a manifest, whoever holds it. A holder that is known to run keeps it
     /// unless `even_if_alive`. Says who held it.
-    pub fn break_it(manifest: &Path, even_if_alive: bool) -> Result<LockState, LockError> {
-        let Some(real) = behind_link(manifest) else {
+    pub fn break_lock(manifest: &Path, even_if_alive: bool) -> Result<LockState, LockError> {
+        let Some(real) = link_target(manifest) else {
             return Self::break_at(manifest, even_if_alive);
         };
         let state = Self::break_at(&real, even_if_alive)?;
@@ -156,7 +156,7 @@ impl Lock {
             fs::remove_file_if_exists(&owner_path(&path))?;
             return Ok(LockState::Free);
         };
-        let state = state_of(&mut file, &path)?;
+        let state = read_state(&mut file, &path)?;
         let is_alive = file.is_held_by_another() || matches!(state, LockState::Held { .. });
         if is_alive && !even_if_alive {
             return Err(match state {
@@ -182,12 +182,12 @@ impl Lock {
 
     /// Lets go.
     pub fn release(mut self) -> Result<(), LockError> {
-        self.let_go()
+        self.remove_files()
     }
 
-    fn let_go(&mut self) -> Result<(), LockError> {
+    fn remove_files(&mut self) -> Result<(), LockError> {
         if let Some(mut beside) = self.beside_link.take() {
-            beside.let_go()?;
+            beside.remove_files()?;
         }
         let Some(file) = self.file.take() else {
             return Ok(());
@@ -204,7 +204,7 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         // What stays behind is a stale lock, which the next job takes over.
-        self.let_go().ok();
+        self.remove_files().ok();
     }
 }
 
@@ -222,7 +222,7 @@ fn owner_path(lock: &Path) -> PathBuf {
 }
 
 /// The file that a manifest leads to, where it is a link.
-fn behind_link(manifest: &Path) -> Option<PathBuf> {
+fn link_target(manifest: &Path) -> Option<PathBuf> {
     if fs::is_symlink(manifest) {
         fs::canonicalize(manifest).ok()
     } else {
@@ -231,36 +231,36 @@ fn behind_link(manifest: &Path) -> Option<PathBuf> {
 }
 
 /// What the owner file says.
-enum Told {
-    Nothing,
-    Garbage,
+enum OwnerFile {
+    Missing,
+    Malformed,
     Owner(LockOwner),
 }
 
-fn state_of(file: &mut LockFile, path: &Path) -> Result<LockState, LockError> {
+fn read_state(file: &mut LockFile, path: &Path) -> Result<LockState, LockError> {
     let content = file.content()?;
     let text = String::from_utf8_lossy(&content);
     let pid = text.trim().parse::<u32>().ok().filter(|pid| *pid > 0);
-    let told = match fs::read_to_string(&owner_path(path)) {
-        Err(error) if error.is_not_found() => Told::Nothing,
-        Err(_) => Told::Garbage,
-        Ok(text) => serde_yaml::from_str(&text).map_or(Told::Garbage, Told::Owner),
+    let owner_file = match fs::read_to_string(&owner_path(path)) {
+        Err(error) if error.is_not_found() => OwnerFile::Missing,
+        Err(_) => OwnerFile::Malformed,
+        Ok(text) => serde_yaml::from_str(&text).map_or(OwnerFile::Malformed, OwnerFile::Owner),
     };
-    let told = match told {
+    let owner_file = match owner_file {
         // It speaks of an earlier lock.
-        Told::Owner(owner) if pid.is_some_and(|pid| pid != owner.pid) => Told::Nothing,
-        told => told,
+        OwnerFile::Owner(owner) if pid.is_some_and(|pid| pid != owner.pid) => OwnerFile::Missing,
+        owner_file => owner_file,
     };
-    let seen = Seen {
+    let evidence = LockEvidence {
         pid,
         alive: file.is_held_by_another(),
         locked: file.is_locked(),
     };
-    Ok(seen.judge(told))
+    Ok(evidence.lock_state(owner_file))
 }
 
 /// What is to be seen of a lock file.
-struct Seen {
+struct LockEvidence {
     /// The process id in it.
     pid: Option<u32>,
     /// Whether the kernel knows a holder.
@@ -269,44 +269,44 @@ struct Seen {
     locked: bool,
 }
 
-impl Seen {
+impl LockEvidence {
     /// Decides whether the holder is proven to be gone.
-    fn judge(self, told: Told) -> LockState {
+    fn lock_state(self, owner_file: OwnerFile) -> LockState {
         let Self { pid, alive, .. } = self;
-        match told {
-            Told::Owner(owner) => self.judge_owner(owner),
-            Told::Nothing if alive && self.is_us() => LockState::Ours,
-            Told::Nothing | Told::Garbage if alive => LockState::Held { pid, owner: None },
-            Told::Nothing if pid.is_some_and(|pid| self.nobody_has(pid)) => {
-                LockState::Stale(TakenOver { pid, owner: None })
+        match owner_file {
+            OwnerFile::Owner(owner) => self.lock_state_by_owner(owner),
+            OwnerFile::Missing if alive && self.is_own_pid() => LockState::Ours,
+            OwnerFile::Missing | OwnerFile::Malformed if alive => LockState::Held { pid, owner: None },
+            OwnerFile::Missing if pid.is_some_and(|pid| self.is_dead(pid)) => {
+                LockState::Stale(StaleHolder { pid, owner: None })
             }
-            Told::Nothing | Told::Garbage if pid.is_some() => LockState::Held { pid, owner: None },
-            Told::Nothing | Told::Garbage => LockState::Unreadable,
+            OwnerFile::Missing | OwnerFile::Malformed if pid.is_some() => LockState::Held { pid, owner: None },
+            OwnerFile::Missing | OwnerFile::Malformed => LockState::Unreadable,
         }
     }
 
-    fn judge_owner(self, owner: LockOwner) -> LockState {
+    fn lock_state_by_owner(self, owner: LockOwner) -> LockState {
         let pid = self.pid;
-        let gone = !self.alive && owner.is_within_sight() && owner.is_gone();
-        if !gone && self.is_us() && owner.is_within_sight() {
+        let is_dead_owner = !self.alive && owner.can_be_checked() && owner.is_dead();
+        if !is_dead_owner && self.is_own_pid() && owner.can_be_checked() {
             return LockState::Ours;
         }
         let owner = Some(owner);
-        if gone {
-            LockState::Stale(TakenOver { pid, owner })
+        if is_dead_owner {
+            LockState::Stale(StaleHolder { pid, owner })
         } else {
             LockState::Held { pid, owner }
         }
     }
 
-    fn is_us(&self) -> bool {
+    fn is_own_pid(&self) -> bool {
         self.pid == Some(machine::pid())
     }
 
     /// Whether no process has this id. This process may have got that of one which held the lock
     /// before, as the only program of a container does each time.
-    fn nobody_has(&self, pid: u32) -> bool {
-        !machine::is_running(pid) || (self.is_us() && self.locked)
+    fn is_dead(&self, pid: u32) -> bool {
+        !machine::is_running(pid) || (self.is_own_pid() && self.locked)
     }
 }
 
@@ -337,7 +337,7 @@ mod tests {
         }
     }
 
-    fn acquire(place: &Place) -> Result<Acquired, LockError> {
+    fn acquire(place: &Place) -> Result<AcquiredLock, LockError> {
         Lock::acquire(&place.manifest, "unfurl deploy")
     }
 
@@ -379,7 +379,7 @@ mod tests {
         let _acquired = acquire(&place).unwrap();
         let error = acquire(&place).unwrap_err();
         assert!(matches!(error, LockError::Ours { .. }), "{error}");
-        assert_eq!(Lock::look(&place.manifest).unwrap(), LockState::Ours);
+        assert_eq!(Lock::state(&place.manifest).unwrap(), LockState::Ours);
     }
 
     #[test]
@@ -482,12 +482,12 @@ mod tests {
         let place = place();
         std::fs::write(&place.lock, "garbage").unwrap();
         assert_eq!(
-            Lock::break_it(&place.manifest, false).unwrap(),
+            Lock::break_lock(&place.manifest, false).unwrap(),
             LockState::Unreadable
         );
         let acquired = acquire(&place).unwrap();
-        assert!(Lock::break_it(&place.manifest, false).is_err());
-        Lock::break_it(&place.manifest, true).unwrap();
+        assert!(Lock::break_lock(&place.manifest, false).is_err());
+        Lock::break_lock(&place.manifest, true).unwrap();
         assert!(!acquired.lock.is_ours());
         // The next holder keeps its lock when the one before lets go.
         let next = acquire(&place).unwrap();

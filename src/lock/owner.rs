@@ -43,7 +43,7 @@ impl LockOwner {
     }
 
     /// Whether its process id can be looked up from here.
-    pub(super) fn is_within_sight(&self) -> bool {
+    pub(super) fn can_be_checked(&self) -> bool {
         self.host == machine::hostname()
             && self.boot_id.is_some()
             && self.boot_id == machine::boot_id()
@@ -51,7 +51,7 @@ impl LockOwner {
     }
 
     /// Whether its process is gone, given that it can be looked up from here.
-    pub(super) fn is_gone(&self) -> bool {
+    pub(super) fn is_dead(&self) -> bool {
         !machine::is_running(self.pid)
             || (self.start_time.is_some() && self.start_time != machine::start_time(self.pid))
     }
@@ -75,7 +75,7 @@ impl Display for LockOwner {
 }
 
 /// Who holds a lock, in words; `nobody` is said of whom nothing is known.
-pub(super) fn holder(pid: Option<u32>, owner: Option<&LockOwner>, nobody: &str) -> String {
+pub(super) fn describe_holder(pid: Option<u32>, owner: Option<&LockOwner>, nobody: &str) -> String {
     match (owner, pid) {
         (Some(owner), _) => owner.to_string(),
         (None, Some(pid)) => format!("process {pid}"),

@@ -4,20 +4,20 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::error::LockError;
-use super::lock::{Acquired, Lock};
+use super::lock::{AcquiredLock, Lock};
 use crate::system::signals::Interrupts;
 
 /// How long to wait for a lock that somebody else has.
 #[derive(Debug, Clone, Copy)]
-pub struct Wait<'a> {
+pub struct LockWait<'a> {
     /// The longest time.
-    pub time: Duration,
+    pub timeout: Duration,
     /// An interruption of the user ends the wait.
     pub interrupts: &'a Interrupts,
 }
 
 /// How often a lock that another holds is tried again.
-const TRY_AGAIN: Duration = Duration::from_millis(50);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Why a lock was not got.
 #[derive(Debug, thiserror::Error)]
@@ -36,32 +36,32 @@ pub enum WaitError {
 pub fn acquire(
     manifest: &Path,
     command: &str,
-    wait: Wait<'_>,
-    tell: &mut dyn FnMut(&str),
-) -> Result<Acquired, WaitError> {
-    let until = Instant::now().checked_add(wait.time);
-    let mut told = None;
+    wait: LockWait<'_>,
+    notify: &mut dyn FnMut(&str),
+) -> Result<AcquiredLock, WaitError> {
+    let until = Instant::now().checked_add(wait.timeout);
+    let mut last_holder = None;
     loop {
-        if let Some(signal) = wait.interrupts.heed() {
+        if let Some(signal) = wait.interrupts.acknowledge() {
             return Err(WaitError::Interrupted(signal));
         }
         let error = match Lock::acquire(manifest, command) {
             Ok(acquired) => return Ok(acquired),
-            Err(error) if error.may_pass() => error,
+            Err(error) if error.is_temporary() => error,
             Err(error) => return Err(error.into()),
         };
-        let left = until.map_or(wait.time, |until| {
+        let left = until.map_or(wait.timeout, |until| {
             until.saturating_duration_since(Instant::now())
         });
         if left.is_zero() {
             return Err(error.into());
         }
         let holder = error.to_string();
-        if told.as_ref() != Some(&holder) {
+        if last_holder.as_ref() != Some(&holder) {
             let left = left.as_secs_f32().round();
-            tell(&format!("waiting up to {left} s for the lock: {holder}"));
-            told = Some(holder);
+            notify(&format!("waiting up to {left} s for the lock: {holder}"));
+            last_holder = Some(holder);
         }
-        wait.interrupts.wait(left.min(TRY_AGAIN));
+        wait.interrupts.wait(left.min(RETRY_INTERVAL));
     }
 }

@@ -5,11 +5,11 @@
 mod change_id;
 mod names;
 mod state;
-mod words;
+mod enum_words;
 
 pub use change_id::{ChangeId, ChangeIdError, TaskNumber, next_tick};
 pub use names::{
     InstanceKey, InstanceName, InterfaceName, OperationName, OperationRef, TemplateName, TypeName,
 };
 pub use state::{NodeState, Priority, Status};
-pub use words::Words;
+pub use enum_words::EnumWords;

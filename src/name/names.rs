@@ -124,14 +124,14 @@ name!(
 
 impl InterfaceName {
     /// Whether its operations make or remove things.
-    pub fn is_of_life_cycle(&self) -> bool {
+    pub fn is_lifecycle(&self) -> bool {
         matches!(self.as_str(), "Standard" | "Configure")
     }
 }
 
 impl OperationName {
     /// Whether it takes down what others bring up.
-    pub fn takes_down(&self) -> bool {
+    pub fn is_teardown(&self) -> bool {
         matches!(self.as_str(), "stop" | "delete")
     }
 }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use super::failure::{Failure, FailureKind};
-use super::git::{Subject, status_of, subject};
-use crate::ensemble::{Commits, RecordFiles, default_message, keep_out_of_git};
+use super::git::{GitScope, status_of, find_scope};
+use crate::ensemble::{CommitReport, RecordFiles, default_message, exclude_from_git};
 use crate::lock::Lock;
-use crate::session::{Involved, SessionOptions};
+use crate::session::{InvolvedRepository, SessionOptions};
 
 /// What is to be committed, and how.
 #[derive(Debug, Clone, Default)]
@@ -26,19 +26,19 @@ pub struct CommitOptions {
 }
 
 /// Asks for a message: gets one to begin with and what will be committed; gives none to give up.
-pub type AskMessage<'a> = &'a mut dyn FnMut(&str, &str) -> Result<Option<String>, Failure>;
+pub type MessagePrompt<'a> = &'a mut dyn FnMut(&str, &str) -> Result<Option<String>, Failure>;
 
 /// Commits what is changed. Gives nothing if the message was not given.
-pub fn commit(options: &CommitOptions, ask: AskMessage<'_>) -> Result<Option<Commits>, Failure> {
-    let subject = subject(&options.session)?;
+pub fn commit(options: &CommitOptions, prompt: MessagePrompt<'_>) -> Result<Option<CommitReport>, Failure> {
+    let subject = find_scope(&options.session)?;
     let (record, last_job, targets) = match subject {
-        Subject::Ensemble {
+        GitScope::Ensemble {
             record,
             last_job,
             whole_project,
             all,
         } => {
-            let own = |it: &Involved| match it.name.as_str() {
+            let own = |it: &InvolvedRepository| match it.name.as_str() {
                 "self" => true,
                 "spec" => whole_project || options.all_repositories,
                 _ => options.all_repositories,
@@ -47,11 +47,11 @@ pub fn commit(options: &CommitOptions, ask: AskMessage<'_>) -> Result<Option<Com
             targets.retain(own);
             (Some(record), Some(last_job), targets)
         }
-        Subject::Folder(_) if options.all_repositories => {
+        GitScope::Folder(_) if options.all_repositories => {
             let message = "`--all-repositories` needs an ensemble";
             return Err(Failure::usage(message));
         }
-        Subject::Folder(one) => (None, None, one.into_iter().collect()),
+        GitScope::Folder(one) => (None, None, one.into_iter().collect()),
     };
     if targets.is_empty() {
         return Err(no_repository());
@@ -59,20 +59,20 @@ pub fn commit(options: &CommitOptions, ask: AskMessage<'_>) -> Result<Option<Com
     // A job that runs is about to write what would be committed by halves.
     let _lock = record
         .as_ref()
-        .map(|record| lock(record, options))
+        .map(|record| acquire_lock(record, options))
         .transpose()?;
     let default = default_message(last_job.flatten().as_deref());
     if let Some(record) = &record {
-        keep_out_of_git(record.base());
+        exclude_from_git(record.base());
     }
-    let mut commits = Commits::default();
+    let mut commits = CommitReport::default();
     if !options.staged_only && pending(&targets)? == 0 {
         push_all(options, &targets, record.as_ref(), &mut commits);
         return Ok(Some(commits));
     }
     let message = match &options.message {
         Some(message) => message.clone(),
-        None => match ask(&default, &statuses(&targets)?)? {
+        None => match prompt(&default, &statuses(&targets)?)? {
             Some(message) => message,
             None => return Ok(None),
         },
@@ -83,7 +83,7 @@ pub fn commit(options: &CommitOptions, ask: AskMessage<'_>) -> Result<Option<Com
     if let Some(record) = &record
         && let Some(own) = targets.iter().find(|target| target.name == "self")
     {
-        commits.settle_merging(&own.repository, record);
+        commits.install_merge_rules(&own.repository, record);
     }
     push_all(options, &targets, record.as_ref(), &mut commits);
     Ok(Some(commits))
@@ -96,7 +96,7 @@ fn no_repository() -> Failure {
     Failure::new(FailureKind::Refused, message, Some(help))
 }
 
-fn lock(record: &RecordFiles, options: &CommitOptions) -> Result<Lock, Failure> {
+fn acquire_lock(record: &RecordFiles, options: &CommitOptions) -> Result<Lock, Failure> {
     let acquired = Lock::acquire(record.manifest(), &options.command);
     let acquired = acquired.map_err(|error| {
         let hint = error.hint();
@@ -105,7 +105,7 @@ fn lock(record: &RecordFiles, options: &CommitOptions) -> Result<Lock, Failure> 
     Ok(acquired.lock)
 }
 
-fn pending(targets: &[Involved]) -> Result<usize, Failure> {
+fn pending(targets: &[InvolvedRepository]) -> Result<usize, Failure> {
     let mut pending = 0;
     for target in targets {
         pending += changes(target)?.len();
@@ -114,11 +114,11 @@ fn pending(targets: &[Involved]) -> Result<usize, Failure> {
 }
 
 /// What is changed in the folder; repositories of their own in it are not part of it.
-fn changes(target: &Involved) -> Result<Vec<PathBuf>, Failure> {
+fn changes(target: &InvolvedRepository) -> Result<Vec<PathBuf>, Failure> {
     Ok(target.repository.file_changes(&[&target.folder])?)
 }
 
-fn statuses(targets: &[Involved]) -> Result<String, Failure> {
+fn statuses(targets: &[InvolvedRepository]) -> Result<String, Failure> {
     let mut text = String::new();
     for target in targets {
         text.push_str(&status_of(target)?.text);
@@ -128,12 +128,12 @@ fn statuses(targets: &[Involved]) -> Result<String, Failure> {
 }
 
 fn commit_one(
-    target: &Involved,
+    target: &InvolvedRepository,
     message: &str,
     options: &CommitOptions,
-    commits: &mut Commits,
+    commits: &mut CommitReport,
 ) -> Result<(), Failure> {
-    let made = if options.staged_only {
+    let created = if options.staged_only {
         target.repository.commit_staged(message)
     } else {
         let files = changes(target)?;
@@ -142,15 +142,15 @@ fn commit_one(
         }
         target.repository.commit(&files, message)
     };
-    commits.add(&target.repository, made?);
+    commits.add(&target.repository, created?);
     Ok(())
 }
 
 fn push_all(
     options: &CommitOptions,
-    targets: &[Involved],
+    targets: &[InvolvedRepository],
     record: Option<&RecordFiles>,
-    commits: &mut Commits,
+    commits: &mut CommitReport,
 ) {
     let mut roots: Vec<&std::path::Path> = Vec::new();
     for target in targets.iter().filter(|_| options.push) {

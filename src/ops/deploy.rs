@@ -1,27 +1,27 @@
 //! A job: deploy, undeploy, check and the other workflows differ by their goal only.
 
 use super::failure::{Failure, FailureKind};
-use super::locked::{self, LockedForJob};
+use super::job_lock::{self, JobLock};
 use super::request::JobRequest;
-use super::running::{Approval, RenderedJob, ReportedJob};
-use super::view::{JobReport, View};
+use super::job_run::{Approval, RenderedJob, ReportedJob};
+use super::frontend::{JobReport, JobFrontend};
 use crate::job;
 use crate::session;
 
 /// Runs a job from the text of an ensemble to its record.
-pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Failure> {
+pub fn deploy(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<JobReport, Failure> {
     let found = session::find(&request.session)?;
-    let mut locked = LockedForJob::acquire(found, request, view)?;
+    let mut locked = JobLock::acquire(found, request, view)?;
     let job = run(&mut locked, request, view);
     locked.release(view);
-    Ok(job?.answered(request))
+    Ok(job?.with_answer(request))
 }
 
 /// Runs the job of an ensemble that is locked. Each line turns one type into the next.
 fn run(
-    locked: &mut LockedForJob,
+    locked: &mut JobLock,
     request: &JobRequest,
-    view: &mut dyn View,
+    view: &mut dyn JobFrontend,
 ) -> Result<ReportedJob, Failure> {
     locked.fast_forward(request, view)?;
     locked.recover(request, view)?;
@@ -34,16 +34,16 @@ fn run(
     let mut journal = job.begin(&locked.ensemble)?;
     let result = job.run(journal.as_mut(), &locked.ensemble);
     let held = locked.ensemble.ensure_held();
-    held.map_err(|error| locked::lost(&error))?;
+    held.map_err(|error| job_lock::lock_broken_failure(&error))?;
     let mut ended = job.end()?;
     ended.record(journal, &locked.ensemble)?;
-    result.map_err(|error| stopped(&error))?;
+    result.map_err(|error| stopped_failure(&error))?;
     ended.settle();
     Ok(ended.report(approval))
 }
 
 /// The failure of a job that had to stop, all of which is on record.
-fn stopped(error: &job::Error) -> Failure {
+fn stopped_failure(error: &job::Error) -> Failure {
     let hint = match error {
         job::Error::Journal(error) => error.hint.clone(),
         _ => None,

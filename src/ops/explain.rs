@@ -4,27 +4,27 @@
 use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
-use super::prepared::prepare;
+use super::planned_job::plan_job;
 use super::recover;
 use super::request::JobRequest;
-use super::view::View;
+use super::frontend::JobFrontend;
 use crate::diagnostic::Sources;
-use crate::ensemble::Linker;
-use crate::ensemble::{Folders, JobFolders, RecordedHistory};
-use crate::job::{Event, ProposedTask};
-use crate::plan::{Goal, Plan};
+use crate::ensemble::LinkFinder;
+use crate::ensemble::{WorkingFolders, JobFolders, RecordedHistory};
+use crate::job::{JobEvent, ProposedTask};
+use crate::plan::{JobGoal, Plan};
 use crate::session::{self, Session};
-use crate::topology::{Subject, Topology};
+use crate::topology::{QuerySubject, Topology};
 
-pub use crate::ensemble::{Link, Links};
+pub use crate::ensemble::{InstanceLink, InstanceLinks};
 
 /// What there is to say of an instance.
 #[derive(Debug)]
-pub struct Explained {
+pub struct Explanation {
     /// What it is about.
-    pub subject: Subject,
+    pub subject: QuerySubject,
     /// What the job is to reach.
-    pub goal: Goal,
+    pub goal: JobGoal,
     /// The plan.
     pub plan: Plan,
     /// What exists, and what the plan would create.
@@ -36,9 +36,9 @@ pub struct Explained {
     /// What earlier jobs recorded.
     pub history: RecordedHistory,
     /// What it depends on.
-    pub dependencies: Links,
+    pub dependencies: InstanceLinks,
     /// What depends on it.
-    pub dependents: Links,
+    pub dependents: InstanceLinks,
     /// Whether it exists now.
     pub exists: bool,
 }
@@ -48,20 +48,20 @@ pub struct Explained {
 pub fn explain(
     request: &JobRequest,
     name: &str,
-    view: &mut dyn View,
-) -> Result<Explained, Failure> {
+    view: &mut dyn JobFrontend,
+) -> Result<Explanation, Failure> {
     let found = session::find(&request.session)?;
     if let Some(text) = recover::notice_of(&found) {
         view.notice(&text);
     }
     let mut session = session::load(found, &request.session)?;
     let history = session.history()?;
-    let folders = Folders::without_trace(session.manifest.base_dir())
+    let folders = WorkingFolders::in_temporary_folder(session.manifest.base_dir())
         .map_err(|error| Failure::new(FailureKind::Refused, error, None))?;
-    let job = prepare(request, &mut session, &folders)?;
+    let job = plan_job(request, &mut session, &folders)?;
     view.warnings(&session.warnings, &session.sources);
     let mut engine = job.engine;
-    let subject = Subject::find(&engine.topology, name).map_err(|error| {
+    let subject = QuerySubject::find(&engine.topology, name).map_err(|error| {
         let hint = error.hint();
         Failure::new(FailureKind::Refused, error, Some(hint))
     })?;
@@ -72,11 +72,11 @@ pub fn explain(
         .map(|it| it.name.clone())
         .collect();
     engine.render(&mut JobFolders::new(folders));
-    tell_problems(engine.take_events(), &session.sources, view);
+    report_problems(engine.take_events(), &session.sources, view);
     let reads = engine.planned_reads();
-    let linker = Linker::new(&engine.topology, reads, &history);
+    let linker = LinkFinder::new(&engine.topology, reads, &history);
     let (dependencies, dependents, exists) = match &subject {
-        Subject::Instance(handle) => {
+        QuerySubject::Instance(handle) => {
             let name = &engine.topology.entity(*handle).name;
             (
                 linker.dependencies(*handle),
@@ -84,15 +84,15 @@ pub fn explain(
                 !drafts.contains(name),
             )
         }
-        Subject::Template(_) => (Links::new(), Links::new(), false),
-        Subject::Orphan(..) => (Links::new(), Links::new(), true),
+        QuerySubject::Template(_) => (InstanceLinks::new(), InstanceLinks::new(), false),
+        QuerySubject::Orphan(..) => (InstanceLinks::new(), InstanceLinks::new(), true),
     };
     let tasks = match &subject {
-        Subject::Instance(handle) => engine.proposed_for(*handle),
-        Subject::Template(_) | Subject::Orphan(..) => Vec::new(),
+        QuerySubject::Instance(handle) => engine.proposed_tasks_for(*handle),
+        QuerySubject::Template(_) | QuerySubject::Orphan(..) => Vec::new(),
     };
     let Session { sources, .. } = session;
-    Ok(Explained {
+    Ok(Explanation {
         subject,
         goal: engine.options.goal,
         plan: engine.plan,
@@ -107,9 +107,9 @@ pub fn explain(
 }
 
 /// Tells the problems that planning met.
-fn tell_problems(events: Vec<Event>, sources: &Sources, view: &mut dyn View) {
+fn report_problems(events: Vec<JobEvent>, sources: &Sources, view: &mut dyn JobFrontend) {
     for event in events {
-        if let Event::Problem(problem) = event {
+        if let JobEvent::Problem(problem) = event {
             view.problem(&problem, sources);
         }
     }

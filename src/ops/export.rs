@@ -8,9 +8,9 @@ use serde_json::{Value as Json, json};
 
 use super::failure::{Failure, FailureKind};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
-use crate::export::{Exported, Loaded, deployment_paths, model};
-use crate::name::Words;
-use crate::project::Located;
+use crate::export::{EnsembleExport, LoadedEnsemble, deployment_paths, model};
+use crate::name::EnumWords;
+use crate::project::LocatedEnsemble;
 use crate::session::SessionOptions;
 use crate::session::{self, Session};
 use crate::system::fs;
@@ -43,7 +43,7 @@ pub enum Overwrite {
     Auto,
 }
 
-impl Words for Overwrite {
+impl EnumWords for Overwrite {
     const WORDS: &'static [(Self, &'static str, &'static str)] = &[
         (Self::Older, "older", "If the ensemble was written after it"),
         (Self::Never, "never", "Never"),
@@ -82,7 +82,7 @@ pub fn export(
     };
     let times = session.sources.iter();
     let newest = times
-        .filter_map(|(_, source)| fs::modified(&source.path))
+        .filter_map(|(_, source)| fs::modified_time(&source.path))
         .max();
     Ok(Export {
         answer,
@@ -92,7 +92,7 @@ pub fn export(
     })
 }
 
-fn load(options: &SessionOptions) -> Result<(Session, Located), Failure> {
+fn load(options: &SessionOptions) -> Result<(Session, LocatedEnsemble), Failure> {
     let found = session::find(options)?;
     let located = found.located.clone();
     let session = session::load(found, options)
@@ -102,7 +102,7 @@ fn load(options: &SessionOptions) -> Result<(Session, Located), Failure> {
 
 fn one(
     session: &mut Session,
-    located: &Located,
+    located: &LocatedEnsemble,
     format: ExportFormat,
     local_names: bool,
 ) -> Result<Json, Failure> {
@@ -112,14 +112,14 @@ fn one(
         let base = session.manifest.base_dir();
         return Ok(model(&service, &session.sources, base));
     }
-    let loaded = Loaded {
+    let loaded = LoadedEnsemble {
         manifest: &session.manifest,
         service: &service,
         environment: &session.environment,
         sources: &session.sources,
         located,
     };
-    let exported = Exported::new(loaded, local_names);
+    let exported = EnsembleExport::new(loaded, local_names);
     Ok(match format {
         ExportFormat::Blueprint => exported.blueprint(),
         ExportFormat::Environments => exported.environments(),
@@ -129,7 +129,7 @@ fn one(
 
 /// Every ensemble that the project lists with an environment; one that cannot be loaded is told.
 fn deployments(
-    located: &Located,
+    located: &LocatedEnsemble,
     options: &SessionOptions,
     local_names: bool,
     session: &mut Session,
@@ -196,13 +196,13 @@ impl Export {
 
     /// Writes a text to a file, whole or not at all; says whether it did.
     pub fn write(&self, text: &str, file: &Path, overwrite: Overwrite) -> Result<bool, Failure> {
-        let gives_way = match overwrite {
+        let may_overwrite = match overwrite {
             _ if !fs::exists(file) => true,
             Overwrite::Always | Overwrite::Auto => true,
             Overwrite::Never => false,
-            Overwrite::Older => fs::modified(file) < self.newest,
+            Overwrite::Older => fs::modified_time(file) < self.newest,
         };
-        if !gives_way {
+        if !may_overwrite {
             return Ok(false);
         }
         self.check_target(file)?;

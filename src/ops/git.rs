@@ -7,18 +7,18 @@ use super::failure::{Failure, FailureKind};
 use crate::ensemble::RecordFiles;
 use crate::project::PROJECT_FILE;
 use crate::session::{
-    self, Involved, SessionOptions, current_dir, involved, involved_at, involved_in, once_each,
+    self, InvolvedRepository, SessionOptions, current_dir, involved_repositories, repository_at, repositories_of, distinct_repositories,
 };
 use crate::system::{fs, process};
 
 /// How long one call of git may take that a person asked for.
-const LIMIT: Duration = Duration::from_hours(1);
+const GIT_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// What git gave in one repository.
 #[derive(Debug, Clone)]
 pub struct GitRun {
     /// The repository, from the folder that was asked about.
-    pub place: PathBuf,
+    pub folder: PathBuf,
     /// What it gave.
     pub output: process::Output,
 }
@@ -29,7 +29,7 @@ pub struct GitStatus {
     /// What it is to the ensemble.
     pub name: String,
     /// Where it is.
-    pub place: String,
+    pub folder: String,
     /// What is changed there, from the top of the repository.
     pub changes: Vec<PathBuf>,
     /// What `git status` says.
@@ -37,44 +37,44 @@ pub struct GitStatus {
 }
 
 /// What `unfurl commit` and its like are about.
-pub(super) enum Subject {
+pub(super) enum GitScope {
     /// An ensemble with all that it has to do with.
     Ensemble {
         record: RecordFiles,
         last_job: Option<String>,
         /// Whether the folder of its project is meant.
         whole_project: bool,
-        all: Vec<Involved>,
+        all: Vec<InvolvedRepository>,
     },
     /// A project alone, or any other folder.
-    Folder(Option<Involved>),
+    Folder(Option<InvolvedRepository>),
 }
 
 /// Finds what is at a path: the ensemble that the options name, if they name one.
-pub(super) fn subject(options: &SessionOptions) -> Result<Subject, Failure> {
+pub(super) fn find_scope(options: &SessionOptions) -> Result<GitScope, Failure> {
     let cwd = current_dir()?;
     let folder = fs::absolute(Path::new(&options.ensemble), &cwd);
     let found = match session::find(options) {
         Ok(found) => found,
         Err(failure) => {
             let is_project = fs::is_dir(&folder) && has_project(&folder);
-            let found = involved_at("", &folder)?.filter(|_| is_project || fs::is_dir(&folder));
+            let found = repository_at("", &folder)?.filter(|_| is_project || fs::is_dir(&folder));
             return match found {
-                Some(found) => Ok(Subject::Folder(Some(found))),
+                Some(found) => Ok(GitScope::Folder(Some(found))),
                 None => Err(failure.into()),
             };
         }
     };
     let record = RecordFiles::of(&found.located.manifest);
     let project = found.located.project.as_ref();
-    let whole_project = project.is_some_and(|project| same_place(&project.root, &folder));
-    let nearest = involved_in(&found.located)?;
+    let whole_project = project.is_some_and(|project| is_same_folder(&project.root, &folder));
+    let nearest = repositories_of(&found.located)?;
     // Git is what one needs where an ensemble cannot be read.
     let (last_job, all) = match session::load(found, options) {
-        Ok(session) => (session.last_job(), involved(&session)?),
+        Ok(session) => (session.last_job(), involved_repositories(&session)?),
         Err(_) => (None, nearest),
     };
-    Ok(Subject::Ensemble {
+    Ok(GitScope::Ensemble {
         record,
         last_job,
         whole_project,
@@ -82,7 +82,7 @@ pub(super) fn subject(options: &SessionOptions) -> Result<Subject, Failure> {
     })
 }
 
-fn same_place(left: &Path, right: &Path) -> bool {
+fn is_same_folder(left: &Path, right: &Path) -> bool {
     let real = |path: &Path| fs::canonicalize(path).ok();
     real(left).is_some_and(|left| Some(left) == real(right))
 }
@@ -103,17 +103,17 @@ pub fn run(options: &SessionOptions, words: &[String]) -> Result<Vec<GitRun>, Fa
     }
     let base = fs::absolute(Path::new(&options.ensemble), &current_dir()?);
     let base = fs::canonicalize(&base).unwrap_or(base);
-    let all = match subject(options)? {
-        Subject::Ensemble { all, .. } => all,
-        Subject::Folder(one) => one.into_iter().collect(),
+    let all = match find_scope(options)? {
+        GitScope::Ensemble { all, .. } => all,
+        GitScope::Folder(one) => one.into_iter().collect(),
     };
-    let mut repositories = once_each(all);
+    let mut repositories = distinct_repositories(all);
     repositories.sort_by(|left, right| left.root().cmp(right.root()));
     let mut runs = Vec::new();
     for repository in repositories {
-        let output = repository.run(words, LIMIT)?;
+        let output = repository.run_git(words, GIT_TIMEOUT)?;
         runs.push(GitRun {
-            place: relative(repository.root(), &base),
+            folder: relative(repository.root(), &base),
             output,
         });
     }
@@ -132,19 +132,19 @@ fn relative(to: &Path, from: &Path) -> PathBuf {
         .components()
         .skip(common)
         .map(|part| Path::new(part.as_os_str()).to_owned());
-    let way: PathBuf = up.map(Path::to_owned).chain(down).collect();
-    if way.as_os_str().is_empty() {
+    let relative_path: PathBuf = up.map(Path::to_owned).chain(down).collect();
+    if relative_path.as_os_str().is_empty() {
         PathBuf::from(".")
     } else {
-        way
+        relative_path
     }
 }
 
 /// What git says of each repository; with `dirty`, of those only where something is changed.
 pub fn status(options: &SessionOptions, dirty: bool) -> Result<Vec<GitStatus>, Failure> {
-    let all = match subject(options)? {
-        Subject::Ensemble { all, .. } => all,
-        Subject::Folder(one) => one.into_iter().collect(),
+    let all = match find_scope(options)? {
+        GitScope::Ensemble { all, .. } => all,
+        GitScope::Folder(one) => one.into_iter().collect(),
     };
     let mut statuses = Vec::new();
     for involved in all {
@@ -157,7 +157,7 @@ pub fn status(options: &SessionOptions, dirty: bool) -> Result<Vec<GitStatus>, F
 }
 
 /// What git says of one.
-pub(super) fn status_of(involved: &Involved) -> Result<GitStatus, Failure> {
+pub(super) fn status_of(involved: &InvolvedRepository) -> Result<GitStatus, Failure> {
     let repository = &involved.repository;
     let folder = involved.folder.to_string_lossy().into_owned();
     let folder = if folder.is_empty() {
@@ -168,10 +168,10 @@ pub(super) fn status_of(involved: &Involved) -> Result<GitStatus, Failure> {
     let words = ["status".to_owned(), "--".to_owned(), folder];
     let changes = repository.changes(&[&involved.folder]);
     let changes = changes?;
-    let output = repository.run(&words, LIMIT)?;
+    let output = repository.run_git(&words, GIT_TIMEOUT)?;
     Ok(GitStatus {
         name: involved.name.clone(),
-        place: involved.shown(),
+        folder: involved.shown(),
         changes,
         text: output.text(),
     })
@@ -183,14 +183,14 @@ mod tests {
 
     #[test]
     fn the_way_from_a_folder_to_another() {
-        let way = |to: &str, from: &str| {
+        let relative_path = |to: &str, from: &str| {
             relative(Path::new(to), Path::new(from))
                 .display()
                 .to_string()
         };
-        assert_eq!(way("/a/b", "/a/b"), ".");
-        assert_eq!(way("/a/b/c", "/a/b"), "c");
-        assert_eq!(way("/a", "/a/b/c"), "../..");
-        assert_eq!(way("/a/x", "/a/b"), "../x");
+        assert_eq!(relative_path("/a/b", "/a/b"), ".");
+        assert_eq!(relative_path("/a/b/c", "/a/b"), "c");
+        assert_eq!(relative_path("/a", "/a/b/c"), "../..");
+        assert_eq!(relative_path("/a/x", "/a/b"), "../x");
     }
 }

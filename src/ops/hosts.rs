@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
 use crate::diagnostic::Diagnostic;
-use crate::fleet::hosts::{Hosts, KnownHosts};
-use crate::host::book::Login;
-use crate::host::ssh_config::Files;
+use crate::fleet::hosts::{GatheredHosts, FleetHosts};
+use crate::host::resolver::LoginOptions;
+use crate::host::ssh_config::SshConfigFiles;
 use crate::session::{self, LoadErrorKind, Session, SessionOptions};
 
 /// What the command line says about hosts.
 #[derive(Debug, Clone)]
 pub struct HostsRequest {
     /// How all of them are logged in to.
-    pub login: Login,
+    pub login: LoginOptions,
     /// Which configuration of OpenSSH is read.
-    pub ssh_config: Files,
+    pub ssh_config: SshConfigFiles,
     /// Files with hosts and their groups.
     pub inventories: Vec<PathBuf>,
     /// Where the ensemble is whose instances are hosts, if there is one.
@@ -24,38 +24,38 @@ pub struct HostsRequest {
 }
 
 /// Reads the files, and the ensemble if there is one.
-pub fn known_hosts(request: &HostsRequest) -> Result<KnownHosts, Failure> {
-    let gathered = || gathered(request);
-    KnownHosts::read(&request.ssh_config, request.login.clone(), gathered)
+pub fn known_hosts(request: &HostsRequest) -> Result<FleetHosts, Failure> {
+    let gathered = || gather_hosts(request);
+    FleetHosts::read(&request.ssh_config, request.login.clone(), gathered)
 }
 
 /// Gathers the hosts of an ensemble and of files; what a file says goes before what those before
 /// it and the ensemble say. Where no ensemble is named, there need not be one.
-pub fn inventory(options: Option<&SessionOptions>, files: &[PathBuf]) -> Result<Hosts, Failure> {
+pub fn inventory(options: Option<&SessionOptions>, files: &[PathBuf]) -> Result<GatheredHosts, Failure> {
     let mut hosts = match options.map(|options| (session::find(options), options)) {
         Some((Ok(found), options)) => of_ensemble(session::load(found, options)?)?,
         Some((Err(failure), _)) if failure.kind != LoadErrorKind::NoEnsemble => {
             return Err(failure.into());
         }
-        Some(_) | None => Hosts::default(),
+        Some(_) | None => GatheredHosts::default(),
     };
     hosts.add_files(files)?;
     Ok(hosts)
 }
 
-fn of_ensemble(mut session: Session) -> Result<Hosts, Failure> {
+fn of_ensemble(mut session: Session) -> Result<GatheredHosts, Failure> {
     let topology = Arc::new(session.topology()?);
     let planned = session.manifest.base_dir().join("planned");
-    let world = Arc::new(session.world(planned));
+    let system_context = Arc::new(session.system_context(planned));
     let connections = session.environment.section("connections");
-    let mut hosts = Hosts::of_topology(&topology, world, connections)?;
+    let mut hosts = GatheredHosts::from_topology(&topology, system_context, connections)?;
     hosts.sources = session.sources;
     Ok(hosts)
 }
 
 /// The hosts of the files and of the ensemble. Hosts can be named by their addresses also where
 /// the ensemble cannot be read.
-fn gathered(request: &HostsRequest) -> Result<Hosts, Failure> {
+fn gather_hosts(request: &HostsRequest) -> Result<GatheredHosts, Failure> {
     let failure = match inventory(Some(&request.session), &request.inventories) {
         Err(failure) if failure.kind == FailureKind::Load => failure,
         gathered => return gathered,

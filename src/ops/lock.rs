@@ -5,37 +5,37 @@ use std::path::{Path, PathBuf};
 use super::failure::{Failure, FailureKind};
 use super::remote_lock;
 use super::request::JobRequest;
-use super::view::View;
+use super::frontend::JobFrontend;
 use crate::ensemble::LockedEnsemble;
 use crate::ensemble::end_survivors;
-use crate::lock::{self, Lock, LockError, LockState, RemoteListed, Wait, WaitError};
+use crate::lock::{self, Lock, LockError, LockState, RemoteLockStatus, LockWait, WaitError};
 use crate::session::{self, SessionOptions};
 use crate::system::fs;
 
 /// The lock of an ensemble, for those who look.
 #[derive(Debug)]
-pub struct Listed {
+pub struct EnsembleLockStatus {
     /// The ensemble's manifest.
     pub manifest: PathBuf,
     /// Who holds its lock; an error says why nobody can tell.
     pub state: Result<LockState, String>,
     /// Its lock for all machines, if its environment asks for one.
-    pub remote: Option<RemoteListed>,
+    pub remote: Option<RemoteLockStatus>,
 }
 
 /// Takes the lock of an ensemble for a job, and waits for it as long as asked. Where a job that was
 /// killed held it, what that job left running is ended first.
-pub(super) fn take(
+pub(super) fn acquire(
     manifest: &Path,
     request: &JobRequest,
-    view: &mut dyn View,
+    view: &mut dyn JobFrontend,
 ) -> Result<LockedEnsemble, Failure> {
-    let wait = Wait {
-        time: request.lock_timeout,
+    let wait = LockWait {
+        timeout: request.lock_timeout,
         interrupts: &request.interrupts,
     };
-    let tell = &mut |text: &str| view.notice(text);
-    let acquired = lock::acquire(manifest, &request.command, wait, tell);
+    let notify = &mut |text: &str| view.notice(text);
+    let acquired = lock::acquire(manifest, &request.command, wait, notify);
     let acquired = acquired.map_err(|error| match error {
         WaitError::Interrupted(signal) => Failure::interrupted(signal),
         WaitError::Lock(error) => refused(error),
@@ -50,26 +50,26 @@ pub(super) fn take(
     if let Some(text) = end_survivors(owner, manifest) {
         view.notice(&text);
     }
-    request.go_on()?;
+    request.check_interrupt()?;
     Ok(LockedEnsemble::of(acquired.lock, manifest))
 }
 
 /// The locks of the ensemble that is named; where none is, of all that the project lists.
-pub fn list(options: &SessionOptions) -> Result<Vec<Listed>, Failure> {
+pub fn list(options: &SessionOptions) -> Result<Vec<EnsembleLockStatus>, Failure> {
     let manifests = if options.ensemble.is_empty() {
-        all_of_project(options)?
+        project_manifests(options)?
     } else {
         vec![session::find(options)?.located.manifest]
     };
-    let listed = manifests.into_iter().map(|manifest| Listed {
-        state: Lock::look(&manifest).map_err(|error| error.to_string()),
-        remote: remote_lock::look(options, &manifest),
+    let listed = manifests.into_iter().map(|manifest| EnsembleLockStatus {
+        state: Lock::state(&manifest).map_err(|error| error.to_string()),
+        remote: remote_lock::status(options, &manifest),
         manifest,
     });
     Ok(listed.collect())
 }
 
-fn all_of_project(options: &SessionOptions) -> Result<Vec<PathBuf>, Failure> {
+fn project_manifests(options: &SessionOptions) -> Result<Vec<PathBuf>, Failure> {
     let located = session::find(options)?.located;
     let mut manifests = vec![located.manifest];
     if let Some(project) = &located.project {
@@ -85,20 +85,20 @@ fn all_of_project(options: &SessionOptions) -> Result<Vec<PathBuf>, Failure> {
 
 /// Removes the lock; one whose process runs only with `force`. What a job that was killed left
 /// running is ended.
-pub fn break_it(options: &SessionOptions, force: bool) -> Result<String, Failure> {
+pub fn break_lock(options: &SessionOptions, force: bool) -> Result<String, Failure> {
     let manifest = session::find(options)?.located.manifest;
-    let state = Lock::break_it(&manifest, force).map_err(refused)?;
+    let state = Lock::break_lock(&manifest, force).map_err(refused)?;
     let local = match state {
         LockState::Free => "there was no lock\n".to_owned(),
         LockState::Stale(taken) => {
             let ended = end_survivors(taken.owner.as_ref(), &manifest);
             let ended = ended.map_or_else(String::new, |text| format!("{text}\n"));
-            let words = LockState::Stale(taken).words();
+            let words = LockState::Stale(taken).describe();
             format!("the lock is broken; it was {words}\n{ended}")
         }
-        other => format!("the lock is broken; it was {}\n", other.words()),
+        other => format!("the lock is broken; it was {}\n", other.describe()),
     };
-    let remote = remote_lock::break_it(options, force);
+    let remote = remote_lock::break_lock(options, force);
     Ok(local + &remote.map_or_else(String::new, |text| format!("{text}\n")))
 }
 

@@ -2,39 +2,39 @@
 //! what comes back.
 
 pub mod commit;
-mod committing;
+mod job_commit;
 pub mod deploy;
-mod executors;
+mod executor_chain;
 pub mod explain;
 pub mod export;
 mod failure;
 pub mod git;
-mod hands;
+mod job_driver;
 pub mod history;
 pub mod hosts;
 pub mod lock;
-mod locked;
+mod job_lock;
 pub mod merge_driver;
 pub mod plan;
-mod prepared;
+mod planned_job;
 mod query;
 pub mod recover;
 mod remote_lock;
 mod request;
 pub mod rescue;
 mod resume;
-mod running;
+mod job_run;
 pub mod status;
 pub mod tasks;
 mod upstream;
-mod view;
-mod watch;
+mod frontend;
+mod event_watcher;
 
-pub use crate::exec::{GUARD_COMMAND, stand_guard, watch_signals};
+pub use crate::exec::{GUARD_COMMAND, run_guard, watch_signals};
 pub use crate::export::json_schema as schema;
 pub use crate::session::SessionOptions;
 
 pub use failure::{Failure, FailureKind};
-pub use query::{Answer, QueryRequest};
+pub use query::{QueryResult, QueryRequest};
 pub use request::{JobRequest, RunSettings, SaveSettings};
-pub use view::{Decision, JobReport, View};
+pub use frontend::{Decision, JobReport, JobFrontend};

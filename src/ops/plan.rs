@@ -3,63 +3,63 @@
 use std::path::Path;
 
 use super::failure::{Failure, FailureKind};
-use super::prepared::prepare;
-use super::query::Answer;
+use super::planned_job::plan_job;
+use super::query::QueryResult;
 use super::recover;
 use super::request::JobRequest;
-use super::view::View;
-use super::watch::{Watch, open_log};
+use super::frontend::JobFrontend;
+use super::event_watcher::{EventWatcher, open_log};
 use crate::diagnostic::Sources;
-use crate::ensemble::{Folders, JobFolders};
+use crate::ensemble::{WorkingFolders, JobFolders};
 use crate::job::Proposal;
 use crate::lock::{Lock, LockError, LockState};
 use crate::session;
 
 /// A job that was planned.
 #[derive(Debug)]
-pub struct Planned {
+pub struct PlanPreview {
     /// The plan.
     pub plan: Proposal,
     /// What the expression gave that the user asked for.
-    pub answer: Option<Answer>,
+    pub answer: Option<QueryResult>,
     /// The texts that it was planned from.
     pub sources: Sources,
 }
 
 /// Plans a job and renders it. Where a job holds the lock, what is rendered goes to a temporary
 /// folder, so that the two do not meet.
-pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Planned, Failure> {
+pub fn plan(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<PlanPreview, Failure> {
     let found = session::find(&request.session)?;
     if let Some(text) = recover::notice_of(&found) {
         view.notice(&text);
     }
     let manifest = found.located.manifest.clone();
     // What a job that was killed left is for the next job to clear away, not for a plan.
-    let lock = match Lock::look(&manifest) {
+    let lock = match Lock::state(&manifest) {
         Ok(LockState::Stale(_)) => None,
         _ => lock_if_free(&manifest, request)?,
     };
-    request.go_on()?;
+    request.check_interrupt()?;
     let mut session = session::load(found, &request.session)?;
     let base = session.manifest.base_dir();
     let folders = match &lock {
-        Some(_) => Folders::new(base),
-        None => Folders::without_trace(base).map_err(|error| refused(&error))?,
+        Some(_) => WorkingFolders::new(base),
+        None => WorkingFolders::in_temporary_folder(base).map_err(|error| refused(&error))?,
     };
     let log = open_log(request)?;
-    let mut job = prepare(request, &mut session, &folders)?;
+    let mut job = plan_job(request, &mut session, &folders)?;
     view.warnings(&session.warnings, &session.sources);
     folders
-        .set_previous_aside()
+        .archive_previous()
         .map_err(|error| refused(&error))?;
     job.engine.render(&mut JobFolders::new(folders));
-    request.go_on()?;
-    let mut watch = Watch::new(view, log, &session.sources);
-    watch.all(&job.engine.take_events());
-    job.settle_log(watch.log, session.manifest.base_dir());
+    request.check_interrupt()?;
+    let mut watch = EventWatcher::new(view, log, &session.sources);
+    watch.handle_all(&job.engine.take_events());
+    job.move_log(watch.log, session.manifest.base_dir());
     let query = request.query.as_ref();
     let answer = query.map(|query| query.answer(&job.engine, &session.sources));
-    Ok(Planned {
+    Ok(PlanPreview {
         answer: answer.transpose()?,
         plan: job.engine.proposal(),
         sources: session.sources,
@@ -70,9 +70,9 @@ pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Planned, Failur
 fn lock_if_free(manifest: &Path, request: &JobRequest) -> Result<Option<Lock>, Failure> {
     match Lock::acquire(manifest, &request.command) {
         Ok(acquired) => Ok(Some(acquired.lock)),
-        Err(error) if error.may_pass() => Ok(None),
+        Err(error) if error.is_temporary() => Ok(None),
         // What cannot be written can be planned.
-        Err(LockError::File(error)) if error.is_refusal() => Ok(None),
+        Err(LockError::File(error)) if error.is_permission_problem() => Ok(None),
         Err(error) => {
             let hint = error.hint();
             Err(Failure::new(FailureKind::Locked, error, hint))

@@ -3,7 +3,7 @@
 use super::failure::{Failure, FailureKind};
 use crate::diagnostic::{Sources, Span};
 use crate::expr;
-use crate::job::{self, Engine, Questions, Report};
+use crate::job::{self, Engine, JobQueries, Report};
 use crate::topology::Topology;
 use crate::value::Value;
 
@@ -19,7 +19,7 @@ pub struct QueryRequest {
 
 /// What an expression gave.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct QueryResult {
     /// The expression.
     pub expression: String,
     /// Its value; null where it gave nothing.
@@ -30,7 +30,7 @@ pub struct Answer {
 
 impl QueryRequest {
     /// Evaluates the expression in a job that was planned.
-    pub(super) fn answer(&self, engine: &Engine, sources: &Sources) -> Result<Answer, Failure> {
+    pub(super) fn answer(&self, engine: &Engine, sources: &Sources) -> Result<QueryResult, Failure> {
         let answer = engine.query(&self.expression, self.depth);
         self.answer_of(answer, &engine.topology, sources)
     }
@@ -38,10 +38,10 @@ impl QueryRequest {
     /// Evaluates the expression in a job that has ended.
     pub(super) fn answer_after(
         &self,
-        questions: &Questions,
+        questions: &JobQueries,
         report: &Report,
         sources: &Sources,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<QueryResult, Failure> {
         let answer = questions.query(report, &self.expression, self.depth);
         self.answer_of(answer, &report.topology, sources)
     }
@@ -51,13 +51,13 @@ impl QueryRequest {
         answer: Result<(Value, Vec<(String, Value)>), expr::Error>,
         topology: &Topology,
         sources: &Sources,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<QueryResult, Failure> {
         let (value, trace) = answer.map_err(|error| {
-            let nowhere = |_: &str| Span::NONE;
-            let problem = job::explain(topology, error.to_string(), &error, &nowhere);
-            Failure::with_places(FailureKind::Refused, problem, sources.clone())
+            let no_span = |_: &str| Span::NONE;
+            let problem = job::explain_error(topology, error.to_string(), &error, &no_span);
+            Failure::with_sources(FailureKind::Refused, problem, sources.clone())
         })?;
-        Ok(Answer {
+        Ok(QueryResult {
             expression: self.expression.clone(),
             value,
             trace,

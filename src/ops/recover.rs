@@ -3,70 +3,70 @@
 use std::path::Path;
 
 use super::failure::{Failure, FailureKind};
-use super::prepared;
+use super::planned_job;
 use super::request::JobRequest;
-use super::resume::{self, Interrupted};
-use super::view::View;
-use crate::ensemble::{CutOffJob, Folders, JobFolders, Journal, LockedEnsemble, Manifest, Record};
-use crate::job::{FolderKey, Folders as _};
+use super::resume::{self, InterruptedJob};
+use super::frontend::JobFrontend;
+use crate::ensemble::{CrashedJob, WorkingFolders, JobFolders, JournalFile, LockedEnsemble, Manifest, Record};
+use crate::job::{FolderKey, TaskFolders as _};
 use crate::lock::{Lock, LockState};
 use crate::session::SessionOptions;
-use crate::session::{self, Found};
+use crate::session::{self, EnsembleLocation};
 use crate::system::{clock, fs};
 
 /// Puts all jobs on record that were cut off, oldest first, and tells of them. The values that are
 /// computed from others are brought up to date then.
 pub(super) fn recover(
     locked: &LockedEnsemble,
-    found: &Found,
+    found: &EnsembleLocation,
     request: &JobRequest,
-    view: &mut dyn View,
+    view: &mut dyn JobFrontend,
 ) -> Result<(), Failure> {
     let path = &found.located.manifest;
-    let journals = locked.journals_left(path);
+    let journals = locked.crashed_journals(path);
     let journals = journals.map_err(|error| refused(&error, path))?;
     if journals.is_empty() {
         return Ok(());
     }
     for path in &journals {
-        one(path, locked, found, view)?;
+        recover_job(path, locked, found, view)?;
     }
-    refresh(locked, found, request)
+    update_computed_status(locked, found, request)
 }
 
-fn one(
+fn recover_job(
     path: &Path,
     locked: &LockedEnsemble,
-    found: &Found,
-    view: &mut dyn View,
+    found: &EnsembleLocation,
+    view: &mut dyn JobFrontend,
 ) -> Result<(), Failure> {
-    let unread = |error: &dyn std::error::Error| refused(error, path);
-    let job = CutOffJob::read(path).map_err(|error| unread(&error))?;
+    let read_failure = |error: &dyn std::error::Error| refused(error, path);
+    let job = CrashedJob::read(path).map_err(|error| read_failure(&error))?;
     if let Some(job) = job {
         let manifest = session::manifest(found)?;
         if !job.is_on_record(&manifest) {
             let record = job.record(&manifest, clock::now());
-            if let Some(record) = record.map_err(|error| unread(&error))? {
-                settle_folders(&job, &manifest, view);
-                keep_goal(&job, &manifest);
+            if let Some(record) = record.map_err(|error| read_failure(&error))? {
+                move_folders(&job, &manifest, view);
+                save_goal(&job, &manifest);
                 let saved = locked.record(&record, &manifest);
-                saved.map_err(|error| unread(&error))?;
+                saved.map_err(|error| read_failure(&error))?;
             }
         }
-        tell(&job, view);
-        if !job.damaged.is_empty() {
+        report_recovery(&job, view);
+        if !job.damaged_lines.is_empty() {
             // What cannot be read any more may still be read by people.
             let kept = path.with_extension("journal.damaged");
-            fs::rename(path, &kept).map_err(|error| unread(&error))?;
-            return Err(damaged(&kept, job.damaged[0]));
+            fs::rename(path, &kept).map_err(|error| read_failure(&error))?;
+            return Err(damaged_failure(&kept, job.damaged_lines[0]));
         }
     }
-    fs::remove_file(path).map_err(|error| unread(&error))
+    fs::remove_file(path).map_err(|error| read_failure(&error))
 }
 
 /// Moves the files of the job's tasks to where they belong after it.
-fn settle_folders(job: &CutOffJob, manifest: &Manifest, view: &mut dyn View) {
-    let mut folders = JobFolders::new(Folders::new(manifest.base_dir()));
+fn move_folders(job: &CrashedJob, manifest: &Manifest, view: &mut dyn JobFrontend) {
+    let mut folders = JobFolders::new(WorkingFolders::new(manifest.base_dir()));
     for ((instance, operation), failed) in job.folders() {
         let key = FolderKey {
             instance,
@@ -89,24 +89,24 @@ fn settle_folders(job: &CutOffJob, manifest: &Manifest, view: &mut dyn View) {
 }
 
 /// The goal of the job, to go on with it, where nothing else is known.
-fn keep_goal(job: &CutOffJob, manifest: &Manifest) {
-    let interrupted = Interrupted {
+fn save_goal(job: &CrashedJob, manifest: &Manifest) {
+    let interrupted = InterruptedJob {
         job: job.id().to_owned(),
         goal: job.goal().cloned(),
-        done: job.done(),
+        done: job.completed(),
         planned: job.planned().clone(),
         spec: manifest.spec_digest(),
     };
     // Without it the job cannot be gone on with; what it did is on record all the same.
-    resume::keep(manifest.path(), &interrupted).ok();
+    resume::save(manifest.path(), &interrupted).ok();
 }
 
-fn tell(job: &CutOffJob, view: &mut dyn View) {
+fn report_recovery(job: &CrashedJob, view: &mut dyn JobFrontend) {
     let doubts: Vec<String> = job
         .in_doubt()
         .map(|task| format!("{} on {}", task.operation, task.target))
         .collect();
-    let tasks = match job.ended() {
+    let tasks = match job.ended_count() {
         0 => "no task had ended".to_owned(),
         1 => "the task that had ended is on record now".to_owned(),
         count => format!("the {count} tasks that had ended are on record now"),
@@ -120,7 +120,7 @@ fn tell(job: &CutOffJob, view: &mut dyn View) {
 }
 
 /// What was done may be more than what is on record: people must look before anything is made.
-fn damaged(kept: &Path, line: usize) -> Failure {
+fn damaged_failure(kept: &Path, line: usize) -> Failure {
     let message = format!(
         "the journal of a job that was cut off is damaged, so that something may exist that is not \
          on record; it is kept as `{}` (line {line})",
@@ -133,10 +133,10 @@ fn damaged(kept: &Path, line: usize) -> Failure {
 
 /// Brings what is computed from instances up to date in the record: the status of what depends on
 /// others, inputs, outputs.
-fn refresh(locked: &LockedEnsemble, found: &Found, request: &JobRequest) -> Result<(), Failure> {
+fn update_computed_status(locked: &LockedEnsemble, found: &EnsembleLocation, request: &JobRequest) -> Result<(), Failure> {
     let mut session = session::load(found.clone(), &request.session)?;
-    let folders = Folders::new(session.manifest.base_dir());
-    let parts = prepared::engine(request, &mut session, &folders)?;
+    let folders = WorkingFolders::new(session.manifest.base_dir());
+    let parts = planned_job::create_engine(request, &mut session, &folders)?;
     let mut engine = parts.engine;
     let path = session.manifest.path();
     let job = engine.id().map_err(|error| refused(&error, path))?;
@@ -163,14 +163,14 @@ pub fn notice(options: &SessionOptions) -> Option<String> {
     notice_of(&found)
 }
 
-pub(super) fn notice_of(found: &Found) -> Option<String> {
-    let left = Journal::left_of(&found.located.manifest).unwrap_or_default();
+pub(super) fn notice_of(found: &EnsembleLocation) -> Option<String> {
+    let journals_found = JournalFile::list_for(&found.located.manifest).unwrap_or_default();
     // While a job runs its journal is there, too.
     let held = matches!(
-        Lock::look(&found.located.manifest),
+        Lock::state(&found.located.manifest),
         Ok(LockState::Held { .. } | LockState::Ours | LockState::Unreadable)
     );
-    (!left.is_empty() && !held).then(|| {
+    (!journals_found.is_empty() && !held).then(|| {
         "a job was cut off, and what it did is not on record yet; the next job puts it there"
             .to_owned()
     })

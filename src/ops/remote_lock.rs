@@ -4,43 +4,43 @@ use std::path::Path;
 
 use super::failure::{Failure, FailureKind};
 use super::request::JobRequest;
-use super::view::View;
+use super::frontend::JobFrontend;
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::ensemble::Manifest;
 use crate::git::lfs::Error;
 use crate::lock::{
-    LockMode, Locking, Place, Refusal, RemoteListed, RemoteLock, Wait, break_remote, look_at_remote,
+    LockMode, RemoteLockRequest, LockLocation, RemoteLockError, RemoteLockStatus, RemoteLock, LockWait, break_remote_lock, remote_lock_status,
 };
 use crate::project::Environment;
-use crate::session::{self, Found, SessionOptions};
+use crate::session::{self, EnsembleLocation, SessionOptions};
 use crate::system::fs;
 
 /// Locks the ensemble if its environment says so, waiting for as long as the job may while somebody
 /// else has it.
-pub(super) fn take(
-    found: &Found,
+pub(super) fn acquire(
+    found: &EnsembleLocation,
     request: &JobRequest,
-    view: &mut dyn View,
+    view: &mut dyn JobFrontend,
 ) -> Result<RemoteLock, Failure> {
-    if !may_ask(found) {
+    if !may_be_configured(found) {
         return Ok(RemoteLock::default());
     }
     // What is wrong with the ensemble is told when all of it is read.
-    let Ok((manifest, environment)) = session::surroundings(found) else {
+    let Ok((manifest, environment)) = session::manifest_with_environment(found) else {
         return Ok(RemoteLock::default());
     };
     if environment.remote_lock.mode == LockMode::No {
         return Ok(RemoteLock::default());
     }
-    let wait = Wait {
-        time: request.lock_timeout,
+    let wait = LockWait {
+        timeout: request.lock_timeout,
         interrupts: &request.interrupts,
     };
-    let place = place(found, &manifest, &environment).map_err(Refusal::from);
+    let place = location(found, &manifest, &environment).map_err(RemoteLockError::from);
     let taken = place.and_then(|place| place.take(wait, &mut |text| view.notice(text)));
     if taken.is_err() {
         // What did not come to its end for that reason needs no other.
-        request.go_on()?;
+        request.check_interrupt()?;
     }
     let (lock, warning) = RemoteLock::of(environment.remote_lock, taken).map_err(refused)?;
     if let Some(warning) = warning {
@@ -49,17 +49,17 @@ pub(super) fn take(
     Ok(lock)
 }
 
-fn refused(refusal: Refusal) -> Failure {
+fn refused(refusal: RemoteLockError) -> Failure {
     let kind = match refusal {
-        Refusal::Taken { .. } => FailureKind::Locked,
-        Refusal::Unavailable(_) | Refusal::Note(_) => FailureKind::Refused,
+        RemoteLockError::HeldByOther { .. } => FailureKind::Locked,
+        RemoteLockError::Unavailable(_) | RemoteLockError::Note(_) => FailureKind::Refused,
     };
     let hint = refusal.hint();
     Failure::new(kind, refusal, hint)
 }
 
 /// Whether an environment may ask for a lock: reading an ensemble twice takes time.
-fn may_ask(found: &Found) -> bool {
+fn may_be_configured(found: &EnsembleLocation) -> bool {
     let located = &found.located;
     let environment = located.environment(None);
     let text = || fs::read_to_string(&located.manifest).unwrap_or_default();
@@ -68,9 +68,9 @@ fn may_ask(found: &Found) -> bool {
 }
 
 /// The lock of an ensemble on its server.
-fn place(found: &Found, manifest: &Manifest, environment: &Environment) -> Result<Place, Error> {
+fn location(found: &EnsembleLocation, manifest: &Manifest, environment: &Environment) -> Result<LockLocation, Error> {
     let uri = manifest.root().get("metadata").and_then(|it| it.get("uri"));
-    Place::of(&Locking {
+    LockLocation::of(&RemoteLockRequest {
         settings: &environment.remote_lock,
         environment: environment.name.as_deref(),
         manifest: manifest.path(),
@@ -82,8 +82,8 @@ fn place(found: &Found, manifest: &Manifest, environment: &Environment) -> Resul
 
 /// Refuses the job if the ensemble asks for another lock than when it began: what others have
 /// pushed may say so.
-pub(super) fn refuse_another(lock: &RemoteLock, environment: &Environment) -> Result<(), Failure> {
-    if lock.is_what_is_asked_for(&environment.remote_lock) {
+pub(super) fn refuse_changed_settings(lock: &RemoteLock, environment: &Environment) -> Result<(), Failure> {
+    if lock.matches_settings(&environment.remote_lock) {
         return Ok(());
     }
     let message = "the settings of `lfs_lock` were changed by what was pulled";
@@ -93,7 +93,7 @@ pub(super) fn refuse_another(lock: &RemoteLock, environment: &Environment) -> Re
 }
 
 /// Frees the lock. A lock that cannot be freed, or was not there any more, is told.
-pub(super) fn release(lock: RemoteLock, view: &mut dyn View) {
+pub(super) fn release(lock: RemoteLock, view: &mut dyn JobFrontend) {
     if let Some(warning) = lock.release() {
         view.warnings(&Diagnostics::from(warning), &Sources::default());
     }
@@ -101,20 +101,20 @@ pub(super) fn release(lock: RemoteLock, view: &mut dyn View) {
 
 /// Looks at the lock of an ensemble for all machines; none if its environment asks for no such
 /// lock, or cannot be read. Takes nothing.
-pub(super) fn look(options: &SessionOptions, manifest: &Path) -> Option<RemoteListed> {
+pub(super) fn status(options: &SessionOptions, manifest: &Path) -> Option<RemoteLockStatus> {
     let options = SessionOptions {
         ensemble: manifest.display().to_string(),
         ..options.clone()
     };
-    Some(look_at_remote(find(&options).ok()??))
+    Some(remote_lock_status(find_location(&options).ok()??))
 }
 
 /// Frees the lock of an ensemble for all machines: one that a job here has left, with `force`
 /// whoever holds it. Says what became of it; none if its environment asks for no such lock, or
 /// nobody holds it.
-pub(super) fn break_it(options: &SessionOptions, force: bool) -> Option<String> {
-    match find(options) {
-        Ok(place) => break_remote(place?, force),
+pub(super) fn break_lock(options: &SessionOptions, force: bool) -> Option<String> {
+    match find_location(options) {
+        Ok(place) => break_remote_lock(place?, force),
         Err(failure) => Some(format!(
             "the lock for all machines is not broken: {failure}"
         )),
@@ -123,11 +123,11 @@ pub(super) fn break_it(options: &SessionOptions, force: bool) -> Option<String> 
 
 /// Finds the lock of an ensemble without reading what the ensemble describes; an error says why
 /// no server can be asked.
-fn find(options: &SessionOptions) -> Result<Option<Result<Place, Error>>, Failure> {
+fn find_location(options: &SessionOptions) -> Result<Option<Result<LockLocation, Error>>, Failure> {
     let found = session::find(options)?;
-    let (manifest, environment) = session::surroundings(&found)?;
+    let (manifest, environment) = session::manifest_with_environment(&found)?;
     if environment.remote_lock.mode == LockMode::No {
         return Ok(None);
     }
-    Ok(Some(place(&found, &manifest, &environment)))
+    Ok(Some(location(&found, &manifest, &environment)))
 }

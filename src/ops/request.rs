@@ -7,7 +7,7 @@ use super::query::QueryRequest;
 use crate::ensemble::CommitRequest;
 use crate::host::ChainSpec;
 use crate::job::Recording;
-use crate::plan::Goal;
+use crate::plan::JobGoal;
 use crate::session::SessionOptions;
 use crate::system::signals::Interrupts;
 use crate::value::Map;
@@ -44,7 +44,7 @@ pub struct JobRequest {
     /// Which ensemble.
     pub session: SessionOptions,
     /// What to reach.
-    pub goal: Goal,
+    pub goal: JobGoal,
     /// `--starttime`.
     pub start: Option<String>,
     /// Whether it goes on with the job that was interrupted last.
@@ -70,7 +70,7 @@ impl JobRequest {
     /// journal.
     pub(super) fn recording(&self) -> Recording {
         if !self.save.record {
-            Recording::Nothing
+            Recording::Disabled
         } else if self.goal.dry_run || cfg!(feature = "without-journal") {
             Recording::AtEnd
         } else {
@@ -79,8 +79,8 @@ impl JobRequest {
     }
 
     /// Fails if somebody asked for an end. For the time before anything runs.
-    pub(super) fn go_on(&self) -> Result<(), Failure> {
-        match self.interrupts.heed() {
+    pub(super) fn check_interrupt(&self) -> Result<(), Failure> {
+        match self.interrupts.acknowledge() {
             None => Ok(()),
             Some(signal) => Err(Failure::interrupted(signal)),
         }

@@ -6,17 +6,17 @@ use std::path::Path;
 use super::failure::{Failure, FailureKind};
 use super::recover;
 use super::request::JobRequest;
-use super::view::{Decision, View};
+use super::frontend::{Decision, JobFrontend};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
-use crate::ensemble::{CutOffJob, Journal, LockedEnsemble, PublishError, Record, Rescue};
-use crate::job::{Event, Proposal};
+use crate::ensemble::{CrashedJob, JournalFile, LockedEnsemble, PublishError, Record, RescueFile};
+use crate::job::{JobEvent, Proposal};
 use crate::lock::Lock;
 use crate::name::ChangeId;
-use crate::session::{self, Found, Session, SessionOptions};
+use crate::session::{self, EnsembleLocation, Session, SessionOptions};
 use crate::system::fs;
 
 /// Keeps a record that could not be saved, and says where and what to do.
-pub(super) fn keep(
+pub(super) fn save_rescue_file(
     record: &Record,
     session: &Session,
     previous: Option<String>,
@@ -27,7 +27,7 @@ pub(super) fn keep(
         PublishError::Patch { .. } | PublishError::Changed { .. } => None,
     };
     let message = format!("the job has run, but its record cannot be saved: {error}");
-    let kept = match Rescue::of(record, &session.manifest, previous).write() {
+    let saved_to = match RescueFile::of(record, &session.manifest, previous).write() {
         Ok(path) => format!(
             "all of it is in `{}`: when the ensemble can be written again, run `unfurl recover`",
             path.display()
@@ -37,7 +37,7 @@ pub(super) fn keep(
              there is: when the ensemble can be written again, run the command again"
         ),
     };
-    let hint = why.map_or(kept.clone(), |why| format!("{why}; {kept}"));
+    let hint = why.map_or(saved_to.clone(), |why| format!("{why}; {saved_to}"));
     Failure::new(FailureKind::Internal, message, Some(hint))
 }
 
@@ -57,47 +57,47 @@ pub fn recover(
     let locked = LockedEnsemble::of(acquired.lock, &manifest);
     let rescues = match file {
         Some(path) => {
-            let rescue = Rescue::read(path).map_err(|error| refused(&error, None))?;
+            let rescue = RescueFile::read(path).map_err(|error| refused(&error, None))?;
             vec![(path.to_owned(), rescue)]
         }
-        None => Rescue::left_for(&manifest),
+        None => RescueFile::list_for(&manifest),
     };
-    let mut told = String::new();
+    let mut notices = String::new();
     for (path, rescue) in rescues {
         let session = session::load(found.clone(), options)?;
-        told.push_str(&take(&locked, &session, &path, &rescue)?);
+        notices.push_str(&restore(&locked, &session, &path, &rescue)?);
     }
     if file.is_none() {
-        told.push_str(&cut_off(&locked, &found, options, command)?);
+        notices.push_str(&recover_crashed_jobs(&locked, &found, options, command)?);
     }
-    Ok(if told.is_empty() {
+    Ok(if notices.is_empty() {
         "There is nothing to recover.\n".to_owned()
     } else {
-        told
+        notices
     })
 }
 
 /// Puts jobs on record that were cut off, as the next job would.
-fn cut_off(
+fn recover_crashed_jobs(
     locked: &LockedEnsemble,
-    found: &Found,
+    found: &EnsembleLocation,
     options: &SessionOptions,
     command: &str,
 ) -> Result<String, Failure> {
-    let mut told = Told(String::new());
+    let mut notices = NoticeCollector(String::new());
     let request = JobRequest {
         session: options.clone(),
         command: command.to_owned(),
         ..JobRequest::default()
     };
-    recover::recover(locked, found, &request, &mut told)?;
-    Ok(told.0)
+    recover::recover(locked, found, &request, &mut notices)?;
+    Ok(notices.0)
 }
 
 /// Hears what is told of jobs that were cut off.
-struct Told(String);
+struct NoticeCollector(String);
 
-impl View for Told {
+impl JobFrontend for NoticeCollector {
     fn warnings(&mut self, _warnings: &Diagnostics, _sources: &Sources) {}
 
     fn problem(&mut self, _problem: &Diagnostic, _sources: &Sources) {}
@@ -111,13 +111,13 @@ impl View for Told {
         Decision::Decline
     }
 
-    fn event(&mut self, _event: &Event) {}
+    fn event(&mut self, _event: &JobEvent) {}
 }
 
 /// Removes the journal of a job whose record is saved.
 fn drop_journal(session: &Session, job: &str) {
-    for path in Journal::left_of(session.manifest.path()).unwrap_or_default() {
-        let read = CutOffJob::read(&path).ok().flatten();
+    for path in JournalFile::list_for(session.manifest.path()).unwrap_or_default() {
+        let read = CrashedJob::read(&path).ok().flatten();
         if read.is_some_and(|cut_off| cut_off.id() == job) {
             // One that stays is found to be on record by the next job.
             fs::remove_file_if_exists(&path).ok();
@@ -126,11 +126,11 @@ fn drop_journal(session: &Session, job: &str) {
 }
 
 /// Takes one back.
-fn take(
+fn restore(
     locked: &LockedEnsemble,
     session: &Session,
     path: &Path,
-    rescue: &Rescue,
+    rescue: &RescueFile,
 ) -> Result<String, Failure> {
     let manifest = &session.manifest;
     let job = &rescue.job;
@@ -146,7 +146,7 @@ fn take(
     let record = rescue.record(path).map_err(|error| refused(&error, None))?;
     let saved = record.is_saved(manifest);
     if !saved {
-        refuse_out_of_turn(session, path, rescue)?;
+        ensure_in_order(session, path, rescue)?;
         locked.record(&record, manifest).map_err(|error| {
             let hint = format!("`{}` still holds it all", path.display());
             let message = format!("the record of job {job} cannot be saved: {error}");
@@ -166,7 +166,7 @@ fn take(
 }
 
 /// A record must follow the one that its job saw.
-fn refuse_out_of_turn(session: &Session, path: &Path, rescue: &Rescue) -> Result<(), Failure> {
+fn ensure_in_order(session: &Session, path: &Path, rescue: &RescueFile) -> Result<(), Failure> {
     let history = session.history()?;
     let last = history
         .last_job()

@@ -9,17 +9,17 @@ use super::failure::{Failure, FailureKind};
 use super::request::JobRequest;
 use crate::ensemble::RecordedHistory;
 use crate::job::Report;
-use crate::plan::{Goal, Resumed};
+use crate::plan::{JobGoal, ResumedPlan};
 use crate::session::Session;
 use crate::system::fs;
 
 /// The last job that was interrupted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Interrupted {
+pub(super) struct InterruptedJob {
     /// Its id.
     pub(super) job: String,
     /// What it was to reach, where that is known.
-    pub(super) goal: Option<Goal>,
+    pub(super) goal: Option<JobGoal>,
     /// What it has done: keys of targets and operations.
     pub(super) done: Vec<(String, String)>,
     /// What it planned: operations by the keys of their targets.
@@ -35,47 +35,47 @@ fn path(manifest: &Path) -> PathBuf {
 }
 
 /// Keeps what is needed to go on with a job.
-pub(super) fn keep(manifest: &Path, job: &Interrupted) -> Result<(), fs::Error> {
+pub(super) fn save(manifest: &Path, job: &InterruptedJob) -> Result<(), fs::Error> {
     let text = serde_json::to_vec(job).unwrap_or_default();
     fs::create_dir_all(&manifest.with_file_name("jobs"))?;
     fs::write_atomic(&path(manifest), &text, None)
 }
 
 /// Forgets it: another job has run since.
-pub(super) fn forget(manifest: &Path) {
+pub(super) fn remove(manifest: &Path) {
     // One that stays behind is recognised by its id.
     fs::remove_file_if_exists(&path(manifest)).ok();
 }
 
 /// Keeps what an interrupted job was to reach; one that came to its end leaves nothing.
-pub(super) fn settle(report: &Report, session: &Session, planned: &BTreeMap<String, Vec<String>>) {
+pub(super) fn update(report: &Report, session: &Session, planned: &BTreeMap<String, Vec<String>>) {
     let path = session.manifest.path();
     if report.interrupted.is_none() {
-        return forget(path);
+        return remove(path);
     }
     let done = report.records().filter(|task| task.is_ok());
     let mut done: Vec<_> = done
         .map(|task| (task.target.whole_key.clone(), task.operation.to_string()))
         .collect();
     done.extend(report.goal.resumed.done.iter().cloned());
-    let job = Interrupted {
+    let job = InterruptedJob {
         job: report.head.id.to_string(),
         goal: Some(report.goal.clone()),
         done,
         planned: planned.clone(),
         spec: session.manifest.spec_digest(),
     };
-    keep(path, &job).ok();
+    save(path, &job).ok();
 }
 
 /// The goal of the interrupted job, with what it has done, for going on with it.
-pub(super) fn goal(
+pub(super) fn resumed_goal(
     request: &JobRequest,
     session: &Session,
     history: &RecordedHistory,
-) -> Result<Goal, Failure> {
+) -> Result<JobGoal, Failure> {
     let bytes = fs::read(&path(session.manifest.path())).ok();
-    let job = bytes.and_then(|bytes| serde_json::from_slice::<Interrupted>(&bytes).ok());
+    let job = bytes.and_then(|bytes| serde_json::from_slice::<InterruptedJob>(&bytes).ok());
     let goal = job.as_ref().and_then(|job| job.goal.clone());
     let Some((job, goal)) = job.zip(goal) else {
         return Err(refused("there is no interrupted job to go on with"));
@@ -96,14 +96,14 @@ pub(super) fn goal(
         let hint = format!("`unfurl {} --resume` goes on with it", command(&goal));
         return Err(Failure::new(FailureKind::Refused, message, Some(hint)));
     }
-    let resumed = Resumed {
+    let resumed = ResumedPlan {
         done: job.done.into_iter().collect(),
         planned: job.planned,
     };
-    Ok(request.goal.going_on_with(goal, resumed))
+    Ok(request.goal.resume_from(goal, resumed))
 }
 
-fn command(goal: &Goal) -> &str {
+fn command(goal: &JobGoal) -> &str {
     match goal.workflow.as_str() {
         "undeploy" => "teardown",
         other => other,

@@ -24,16 +24,16 @@ pub fn status(
         return Ok((topology, None));
     };
     let planned = session.manifest.base_dir().join("planned");
-    let world = Arc::new(session.world(planned));
+    let system_context = Arc::new(session.system_context(planned));
     let scope: Arc<dyn crate::expr::Scope> = Arc::clone(&topology) as _;
-    let evaluator = Evaluator::new(scope, world, Arc::new(Memo::default()));
+    let evaluator = Evaluator::new(scope, system_context, Arc::new(Memo::default()));
     let context = Context::new(topology.root());
     let results = evaluator
         .query(&Value::from(query), &context)
         .map_err(|error| {
-            let nowhere = |_: &str| Span::NONE;
-            let problem = job::explain(&topology, error.to_string(), &error, &nowhere);
-            Failure::with_places(FailureKind::Refused, problem, session.sources.clone())
+            let no_span = |_: &str| Span::NONE;
+            let problem = job::explain_error(&topology, error.to_string(), &error, &no_span);
+            Failure::with_sources(FailureKind::Refused, problem, session.sources.clone())
         })?;
     drop(evaluator);
     let value = match <[Value; 1]>::try_from(results) {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::failure::Failure;
 use crate::fleet::tasks::{
-    HostsView, LoadedTasks, RunbookReport, RunbookRequest, find_tasks, run_tasks,
+    HostsView, LoadedTasks, TasksReport, TasksRequest, find_tasks, run_tasks,
 };
 use crate::project::Trust;
-use crate::runbook::Options;
-use crate::session::{RealWorld, current_dir};
+use crate::runbook::TaskOptions;
+use crate::session::{LocalSystem, current_dir};
 use crate::system::env::Env;
 use crate::value::Map;
 
@@ -20,17 +20,17 @@ pub fn load(file: Option<&Path>) -> Result<LoadedTasks, Failure> {
 
 /// Runs the calls and the command of a request; shows what happens.
 pub fn perform(
-    request: &RunbookRequest,
+    request: &TasksRequest,
     view: &mut dyn HostsView,
-) -> Result<RunbookReport, Failure> {
+) -> Result<TasksReport, Failure> {
     let env = Env::of_this_process();
-    let options = completed(&request.options, &env)?;
-    let world = Arc::new(world(options.folder.clone(), &env, &request.allowed));
-    Ok(run_tasks(request, options, world, &env, view)?)
+    let options = fill_defaults(&request.options, &env)?;
+    let context = Arc::new(system_context(options.folder.clone(), &env, &request.allowed));
+    Ok(run_tasks(request, options, context, &env, view)?)
 }
 
 /// The options with what this process has where they are empty.
-fn completed(options: &Options, env: &Env) -> Result<Options, Failure> {
+fn fill_defaults(options: &TaskOptions, env: &Env) -> Result<TaskOptions, Failure> {
     let mut options = options.clone();
     if options.folder.as_os_str().is_empty() {
         options.folder = current_dir()?;
@@ -48,8 +48,8 @@ fn completed(options: &Options, env: &Env) -> Result<Options, Failure> {
 }
 
 /// What templates may read of this machine.
-fn world(base: PathBuf, env: &Env, allowed: &[String]) -> RealWorld {
-    RealWorld {
+fn system_context(base: PathBuf, env: &Env, allowed: &[String]) -> LocalSystem {
+    LocalSystem {
         project: base.clone(),
         planned: base.clone(),
         base,
@@ -63,8 +63,8 @@ fn world(base: PathBuf, env: &Env, allowed: &[String]) -> RealWorld {
 
 /// Who runs this program.
 fn local_user(env: &Env) -> String {
-    let said = ["LOGNAME", "USER"]
+    let variable = ["LOGNAME", "USER"]
         .iter()
         .find_map(|name| env.non_empty(name));
-    said.map_or_else(crate::system::user::name, str::to_owned)
+    variable.map_or_else(crate::system::user::name, str::to_owned)
 }

@@ -4,28 +4,28 @@ use std::time::Duration;
 
 use super::failure::{Failure, FailureKind};
 use super::request::JobRequest;
-use super::view::View;
+use super::frontend::JobFrontend;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
-use crate::git::{Distance, Error, Repository, Upstream};
-use crate::session::{self, Found, involved_in, once_each};
+use crate::git::{Divergence, Error, Repository, Upstream};
+use crate::session::{self, EnsembleLocation, repositories_of, distinct_repositories};
 
 /// How long a remote may take to answer.
-const LIMIT: Duration = Duration::from_secs(10);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Brings the repositories of the ensemble and of its project up to what their branches follow.
 /// One that cannot be asked is a warning; one that has diverged is refused. A job that changes
 /// nothing changes nothing here either. Gives the ensemble as it is found again if newer commits came in.
-pub(super) fn check(
-    found: &Found,
+pub(super) fn fast_forward_all(
+    found: &EnsembleLocation,
     request: &JobRequest,
-    view: &mut dyn View,
-) -> Result<Option<Found>, Failure> {
+    view: &mut dyn JobFrontend,
+) -> Result<Option<EnsembleLocation>, Failure> {
     if !request.save.check_upstream || request.goal.dry_run {
         return Ok(None);
     }
     // A repository that cannot be read is told of where something depends on it.
-    let repositories = involved_in(&found.located)
-        .map(once_each)
+    let repositories = repositories_of(&found.located)
+        .map(distinct_repositories)
         .unwrap_or_default();
     let followed: Vec<_> = repositories
         .into_iter()
@@ -42,7 +42,7 @@ pub(super) fn check(
         if let Err(error) = fetched {
             warn(&error, view);
         }
-        moved |= follow(&repository, &upstream, view)?;
+        moved |= fast_forward(&repository, &upstream, view)?;
     }
     if !moved {
         return Ok(None);
@@ -61,13 +61,13 @@ pub(super) fn check(
     Err(Failure::new(FailureKind::Refused, message, Some(help)))
 }
 
-type Fetched = (Repository, Upstream, Result<(), Error>);
+type FetchResult = (Repository, Upstream, Result<(), Error>);
 
 /// Asks all remotes at the same time.
-fn fetch_all(followed: Vec<(Repository, Upstream)>) -> Vec<Fetched> {
+fn fetch_all(followed: Vec<(Repository, Upstream)>) -> Vec<FetchResult> {
     let threads = followed.into_iter().map(|(repository, upstream)| {
         std::thread::spawn(move || {
-            let fetched = repository.fetch(&upstream.remote, LIMIT);
+            let fetched = repository.fetch(&upstream.remote, FETCH_TIMEOUT);
             (repository, upstream, fetched)
         })
     });
@@ -78,7 +78,7 @@ fn fetch_all(followed: Vec<(Repository, Upstream)>) -> Vec<Fetched> {
         .collect()
 }
 
-fn warn(error: &Error, view: &mut dyn View) {
+fn warn(error: &Error, view: &mut dyn JobFrontend) {
     let help = "the job goes on with the commits that are here; `--skip-upstream-check` does not \
                 ask";
     let warning = Diagnostic::warning(error).help(help);
@@ -86,17 +86,17 @@ fn warn(error: &Error, view: &mut dyn View) {
 }
 
 /// Moves a branch forward where it is behind; says whether it did.
-fn follow(
+fn fast_forward(
     repository: &Repository,
     upstream: &Upstream,
-    view: &mut dyn View,
+    view: &mut dyn JobFrontend,
 ) -> Result<bool, Failure> {
-    let distance = repository.distance(upstream)?;
+    let distance = repository.divergence(upstream)?;
     match distance {
-        None | Some(Distance { behind: 0, .. }) => Ok(false),
-        Some(Distance { ahead: 0, behind }) => {
+        None | Some(Divergence { behind: 0, .. }) => Ok(false),
+        Some(Divergence { ahead: 0, behind }) => {
             if let Err(error) = repository.fast_forward(upstream) {
-                return Err(behind_and_stuck(&error));
+                return Err(fast_forward_failure(&error));
             }
             let commits = if behind == 1 { "commit" } else { "commits" };
             view.notice(&format!(
@@ -105,11 +105,11 @@ fn follow(
             ));
             Ok(true)
         }
-        Some(Distance { .. }) => Err(diverged(repository, upstream)),
+        Some(Divergence { .. }) => Err(diverged_failure(repository, upstream)),
     }
 }
 
-fn behind_and_stuck(error: &Error) -> Failure {
+fn fast_forward_failure(error: &Error) -> Failure {
     let hint = error.hint().map(|hint| format!("{hint}; "));
     let help = format!(
         "{}`--skip-upstream-check` goes on with the commits that are here",
@@ -118,8 +118,8 @@ fn behind_and_stuck(error: &Error) -> Failure {
     Failure::new(FailureKind::Refused, error, Some(help))
 }
 
-fn diverged(repository: &Repository, upstream: &Upstream) -> Failure {
-    let (here, there) = repository.apart(upstream).unwrap_or_default();
+fn diverged_failure(repository: &Repository, upstream: &Upstream) -> Failure {
+    let (here, there) = repository.describe_divergence(upstream).unwrap_or_default();
     let message = format!(
         "`{}` and `{upstream}` have diverged: only here are {here}; only there are {there}",
         repository.root().display()

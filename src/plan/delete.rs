@@ -3,20 +3,20 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use super::goal::Workflow;
+use super::goal::WorkflowKind;
 use super::planner::Planner;
 use super::step::Reason;
 use crate::name::{Priority, Status};
-use crate::topology::{Created, Entity};
+use crate::topology::{Creator, Entity};
 use crate::value::Handle;
 
 /// What happens to an instance that a removal comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum RemovalDecision {
     /// It goes.
     Delete,
     /// It stays, and so does what it depends on.
-    Keep,
+    Retain,
     /// It is passed over.
     Skip,
 }
@@ -43,17 +43,17 @@ impl Planner<'_> {
     /// Walks from the root over operational dependents, depth first, so that dependents come
     /// before what they depend on. Uses no recursion.
     fn remove(&mut self, reason: &Reason, include: &dyn Fn(&Entity) -> bool) {
-        struct Frame {
+        struct RemovalFrame {
             node: Handle,
             dependents: std::vec::IntoIter<Handle>,
-            kept: bool,
+            retained: bool,
         }
         let root = self.topology.root();
-        let held = self.held_by_orphans();
-        let frame = |planner: &Self, node| Frame {
+        let held = self.hosts_of_orphans();
+        let frame = |planner: &Self, node| RemovalFrame {
             node,
             dependents: planner.topology.operational_dependents(node).into_iter(),
-            kept: held.contains(&node),
+            retained: held.contains(&node),
         };
         // Whether an instance stays, once that is known; cycles find none.
         let mut stays: HashMap<Handle, Option<bool>> = HashMap::from([(root, None)]);
@@ -61,7 +61,7 @@ impl Planner<'_> {
         while let Some(top) = stack.last_mut() {
             if let Some(next) = top.dependents.next() {
                 match stays.entry(next) {
-                    Entry::Occupied(known) => top.kept |= known.get().unwrap_or(false),
+                    Entry::Occupied(known) => top.retained |= known.get().unwrap_or(false),
                     Entry::Vacant(unknown) => {
                         unknown.insert(None);
                         let next = frame(self, next);
@@ -70,23 +70,23 @@ impl Planner<'_> {
                 }
                 continue;
             }
-            let (node, kept) = (top.node, top.kept);
+            let (node, retained) = (top.node, top.retained);
             stack.pop();
             if node == root {
                 continue;
             }
-            let keep = self.remove_one(node, kept, reason, include);
+            let keep = self.remove_one(node, retained, reason, include);
             stays.insert(node, Some(keep));
             if keep && let Some(below) = stack.last_mut() {
-                below.kept = true;
+                below.retained = true;
             }
         }
     }
 
     /// The instances on which stands what nobody can remove, for want of a template.
-    fn held_by_orphans(&self) -> HashSet<Handle> {
+    fn hosts_of_orphans(&self) -> HashSet<Handle> {
         let orphans = self.topology.orphans();
-        let holding = orphans.filter(|orphan| !self.goal.force && orphan.holds_its_host());
+        let holding = orphans.filter(|orphan| !self.goal.force && orphan.blocks_host_removal());
         holding.map(|orphan| orphan.parent).collect()
     }
 
@@ -98,18 +98,18 @@ impl Planner<'_> {
         reason: &Reason,
         include: &dyn Fn(&Entity) -> bool,
     ) -> bool {
-        let verdict = self.verdict(node, include);
+        let decision = self.decide_removal(node, include);
         if dependents_stay {
-            if verdict == Verdict::Delete {
+            if decision == RemovalDecision::Delete {
                 let why = "required instances depend on it (use --force to override)";
                 self.skip(node, why);
             }
             return true;
         }
-        if verdict == Verdict::Delete {
+        if decision == RemovalDecision::Delete {
             self.delete(node, reason);
         }
-        verdict == Verdict::Keep
+        decision == RemovalDecision::Retain
     }
 
     fn delete(&mut self, node: Handle, reason: &Reason) {
@@ -119,21 +119,21 @@ impl Planner<'_> {
                 .statuses
                 .push((subject.name.clone(), Status::Absent));
         }
-        let stops = self.goal.workflow == Workflow::Stop && *reason != Reason::Prune;
+        let stops = self.goal.workflow == WorkflowKind::Stop && *reason != Reason::Prune;
         let workflow = if stops { "stop" } else { "undeploy" };
         let doubt = self.topology.entity(node).in_doubt.clone();
         let mut reason = reason.clone();
-        if doubt.is_some_and(|doubt| doubt.takes_down()) && !self.goal.force {
-            match self.doubt(&subject, &["check"]) {
+        if doubt.is_some_and(|doubt| doubt.is_teardown()) && !self.goal.force {
+            match self.doubt_reason(&subject, &["check"]) {
                 Some(again) => reason = again,
-                None => self.generate(&subject, Some(Reason::Check), "check"),
+                None => self.plan_workflow(&subject, Some(Reason::Check), "check"),
             }
         }
-        self.generate(&subject, Some(reason), workflow);
+        self.plan_workflow(&subject, Some(reason), workflow);
     }
 
     /// Decides whether an instance goes; the order of the tests matters (rules 19 and 20).
-    fn verdict(&mut self, node: Handle, include: &dyn Fn(&Entity) -> bool) -> Verdict {
+    fn decide_removal(&mut self, node: Handle, include: &dyn Fn(&Entity) -> bool) -> RemovalDecision {
         let entity = self.topology.entity(node);
         let mut is_virtual = false;
         let mut why = protection(entity);
@@ -152,11 +152,11 @@ impl Planner<'_> {
                 is_virtual = true;
                 why = Some("virtual instance".to_owned());
             } else {
-                why = self.not_ours(node);
+                why = self.ownership_objection(node);
             }
         }
-        let is_meant = include(entity);
-        if !is_meant {
+        let is_selected = include(entity);
+        if !is_selected {
             why = Some("didn't meet removal criteria".to_owned());
         }
         let excluded = |name: &str| self.goal.excludes(name);
@@ -168,48 +168,48 @@ impl Planner<'_> {
             why = Some("excluded".to_owned());
         }
         let Some(why) = why else {
-            return Verdict::Delete;
+            return RemovalDecision::Delete;
         };
-        let keeps = !is_virtual
+        let retains = !is_virtual
             && !self.goal.force
             && self.topology.is_operational(node)
             && self.topology.priority(node) == Priority::Required;
         // What the user did not mean needs no reason.
-        if is_meant {
+        if is_selected {
             self.skip(node, &why);
         }
-        if keeps { Verdict::Keep } else { Verdict::Skip }
+        if retains { RemovalDecision::Retain } else { RemovalDecision::Skip }
     }
 
-    fn not_ours(&self, node: Handle) -> Option<String> {
+    fn ownership_objection(&self, node: Handle) -> Option<String> {
         let entity = self.topology.entity(node);
-        if self.goal.workflow == Workflow::Stop && entity.local == Some(Status::Absent) {
+        if self.goal.workflow == WorkflowKind::Stop && entity.local == Some(Status::Absent) {
             return Some("instance doesn't exist".to_owned());
         }
         // A stop takes nothing away, so that it leaves alone what may not be there.
-        if entity.begun && self.goal.workflow != Workflow::Stop {
+        if entity.partially_created && self.goal.workflow != WorkflowKind::Stop {
             return None;
         }
         if self.goal.removal.unmanaged {
-            let gone = matches!(entity.local, Some(Status::Absent | Status::Pending));
-            return gone.then(|| "instance doesn't exist".to_owned());
+            let is_absent = matches!(entity.local, Some(Status::Absent | Status::Pending));
+            return is_absent.then(|| "instance doesn't exist".to_owned());
         }
         match &entity.created {
-            None | Some(Created::No) => Some(
+            None | Some(Creator::Unmanaged) => Some(
                 "instance wasn't created by this ensemble (use --destroyunmanaged to override)"
                     .to_owned(),
             ),
-            Some(Created::ManagedBy(other)) if self.is_left_behind(node, other) => None,
-            Some(Created::ManagedBy(other)) => Some(format!(
+            Some(Creator::ManagedBy(other)) if self.is_manager_missing(node, other) => None,
+            Some(Creator::ManagedBy(other)) => Some(format!(
                 "creation and deletion is managed by another instance {other} \
                  (use --destroyunmanaged to override)"
             )),
-            Some(Created::By(_)) => None,
+            Some(Creator::Task(_)) => None,
         }
     }
 
     /// Whether the instance that managed another is gone, so that nobody else removes this one.
-    fn is_left_behind(&self, node: Handle, manager: &str) -> bool {
+    fn is_manager_missing(&self, node: Handle, manager: &str) -> bool {
         let name = manager.strip_prefix("::").unwrap_or(manager);
         let name = name.split("::").next().unwrap_or(name);
         let found = self.topology.find_from(node, name);

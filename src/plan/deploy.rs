@@ -1,35 +1,35 @@
 //! Deploy: which instances, and why (rules 7 to 13).
 
 use super::goal::{ChangeDetection, Repair};
-use super::leave::Leave;
+use super::no_action::NoActionReason;
 use super::operation::find_operation;
-use super::planner::{Planner, Subject};
-use super::sequence::Sequence;
-use super::step::{Reason, Target};
+use super::planner::{Planner, PlannedInstance};
+use super::sequence::StepSequence;
+use super::step::{Reason, StepTarget};
 use crate::name::{NodeState, Priority, Status};
 use crate::topology::Entity;
 
 impl Planner<'_> {
-    pub(super) fn deploy(&mut self, subject: &Subject, exists: bool) {
-        let shadow = self
+    pub(super) fn deploy(&mut self, subject: &PlannedInstance, exists: bool) {
+        let is_imported = self
             .entity(subject)
             .and_then(|entity| entity.node())
             .is_some_and(|node| node.imported.is_some());
-        let reason = if shadow {
+        let reason = if is_imported {
             Reason::Connect
         } else if !exists {
             Reason::Add
         } else {
-            match self.reason(subject) {
+            match self.deploy_reason(subject) {
                 Ok(reason) => reason,
-                Err(why) => return self.leave(subject, why),
+                Err(why) => return self.note_no_action(subject, why),
             }
         };
         let subject = &self.with_planned_status(subject);
-        if let Some(operation) = self.install_operation(subject, shadow) {
+        if let Some(operation) = self.install_operation(subject, is_imported) {
             let reason = Reason::Workflow(operation.into());
-            self.generate(subject, Some(reason), operation);
-            if shadow || subject.template.has_directive("discover") {
+            self.plan_workflow(subject, Some(reason), operation);
+            if is_imported || subject.template.has_directive("discover") {
                 return;
             }
         }
@@ -37,18 +37,18 @@ impl Planner<'_> {
             self.reconnect(subject);
             self.reconfigure(subject, reason);
         } else {
-            self.generate(subject, Some(reason), "deploy");
+            self.plan_workflow(subject, Some(reason), "deploy");
         }
     }
 
     /// Why an existing instance is part of a deploy, or why it is not (rule 9).
-    fn reason(&mut self, subject: &Subject) -> Result<Reason, Leave> {
+    fn deploy_reason(&mut self, subject: &PlannedInstance) -> Result<Reason, NoActionReason> {
         if self.goal.force {
             return Ok(Reason::Force);
         }
-        let entity = self.entity(subject).ok_or(Leave::NeverChanged)?;
+        let entity = self.entity(subject).ok_or(NoActionReason::NeverChanged)?;
         let status = subject.status.unwrap_or(Status::Unknown);
-        if let Some(reason) = self.doubt(subject, &["check"]) {
+        if let Some(reason) = self.doubt_reason(subject, &["check"]) {
             return Ok(reason);
         }
         if !self.goal.skip_new && status != Status::Ok {
@@ -59,7 +59,7 @@ impl Planner<'_> {
                 return Ok(Reason::Missing);
             }
         }
-        if let Some(reason) = self.repair(subject, status) {
+        if let Some(reason) = self.repair_reason(subject, status) {
             return Ok(reason);
         }
         if subject.template.has_directive("check") {
@@ -78,17 +78,17 @@ impl Planner<'_> {
         if self.compares(entity) && entity.last_config_change.is_some() {
             Ok(Reason::Reconfigure)
         } else {
-            Err(Leave::of(entity, status, self.goal))
+            Err(NoActionReason::for_existing(entity, status, self.goal))
         }
     }
 
     /// The reason to do again what nobody knows to be done, where no operation of these names can
     /// find that out first.
-    pub(super) fn doubt(&self, subject: &Subject, finds: &[&str]) -> Option<Reason> {
+    pub(super) fn doubt_reason(&self, subject: &PlannedInstance, finding: &[&str]) -> Option<Reason> {
         let entity = self.entity(subject)?;
         entity.in_doubt.as_ref()?;
         let operations = &subject.template.operations;
-        let can_find = finds
+        let can_find = finding
             .iter()
             .any(|name| operations.implemented("Install", name));
         (!can_find).then_some(Reason::InDoubt)
@@ -104,7 +104,7 @@ impl Planner<'_> {
     }
 
     /// Why an existing instance is repaired, if it is (rule 10).
-    fn repair(&self, subject: &Subject, status: Status) -> Option<Reason> {
+    fn repair_reason(&self, subject: &PlannedInstance, status: Status) -> Option<Reason> {
         let required = subject
             .handle
             .is_some_and(|handle| self.topology.priority(handle) == Priority::Required);
@@ -120,7 +120,7 @@ impl Planner<'_> {
     }
 
     /// The subject with the status that it will have when its steps begin.
-    fn with_planned_status(&self, subject: &Subject) -> Subject {
+    fn with_planned_status(&self, subject: &PlannedInstance) -> PlannedInstance {
         let mut subject = subject.clone();
         if let Some((name, status)) = self.plan.statuses.last()
             && *name == subject.name
@@ -130,12 +130,12 @@ impl Planner<'_> {
         subject
     }
 
-    fn install_operation(&self, subject: &Subject, shadow: bool) -> Option<&'static str> {
+    fn install_operation(&self, subject: &PlannedInstance, is_imported: bool) -> Option<&'static str> {
         let status = subject.status.unwrap_or(Status::Unknown);
         let operational = subject
             .handle
             .is_some_and(|handle| self.topology.is_operational(handle));
-        if shadow {
+        if is_imported {
             Some("connect")
         } else if status == Status::Unknown || (status == Status::Pending && self.goal.check) {
             Some("check")
@@ -147,13 +147,13 @@ impl Planner<'_> {
     }
 
     /// A single operation outside of any group (rule 12).
-    fn reconfigure(&mut self, subject: &Subject, reason: Reason) {
+    fn reconfigure(&mut self, subject: &PlannedInstance, reason: Reason) {
         let is_found = subject.template.has_directive("discover");
         let compared = self.entity(subject).is_some_and(|it| self.compares(it));
-        if !is_found && compared && self.repeat(subject) {
+        if !is_found && compared && self.plan_repeat(subject) {
             return;
         }
-        let sequence = Sequence {
+        let sequence = StepSequence {
             group: None,
             reason: Some(reason),
             workflow: "deploy".into(),
@@ -165,7 +165,7 @@ impl Planner<'_> {
             self.operation(subject, &sequence, "Standard", "configure", state)
         };
         if !planned {
-            self.leave(subject, Leave::NoOperation);
+            self.note_no_action(subject, NoActionReason::NoOperation);
         }
     }
 }
@@ -175,7 +175,7 @@ impl Planner<'_> {
     /// `create` on, or `configure` if that has changed, and `start`. Says whether it did.
     ///
     /// Upstream compares `configure` only, so that what does not change leaves no trace here.
-    pub(super) fn repeat(&mut self, subject: &Subject) -> bool {
+    pub(super) fn plan_repeat(&mut self, subject: &PlannedInstance) -> bool {
         if !subject.status.is_some_and(Status::is_operational) {
             return false;
         }
@@ -183,9 +183,9 @@ impl Planner<'_> {
         if !creates && !self.must_repeat(subject, "start") {
             return false;
         }
-        let target = Target::Node(subject.name.clone());
-        let sequence = Sequence {
-            group: Some(self.open(target, "deploy", None)),
+        let target = StepTarget::Node(subject.name.clone());
+        let sequence = StepSequence {
+            group: Some(self.open_group(target, "deploy", None)),
             reason: Some(Reason::Reconfigure),
             workflow: "deploy".into(),
         };
@@ -204,10 +204,10 @@ impl Planner<'_> {
         true
     }
 
-    fn must_repeat(&self, subject: &Subject, name: &str) -> bool {
+    fn must_repeat(&self, subject: &PlannedInstance, name: &str) -> bool {
         let (operations, dry_run) = (&subject.template.operations, self.goal.dry_run);
         let operation = find_operation(operations, "Standard", name, dry_run);
-        let pair = subject.handle.zip(operation);
-        pair.is_some_and(|(handle, operation)| self.repeats.must_repeat(handle, &operation))
+        let handle_and_operation = subject.handle.zip(operation);
+        handle_and_operation.is_some_and(|(handle, operation)| self.repeat_policy.must_repeat(handle, &operation))
     }
 }

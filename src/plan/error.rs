@@ -41,7 +41,7 @@ pub enum Error {
     #[error(
         "the instance `{name}` cannot be created: there is one of that name, of template `{of}`"
     )]
-    NameTaken {
+    DuplicateName {
         /// The name of both.
         name: InstanceName,
         /// The template of the recorded one.
@@ -68,7 +68,7 @@ impl From<Error> for Diagnostic {
                 diagnostic.help("name one of the templates under `node_templates`")
             }
             Error::HostCycle(_) => diagnostic.help("host one of them on something else"),
-            Error::NameTaken { .. } => diagnostic.help("give the new template another name"),
+            Error::DuplicateName { .. } => diagnostic.help("give the new template another name"),
             Error::AmbiguousOperation { .. } => diagnostic.help("name the interface as well"),
             Error::UnknownExcluded(_) => diagnostic.help("name an instance or a template"),
             Error::UnknownInstance(_) | Error::UnknownWorkflow(_) => diagnostic,

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::name::{InstanceName, OperationRef, Status, TemplateName, Words};
+use crate::name::{InstanceName, OperationRef, Status, TemplateName, EnumWords};
 
 /// What kind of change a job makes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Workflow {
+pub enum WorkflowKind {
     /// Bring all templates into being.
     #[default]
     Deploy,
@@ -29,7 +29,7 @@ pub enum Workflow {
     Custom(Arc<str>),
 }
 
-impl Workflow {
+impl WorkflowKind {
     /// The names of those that need no model.
     pub const BUILT_IN: [&str; 7] = [
         "deploy", "undeploy", "stop", "check", "discover", "connect", "run",
@@ -72,7 +72,7 @@ impl Workflow {
     }
 }
 
-impl Display for Workflow {
+impl Display for WorkflowKind {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }
@@ -90,7 +90,7 @@ pub enum Repair {
     Degraded,
 }
 
-impl Words for Repair {
+impl EnumWords for Repair {
     const WORDS: &'static [(Self, &'static str, &'static str)] = &[
         (Self::Error, "error", "Instances in error"),
         (Self::Degraded, "degraded", "Degraded ones, too"),
@@ -110,7 +110,7 @@ pub enum ChangeDetection {
     Always,
 }
 
-impl Words for ChangeDetection {
+impl EnumWords for ChangeDetection {
     const WORDS: &'static [(Self, &'static str, &'static str)] = &[
         (Self::Skip, "skip", "No"),
         (Self::Always, "always", "All of them"),
@@ -118,7 +118,7 @@ impl Words for ChangeDetection {
     ];
 }
 
-macro_rules! kept_as_a_word {
+macro_rules! serialize_as_word {
     ($name:ident, $parse:expr) => {
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -134,9 +134,9 @@ macro_rules! kept_as_a_word {
     };
 }
 
-kept_as_a_word!(Workflow, Workflow::parse);
-kept_as_a_word!(Repair, |word| Self::parse(word).unwrap_or_default());
-kept_as_a_word!(ChangeDetection, |word| Self::parse(word)
+serialize_as_word!(WorkflowKind, WorkflowKind::parse);
+serialize_as_word!(Repair, |word| Self::parse(word).unwrap_or_default());
+serialize_as_word!(ChangeDetection, |word| Self::parse(word)
     .unwrap_or_default());
 
 /// What a job is to reach and what it may do. In data, what is not written is as it is by default.
@@ -146,9 +146,9 @@ kept_as_a_word!(ChangeDetection, |word| Self::parse(word)
     clippy::struct_excessive_bools,
     reason = "each is an option that users switch on"
 )]
-pub struct Goal {
+pub struct JobGoal {
     /// The kind of change.
-    pub workflow: Workflow,
+    pub workflow: WorkflowKind,
     /// Only this template.
     pub template: Option<TemplateName>,
     /// Only these instances; empty means all.
@@ -181,7 +181,7 @@ pub struct Goal {
     pub redo_in_doubt: bool,
     /// The interrupted job that this one goes on with.
     #[serde(skip)]
-    pub resumed: Resumed,
+    pub resumed: ResumedPlan,
 }
 
 /// Which instances are removed besides those that the workflow removes.
@@ -210,18 +210,18 @@ pub struct AdHoc {
 
 /// The plan of an interrupted job, and how much of it was done.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Resumed {
+pub struct ResumedPlan {
     /// The tasks that were done: keys of targets and operations.
     pub done: HashSet<(String, String)>,
     /// The tasks that were planned: operations by the keys of their targets.
     pub planned: BTreeMap<String, Vec<String>>,
 }
 
-impl Goal {
+impl JobGoal {
     /// The goal of a job that goes on with an interrupted one: the options of the run itself are
     /// those of this goal, and the rest is as it was.
     #[must_use]
-    pub fn going_on_with(&self, interrupted: Self, resumed: Resumed) -> Self {
+    pub fn resume_from(&self, interrupted: Self, resumed: ResumedPlan) -> Self {
         Self {
             dry_run: self.dry_run,
             redo_in_doubt: self.redo_in_doubt,
@@ -231,7 +231,7 @@ impl Goal {
     }
 
     /// Whether it is that of a job that is gone on with.
-    pub fn resumes(&self) -> bool {
+    pub fn is_resumed(&self) -> bool {
         !self.resumed.planned.is_empty() || !self.resumed.done.is_empty()
     }
 
@@ -265,9 +265,9 @@ impl Goal {
 mod tests {
     use super::*;
 
-    fn backup() -> Goal {
-        Goal {
-            workflow: Workflow::parse("backup"),
+    fn backup() -> JobGoal {
+        JobGoal {
+            workflow: WorkflowKind::parse("backup"),
             template: Some("web".into()),
             instances: vec!["z".into(), "a".into()],
             excluded: ["c".into(), "b".into()].into(),
@@ -283,15 +283,15 @@ mod tests {
                 command: vec!["true".into()],
                 host: Some("a".into()),
             },
-            ..Goal::default()
+            ..JobGoal::default()
         }
     }
 
-    fn kept(goal: &Goal) -> String {
+    fn kept(goal: &JobGoal) -> String {
         serde_json::to_string(goal).unwrap()
     }
 
-    fn read(json: &str) -> Option<Goal> {
+    fn read(json: &str) -> Option<JobGoal> {
         serde_json::from_str(json).ok()
     }
 
@@ -299,7 +299,7 @@ mod tests {
     fn a_goal_that_was_kept_is_the_same() {
         let goal = backup();
         assert_eq!(read(&kept(&goal)), Some(goal));
-        assert_eq!(read(&kept(&Goal::default())), Some(Goal::default()));
+        assert_eq!(read(&kept(&JobGoal::default())), Some(JobGoal::default()));
         assert_eq!(read("[1]"), None);
     }
 
@@ -318,15 +318,15 @@ mod tests {
             r#""upgrade":false,"check":false,"prune":false,"destroy_unmanaged":false,"#,
             r#""operation":null,"command":[],"operation_host":null}"#,
         );
-        assert_eq!(kept(&Goal::default()), written);
+        assert_eq!(kept(&JobGoal::default()), written);
     }
 
     #[test]
     fn a_word_that_is_not_known_stands_for_the_usual() {
         let read = read(r#"{"workflow":"stop","repair":"all","change_detection":"","new":1}"#);
-        let usual = Goal {
-            workflow: Workflow::Stop,
-            ..Goal::default()
+        let usual = JobGoal {
+            workflow: WorkflowKind::Stop,
+            ..JobGoal::default()
         };
         assert_eq!(read, Some(usual));
     }
@@ -346,22 +346,22 @@ mod tests {
 
     #[test]
     fn a_job_that_goes_on_keeps_the_options_of_its_own_run() {
-        let asked = Goal {
+        let asked = JobGoal {
             force: false,
             dry_run: true,
             redo_in_doubt: true,
-            ..Goal::default()
+            ..JobGoal::default()
         };
-        let resumed = Resumed {
+        let resumed = ResumedPlan {
             done: [("::a".to_owned(), "Standard.create".to_owned())].into(),
-            ..Resumed::default()
+            ..ResumedPlan::default()
         };
-        let expected = Goal {
+        let expected = JobGoal {
             dry_run: true,
             redo_in_doubt: true,
             resumed: resumed.clone(),
             ..backup()
         };
-        assert_eq!(asked.going_on_with(backup(), resumed), expected);
+        assert_eq!(asked.resume_from(backup(), resumed), expected);
     }
 }

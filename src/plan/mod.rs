@@ -5,7 +5,7 @@ mod delete;
 mod deploy;
 mod error;
 mod goal;
-mod leave;
+mod no_action;
 mod operation;
 mod order;
 mod planner;
@@ -13,22 +13,22 @@ mod reconnect;
 mod run;
 mod sequence;
 mod step;
-mod unknown;
+mod name_suggestions;
 mod workflow;
 
 pub use error::Error;
-pub use goal::{AdHoc, ChangeDetection, Goal, Removal, Repair, Resumed, Workflow};
+pub use goal::{AdHoc, ChangeDetection, JobGoal, Removal, Repair, ResumedPlan, WorkflowKind};
 #[cfg(test)]
-pub use leave::Leave;
-pub use operation::{find_operation, operation_named};
+pub use no_action::NoActionReason;
+pub use operation::{find_operation, parse_operation_name};
 #[cfg(test)]
 pub use order::template_order;
-pub use order::{left_out, refuse_cycles};
-pub use planner::{Repeats, plan, plan_added};
+pub use order::{exclusion_reason, refuse_cycles};
+pub use planner::{RepeatPolicy, plan, plan_added};
 #[cfg(test)]
-pub use step::Step;
-pub use step::{Activity, Group, GroupId, Item, Plan, Reason, StepId, Target, When};
-pub use unknown::{refusal, without_effect};
+pub use step::PlanStep;
+pub use step::{StepActivity, StepGroup, GroupId, PlanItem, Plan, Reason, StepId, StepTarget, RunCondition};
+pub use name_suggestions::{diagnose_error, ineffective_names};
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use crate::tosca::{Implementation, ImplementationKind, Operation, Operations};
 use crate::value::{Map, Value};
 
 /// The operations whose interface goes without saying.
-const STANDARD: [(&str, &[&str]); 3] = [
+const STANDARD_OPERATIONS: [(&str, &[&str]); 3] = [
     (
         "Standard",
         &["create", "configure", "start", "stop", "delete"],
@@ -38,11 +38,11 @@ const STANDARD: [(&str, &[&str]); 3] = [
 
 /// The operation that a user names: `Interface.name`, or the name alone. The interface is empty
 /// where any may have it.
-pub fn operation_named(text: &str) -> OperationRef {
+pub fn parse_operation_name(text: &str) -> OperationRef {
     if let Some((interface, name)) = text.rsplit_once('.') {
         return OperationRef::new(interface, name);
     }
-    let standard = STANDARD.iter().find(|(_, names)| names.contains(&text));
+    let standard = STANDARD_OPERATIONS.iter().find(|(_, names)| names.contains(&text));
     OperationRef::new(standard.map_or("", |(interface, _)| *interface), text)
 }
 
@@ -78,7 +78,7 @@ pub(super) fn command_operation(words: &[String], host: Option<&InstanceName>) -
     })
 }
 /// The interface whose operations stand in for others under a dry run.
-const MOCK: &str = "Mock";
+const MOCK_INTERFACE: &str = "Mock";
 
 /// An operation that something implements. One that invokes another has the other's
 /// implementation, and its own inputs over the other's. Under a dry run, the operation of the same
@@ -90,8 +90,8 @@ pub fn find_operation(
     name: &str,
     dry_run: bool,
 ) -> Option<Arc<Operation>> {
-    let found = invoked(operations, interface, name)?;
-    let mock = operations.get(MOCK, found.reference.operation.as_str());
+    let found = invoked_operation(operations, interface, name)?;
+    let mock = operations.get(MOCK_INTERFACE, found.reference.operation.as_str());
     let mock = mock.filter(|mock| dry_run && mock.is_implemented() && names_configurator(&found));
     Some(mock.map_or_else(
         || Arc::clone(&found),
@@ -103,7 +103,7 @@ pub fn find_operation(
     ))
 }
 
-fn invoked(operations: &Operations, interface: &str, name: &str) -> Option<Arc<Operation>> {
+fn invoked_operation(operations: &Operations, interface: &str, name: &str) -> Option<Arc<Operation>> {
     let operation = operations.get(interface, name)?;
     let Some(invoked) = &operation.invoke else {
         return operation.is_implemented().then(|| Arc::clone(operation));

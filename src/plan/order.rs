@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::error::Error;
-use super::goal::Goal;
+use super::goal::JobGoal;
 use crate::dag::{Cycle, dependencies_first, find_cycle};
 use crate::name::TemplateName;
 use crate::topology::{Topology, is_computed};
@@ -14,9 +14,9 @@ use crate::tosca::{NodeTemplate, RelationshipTemplate, Requirement};
 type Templates = indexmap::IndexMap<TemplateName, Arc<NodeTemplate>, crate::value::Fold>;
 
 /// The node templates a workflow applies to, each after those it requires.
-pub fn template_order(topology: &Topology, goal: &Goal) -> Vec<Arc<NodeTemplate>> {
+pub fn template_order(topology: &Topology, goal: &JobGoal) -> Vec<Arc<NodeTemplate>> {
     let nodes = &topology.template().nodes;
-    let excluded = Excluded::of(topology);
+    let excluded = ExcludedTemplates::of(topology);
     let within = parts_by_outer(nodes);
     let wanted = nodes.values().filter(|node| {
         let by_filter = goal
@@ -26,8 +26,8 @@ pub fn template_order(topology: &Topology, goal: &Goal) -> Vec<Arc<NodeTemplate>
         by_filter && excluded.admits(node)
     });
     let places = wanted.filter_map(|node| nodes.get_index_of(&node.name));
-    let requires = |place: usize| -> Vec<usize> {
-        let node = &nodes[place];
+    let requires = |index: usize| -> Vec<usize> {
+        let node = &nodes[index];
         if node.is_selected() {
             return Vec::new();
         }
@@ -37,12 +37,12 @@ pub fn template_order(topology: &Topology, goal: &Goal) -> Vec<Arc<NodeTemplate>
             .filter_map(|requirement| nodes.get_index_of(requirement.target.as_ref()?));
         let within = within.get(&node.name).into_iter().flatten().copied();
         let all = targets.chain(within);
-        all.filter(|target| *target != place).collect()
+        all.filter(|target| *target != index).collect()
     };
     let order = dependencies_first(places, requires);
     order
         .into_iter()
-        .map(|place| Arc::clone(&nodes[place]))
+        .map(|index| Arc::clone(&nodes[index]))
         .filter(|node| node.nested_in.is_none() || excluded.admits(node))
         .collect()
 }
@@ -50,18 +50,18 @@ pub fn template_order(topology: &Topology, goal: &Goal) -> Vec<Arc<NodeTemplate>
 /// The places of the templates that are part of what stands in for another.
 fn parts_by_outer(nodes: &Templates) -> HashMap<TemplateName, Vec<usize>> {
     let mut parts: HashMap<TemplateName, Vec<usize>> = HashMap::new();
-    for (place, node) in nodes.values().enumerate() {
+    for (index, node) in nodes.values().enumerate() {
         if let Some(outer) = &node.nested_in {
-            parts.entry(outer.clone()).or_default().push(place);
+            parts.entry(outer.clone()).or_default().push(index);
         }
     }
     parts
 }
 
 /// The templates that no workflow applies to. What stands in for one of them is out as well.
-struct Excluded(HashSet<TemplateName>);
+struct ExcludedTemplates(HashSet<TemplateName>);
 
-impl Excluded {
+impl ExcludedTemplates {
     fn of(topology: &Topology) -> Self {
         let mut excluded = HashSet::new();
         // An outer template stands after its parts, so that the walk goes backwards.
@@ -84,11 +84,11 @@ impl Excluded {
 }
 
 /// Why no workflow comes to a template, in words, if that is so.
-pub fn left_out(topology: &Topology, goal: &Goal, node: &NodeTemplate) -> Option<String> {
+pub fn exclusion_reason(topology: &Topology, goal: &JobGoal, node: &NodeTemplate) -> Option<String> {
     let mut part_of = String::new();
     let mut next = Some(node);
     while let Some(node) = next {
-        if let Some(why) = left_out_itself(topology, goal, node) {
+        if let Some(why) = own_exclusion_reason(topology, goal, node) {
             return Some(format!("{part_of}{why}"));
         }
         let outer = node.nested_in.as_ref();
@@ -100,7 +100,7 @@ pub fn left_out(topology: &Topology, goal: &Goal, node: &NodeTemplate) -> Option
     None
 }
 
-fn left_out_itself(topology: &Topology, goal: &Goal, node: &NodeTemplate) -> Option<String> {
+fn own_exclusion_reason(topology: &Topology, goal: &JobGoal, node: &NodeTemplate) -> Option<String> {
     let unmet =
         |requirement: &Requirement| requirement.target.is_none() && requirement.occurrences.min > 0;
     let why = if node.has_directive("virtual") {
@@ -123,15 +123,15 @@ fn left_out_itself(topology: &Topology, goal: &Goal, node: &NodeTemplate) -> Opt
 pub(super) fn is_referenced(topology: &Topology, template: &TemplateName) -> bool {
     let nodes = &topology.template().nodes;
     let mut sources = topology.templates_requiring(template).iter();
-    sources.any(|(source, _)| nodes.get(source).is_some_and(|source| !source.has_left))
+    sources.any(|(source, _)| nodes.get(source).is_some_and(|source| !source.is_orphaned))
 }
 
 fn is_candidate(topology: &Topology, node: &NodeTemplate) -> bool {
-    let lacks =
+    let is_unmet =
         |requirement: &Requirement| requirement.target.is_none() && requirement.occurrences.min > 0;
     let conditional_unmet =
-        node.has_directive("conditional") && node.requirements.iter().any(lacks);
-    !node.has_left
+        node.has_directive("conditional") && node.requirements.iter().any(is_unmet);
+    !node.is_orphaned
         && !node.has_directive("virtual")
         && !conditional_unmet
         && connections_exist(topology, node)
@@ -163,26 +163,26 @@ fn connections_exist(topology: &Topology, node: &NodeTemplate) -> bool {
 /// Refuses templates that require each other, where operations would wait for each other.
 pub fn refuse_cycles(topology: &Topology) -> Result<(), Error> {
     let nodes = &topology.template().nodes;
-    let waits = |place: usize| !is_computed(&nodes[place].operations);
-    let requires = |place: usize| -> Vec<usize> {
-        let targets = nodes[place].requirements.iter();
+    let has_operations = |index: usize| !is_computed(&nodes[index].operations);
+    let requires = |index: usize| -> Vec<usize> {
+        let targets = nodes[index].requirements.iter();
         let targets = targets.filter_map(|r| nodes.get_index_of(r.target.as_ref()?));
         targets
-            .filter(|target| *target != place && waits(*target))
+            .filter(|target| *target != index && has_operations(*target))
             .collect()
     };
-    let roots = (0..nodes.len()).filter(|place| waits(*place));
+    let roots = (0..nodes.len()).filter(|index| has_operations(*index));
     let Some(Cycle(path)) = find_cycle(roots, requires) else {
         return Ok(());
     };
-    let next = path.get(1).map(|place| &nodes[*place].name);
+    let next = path.get(1).map(|index| &nodes[*index].name);
     let mut stated = nodes[path[0]].requirements.iter();
     let requirement = stated.find(|r| r.target.as_ref() == next);
     Err(Error::Cycle {
         span: requirement.map_or(nodes[path[0]].span, |requirement| requirement.span),
         path: path
             .into_iter()
-            .map(|place| nodes[place].name.clone())
+            .map(|index| nodes[index].name.clone())
             .collect(),
     })
 }

@@ -4,24 +4,24 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::error::Error;
-use super::goal::{Goal, Workflow};
-use super::leave::Leave;
+use super::goal::{JobGoal, WorkflowKind};
+use super::no_action::NoActionReason;
 use super::order::{host_of, is_referenced, refuse_cycles, template_order};
-use super::step::{Draft, Group, GroupId, Item, Plan, Reason, Step, Target, When};
+use super::step::{InstanceDraft, StepGroup, GroupId, PlanItem, Plan, Reason, PlanStep, StepTarget, RunCondition};
 use crate::dag::dependencies_first;
 use crate::name::{InstanceName, NodeState, Status, TemplateName};
-use crate::topology::{Created, Entity, Topology};
+use crate::topology::{Creator, Entity, Topology};
 use crate::tosca::{NodeTemplate, Operation};
 use crate::value::Handle;
 
 /// Knows which operations must be done again, since what they read has changed.
-pub trait Repeats {
+pub trait RepeatPolicy {
     /// Whether an operation that brought an instance up must be done again.
     fn must_repeat(&self, target: Handle, operation: &Arc<Operation>) -> bool;
 }
 
 /// Nothing is done again.
-impl Repeats for () {
+impl RepeatPolicy for () {
     fn must_repeat(&self, _target: Handle, _operation: &Arc<Operation>) -> bool {
         false
     }
@@ -29,7 +29,7 @@ impl Repeats for () {
 
 /// What is planned for: an instance that exists, or a draft.
 #[derive(Debug, Clone)]
-pub(super) struct Subject {
+pub(super) struct PlannedInstance {
     pub(super) name: InstanceName,
     pub(super) template: Arc<NodeTemplate>,
     pub(super) handle: Option<Handle>,
@@ -37,7 +37,7 @@ pub(super) struct Subject {
 }
 
 /// Makes the plan for a goal; `repeats` says what of existing instances must be done again.
-pub fn plan(topology: &Topology, goal: &Goal, repeats: &dyn Repeats) -> Result<Plan, Error> {
+pub fn plan(topology: &Topology, goal: &JobGoal, repeats: &dyn RepeatPolicy) -> Result<Plan, Error> {
     let nodes = &topology.template().nodes;
     if let Some(template) = &goal.template
         && !nodes.contains_key(template)
@@ -50,22 +50,22 @@ pub fn plan(topology: &Topology, goal: &Goal, repeats: &dyn Repeats) -> Result<P
     if let Some(name) = goal.excluded.iter().find(unknown) {
         return Err(Error::UnknownExcluded(name.clone()));
     }
-    if goal.workflow == Workflow::Deploy {
+    if goal.workflow == WorkflowKind::Deploy {
         refuse_cycles(topology)?;
     }
     let mut planner = Planner::new(topology, goal, repeats);
     match &goal.workflow {
-        Workflow::Deploy | Workflow::Check | Workflow::Discover => planner.templates()?,
-        Workflow::Undeploy | Workflow::Stop => planner.undeploy(),
-        Workflow::Run => planner.run()?,
+        WorkflowKind::Deploy | WorkflowKind::Check | WorkflowKind::Discover => planner.templates()?,
+        WorkflowKind::Undeploy | WorkflowKind::Stop => planner.undeploy(),
+        WorkflowKind::Run => planner.run()?,
         // Where the model has no workflow of that name, each instance connects by its operation.
-        Workflow::Custom(name) if &**name == "connect" && !planner.has_workflow(name) => {
+        WorkflowKind::Custom(name) if &**name == "connect" && !planner.has_workflow(name) => {
             planner.templates()?;
         }
-        Workflow::Custom(name) => planner.custom(name)?,
+        WorkflowKind::Custom(name) => planner.plan_custom_workflow(name)?,
     }
     // A teardown removes everything already.
-    if goal.removal.prune && goal.workflow == Workflow::Deploy {
+    if goal.removal.prune && goal.workflow == WorkflowKind::Deploy {
         planner.prune();
     }
     Ok(planner.plan)
@@ -74,7 +74,7 @@ pub fn plan(topology: &Topology, goal: &Goal, repeats: &dyn Repeats) -> Result<P
 /// Makes the plan for instances that a running job has added, those that others require first. A
 /// deploy brings them up; where the job only looks, their status is looked up if it is unknown,
 /// and nothing is made.
-pub fn plan_added(topology: &Topology, goal: &Goal, added: &[Handle]) -> Plan {
+pub fn plan_added(topology: &Topology, goal: &JobGoal, added: &[Handle]) -> Plan {
     let mut planner = Planner::new(topology, goal, &());
     let all: HashSet<Handle> = added.iter().copied().collect();
     let order = dependencies_first(added.iter().copied(), |of| {
@@ -87,9 +87,9 @@ pub fn plan_added(topology: &Topology, goal: &Goal, added: &[Handle]) -> Plan {
         let subject = planner.subject(handle);
         let status = subject.status.unwrap_or(Status::Unknown);
         match goal.workflow {
-            Workflow::Deploy => planner.include(&subject, true),
-            Workflow::Check | Workflow::Discover if status == Status::Unknown => {
-                planner.generate(&subject, Some(Reason::Check), "check");
+            WorkflowKind::Deploy => planner.include(&subject, true),
+            WorkflowKind::Check | WorkflowKind::Discover if status == Status::Unknown => {
+                planner.plan_workflow(&subject, Some(Reason::Check), "check");
             }
             _ => {}
         }
@@ -100,26 +100,26 @@ pub fn plan_added(topology: &Topology, goal: &Goal, added: &[Handle]) -> Plan {
 /// A plan in the making.
 pub(super) struct Planner<'a> {
     pub(super) topology: &'a Topology,
-    pub(super) goal: &'a Goal,
-    pub(super) repeats: &'a dyn Repeats,
+    pub(super) goal: &'a JobGoal,
+    pub(super) repeat_policy: &'a dyn RepeatPolicy,
     pub(super) plan: Plan,
     /// The drafts by name: their place in the plan.
     drafts: HashMap<InstanceName, usize>,
     pub(super) visited: HashSet<InstanceName>,
     /// The templates of which an instance is drafted, sooner or later.
-    coming: HashSet<TemplateName>,
+    expected_templates: HashSet<TemplateName>,
 }
 
 impl<'a> Planner<'a> {
-    fn new(topology: &'a Topology, goal: &'a Goal, repeats: &'a dyn Repeats) -> Self {
+    fn new(topology: &'a Topology, goal: &'a JobGoal, repeats: &'a dyn RepeatPolicy) -> Self {
         Self {
             topology,
             goal,
-            repeats,
+            repeat_policy: repeats,
             plan: Plan::default(),
             drafts: HashMap::new(),
             visited: HashSet::new(),
-            coming: HashSet::new(),
+            expected_templates: HashSet::new(),
         }
     }
 }
@@ -132,9 +132,9 @@ impl Planner<'_> {
     fn templates(&mut self) -> Result<(), Error> {
         let order = template_order(self.topology, self.goal);
         let missing = |template: &&Arc<NodeTemplate>| {
-            self.topology.instances_of(&template.name).is_empty() && self.leaves(template).is_none()
+            self.topology.instances_of(&template.name).is_empty() && self.no_draft_reason(template).is_none()
         };
-        self.coming = order
+        self.expected_templates = order
             .iter()
             .filter(missing)
             .map(|t| t.name.clone())
@@ -154,77 +154,77 @@ impl Planner<'_> {
     }
 
     /// Why no instance of a template that has none is drafted, if none is.
-    fn leaves(&self, template: &NodeTemplate) -> Option<Leave> {
+    fn no_draft_reason(&self, template: &NodeTemplate) -> Option<NoActionReason> {
         let referenced = is_referenced(self.topology, &template.name);
         let unneeded = template.has_directive("dependent") && !referenced;
-        let deploys = self.goal.workflow == Workflow::Deploy;
-        let stands_for = template.has_directive("substitute");
-        let may_add = stands_for || !deploys || !self.goal.skip_new || self.goal.force;
+        let deploys = self.goal.workflow == WorkflowKind::Deploy;
+        let is_substituted = template.has_directive("substitute");
+        let may_add = is_substituted || !deploys || !self.goal.skip_new || self.goal.force;
         if unneeded {
-            Some(Leave::NotRequired)
+            Some(NoActionReason::NotRequired)
         } else if template.is_selected() {
-            Some(Leave::Selected)
+            Some(NoActionReason::Selected)
         } else {
-            (!may_add).then_some(Leave::SkipNew)
+            (!may_add).then_some(NoActionReason::SkipNew)
         }
     }
 
     fn include_new(&mut self, template: &Arc<NodeTemplate>) -> Result<(), Error> {
-        if let Some(why) = self.leaves(template) {
+        if let Some(why) = self.no_draft_reason(template) {
             let name = InstanceName::new(template.name.shared());
-            self.plan.left.push((name, why));
+            self.plan.no_action.push((name, why));
             return Ok(());
         }
-        let stands_for = template.has_directive("substitute");
+        let is_substituted = template.has_directive("substitute");
         let subject = self.draft(template)?;
         self.visited.insert(subject.name.clone());
-        if !stands_for {
+        if !is_substituted {
             self.include(&subject, false);
         }
         Ok(())
     }
 
     /// Whether a subject passes the filters by the name of its instance and that of its template.
-    pub(super) fn admits(&self, subject: &Subject) -> bool {
+    pub(super) fn admits(&self, subject: &PlannedInstance) -> bool {
         self.goal.admits(&subject.name) && !self.excludes(subject)
     }
 
-    fn excludes(&self, subject: &Subject) -> bool {
+    fn excludes(&self, subject: &PlannedInstance) -> bool {
         let names = [subject.name.as_str(), subject.template.name.as_str()];
         names.into_iter().any(|name| self.goal.excludes(name))
     }
 
-    fn include(&mut self, subject: &Subject, exists: bool) {
+    fn include(&mut self, subject: &PlannedInstance, exists: bool) {
         if !self.admits(subject) {
             let named = self.excludes(subject);
             let why = if named {
-                Leave::Excluded
+                NoActionReason::Excluded
             } else {
-                Leave::NotNamed
+                NoActionReason::NotNamed
             };
-            return self.leave(subject, why);
+            return self.note_no_action(subject, why);
         }
-        if self.goal.workflow == Workflow::Deploy {
+        if self.goal.workflow == WorkflowKind::Deploy {
             self.deploy(subject, exists);
         } else {
             let workflow = self.goal.workflow.as_str().to_owned();
             let reason = Reason::Workflow(workflow.as_str().into());
-            self.generate(subject, Some(reason), &workflow);
+            self.plan_workflow(subject, Some(reason), &workflow);
         }
     }
 
     /// Notes why there is nothing to do for a subject.
-    pub(super) fn leave(&mut self, subject: &Subject, why: Leave) {
-        self.plan.left.push((subject.name.clone(), why));
+    pub(super) fn note_no_action(&mut self, subject: &PlannedInstance, why: NoActionReason) {
+        self.plan.no_action.push((subject.name.clone(), why));
     }
 
     /// An instance that exists, as a subject.
-    pub(super) fn subject(&self, handle: Handle) -> Subject {
+    pub(super) fn subject(&self, handle: Handle) -> PlannedInstance {
         let entity = self.topology.entity(handle);
         let node = entity
             .node()
             .expect("subjects are made of node instances only");
-        Subject {
+        PlannedInstance {
             name: entity.name.clone(),
             template: Arc::clone(&node.template),
             handle: Some(handle),
@@ -233,7 +233,7 @@ impl Planner<'_> {
     }
 
     /// Drafts an instance of a template, and what it is hosted on where that is missing, too.
-    pub(super) fn draft(&mut self, template: &Arc<NodeTemplate>) -> Result<Subject, Error> {
+    pub(super) fn draft(&mut self, template: &Arc<NodeTemplate>) -> Result<PlannedInstance, Error> {
         let mut chain = vec![Arc::clone(template)];
         let mut seen = HashSet::from([template.name.clone()]);
         let mut parent = None;
@@ -252,7 +252,7 @@ impl Planner<'_> {
         }
         for missing in chain.iter().rev() {
             if let Some(taken) = self.topology.find(missing.name.as_str()) {
-                return Err(Error::NameTaken {
+                return Err(Error::DuplicateName {
                     name: self.topology.entity(taken).name.clone(),
                     of: self.template_of(taken),
                 });
@@ -261,7 +261,7 @@ impl Planner<'_> {
         }
         let name = InstanceName::new(template.name.shared());
         let status = self.plan.drafts[self.drafts[&name]].status;
-        Ok(Subject {
+        Ok(PlannedInstance {
             name,
             template: Arc::clone(template),
             handle: None,
@@ -289,7 +289,7 @@ impl Planner<'_> {
             };
             self.drafts.insert(name.clone(), self.plan.drafts.len());
             let template = template.name.clone();
-            self.plan.drafts.push(Draft {
+            self.plan.drafts.push(InstanceDraft {
                 name: name.clone(),
                 template,
                 parent,
@@ -309,22 +309,22 @@ impl Planner<'_> {
     }
 
     /// The instances of a template: those that exist, or the one that is drafted.
-    pub(super) fn present_or_coming(&self, template: &TemplateName) -> Vec<InstanceName> {
+    pub(super) fn present_or_planned(&self, template: &TemplateName) -> Vec<InstanceName> {
         let existing = self.topology.instances_of(template).iter();
         let names = existing.map(|handle| self.topology.entity(*handle).name.clone());
-        let coming = self.coming.get(template);
-        let coming = coming.map(|template| InstanceName::new(template.shared()));
-        names.chain(coming).collect()
+        let expected_templates = self.expected_templates.get(template);
+        let expected_templates = expected_templates.map(|template| InstanceName::new(template.shared()));
+        names.chain(expected_templates).collect()
     }
 
     /// The relationship instances of a subject that exists, with what they point at.
-    pub(super) fn own_relationships(subject: &Subject) -> impl Iterator<Item = (Target, usize)> {
+    pub(super) fn own_relationships(subject: &PlannedInstance) -> impl Iterator<Item = (StepTarget, usize)> {
         let name = subject.name.clone();
         (0..subject.template.requirements.len()).map(move |place| {
             (
-                Target::Relationship {
+                StepTarget::Relationship {
                     source: name.clone(),
-                    place,
+                    requirement_index: place,
                 },
                 place,
             )
@@ -332,9 +332,9 @@ impl Planner<'_> {
     }
 
     /// Adds a step at the top or to a group.
-    pub(super) fn push(&mut self, mut step: Step, group: Option<GroupId>) {
+    pub(super) fn push_step(&mut self, mut step: PlanStep, group: Option<GroupId>) {
         step.group = group;
-        let item = Item::Step(self.plan.steps.len());
+        let item = PlanItem::Step(self.plan.steps.len());
         self.plan.steps.push(step);
         match group {
             Some(group) => self.plan.groups[group].items.push(item),
@@ -343,45 +343,45 @@ impl Planner<'_> {
     }
 
     /// Opens a group at the top or within another.
-    pub(super) fn open(
+    pub(super) fn open_group(
         &mut self,
-        target: Target,
+        target: StepTarget,
         workflow: &str,
         parent: Option<GroupId>,
     ) -> GroupId {
         let group = self.plan.groups.len();
-        self.plan.groups.push(Group {
+        self.plan.groups.push(StepGroup {
             target,
             workflow: workflow.into(),
             items: Vec::new(),
             parent,
-            when: When::Always,
+            condition: RunCondition::Always,
         });
         match parent {
-            Some(parent) => self.plan.groups[parent].items.push(Item::Group(group)),
-            None => self.plan.items.push(Item::Group(group)),
+            Some(parent) => self.plan.groups[parent].items.push(PlanItem::Group(group)),
+            None => self.plan.items.push(PlanItem::Group(group)),
         }
         group
     }
 
     /// Whether an instance was created by this ensemble, or by somebody for it.
-    pub(super) fn is_created(&self, subject: &Subject) -> bool {
+    pub(super) fn is_created(&self, subject: &PlannedInstance) -> bool {
         self.entity(subject)
             .and_then(|entity| entity.created.as_ref())
-            .is_some_and(Created::is_truthy)
+            .is_some_and(Creator::is_truthy)
     }
 
     /// Whether this ensemble began to create an instance and did not come to its end.
-    pub(super) fn was_begun(&self, subject: &Subject) -> bool {
-        self.entity(subject).is_some_and(|entity| entity.begun)
+    pub(super) fn is_partially_created(&self, subject: &PlannedInstance) -> bool {
+        self.entity(subject).is_some_and(|entity| entity.partially_created)
     }
 
     /// The node state of a subject.
-    pub(super) fn state(&self, subject: &Subject) -> Option<NodeState> {
+    pub(super) fn state(&self, subject: &PlannedInstance) -> Option<NodeState> {
         self.entity(subject)?.state
     }
 
-    pub(super) fn entity(&self, subject: &Subject) -> Option<&Entity> {
+    pub(super) fn entity(&self, subject: &PlannedInstance) -> Option<&Entity> {
         subject.handle.map(|handle| self.topology.entity(handle))
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::error::Error;
 use super::operation::{command_operation, find_operation};
 use super::order::template_order;
-use super::planner::{Planner, Subject};
-use super::step::{Reason, Target};
+use super::planner::{Planner, PlannedInstance};
+use super::step::{Reason, StepTarget};
 use crate::name::{InstanceName, OperationRef};
 use crate::tosca::{Operation, Operations};
 
@@ -19,7 +19,7 @@ impl Planner<'_> {
     /// chosen instance that implements it.
     pub(super) fn run(&mut self) -> Result<(), Error> {
         match self.goal.ad_hoc.operation.clone() {
-            Some(wanted) => self.run_operation(&wanted),
+            Some(requested) => self.run_operation(&requested),
             None => self.run_command(),
         }
     }
@@ -30,18 +30,18 @@ impl Planner<'_> {
         let names = if self.goal.instances.is_empty() {
             vec![ROOT.into()]
         } else {
-            let chosen = self.chosen()?.into_iter();
+            let chosen = self.selected_instances()?.into_iter();
             chosen.map(|(name, _)| name).collect()
         };
         for name in names {
-            let target = Target::Node(name);
+            let target = StepTarget::Node(name);
             self.push_operation(target, Arc::clone(&operation), Reason::Run, None);
         }
         Ok(())
     }
 
-    fn run_operation(&mut self, wanted: &OperationRef) -> Result<(), Error> {
-        let subjects: Vec<Subject> = if self.goal.instances.is_empty() {
+    fn run_operation(&mut self, requested: &OperationRef) -> Result<(), Error> {
+        let subjects: Vec<PlannedInstance> = if self.goal.instances.is_empty() {
             let order = template_order(self.topology, self.goal);
             let instances = order
                 .iter()
@@ -49,14 +49,14 @@ impl Planner<'_> {
             let all = instances.map(|handle| self.subject(*handle));
             all.filter(|subject| self.admits(subject)).collect()
         } else {
-            let chosen = self.chosen()?.into_iter();
+            let chosen = self.selected_instances()?.into_iter();
             chosen.filter_map(|(_, subject)| subject).collect()
         };
         for subject in subjects {
             if let Some(operation) =
-                wanted_of(&subject.template.operations, wanted, self.goal.dry_run)?
+                find_requested(&subject.template.operations, requested, self.goal.dry_run)?
             {
-                let target = Target::Node(subject.name.clone());
+                let target = StepTarget::Node(subject.name.clone());
                 self.push_operation(target, operation, Reason::Run, None);
             }
         }
@@ -65,7 +65,7 @@ impl Planner<'_> {
 
     /// The instances that the user named, each once; those that do not exist are drafted from the
     /// template of the name. The root is no subject.
-    fn chosen(&mut self) -> Result<Vec<(InstanceName, Option<Subject>)>, Error> {
+    fn selected_instances(&mut self) -> Result<Vec<(InstanceName, Option<PlannedInstance>)>, Error> {
         let (mut chosen, mut seen) = (Vec::new(), HashSet::new());
         for name in &self.goal.instances {
             if !seen.insert(name) || self.goal.excludes(name.as_str()) {
@@ -89,15 +89,15 @@ impl Planner<'_> {
 
 /// The operation that is meant, if something implements it. One without its interface must be the
 /// only one of its name.
-fn wanted_of(
+fn find_requested(
     operations: &Operations,
-    wanted: &OperationRef,
+    requested: &OperationRef,
     dry_run: bool,
 ) -> Result<Option<Arc<Operation>>, Error> {
     let find = |interface: &str, name: &str| find_operation(operations, interface, name, dry_run);
-    let name = wanted.operation.as_str();
-    if !wanted.interface.as_str().is_empty() {
-        return Ok(find(wanted.interface.as_str(), name));
+    let name = requested.operation.as_str();
+    if !requested.interface.as_str().is_empty() {
+        return Ok(find(requested.interface.as_str(), name));
     }
     let interfaces = operations.interfaces().map(|it| it.name.as_str());
     let mut found = interfaces.filter_map(|interface| find(interface, name));

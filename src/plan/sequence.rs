@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::goal::{Goal, Workflow};
+use super::goal::{JobGoal, WorkflowKind};
 use super::operation::{entry_state, find_operation};
-use super::planner::{Planner, Subject};
-use super::step::{Activity, GroupId, Reason, Step, Target};
+use super::planner::{Planner, PlannedInstance};
+use super::step::{StepActivity, GroupId, Reason, PlanStep, StepTarget};
 use crate::name::{NodeState, OperationRef, Status};
 use crate::tosca::{Operation, Operations};
 
 /// Where the steps of a sequence go, and what they share.
 #[derive(Debug, Clone)]
-pub(super) struct Sequence {
+pub(super) struct StepSequence {
     pub(super) group: Option<GroupId>,
     pub(super) reason: Option<Reason>,
     pub(super) workflow: Arc<str>,
@@ -19,13 +19,13 @@ pub(super) struct Sequence {
 
 impl Planner<'_> {
     /// Adds the steps that a workflow needs for one instance.
-    pub(super) fn generate(&mut self, subject: &Subject, reason: Option<Reason>, workflow: &str) {
+    pub(super) fn plan_workflow(&mut self, subject: &PlannedInstance, reason: Option<Reason>, workflow: &str) {
         if self.generate_custom(subject, workflow) {
             return;
         }
-        let target = Target::Node(subject.name.clone());
-        let group = (workflow != "check").then(|| self.open(target, workflow, None));
-        let sequence = Sequence {
+        let target = StepTarget::Node(subject.name.clone());
+        let group = (workflow != "check").then(|| self.open_group(target, workflow, None));
+        let sequence = StepSequence {
             group,
             reason,
             workflow: workflow.into(),
@@ -34,7 +34,7 @@ impl Planner<'_> {
     }
 
     /// Adds the steps of a declarative workflow to a group.
-    pub(super) fn declarative(&mut self, subject: &Subject, sequence: &Sequence) -> bool {
+    pub(super) fn declarative(&mut self, subject: &PlannedInstance, sequence: &StepSequence) -> bool {
         match &*sequence.workflow {
             "deploy" => self.bring_up(subject, sequence),
             "undeploy" | "stop" => self.take_down(subject, sequence),
@@ -44,7 +44,7 @@ impl Planner<'_> {
         true
     }
 
-    fn bring_up(&mut self, subject: &Subject, sequence: &Sequence) {
+    fn bring_up(&mut self, subject: &PlannedInstance, sequence: &StepSequence) {
         let status = subject.status.unwrap_or(Status::Unknown);
         let state = self.state(subject);
         let force = self.goal.force;
@@ -54,9 +54,9 @@ impl Planner<'_> {
         let missing = matches!(status, Status::Unknown | Status::Absent | Status::Pending);
         let missing = missing && !restarts;
         // What was deleted begins anew: what configured it then is gone with it.
-        let ended = matches!(state, Some(NodeState::Deleting | NodeState::Deleted));
-        let gone = missing && (ended || stopped);
-        let mut initial = gone || state.is_none_or(|state| state == NodeState::Creating);
+        let was_deleted = matches!(state, Some(NodeState::Deleting | NodeState::Deleted));
+        let was_removed = missing && (was_deleted || stopped);
+        let mut initial = was_removed || state.is_none_or(|state| state == NodeState::Creating);
         if missing || force || (status == Status::Error && initial) {
             let created = self.operation(
                 subject,
@@ -85,7 +85,7 @@ impl Planner<'_> {
         }
     }
 
-    fn configure(&mut self, subject: &Subject, sequence: &Sequence) {
+    fn configure(&mut self, subject: &PlannedInstance, sequence: &StepSequence) {
         let state = Some(NodeState::Configuring);
         self.incoming(subject, sequence, "pre_configure_target", state);
         self.outgoing(subject, sequence, "pre_configure_source", state);
@@ -94,7 +94,7 @@ impl Planner<'_> {
         self.incoming(subject, sequence, "post_configure_target", state);
     }
 
-    fn take_down(&mut self, subject: &Subject, sequence: &Sequence) {
+    fn take_down(&mut self, subject: &PlannedInstance, sequence: &StepSequence) {
         let running = match self.state(subject) {
             Some(NodeState::Starting | NodeState::Started) => true,
             // One that was configured again while it ran still runs.
@@ -133,7 +133,7 @@ impl Planner<'_> {
             "remove_source",
             Some(NodeState::Configuring),
         );
-        if self.is_created(subject) || self.was_begun(subject) || self.goal.removal.unmanaged {
+        if self.is_created(subject) || self.is_partially_created(subject) || self.goal.removal.unmanaged {
             self.operation(
                 subject,
                 sequence,
@@ -146,7 +146,7 @@ impl Planner<'_> {
         }
     }
 
-    fn install(&mut self, subject: &Subject, sequence: &Sequence) {
+    fn install(&mut self, subject: &PlannedInstance, sequence: &StepSequence) {
         let operation = Arc::clone(&sequence.workflow);
         self.operation(subject, sequence, "Install", &operation, None);
         if &*operation != "check" {
@@ -158,14 +158,14 @@ impl Planner<'_> {
     /// Adds one operation of the instance itself; says whether it is implemented.
     pub(super) fn operation(
         &mut self,
-        subject: &Subject,
-        sequence: &Sequence,
+        subject: &PlannedInstance,
+        sequence: &StepSequence,
         interface: &str,
         operation: &str,
         state: Option<NodeState>,
     ) -> bool {
         let operations = Arc::clone(&subject.template.operations);
-        let target = Target::Node(subject.name.clone());
+        let target = StepTarget::Node(subject.name.clone());
         self.implemented(
             target,
             &operations,
@@ -178,8 +178,8 @@ impl Planner<'_> {
     /// Adds an operation of each relationship that the instance is the source of.
     fn outgoing(
         &mut self,
-        subject: &Subject,
-        sequence: &Sequence,
+        subject: &PlannedInstance,
+        sequence: &StepSequence,
         operation: &str,
         state: Option<NodeState>,
     ) {
@@ -194,8 +194,8 @@ impl Planner<'_> {
     /// Adds an operation of each relationship that points at the instance.
     fn incoming(
         &mut self,
-        subject: &Subject,
-        sequence: &Sequence,
+        subject: &PlannedInstance,
+        sequence: &StepSequence,
         operation: &str,
         state: Option<NodeState>,
     ) {
@@ -209,19 +209,19 @@ impl Planner<'_> {
     /// out, or new to a teardown, has none.
     pub(super) fn incoming_relationships(
         &self,
-        subject: &Subject,
-    ) -> Vec<(Target, Arc<Operations>)> {
+        subject: &PlannedInstance,
+    ) -> Vec<(StepTarget, Arc<Operations>)> {
         let sources = self.topology.templates_requiring(&subject.template.name);
         let all = sources.iter().flat_map(|(source, place)| {
             let template = self.topology.template().nodes.get(source);
             let relationship = template.map(|it| &it.requirements[*place].relationship);
-            let names = self.present_or_coming(source).into_iter();
+            let names = self.present_or_planned(source).into_iter();
             names
                 .zip(std::iter::repeat(relationship))
                 .filter_map(|(source, relationship)| {
                     let place = *place;
                     let operations = Arc::clone(&relationship?.operations);
-                    Some((Target::Relationship { source, place }, operations))
+                    Some((StepTarget::Relationship { source, requirement_index: place }, operations))
                 })
         });
         all.collect()
@@ -229,9 +229,9 @@ impl Planner<'_> {
 
     pub(super) fn implemented(
         &mut self,
-        target: Target,
+        target: StepTarget,
         operations: &Operations,
-        sequence: &Sequence,
+        sequence: &StepSequence,
         reference: OperationRef,
         start_state: Option<NodeState>,
     ) -> bool {
@@ -241,7 +241,7 @@ impl Planner<'_> {
         };
         let deploys = &*sequence.workflow == "deploy" && !self.goal.force;
         // What is established needs nothing once its target is there, which comes before.
-        let established = deploys && self.local_of(&target) == Some(Status::Ok);
+        let established = deploys && self.relationship_status(&target) == Some(Status::Ok);
         if !self.admits_target(&target) || established {
             return false;
         }
@@ -252,18 +252,18 @@ impl Planner<'_> {
             .unwrap_or_else(|| Reason::Workflow(name.into()));
         let start_state = start_state.or(entry_state(&operation));
         let is_final = is_final && sequence.group.is_some();
-        let step = Step {
+        let step = PlanStep {
             start_state,
             is_final,
             ..step_of(target, reference, operation, reason)
         };
-        self.push(step, sequence.group);
+        self.push_step(step, sequence.group);
         true
     }
 
     /// The own status of a relationship that exists.
-    pub(super) fn local_of(&self, target: &Target) -> Option<Status> {
-        let Target::Relationship { source, place } = target else {
+    pub(super) fn relationship_status(&self, target: &StepTarget) -> Option<Status> {
+        let StepTarget::Relationship { source, requirement_index: place } = target else {
             return None;
         };
         let node = self.topology.find(source.as_str())?;
@@ -272,11 +272,11 @@ impl Planner<'_> {
         self.topology.entity(*relationship).local
     }
 
-    fn admits_target(&self, target: &Target) -> bool {
+    fn admits_target(&self, target: &StepTarget) -> bool {
         match target {
-            Target::Node(name) => self.goal.admits(name),
+            StepTarget::Node(name) => self.goal.admits(name),
             // Relationships are named after their requirement, which no filter can mean.
-            Target::Relationship { source, .. } => {
+            StepTarget::Relationship { source, .. } => {
                 self.goal.instances.is_empty() && !self.goal.excludes(source.as_str())
             }
         }
@@ -285,32 +285,32 @@ impl Planner<'_> {
     /// Adds a step for an operation that the caller found.
     pub(super) fn push_operation(
         &mut self,
-        target: Target,
+        target: StepTarget,
         operation: Arc<Operation>,
         reason: Reason,
         group: Option<GroupId>,
     ) {
         let reference = operation.reference.clone();
-        let step = Step {
+        let step = PlanStep {
             group,
             ..step_of(target, reference, operation, reason)
         };
-        self.push(step, group);
+        self.push_step(step, group);
     }
 }
 
 /// A step for an operation, alone and not final.
 fn step_of(
-    target: Target,
+    target: StepTarget,
     reference: OperationRef,
     operation: Arc<Operation>,
     reason: Reason,
-) -> Step {
-    Step {
+) -> PlanStep {
+    PlanStep {
         target,
         reason,
         start_state: entry_state(&operation),
-        activity: Activity::Operation {
+        activity: StepActivity::Operation {
             reference,
             operation,
         },
@@ -321,17 +321,17 @@ fn step_of(
 }
 
 /// Whether an operation is the last one implemented of those that complete a workflow.
-fn is_last(workflow: &str, goal: &Goal, operations: &Operations, of: &OperationRef) -> bool {
+fn is_last(workflow: &str, goal: &JobGoal, operations: &Operations, of: &OperationRef) -> bool {
     let undeploys =
-        matches!(goal.workflow, Workflow::Undeploy | Workflow::Stop) || workflow == "undeploy";
+        matches!(goal.workflow, WorkflowKind::Undeploy | WorkflowKind::Stop) || workflow == "undeploy";
     let order: &[&str] = match (of.interface.as_str(), undeploys) {
-        ("Standard", false) if goal.workflow == Workflow::Deploy => {
+        ("Standard", false) if goal.workflow == WorkflowKind::Deploy => {
             &["create", "configure", "start"]
         }
-        ("Standard", true) if goal.workflow == Workflow::Stop => &["stop"],
+        ("Standard", true) if goal.workflow == WorkflowKind::Stop => &["stop"],
         ("Standard", true) => &["stop", "delete"],
         // Which of them comes last depends on which ends take part: the job finds out.
-        ("Configure", false) if goal.workflow == Workflow::Deploy => {
+        ("Configure", false) if goal.workflow == WorkflowKind::Deploy => {
             return of.operation.as_str().contains("_configure_");
         }
         ("Configure", true) => return of.operation.as_str().starts_with("remove_"),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
-use super::leave::Leave;
+use super::no_action::NoActionReason;
 use crate::name::{InstanceName, NodeState, OperationRef, Status, TemplateName};
 use crate::tosca::Operation;
 
@@ -77,7 +77,7 @@ impl Display for Reason {
 
 /// What a step is applied to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Target {
+pub enum StepTarget {
     /// A node instance; `root` is the topology itself.
     Node(InstanceName),
     /// A relationship: the source's requirement at this place.
@@ -85,13 +85,13 @@ pub enum Target {
         /// The instance that has the requirement.
         source: InstanceName,
         /// The place among the requirements of its template.
-        place: usize,
+        requirement_index: usize,
     },
 }
 
 /// What a step does.
 #[derive(Debug, Clone)]
-pub enum Activity {
+pub enum StepActivity {
     /// Run an operation.
     Operation {
         /// Its name.
@@ -105,11 +105,11 @@ pub enum Activity {
 
 /// One step of a plan.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub struct PlanStep {
     /// What it is applied to.
-    pub target: Target,
+    pub target: StepTarget,
     /// What it does.
-    pub activity: Activity,
+    pub activity: StepActivity,
     /// Why.
     pub reason: Reason,
     /// The node state entered when it starts.
@@ -124,22 +124,22 @@ pub struct Step {
 
 /// Steps for one instance that together reach what a workflow is for.
 #[derive(Debug, Clone)]
-pub struct Group {
+pub struct StepGroup {
     /// The instance.
-    pub target: Target,
+    pub target: StepTarget,
     /// The workflow's name.
     pub workflow: Arc<str>,
     /// Steps and groups within, in order.
-    pub items: Vec<Item>,
+    pub items: Vec<PlanItem>,
     /// The group that it is part of.
     pub parent: Option<GroupId>,
     /// Whether it is part of the job at all.
-    pub when: When,
+    pub condition: RunCondition,
 }
 
 /// Whether a group runs, which depends on how others end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum When {
+pub enum RunCondition {
     /// In any case.
     #[default]
     Always,
@@ -151,7 +151,7 @@ pub enum When {
 
 /// A step or a group of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Item {
+pub enum PlanItem {
     /// A step.
     Step(StepId),
     /// A group.
@@ -160,7 +160,7 @@ pub enum Item {
 
 /// An instance that does not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Draft {
+pub struct InstanceDraft {
     /// Its name.
     pub name: InstanceName,
     /// What it is made from.
@@ -175,13 +175,13 @@ pub struct Draft {
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
     /// Instances to be made, parents first.
-    pub drafts: Vec<Draft>,
+    pub drafts: Vec<InstanceDraft>,
     /// All steps; a step comes after those it depends on.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlanStep>,
     /// All groups.
-    pub groups: Vec<Group>,
+    pub groups: Vec<StepGroup>,
     /// Steps and groups at the top, in order.
-    pub items: Vec<Item>,
+    pub items: Vec<PlanItem>,
     /// Steps that run because of what has changed, whatever else is found out.
     pub decided: HashSet<StepId>,
     /// Statuses to be set before anything runs.
@@ -189,7 +189,7 @@ pub struct Plan {
     /// Instances left alone although the workflow would apply to them, and why.
     pub skipped: Vec<(InstanceName, String)>,
     /// Instances that a deploy has nothing to do for, and why.
-    pub left: Vec<(InstanceName, Leave)>,
+    pub no_action: Vec<(InstanceName, NoActionReason)>,
 }
 
 impl Plan {
@@ -198,10 +198,10 @@ impl Plan {
         let mut next = Some(group);
         while let Some(group) = next {
             let group = &self.groups[group];
-            next = match &group.when {
-                When::Failed(_) => return true,
-                When::Succeeded(before) => Some(*before),
-                When::Always => group.parent,
+            next = match &group.condition {
+                RunCondition::Failed(_) => return true,
+                RunCondition::Succeeded(before) => Some(*before),
+                RunCondition::Always => group.parent,
             };
         }
         false

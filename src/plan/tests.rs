@@ -3,55 +3,55 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::{
-    Activity, AdHoc, ChangeDetection, Error, Goal, Item, Leave, Plan, Reason, Removal, Repair,
-    Repeats, StepId, Target, Workflow, left_out, plan, plan_added, refuse_cycles, template_order,
+    StepActivity, AdHoc, ChangeDetection, Error, JobGoal, PlanItem, NoActionReason, Plan, Reason, Removal, Repair,
+    RepeatPolicy, StepId, StepTarget, WorkflowKind, exclusion_reason, plan, plan_added, refuse_cycles, template_order,
 };
 use crate::name::{NodeState, OperationRef, Status};
 use crate::topology::testing::{Model, add};
-use crate::topology::{Created, Topology};
+use crate::topology::{Creator, Topology};
 use crate::value::Handle;
 
 /// Everything is done again.
 struct All;
 
-impl Repeats for All {
+impl RepeatPolicy for All {
     fn must_repeat(&self, _: Handle, _: &std::sync::Arc<crate::tosca::Operation>) -> bool {
         true
     }
 }
 
-fn deploy() -> Goal {
-    Goal::default()
+fn deploy() -> JobGoal {
+    JobGoal::default()
 }
 
-fn goal(workflow: Workflow) -> Goal {
-    Goal {
+fn goal(workflow: WorkflowKind) -> JobGoal {
+    JobGoal {
         workflow,
-        ..Goal::default()
+        ..JobGoal::default()
     }
 }
 
-fn planned(topology: &Topology, goal: &Goal) -> Plan {
+fn planned(topology: &Topology, goal: &JobGoal) -> Plan {
     plan(topology, goal, &()).unwrap()
 }
 
 /// The steps in the order in which the items of the plan lead to them.
 fn in_order(plan: &Plan) -> Vec<StepId> {
-    let mut stack: Vec<Item> = plan.items.iter().rev().copied().collect();
+    let mut stack: Vec<PlanItem> = plan.items.iter().rev().copied().collect();
     let mut steps = Vec::new();
     while let Some(item) = stack.pop() {
         match item {
-            Item::Step(step) => steps.push(step),
-            Item::Group(group) => stack.extend(plan.groups[group].items.iter().rev()),
+            PlanItem::Step(step) => steps.push(step),
+            PlanItem::Group(group) => stack.extend(plan.groups[group].items.iter().rev()),
         }
     }
     steps
 }
 
-fn target(target: &Target) -> String {
+fn target(target: &StepTarget) -> String {
     match target {
-        Target::Node(name) => name.to_string(),
-        Target::Relationship { source, place } => format!("{source}[{place}]"),
+        StepTarget::Node(name) => name.to_string(),
+        StepTarget::Relationship { source, requirement_index: place } => format!("{source}[{place}]"),
     }
 }
 
@@ -59,10 +59,10 @@ fn target(target: &Target) -> String {
 fn steps(plan: &Plan) -> Vec<String> {
     let steps = in_order(plan).into_iter().map(|step| &plan.steps[step]);
     let told = steps.map(|step| match &step.activity {
-        Activity::Operation { reference, .. } => {
+        StepActivity::Operation { reference, .. } => {
             format!("{}.{}", target(&step.target), reference.operation)
         }
-        Activity::SetState(word) => format!("{} = {word}", target(&step.target)),
+        StepActivity::SetState(word) => format!("{} = {word}", target(&step.target)),
     });
     told.collect()
 }
@@ -71,8 +71,8 @@ fn reasons(plan: &Plan) -> Vec<&Reason> {
     plan.steps.iter().map(|step| &step.reason).collect()
 }
 
-fn leave_of<'a>(plan: &'a Plan, name: &str) -> Option<&'a Leave> {
-    let mut left = plan.left.iter();
+fn leave_of<'a>(plan: &'a Plan, name: &str) -> Option<&'a NoActionReason> {
+    let mut left = plan.no_action.iter();
     left.find(|(own, _)| own.as_str() == name)
         .map(|(_, why)| why)
 }
@@ -156,13 +156,13 @@ fn what_works_and_has_not_changed_is_only_compared() {
 
 #[test]
 fn what_works_is_left_alone_where_nothing_is_compared() {
-    let goal = Goal {
+    let goal = JobGoal {
         change_detection: ChangeDetection::Skip,
         ..deploy()
     };
     let plan = planned(&one().deployed(), &goal);
     assert_eq!(steps(&plan), Vec::<String>::new());
-    assert_eq!(leave_of(&plan, "a"), Some(&Leave::NoComparison));
+    assert_eq!(leave_of(&plan, "a"), Some(&NoActionReason::NoComparison));
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn what_must_be_repeated_is_made_anew() {
 
 #[test]
 fn force_does_everything_again() {
-    let goal = Goal {
+    let goal = JobGoal {
         force: true,
         ..deploy()
     };
@@ -203,15 +203,15 @@ fn an_instance_in_error_is_left_where_nothing_is_repaired() {
     let mut topology = one().deployed();
     let a = handle(&topology, "a");
     topology.set_local(a, Some(Status::Error));
-    topology.record(a, |entity| entity.last_config_change = None);
-    let goal = Goal {
+    topology.update_record(a, |entity| entity.last_config_change = None);
+    let goal = JobGoal {
         repair: Repair::None,
         skip_new: true,
         ..deploy()
     };
     let plan = planned(&topology, &goal);
     assert_eq!(steps(&plan), Vec::<String>::new());
-    assert_eq!(leave_of(&plan, "a"), Some(&Leave::NoRepair(Status::Error)));
+    assert_eq!(leave_of(&plan, "a"), Some(&NoActionReason::NoRepair(Status::Error)));
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn a_degraded_instance_is_repaired_if_that_is_asked_for() {
         reasons(&planned(&topology, &deploy())),
         [&Reason::Reconfigure]
     );
-    let goal = Goal {
+    let goal = JobGoal {
         repair: Repair::Degraded,
         ..deploy()
     };
@@ -259,23 +259,23 @@ fn a_stopped_instance_is_started() {
 
 #[test]
 fn nothing_new_is_made_where_that_is_not_wanted() {
-    let goal = Goal {
+    let goal = JobGoal {
         skip_new: true,
         ..deploy()
     };
     let plan = planned(&one().topology(), &goal);
     assert!(plan.steps.is_empty() && plan.drafts.is_empty());
-    assert_eq!(leave_of(&plan, "a"), Some(&Leave::SkipNew));
+    assert_eq!(leave_of(&plan, "a"), Some(&NoActionReason::SkipNew));
 }
 
 #[test]
 fn a_customised_instance_is_compared_only_if_all_are() {
     let mut topology = one().deployed();
     let a = handle(&topology, "a");
-    topology.record(a, |entity| entity.customized = Some(true.into()));
+    topology.update_record(a, |entity| entity.customized = Some(true.into()));
     let plan = planned(&topology, &deploy());
-    assert_eq!(leave_of(&plan, "a"), Some(&Leave::Customized));
-    let goal = Goal {
+    assert_eq!(leave_of(&plan, "a"), Some(&NoActionReason::Customized));
+    let goal = JobGoal {
         change_detection: ChangeDetection::Always,
         ..deploy()
     };
@@ -286,14 +286,14 @@ fn a_customised_instance_is_compared_only_if_all_are() {
 fn an_instance_that_another_manages_is_left_alone() {
     let mut topology = one().deployed();
     let a = handle(&topology, "a");
-    topology.set_created(a, Some(Created::ManagedBy("::b".into())));
+    topology.set_created(a, Some(Creator::ManagedBy("::b".into())));
     let plan = planned(&topology, &deploy());
-    assert_eq!(leave_of(&plan, "a"), Some(&Leave::Managed("::b".into())));
+    assert_eq!(leave_of(&plan, "a"), Some(&NoActionReason::Managed("::b".into())));
 }
 
 #[test]
 fn a_new_instance_is_checked_first_if_that_is_asked_for() {
-    let goal = Goal {
+    let goal = JobGoal {
         check: true,
         ..deploy()
     };
@@ -318,7 +318,7 @@ fn operations_that_nothing_implements_are_passed_over() {
 #[test]
 fn a_template_that_is_chosen_brings_what_it_requires() {
     let topology = two().node("c").topology();
-    let goal = Goal {
+    let goal = JobGoal {
         template: Some("a".into()),
         ..deploy()
     };
@@ -333,29 +333,29 @@ fn a_template_that_is_chosen_brings_what_it_requires() {
 
 #[test]
 fn an_instance_that_is_not_named_is_left_alone() {
-    let goal = Goal {
+    let goal = JobGoal {
         instances: vec!["a".into()],
         ..deploy()
     };
     let plan = planned(&two().topology(), &goal);
     assert_eq!(steps(&plan), ["a.create", "a.configure", "a.start"]);
-    assert_eq!(leave_of(&plan, "b"), Some(&Leave::NotNamed));
+    assert_eq!(leave_of(&plan, "b"), Some(&NoActionReason::NotNamed));
 }
 
 #[test]
 fn an_instance_that_is_excluded_is_left_alone() {
-    let goal = Goal {
+    let goal = JobGoal {
         excluded: ["b".into()].into(),
         ..deploy()
     };
     let plan = planned(&two().topology(), &goal);
     assert_eq!(steps(&plan), ["a.create", "a.configure", "a.start"]);
-    assert_eq!(leave_of(&plan, "b"), Some(&Leave::Excluded));
+    assert_eq!(leave_of(&plan, "b"), Some(&NoActionReason::Excluded));
 }
 
 #[test]
 fn an_unknown_template_is_refused() {
-    let goal = Goal {
+    let goal = JobGoal {
         template: Some("x".into()),
         ..deploy()
     };
@@ -365,7 +365,7 @@ fn an_unknown_template_is_refused() {
 
 #[test]
 fn an_unknown_exclusion_is_refused() {
-    let goal = Goal {
+    let goal = JobGoal {
         excluded: ["x".into()].into(),
         ..deploy()
     };
@@ -403,17 +403,17 @@ fn a_dependent_template_needs_one_that_requires_it() {
     assert_eq!(order, ["a"]);
     let lone = &topology.template().nodes["lone"];
     assert!(
-        left_out(&topology, &deploy(), lone)
+        exclusion_reason(&topology, &deploy(), lone)
             .unwrap()
             .contains("no template requires it")
     );
     let a = &topology.template().nodes["a"];
-    assert_eq!(left_out(&topology, &deploy(), a), None);
+    assert_eq!(exclusion_reason(&topology, &deploy(), a), None);
 }
 
 #[test]
 fn a_teardown_removes_dependents_first() {
-    let plan = planned(&two().deployed(), &goal(Workflow::Undeploy));
+    let plan = planned(&two().deployed(), &goal(WorkflowKind::Undeploy));
     assert_eq!(steps(&plan), ["a.stop", "a.delete", "b.stop", "b.delete"]);
 }
 
@@ -422,7 +422,7 @@ fn a_teardown_leaves_what_this_ensemble_has_not_created() {
     let mut topology = one().deployed();
     let a = handle(&topology, "a");
     topology.set_created(a, None);
-    let mut goal = goal(Workflow::Undeploy);
+    let mut goal = goal(WorkflowKind::Undeploy);
     let plan = planned(&topology, &goal);
     assert!(plan.steps.is_empty());
     assert!(
@@ -441,7 +441,7 @@ fn what_a_protected_instance_requires_stays_with_it() {
         .requires("b")
         .directive("protected")
         .node("b");
-    let plan = planned(&model.deployed(), &goal(Workflow::Undeploy));
+    let plan = planned(&model.deployed(), &goal(WorkflowKind::Undeploy));
     assert!(plan.steps.is_empty());
     assert!(skip_of(&plan, "a").unwrap().contains("protected"));
     assert!(
@@ -453,9 +453,9 @@ fn what_a_protected_instance_requires_stays_with_it() {
 
 #[test]
 fn a_teardown_leaves_what_is_excluded_and_what_it_stands_on() {
-    let goal = Goal {
+    let goal = JobGoal {
         excluded: ["a".into()].into(),
-        ..goal(Workflow::Undeploy)
+        ..goal(WorkflowKind::Undeploy)
     };
     let plan = planned(&two().node("c").deployed(), &goal);
     assert_eq!(steps(&plan), ["c.stop", "c.delete"]);
@@ -464,20 +464,20 @@ fn a_teardown_leaves_what_is_excluded_and_what_it_stands_on() {
 
 #[test]
 fn a_stop_stops_dependents_first_and_deletes_nothing() {
-    let plan = planned(&two().deployed(), &goal(Workflow::Stop));
+    let plan = planned(&two().deployed(), &goal(WorkflowKind::Stop));
     assert_eq!(steps(&plan), ["a.stop", "b.stop"]);
 }
 
 #[test]
 fn a_teardown_of_nothing_is_an_empty_plan() {
-    let plan = planned(&two().topology(), &goal(Workflow::Undeploy));
+    let plan = planned(&two().topology(), &goal(WorkflowKind::Undeploy));
     assert!(plan.steps.is_empty() && plan.drafts.is_empty());
 }
 
 #[test]
 fn prune_removes_what_the_deploy_did_not_come_to() {
     let topology = two().node("c").deployed();
-    let goal = Goal {
+    let goal = JobGoal {
         template: Some("a".into()),
         removal: Removal {
             prune: true,
@@ -503,7 +503,7 @@ fn a_check_asks_each_instance_that_can_tell() {
         .node("b")
         .node("c")
         .checks();
-    let plan = planned(&model.deployed(), &goal(Workflow::Check));
+    let plan = planned(&model.deployed(), &goal(WorkflowKind::Check));
     assert_eq!(steps(&plan), ["a.check", "c.check"]);
 }
 
@@ -513,12 +513,12 @@ fn an_operation_runs_on_each_instance_that_has_it() {
         .node("a")
         .node("b")
         .operations("create: 'true'");
-    let goal = Goal {
+    let goal = JobGoal {
         ad_hoc: AdHoc {
             operation: Some(OperationRef::new("Standard", "stop")),
             ..AdHoc::default()
         },
-        ..goal(Workflow::Run)
+        ..goal(WorkflowKind::Run)
     };
     let plan = planned(&model.deployed(), &goal);
     assert_eq!(steps(&plan), ["a.stop"]);
@@ -527,25 +527,25 @@ fn an_operation_runs_on_each_instance_that_has_it() {
 
 #[test]
 fn a_command_runs_once_without_an_instance() {
-    let goal = Goal {
+    let goal = JobGoal {
         ad_hoc: AdHoc {
             command: vec!["uptime".to_owned()],
             ..AdHoc::default()
         },
-        ..goal(Workflow::Run)
+        ..goal(WorkflowKind::Run)
     };
     assert_eq!(steps(&planned(&two().deployed(), &goal)), ["root.run"]);
 }
 
 #[test]
 fn a_command_on_an_unknown_instance_is_refused() {
-    let goal = Goal {
+    let goal = JobGoal {
         ad_hoc: AdHoc {
             command: vec!["uptime".to_owned()],
             ..AdHoc::default()
         },
         instances: vec!["x".into()],
-        ..goal(Workflow::Run)
+        ..goal(WorkflowKind::Run)
     };
     let refused = plan(&one().deployed(), &goal, &());
     assert!(matches!(refused, Err(Error::UnknownInstance(name)) if name.as_str() == "x"));
@@ -568,7 +568,7 @@ fn instances_that_a_job_adds_are_brought_up_in_their_order() {
     ];
     assert_eq!(steps(&plan), expected);
     assert!(
-        plan_added(&topology, &goal(Workflow::Undeploy), &[a, b])
+        plan_added(&topology, &goal(WorkflowKind::Undeploy), &[a, b])
             .steps
             .is_empty()
     );
@@ -609,7 +609,7 @@ fn random() -> impl Strategy<Value = (Model, Vec<Vec<usize>>)> {
 fn spans(plan: &Plan, count: usize) -> Vec<Option<(usize, usize)>> {
     let mut spans = vec![None; count];
     for (at, step) in in_order(plan).into_iter().enumerate() {
-        let (Target::Node(name) | Target::Relationship { source: name, .. }) =
+        let (StepTarget::Node(name) | StepTarget::Relationship { source: name, .. }) =
             &plan.steps[step].target;
         let place: usize = name.as_str()[1..].parse().unwrap();
         let span = spans[place].get_or_insert((at, at));
@@ -636,7 +636,7 @@ proptest! {
 
     #[test]
     fn a_teardown_orders_every_instance_before_those_it_requires((model, edges) in random()) {
-        let plan = planned(&model.deployed(), &goal(Workflow::Undeploy));
+        let plan = planned(&model.deployed(), &goal(WorkflowKind::Undeploy));
         let spans = spans(&plan, edges.len());
         for (place, targets) in edges.iter().enumerate() {
             let (_, last) = spans[place].expect("each instance is removed");
@@ -649,13 +649,13 @@ proptest! {
 
     #[test]
     fn planning_twice_gives_the_same_plan((model, _) in random(), workflow in 0_usize..4) {
-        let workflows = [Workflow::Deploy, Workflow::Undeploy, Workflow::Stop, Workflow::Check];
+        let workflows = [WorkflowKind::Deploy, WorkflowKind::Undeploy, WorkflowKind::Stop, WorkflowKind::Check];
         let goal = goal(workflows[workflow].clone());
         for topology in [model.topology(), model.deployed()] {
             let (one, two) = (planned(&topology, &goal), planned(&topology, &goal));
             prop_assert_eq!(steps(&one), steps(&two));
             prop_assert_eq!(reasons(&one), reasons(&two));
-            prop_assert_eq!((&one.drafts, &one.left), (&two.drafts, &two.left));
+            prop_assert_eq!((&one.drafts, &one.no_action), (&two.drafts, &two.no_action));
             prop_assert_eq!((one.items, one.skipped), (two.items, two.skipped));
         }
     }
@@ -669,7 +669,7 @@ proptest! {
     ) {
         let chosen: Vec<usize> = picks.iter().map(|pick| pick % edges.len()).collect();
         let names = chosen.iter().map(|place| format!("n{place}").as_str().into());
-        let mut goal = goal(if deploys { Workflow::Deploy } else { Workflow::Check });
+        let mut goal = goal(if deploys { WorkflowKind::Deploy } else { WorkflowKind::Check });
         if excludes {
             goal.excluded = names.collect();
         } else {
@@ -685,7 +685,7 @@ proptest! {
     #[test]
     fn every_step_stands_in_the_plan_exactly_once((model, _) in random(), exists in any::<bool>()) {
         let topology = if exists { model.deployed() } else { model.topology() };
-        for workflow in [Workflow::Deploy, Workflow::Undeploy, Workflow::Stop] {
+        for workflow in [WorkflowKind::Deploy, WorkflowKind::Undeploy, WorkflowKind::Stop] {
             let plan = planned(&topology, &goal(workflow));
             let mut found = in_order(&plan);
             found.sort_unstable();

@@ -7,29 +7,29 @@ use indexmap::IndexMap;
 
 use super::error::Error;
 use super::operation::find_operation;
-use super::planner::{Planner, Subject};
-use super::sequence::Sequence;
-use super::step::{Activity, GroupId, Item, Reason, Step, Target, When};
+use super::planner::{Planner, PlannedInstance};
+use super::sequence::StepSequence;
+use super::step::{StepActivity, GroupId, PlanItem, Reason, PlanStep, StepTarget, RunCondition};
 use crate::name::OperationRef;
-use crate::tosca::{NodeTemplate, Operation, Workflow, WorkflowActivity, WorkflowStep, all_hold};
+use crate::tosca::{NodeTemplate, Operation, Workflow, WorkflowActivity, WorkflowStep, all_clauses_hold};
 use crate::value::{Handle, Map, Value};
 
 /// How deeply workflows may call each other.
 const MAX_DEPTH: usize = 100;
 
 /// A step to be planned, and when it runs.
-struct Turn<'a> {
+struct QueuedStep<'a> {
     step: &'a WorkflowStep,
-    when: When,
+    condition: RunCondition,
 }
 
 impl Planner<'_> {
     /// Adds all steps of a workflow of the model, for each instance that they match.
-    pub(super) fn custom(&mut self, name: &str) -> Result<(), Error> {
+    pub(super) fn plan_custom_workflow(&mut self, name: &str) -> Result<(), Error> {
         let workflow = self.topology.template().workflows.get(name).cloned();
         let workflow = workflow.ok_or_else(|| Error::UnknownWorkflow(name.to_owned()))?;
         for step in initial_steps(&workflow) {
-            for subject in self.matching(step) {
+            for subject in self.matching_instances(step) {
                 self.steps(&workflow, vec![step], &subject, None, 0);
             }
         }
@@ -38,7 +38,7 @@ impl Planner<'_> {
 
     /// Uses the model's own workflow of a name where it has steps for an instance and its
     /// preconditions hold; says whether.
-    pub(super) fn generate_custom(&mut self, subject: &Subject, name: &str) -> bool {
+    pub(super) fn generate_custom(&mut self, subject: &PlannedInstance, name: &str) -> bool {
         let Some(workflow) = self.topology.template().workflows.get(name).cloned() else {
             return false;
         };
@@ -55,8 +55,8 @@ impl Planner<'_> {
             self.steps(&workflow, steps, subject, None, 0);
             return true;
         }
-        let target = Target::Node(subject.name.clone());
-        let group = self.open(target, name, None);
+        let target = StepTarget::Node(subject.name.clone());
+        let group = self.open_group(target, name, None);
         self.steps(&workflow, steps, subject, Some(group), 0);
         self.mark_final(group);
         true
@@ -66,15 +66,15 @@ impl Planner<'_> {
         &mut self,
         workflow: &Workflow,
         steps: Vec<&WorkflowStep>,
-        subject: &Subject,
+        subject: &PlannedInstance,
         group: Option<GroupId>,
         depth: usize,
     ) {
-        let always = |step| Turn {
+        let always = |step| QueuedStep {
             step,
-            when: When::Always,
+            condition: RunCondition::Always,
         };
-        let mut queue: Vec<Turn<'_>> = steps.into_iter().map(always).collect();
+        let mut queue: Vec<QueuedStep<'_>> = steps.into_iter().map(always).collect();
         // Steps that others lead to when they fail, each once and after all others.
         let mut recovery: IndexMap<&str, Vec<(GroupId, Arc<str>)>> = IndexMap::new();
         let mut recovered = 0;
@@ -85,9 +85,9 @@ impl Planner<'_> {
                     return;
                 };
                 recovered += 1;
-                let when = When::Failed(failed.clone());
+                let condition = RunCondition::Failed(failed.clone());
                 let step = workflow.steps.get(*name);
-                queue.extend(step.map(|step| Turn { step, when }));
+                queue.extend(step.map(|step| QueuedStep { step, condition: condition }));
                 continue;
             };
             done += 1;
@@ -95,7 +95,7 @@ impl Planner<'_> {
                 return;
             }
             let step = turn.step;
-            if !self.holds(&step.filter, subject) {
+            if !self.is_satisfied(&step.filter, subject) {
                 continue;
             }
             let own = self.step(workflow, turn, subject, group, depth);
@@ -105,9 +105,9 @@ impl Planner<'_> {
             }
             let next = step.on_success.iter();
             let next = next.filter_map(|name| workflow.steps.get(name));
-            queue.extend(next.map(|step| Turn {
+            queue.extend(next.map(|step| QueuedStep {
                 step,
-                when: When::Succeeded(own),
+                condition: RunCondition::Succeeded(own),
             }));
         }
     }
@@ -115,29 +115,29 @@ impl Planner<'_> {
     fn step(
         &mut self,
         workflow: &Workflow,
-        turn: Turn<'_>,
-        subject: &Subject,
+        turn: QueuedStep<'_>,
+        subject: &PlannedInstance,
         parent: Option<GroupId>,
         depth: usize,
     ) -> GroupId {
         let step = turn.step;
-        let target = Target::Node(subject.name.clone());
-        let group = self.open(target.clone(), &workflow.name, parent);
-        self.plan.groups[group].when = turn.when;
+        let target = StepTarget::Node(subject.name.clone());
+        let group = self.open_group(target.clone(), &workflow.name, parent);
+        self.plan.groups[group].condition = turn.condition;
         for activity in &step.activities {
             match activity {
                 WorkflowActivity::CallOperation { operation, inputs } => {
-                    if let Some(operation) = self.called(subject, step, operation, inputs) {
+                    if let Some(operation) = self.called_operation(subject, step, operation, inputs) {
                         let reason = Reason::Step(Arc::clone(&step.name));
                         self.push_operation(target.clone(), operation, reason, Some(group));
                     }
                 }
                 WorkflowActivity::SetState(state) => {
-                    self.push(set_state(&target, state), Some(group));
+                    self.push_step(set_state(&target, state), Some(group));
                 }
                 WorkflowActivity::Delegate { workflow: name, .. } => {
                     let reason = Some(Reason::Workflow(Arc::clone(name)));
-                    let sequence = Sequence {
+                    let sequence = StepSequence {
                         group: Some(group),
                         reason,
                         workflow: Arc::clone(name),
@@ -161,9 +161,9 @@ impl Planner<'_> {
     }
 
     /// The operation that a step calls, with the step's inputs and host.
-    fn called(
+    fn called_operation(
         &self,
-        subject: &Subject,
+        subject: &PlannedInstance,
         step: &WorkflowStep,
         reference: &OperationRef,
         inputs: &Map,
@@ -187,16 +187,16 @@ impl Planner<'_> {
 
     /// Marks the last operation of a group that runs in any case as the one that completes it.
     fn mark_final(&mut self, group: GroupId) {
-        let mut stack = vec![Item::Group(group)];
+        let mut stack = vec![PlanItem::Group(group)];
         while let Some(item) = stack.pop() {
             match item {
-                Item::Group(inner) => {
+                PlanItem::Group(inner) => {
                     if !self.plan.is_conditional(inner) {
                         stack.extend(&self.plan.groups[inner].items);
                     }
                 }
-                Item::Step(step) => {
-                    if let Activity::Operation { .. } = self.plan.steps[step].activity {
+                PlanItem::Step(step) => {
+                    if let StepActivity::Operation { .. } = self.plan.steps[step].activity {
                         self.plan.steps[step].is_final = true;
                         return;
                     }
@@ -205,24 +205,24 @@ impl Planner<'_> {
         }
     }
 
-    fn matching(&self, step: &WorkflowStep) -> Vec<Subject> {
+    fn matching_instances(&self, step: &WorkflowStep) -> Vec<PlannedInstance> {
         let nodes = self.topology.nodes().into_iter();
         let subjects = nodes.map(|handle| self.subject(handle));
         subjects
             .filter(|subject| {
-                self.applies(step, subject) && self.admits(subject) && self.is_meant(subject)
+                self.applies(step, subject) && self.admits(subject) && self.is_selected(subject)
             })
             .collect()
     }
 
     /// Whether a subject is of the template that `--template` names, or part of what stands in for
     /// it.
-    fn is_meant(&self, subject: &Subject) -> bool {
+    fn is_selected(&self, subject: &PlannedInstance) -> bool {
         let template = self.goal.template.as_ref();
         template.is_none_or(|template| subject.template.is_or_is_in(template))
     }
 
-    fn applies(&self, step: &WorkflowStep, subject: &Subject) -> bool {
+    fn applies(&self, step: &WorkflowStep, subject: &PlannedInstance) -> bool {
         let name = subject.template.name.as_str();
         *step.target == *name
             || subject.template.is_a(&step.target)
@@ -261,23 +261,23 @@ impl Planner<'_> {
             let met = targets.all(|node| {
                 found = true;
                 let instance = self.topology.instances_of(&node.name).first().copied();
-                all_hold(&precondition.conditions, &|name| {
-                    self.known(node, instance, name)
+                all_clauses_hold(&precondition.conditions, &|name| {
+                    self.known_value(node, instance, name)
                 })
             });
             found && met
         })
     }
 
-    fn holds(&self, clauses: &[Value], subject: &Subject) -> bool {
-        all_hold(clauses, &|name| {
-            self.known(&subject.template, subject.handle, name)
+    fn is_satisfied(&self, clauses: &[Value], subject: &PlannedInstance) -> bool {
+        all_clauses_hold(clauses, &|name| {
+            self.known_value(&subject.template, subject.handle, name)
         })
     }
 
     /// What is known of an attribute before anything is evaluated: what is on record, or what is
     /// written.
-    fn known(
+    fn known_value(
         &self,
         template: &NodeTemplate,
         instance: Option<Handle>,
@@ -311,10 +311,10 @@ fn initial_steps(workflow: &Workflow) -> Vec<&WorkflowStep> {
         .collect()
 }
 
-fn set_state(target: &Target, state: &Arc<str>) -> Step {
-    Step {
+fn set_state(target: &StepTarget, state: &Arc<str>) -> PlanStep {
+    PlanStep {
         target: target.clone(),
-        activity: Activity::SetState(Arc::clone(state)),
+        activity: StepActivity::SetState(Arc::clone(state)),
         reason: Reason::Workflow(Arc::clone(state)),
         start_state: None,
         group: None,

@@ -11,7 +11,7 @@ use crate::yaml::Node;
 /// Where the description of a CSAR may be.
 const META_FILES: [&str; 2] = ["TOSCA-Metadata/TOSCA.meta", "TOSCA.meta"];
 /// How the files of service templates end.
-const ENDINGS: [&str; 3] = ["yaml", "yml", "tosca"];
+const TEMPLATE_EXTENSIONS: [&str; 3] = ["yaml", "yml", "tosca"];
 
 /// A CSAR whose files a loader can read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,16 +24,16 @@ pub struct Csar {
 
 impl Csar {
     /// The file that begins its service template.
-    pub fn entry(&self, loader: &mut FileLoader<'_>) -> Result<PathBuf, Diagnostics> {
+    pub fn entry_file(&self, loader: &mut FileLoader<'_>) -> Result<PathBuf, Diagnostics> {
         let mut metas = META_FILES.iter().map(|name| self.root.join(name));
         match metas.find(|path| loader.is_file(path)) {
-            Some(meta) => self.entry_of_meta(&meta, loader),
+            Some(meta) => self.entry_from_meta(&meta, loader),
             None => self.entry_at_root(loader),
         }
     }
 
     /// Reads `TOSCA.meta`: lines of a name and a value, of which the first block counts.
-    fn entry_of_meta(
+    fn entry_from_meta(
         &self,
         meta: &Path,
         loader: &mut FileLoader<'_>,
@@ -87,7 +87,7 @@ impl Csar {
         let mut found = Vec::new();
         for path in loader.files_in(&self.root) {
             let end = path.extension().unwrap_or_default();
-            if !ENDINGS.iter().any(|known| end == *known) {
+            if !TEMPLATE_EXTENSIONS.iter().any(|known| end == *known) {
                 continue;
             }
             let root = match loader.read(&path, None) {
@@ -110,7 +110,7 @@ impl Csar {
                 "`{}` holds neither `TOSCA-Metadata/TOSCA.meta` nor a service template at its top",
                 self.root.display()
             ))
-            .label(loader.start_of(&self.root), "")
+            .label(loader.start_span(&self.root), "")
             .help("pack the folder's content, not the folder, and name the entry in `TOSCA.meta`")
             .into()),
             [first, second, ..] => {

@@ -26,7 +26,7 @@ const FILES: &[(&str, &str)] = files![
 ];
 
 /// Names that files had before.
-const EARLIER: &[(&str, &str)] = &[
+const LEGACY_NAMES: &[(&str, &str)] = &[
     (
         "configurators/dns-template.yaml",
         "configurators/templates/dns.yaml",
@@ -54,9 +54,9 @@ pub(super) fn root() -> PathBuf {
 /// means; none if it leads elsewhere.
 pub(super) fn path_within(path: &Path) -> Option<PathBuf> {
     let rest = path.to_str()?.strip_prefix(PREFIX)?;
-    let clean = fs::normalize(Path::new(rest.trim_start_matches('/')));
-    let name = clean.to_str()?;
-    let now = EARLIER.iter().find(|(earlier, _)| *earlier == name);
+    let normalized = fs::normalize(Path::new(rest.trim_start_matches('/')));
+    let name = normalized.to_str()?;
+    let now = LEGACY_NAMES.iter().find(|(earlier, _)| *earlier == name);
     let name = now.map_or(name, |(_, now)| *now);
     Some(PathBuf::from(format!("{PREFIX}{name}")))
 }
@@ -69,12 +69,12 @@ pub(super) fn text(path: &Path) -> Option<&'static str> {
 }
 
 /// The paths of all files in the repository.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub(super) fn file_names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }
 
 /// Whether a URL is the address of Unfurl's own repository, of which this one has a part.
-pub(super) fn is_address(url: &str) -> bool {
+pub(super) fn is_own_url(url: &str) -> bool {
     let url = url.strip_prefix("git+").unwrap_or(url);
     let bare = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (bare, fragment) = bare.split_once('#').unwrap_or((bare, ""));
@@ -112,14 +112,14 @@ mod tests {
             "https://github.com/onecommons/unfurl.git#v1.2.0",
             "github.com/onecommons/unfurl",
         ] {
-            assert!(is_address(url), "{url}");
+            assert!(is_own_url(url), "{url}");
         }
         for url in [
             "https://github.com/onecommons/unfurl-types",
             "https://github.com/onecommons/unfurl#main:docs",
             "file:../unfurl",
         ] {
-            assert!(!is_address(url), "{url}");
+            assert!(!is_own_url(url), "{url}");
         }
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::Error;
-use super::merge::merge;
+use super::environment_merge::merge;
 use crate::diagnostic::{Diagnostics, Span};
 use crate::lock::RemoteLockSettings;
 use crate::value::{Map, Value};
-use crate::yaml::{Kind, Mapping, Node};
+use crate::yaml::{NodeKind, Mapping, Node};
 
 /// The environment all others start from.
 const DEFAULTS: &str = "defaults";
@@ -30,7 +30,7 @@ impl Environments {
     }
 
     /// Puts these environments over those inherited.
-    pub(super) fn over(self, inherited: &Self) -> Self {
+    pub(super) fn merged_over(self, inherited: &Self) -> Self {
         let mut all = self.0;
         for (name, under) in &inherited.0 {
             let node = match all.get(name) {
@@ -69,7 +69,7 @@ impl Environments {
     /// Merges the named environment over `defaults`, and both over the `environment` section of a
     /// manifest. A name that is not there gives the defaults; [`Self::check`] refuses it.
     pub fn resolve(&self, name: Option<&str>, manifest: Option<&Node>) -> Environment {
-        let nothing = || Node::new(Kind::Map(Mapping::default()), Span::NONE, None);
+        let empty = || Node::new(NodeKind::Map(Mapping::default()), Span::NONE, None);
         let defaults = self.0.get(DEFAULTS).cloned();
         let named = name
             .filter(|name| *name != DEFAULTS)
@@ -83,8 +83,8 @@ impl Environments {
         let merged = layers.into_iter().flatten().filter(|node| !node.is_null());
         let root = merged
             .reduce(|base, over| merge(&base, &over))
-            .unwrap_or_else(nothing);
-        Environment::of(name, root, own_lock)
+            .unwrap_or_else(empty);
+        Environment::build(name, root, own_lock)
     }
 }
 
@@ -108,7 +108,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    fn of(name: Option<&str>, root: Node, own_lock: Option<Node>) -> Self {
+    fn build(name: Option<&str>, root: Node, own_lock: Option<Node>) -> Self {
         let map = |key: &str| {
             let value = root.get(key).map(Node::to_value);
             value
@@ -214,7 +214,7 @@ mod tests {
     fn the_own_project_comes_before_the_one_it_inherits_from() {
         let home =
             environments("{defaults: {inputs: {a: home, b: home}}, prod: {inputs: {c: home}}}");
-        let own = environments("{prod: {inputs: {b: own}}}").over(&home);
+        let own = environments("{prod: {inputs: {b: own}}}").merged_over(&home);
         let resolved = own.resolve(Some("prod"), None);
         assert_eq!(inputs(&resolved), "{'b': 'own', 'c': 'home', 'a': 'home'}");
     }

@@ -10,13 +10,13 @@ use crate::system::fs;
 pub enum Error {
     /// Neither the folder nor any above has an ensemble or a project.
     #[error("there is no ensemble and no project in `{}` or any folder above it", folder.display())]
-    Nothing {
+    NotFound {
         /// Where the search began.
         folder: PathBuf,
     },
     /// The folder asked for has none.
     #[error("there is no ensemble and no project in `{}`", folder.display())]
-    NothingIn {
+    NotFoundIn {
         /// The folder.
         folder: PathBuf,
     },
@@ -71,14 +71,14 @@ pub enum Error {
         known: Vec<String>,
     },
     /// A file says what it must not.
-    #[error("{}", first(.0))]
+    #[error("{}", first_message(.0))]
     Invalid(Diagnostics),
     /// A file operation failed.
     #[error(transparent)]
     File(#[from] fs::Error),
 }
 
-fn first(problems: &Diagnostics) -> &str {
+fn first_message(problems: &Diagnostics) -> &str {
     problems
         .iter()
         .next()
@@ -96,21 +96,21 @@ impl From<Error> for Diagnostics {
         let diagnostic = Diagnostic::error(&error);
         let diagnostic = match error {
             Error::Invalid(problems) => return problems,
-            Error::Nothing { .. } | Error::NothingIn { .. } => {
+            Error::NotFound { .. } | Error::NotFoundIn { .. } => {
                 diagnostic.help("name one, or create a project with `unfurl init`")
             }
             Error::NoSuchFile { .. } => {
                 diagnostic.help("give the path of an `ensemble.yaml` or of the folder it is in")
             }
             Error::UnknownEnsemble { known, .. } | Error::NoDefault { known, .. } => {
-                listed(diagnostic, "its ensembles are", &known)
+                with_list(diagnostic, "its ensembles are", &known)
             }
             Error::MissingEnsemble { span, .. } => diagnostic.label(span, "listed here"),
             Error::OtherProject { span, .. } => diagnostic
                 .label(span, "listed here")
                 .help("clone that project and list it under `localRepositories`"),
             Error::UnknownEnvironment { known, .. } => {
-                listed(diagnostic, "there are the environments", &known)
+                with_list(diagnostic, "there are the environments", &known)
             }
             Error::File(error) => match error.hint() {
                 Some(hint) => diagnostic.help(hint),
@@ -121,7 +121,7 @@ impl From<Error> for Diagnostics {
     }
 }
 
-fn listed(diagnostic: Diagnostic, words: &str, names: &[String]) -> Diagnostic {
+fn with_list(diagnostic: Diagnostic, words: &str, names: &[String]) -> Diagnostic {
     if names.is_empty() {
         return diagnostic;
     }

@@ -11,7 +11,7 @@ use crate::yaml::{Limits, Node};
 
 /// What somebody asks for, and where they stand.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct LocateRequest<'a> {
     /// The file, folder, alias or name of an ensemble; empty to search from `cwd` upwards.
     pub argument: &'a str,
     /// Where they stand.
@@ -28,7 +28,7 @@ pub struct Request<'a> {
 
 /// What was found.
 #[derive(Debug, Clone)]
-pub struct Located {
+pub struct LocatedEnsemble {
     /// The manifest.
     pub manifest: PathBuf,
     /// The project it belongs to, if it is in one.
@@ -45,7 +45,7 @@ pub struct Located {
     pub warnings: Diagnostics,
 }
 
-impl Located {
+impl LocatedEnsemble {
     /// The folder of the manifest.
     pub fn folder(&self) -> &Path {
         self.manifest.parent().unwrap_or(Path::new("."))
@@ -64,7 +64,7 @@ impl Located {
 }
 
 /// Finds the ensemble, the project and the environment that are meant.
-pub fn locate(request: &Request<'_>, loader: &mut FileLoader<'_>) -> Result<Located, Error> {
+pub fn locate(request: &LocateRequest<'_>, loader: &mut FileLoader<'_>) -> Result<LocatedEnsemble, Error> {
     let mut search = Search {
         request,
         loader,
@@ -73,7 +73,7 @@ pub fn locate(request: &Request<'_>, loader: &mut FileLoader<'_>) -> Result<Loca
     };
     let home = search.home()?;
     let start = search.start()?;
-    let start = Start {
+    let start = SearchStart {
         project: match start.project {
             Some(file) => Some(search.load(&file)?),
             None => None,
@@ -85,8 +85,8 @@ pub fn locate(request: &Request<'_>, loader: &mut FileLoader<'_>) -> Result<Loca
 }
 
 /// Tells what a file that belongs to no ensemble may do.
-pub fn trust(
-    request: &Request<'_>,
+pub fn trust_for_file(
+    request: &LocateRequest<'_>,
     folder: &Path,
     loader: &mut FileLoader<'_>,
 ) -> Result<Trust, Error> {
@@ -102,7 +102,7 @@ pub fn trust(
 }
 
 /// Where the search begins: what the argument or the current folder points at.
-struct Start<P> {
+struct SearchStart<P> {
     manifest: Option<PathBuf>,
     project: Option<P>,
     /// The name to look up in the project, if the argument is no path.
@@ -110,7 +110,7 @@ struct Start<P> {
 }
 
 struct Search<'r, 'l, 's> {
-    request: &'r Request<'r>,
+    request: &'r LocateRequest<'r>,
     loader: &'l mut FileLoader<'s>,
     limits: Limits,
     warnings: Diagnostics,
@@ -156,7 +156,7 @@ impl Search<'_, '_, '_> {
         Ok(None)
     }
 
-    fn start(&self) -> Result<Start<PathBuf>, Error> {
+    fn start(&self) -> Result<SearchStart<PathBuf>, Error> {
         let argument = self.request.argument;
         let mut start = if argument.is_empty() {
             self.search_upwards()?
@@ -171,8 +171,8 @@ impl Search<'_, '_, '_> {
         Ok(start)
     }
 
-    fn start_at(&self, path: &Path) -> Result<Start<PathBuf>, Error> {
-        let mut start = Start {
+    fn start_at(&self, path: &Path) -> Result<SearchStart<PathBuf>, Error> {
+        let mut start = SearchStart {
             manifest: None,
             project: None,
             name: None,
@@ -182,7 +182,7 @@ impl Search<'_, '_, '_> {
             start.project = project_in(path);
             if start.manifest.is_none() && start.project.is_none() {
                 let folder = path.to_owned();
-                return Err(Error::NothingIn { folder });
+                return Err(Error::NotFoundIn { folder });
             }
         } else if fs::exists(path) {
             let is_project = path.file_name().is_some_and(|name| name == PROJECT_FILE);
@@ -203,42 +203,42 @@ impl Search<'_, '_, '_> {
         Ok(start)
     }
 
-    fn search_upwards(&self) -> Result<Start<PathBuf>, Error> {
+    fn search_upwards(&self) -> Result<SearchStart<PathBuf>, Error> {
         // What cannot be read is no reason to take the ensemble of another folder.
         let is_there =
             |file: &PathBuf| fs::is_file(file) || fs::is_symlink(file) || fs::is_dir(file);
-        for folder in self.upwards(self.request.cwd) {
+        for folder in self.ancestors(self.request.cwd) {
             let manifest = Some(folder.join(MANIFEST)).filter(is_there);
             let project = project_in(folder);
             if manifest.is_some() || project.is_some() {
-                return Ok(Start {
+                return Ok(SearchStart {
                     manifest,
                     project,
                     name: None,
                 });
             }
         }
-        Err(Error::Nothing {
+        Err(Error::NotFound {
             folder: self.request.cwd.to_owned(),
         })
     }
 
     /// The folder and those above it, up to the highest to search.
-    fn upwards<'p>(&self, folder: &'p Path) -> impl Iterator<Item = &'p Path> {
+    fn ancestors<'p>(&self, folder: &'p Path) -> impl Iterator<Item = &'p Path> {
         let top = self.request.search_root.map(Path::to_owned);
         let inside = move |folder: &&Path| top.as_ref().is_none_or(|top| folder.starts_with(top));
         folder.ancestors().take_while(inside)
     }
 
     fn project_above(&self, folder: &Path) -> Option<PathBuf> {
-        self.upwards(folder).find_map(project_in)
+        self.ancestors(folder).find_map(project_in)
     }
 
-    fn resolve(mut self, start: Start<Project>, home: Option<Project>) -> Result<Located, Error> {
+    fn resolve(mut self, start: SearchStart<Project>, home: Option<Project>) -> Result<LocatedEnsemble, Error> {
         let home = home.unwrap_or_default();
         let home_environments = home.environments;
         let mut located = match start.project {
-            None => Located {
+            None => LocatedEnsemble {
                 manifest: start.manifest.unwrap_or_default(),
                 project: None,
                 entry: None,
@@ -248,8 +248,8 @@ impl Search<'_, '_, '_> {
                 warnings: Diagnostics::default(),
             },
             Some(project) => {
-                let (manifest, entry) = choose(&project, start.manifest, start.name)?;
-                self.nest(project, manifest, entry, &home_environments)?
+                let (manifest, entry) = choose_ensemble(&project, start.manifest, start.name)?;
+                self.resolve_nesting(project, manifest, entry, &home_environments)?
             }
         };
         if let Some(name) = self.request.use_environment {
@@ -276,13 +276,13 @@ impl Search<'_, '_, '_> {
 
     /// Takes the project beside the manifest if there is another, and lets the one around it, if
     /// there is one, override its environments.
-    fn nest(
+    fn resolve_nesting(
         &mut self,
         mut project: Project,
         manifest: PathBuf,
         entry: Option<EnsembleEntry>,
         home: &Environments,
-    ) -> Result<Located, Error> {
+    ) -> Result<LocatedEnsemble, Error> {
         let named = entry.as_ref().and_then(|entry| entry.environment.clone());
         let mut environment_name = named.or_else(|| project.default_environment.clone());
         let beside = manifest.with_file_name(PROJECT_FILE);
@@ -292,7 +292,7 @@ impl Search<'_, '_, '_> {
         if is_other && fs::is_file(&beside) {
             project = self.load(&beside)?;
         }
-        let mut environments = project.environments.clone().over(home);
+        let mut environments = project.environments.clone().merged_over(home);
         let own_folder = project.root.ends_with(PROJECT_FOLDER);
         let outside = project.root.parent();
         let outside = if own_folder {
@@ -304,13 +304,13 @@ impl Search<'_, '_, '_> {
             && self.request.home.is_none_or(|home| !file.starts_with(home))
         {
             let outer = self.load(&file)?;
-            environments = outer.environments.clone().over(&environments);
+            environments = outer.environments.clone().merged_over(&environments);
             project = outer;
         }
         if environment_name.is_none() {
             environment_name.clone_from(&project.default_environment);
         }
-        Ok(Located {
+        Ok(LocatedEnsemble {
             manifest,
             project: Some(project),
             entry,
@@ -334,13 +334,13 @@ fn project_in(folder: &Path) -> Option<PathBuf> {
 
 /// Chooses the ensemble of a project: the manifest already found, or the one of a name, or the
 /// default.
-fn choose(
+fn choose_ensemble(
     project: &Project,
     manifest: Option<PathBuf>,
     name: Option<String>,
 ) -> Result<(PathBuf, Option<EnsembleEntry>), Error> {
     let unlisted = |manifest: PathBuf| {
-        let entry = project.entry_of(&manifest);
+        let entry = project.entry_for(&manifest);
         Ok((manifest, entry))
     };
     let entry = match (&manifest, &name) {
@@ -357,7 +357,7 @@ fn choose(
                 project: project_root,
                 known,
             }),
-            (None, None) => match project.usual_manifest() {
+            (None, None) => match project.fallback_manifest() {
                 Some(manifest) => unlisted(manifest),
                 None => Err(Error::NoDefault {
                     project: project_root,
@@ -433,9 +433,9 @@ mod tests {
         fn locate_as<'a>(
             &'a self,
             argument: &'a str,
-            change: impl FnOnce(&mut Request<'a>),
-        ) -> Result<Located, Error> {
-            let mut request = Request {
+            change: impl FnOnce(&mut LocateRequest<'a>),
+        ) -> Result<LocatedEnsemble, Error> {
+            let mut request = LocateRequest {
                 argument,
                 cwd: &self.root,
                 search_root: Some(&self.root),
@@ -451,7 +451,7 @@ mod tests {
             )
         }
 
-        fn locate(&self, argument: &str) -> Result<Located, Error> {
+        fn locate(&self, argument: &str) -> Result<LocatedEnsemble, Error> {
             self.locate_as(argument, |_| {})
         }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
-use super::{Environments, Trusted};
+use super::{Environments, TrustEntry};
 use crate::diagnostic::Span;
 use crate::system::fs;
 use crate::value::Value;
@@ -34,7 +34,7 @@ pub struct Project {
     /// Where other projects are on this machine, by the names it gives them.
     pub projects: IndexMap<String, PathBuf>,
     /// What it trusts; counts in the home project only.
-    pub trusted: Vec<Trusted>,
+    pub trusted: Vec<TrustEntry>,
     /// Where it says so.
     pub trusted_span: Option<Span>,
 }
@@ -94,7 +94,7 @@ impl Project {
     }
 
     /// What it lists for a manifest. Of several entries the later ones add to the first.
-    pub fn entry_of(&self, manifest: &Path) -> Option<EnsembleEntry> {
+    pub fn entry_for(&self, manifest: &Path) -> Option<EnsembleEntry> {
         let manifest = fs::normalize(manifest);
         let same = self
             .ensembles
@@ -122,7 +122,7 @@ impl Project {
     pub fn entry_named(&self, name: &str) -> Option<&EnsembleEntry> {
         let by_alias = |entry: &&EnsembleEntry| entry.alias.as_deref() == Some(name);
         let by_folder = |entry: &&EnsembleEntry| entry.folder_name() == Some(name);
-        let find = |wanted: &dyn Fn(&&EnsembleEntry) -> bool| self.ensembles.iter().find(wanted);
+        let find = |predicate: &dyn Fn(&&EnsembleEntry) -> bool| self.ensembles.iter().find(predicate);
         find(&by_alias).or_else(|| find(&by_folder))
     }
 
@@ -136,7 +136,7 @@ impl Project {
 
     /// The manifest to take if its file does not say: one at a usual place, or the first listed
     /// that is there.
-    pub fn usual_manifest(&self) -> Option<PathBuf> {
+    pub fn fallback_manifest(&self) -> Option<PathBuf> {
         let usual = [
             self.root.join(ENSEMBLE_FOLDER).join(MANIFEST),
             self.root.join(MANIFEST),

@@ -42,14 +42,14 @@ impl Trust {
 
 /// A project that the home project trusts: its folder, or the URL of its repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trusted {
+pub enum TrustEntry {
     /// All that is in a folder.
     Folder(PathBuf),
     /// Repositories whose `origin` has this URL.
     Url(String),
 }
 
-impl Trusted {
+impl TrustEntry {
     /// Reads an entry; relative folders start at `root`, those with `~/` at `user`.
     pub(super) fn read(text: &str, root: &Path, user: Option<&Path>) -> Self {
         let is_url = text.contains("://") && !text.starts_with("file:");
@@ -58,7 +58,7 @@ impl Trusted {
                 .split_once(':')
                 .is_some_and(|(host, _)| host.contains('@'));
         if is_url || is_host_and_path {
-            return Self::Url(bare_url(text));
+            return Self::Url(normalize_url(text));
         }
         let path = text.strip_prefix("file:").unwrap_or(text);
         let path = path.strip_prefix("//").unwrap_or(path);
@@ -75,13 +75,13 @@ impl Trusted {
             Self::Folder(trusted) => {
                 fs::canonicalize(trusted).is_ok_and(|trusted| folder.starts_with(trusted))
             }
-            Self::Url(url) => origin.is_some_and(|origin| bare_url(origin) == *url),
+            Self::Url(url) => origin.is_some_and(|origin| normalize_url(origin) == *url),
         }
     }
 }
 
 /// Whether all of the folders are covered by entries of the list.
-pub(super) fn is_trusted(list: &[Trusted], folders: &[&Path]) -> bool {
+pub(super) fn is_trusted(list: &[TrustEntry], folders: &[&Path]) -> bool {
     !list.is_empty()
         && folders.iter().all(|folder| {
             let Ok(folder) = fs::canonicalize(folder) else {
@@ -95,7 +95,7 @@ pub(super) fn is_trusted(list: &[Trusted], folders: &[&Path]) -> bool {
 }
 
 /// A URL without what different people write differently.
-pub(super) fn bare_url(url: &str) -> String {
+pub(super) fn normalize_url(url: &str) -> String {
     let url = url.trim_end_matches('/');
     url.strip_suffix(".git").unwrap_or(url).to_owned()
 }
@@ -118,9 +118,9 @@ mod tests {
 
     #[test]
     fn entries_are_folders_or_urls() {
-        let read = |text: &str| Trusted::read(text, Path::new("/home"), Some(Path::new("/user")));
-        let folder = |path: &str| Trusted::Folder(path.into());
-        let url = |url: &str| Trusted::Url(url.to_owned());
+        let read = |text: &str| TrustEntry::read(text, Path::new("/home"), Some(Path::new("/user")));
+        let folder = |path: &str| TrustEntry::Folder(path.into());
+        let url = |url: &str| TrustEntry::Url(url.to_owned());
         assert_eq!(read("https://x/y.git"), url("https://x/y"));
         assert_eq!(read("git@x.org:y.git"), url("git@x.org:y"));
         assert_eq!(read("../a"), folder("/a"));
@@ -136,7 +136,7 @@ mod tests {
         for name in ["a/b", "ab"] {
             fs::create_dir_all(&root.join(name)).unwrap();
         }
-        let list = [Trusted::Folder(root.join("a"))];
+        let list = [TrustEntry::Folder(root.join("a"))];
         assert!(is_trusted(&list, &[&root.join("a")]));
         assert!(is_trusted(&list, &[&root.join("a"), &root.join("a/b")]));
         assert!(!is_trusted(&list, &[&root.join("a"), &root.join("ab")]));
@@ -149,7 +149,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let repository = git2::Repository::init(place.path()).unwrap();
         repository.remote("origin", "https://x/y.git").unwrap();
-        let trusts = |url: &str| is_trusted(&[Trusted::Url(url.to_owned())], &[place.path()]);
+        let trusts = |url: &str| is_trusted(&[TrustEntry::Url(url.to_owned())], &[place.path()]);
         assert!(trusts("https://x/y"));
         assert!(!trusts("https://x/z"));
     }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Call, Task};
+use super::{TaskCall, Task};
 use crate::value::{Map, Value};
 
 /// What a task was given.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Arguments {
+pub(super) struct TaskArguments {
     /// Those with a name that the task knows, defaults among them.
     pub(super) named: Vec<(Arc<str>, Value)>,
     /// Further ones without a name.
@@ -16,7 +16,7 @@ pub(super) struct Arguments {
     pub(super) map: Map,
 }
 
-impl Arguments {
+impl TaskArguments {
     /// Binds what was given, or says what does not fit.
     pub(super) fn bind(task: &Task, list: Vec<Value>, mut map: Map) -> Result<Self, String> {
         let parameters = &task.parameters;
@@ -53,7 +53,7 @@ impl Arguments {
     }
 
     /// Binds what was typed.
-    pub(super) fn of_call(task: &Task, call: &Call) -> Result<Self, String> {
+    pub(super) fn of_call(task: &Task, call: &TaskCall) -> Result<Self, String> {
         let list = call.args.iter().map(|arg| Value::from(arg.as_str()));
         let map = call.kwargs.iter();
         let map = map.map(|(key, value)| (Arc::from(key.as_str()), Value::from(value.as_str())));

@@ -2,11 +2,11 @@
 
 use indexmap::IndexMap;
 
-use super::Scope;
+use super::HostScope;
 
 /// A call of a task: its name, its arguments, and where it runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Call {
+pub struct TaskCall {
     /// The task, as named.
     pub task: String,
     /// The arguments without a name.
@@ -14,7 +14,7 @@ pub struct Call {
     /// The arguments with a name.
     pub kwargs: IndexMap<String, String>,
     /// The hosts and roles of this call, and the hosts that it leaves out.
-    pub scope: Scope,
+    pub scope: HostScope,
 }
 
 /// Why a text is no call.
@@ -33,7 +33,7 @@ pub enum CallError {
     },
 }
 
-impl Call {
+impl TaskCall {
     /// A call without arguments, on the hosts that the task says.
     pub fn new(task: impl Into<String>) -> Self {
         Self {
@@ -56,12 +56,12 @@ impl Call {
         let Some(rest) = rest else {
             return Ok(call);
         };
-        for argument in split(rest, ',', usize::MAX) {
-            let mut parts = split(&argument, '=', 2).into_iter();
-            let first = unescaped(&parts.next().unwrap_or_default());
+        for argument in split_unescaped(rest, ',', usize::MAX) {
+            let mut parts = split_unescaped(&argument, '=', 2).into_iter();
+            let first = unescape(&parts.next().unwrap_or_default());
             match parts.next() {
                 None => call.args.push(first),
-                Some(value) => call.keyword(first, &unescaped(&value), text)?,
+                Some(value) => call.keyword(first, &unescape(&value), text)?,
             }
         }
         Ok(call)
@@ -99,11 +99,11 @@ impl Call {
 
 /// Splits at a separator that no backslash precedes, into so many parts at most. The backslashes
 /// stay.
-fn split(text: &str, separator: char, most: usize) -> Vec<String> {
+fn split_unescaped(text: &str, separator: char, max_parts: usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut escaped = false;
     for character in text.chars() {
-        if character == separator && !escaped && parts.len() < most {
+        if character == separator && !escaped && parts.len() < max_parts {
             parts.push(String::new());
         } else if let Some(part) = parts.last_mut() {
             part.push(character);
@@ -114,7 +114,7 @@ fn split(text: &str, separator: char, most: usize) -> Vec<String> {
 }
 
 /// Takes the backslash from escaped commas and equals signs; others stay.
-fn unescaped(text: &str) -> String {
+fn unescape(text: &str) -> String {
     text.replace("\\,", ",").replace("\\=", "=")
 }
 
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn arguments_are_split_and_those_that_say_where_are_taken_out() {
-        let call = Call::parse("ns.t:a,k=a=b,hosts=h1; h2 ,x\\,y,role=r").unwrap();
+        let call = TaskCall::parse("ns.t:a,k=a=b,hosts=h1; h2 ,x\\,y,role=r").unwrap();
         assert_eq!(call.task, "ns.t");
         assert_eq!(call.args, ["a", "x,y"]);
         assert_eq!(call.kwargs["k"], "a=b");
@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn an_empty_list_is_refused() {
-        insta::assert_snapshot!(Call::parse("t:hosts=").unwrap_err(), @r#"`hosts` has an empty item in "t:hosts=""#);
-        insta::assert_snapshot!(Call::parse(":a").unwrap_err(), @r#"no task in ":a""#);
-        assert_eq!(Call::parse("t:").unwrap().args, [""]);
+        insta::assert_snapshot!(TaskCall::parse("t:hosts=").unwrap_err(), @r#"`hosts` has an empty item in "t:hosts=""#);
+        insta::assert_snapshot!(TaskCall::parse(":a").unwrap_err(), @r#"no task in ":a""#);
+        assert_eq!(TaskCall::parse("t:").unwrap().args, [""]);
     }
 }

@@ -4,90 +4,90 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::failure::Failure;
-use super::run::Progress;
-use super::template::Rendered;
-use super::{Runbook, Step, Text};
+use super::failure::TaskFailure;
+use super::host_steps::StepProgress;
+use super::template::RenderedText;
+use super::{TaskEngine, TaskStep, TemplateText};
 use crate::expr::Context;
 use crate::host::{
-    Action, Address, Become, Chain, Command, DEFAULT_PORT, Executor, Passwords, Place, Program,
-    Request,
+    Action, Address, BecomeUser, ExecutorChain, Command, DEFAULT_PORT, ChainExecutor, Passwords, Location, Program,
+    ActionRequest,
 };
-use crate::text::quote_for_shell;
+use crate::text::shlex_quote;
 
 /// A text for a shell of this machine, in the surroundings of the run.
 pub(super) fn local_shell(text: &str) -> Command {
     Command::new(Program::shell(text), "")
 }
 
-impl Runbook {
+impl TaskEngine {
     /// Runs a text in a shell of the host, perhaps as another user.
-    pub(super) fn run(
+    pub(super) fn run_command(
         &mut self,
         id: usize,
-        step: &Step,
-        text: &Text,
+        step: &TaskStep,
+        text: &TemplateText,
         user: Option<String>,
         scene: &Context,
-    ) -> Result<Progress, Failure> {
+    ) -> Result<StepProgress, TaskFailure> {
         let text = self.text(text, scene)?;
-        let what = if user.is_some() { "sudo" } else { "run" };
-        self.tell(id, what, &text, step);
-        let place = self.place_of(id)?;
+        let verb = if user.is_some() { "sudo" } else { "run" };
+        self.announce_step(id, verb, &text, step);
+        let location = self.location_of(id)?;
         let mut command = self.command(id, step, text, scene)?;
         let chain = match user {
             Some(user) => {
-                enter_later(&mut command);
-                Some(self.as_other(user, &place))
+                defer_cd(&mut command);
+                Some(self.sudo_chain(user, &location))
             }
             None => None,
         };
-        let request = Request {
+        let request = ActionRequest {
             chain,
-            restart: step.how.restart,
-            ..Request::at(place, Action::Run(command))
+            restart: step.options.restart,
+            ..ActionRequest::at(location, Action::Run(command))
         };
-        Ok(self.ask_for(id, request))
+        Ok(self.submit_request(id, request))
     }
 
     /// A command of a step, as it runs on a host.
     fn command(
         &self,
         id: usize,
-        step: &Step,
-        text: Rendered,
+        step: &TaskStep,
+        text: RenderedText,
         scene: &Context,
-    ) -> Result<Command, Failure> {
-        let how = &step.how;
-        let shell = match &how.shell {
+    ) -> Result<Command, TaskFailure> {
+        let options = &step.options;
+        let shell = match &options.shell {
             Some(shell) => Some(self.text(shell, scene)?.text),
             None => self.envs[self.runs[id].env].shell.clone(),
         };
         let program = Program::Shell {
-            secret: text.secret || how.secret,
+            secret: text.secret || options.secret,
             text: text.text,
             shell,
         };
-        let cwd = match &how.cd {
+        let cwd = match &options.cd {
             Some(folder) => self.text(folder, scene)?.text,
             None => String::new(),
         };
         let mut command = Command::new(program, cwd);
-        for (name, value) in &how.env {
+        for (name, value) in &options.env {
             let value = self.text(value, scene)?;
-            if value.secret || how.secret {
+            if value.secret || options.secret {
                 command.env.add_secret(name.as_str(), value.text);
             } else {
                 command.env.add(name.as_str(), value.text);
             }
         }
-        if let Some(stdin) = &how.stdin {
+        if let Some(stdin) = &options.stdin {
             command.stdin = Some(self.text(stdin, scene)?.text.into_bytes());
         }
         command.secrets.append(&self.secrets);
         command.time_limit = self.time_limit(id, step);
-        command.echo = !how.quiet && !how.secret;
-        command.pty = how.pty;
+        command.echo = !options.quiet && !options.secret;
+        command.pty = options.pty;
         Ok(command)
     }
 
@@ -95,10 +95,10 @@ impl Runbook {
     pub(super) fn local_command(
         &self,
         id: usize,
-        step: &Step,
-        text: Rendered,
+        step: &TaskStep,
+        text: RenderedText,
         scene: &Context,
-    ) -> Result<Command, Failure> {
+    ) -> Result<Command, TaskFailure> {
         let mut command = self.command(id, step, text, scene)?;
         let folder = &self.batches[self.runs[id].batch].task.folder;
         command.cwd = folder.join(&command.cwd);
@@ -109,33 +109,33 @@ impl Runbook {
     }
 
     /// The executors that perform a command as another user (F51).
-    fn as_other(&self, user: String, place: &Place) -> Arc<Chain> {
-        let password = match place {
-            Place::Ssh(destination) => self.passwords.sudo(&destination.address),
-            Place::Here | Place::Container(_) => self.passwords.sudo(&Address {
+    fn sudo_chain(&self, user: String, location: &Location) -> Arc<ExecutorChain> {
+        let password = match location {
+            Location::Ssh(destination) => self.passwords.sudo(&destination.address),
+            Location::Local | Location::Container(_) => self.passwords.sudo(&Address {
                 user: self.options.local_user.clone(),
-                host: place.to_string(),
+                host: location.to_string(),
                 port: DEFAULT_PORT,
             }),
         };
         let password = password.cloned();
-        let sudo = Executor::Sudo(Become { user, password });
-        Arc::new(Chain::new(vec![sudo]))
+        let sudo = ChainExecutor::Sudo(BecomeUser { user, password });
+        Arc::new(ExecutorChain::new(vec![sudo]))
     }
 
     /// How long a command of a step may run.
-    pub(super) fn time_limit(&self, id: usize, step: &Step) -> Option<Duration> {
+    pub(super) fn time_limit(&self, id: usize, step: &TaskStep) -> Option<Duration> {
         let env = &self.envs[self.runs[id].env];
-        step.how.time_limit.or(env.command_timeout)
+        step.options.time_limit.or(env.command_timeout)
     }
 
     /// A path of this machine, from the folder of the task.
     pub(super) fn local_path(
         &self,
         id: usize,
-        path: &Text,
+        path: &TemplateText,
         scene: &Context,
-    ) -> Result<PathBuf, Failure> {
+    ) -> Result<PathBuf, TaskFailure> {
         let path = self.text(path, scene)?.text;
         let folder = &self.batches[self.runs[id].batch].task.folder;
         let whole = folder.join(&path);
@@ -148,41 +148,41 @@ impl Runbook {
     }
 
     /// Where the host of a run leads, with the passwords that are known for it.
-    pub(super) fn place_of(&mut self, id: usize) -> Result<Place, Failure> {
+    pub(super) fn location_of(&mut self, id: usize) -> Result<Location, TaskFailure> {
         let run = &self.runs[id];
         let Some(host) = run.target().cloned() else {
-            return Err(Failure::fault("there is no host to run on"));
+            return Err(TaskFailure::invalid_task("there is no host to run on"));
         };
         let key = (host, self.envs[run.env].user.clone());
-        if let Some(place) = self.places.get(&key) {
-            return Ok(self.with_passwords(place.clone()));
+        if let Some(location) = self.locations.get(&key) {
+            return Ok(self.with_passwords(location.clone()));
         }
-        let place = self.helpers.book.place(&key.0, key.1.as_deref());
-        let place = place.map_err(Failure::fault)?;
-        self.places.insert(key, place.clone());
-        Ok(self.with_passwords(place))
+        let location = self.helpers.resolver.locate(&key.0, key.1.as_deref());
+        let location = location.map_err(TaskFailure::invalid_task)?;
+        self.locations.insert(key, location.clone());
+        Ok(self.with_passwords(location))
     }
 
     /// The place, with the passwords that are known for it and for the hosts on the way.
-    fn with_passwords(&self, place: Place) -> Place {
-        match &place {
-            Place::Ssh(destination) if self.passwords != Passwords::default() => {
-                Place::Ssh(Arc::new(self.passwords.apply(destination)))
+    fn with_passwords(&self, location: Location) -> Location {
+        match &location {
+            Location::Ssh(destination) if self.passwords != Passwords::default() => {
+                Location::Ssh(Arc::new(self.passwords.apply(destination)))
             }
-            _ => place,
+            _ => location,
         }
     }
 }
 
 /// Lets a command enter its folder as the user that it runs as: who logs in may not be allowed to.
-fn enter_later(command: &mut Command) {
+fn defer_cd(command: &mut Command) {
     let Program::Shell { text, .. } = &mut command.program else {
         return;
     };
     if !command.cwd.as_os_str().is_empty() {
         let folder = command.cwd.to_string_lossy();
         let dash = if folder.starts_with('-') { "./" } else { "" };
-        let folder = quote_for_shell(&format!("{dash}{folder}"));
+        let folder = shlex_quote(&format!("{dash}{folder}"));
         *text = format!("cd {folder} || exit\n{text}");
         command.cwd = PathBuf::new();
     }

@@ -7,19 +7,19 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use slab::Slab;
 
-use super::arguments::Arguments;
-use super::env::Env;
-use super::running::{Batch, HostRun, Planned};
-use super::template::{Renderer, scene};
-use super::{Call, Event, Options, Task, TaskName, Tasks};
+use super::arguments::TaskArguments;
+use super::task_env::TaskEnv;
+use super::run_state::{TaskBatch, HostTaskRun, PlannedTask};
+use super::template::{TaskRenderer, template_context};
+use super::{TaskCall, HostEvent, TaskOptions, Task, TaskName, Tasks};
 use crate::expr::Vars;
-use crate::host::helpers::Helpers;
-use crate::host::{Passwords, Place, Question, Request};
+use crate::host::services::HostServices;
+use crate::host::{Passwords, Location, Question, ActionRequest};
 use crate::value::{Map, Secrets, Value};
 
 /// Something to do for a run. The answer comes with the same number.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Do {
+pub enum EngineRequest {
     /// Perform an action; [`Runbook::heard`] takes its result.
     Perform {
         /// The number.
@@ -27,10 +27,10 @@ pub enum Do {
         /// For which host; its output is that of this host.
         host: Option<Arc<str>>,
         /// Where and what.
-        request: Box<Request>,
+        request: Box<ActionRequest>,
     },
     /// Ask somebody for a secret; [`Runbook::answered`] takes it.
-    Ask {
+    PromptSecret {
         /// The number.
         id: u64,
         /// What.
@@ -53,7 +53,7 @@ pub enum Do {
 
 /// What an answer is for.
 #[derive(Debug)]
-pub(super) enum Waiting {
+pub(super) enum PendingReply {
     /// The action of a step.
     Action(usize),
     /// A secret that an action asked for.
@@ -63,12 +63,12 @@ pub(super) enum Waiting {
     /// The host of a task that has none.
     Host(usize),
     /// The hosts of a role, for a task that is about to begin.
-    Role(String, Box<Planned>),
+    Role(String, Box<PlannedTask>),
 }
 
 /// What is to be looked at next.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Work {
+pub(super) enum ReadyItem {
     /// Begin on further hosts of a task, or end it.
     Batch(usize),
     /// Go on with a task on a host.
@@ -77,7 +77,7 @@ pub(super) enum Work {
 
 /// How a run ended, or how it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum RunState {
     /// It goes on.
     Running,
     /// All was done, but for what was tolerated.
@@ -90,7 +90,7 @@ pub enum State {
 
 /// Why a call cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoCall {
+pub enum InvalidCall {
     /// There is no such task.
     #[error("there is no task `{name}`")]
     Unknown {
@@ -109,51 +109,51 @@ pub enum NoCall {
 
 /// A run of tasks over hosts.
 #[derive(Debug)]
-pub struct Runbook {
+pub struct TaskEngine {
     pub(super) tasks: Tasks,
-    pub(super) options: Options,
-    pub(super) helpers: Helpers,
-    pub(super) renderer: Renderer,
+    pub(super) options: TaskOptions,
+    pub(super) helpers: HostServices,
+    pub(super) renderer: TaskRenderer,
     pub(super) passwords: Passwords,
     /// Texts that must not be shown.
     pub(super) secrets: Secrets,
     /// The calls that are left.
-    calls: VecDeque<Planned>,
-    pub(super) envs: Slab<Arc<Env>>,
+    calls: VecDeque<PlannedTask>,
+    pub(super) envs: Slab<Arc<TaskEnv>>,
     /// The environment of the run itself.
     pub(super) root_env: usize,
-    pub(super) batches: Slab<Batch>,
-    pub(super) runs: Slab<HostRun>,
-    pub(super) ready: VecDeque<Work>,
-    pub(super) waiting: HashMap<u64, Waiting>,
-    pub(super) todo: Vec<Do>,
-    pub(super) events: Vec<Event>,
+    pub(super) batches: Slab<TaskBatch>,
+    pub(super) runs: Slab<HostTaskRun>,
+    pub(super) ready: VecDeque<ReadyItem>,
+    pub(super) pending: HashMap<u64, PendingReply>,
+    pub(super) requests: Vec<EngineRequest>,
+    pub(super) events: Vec<HostEvent>,
     next_id: u64,
     /// What tasks that run once have given (F27).
-    pub(super) once: HashMap<TaskName, Value>,
+    pub(super) once_results: HashMap<TaskName, Value>,
     /// The hosts of the roles that a command gives.
     pub(super) role_hosts: IndexMap<String, Vec<String>>,
     /// Where the hosts lead, for a user.
-    pub(super) places: HashMap<(Arc<str>, Option<String>), Place>,
+    pub(super) locations: HashMap<(Arc<str>, Option<String>), Location>,
     /// Whether it was said that tasks multiply.
-    pub(super) has_multiplied: bool,
-    pub(super) state: State,
+    pub(super) has_warned_of_multiplying: bool,
+    pub(super) state: RunState,
     /// What the last call gave, host by host.
     pub(super) results: Map,
     interrupted: bool,
 }
 
-impl Runbook {
+impl TaskEngine {
     /// A run of these calls, in order. Every call that cannot be run is told before anything runs
     /// (F26); with `skip_unknown_tasks` those that are not there are passed over.
     pub fn new(
         tasks: Tasks,
-        calls: &[Call],
-        options: Options,
-        helpers: Helpers,
-    ) -> Result<Self, Vec<NoCall>> {
+        calls: &[TaskCall],
+        options: TaskOptions,
+        helpers: HostServices,
+    ) -> Result<Self, Vec<InvalidCall>> {
         let mut runbook = Self::empty(tasks, options, helpers);
-        runbook.set_up().map_err(|problem| vec![problem])?;
+        runbook.apply_file_settings().map_err(|problem| vec![problem])?;
         let skips = runbook.env().switches.skip_unknown_tasks;
         let mut problems = Vec::new();
         for call in calls {
@@ -162,16 +162,16 @@ impl Runbook {
                 let name = call.task.clone();
                 if skips {
                     let message = format!("there is no task `{name}`; it is passed over");
-                    runbook.events.push(Event::Warning(message));
+                    runbook.events.push(HostEvent::Warning(message));
                 } else {
-                    problems.push(NoCall::Unknown { name, hint });
+                    problems.push(InvalidCall::Unknown { name, hint });
                 }
                 continue;
             };
             let task = Arc::clone(task);
-            match Arguments::of_call(&task, call) {
-                Ok(arguments) => runbook.plan(task, arguments, call),
-                Err(problem) => problems.push(NoCall::Arguments(problem)),
+            match TaskArguments::of_call(&task, call) {
+                Ok(arguments) => runbook.queue_call(task, arguments, call),
+                Err(problem) => problems.push(InvalidCall::Arguments(problem)),
             }
         }
         if problems.is_empty() {
@@ -181,11 +181,11 @@ impl Runbook {
         }
     }
 
-    fn empty(tasks: Tasks, options: Options, helpers: Helpers) -> Self {
+    fn empty(tasks: Tasks, options: TaskOptions, helpers: HostServices) -> Self {
         let mut envs = Slab::new();
-        let root_env = envs.insert(Arc::new(Env::of(&options)));
+        let root_env = envs.insert(Arc::new(TaskEnv::from_options(&options)));
         Self {
-            renderer: Renderer::new(Arc::clone(&helpers.world)),
+            renderer: TaskRenderer::new(Arc::clone(&helpers.context)),
             passwords: options.passwords.clone(),
             secrets: options.variables.hidden().clone(),
             tasks,
@@ -197,31 +197,31 @@ impl Runbook {
             batches: Slab::new(),
             runs: Slab::new(),
             ready: VecDeque::new(),
-            waiting: HashMap::new(),
-            todo: Vec::new(),
+            pending: HashMap::new(),
+            requests: Vec::new(),
             events: Vec::new(),
             next_id: 0,
-            once: HashMap::new(),
+            once_results: HashMap::new(),
             role_hosts: IndexMap::new(),
-            places: HashMap::new(),
-            has_multiplied: false,
-            state: State::Running,
+            locations: HashMap::new(),
+            has_warned_of_multiplying: false,
+            state: RunState::Running,
             results: Map::new(),
             interrupted: false,
         }
     }
 
     /// Sets the environment as the files say, each over those before.
-    fn set_up(&mut self) -> Result<(), NoCall> {
-        let mut env = Env::of(&self.options);
+    fn apply_file_settings(&mut self) -> Result<(), InvalidCall> {
+        let mut env = TaskEnv::from_options(&self.options);
         for settings in &self.tasks.settings {
             let mut vars = Vars::default();
             vars.set("vars", Value::from(env.vars.clone()));
-            let scene = scene(vars, &self.options.folder);
+            let scene = template_context(vars, &self.options.folder);
             env.apply(settings, &self.renderer, &scene)
-                .map_err(|error| NoCall::Env(format!("`env`: {error}")))?;
+                .map_err(|error| InvalidCall::Env(format!("`env`: {error}")))?;
         }
-        env.insist(&self.options);
+        env.override_with(&self.options);
         for value in env.vars.values() {
             self.secrets.gather(value);
         }
@@ -229,12 +229,12 @@ impl Runbook {
         Ok(())
     }
 
-    fn env(&self) -> &Env {
+    fn env(&self) -> &TaskEnv {
         &self.envs[self.root_env]
     }
 
-    fn plan(&mut self, task: Arc<Task>, arguments: Arguments, call: &Call) {
-        self.calls.push_back(Planned {
+    fn queue_call(&mut self, task: Arc<Task>, arguments: TaskArguments, call: &TaskCall) {
+        self.calls.push_back(PlannedTask {
             task,
             arguments: Arc::new(arguments),
             scope: call.scope.clone(),
@@ -244,11 +244,11 @@ impl Runbook {
 
     /// Adds a call after the others, with arguments besides its own that need not be texts; their
     /// secrets are kept from whoever watches.
-    pub fn call(&mut self, call: &Call, args: Vec<Value>, kwargs: Map) -> Result<(), NoCall> {
+    pub fn add_call(&mut self, call: &TaskCall, args: Vec<Value>, kwargs: Map) -> Result<(), InvalidCall> {
         let Some(task) = self.tasks.find(&call.task, "").map(Arc::clone) else {
             let hint = self.tasks.hint(&call.task);
             let name = call.task.clone();
-            return Err(NoCall::Unknown { name, hint });
+            return Err(InvalidCall::Unknown { name, hint });
         };
         for value in args.iter().chain(kwargs.values()) {
             self.secrets.gather(value);
@@ -258,8 +258,8 @@ impl Runbook {
         let named = named.map(|(key, value)| (key.as_str().into(), Value::from(value.as_str())));
         let args = texts.chain(args).collect();
         let kwargs = named.chain(kwargs).collect();
-        let arguments = Arguments::bind(&task, args, kwargs).map_err(NoCall::Arguments)?;
-        self.plan(task, arguments, call);
+        let arguments = TaskArguments::bind(&task, args, kwargs).map_err(InvalidCall::Arguments)?;
+        self.queue_call(task, arguments, call);
         Ok(())
     }
 
@@ -270,9 +270,9 @@ impl Runbook {
 
     /// Adds a task without a name that runs after the others, such as that of
     /// [`Tasks::of_command`].
-    pub fn add(&mut self, task: Arc<Task>) {
-        let call = Call::new(&*task.name);
-        self.plan(task, Arguments::default(), &call);
+    pub fn add_task(&mut self, task: Arc<Task>) {
+        let call = TaskCall::new(&*task.name);
+        self.queue_call(task, TaskArguments::default(), &call);
     }
 
     /// What is to be done now. Nothing and [`Runbook::state`] no longer running: it has ended.
@@ -280,17 +280,17 @@ impl Runbook {
         clippy::should_implement_trait,
         reason = "it is no iterator: more may come after nothing"
     )]
-    pub fn next(&mut self) -> Vec<Do> {
+    pub fn next(&mut self) -> Vec<EngineRequest> {
         loop {
             while let Some(work) = self.ready.pop_front() {
                 match work {
-                    Work::Batch(batch) => self.pump(batch),
-                    Work::Run(run) => self.advance(run),
+                    ReadyItem::Batch(batch) => self.start_hosts(batch),
+                    ReadyItem::Run(run) => self.advance_run(run),
                 }
             }
-            let is_idle = self.batches.is_empty() && self.waiting.is_empty();
+            let is_idle = self.batches.is_empty() && self.pending.is_empty();
             if !is_idle || !self.begin_call() {
-                return std::mem::take(&mut self.todo);
+                return std::mem::take(&mut self.requests);
             }
         }
     }
@@ -298,22 +298,22 @@ impl Runbook {
     /// Begins the next call, if one is left and it may.
     fn begin_call(&mut self) -> bool {
         if self.interrupted {
-            self.state = State::Interrupted;
+            self.state = RunState::Interrupted;
         }
-        if self.state != State::Running {
+        if self.state != RunState::Running {
             return false;
         }
         let planned = self.calls.pop_front();
         let more = planned.is_some();
         match planned {
-            Some(planned) => self.begin(planned),
-            None => self.state = State::Done,
+            Some(planned) => self.begin_task(planned),
+            None => self.state = RunState::Done,
         }
         more
     }
 
     /// How the run stands.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> RunState {
         self.state
     }
 
@@ -324,7 +324,7 @@ impl Runbook {
     }
 
     /// What happened since the last call.
-    pub fn take_events(&mut self) -> Vec<Event> {
+    pub fn take_events(&mut self) -> Vec<HostEvent> {
         std::mem::take(&mut self.events)
     }
 
@@ -339,14 +339,14 @@ impl Runbook {
     }
 
     /// A new number for something that is waited for.
-    pub(super) fn wait_for(&mut self, waiting: Waiting) -> u64 {
+    pub(super) fn register_pending(&mut self, waiting: PendingReply) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
-        self.waiting.insert(id, waiting);
+        self.pending.insert(id, waiting);
         id
     }
 
     pub(super) fn warn(&mut self, text: impl Into<String>) {
-        self.events.push(Event::Warning(text.into()));
+        self.events.push(HostEvent::Warning(text.into()));
     }
 }

@@ -11,9 +11,9 @@ pub type TaskName = Arc<str>;
 /// Something that happened. A host is named as it was written; none is for a task that runs
 /// without hosts.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum HostEvent {
     /// A task begins on all of its hosts.
-    TaskBegins {
+    TaskStarted {
         /// The task.
         task: TaskName,
         /// Its hosts, in order; empty if it runs once and without.
@@ -22,7 +22,7 @@ pub enum Event {
         width: usize,
     },
     /// A task begins on a host.
-    HostBegins {
+    HostStarted {
         /// The task.
         task: TaskName,
         /// The host.
@@ -45,14 +45,14 @@ pub enum Event {
         bytes: Vec<u8>,
     },
     /// A task has ended on a host.
-    HostEnds(HostEnd),
+    HostFinished(HostEnd),
     /// A task has ended on all of its hosts.
-    TaskEnds {
+    TaskFinished {
         /// The task.
         task: TaskName,
     },
     /// Something is needed that nobody can be asked for.
-    Needed {
+    InputNeeded {
         /// The host.
         host: Option<Arc<str>>,
         /// What.

@@ -4,19 +4,19 @@ use crate::host::{ActionResult, Exit, RunOutput};
 use crate::value::Secrets;
 
 /// How many characters of a last line are shown.
-const SHOWN: usize = 300;
+const MAX_LAST_LINE_CHARS: usize = 300;
 
 /// What kind of failure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FailureKind {
+pub(super) enum TaskFailureKind {
     /// A command or a transfer did not succeed.
     Step,
     /// The host could not be reached.
     Unreachable,
     /// The task itself is at fault, such as by a name that is not defined.
-    Fault,
+    InvalidTask,
     /// Something had to be asked, and nobody could be.
-    Asked,
+    NeedsInput,
     /// The task says so (F39).
     Abort,
     /// Somebody asked for an end.
@@ -25,20 +25,20 @@ pub(super) enum FailureKind {
 
 /// Why a task failed on a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Failure {
-    pub(super) kind: FailureKind,
+pub(super) struct TaskFailure {
+    pub(super) kind: TaskFailureKind,
     /// In a line.
     pub(super) reason: String,
     /// The last line that was written.
     pub(super) last_line: Option<String>,
 }
 
-impl Failure {
+impl TaskFailure {
     #[expect(
         clippy::needless_pass_by_value,
         reason = "callers hand over errors and texts alike"
     )]
-    pub(super) fn new(kind: FailureKind, reason: impl ToString) -> Self {
+    pub(super) fn new(kind: TaskFailureKind, reason: impl ToString) -> Self {
         Self {
             kind,
             reason: reason.to_string(),
@@ -46,21 +46,21 @@ impl Failure {
         }
     }
 
-    pub(super) fn fault(reason: impl ToString) -> Self {
-        Self::new(FailureKind::Fault, reason)
+    pub(super) fn invalid_task(reason: impl ToString) -> Self {
+        Self::new(TaskFailureKind::InvalidTask, reason)
     }
 
     pub(super) fn interrupted() -> Self {
-        Self::new(FailureKind::Interrupted, "interrupted")
+        Self::new(TaskFailureKind::Interrupted, "interrupted")
     }
 
     /// The failure of an action that did not succeed.
-    pub(super) fn of_action(result: &ActionResult, secrets: &Secrets) -> Self {
+    pub(super) fn from_action(result: &ActionResult, secrets: &Secrets) -> Self {
         let exit = result.exit();
         let kind = match exit {
-            Exit::Unreachable(_) => FailureKind::Unreachable,
-            Exit::Asked { .. } => FailureKind::Asked,
-            _ => FailureKind::Step,
+            Exit::Unreachable(_) => TaskFailureKind::Unreachable,
+            Exit::NeedsAnswer { .. } => TaskFailureKind::NeedsInput,
+            _ => TaskFailureKind::Step,
         };
         let last_line = match result {
             ActionResult::Run(output) => last_line(output),
@@ -76,7 +76,7 @@ impl Failure {
 
     /// Whether no setting makes it good.
     pub(super) fn is_final(&self) -> bool {
-        matches!(self.kind, FailureKind::Abort | FailureKind::Interrupted)
+        matches!(self.kind, TaskFailureKind::Abort | TaskFailureKind::Interrupted)
     }
 }
 
@@ -88,7 +88,7 @@ fn last_line(output: &RunOutput) -> Option<String> {
             .rev()
             .map(str::trim)
             .find(|line| !line.is_empty());
-        line.map(|line| line.chars().take(SHOWN).collect())
+        line.map(|line| line.chars().take(MAX_LAST_LINE_CHARS).collect())
     };
     last(&output.stderr.text()).or_else(|| last(&output.stdout.text()))
 }

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 
 /// Hosts, roles, and hosts that are left out, as one source says them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Scope {
+pub struct HostScope {
     /// Host strings.
     pub hosts: Vec<String>,
     /// Names of roles.
@@ -17,48 +17,48 @@ pub struct Scope {
     pub exclude_hosts: Vec<String>,
 }
 
-impl Scope {
+impl HostScope {
     /// Whether it names neither a host nor a role.
-    pub fn is_silent(&self) -> bool {
+    pub fn is_unspecified(&self) -> bool {
         self.hosts.is_empty() && self.roles.is_empty()
     }
 }
 
 /// What may say on which hosts a task runs, the first that says anything wins (F13, F14).
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sources<'a> {
+pub(super) struct ScopeSources<'a> {
     /// The call: its arguments.
-    pub(super) call: &'a Scope,
+    pub(super) call: &'a HostScope,
     /// The task.
-    pub(super) task: &'a Scope,
+    pub(super) task: &'a HostScope,
     /// The environment, which the command line has initialised.
-    pub(super) env: &'a Scope,
+    pub(super) env: &'a HostScope,
 }
 
 /// The source that has won.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Chosen<'a> {
+pub(super) struct SelectedScope<'a> {
     pub(super) hosts: &'a [String],
     pub(super) roles: &'a [String],
     exclude: &'a [String],
     /// The exclusions that belong to the task itself, where it is the task that says its hosts.
-    exclude_too: &'a [String],
+    task_exclude: &'a [String],
 }
 
-impl<'a> Sources<'a> {
+impl<'a> ScopeSources<'a> {
     /// Chooses the source. What a call leaves out counts for its own hosts and for those of the
     /// task, what the environment leaves out for those of the environment alone (F17).
-    pub(super) fn choose(self) -> Chosen<'a> {
+    pub(super) fn select(self) -> SelectedScope<'a> {
         let Self { call, task, env } = self;
-        let of = |scope: &'a Scope, exclude: &'a [String], exclude_too: &'a [String]| Chosen {
+        let of = |scope: &'a HostScope, exclude: &'a [String], exclude_too: &'a [String]| SelectedScope {
             hosts: &scope.hosts,
             roles: &scope.roles,
             exclude,
-            exclude_too,
+            task_exclude: exclude_too,
         };
-        if !call.is_silent() {
+        if !call.is_unspecified() {
             of(call, &call.exclude_hosts, &[])
-        } else if !task.is_silent() {
+        } else if !task.is_unspecified() {
             of(task, &call.exclude_hosts, &task.exclude_hosts)
         } else {
             of(env, &env.exclude_hosts, &[])
@@ -110,17 +110,17 @@ pub struct HostList {
     pub empty_roles: Vec<Arc<str>>,
 }
 
-impl Chosen<'_> {
+impl SelectedScope<'_> {
     /// Unites the hosts with those of the roles, takes twins out and what is left out (F15 to
     /// F18). `known` has the hosts of each role.
-    pub(super) fn list(
+    pub(super) fn resolve(
         self,
         known: &IndexMap<String, Vec<String>>,
         dedupe: bool,
     ) -> Result<HostList, HostListError> {
         let mut list = HostList::default();
         let mut raw: Vec<&str> = self.hosts.iter().map(String::as_str).collect();
-        for role in stripped(self.roles, "roles")? {
+        for role in trimmed_names(self.roles, "roles")? {
             let hosts = known.get(role).map_or(&[][..], Vec::as_slice);
             list.roles.push(role.into());
             if hosts.is_empty() {
@@ -128,7 +128,7 @@ impl Chosen<'_> {
             }
             raw.extend(hosts.iter().map(String::as_str));
         }
-        let exclude = self.exclude.iter().chain(self.exclude_too);
+        let exclude = self.exclude.iter().chain(self.task_exclude);
         let exclude: HashSet<&str> = exclude.map(|host| host.trim()).collect();
         let mut seen = HashSet::with_capacity(raw.len());
         for host in raw {
@@ -145,19 +145,19 @@ impl Chosen<'_> {
 }
 
 /// The names of roles, without the spaces around them.
-pub(super) fn stripped<'a>(
+pub(super) fn trimmed_names<'a>(
     names: &'a [String],
-    what: &'static str,
+    list_kind: &'static str,
 ) -> Result<Vec<&'a str>, HostListError> {
     let names = names.iter().map(|name| match name.trim() {
-        "" => Err(HostListError::EmptyItem(what)),
+        "" => Err(HostListError::EmptyItem(list_kind)),
         name => Ok(name),
     });
     names.collect()
 }
 
 /// The hosts that the output of a role's command names: one on each line.
-pub(super) fn hosts_in(output: &str) -> Vec<String> {
+pub(super) fn parse_hosts(output: &str) -> Vec<String> {
     let lines = output.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(str::to_owned).collect()
@@ -171,17 +171,17 @@ mod tests {
         items.iter().map(|&item| item.to_owned()).collect()
     }
 
-    fn hosts(items: &[&str], exclude: &[&str]) -> Scope {
-        Scope {
+    fn hosts(items: &[&str], exclude: &[&str]) -> HostScope {
+        HostScope {
             hosts: strings(items),
             exclude_hosts: strings(exclude),
-            ..Scope::default()
+            ..HostScope::default()
         }
     }
 
-    fn chosen(call: &Scope, task: &Scope, env: &Scope, dedupe: bool) -> String {
+    fn chosen(call: &HostScope, task: &HostScope, env: &HostScope, dedupe: bool) -> String {
         let known = IndexMap::from([("r".to_owned(), strings(&["b", "c"]))]);
-        match (Sources { call, task, env }.choose()).list(&known, dedupe) {
+        match (ScopeSources { call, task, env }.select()).resolve(&known, dedupe) {
             Ok(list) => list.hosts.join(" "),
             Err(error) => error.to_string(),
         }
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn the_first_source_wins_and_exclusions_do_not_mix() {
-        let none = Scope::default();
+        let none = HostScope::default();
         let env = hosts(&["a", "b", "c"], &["b"]);
         assert_eq!(chosen(&none, &none, &env, true), "a c");
         assert_eq!(chosen(&hosts(&[], &["a"]), &none, &env, true), "a c");
@@ -201,11 +201,11 @@ mod tests {
 
     #[test]
     fn twins_are_dropped_unless_they_are_wanted_and_exclusion_works_in_either_case() {
-        let none = Scope::default();
+        let none = HostScope::default();
         let env = hosts(&["a", " a", "b", "h", "h:22"], &["b"]);
         assert_eq!(chosen(&none, &none, &env, true), "a h h:22");
         assert_eq!(chosen(&none, &none, &env, false), "a a h h:22");
-        let env = Scope {
+        let env = HostScope {
             roles: strings(&["r"]),
             ..hosts(&["a", "b"], &[])
         };
@@ -214,12 +214,12 @@ mod tests {
 
     #[test]
     fn an_empty_item_is_refused() {
-        let none = Scope::default();
+        let none = HostScope::default();
         insta::assert_snapshot!(chosen(&none, &none, &hosts(&["a", " "], &[]), true), @"a list of hosts has an empty item");
     }
 
     #[test]
     fn a_command_names_a_host_on_each_line() {
-        assert_eq!(hosts_in("a\n\n # no\n b \n"), ["a", "b"]);
+        assert_eq!(parse_hosts("a\n\n # no\n b \n"), ["a", "b"]);
     }
 }

@@ -82,7 +82,7 @@ tables! {
 }
 
 /// The keys that say what a step does.
-pub(super) const DEEDS: &[&str] = &[
+pub(super) const ACTION_KEYS: &[&str] = &[
     "run", "sudo", "local", "put", "get", "template", "prompt", "set", "execute", "abort", "echo",
     "debug",
 ];

@@ -4,9 +4,9 @@
 use std::path::{Component, Path, PathBuf};
 
 /// What stands for the host.
-const HOST: &str = "%(host)s";
+const HOST_PLACEHOLDER: &str = "%(host)s";
 /// What stands for the path on the host.
-const PATH: &str = "%(path)s";
+const PATH_PLACEHOLDER: &str = "%(path)s";
 
 /// A path of this machine, perhaps with `%(host)s` and `%(path)s` in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl LocalPattern {
         let mut rest = text;
         while let Some(start) = rest.find("%(") {
             rest = &rest[start..];
-            if !rest.starts_with(HOST) && !rest.starts_with(PATH) {
+            if !rest.starts_with(HOST_PLACEHOLDER) && !rest.starts_with(PATH_PLACEHOLDER) {
                 let end = rest.find(')').map_or(rest.len(), |end| end + 1);
                 let end = rest[end..]
                     .chars()
@@ -40,7 +40,7 @@ impl LocalPattern {
                     .map_or(end, |c| end + c.len_utf8());
                 return Err(LocalPatternError::Unknown(rest[..end].to_owned()));
             }
-            rest = &rest[HOST.len()..];
+            rest = &rest[HOST_PLACEHOLDER.len()..];
         }
         Ok(Self(text.to_owned()))
     }
@@ -48,19 +48,19 @@ impl LocalPattern {
     /// Where the file or folder of a host goes. Of `several` hosts each has a folder of its own
     /// below a path that does not tell them apart. A path that ends with `/`, `.` or `..` is a
     /// folder into which it goes under its own name.
-    pub fn place(&self, host: &str, source: &str, several: bool) -> PathBuf {
-        let below = inside(source);
+    pub fn expand(&self, host: &str, source: &str, several: bool) -> PathBuf {
+        let below = confined_path(source);
         let name = below.file_name().map(PathBuf::from).unwrap_or_default();
         let path = below.to_string_lossy();
         // What is put in is not looked at again.
         let filled: Vec<String> = self
             .0
-            .split(HOST)
-            .map(|part| part.replace(PATH, &path))
+            .split(HOST_PLACEHOLDER)
+            .map(|part| part.replace(PATH_PLACEHOLDER, &path))
             .collect();
-        let filled = filled.join(&folder_of(host));
-        if several && !self.0.contains(HOST) {
-            return Path::new(&filled).join(folder_of(host)).join(name);
+        let filled = filled.join(&host_folder_name(host));
+        if several && !self.0.contains(HOST_PLACEHOLDER) {
+            return Path::new(&filled).join(host_folder_name(host)).join(name);
         }
         let is_folder = ["/", "/.", "/.."].iter().any(|end| filled.ends_with(end))
             || [".", ".."].contains(&filled.as_str());
@@ -72,7 +72,7 @@ impl LocalPattern {
 }
 
 /// A path of a host as one that leads out of no folder.
-fn inside(source: &str) -> PathBuf {
+fn confined_path(source: &str) -> PathBuf {
     let source = source.strip_prefix("~/").unwrap_or(source);
     let parts = Path::new(source).components();
     parts
@@ -81,7 +81,7 @@ fn inside(source: &str) -> PathBuf {
 }
 
 /// The name of a host as that of one folder, another one for each host.
-fn folder_of(host: &str) -> String {
+fn host_folder_name(host: &str) -> String {
     if host.chars().all(|c| c == '.') {
         return host.replace('.', "%2E");
     }
@@ -94,7 +94,7 @@ mod tests {
 
     fn place(pattern: &str, host: &str, source: &str, several: bool) -> String {
         let pattern = LocalPattern::parse(pattern).unwrap();
-        pattern.place(host, source, several).display().to_string()
+        pattern.expand(host, source, several).display().to_string()
     }
 
     #[test]

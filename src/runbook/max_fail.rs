@@ -15,13 +15,13 @@ pub enum MaxFail {
 /// A text that says no such number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is neither a number from 1 on nor a percentage from `1%` to `100%`")]
-pub struct NoMaxFail(String);
+pub struct InvalidMaxFail(String);
 
 impl MaxFail {
     /// Whether so many failures among the hosts of a task are enough to stop.
     pub fn is_reached(self, failed: usize, hosts: usize) -> bool {
         match self {
-            Self::Count(most) => failed >= most,
+            Self::Count(max) => failed >= max,
             Self::Percent(percent) => {
                 failed > 0 && failed.saturating_mul(100) >= hosts.saturating_mul(percent.into())
             }
@@ -30,9 +30,9 @@ impl MaxFail {
 }
 
 impl FromStr for MaxFail {
-    type Err = NoMaxFail;
+    type Err = InvalidMaxFail;
 
-    fn from_str(text: &str) -> Result<Self, NoMaxFail> {
+    fn from_str(text: &str) -> Result<Self, InvalidMaxFail> {
         let found = match text.strip_suffix('%') {
             Some(percent) => match percent.parse() {
                 Ok(percent @ 1..=100) => Some(Self::Percent(percent)),
@@ -43,7 +43,7 @@ impl FromStr for MaxFail {
                 _ => None,
             },
         };
-        found.ok_or_else(|| NoMaxFail(text.to_owned()))
+        found.ok_or_else(|| InvalidMaxFail(text.to_owned()))
     }
 }
 

@@ -4,15 +4,15 @@
 //! A pure state machine: it says what is to be performed where, and is told what came of it.
 
 mod arguments;
-mod batch;
+mod task_batch;
 mod call;
 mod commands;
-mod deed;
+mod step_actions;
 mod engine;
-mod env;
+mod task_env;
 mod event;
 mod failure;
-mod fields;
+mod field_reader;
 mod host_list;
 mod keys;
 mod local_pattern;
@@ -20,24 +20,24 @@ mod max_fail;
 mod options;
 mod read_step;
 mod reader;
-mod results;
-mod run;
-mod running;
-mod tasks;
+mod replies;
+mod host_steps;
+mod run_state;
+mod definitions;
 mod template;
 
-pub use call::Call;
-pub use engine::{Do, NoCall, Runbook, State};
-pub use event::{Event, HostEnd, HostOutcome, TaskName};
-pub use host_list::{HostListError, Scope};
+pub use call::TaskCall;
+pub use engine::{EngineRequest, InvalidCall, TaskEngine, RunState};
+pub use event::{HostEvent, HostEnd, HostOutcome, TaskName};
+pub use host_list::{HostListError, HostScope};
 pub use keys::TASKS_KEYS;
 pub use local_pattern::LocalPattern;
 pub use max_fail::MaxFail;
-pub use options::Options;
+pub use options::TaskOptions;
 pub use reader::read_tasks;
-pub use tasks::{
-    Deed, Execute, How, Order, Parameters, RoleDef, ScopeText, Settings, Step, Switches, Task,
-    Tasks, Text, Transfer,
+pub use definitions::{
+    StepAction, Execute, CommandOptions, RunOrder, Parameters, RoleDef, ScopeText, EnvSettings, TaskStep, Switches, Task,
+    Tasks, TemplateText, Transfer,
 };
 
 use commands::local_shell;

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{MaxFail, Scope, Switches};
+use super::{MaxFail, HostScope, Switches};
 use crate::host::{Passwords, Variables};
 use crate::value::Map;
 
 /// What a run is told besides its tasks: what was typed, and what it needs to know of this machine.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct TaskOptions {
     /// Hosts, roles and exclusions that the environment begins with (F13).
-    pub scope: Scope,
+    pub scope: HostScope,
     /// What the environment begins with; what is true here stays true, whatever `tasks.yaml` says.
     pub switches: Switches<bool>,
     /// The most hosts at the same time.

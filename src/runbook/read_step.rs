@@ -1,110 +1,110 @@
 //! Reads a step of a task.
 
-use super::fields::Fields;
+use super::field_reader::FieldReader;
 use super::keys::{
-    DEEDS, ENV_KEYS, EXECUTE_KEYS, EXTEND_KEYS, GET_KEYS, PROMPT_KEYS, PUT_KEYS, STEP_KEYS,
+    ACTION_KEYS, ENV_KEYS, EXECUTE_KEYS, EXTEND_KEYS, GET_KEYS, PROMPT_KEYS, PUT_KEYS, STEP_KEYS,
 };
-use super::{Call, Deed, Execute, How, RoleDef, ScopeText, Settings, Step, Switches, Text};
+use super::{TaskCall, StepAction, Execute, CommandOptions, RoleDef, ScopeText, EnvSettings, TaskStep, Switches, TemplateText};
 use super::{Transfer, local_shell};
 use crate::value::Value;
-use crate::yaml::{Kind, Node};
+use crate::yaml::{NodeKind, Node};
 
 /// A step: a text is a command.
-pub(super) fn step(fields: &mut Fields, node: &Node) -> Option<Step> {
+pub(super) fn read_step(fields: &mut FieldReader, node: &Node) -> Option<TaskStep> {
     if let Some(text) = node.as_str() {
-        return Some(Step {
-            deed: Deed::Run(Text::new(text)),
-            when: None,
+        return Some(TaskStep {
+            action: StepAction::Run(TemplateText::new(text)),
+            condition: None,
             register: None,
             warn_only: false,
-            how: How::default(),
+            options: CommandOptions::default(),
             span: node.span(),
         });
     }
-    if !fields.is_map(node, &STEP_KEYS) {
+    if !fields.check_map(node, &STEP_KEYS) {
         return None;
     }
-    let deed = deed(fields, node)?;
-    Some(Step {
-        deed,
-        when: fields.scalar(node, "when"),
+    let action = read_action(fields, node)?;
+    Some(TaskStep {
+        action: action,
+        condition: fields.scalar(node, "when"),
         register: fields.string(node, "register").map(Into::into),
         warn_only: fields.is_set(node, "warn_only"),
-        how: how(fields, node),
+        options: read_command_options(fields, node),
         span: node.span(),
     })
 }
 
 /// Whether a step has a key that no step has.
-fn has_unknown(node: &Node) -> bool {
+fn has_unknown_key(node: &Node) -> bool {
     let keys = node.as_map().into_iter().flatten();
-    keys.into_iter().any(|(key, _)| !STEP_KEYS.knows(key))
+    keys.into_iter().any(|(key, _)| !STEP_KEYS.has_key(key))
 }
 
 /// Whether a map says itself what is done.
-pub(super) fn has_deed(node: &Node) -> bool {
-    DEEDS.iter().any(|deed| node.get(deed).is_some())
+pub(super) fn has_action(node: &Node) -> bool {
+    ACTION_KEYS.iter().any(|action| node.get(action).is_some())
 }
 
 /// The one step of a task that says itself what is done. Conditions are those of the task.
-pub(super) fn only_step(fields: &mut Fields, node: &Node) -> Option<Step> {
-    Some(Step {
-        deed: deed(fields, node)?,
-        when: None,
+pub(super) fn read_inline_step(fields: &mut FieldReader, node: &Node) -> Option<TaskStep> {
+    Some(TaskStep {
+        action: read_action(fields, node)?,
+        condition: None,
         register: None,
         warn_only: false,
-        how: how(fields, node),
+        options: read_command_options(fields, node),
         span: node.span(),
     })
 }
 
 /// What is done: the one key that says it.
-fn deed(fields: &mut Fields, node: &Node) -> Option<Deed> {
-    let said: Vec<&str> = DEEDS
+fn read_action(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {
+    let said: Vec<&str> = ACTION_KEYS
         .iter()
         .copied()
-        .filter(|deed| node.get(deed).is_some())
+        .filter(|action| node.get(action).is_some())
         .collect();
     let key = match said[..] {
         [key] => key,
         // A key that nobody knows was told already.
-        [] if has_unknown(node) => return None,
+        [] if has_unknown_key(node) => return None,
         [] => {
-            let help = format!("give one of `{}`", DEEDS.join("`, `"));
-            fields.problem("a step does nothing", node.span(), Some(help));
+            let help = format!("give one of `{}`", ACTION_KEYS.join("`, `"));
+            fields.report("a step does nothing", node.span(), Some(help));
             return None;
         }
         _ => {
             let message = format!("a step does only one of `{}`", said.join("` and `"));
             let help = "write a step for each".to_owned();
-            fields.problem(&message, node.span(), Some(help));
+            fields.report(&message, node.span(), Some(help));
             return None;
         }
     };
     let value = node.get(key)?;
     if value.is_null() {
-        fields.wrong(value, &format!("`{key}`"), "not empty");
+        fields.report_mismatch(value, &format!("`{key}`"), "not empty");
         return None;
     }
     match key {
-        "run" => fields.text(node, key).map(Deed::Run),
-        "sudo" => Some(Deed::Sudo {
+        "run" => fields.text(node, key).map(StepAction::Run),
+        "sudo" => Some(StepAction::Sudo {
             text: fields.text(node, key)?,
             user: fields.text(node, "user"),
         }),
-        "local" => fields.text(node, key).map(Deed::Local),
-        "put" => transfer(fields, value).map(Deed::Put),
-        "template" => transfer(fields, value).map(Deed::Template),
-        "get" => get(fields, value),
-        "prompt" => prompt(fields, value),
-        "set" => Some(Deed::Set(Box::new(settings(fields, value)))),
-        "execute" => execute(fields, value).map(|execute| Deed::Execute(Box::new(execute))),
-        "abort" => fields.text(node, key).map(Deed::Abort),
-        _ => fields.text(node, key).map(Deed::Echo),
+        "local" => fields.text(node, key).map(StepAction::Local),
+        "put" => read_transfer(fields, value).map(StepAction::Put),
+        "template" => read_transfer(fields, value).map(StepAction::Template),
+        "get" => read_get(fields, value),
+        "prompt" => read_prompt(fields, value),
+        "set" => Some(StepAction::Set(Box::new(read_settings(fields, value)))),
+        "execute" => read_execute(fields, value).map(|execute| StepAction::Execute(Box::new(execute))),
+        "abort" => fields.text(node, key).map(StepAction::Abort),
+        _ => fields.text(node, key).map(StepAction::Echo),
     }
 }
 
-fn how(fields: &mut Fields, node: &Node) -> How {
+fn read_command_options(fields: &mut FieldReader, node: &Node) -> CommandOptions {
     let mut env = Vec::new();
     for (name, value) in fields.map(node, "env") {
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -114,21 +114,21 @@ fn how(fields: &mut Fields, node: &Node) -> How {
         {
             let message = format!("`{name}` is not the name of a variable");
             let span = node.get("env").map_or(node.span(), Node::span);
-            fields.problem(&message, span, None);
+            fields.report(&message, span, None);
         }
-        env.push((name.to_string(), Text::new(value.to_string())));
+        env.push((name.to_string(), TemplateText::new(value.to_string())));
     }
     let mut ok_codes = Vec::new();
-    if let Some(list) = Fields::get(node, "ok_codes") {
+    if let Some(list) = FieldReader::get(node, "ok_codes") {
         let items = list.as_seq().unwrap_or(std::slice::from_ref(list));
         for item in items {
             match item.as_int().and_then(|code| i32::try_from(code).ok()) {
                 Some(code) => ok_codes.push(code),
-                None => fields.wrong(item, "an item of `ok_codes`", "an exit code"),
+                None => fields.report_mismatch(item, "an item of `ok_codes`", "an exit code"),
             }
         }
     }
-    How {
+    CommandOptions {
         ok_codes,
         cd: fields.text(node, "cd"),
         env,
@@ -142,8 +142,8 @@ fn how(fields: &mut Fields, node: &Node) -> How {
     }
 }
 
-fn transfer(fields: &mut Fields, node: &Node) -> Option<Transfer> {
-    if !fields.is_map(node, &PUT_KEYS) {
+fn read_transfer(fields: &mut FieldReader, node: &Node) -> Option<Transfer> {
+    if !fields.check_map(node, &PUT_KEYS) {
         return None;
     }
     let mode = fields.mode(node, "mode");
@@ -154,32 +154,32 @@ fn transfer(fields: &mut Fields, node: &Node) -> Option<Transfer> {
     })
 }
 
-fn get(fields: &mut Fields, node: &Node) -> Option<Deed> {
+fn read_get(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {
     if let Some(source) = node.as_str() {
-        return Some(Deed::Get {
-            source: Text::new(source),
+        return Some(StepAction::Get {
+            source: TemplateText::new(source),
             target: None,
         });
     }
-    if !fields.is_map(node, &GET_KEYS) {
+    if !fields.check_map(node, &GET_KEYS) {
         return None;
     }
     let target = fields.text(node, "dest");
-    Some(Deed::Get {
+    Some(StepAction::Get {
         source: fields.text(node, "src")?,
         target,
     })
 }
 
-fn prompt(fields: &mut Fields, node: &Node) -> Option<Deed> {
+fn read_prompt(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {
     if let Some(text) = node.as_str() {
-        return Some(Deed::Prompt {
-            text: Text::new(text),
+        return Some(StepAction::Prompt {
+            text: TemplateText::new(text),
             default: None,
             validate: None,
         });
     }
-    if !fields.is_map(node, &PROMPT_KEYS) {
+    if !fields.check_map(node, &PROMPT_KEYS) {
         return None;
     }
     let pattern = fields.string(node, "validate");
@@ -190,12 +190,12 @@ fn prompt(fields: &mut Fields, node: &Node) -> Option<Deed> {
             let said = said.lines().last().unwrap_or("").trim();
             let message = format!("`validate` is not a regular expression: {said}");
             let span = node.get("validate").map(Node::span);
-            fields.problem(&message, span.unwrap_or(node.span()), None);
+            fields.report(&message, span.unwrap_or(node.span()), None);
         }
         whole.ok()
     });
     let default = fields.scalar(node, "default");
-    Some(Deed::Prompt {
+    Some(StepAction::Prompt {
         text: fields.text(node, "text")?,
         default,
         validate,
@@ -203,23 +203,23 @@ fn prompt(fields: &mut Fields, node: &Node) -> Option<Deed> {
 }
 
 /// Another task: a text is what would be typed to call it.
-fn execute(fields: &mut Fields, node: &Node) -> Option<Execute> {
+fn read_execute(fields: &mut FieldReader, node: &Node) -> Option<Execute> {
     if let Some(text) = node.as_str() {
-        if Text::new(text).is_template() {
+        if TemplateText::new(text).is_template() {
             return Some(Execute {
-                task: Some(Text::new(text)),
+                task: Some(TemplateText::new(text)),
                 ..Execute::default()
             });
         }
-        return match Call::parse(text) {
-            Ok(call) => Some(of_call(&call)),
+        return match TaskCall::parse(text) {
+            Ok(call) => Some(execute_from_call(&call)),
             Err(error) => {
-                fields.problem(&error.to_string(), node.span(), None);
+                fields.report(&error.to_string(), node.span(), None);
                 None
             }
         };
     }
-    if !fields.is_map(node, &EXECUTE_KEYS) {
+    if !fields.check_map(node, &EXECUTE_KEYS) {
         return None;
     }
     let mut execute = Execute {
@@ -228,9 +228,9 @@ fn execute(fields: &mut Fields, node: &Node) -> Option<Execute> {
         scope: fields.scope(node),
         ..Execute::default()
     };
-    match Fields::get(node, "args").map(|args| (args, args.kind())) {
+    match FieldReader::get(node, "args").map(|args| (args, args.kind())) {
         None => {}
-        Some((args, Kind::Seq(_))) => {
+        Some((args, NodeKind::Seq(_))) => {
             execute.args = args
                 .to_value()
                 .as_list()
@@ -239,17 +239,17 @@ fn execute(fields: &mut Fields, node: &Node) -> Option<Execute> {
                 .cloned()
                 .collect();
         }
-        Some((_, Kind::Map(_))) => execute.kwargs.extend(fields.map(node, "args")),
-        Some((args, _)) => fields.wrong(args, "`args`", "a list or a map"),
+        Some((_, NodeKind::Map(_))) => execute.kwargs.extend(fields.map(node, "args")),
+        Some((args, _)) => fields.report_mismatch(args, "`args`", "a list or a map"),
     }
     execute.task.is_some().then_some(execute)
 }
 
-fn of_call(call: &Call) -> Execute {
-    let texts = |names: &[String]| names.iter().map(|name| Text::new(name.as_str())).collect();
+fn execute_from_call(call: &TaskCall) -> Execute {
+    let texts = |names: &[String]| names.iter().map(|name| TemplateText::new(name.as_str())).collect();
     let value = |text: &String| Value::from(text.as_str());
     Execute {
-        task: Some(Text::new(call.task.as_str())),
+        task: Some(TemplateText::new(call.task.as_str())),
         args: call.args.iter().map(value).collect(),
         kwargs: call
             .kwargs
@@ -265,21 +265,21 @@ fn of_call(call: &Call) -> Execute {
 }
 
 /// What an environment is set to.
-pub(super) fn settings(fields: &mut Fields, node: &Node) -> Settings {
-    if !fields.is_map(node, &ENV_KEYS) {
-        return Settings::default();
+pub(super) fn read_settings(fields: &mut FieldReader, node: &Node) -> EnvSettings {
+    if !fields.check_map(node, &ENV_KEYS) {
+        return EnvSettings::default();
     }
-    let extend = match Fields::get(node, "extend") {
-        Some(extend) if fields.is_map(extend, &EXTEND_KEYS) => fields.scope(extend),
+    let extend = match FieldReader::get(node, "extend") {
+        Some(extend) if fields.check_map(extend, &EXTEND_KEYS) => fields.scope(extend),
         _ => ScopeText::default(),
     };
-    Settings {
+    EnvSettings {
         hosts: fields.names(node, "hosts"),
         roles: fields.names(node, "roles"),
         exclude_hosts: fields.names(node, "exclude_hosts"),
         extend,
         vars: fields.map(node, "vars"),
-        roledefs: roledefs(fields, node),
+        roledefs: read_roledefs(fields, node),
         user: fields.text(node, "user"),
         shell: fields.text(node, "shell"),
         command_timeout: fields.duration(node, "command_timeout"),
@@ -296,29 +296,29 @@ pub(super) fn settings(fields: &mut Fields, node: &Node) -> Settings {
 }
 
 /// The hosts of each role: a list, or a map with `hosts` (F10), or a command (F9).
-fn roledefs(fields: &mut Fields, node: &Node) -> indexmap::IndexMap<String, RoleDef> {
+fn read_roledefs(fields: &mut FieldReader, node: &Node) -> indexmap::IndexMap<String, RoleDef> {
     let mut found = indexmap::IndexMap::new();
-    let Some(section) = Fields::get(node, "roledefs") else {
+    let Some(section) = FieldReader::get(node, "roledefs") else {
         return found;
     };
     let Some(map) = section.as_map() else {
-        fields.wrong(section, "`roledefs`", "a map");
+        fields.report_mismatch(section, "`roledefs`", "a map");
         return found;
     };
     for (role, entry) in map {
         let value = &entry.value;
         let def = match value.kind() {
-            Kind::Null => RoleDef::Hosts(Vec::new()),
-            Kind::Map(_) if value.get("command").is_some() => {
+            NodeKind::Null => RoleDef::Hosts(Vec::new()),
+            NodeKind::Map(_) if value.get("command").is_some() => {
                 let Some(text) = fields.string(value, "command") else {
                     continue;
                 };
                 RoleDef::Command(Box::new(local_shell(text)))
             }
-            Kind::Map(_) => {
+            NodeKind::Map(_) => {
                 if value.get("hosts").is_none() {
                     let message = format!("the role `{role}` has neither `hosts` nor a `command`");
-                    fields.problem(&message, value.span(), None);
+                    fields.report(&message, value.span(), None);
                 }
                 RoleDef::Hosts(plain(fields.names(value, "hosts")))
             }
@@ -329,7 +329,7 @@ fn roledefs(fields: &mut Fields, node: &Node) -> indexmap::IndexMap<String, Role
     found
 }
 
-fn plain(names: Option<Vec<Text>>) -> Vec<String> {
+fn plain(names: Option<Vec<TemplateText>>) -> Vec<String> {
     let names = names.unwrap_or_default();
     names.iter().map(|name| name.as_str().to_owned()).collect()
 }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::fields::Fields;
+use super::field_reader::FieldReader;
 use super::keys::{INCLUDE_KEYS, TASK_KEYS, TASKS_KEYS};
-use super::read_step::{has_deed, only_step, settings, step};
-use super::{Order, Parameters, Scope, Step, Task, Tasks, Text};
+use super::read_step::{has_action, read_inline_step, read_settings, read_step};
+use super::{RunOrder, Parameters, HostScope, TaskStep, Task, Tasks, TemplateText};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
-use crate::yaml::{Kind, Limits, Node, parse};
+use crate::yaml::{NodeKind, Limits, Node, parse};
 
 /// How deep files may include each other.
-const DEEPEST: usize = 20;
+const MAX_INCLUDE_DEPTH: usize = 20;
 
 /// Gives the text of a file, or why it has none.
 pub type ReadFile<'a> = dyn Fn(&Path) -> Result<String, String> + 'a;
@@ -27,7 +27,7 @@ pub fn read_tasks(
     let mut reader = Reader {
         sources,
         read,
-        fields: Fields::default(),
+        fields: FieldReader::default(),
         tasks: Tasks::default(),
         open: Vec::new(),
     };
@@ -41,7 +41,7 @@ pub fn read_tasks(
 struct Reader<'a> {
     sources: &'a mut Sources,
     read: &'a ReadFile<'a>,
-    fields: Fields,
+    fields: FieldReader,
     tasks: Tasks,
     /// The files that are being read, each included by the one before.
     open: Vec<PathBuf>,
@@ -49,38 +49,38 @@ struct Reader<'a> {
 
 /// Where tasks are read: their namespace with the dot behind, and the folder of their file.
 #[derive(Clone)]
-struct Home {
+struct FileContext {
     namespace: Arc<str>,
     folder: Arc<Path>,
 }
 
 impl Reader<'_> {
-    fn file(&mut self, file: &Path, namespace: &str, asked: Span) {
+    fn file(&mut self, file: &Path, namespace: &str, included_at: Span) {
         let is_open = self.open.iter().any(|open| open == file);
-        if is_open || self.open.len() >= DEEPEST {
+        if is_open || self.open.len() >= MAX_INCLUDE_DEPTH {
             let message = format!("`{}` includes itself", file.display());
-            return self.fields.problem(&message, asked, None);
+            return self.fields.report(&message, included_at, None);
         }
         let text = match (self.read)(file) {
             Ok(text) => text,
-            Err(error) => return self.fields.problem(&error, asked, None),
+            Err(error) => return self.fields.report(&error, included_at, None),
         };
         let source = self
             .sources
-            .add(file, text, asked.is_some().then_some(asked));
+            .add(file, text, included_at.is_some().then_some(included_at));
         let node = match parse(self.sources, source, &Limits::default()) {
             Ok(node) => node,
             Err(problems) => return self.fields.problems.append(problems),
         };
-        let home = Home {
+        let home = FileContext {
             namespace: namespace.into(),
             folder: file.parent().unwrap_or(Path::new("")).into(),
         };
         self.open.push(file.to_owned());
-        if !node.is_null() && self.fields.is_map(&node, &TASKS_KEYS) {
+        if !node.is_null() && self.fields.check_map(&node, &TASKS_KEYS) {
             self.includes(&node, &home);
-            if let Some(env) = Fields::get(&node, "env") {
-                let settings = settings(&mut self.fields, env);
+            if let Some(env) = FieldReader::get(&node, "env") {
+                let settings = read_settings(&mut self.fields, env);
                 self.tasks.settings.push(settings);
             }
             self.tasks(&node, &home);
@@ -89,47 +89,47 @@ impl Reader<'_> {
     }
 
     /// Files to include: a list of paths, of maps with `file` and `as`, or of a name before either.
-    fn includes(&mut self, node: &Node, home: &Home) {
-        let Some(section) = Fields::get(node, "include") else {
+    fn includes(&mut self, node: &Node, home: &FileContext) {
+        let Some(section) = FieldReader::get(node, "include") else {
             return;
         };
         match section.kind() {
-            Kind::Seq(items) => {
+            NodeKind::Seq(items) => {
                 for item in items {
                     self.include(item, home);
                 }
             }
-            Kind::Map(_) | Kind::Str(_) => self.include(section, home),
-            _ => self.fields.wrong(section, "`include`", "a list of files"),
+            NodeKind::Map(_) | NodeKind::Str(_) => self.include(section, home),
+            _ => self.fields.report_mismatch(section, "`include`", "a list of files"),
         }
     }
 
-    fn include(&mut self, item: &Node, home: &Home) {
+    fn include(&mut self, item: &Node, home: &FileContext) {
         match item.kind() {
-            Kind::Str(file) => self.included(file, None, item.span(), home),
-            Kind::Map(_) if item.get("file").is_some() => {
-                if self.fields.is_map(item, &INCLUDE_KEYS)
+            NodeKind::Str(file) => self.include_file(file, None, item.span(), home),
+            NodeKind::Map(_) if item.get("file").is_some() => {
+                if self.fields.check_map(item, &INCLUDE_KEYS)
                     && let Some(file) = self.fields.string(item, "file")
                 {
                     let name = self.fields.string(item, "as");
-                    self.included(file, name, item.span(), home);
+                    self.include_file(file, name, item.span(), home);
                 }
             }
-            Kind::Map(map) => {
+            NodeKind::Map(map) => {
                 for (name, entry) in map {
                     match entry.value.as_str() {
-                        Some(file) => self.included(file, Some(name), entry.value.span(), home),
+                        Some(file) => self.include_file(file, Some(name), entry.value.span(), home),
                         None => self
                             .fields
-                            .wrong(&entry.value, "what is included", "a path"),
+                            .report_mismatch(&entry.value, "what is included", "a path"),
                     }
                 }
             }
-            _ => self.fields.wrong(item, "what is included", "a path"),
+            _ => self.fields.report_mismatch(item, "what is included", "a path"),
         }
     }
 
-    fn included(&mut self, file: &str, name: Option<&str>, span: Span, home: &Home) {
+    fn include_file(&mut self, file: &str, name: Option<&str>, span: Span, home: &FileContext) {
         let namespace = match name {
             Some(name) if !self.is_name(name, span, "a namespace") => return,
             Some(name) => format!("{}{name}.", home.namespace),
@@ -146,17 +146,17 @@ impl Reader<'_> {
             let message = format!("`{name}` cannot be the name of {what}");
             let help =
                 "names have no spaces, colons, commas or equals signs, and do not begin with `-`";
-            self.fields.problem(&message, span, Some(help.to_owned()));
+            self.fields.report(&message, span, Some(help.to_owned()));
         }
         is_right
     }
 
-    fn tasks(&mut self, node: &Node, home: &Home) {
-        let Some(section) = Fields::get(node, "tasks") else {
+    fn tasks(&mut self, node: &Node, home: &FileContext) {
+        let Some(section) = FieldReader::get(node, "tasks") else {
             return;
         };
         let Some(map) = section.as_map() else {
-            return self.fields.wrong(section, "`tasks`", "a map");
+            return self.fields.report_mismatch(section, "`tasks`", "a map");
         };
         for (name, entry) in map {
             if !self.is_name(name, entry.key_span, "a task") {
@@ -180,15 +180,15 @@ impl Reader<'_> {
         }
     }
 
-    fn default(&mut self, name: &Arc<str>, span: Span, home: &Home) {
+    fn default(&mut self, name: &Arc<str>, span: Span, home: &FileContext) {
         let namespace: Arc<str> = home.namespace.trim_end_matches('.').into();
         if let Some(other) = self.tasks.defaults.insert(namespace, Arc::clone(name)) {
             let message = format!("both `{other}` and `{name}` are the default task");
-            self.fields.problem(&message, span, None);
+            self.fields.report(&message, span, None);
         }
     }
 
-    fn task(&mut self, name: &Arc<str>, node: &Node, home: &Home) -> Option<Task> {
+    fn task(&mut self, name: &Arc<str>, node: &Node, home: &FileContext) -> Option<Task> {
         let mut task = Task {
             namespace: Arc::clone(&home.namespace),
             span: node.span(),
@@ -198,11 +198,11 @@ impl Reader<'_> {
             return Some(task);
         }
         if node.as_str().is_some() {
-            task.steps.extend(step(&mut self.fields, node));
+            task.steps.extend(read_step(&mut self.fields, node));
             return Some(task);
         }
         let fields = &mut self.fields;
-        if !fields.is_map(node, &TASK_KEYS) {
+        if !fields.check_map(node, &TASK_KEYS) {
             return None;
         }
         let description = fields.string(node, "description");
@@ -210,9 +210,9 @@ impl Reader<'_> {
             .unwrap_or("")
             .trim()
             .clone_into(&mut task.description);
-        let plain = |names: Vec<Text>| names.iter().map(|name| name.as_str().to_owned()).collect();
+        let plain = |names: Vec<TemplateText>| names.iter().map(|name| name.as_str().to_owned()).collect();
         let scope = fields.scope(node);
-        task.scope = Scope {
+        task.scope = HostScope {
             hosts: plain(scope.hosts),
             roles: plain(scope.roles),
             exclude_hosts: plain(scope.exclude_hosts),
@@ -221,23 +221,23 @@ impl Reader<'_> {
             fields.is_set(node, "parallel"),
             fields.is_set(node, "serial"),
         ) {
-            (true, _) => Order::Parallel,
-            (false, true) => Order::Serial,
-            (false, false) => Order::Inherited,
+            (true, _) => RunOrder::Parallel,
+            (false, true) => RunOrder::Serial,
+            (false, false) => RunOrder::Inherited,
         };
         task.pool_size = fields.count(node, "pool_size");
         task.runs_once = fields.is_set(node, "runs_once");
-        task.parameters = parameters(fields, node);
-        task.when = fields.scalar(node, "when");
+        task.parameters = read_parameters(fields, node);
+        task.condition = fields.scalar(node, "when");
         task.warn_only = fields.flag(node, "warn_only");
         task.skip_bad_hosts = fields.flag(node, "skip_bad_hosts");
-        task.returns = Fields::get(node, "returns").map(Node::to_value);
-        task.steps = steps(fields, node);
+        task.returns = FieldReader::get(node, "returns").map(Node::to_value);
+        task.steps = read_steps(fields, node);
         Some(task)
     }
 }
 
-fn parameters(fields: &mut Fields, node: &Node) -> Parameters {
+fn read_parameters(fields: &mut FieldReader, node: &Node) -> Parameters {
     let named = fields.map(node, "args").into_iter();
     let named: IndexMap<_, _> = named
         .map(|(name, default)| (name, Some(default).filter(|default| !default.is_null())))
@@ -248,23 +248,23 @@ fn parameters(fields: &mut Fields, node: &Node) -> Parameters {
     }
 }
 
-fn steps(fields: &mut Fields, node: &Node) -> Vec<Step> {
-    let Some(section) = Fields::get(node, "steps") else {
-        if has_deed(node) {
-            return only_step(fields, node).into_iter().collect();
+fn read_steps(fields: &mut FieldReader, node: &Node) -> Vec<TaskStep> {
+    let Some(section) = FieldReader::get(node, "steps") else {
+        if has_action(node) {
+            return read_inline_step(fields, node).into_iter().collect();
         }
         return Vec::new();
     };
-    if has_deed(node) {
+    if has_action(node) {
         let message = "a task has either `steps` or does one thing itself";
         let help = "write what it does as one of the steps".to_owned();
-        fields.problem(message, node.span(), Some(help));
+        fields.report(message, node.span(), Some(help));
     }
     match section.kind() {
-        Kind::Seq(items) => items.iter().filter_map(|item| step(fields, item)).collect(),
-        Kind::Str(_) => step(fields, section).into_iter().collect(),
+        NodeKind::Seq(items) => items.iter().filter_map(|item| read_step(fields, item)).collect(),
+        NodeKind::Str(_) => read_step(fields, section).into_iter().collect(),
         _ => {
-            fields.wrong(section, "`steps`", "a list");
+            fields.report_mismatch(section, "`steps`", "a list");
             Vec::new()
         }
     }

@@ -4,24 +4,24 @@ use std::fmt::{Debug, Formatter};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Text;
-use crate::expr::{Context, Error, Evaluator, Memo, NullScope, Vars, World};
+use super::TemplateText;
+use crate::expr::{Context, Error, Evaluator, Memo, NullScope, Vars, SystemContext};
 use crate::value::{Handle, Value};
 
 /// Stands around a text, so that what it gives stays a text: the engine would read `[1,2]` as a
 /// list, and would strip spaces.
-const FENCE: char = '\u{2}';
+const TEXT_FENCE: char = '\u{2}';
 
 /// How deep expressions may refer to each other.
-const DEPTH: usize = 1_000;
+const MAX_REFERENCE_DEPTH: usize = 1_000;
 
 /// Renders texts and values.
-pub(super) struct Renderer {
+pub(super) struct TaskRenderer {
     evaluator: Evaluator,
-    world: Arc<dyn World>,
+    world: Arc<dyn SystemContext>,
 }
 
-impl Debug for Renderer {
+impl Debug for TaskRenderer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Renderer").finish_non_exhaustive()
     }
@@ -29,26 +29,26 @@ impl Debug for Renderer {
 
 /// A text that was rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rendered {
+pub(super) struct RenderedText {
     pub(super) text: String,
     /// Whether something in it must not be shown.
     pub(super) secret: bool,
 }
 
-impl Renderer {
-    pub(super) fn new(world: Arc<dyn World>) -> Self {
+impl TaskRenderer {
+    pub(super) fn new(world: Arc<dyn SystemContext>) -> Self {
         let scope = Arc::new(NullScope("::task"));
         let memo = Arc::new(Memo::default());
         Self {
-            evaluator: Evaluator::with_limit(scope, Arc::clone(&world), memo, DEPTH),
+            evaluator: Evaluator::with_limit(scope, Arc::clone(&world), memo, MAX_REFERENCE_DEPTH),
             world,
         }
     }
 
     /// The text, with its templates rendered.
-    pub(super) fn text(&self, text: &Text, scene: &Context) -> Result<Rendered, Error> {
+    pub(super) fn text(&self, text: &TemplateText, scene: &Context) -> Result<RenderedText, Error> {
         if !text.is_template() {
-            return Ok(Rendered {
+            return Ok(RenderedText {
                 text: text.as_str().to_owned(),
                 secret: false,
             });
@@ -57,24 +57,24 @@ impl Renderer {
     }
 
     /// A template as a text, whatever it looks like.
-    fn template(&self, template: &str, scene: &Context) -> Result<Rendered, Error> {
+    fn template(&self, template: &str, scene: &Context) -> Result<RenderedText, Error> {
         let value = self
             .evaluator
-            .render(&format!("{FENCE}{template}{FENCE}"), scene);
+            .render(&format!("{TEXT_FENCE}{template}{TEXT_FENCE}"), scene);
         self.evaluator.take_reads();
         let value = value?;
         let secret = value.has_sensitive();
         let text = value.reveal().to_string();
-        let text = text.strip_prefix(FENCE).unwrap_or(&text);
-        let text = text.strip_suffix(FENCE).unwrap_or(text);
-        Ok(Rendered {
+        let text = text.strip_prefix(TEXT_FENCE).unwrap_or(&text);
+        let text = text.strip_suffix(TEXT_FENCE).unwrap_or(text);
+        Ok(RenderedText {
             text: text.to_owned(),
             secret,
         })
     }
 
     /// What a text gives: one that is a single template gives the value itself.
-    pub(super) fn native(&self, text: &Text, scene: &Context) -> Result<Value, Error> {
+    pub(super) fn native(&self, text: &TemplateText, scene: &Context) -> Result<Value, Error> {
         if !text.is_template() {
             return Ok(text.as_str().into());
         }
@@ -92,11 +92,11 @@ impl Renderer {
 
     /// Whether a condition holds: a template, or an expression without braces. Of texts, the empty
     /// one and the usual words for no do not.
-    pub(super) fn holds(&self, condition: &Text, scene: &Context) -> Result<bool, Error> {
+    pub(super) fn is_condition_met(&self, condition: &TemplateText, scene: &Context) -> Result<bool, Error> {
         let value = if condition.is_template() {
             self.native(condition, scene)?
         } else {
-            let braced = Text::new(format!("{{{{ {} }}}}", condition.as_str()));
+            let braced = TemplateText::new(format!("{{{{ {} }}}}", condition.as_str()));
             self.native(&braced, scene)?
         };
         Ok(match value.as_str() {
@@ -121,7 +121,7 @@ impl Renderer {
 }
 
 /// The surroundings of a rendering: these variables, and paths from this folder.
-pub(super) fn scene(vars: Vars, folder: &Path) -> Context {
+pub(super) fn template_context(vars: Vars, folder: &Path) -> Context {
     Context {
         vars,
         base_dir: folder.to_owned(),

@@ -3,10 +3,10 @@
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 
-use crate::value::{Absorb, Canonical, Value, hex};
+use crate::value::{Absorb, CanonicalWriter, Value, hex};
 
 /// How many bytes a key has.
-pub(super) const LENGTH: usize = 32;
+pub(super) const KEY_LENGTH: usize = 32;
 
 /// What a key's id is made of besides the key.
 const ID_LABEL: &[u8] = b"unfurl digest key id\0";
@@ -16,13 +16,13 @@ const ID_LABEL: &[u8] = b"unfurl digest key id\0";
 const SALT: &[u8] = b"unfurl digest key of a vault password";
 
 /// How often a password is hashed: about 10 ms of one processor.
-const ROUNDS: u32 = 20_000;
+const HASH_ROUNDS: u32 = 20_000;
 
 /// A key for digests of secrets. It does not show itself.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DigestKey {
     id: String,
-    bytes: [u8; LENGTH],
+    bytes: [u8; KEY_LENGTH],
 }
 
 impl std::fmt::Debug for DigestKey {
@@ -33,7 +33,7 @@ impl std::fmt::Debug for DigestKey {
 
 impl DigestKey {
     /// The key that these bytes are.
-    pub fn of_bytes(bytes: [u8; LENGTH]) -> Self {
+    pub fn of_bytes(bytes: [u8; KEY_LENGTH]) -> Self {
         let hash = Sha256::new().chain_update(ID_LABEL).chain_update(bytes);
         let id = hex(&hash.finalize()[..8]);
         Self { id, bytes }
@@ -41,8 +41,8 @@ impl DigestKey {
 
     /// The key that a password gives.
     pub fn of_password(password: &str) -> Self {
-        let mut bytes = [0; LENGTH];
-        pbkdf2::pbkdf2_hmac::<Sha256>(password.as_bytes(), SALT, ROUNDS, &mut bytes);
+        let mut bytes = [0; KEY_LENGTH];
+        pbkdf2::pbkdf2_hmac::<Sha256>(password.as_bytes(), SALT, HASH_ROUNDS, &mut bytes);
         Self::of_bytes(bytes)
     }
 
@@ -54,16 +54,16 @@ impl DigestKey {
     /// The keyed digest (HMAC-SHA-256) of keys with their values, as lowercase hexadecimal; their
     /// order does not count.
     pub fn digest<'a>(&self, pairs: impl IntoIterator<Item = (&'a str, &'a Value)>) -> String {
-        let keyed = Keyed(Hmac::new_from_slice(&self.bytes).expect("any length will do"));
-        let mut canonical = Canonical::keyed(keyed);
+        let keyed = MacSink(Hmac::new_from_slice(&self.bytes).expect("any length will do"));
+        let mut canonical = CanonicalWriter::keyed(keyed);
         canonical.pairs(pairs);
         hex(&canonical.into_inner().0.finalize().into_bytes())
     }
 }
 
-struct Keyed(Hmac<Sha256>);
+struct MacSink(Hmac<Sha256>);
 
-impl Absorb for Keyed {
+impl Absorb for MacSink {
     fn absorb(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
@@ -75,10 +75,10 @@ mod tests {
 
     #[test]
     fn a_key_is_named_without_being_shown() {
-        let key = DigestKey::of_bytes([7; LENGTH]);
+        let key = DigestKey::of_bytes([7; KEY_LENGTH]);
         assert_eq!(format!("{key:?}"), format!("DigestKey({:?})", key.id()));
         assert_eq!(key.id().len(), 16);
-        assert_ne!(key.id(), DigestKey::of_bytes([8; LENGTH]).id());
+        assert_ne!(key.id(), DigestKey::of_bytes([8; KEY_LENGTH]).id());
     }
 
     #[test]
@@ -90,12 +90,12 @@ mod tests {
 
     #[test]
     fn a_keyed_digest_tells_values_and_keys_apart_but_not_orders() {
-        let key = DigestKey::of_bytes([1; LENGTH]);
+        let key = DigestKey::of_bytes([1; KEY_LENGTH]);
         let (a, b) = (Value::from("a").sensitive(), Value::from("b").sensitive());
         let pair = key.digest([("x", &a), ("y", &b)]);
         assert_eq!(pair, key.digest([("y", &b), ("x", &a)]));
         assert_ne!(pair, key.digest([("x", &b), ("y", &a)]));
-        let other = DigestKey::of_bytes([2; LENGTH]);
+        let other = DigestKey::of_bytes([2; KEY_LENGTH]);
         assert_ne!(pair, other.digest([("x", &a), ("y", &b)]));
     }
 }

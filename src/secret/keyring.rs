@@ -5,33 +5,33 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::error::Error;
-use super::key::{DigestKey, LENGTH};
+use super::key::{DigestKey, KEY_LENGTH};
 use crate::system::{fs, random};
 use crate::value::hex;
 
 /// The variable with the password that goes before all others.
-const DEFAULT_PASSWORD: &str = "UNFURL_VAULT_DEFAULT_PASSWORD";
+const PASSWORD_VARIABLE: &str = "UNFURL_VAULT_DEFAULT_PASSWORD";
 
 /// Where a key is kept, seen from the folder of the ensemble.
-const FILE: &str = "local/digest.key";
+const KEY_FILE: &str = "local/digest.key";
 
 /// The longest file that is looked into, in bytes.
-const MOST: u64 = 4096;
+const MAX_KEY_FILE_BYTES: u64 = 4096;
 
 /// The keys of an ensemble. Each is made once, when it is first asked for.
 pub struct Keyring {
-    passwords: Vec<Password>,
+    passwords: Vec<VaultPassword>,
     file: PathBuf,
     stored: OnceLock<Result<Option<Arc<DigestKey>>, Error>>,
-    made: OnceLock<Result<Arc<DigestKey>, Error>>,
+    created: OnceLock<Result<Arc<DigestKey>, Error>>,
 }
 
-struct Password {
+struct VaultPassword {
     text: String,
     key: OnceLock<Arc<DigestKey>>,
 }
 
-impl Password {
+impl VaultPassword {
     fn key(&self) -> &Arc<DigestKey> {
         let make = || Arc::new(DigestKey::of_password(&self.text));
         self.key.get_or_init(make)
@@ -53,21 +53,21 @@ impl Keyring {
     pub fn new(variables: &BTreeMap<String, String>, folder: &Path) -> Self {
         let is_password = |name: &str| {
             let id = name.strip_prefix("UNFURL_VAULT_");
-            id.is_some_and(|id| id.ends_with("_PASSWORD")) && name != DEFAULT_PASSWORD
+            id.is_some_and(|id| id.ends_with("_PASSWORD")) && name != PASSWORD_VARIABLE
         };
         let others = variables.iter().filter(|(name, _)| is_password(name));
-        let first = variables.get(DEFAULT_PASSWORD).into_iter();
+        let first = variables.get(PASSWORD_VARIABLE).into_iter();
         let all = first.chain(others.map(|(_, password)| password));
         let passwords = all.filter(|password| !password.is_empty());
-        let password = |text: &String| Password {
+        let password = |text: &String| VaultPassword {
             text: text.clone(),
             key: OnceLock::new(),
         };
         Self {
             passwords: passwords.map(password).collect(),
-            file: folder.join(FILE),
+            file: folder.join(KEY_FILE),
             stored: OnceLock::new(),
-            made: OnceLock::new(),
+            created: OnceLock::new(),
         }
     }
 
@@ -76,8 +76,8 @@ impl Keyring {
         if let Some(password) = self.passwords.first() {
             return Ok(Some(Arc::clone(password.key())));
         }
-        if let Some(made) = self.made.get() {
-            return made.clone().map(Some);
+        if let Some(created) = self.created.get() {
+            return created.clone().map(Some);
         }
         self.stored()
     }
@@ -87,12 +87,12 @@ impl Keyring {
         if let Some(key) = self.current()? {
             return Ok(key);
         }
-        self.made.get_or_init(|| make(&self.file)).clone()
+        self.created.get_or_init(|| create_key(&self.file)).clone()
     }
 
     /// The key with an id, if it is one of these.
-    pub fn of_id(&self, id: &str) -> Result<Option<Arc<DigestKey>>, Error> {
-        let mut keys = self.passwords.iter().map(Password::key);
+    pub fn find(&self, id: &str) -> Result<Option<Arc<DigestKey>>, Error> {
+        let mut keys = self.passwords.iter().map(VaultPassword::key);
         if let Some(key) = keys.find(|key| key.id() == id) {
             return Ok(Some(Arc::clone(key)));
         }
@@ -100,53 +100,53 @@ impl Keyring {
     }
 
     fn stored(&self) -> Result<Option<Arc<DigestKey>>, Error> {
-        let read = || Ok(read(&self.file)?.map(Arc::new));
+        let read = || Ok(read_key(&self.file)?.map(Arc::new));
         self.stored.get_or_init(read).clone()
     }
 }
 
-fn failed(path: &Path, error: &dyn std::error::Error) -> Error {
+fn file_error(path: &Path, error: &dyn std::error::Error) -> Error {
     Error::File {
         path: path.to_owned(),
         why: error.to_string(),
     }
 }
 
-fn read(path: &Path) -> Result<Option<DigestKey>, Error> {
+fn read_key(path: &Path) -> Result<Option<DigestKey>, Error> {
     if !fs::exists(path) {
         return Ok(None);
     }
-    let mode = fs::mode_of(path).map_err(|error| failed(path, &error))?;
+    let mode = fs::mode_of(path).map_err(|error| file_error(path, &error))?;
     if mode & 0o077 != 0 {
         let path = path.to_owned();
         return Err(Error::Open { path, mode });
     }
-    let bytes = fs::read_within(path, MOST).map_err(|error| failed(path, &error))?;
+    let bytes = fs::read_within(path, MAX_KEY_FILE_BYTES).map_err(|error| file_error(path, &error))?;
     let malformed = || Error::Malformed {
         path: path.to_owned(),
     };
-    let key = parse(&bytes).ok_or_else(malformed)?;
+    let key = parse_key(&bytes).ok_or_else(malformed)?;
     Ok(Some(DigestKey::of_bytes(key)))
 }
 
-fn parse(text: &[u8]) -> Option<[u8; LENGTH]> {
+fn parse_key(text: &[u8]) -> Option<[u8; KEY_LENGTH]> {
     let text = std::str::from_utf8(text).ok()?.trim_ascii_end();
-    let is_key = text.len() == 2 * LENGTH && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let mut key = [0; LENGTH];
+    let is_key = text.len() == 2 * KEY_LENGTH && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut key = [0; KEY_LENGTH];
     for (place, byte) in key.iter_mut().enumerate().take_while(|_| is_key) {
         *byte = u8::from_str_radix(&text[2 * place..2 * place + 2], 16).ok()?;
     }
     is_key.then_some(key)
 }
 
-fn make(path: &Path) -> Result<Arc<DigestKey>, Error> {
-    let mut key = [0; LENGTH];
-    random::fill(&mut key).map_err(|error| failed(path, &error))?;
+fn create_key(path: &Path) -> Result<Arc<DigestKey>, Error> {
+    let mut key = [0; KEY_LENGTH];
+    random::fill(&mut key).map_err(|error| file_error(path, &error))?;
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| failed(path, &error))?;
+        fs::create_dir_all(folder).map_err(|error| file_error(path, &error))?;
     }
     let text = hex(&key) + "\n";
-    fs::write_atomic(path, text.as_bytes(), Some(0o600)).map_err(|error| failed(path, &error))?;
+    fs::write_atomic(path, text.as_bytes(), Some(0o600)).map_err(|error| file_error(path, &error))?;
     Ok(Arc::new(DigestKey::of_bytes(key)))
 }
 
@@ -176,8 +176,8 @@ mod tests {
         assert_eq!(found.id(), DigestKey::of_password("d").id());
         // What was recorded with another one of them can be compared.
         let other = DigestKey::of_password("b");
-        assert!(all.of_id(other.id()).unwrap().is_some());
-        assert!(!folder.path().join(FILE).exists());
+        assert!(all.find(other.id()).unwrap().is_some());
+        assert!(!folder.path().join(KEY_FILE).exists());
     }
 
     #[test]
@@ -185,25 +185,25 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let keys = keyring(folder.path(), &[]);
         assert!(keys.current().unwrap().is_none());
-        assert!(!folder.path().join(FILE).exists());
-        let made = keys.current_or_new().unwrap();
+        assert!(!folder.path().join(KEY_FILE).exists());
+        let created = keys.current_or_new().unwrap();
         assert_eq!(
-            fs::mode_of(&folder.path().join(FILE)).unwrap() & 0o777,
+            fs::mode_of(&folder.path().join(KEY_FILE)).unwrap() & 0o777,
             0o600
         );
-        assert_eq!(keys.current().unwrap().unwrap(), made);
+        assert_eq!(keys.current().unwrap().unwrap(), created);
         let again = keyring(folder.path(), &[]);
-        assert_eq!(again.current().unwrap().unwrap(), made);
+        assert_eq!(again.current().unwrap().unwrap(), created);
         let with_password = [("UNFURL_VAULT_DEFAULT_PASSWORD", "x")];
         let later = keyring(folder.path(), &with_password);
-        assert_eq!(later.of_id(made.id()).unwrap().unwrap(), made);
-        assert_ne!(later.current().unwrap().unwrap(), made);
+        assert_eq!(later.find(created.id()).unwrap().unwrap(), created);
+        assert_ne!(later.current().unwrap().unwrap(), created);
     }
 
     #[test]
     fn a_key_that_others_may_read_or_that_is_none_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join(FILE);
+        let file = folder.path().join(KEY_FILE);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         for (text, mode, expected) in [
             ("00".repeat(32), 0o640, "others may read"),

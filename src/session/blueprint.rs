@@ -8,7 +8,7 @@ use crate::project::Environment;
 use crate::yaml::Node;
 
 /// The name of the blueprint to use and where it stands, if there is one.
-pub(crate) fn choose(
+pub(crate) fn choose_blueprint(
     template: &Node,
     of_spec: Option<&Node>,
     environment: &Environment,
@@ -23,7 +23,7 @@ pub(crate) fn choose(
         if let Some(name) = node.as_str() {
             return Some((name.into(), node.span()));
         }
-        problems.push(node.must_be("`deployment_blueprint`", "a name"));
+        problems.push(node.type_mismatch("`deployment_blueprint`", "a name"));
         return None;
     }
     let is_named = environment

@@ -7,13 +7,13 @@ use crate::expr::{Context, Evaluator};
 use crate::topology::Topology;
 use crate::tosca::{Decorator, ServiceTemplate};
 use crate::value::{Handle, Value};
-use crate::yaml::{Entry, Kind, Mapping, Node};
+use crate::yaml::{MapEntry, NodeKind, Mapping, Node};
 
 /// How deep what is merged may nest.
-const DEPTH: usize = 128;
+const MAX_DEPTH: usize = 128;
 
 /// The node templates that decorators change, as they are then.
-pub(crate) fn decorated(
+pub(crate) fn decorated_templates(
     service: &ServiceTemplate,
     topology: &Topology,
     evaluator: &Evaluator,
@@ -56,10 +56,10 @@ fn apply(
         let context = Context::new(of).with("template", stated.value.to_value());
         let patch = evaluator.evaluate(&decorator.patch.to_value(), &context);
         let patch = patch.map_err(|error| error.to_string())?;
-        let value = merged(&stated.value, &patch, decorator.patch.span(), 0)
-            .ok_or_else(|| format!("what it gives nests more than {DEPTH} deep"))?;
+        let value = merge(&stated.value, &patch, decorator.patch.span(), 0)
+            .ok_or_else(|| format!("what it gives nests more than {MAX_DEPTH} deep"))?;
         let key_span = stated.key_span;
-        changed.insert(name, Entry { key_span, value });
+        changed.insert(name, MapEntry { key_span, value });
     }
     Ok(())
 }
@@ -80,7 +80,7 @@ fn collect(value: &Value, entities: &mut Vec<Handle>) {
 }
 
 /// A node with a value merged into it: maps key by key; lists get what they have not got.
-fn merged(base: &Node, over: &Value, span: Span, depth: usize) -> Option<Node> {
+fn merge(base: &Node, over: &Value, span: Span, depth: usize) -> Option<Node> {
     match (base.as_map(), base.as_seq(), over) {
         (Some(map), _, Value::Map(fields)) => {
             let mut map = map.clone();
@@ -88,13 +88,13 @@ fn merged(base: &Node, over: &Value, span: Span, depth: usize) -> Option<Node> {
                 let known = map.entry(key);
                 let key_span = known.map_or(span, |known| known.key_span);
                 let value = match known {
-                    Some(known) => merged(&known.value, value, span, next(depth)?)?,
-                    None => node_of(value, span, next(depth)?)?,
+                    Some(known) => merge(&known.value, value, span, next_depth(depth)?)?,
+                    None => node_of(value, span, next_depth(depth)?)?,
                 };
-                map.insert(Arc::clone(key), Entry { key_span, value });
+                map.insert(Arc::clone(key), MapEntry { key_span, value });
             }
             Some(Node::new(
-                Kind::Map(map),
+                NodeKind::Map(map),
                 base.span(),
                 base.tag().map(Arc::from),
             ))
@@ -103,18 +103,18 @@ fn merged(base: &Node, over: &Value, span: Span, depth: usize) -> Option<Node> {
             let known: Vec<Value> = items.iter().map(Node::to_value).collect();
             let mut items = items.to_vec();
             for item in more.iter().filter(|item| !known.contains(item)) {
-                items.push(node_of(item, span, next(depth)?)?);
+                items.push(node_of(item, span, next_depth(depth)?)?);
             }
-            Some(Node::new(Kind::Seq(items), base.span(), None))
+            Some(Node::new(NodeKind::Seq(items), base.span(), None))
         }
         _ => node_of(over, span, depth),
     }
 }
 
-fn next(depth: usize) -> Option<usize> {
-    (depth < DEPTH).then_some(depth + 1)
+fn next_depth(depth: usize) -> Option<usize> {
+    (depth < MAX_DEPTH).then_some(depth + 1)
 }
 
 fn node_of(value: &Value, span: Span, depth: usize) -> Option<Node> {
-    Node::of_value(value, span).filter(|node| node.depth() + depth <= DEPTH)
+    Node::from_value(value, span).filter(|node| node.depth() + depth <= MAX_DEPTH)
 }

@@ -21,11 +21,11 @@ impl LoadError {
     /// The error of a search that found no ensemble.
     pub(crate) fn of_search(error: project::Error, sources: Sources) -> Self {
         let kind = match error {
-            project::Error::Nothing { .. } | project::Error::NoDefault { .. } => {
+            project::Error::NotFound { .. } | project::Error::NoDefault { .. } => {
                 LoadErrorKind::NoEnsemble
             }
             _ => LoadErrorKind::Refused,
         };
-        Self::with_places(kind, error, sources)
+        Self::with_sources(kind, error, sources)
     }
 }

@@ -4,27 +4,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::LoadError;
-use super::found::find;
-use super::loaded::Session;
+use super::ensemble_location::find;
+use super::session::Session;
 use super::options::SessionOptions;
-use super::reading;
-use super::world::RealWorld;
+use super::loader;
+use super::local_system_context::LocalSystem;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::system::fs;
-use crate::topology::{Foreign, Topology};
+use crate::topology::{ExternalEnsemble, Topology};
 use crate::value::Value;
-use crate::yaml::{Entry, Node};
+use crate::yaml::{MapEntry, Node};
 
 /// How many ensembles may use each other in a row.
-const DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// Why an external ensemble cannot be used.
-struct Unusable {
+struct ExternalError {
     message: String,
     help: Option<String>,
 }
 
-impl From<String> for Unusable {
+impl From<String> for ExternalError {
     fn from(message: String) -> Self {
         Self {
             message,
@@ -33,10 +33,10 @@ impl From<String> for Unusable {
     }
 }
 
-impl From<LoadError> for Unusable {
+impl From<LoadError> for ExternalError {
     fn from(failure: LoadError) -> Self {
         let first = failure.problems.iter().next();
-        let place = first.and_then(|problem| failure.sources.place(problem.span()?));
+        let place = first.and_then(|problem| failure.sources.position(problem.span()?));
         let message = failure.problems.first_message();
         let help = first.and_then(|problem| problem.help.clone());
         let message = match place {
@@ -51,17 +51,17 @@ impl From<LoadError> for Unusable {
 /// templates and records name.
 pub(crate) fn add(session: &mut Session, topology: &mut Topology, problems: &mut Diagnostics) {
     let external = session.environment.external().and_then(Node::as_map);
-    let named: Vec<(Arc<str>, Entry)> = external
+    let named: Vec<(Arc<str>, MapEntry)> = external
         .into_iter()
         .flatten()
         .map(|(name, entry)| (Arc::clone(name), entry.clone()))
         .collect();
     for (name, entry) in &named {
         let span = entry.key_span;
-        match stated(session, name, &entry.value) {
+        match find_external(session, name, &entry.value) {
             Ok(None) => {}
             Ok(Some(foreign)) => {
-                if !topology.add_foreign(foreign) {
+                if !topology.add_external_ensemble(foreign) {
                     let why = "there are too many instances in all".to_owned();
                     report(session, problems, name, span, why.into());
                 }
@@ -74,16 +74,16 @@ pub(crate) fn add(session: &mut Session, topology: &mut Topology, problems: &mut
         if topology.external(name).is_some() || named.iter().any(|(known, _)| **known == *name) {
             continue;
         }
-        let project = session.found.located.project.as_ref();
+        let project = session.location.located.project.as_ref();
         let Some(file) = project.and_then(|it| Some(it.path_of(it.entry_named(name)?))) else {
             continue;
         };
         let found = load(session, &file, None).map(|found| {
-            let (topology, world) = found?;
-            Foreign::new(name, topology, world, None)
+            let (topology, system_context) = found?;
+            ExternalEnsemble::new(name, topology, system_context, None)
         });
         match found {
-            Ok(Some(foreign)) => drop(topology.add_foreign(foreign)),
+            Ok(Some(foreign)) => drop(topology.add_external_ensemble(foreign)),
             Ok(None) => {}
             Err(why) => report(session, problems, name, span, why),
         }
@@ -97,7 +97,7 @@ fn report(
     problems: &mut Diagnostics,
     name: &str,
     span: Span,
-    why: Unusable,
+    why: ExternalError,
 ) {
     let message = format!(
         "the external ensemble `{name}` cannot be used: {}",
@@ -144,14 +144,14 @@ fn imported_names(session: &Session, topology: &Topology) -> Vec<(Arc<str>, Span
 }
 
 /// The ensemble that an entry of `external` names; none if it is this one.
-fn stated(session: &Session, name: &str, entry: &Node) -> Result<Option<Foreign>, Unusable> {
+fn find_external(session: &Session, name: &str, entry: &Node) -> Result<Option<ExternalEnsemble>, ExternalError> {
     let Some(location) = entry.get("manifest") else {
         return Err("it has no `manifest`".to_owned().into());
     };
     let file = file_of(session, location)?;
     let text = |key: &str| entry.get(key).and_then(Node::as_str);
     let environment = location.get("environment").and_then(Node::as_str);
-    let Some((topology, world)) = load(session, &file, environment)? else {
+    let Some((topology, system_context)) = load(session, &file, environment)? else {
         return Ok(None);
     };
     if let Some(version) = text("version") {
@@ -160,17 +160,17 @@ fn stated(session: &Session, name: &str, entry: &Node) -> Result<Option<Foreign>
     let instance = text("instance");
     let schema = entry.get("schema").map(Node::to_value);
     let schema = schema.as_ref().and_then(Value::as_map).cloned();
-    let Some(foreign) = Foreign::new(name, topology, world, instance) else {
+    let Some(foreign) = ExternalEnsemble::new(name, topology, system_context, instance) else {
         let instance = instance.unwrap_or("root");
         return Err(format!("it has no instance `{instance}`").into());
     };
     Ok(Some(foreign.with_schema(schema.unwrap_or_default())))
 }
 
-fn check_version(topology: &Topology, wanted: &str) -> Result<(), Unusable> {
+fn check_version(topology: &Topology, required: &str) -> Result<(), ExternalError> {
     let own = topology.service().metadata.get("template_version");
     let Some(own) = own.filter(|own| !own.is_null()) else {
-        let message = format!("it says no version, and version `{wanted}` is needed");
+        let message = format!("it says no version, and version `{required}` is needed");
         return Err(message.into());
     };
     let own = own.to_string();
@@ -179,18 +179,18 @@ fn check_version(topology: &Topology, wanted: &str) -> Result<(), Unusable> {
         let parts = version.split('.');
         parts.map(|part| part.parse().unwrap_or(0)).collect()
     };
-    if major(&own) == major(wanted) && parts(&own) >= parts(wanted) {
+    if major(&own) == major(required) && parts(&own) >= parts(required) {
         return Ok(());
     }
-    Err(format!("its version is `{own}`, and version `{wanted}` is needed").into())
+    Err(format!("its version is `{own}`, and version `{required}` is needed").into())
 }
 
 /// The file, or the folder, of the ensemble that a location names.
-fn file_of(session: &Session, location: &Node) -> Result<PathBuf, Unusable> {
+fn file_of(session: &Session, location: &Node) -> Result<PathBuf, ExternalError> {
     let text = |key: &str| location.get(key).and_then(Node::as_str);
     let file = text("file").unwrap_or_default();
     let folder = if let Some(project) = text("project") {
-        let known = session.found.located.project.as_ref();
+        let known = session.location.located.project.as_ref();
         let known = known.and_then(|known| known.projects.get(project));
         let home = session.options.home.as_ref();
         let folder = known.or_else(|| home.filter(|_| project == "home"));
@@ -200,7 +200,7 @@ fn file_of(session: &Session, location: &Node) -> Result<PathBuf, Unusable> {
         let repositories = session.environment.repositories();
         let repository = repositories.and_then(|all| all.get(name));
         let base = session.manifest.base_dir();
-        let folder = repository.and_then(|it| reading::folder_of_repository(it, base));
+        let folder = repository.and_then(|it| loader::folder_of_repository(it, base));
         folder.ok_or_else(|| format!("the repository `{name}` is not on this machine"))?
     } else {
         let source = session.sources.get(location.span().source);
@@ -211,14 +211,14 @@ fn file_of(session: &Session, location: &Node) -> Result<PathBuf, Unusable> {
     Ok(fs::absolute(Path::new(file), &folder))
 }
 
-type Loaded = (Arc<Topology>, Arc<RealWorld>);
+type LoadedExternal = (Arc<Topology>, Arc<LocalSystem>);
 
 /// Reads another ensemble as it is on record; none if it is this one or one that uses it.
 fn load(
     session: &Session,
     file: &Path,
     environment: Option<&str>,
-) -> Result<Option<Loaded>, Unusable> {
+) -> Result<Option<LoadedExternal>, ExternalError> {
     if !fs::exists(file) {
         return Err(format!("there is no file `{}`", file.display()).into());
     }
@@ -235,19 +235,19 @@ fn load(
     if session.used_by.contains(&manifest) {
         return Ok(None);
     }
-    if session.used_by.len() >= DEPTH {
-        return Err(format!("more than {DEPTH} ensembles use each other in a row").into());
+    if session.used_by.len() >= MAX_DEPTH {
+        return Err(format!("more than {MAX_DEPTH} ensembles use each other in a row").into());
     }
-    let mut other = reading::load(found, &options)?;
+    let mut other = loader::load(found, &options)?;
     other.used_by.extend(session.used_by.iter().cloned());
     let topology = other.topology()?;
     let planned = other.manifest.base_dir().join("planned");
     let topology = Arc::new(topology);
-    let world = Arc::new(other.world(planned.clone()));
-    let variables = other.variables(&topology, &world)?;
-    let mut world = Arc::into_inner(world).unwrap_or_else(|| other.world(planned));
-    world.variables = variables;
-    Ok(Some((topology, Arc::new(world))))
+    let system_context = Arc::new(other.system_context(planned.clone()));
+    let variables = other.variables(&topology, &system_context)?;
+    let mut system_context = Arc::into_inner(system_context).unwrap_or_else(|| other.system_context(planned));
+    system_context.variables = variables;
+    Ok(Some((topology, Arc::new(system_context))))
 }
 
 /// Adds the instances that stand for those that templates select in other ensembles.
@@ -261,12 +261,12 @@ pub(crate) fn select(session: &mut Session, topology: &mut Topology, problems: &
         }
         let name = &template.name;
         match (topology.selected(template), &template.imported) {
-            (Some((imported, of)), _) => topology.add_shadow(template, imported, of),
+            (Some((imported, of)), _) => topology.add_imported_node(template, imported, of),
             (None, Some(imported)) => {
                 let message = format!(
                     "node template `{name}` stands for `{imported}`, which is not in another ensemble"
                 );
-                problems.push(not_there(message, template.span, imported));
+                problems.push(missing_instance(message, template.span, imported));
             }
             (None, None) => {
                 let message =
@@ -281,7 +281,7 @@ pub(crate) fn select(session: &mut Session, topology: &mut Topology, problems: &
 }
 
 /// What to say where an instance of another ensemble is missing.
-pub(crate) fn not_there(message: String, span: Span, imported: &str) -> Diagnostic {
+pub(crate) fn missing_instance(message: String, span: Span, imported: &str) -> Diagnostic {
     let (ensemble, instance) = imported.split_once(':').unwrap_or((imported, "root"));
     let help = format!(
         "name the ensemble `{ensemble}` under `external` of the environment, and see with \
@@ -302,7 +302,7 @@ mod tests {
             "it is broken",
             Some("mend it".to_owned()),
         );
-        let why = Unusable::from(failure);
+        let why = ExternalError::from(failure);
         assert_eq!(why.message, "it is broken");
         assert_eq!(why.help.as_deref(), Some("mend it"));
     }

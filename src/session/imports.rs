@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::project::FileLoader;
 use crate::tosca::{ImportRequest, Imported, Importer};
-use crate::yaml::{self, IncludeRequest, Limits, Loaded, Loader as _, Node};
+use crate::yaml::{self, IncludeRequest, Limits, LoadResult, Loader as _, Node};
 
 /// Imports through the loader of included files.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Importer for FileImporter<'_, '_> {
             file,
             repository: request.repository.as_deref().map(str::to_owned),
             repository_url: None,
-            when: None,
+            condition_variable: None,
             optional: false,
             span: request.span,
             from: request.from,
@@ -40,12 +40,12 @@ impl Importer for FileImporter<'_, '_> {
         };
         let loaded = self.loader.load(&include).map_err(|problems| {
             let mut problem = first(problems, request);
-            if self.lenient && self.loader.is_elsewhere(&include) {
+            if self.lenient && self.loader.is_remote(&include) {
                 problem.severity = Severity::Warning;
             }
             problem
         })?;
-        let Loaded::Found { source, root } = loaded else {
+        let LoadResult::Found { source, root } = loaded else {
             let message = format!("the imported file `{}` does not exist", request.file);
             return Err(Diagnostic::error(message)
                 .label(request.span, "imported here")

@@ -7,7 +7,7 @@ use super::options::SessionOptions;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::ensemble::Manifest;
 use crate::project::Environment;
-use crate::topology::Inputs;
+use crate::topology::TopologyInputs;
 use crate::tosca::ServiceTemplate;
 use crate::value::{Map, Value};
 use crate::yaml::{self, Node, Schema};
@@ -21,14 +21,14 @@ pub(super) fn inputs_of(
     service: &ServiceTemplate,
     options: &SessionOptions,
     problems: &mut Diagnostics,
-) -> Inputs {
-    let mut given = Inputs::default();
+) -> TopologyInputs {
+    let mut supplied = TopologyInputs::default();
     let spec = manifest.root().get("spec");
     let spec = spec.and_then(|spec| spec.get("inputs"));
     let sections = [spec, environment.section("inputs")].into_iter().flatten();
     for (name, entry) in sections.filter_map(Node::as_map).flatten() {
         let input = &entry.value;
-        given.give(Arc::clone(name), input.to_value(), input.span());
+        supplied.set(Arc::clone(name), input.to_value(), input.span());
     }
     for (name, text) in &options.vars {
         let Some(input) = name.strip_prefix("input_") else {
@@ -36,7 +36,7 @@ pub(super) fn inputs_of(
         };
         match parse_value(text) {
             // No text gives the values of options.
-            Ok(value) => given.give(input.into(), value, Span::NONE),
+            Ok(value) => supplied.set(input.into(), value, Span::NONE),
             Err(message) => {
                 let message = format!("the value of `--var {name}` is not YAML: {message}");
                 problems.push(Diagnostic::error(message));
@@ -46,7 +46,7 @@ pub(super) fn inputs_of(
     let mut values = Map::new();
     for (name, definition) in &service.topology.inputs {
         // An input that may be missing is there, and null.
-        if let Some(value) = given
+        if let Some(value) = supplied
             .values
             .shift_remove(name)
             .or_else(|| definition.default.clone())
@@ -55,8 +55,8 @@ pub(super) fn inputs_of(
             values.insert(Arc::clone(name), value);
         }
     }
-    values.extend(given.values);
-    Inputs { values, ..given }
+    values.extend(supplied.values);
+    TopologyInputs { values, ..supplied }
 }
 
 fn parse_value(text: &str) -> Result<Value, String> {
@@ -149,6 +149,6 @@ topology_template:
             ("more", place(&spec, "more")),
         ];
         let expected = expected.map(|(name, place)| (Arc::from(name), place));
-        assert_eq!(inputs.places, expected.into_iter().collect());
+        assert_eq!(inputs.spans, expected.into_iter().collect());
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::topology::{self, Topology};
 use crate::value::{Map, Value};
-use crate::yaml::{Entry, Kind, Mapping, Node};
+use crate::yaml::{MapEntry, NodeKind, Mapping, Node};
 
 /// The type of an instance that states none.
 const DEFAULT_TYPE: &str = "unfurl.nodes.Default";
 
 /// What an instance says besides its template.
-const OF_INSTANCES: &[&str] = &[
+const INSTANCE_KEYS: &[&str] = &[
     "attributes",
     "created",
     "customized",
@@ -44,13 +44,13 @@ pub(crate) fn templates(spec: Option<&Node>, service: &Node) -> Mapping {
             continue;
         }
         let value = match (entry.value.get("template"), entry.value.as_map()) {
-            (None, Some(map)) => of_instance(map, &entry.value),
+            (None, Some(map)) => inline_template(map, &entry.value),
             (Some(template), _) if template.as_map().is_some() => template.clone(),
             _ => continue,
         };
-        let (name, value) = named(name, value);
+        let (name, value) = take_name(name, value);
         let key_span = entry.key_span;
-        added.insert(name, Entry { key_span, value });
+        added.insert(name, MapEntry { key_span, value });
     }
     for (name, entry) in section(spec, "discovered") {
         let known = own.and_then(|own| own.get(name)).is_some() || added.get(name).is_some();
@@ -64,41 +64,41 @@ pub(crate) fn templates(spec: Option<&Node>, service: &Node) -> Mapping {
 fn section<'n>(
     spec: Option<&'n Node>,
     name: &str,
-) -> impl Iterator<Item = (&'n Arc<str>, &'n Entry)> {
+) -> impl Iterator<Item = (&'n Arc<str>, &'n MapEntry)> {
     let section = spec.and_then(|spec| spec.get(name)?.as_map());
     section.into_iter().flatten()
 }
 
 /// The template that an instance is by itself.
-fn of_instance(instance: &Mapping, node: &Node) -> Node {
+fn inline_template(instance: &Mapping, node: &Node) -> Node {
     let own = instance
         .iter()
-        .filter(|(key, _)| !OF_INSTANCES.contains(&&***key));
+        .filter(|(key, _)| !INSTANCE_KEYS.contains(&&***key));
     let mut template: Mapping = own
         .map(|(key, entry)| (Arc::clone(key), entry.clone()))
         .collect();
     if template.get("type").is_none() {
         let key_span = node.span();
-        let value = Node::new(Kind::Str(DEFAULT_TYPE.into()), key_span, None);
-        template.insert("type", Entry { key_span, value });
+        let value = Node::new(NodeKind::Str(DEFAULT_TYPE.into()), key_span, None);
+        template.insert("type", MapEntry { key_span, value });
     }
-    Node::new(Kind::Map(template), node.span(), None)
+    Node::new(NodeKind::Map(template), node.span(), None)
 }
 
 /// An inline template may have a name of its own.
-fn named(name: &Arc<str>, template: Node) -> (Arc<str>, Node) {
+fn take_name(name: &Arc<str>, template: Node) -> (Arc<str>, Node) {
     let stated = template.get("name").and_then(Node::as_str).map(Arc::from);
     let Some((stated, map)) = stated.zip(template.as_map()) else {
         return (Arc::clone(name), template);
     };
     let mut map = map.clone();
     map.remove("name");
-    let template = Node::new(Kind::Map(map), template.span(), None);
+    let template = Node::new(NodeKind::Map(map), template.span(), None);
     (stated, template)
 }
 
 /// Adds the instances of the specification that no record has.
-pub(crate) fn add(topology: &mut Topology, spec: Option<&Node>, problems: &mut Diagnostics) {
+pub(crate) fn add_instances(topology: &mut Topology, spec: Option<&Node>, problems: &mut Diagnostics) {
     for (name, entry) in section(spec, "instances") {
         let Value::Map(fields) = entry.value.to_value() else {
             let message = format!("the instance `{name}` must be a map");

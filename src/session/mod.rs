@@ -1,32 +1,32 @@
 //! Loads an ensemble: finds, reads and checks it, and makes its topology.
 
 mod blueprint;
-mod conditions;
+mod service_reader;
 mod decorators;
-mod departed;
+mod orphan_templates;
 mod error;
 mod externals;
-mod found;
+mod ensemble_location;
 mod imports;
 mod inputs;
 mod instances;
-mod loaded;
+mod session;
 mod options;
 mod orphans;
-mod past;
-mod reading;
+mod template_history;
+mod loader;
 mod repositories;
 mod topology;
 pub mod validate;
-mod world;
+mod local_system_context;
 
-pub(crate) use conditions::read_service;
+pub(crate) use service_reader::read_service;
 pub use error::{LoadError, LoadErrorKind};
-pub(crate) use found::{Found, current_dir, find};
+pub(crate) use ensemble_location::{EnsembleLocation, current_dir, find};
 pub(crate) use imports::FileImporter;
-pub(crate) use loaded::Session;
+pub(crate) use session::Session;
 pub use options::SessionOptions;
 pub(crate) use orphans::topology as topology_with_orphans;
-pub(crate) use reading::{directories_of_includes, load, manifest, surroundings};
-pub(crate) use repositories::{Involved, involved, involved_at, involved_in, once_each};
-pub(crate) use world::RealWorld;
+pub(crate) use loader::{directories_of_includes, load, manifest, manifest_with_environment};
+pub(crate) use repositories::{InvolvedRepository, involved_repositories, repository_at, repositories_of, distinct_repositories};
+pub(crate) use local_system_context::LocalSystem;

@@ -4,21 +4,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::departed::{Departed, Reasons, Templates};
+use super::orphan_templates::{OrphanTemplates, OrphanReasons, TemplateEntries};
 use super::error::LoadError;
-use super::loaded::Session;
-use super::past;
-use super::reading;
+use super::session::Session;
+use super::template_history;
+use super::loader;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
-use crate::ensemble::{KeptTemplates, RecordedHistory};
+use crate::ensemble::{SavedTemplates, RecordedHistory};
 use crate::name::TemplateName;
 use crate::system::fs;
 use crate::topology::Topology;
 use crate::value::{REDACTED, Value};
-use crate::yaml::{self, Entry, Kind, Limits, Mapping, Node};
+use crate::yaml::{self, MapEntry, NodeKind, Limits, Mapping, Node};
 
 /// How many instances are named one by one.
-const NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 
 /// The topology of a job; to prune, with what the templates of its orphans were.
 pub(crate) fn topology(
@@ -28,7 +28,7 @@ pub(crate) fn topology(
 ) -> Result<Topology, LoadError> {
     let mut topology = session.topology_of_job()?;
     if prune && topology.orphans().next().is_some() {
-        topology = bring_back(session, topology, &history.kept_templates().read())?;
+        topology = restore_templates(session, topology, &history.saved_templates().read())?;
     }
     session.warnings.append(warnings(&topology));
     Ok(topology)
@@ -36,61 +36,61 @@ pub(crate) fn topology(
 
 /// Reads the ensemble again with the templates of its orphans, as far as they are kept and still
 /// fit into the model. The others stay orphans, and know why.
-fn bring_back(
+fn restore_templates(
     session: &mut Session,
     topology: Topology,
-    kept: &KeptTemplates,
+    kept: &SavedTemplates,
 ) -> Result<Topology, LoadError> {
-    let mut reasons = Reasons::new();
-    let mut wanted = BTreeSet::new();
+    let mut reasons = OrphanReasons::new();
+    let mut names_to_find = BTreeSet::new();
     for orphan in topology.orphans() {
         if topology.root_of(orphan.parent) == topology.root() {
-            wanted.insert(orphan.template.clone());
+            names_to_find.insert(orphan.template.clone());
         } else {
             let why = "it is part of a nested topology, whose file does not have the template";
             reasons.insert(orphan.template.clone(), why.to_owned());
         }
     }
-    let mut found = session.found.clone();
-    let templates = Kept { session, kept }.read(&wanted, &mut found.sources, &mut reasons);
-    let mut departed = Departed::new(templates, reasons);
-    if !departed.is_empty()
-        && let Ok(again) = reading::load_with(found, &session.options, &mut departed)
+    let mut found = session.location.clone();
+    let templates = SavedTemplateReader { session, saved: kept }.read(&names_to_find, &mut found.sources, &mut reasons);
+    let mut orphan_templates = OrphanTemplates::new(templates, reasons);
+    if !orphan_templates.is_empty()
+        && let Ok(again) = loader::load_with(found, &session.options, &mut orphan_templates)
     {
         *session = again;
         let mut topology = session.topology_of_job()?;
-        topology.explain_orphans(departed.reasons());
+        topology.explain_orphans(orphan_templates.reasons());
         return Ok(topology);
     }
     let mut topology = topology;
-    topology.explain_orphans(departed.reasons());
+    topology.explain_orphans(orphan_templates.reasons());
     Ok(topology)
 }
 
 /// What is kept of templates.
 #[derive(Debug, Clone, Copy)]
-struct Kept<'a> {
+struct SavedTemplateReader<'a> {
     session: &'a Session,
-    kept: &'a KeptTemplates,
+    saved: &'a SavedTemplates,
 }
 
-impl Kept<'_> {
+impl SavedTemplateReader<'_> {
     /// Reads templates from where they were kept last; each file once.
     fn read(
         self,
-        wanted: &BTreeSet<TemplateName>,
+        names_to_find: &BTreeSet<TemplateName>,
         sources: &mut Sources,
-        reasons: &mut Reasons,
-    ) -> Templates {
+        reasons: &mut OrphanReasons,
+    ) -> TemplateEntries {
         let mut files: BTreeMap<Option<Arc<str>>, Vec<&TemplateName>> = BTreeMap::new();
         let mut missing = BTreeSet::new();
-        for name in wanted {
-            match self.kept.get(name) {
+        for name in names_to_find {
+            match self.saved.get(name) {
                 Some(kept) => files.entry(kept.changelog.clone()).or_default().push(name),
                 None => drop(missing.insert(name.clone())),
             }
         }
-        let mut found = Templates::new();
+        let mut found = TemplateEntries::new();
         for (file, names) in files {
             let templates = match &file {
                 Some(file) => self.file(file, sources),
@@ -104,14 +104,14 @@ impl Kept<'_> {
                 }
                 let file = file.as_deref().unwrap_or("`changes`");
                 let why = templates.as_ref().err();
-                reasons.insert(name.clone(), lost(name, file, why));
+                reasons.insert(name.clone(), unreadable_reason(name, file, why));
                 missing.insert(name.clone());
             }
         }
         if missing.is_empty() {
             return found;
         }
-        let past = past::templates(self.session.manifest.path(), &missing, sources);
+        let past = template_history::templates(self.session.manifest.path(), &missing, sources);
         for name in &missing {
             match past.get(name) {
                 Some(entry) => {
@@ -121,7 +121,7 @@ impl Kept<'_> {
                 None => drop(
                     reasons
                         .entry(name.clone())
-                        .or_insert_with(|| never_kept(name)),
+                        .or_insert_with(|| never_saved_reason(name)),
                 ),
             }
         }
@@ -142,7 +142,7 @@ impl Kept<'_> {
         for record in changes.as_list().into_iter().flatten() {
             let templates = record.get("templates").and_then(Value::as_map);
             for (name, template) in templates.into_iter().flatten() {
-                if names.iter().any(|wanted| *wanted.as_str() == **name) {
+                if names.iter().any(|names_to_find| *names_to_find.as_str() == **name) {
                     latest.insert(Arc::clone(name), template.clone());
                 }
             }
@@ -152,14 +152,14 @@ impl Kept<'_> {
     }
 }
 
-fn never_kept(name: &TemplateName) -> String {
+fn never_saved_reason(name: &TemplateName) -> String {
     format!(
         "neither a record nor a commit has its template `{name}`; put it back into the model, or \
          remove by hand what was made of it and its record from `status`"
     )
 }
 
-fn lost(name: &TemplateName, file: &str, why: Option<&String>) -> String {
+fn unreadable_reason(name: &TemplateName, file: &str, why: Option<&String>) -> String {
     let why = why.map_or("it is not there", String::as_str);
     format!(
         "its template `{name}` was kept in {file} and cannot be read: {why}; bring that file back, \
@@ -173,60 +173,60 @@ fn parse(name: &str, text: &str, sources: &mut Sources) -> Result<Node, String> 
 }
 
 /// Puts what fails with words in the place of secrets, which are not kept.
-fn without_secrets(entry: &Entry) -> Entry {
-    Entry::new(entry.key_span, hollow("", &entry.value))
+fn without_secrets(entry: &MapEntry) -> MapEntry {
+    MapEntry::new(entry.key_span, replace_secrets("", &entry.value))
 }
 
-fn hollow(name: &str, node: &Node) -> Node {
+fn replace_secrets(name: &str, node: &Node) -> Node {
     let kind = match node.kind() {
-        Kind::Str(text) if **text == *REDACTED => {
-            let said = Node::new(Kind::Str(name.into()), node.span(), None);
-            return in_map("eval", in_map("_left_out", said));
+        NodeKind::Str(text) if **text == *REDACTED => {
+            let argument = Node::new(NodeKind::Str(name.into()), node.span(), None);
+            return wrap_in_map("eval", wrap_in_map("_left_out", argument));
         }
-        Kind::Map(map) => {
+        NodeKind::Map(map) => {
             let entries = map.iter().map(|(key, entry)| {
-                let value = hollow(key, &entry.value);
+                let value = replace_secrets(key, &entry.value);
                 let key_span = entry.key_span;
-                (Arc::clone(key), Entry { key_span, value })
+                (Arc::clone(key), MapEntry { key_span, value })
             });
-            Kind::Map(entries.collect())
+            NodeKind::Map(entries.collect())
         }
-        Kind::Seq(items) => Kind::Seq(items.iter().map(|item| hollow(name, item)).collect()),
+        NodeKind::Seq(items) => NodeKind::Seq(items.iter().map(|item| replace_secrets(name, item)).collect()),
         _ => return node.clone(),
     };
     Node::new(kind, node.span(), None)
 }
 
-fn in_map(key: &str, value: Node) -> Node {
+fn wrap_in_map(key: &str, value: Node) -> Node {
     let span = value.span();
     let mut map = Mapping::default();
-    map.insert(key, Entry::new(span, value));
-    Node::new(Kind::Map(map), span, None)
+    map.insert(key, MapEntry::new(span, value));
+    Node::new(NodeKind::Map(map), span, None)
 }
 
 /// Names the instances whose templates have left the model.
 fn warnings(topology: &Topology) -> Diagnostics {
     let mut warnings = Diagnostics::default();
     let all = topology.orphans().count();
-    for orphan in topology.orphans().take(NAMED) {
+    for orphan in topology.orphans().take(MAX_NAMED) {
         let message = format!(
             "the instance `{}` exists, but its template `{}` is not in the model any more",
             orphan.name, orphan.template
         );
-        let help = orphan.stays.clone().unwrap_or_else(|| {
+        let help = orphan.retention_reason.clone().unwrap_or_else(|| {
             "`unfurl deploy --prune` or `unfurl teardown --prune` removes it".to_owned()
         });
         // What was asked for and could not be done is an error.
-        let problem = match orphan.stays {
+        let problem = match orphan.retention_reason {
             Some(_) => Diagnostic::error(message),
             None => Diagnostic::warning(message),
         };
         warnings.push(problem.help(help));
     }
-    if all > NAMED {
+    if all > MAX_NAMED {
         let message = format!(
             "{} more instances exist whose templates are not in the model any more",
-            all - NAMED
+            all - MAX_NAMED
         );
         warnings.push(Diagnostic::warning(message).help("the plan and the summary list them"));
     }

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::loaded::Session;
-use super::reading::folder_of_repository;
+use super::session::Session;
+use super::loader::folder_of_repository;
 use crate::git::{Error, Repository};
-use crate::project::{Located, folder_of_clone};
+use crate::project::{LocatedEnsemble, folder_of_clone};
 use crate::yaml::Node;
 
 /// A repository, or a folder in one, and what it is to the ensemble.
 #[derive(Debug)]
-pub(crate) struct Involved {
+pub(crate) struct InvolvedRepository {
     /// `self` for the ensemble's, `spec` for the project's, or the name it is declared with.
     pub(crate) name: String,
     pub(crate) repository: Repository,
@@ -18,7 +18,7 @@ pub(crate) struct Involved {
     pub(crate) folder: PathBuf,
 }
 
-impl Involved {
+impl InvolvedRepository {
     /// The folder as Unfurl shows it.
     pub(crate) fn shown(&self) -> String {
         let root = self.repository.root().display();
@@ -28,9 +28,9 @@ impl Involved {
 
 /// Those of the project and of the ensemble, then those that the environment and the service
 /// template declare and that are on this machine. A folder that is in none is left out.
-pub(crate) fn involved(session: &Session) -> Result<Vec<Involved>, Error> {
+pub(crate) fn involved_repositories(session: &Session) -> Result<Vec<InvolvedRepository>, Error> {
     let base = session.manifest.base_dir();
-    let mut all = of_places(&session.project, base)?;
+    let mut all = of_folders(&session.project, base)?;
     let project = Some(session.project.as_path());
     let environment = session.environment.repositories().and_then(Node::as_map);
     let environment = environment
@@ -49,12 +49,12 @@ pub(crate) fn involved(session: &Session) -> Result<Vec<Involved>, Error> {
 }
 
 /// Those of an ensemble that was found and not read.
-pub(crate) fn involved_in(located: &Located) -> Result<Vec<Involved>, Error> {
+pub(crate) fn repositories_of(located: &LocatedEnsemble) -> Result<Vec<InvolvedRepository>, Error> {
     let folder = located.folder();
-    of_places(located.root().unwrap_or(folder), folder)
+    of_folders(located.root().unwrap_or(folder), folder)
 }
 
-fn of_places(project: &Path, base: &Path) -> Result<Vec<Involved>, Error> {
+fn of_folders(project: &Path, base: &Path) -> Result<Vec<InvolvedRepository>, Error> {
     let mut all = Vec::new();
     if project != base {
         add(&mut all, "spec", project)?;
@@ -64,20 +64,20 @@ fn of_places(project: &Path, base: &Path) -> Result<Vec<Involved>, Error> {
 }
 
 /// The repository of one folder.
-pub(crate) fn involved_at(name: &str, folder: &Path) -> Result<Option<Involved>, Error> {
+pub(crate) fn repository_at(name: &str, folder: &Path) -> Result<Option<InvolvedRepository>, Error> {
     let mut all = Vec::new();
     add(&mut all, name, folder)?;
     Ok(all.pop())
 }
 
-fn add(all: &mut Vec<Involved>, name: &str, folder: &Path) -> Result<(), Error> {
+fn add(all: &mut Vec<InvolvedRepository>, name: &str, folder: &Path) -> Result<(), Error> {
     let Some(repository) = Repository::discover(folder)? else {
         return Ok(());
     };
     let folder = repository.relative(folder).unwrap_or_default();
-    let known = |it: &Involved| it.repository.root() == repository.root() && it.folder == folder;
+    let known = |it: &InvolvedRepository| it.repository.root() == repository.root() && it.folder == folder;
     if !all.iter().any(known) {
-        all.push(Involved {
+        all.push(InvolvedRepository {
             name: name.to_owned(),
             repository,
             folder,
@@ -87,7 +87,7 @@ fn add(all: &mut Vec<Involved>, name: &str, folder: &Path) -> Result<(), Error> 
 }
 
 /// One of each repository, whatever its folders are.
-pub(crate) fn once_each(all: Vec<Involved>) -> Vec<Repository> {
+pub(crate) fn distinct_repositories(all: Vec<InvolvedRepository>) -> Vec<Repository> {
     let mut each: Vec<Repository> = Vec::new();
     for involved in all {
         if each

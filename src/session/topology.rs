@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::error::{LoadError, LoadErrorKind};
 use super::externals;
 use super::instances;
-use super::loaded::Session;
+use super::session::Session;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::topology::{self, Topology};
 use crate::yaml::Node;
@@ -20,7 +20,7 @@ impl Session {
             return Ok(topology);
         }
         let sources = self.sources.clone();
-        Err(LoadError::with_places(
+        Err(LoadError::with_sources(
             LoadErrorKind::Invalid,
             problems,
             sources,
@@ -39,19 +39,19 @@ impl Session {
             problems.push(Diagnostic::error(error).label(span, "recorded here"));
         }
         let spec = self.manifest.root().get("spec");
-        instances::add(&mut topology, spec, &mut problems);
-        for (name, imported) in topology.show_imported() {
+        instances::add_instances(&mut topology, spec, &mut problems);
+        for (name, imported) in topology.link_imported_nodes() {
             let message = format!(
                 "the recorded instance `{name}` stands for `{imported}`, which is not in another \
                  ensemble"
             );
             let span = span.unwrap_or(Span::NONE);
-            problems.push(externals::not_there(message, span, &imported));
+            problems.push(externals::missing_instance(message, span, &imported));
         }
         if problems.is_empty() {
             Ok(topology)
         } else {
-            Err(LoadError::with_places(
+            Err(LoadError::with_sources(
                 LoadErrorKind::Invalid,
                 problems,
                 self.sources.clone(),

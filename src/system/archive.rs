@@ -5,19 +5,19 @@ use std::io::{Cursor, Read};
 use std::path::{Component, Path, PathBuf};
 
 /// How many files an archive may hold.
-const MOST_FILES: usize = 200_000;
+const MAX_FILES: usize = 200_000;
 /// How many bytes of texts an archive may hold, unpacked.
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_TEXT_BYTES: u64 = 256 << 20;
 
 /// What an archive holds: each file by its path within, with its content if it was wanted.
-pub type Files = BTreeMap<PathBuf, Option<Vec<u8>>>;
+pub type ArchiveFiles = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
 /// Why an archive cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It is neither a zip nor a tar file.
     #[error("it is neither a zip nor a tar archive")]
-    Unknown,
+    UnknownFormat,
     /// It is damaged, or uses what is not understood.
     #[error("it cannot be unpacked: {0}")]
     Damaged(String),
@@ -25,20 +25,20 @@ pub enum Error {
     #[error("it holds the path `{0}`, which is outside of it")]
     Outside(String),
     /// It is too large.
-    #[error("it holds more than {MOST_FILES} files or {} MiB of text", MOST_BYTES >> 20)]
+    #[error("it holds more than {MAX_FILES} files or {} MiB of text", MAX_TEXT_BYTES >> 20)]
     TooLarge,
 }
 
 /// Reads an archive. The content of a file is kept if `wanted` says so of its path.
-pub fn read(bytes: &[u8], wanted: impl Fn(&Path) -> bool) -> Result<Files, Error> {
-    read_within(bytes, &wanted, MOST_BYTES)
+pub fn read(bytes: &[u8], is_selected: impl Fn(&Path) -> bool) -> Result<ArchiveFiles, Error> {
+    read_limited(bytes, &is_selected, MAX_TEXT_BYTES)
 }
 
-fn read_within(bytes: &[u8], wanted: &dyn Fn(&Path) -> bool, most: u64) -> Result<Files, Error> {
-    let mut reading = Reading {
-        files: Files::new(),
-        left: most,
-        wanted,
+fn read_limited(bytes: &[u8], is_selected: &dyn Fn(&Path) -> bool, max_bytes: u64) -> Result<ArchiveFiles, Error> {
+    let mut reading = ArchiveReader {
+        files: ArchiveFiles::new(),
+        remaining: max_bytes,
+        is_selected: is_selected,
     };
     if bytes.starts_with(b"PK") {
         reading.zip(bytes)?;
@@ -47,22 +47,22 @@ fn read_within(bytes: &[u8], wanted: &dyn Fn(&Path) -> bool, most: u64) -> Resul
     } else if bytes.get(257..262) == Some(b"ustar") {
         reading.tar(bytes)?;
     } else {
-        return Err(Error::Unknown);
+        return Err(Error::UnknownFormat);
     }
     Ok(reading.files)
 }
 
-struct Reading<'a> {
-    files: Files,
+struct ArchiveReader<'a> {
+    files: ArchiveFiles,
     /// How many bytes may still be kept.
-    left: u64,
-    wanted: &'a dyn Fn(&Path) -> bool,
+    remaining: u64,
+    is_selected: &'a dyn Fn(&Path) -> bool,
 }
 
-impl Reading<'_> {
+impl ArchiveReader<'_> {
     fn zip(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
-        if archive.len() > MOST_FILES {
+        if archive.len() > MAX_FILES {
             return Err(Error::TooLarge);
         }
         for index in 0..archive.len() {
@@ -78,8 +78,8 @@ impl Reading<'_> {
 
     fn tar(&mut self, stream: impl Read) -> Result<(), Error> {
         // What is not wanted is unpacked on the way to what is, so all of it counts.
-        let most = MOST_BYTES.saturating_mul(16);
-        let mut archive = tar::Archive::new(stream.take(most));
+        let max_bytes = MAX_TEXT_BYTES.saturating_mul(16);
+        let mut archive = tar::Archive::new(stream.take(max_bytes));
         for entry in archive.entries().map_err(damaged)? {
             let entry = entry.map_err(damaged)?;
             if entry.header().entry_type().is_dir() {
@@ -92,21 +92,21 @@ impl Reading<'_> {
     }
 
     fn add(&mut self, name: &str, content: impl Read) -> Result<(), Error> {
-        let path = inside(name)?;
-        if self.files.len() >= MOST_FILES {
+        let path = path_in_archive(name)?;
+        if self.files.len() >= MAX_FILES {
             return Err(Error::TooLarge);
         }
-        let kept = if (self.wanted)(&path) {
-            let mut kept = Vec::new();
-            let mut limited = content.take(self.left + 1);
-            limited.read_to_end(&mut kept).map_err(damaged)?;
-            let left = self.left.checked_sub(kept.len() as u64);
-            self.left = left.ok_or(Error::TooLarge)?;
-            Some(kept)
+        let content_bytes = if (self.is_selected)(&path) {
+            let mut content_bytes = Vec::new();
+            let mut limited = content.take(self.remaining + 1);
+            limited.read_to_end(&mut content_bytes).map_err(damaged)?;
+            let remaining = self.remaining.checked_sub(content_bytes.len() as u64);
+            self.remaining = remaining.ok_or(Error::TooLarge)?;
+            Some(content_bytes)
         } else {
             None
         };
-        self.files.insert(path, kept);
+        self.files.insert(path, content_bytes);
         Ok(())
     }
 }
@@ -120,20 +120,20 @@ fn damaged(error: impl ToString) -> Error {
 }
 
 /// The path of a file within the archive, clean.
-fn inside(name: &str) -> Result<PathBuf, Error> {
+fn path_in_archive(name: &str) -> Result<PathBuf, Error> {
     let name = name.replace('\\', "/");
-    let mut clean = PathBuf::new();
+    let mut normalized = PathBuf::new();
     for part in Path::new(&name).components() {
         match part {
-            Component::Normal(part) => clean.push(part),
+            Component::Normal(part) => normalized.push(part),
             Component::CurDir => {}
             _ => return Err(Error::Outside(name)),
         }
     }
-    if clean.as_os_str().is_empty() {
+    if normalized.as_os_str().is_empty() {
         return Err(Error::Outside(name));
     }
-    Ok(clean)
+    Ok(normalized)
 }
 
 #[cfg(test)]
@@ -207,18 +207,18 @@ mod tests {
     fn a_bomb_is_refused() {
         let large = "0".repeat(600);
         let bytes = zip_of(&[("a.yaml", &large), ("b.yaml", &large)]);
-        for (most, fits) in [(599, false), (1199, false), (1200, true)] {
-            let read = read_within(&bytes, &text, most);
-            assert_eq!(read.is_ok(), fits, "{most}");
+        for (max_bytes, fits) in [(599, false), (1199, false), (1200, true)] {
+            let read = read_limited(&bytes, &text, max_bytes);
+            assert_eq!(read.is_ok(), fits, "{max_bytes}");
             assert!(fits || matches!(read, Err(Error::TooLarge)));
         }
-        assert!(read_within(&bytes, &|_| false, 0).is_ok());
+        assert!(read_limited(&bytes, &|_| false, 0).is_ok());
     }
 
     #[test]
     fn what_is_damaged_or_no_archive_is_told() {
-        assert!(matches!(read(b"a: 1\n", text), Err(Error::Unknown)));
-        assert!(matches!(read(b"", text), Err(Error::Unknown)));
+        assert!(matches!(read(b"a: 1\n", text), Err(Error::UnknownFormat)));
+        assert!(matches!(read(b"", text), Err(Error::UnknownFormat)));
         let mut bytes = zip_of(&FILES);
         bytes.truncate(bytes.len() / 2);
         assert!(matches!(read(&bytes, text), Err(Error::Damaged(_))));

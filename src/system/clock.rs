@@ -10,7 +10,7 @@ pub fn now() -> Timestamp {
 
 /// A time in seconds since 1970 as people read it, on a clock so many minutes ahead:
 /// `2026-01-31 12:30:00+00:00`; none if there is no such time.
-pub fn shown_with_offset(seconds: i64, minutes: i32) -> Option<String> {
+pub fn format_with_offset(seconds: i64, minutes: i32) -> Option<String> {
     let offset = jiff::tz::Offset::from_seconds(minutes.checked_mul(60)?).ok()?;
     let time = Timestamp::from_second(seconds).ok()?;
     let shown = offset
@@ -33,14 +33,14 @@ mod tests {
     #[test]
     fn a_time_is_shown_on_the_clock_of_its_place() {
         assert_eq!(
-            shown_with_offset(0, 0).as_deref(),
+            format_with_offset(0, 0).as_deref(),
             Some("1970-01-01 00:00:00+00:00")
         );
         assert_eq!(
-            shown_with_offset(0, -90).as_deref(),
+            format_with_offset(0, -90).as_deref(),
             Some("1969-12-31 22:30:00-01:30")
         );
-        assert_eq!(shown_with_offset(i64::MAX, 0), None);
+        assert_eq!(format_with_offset(i64::MAX, 0), None);
     }
 
     #[test]

@@ -10,13 +10,13 @@ use ureq::http::{Uri, request};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
 /// How often one request is sent on.
-const MOST_REDIRECTS: usize = 3;
+const MAX_REDIRECTS: usize = 3;
 
 /// The most bytes of a bundle of certificates.
-const MOST_ROOTS: u64 = 4 << 20;
+const MAX_CA_BUNDLE_BYTES: u64 = 4 << 20;
 
 /// Where systems keep the certificates that their users trust.
-const BUNDLES: &[&str] = &[
+const CA_BUNDLES: &[&str] = &[
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/ca-bundle.pem",
@@ -50,7 +50,7 @@ pub struct Limits {
     /// How long all of it may take.
     pub total: Duration,
     /// The most bytes of the answer's body.
-    pub most_bytes: u64,
+    pub max_bytes: u64,
     /// The certificates to trust, instead of those of the system.
     pub roots: Option<PathBuf>,
 }
@@ -60,7 +60,7 @@ impl Default for Limits {
         Self {
             connect: Duration::from_secs(30),
             total: Duration::from_mins(1),
-            most_bytes: 4 << 20,
+            max_bytes: 4 << 20,
             roots: None,
         }
     }
@@ -94,7 +94,7 @@ pub enum Error {
     TimedOut(Duration),
     /// The server sends the request on to another one, which may not be whom one trusts.
     #[error("it sends the request on to {0}")]
-    SentOn(String),
+    Redirected(String),
     /// The answer is too large.
     #[error("the answer has more than {0} bytes")]
     TooLarge(u64),
@@ -103,29 +103,29 @@ pub enum Error {
     NotConnected(String),
     /// The connection broke.
     #[error("{0}")]
-    Broken(String),
+    ConnectionLost(String),
 }
 
 /// Sends a request and gives the answer.
 pub fn send(request: &Request, limits: &Limits) -> Result<Response, Error> {
     let agent = agent(limits);
     let mut uri = parse(&request.url)?;
-    for _ in 0..=MOST_REDIRECTS {
+    for _ in 0..=MAX_REDIRECTS {
         let (response, next) = send_once(&agent, &uri, request, limits)?;
         match next {
-            Some(next) => uri = beside(&uri, &next)?,
+            Some(next) => uri = same_server_redirect(&uri, &next)?,
             None => return Ok(response),
         }
     }
-    Err(Error::SentOn("itself, again and again".to_owned()))
+    Err(Error::Redirected("itself, again and again".to_owned()))
 }
 
 fn agent(limits: &Limits) -> ureq::Agent {
     let roots = match &limits.roots {
-        Some(file) => trusted_in(file).unwrap_or_default(),
-        None => BUNDLES
+        Some(file) => load_certificates(file).unwrap_or_default(),
+        None => CA_BUNDLES
             .iter()
-            .find_map(|file| trusted_in(Path::new(file)))
+            .find_map(|file| load_certificates(Path::new(file)))
             .unwrap_or_default(),
     };
     // A file that was asked for and holds nothing trusts nobody.
@@ -146,8 +146,8 @@ fn agent(limits: &Limits) -> ureq::Agent {
         .into()
 }
 
-fn trusted_in(file: &Path) -> Option<Vec<Certificate<'static>>> {
-    let bytes = super::fs::read_within(file, MOST_ROOTS).ok()?;
+fn load_certificates(file: &Path) -> Option<Vec<Certificate<'static>>> {
+    let bytes = super::fs::read_within(file, MAX_CA_BUNDLE_BYTES).ok()?;
     let certificates = parse_pem(&bytes).filter_map(|item| match item {
         Ok(PemItem::Certificate(certificate)) => Some(certificate),
         _ => None,
@@ -173,22 +173,22 @@ fn parse(url: &str) -> Result<Uri, Error> {
 fn send_once(
     agent: &ureq::Agent,
     uri: &Uri,
-    asked: &Request,
+    original: &Request,
     limits: &Limits,
 ) -> Result<(Response, Option<String>), Error> {
     let mut builder = request::Builder::new().uri(uri.clone());
-    for (name, value) in &asked.headers {
+    for (name, value) in &original.headers {
         builder = builder.header(name, value);
     }
     let invalid = |_| Error::Invalid("a header is not valid".to_owned());
-    let sent = match &asked.body {
+    let sent = match &original.body {
         Some(body) => {
             let request = builder.method("POST").body(body.as_slice());
             agent.run(request.map_err(invalid)?)
         }
         None => agent.run(builder.method("GET").body(()).map_err(invalid)?),
     };
-    let mut response = sent.map_err(|error| failed(&error, limits))?;
+    let mut response = sent.map_err(|error| transport_error(&error, limits))?;
     let status = response.status().as_u16();
     let next = matches!(status, 301 | 302 | 307 | 308)
         .then(|| response.headers().get(LOCATION)?.to_str().ok())
@@ -197,14 +197,14 @@ fn send_once(
     let body = response
         .body_mut()
         .with_config()
-        .limit(limits.most_bytes)
+        .limit(limits.max_bytes)
         .read_to_vec()
-        .map_err(|error| failed(&error, limits))?;
+        .map_err(|error| transport_error(&error, limits))?;
     Ok((Response { status, body }, next))
 }
 
 /// Where a server sends a request on to: only to itself.
-fn beside(from: &Uri, location: &str) -> Result<Uri, Error> {
+fn same_server_redirect(from: &Uri, location: &str) -> Result<Uri, Error> {
     let origin = |uri: &Uri| {
         let authority = uri.authority().map(|it| it.as_str().to_lowercase());
         (uri.scheme_str().map(str::to_owned), authority)
@@ -219,26 +219,26 @@ fn beside(from: &Uri, location: &str) -> Result<Uri, Error> {
     if origin(&to) == origin(from) {
         return Ok(to);
     }
-    Err(Error::SentOn(format!(
+    Err(Error::Redirected(format!(
         "`{}`",
         to.host().unwrap_or_default()
     )))
 }
 
-fn failed(error: &ureq::Error, limits: &Limits) -> Error {
+fn transport_error(error: &ureq::Error, limits: &Limits) -> Error {
     match error {
         ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
             Error::TimedOut(limits.connect)
         }
         ureq::Error::Timeout(_) => Error::TimedOut(limits.total),
-        ureq::Error::BodyExceedsLimit(_) => Error::TooLarge(limits.most_bytes),
+        ureq::Error::BodyExceedsLimit(_) => Error::TooLarge(limits.max_bytes),
         ureq::Error::HostNotFound => Error::NotConnected("there is no such host".to_owned()),
         ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
             Error::NotConnected("the connection was refused".to_owned())
         }
-        ureq::Error::Io(error) => Error::Broken(error.to_string()),
-        ureq::Error::Protocol(_) => Error::Broken("what it answered is not HTTP".to_owned()),
-        other => Error::Broken(other.to_string()),
+        ureq::Error::Io(error) => Error::ConnectionLost(error.to_string()),
+        ureq::Error::Protocol(_) => Error::ConnectionLost("what it answered is not HTTP".to_owned()),
+        other => Error::ConnectionLost(other.to_string()),
     }
 }
 
@@ -256,15 +256,15 @@ mod tests {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let answers: Vec<String> = answers.iter().map(|&text| text.to_owned()).collect();
         let thread = std::thread::spawn(move || {
-            let mut asked = Vec::new();
+            let mut original = Vec::new();
             for answer in answers {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut bytes = [0; 4096];
                 let count = stream.read(&mut bytes).unwrap();
-                asked.push(String::from_utf8_lossy(&bytes[..count]).into_owned());
+                original.push(String::from_utf8_lossy(&bytes[..count]).into_owned());
                 stream.write_all(answer.as_bytes()).unwrap();
             }
-            asked
+            original
         });
         (url, thread)
     }
@@ -279,7 +279,7 @@ mod tests {
     fn short() -> Limits {
         Limits {
             total: Duration::from_millis(300),
-            most_bytes: 100,
+            max_bytes: 100,
             ..Limits::default()
         }
     }

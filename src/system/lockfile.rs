@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use nix::fcntl::OFlag;
 
-use super::fault::{self, Call};
-use super::fs::{Action, Error};
+use super::fault::{self, SystemCall};
+use super::fs::{FileAction, Error};
 
 /// How many bytes of a lock file are read; a process id needs a dozen.
-const MOST_BYTES: u64 = 4096;
+const MAX_BYTES: u64 = 4096;
 
 /// How old a file that never got its name must be before it is removed.
-const LEFT_BEHIND: Duration = Duration::from_mins(1);
+const STALE_AGE: Duration = Duration::from_mins(1);
 
 /// A lock file that is open. The kernel's lock on it ends when this value, or this process, goes.
 #[derive(Debug)]
@@ -32,14 +32,14 @@ pub struct LockFile {
 impl LockFile {
     /// Creates the file with this content, locked; gives `None` if there is a file already.
     pub fn create(path: &Path, content: &[u8]) -> Result<Option<Self>, Error> {
-        let failed = |source| Error::new(Action::Lock, path, source);
+        let failed = |source| Error::new(FileAction::Lock, path, source);
         let nameless = match nameless_beside(path) {
             Ok(Some(file)) => file,
             Ok(None) => return Self::create_beside(path, content),
             Err(error) => return Err(failed(error)),
         };
         let file = Self::new(nameless, path, true);
-        match file.appear(content) {
+        match file.publish(content) {
             Ok(()) => Ok(Some(file)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
             Err(error) if error.kind() == ErrorKind::StorageFull => Err(failed(error)),
@@ -49,26 +49,26 @@ impl LockFile {
 
     /// Writes the content, locks, and gives the file its name: it appears whole and locked, and a
     /// process that is killed leaves nothing behind.
-    fn appear(&self, content: &[u8]) -> std::io::Result<()> {
+    fn publish(&self, content: &[u8]) -> std::io::Result<()> {
         fault::write_all(&self.file, &self.path, content)?;
         // Else a loss of power could leave the name without the content.
-        fault::call(Call::Sync(&self.path), || self.file.sync_all())?;
-        fault::call(Call::Link(&self.path), || name(&self.file, &self.path))
+        fault::call(SystemCall::Sync(&self.path), || self.file.sync_all())?;
+        fault::call(SystemCall::Link(&self.path), || link_unnamed(&self.file, &self.path))
     }
 
     /// For file systems that have no files without a name.
     fn create_beside(path: &Path, content: &[u8]) -> Result<Option<Self>, Error> {
-        remove_left_behind(path);
-        let failed = |source| Error::new(Action::Lock, path, source);
+        remove_stale_files(path);
+        let failed = |source| Error::new(FileAction::Lock, path, source);
         let beside = super::fs::temporary_name(path);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
-        let file = fault::call(Call::Open(&beside), || options.open(&beside)).map_err(failed)?;
-        let locked = try_flock(&file) == Flock::Got;
+        let file = fault::call(SystemCall::Open(&beside), || options.open(&beside)).map_err(failed)?;
+        let locked = try_flock(&file) == Flock::Acquired;
         let link = || std::fs::hard_link(&beside, path);
         let linked = fault::write_all(&file, &beside, content)
-            .and_then(|()| fault::call(Call::Sync(&beside), || file.sync_all()))
-            .and_then(|()| fault::call(Call::Link(path), link));
+            .and_then(|()| fault::call(SystemCall::Sync(&beside), || file.sync_all()))
+            .and_then(|()| fault::call(SystemCall::Link(path), link));
         super::fs::remove_file_if_exists(&beside)?;
         match linked {
             Ok(()) => Ok(Some(Self::new(file, path, locked))),
@@ -80,15 +80,15 @@ impl LockFile {
 
     /// For file systems that have no hard links.
     fn create_without_links(path: &Path, content: &[u8]) -> Result<Option<Self>, Error> {
-        let failed = |source| Error::new(Action::Lock, path, source);
+        let failed = |source| Error::new(FileAction::Lock, path, source);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
-        let file = match fault::call(Call::Open(path), || options.open(path)) {
+        let file = match fault::call(SystemCall::Open(path), || options.open(path)) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
-        let locked = try_flock(&file) == Flock::Got;
+        let locked = try_flock(&file) == Flock::Acquired;
         if let Err(error) = fault::write_all(&file, path, content) {
             super::fs::remove_file_if_exists(path)?;
             return Err(failed(error));
@@ -113,15 +113,15 @@ impl LockFile {
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(flags);
         let (opened, writable) = match options.clone().write(true).open(path) {
-            Err(error) if is_refusal(&error) => (options.open(path), false),
+            Err(error) if is_write_refused(&error) => (options.open(path), false),
             opened => (opened, true),
         };
         let file = match opened {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::new(Action::Lock, path, error)),
+            Err(error) => return Err(Error::new(FileAction::Lock, path, error)),
         };
-        let locked = try_flock(&file) == Flock::Got;
+        let locked = try_flock(&file) == Flock::Acquired;
         Ok(Some(Self {
             writable,
             ..Self::new(file, path, locked)
@@ -148,11 +148,11 @@ impl LockFile {
 
     /// Reads what is in it, up to a bound.
     pub fn content(&mut self) -> Result<Vec<u8>, Error> {
-        let failed = |source| Error::new(Action::Read, &self.path, source);
+        let failed = |source| Error::new(FileAction::Read, &self.path, source);
         let mut bytes = Vec::new();
         self.file.seek(SeekFrom::Start(0)).map_err(failed)?;
         (&self.file)
-            .take(MOST_BYTES)
+            .take(MAX_BYTES)
             .read_to_end(&mut bytes)
             .map_err(failed)?;
         Ok(bytes)
@@ -165,15 +165,15 @@ impl LockFile {
             if !self.writable {
                 return Err(ErrorKind::PermissionDenied.into());
             }
-            let old = self.file.metadata()?.len().min(MOST_BYTES);
+            let old = self.file.metadata()?.len().min(MAX_BYTES);
             let mut padded = content.to_vec();
             padded.resize(padded.len().max(usize::try_from(old).unwrap_or(0)), b'\n');
             let write = || self.file.write_all_at(&padded, 0);
-            fault::call(Call::Write(&self.path), write)?;
-            let cut = || self.file.set_len(content.len() as u64);
-            fault::call(Call::Truncate(&self.path), cut)
+            fault::call(SystemCall::Write(&self.path), write)?;
+            let truncate = || self.file.set_len(content.len() as u64);
+            fault::call(SystemCall::Truncate(&self.path), truncate)
         };
-        write().map_err(|source| Error::new(Action::Lock, &self.path, source))
+        write().map_err(|source| Error::new(FileAction::Lock, &self.path, source))
     }
 
     /// Removes the file if the path still names it, then lets go of the kernel's lock.
@@ -192,14 +192,14 @@ pub fn write_beside_lock(path: &Path, content: &[u8]) -> Result<(), Error> {
         return super::fs::write_atomic(path, content, None);
     };
     super::fs::remove_file_if_exists(path)?;
-    match LockFile::new(file, path, true).appear(content) {
+    match LockFile::new(file, path, true).publish(content) {
         Ok(()) => Ok(()),
         Err(_) => super::fs::write_atomic(path, content, None),
     }
 }
 
 /// Whether the system would let us read perhaps, but not write.
-fn is_refusal(error: &std::io::Error) -> bool {
+fn is_write_refused(error: &std::io::Error) -> bool {
     let kinds = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
     kinds.contains(&error.kind())
 }
@@ -215,8 +215,8 @@ fn nameless_beside(path: &Path) -> std::io::Result<Option<File>> {
     options.custom_flags(OFlag::O_TMPFILE.bits());
     let folder = folder.unwrap_or(Path::new("."));
     match options.open(folder) {
-        Ok(file) => Ok((try_flock(&file) == Flock::Got).then_some(file)),
-        Err(error) if is_refusal(&error) => Err(error),
+        Ok(file) => Ok((try_flock(&file) == Flock::Acquired).then_some(file)),
+        Err(error) if is_write_refused(&error) => Err(error),
         Err(_) => Ok(None),
     }
 }
@@ -227,7 +227,7 @@ fn nameless_beside(_path: &Path) -> std::io::Result<Option<File>> {
 }
 
 /// Gives a file without a name its name.
-fn name(file: &File, path: &Path) -> std::io::Result<()> {
+fn link_unnamed(file: &File, path: &Path) -> std::io::Result<()> {
     use std::os::fd::AsRawFd as _;
 
     use nix::fcntl::{AT_FDCWD, AtFlags};
@@ -238,7 +238,7 @@ fn name(file: &File, path: &Path) -> std::io::Result<()> {
 }
 
 /// Removes files that others, killed meanwhile, never gave their name.
-fn remove_left_behind(path: &Path) {
+fn remove_stale_files(path: &Path) {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return;
     };
@@ -248,7 +248,7 @@ fn remove_left_behind(path: &Path) {
         let is_one = entry.file_name().to_string_lossy().starts_with(&start);
         let age = entry.metadata().and_then(|known| known.modified());
         let age = age.ok().and_then(|time| time.elapsed().ok());
-        if is_one && age.is_some_and(|age| age > LEFT_BEHIND) {
+        if is_one && age.is_some_and(|age| age > STALE_AGE) {
             super::fs::remove_file_if_exists(&entry.path()).ok();
         }
     }
@@ -256,14 +256,14 @@ fn remove_left_behind(path: &Path) {
 
 #[derive(PartialEq, Eq)]
 enum Flock {
-    Got,
+    Acquired,
     Held,
     Unsupported,
 }
 
 fn try_flock(file: &File) -> Flock {
     match fs2::FileExt::try_lock(file) {
-        Ok(()) => Flock::Got,
+        Ok(()) => Flock::Acquired,
         Err(fs2::TryLockError::WouldBlock) => Flock::Held,
         Err(fs2::TryLockError::Error(_)) => Flock::Unsupported,
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use super::fault::{self, Call};
+use super::fault::{self, SystemCall};
 use super::signals;
 
 /// A helper program to run.
@@ -30,13 +30,13 @@ pub struct Helper {
     pub stdin: Vec<u8>,
     /// Whether its input stays open, with nothing to read, until it has ended. A helper that
     /// waits for the end of its input notices so that this program is gone.
-    pub hold_stdin: bool,
+    pub keep_stdin_open: bool,
     /// How long it may run.
     pub time_limit: Duration,
     /// Whether it comes to its end also when somebody asks for an end of all.
-    pub to_its_end: bool,
+    pub ignore_interrupt: bool,
     /// The most bytes kept of each of its two outputs; more is read and thrown away.
-    pub most_output: usize,
+    pub max_output: usize,
 }
 
 impl Helper {
@@ -48,10 +48,10 @@ impl Helper {
             env: None,
             extra_env: Vec::new(),
             stdin: Vec::new(),
-            hold_stdin: false,
+            keep_stdin_open: false,
             time_limit: Duration::from_mins(1),
-            to_its_end: false,
-            most_output: 16 << 20,
+            ignore_interrupt: false,
+            max_output: 16 << 20,
         }
     }
 }
@@ -120,7 +120,7 @@ pub enum Error {
 }
 
 /// Lets a person edit a file with the editor that git would take, on this process's terminal.
-pub fn edit(file: &std::path::Path) -> Result<(), Error> {
+pub fn run_editor(file: &std::path::Path) -> Result<(), Error> {
     let program = "sh".to_owned();
     let editor = "eval \"$(git var GIT_EDITOR)\" '\"$1\"'";
     let status = Command::new(&program)
@@ -138,16 +138,16 @@ pub fn edit(file: &std::path::Path) -> Result<(), Error> {
 }
 
 /// How often it is looked whether a helper is to be ended.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Runs a helper to its end.
 pub fn run(helper: &Helper) -> Result<Output, Error> {
     let program = helper.argv.first().ok_or(Error::Empty)?.clone();
     let deadline = Instant::now() + helper.time_limit;
     let mut child = spawn(helper, &program)?;
-    let outputs = read_outputs(&mut child, helper.most_output);
+    let outputs = read_outputs(&mut child, helper.max_output);
     // Dropped when this function ends, which ends the helper's input.
-    let held = child.stdin.take_if(|_| helper.hold_stdin);
+    let held = child.stdin.take_if(|_| helper.keep_stdin_open);
     if let Some(mut pipe) = child.stdin.take() {
         let bytes = helper.stdin.clone();
         // A helper that does not read its input must not stop us.
@@ -157,8 +157,8 @@ pub fn run(helper: &Helper) -> Result<Output, Error> {
         program: program.clone(),
         time_limit: helper.time_limit,
     };
-    let (stdout, stderr) = collect(&outputs, deadline, helper.to_its_end).ok_or_else(|| {
-        end(&mut child);
+    let (stdout, stderr) = collect(&outputs, deadline, helper.ignore_interrupt).ok_or_else(|| {
+        terminate(&mut child);
         if Instant::now() < deadline {
             let program = program.clone();
             return Error::Interrupted { program };
@@ -179,7 +179,7 @@ pub fn run(helper: &Helper) -> Result<Output, Error> {
             }
             Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
             Ok(None) => {
-                end(&mut child);
+                terminate(&mut child);
                 return Err(timed_out());
             }
             Err(source) => return Err(Error::Failed { program, source }),
@@ -188,7 +188,7 @@ pub fn run(helper: &Helper) -> Result<Output, Error> {
 }
 
 /// Reads both outputs on threads of their own; each is sent when it has ended.
-fn read_outputs(child: &mut Child, most: usize) -> Receiver<(bool, Kept)> {
+fn read_outputs(child: &mut Child, max_bytes: usize) -> Receiver<(bool, RetainedOutput)> {
     let (done, outputs) = channel();
     let stdout = child
         .stdout
@@ -201,10 +201,10 @@ fn read_outputs(child: &mut Child, most: usize) -> Receiver<(bool, Kept)> {
     for (stderr, pipe) in [(false, stdout), (true, stderr)] {
         let done = done.clone();
         std::thread::spawn(move || {
-            let kept = pipe
-                .map(|pipe| read_bounded(pipe, most))
+            let captured = pipe
+                .map(|pipe| read_bounded(pipe, max_bytes))
                 .unwrap_or_default();
-            done.send((stderr, kept)).ok();
+            done.send((stderr, captured)).ok();
         });
     }
     outputs
@@ -213,7 +213,7 @@ fn read_outputs(child: &mut Child, most: usize) -> Receiver<(bool, Kept)> {
 fn spawn(helper: &Helper, program: &str) -> Result<Child, Error> {
     let mut command = Command::new(program);
     command.args(&helper.argv[1..]).process_group(0);
-    command.stdin(if helper.stdin.is_empty() && !helper.hold_stdin {
+    command.stdin(if helper.stdin.is_empty() && !helper.keep_stdin_open {
         Stdio::null()
     } else {
         Stdio::piped()
@@ -227,7 +227,7 @@ fn spawn(helper: &Helper, program: &str) -> Result<Child, Error> {
     }
     command.envs(helper.extra_env.iter().cloned());
     fault::hide_from(&mut command);
-    fault::call(Call::Spawn(program), || command.spawn()).map_err(|source| {
+    fault::call(SystemCall::Spawn(program), || command.spawn()).map_err(|source| {
         let program = program.to_owned();
         let cwd_is_there = helper.cwd.as_ref().is_none_or(|cwd| cwd.is_dir());
         if source.kind() == std::io::ErrorKind::NotFound && cwd_is_there {
@@ -238,25 +238,25 @@ fn spawn(helper: &Helper, program: &str) -> Result<Child, Error> {
     })
 }
 
-type Kept = (Vec<u8>, bool);
+type RetainedOutput = (Vec<u8>, bool);
 
 /// Waits for both outputs; gives nothing if the time is over or an end was asked for.
 fn collect(
-    from: &Receiver<(bool, Kept)>,
+    from: &Receiver<(bool, RetainedOutput)>,
     deadline: Instant,
     to_its_end: bool,
-) -> Option<(Kept, Kept)> {
-    let mut outputs = [Kept::default(), Kept::default()];
+) -> Option<(RetainedOutput, RetainedOutput)> {
+    let mut outputs = [RetainedOutput::default(), RetainedOutput::default()];
     let mut ended = 0;
     while ended < 2 {
-        let left = deadline.saturating_duration_since(Instant::now());
-        match from.recv_timeout(left.min(LOOK)) {
-            Ok((stderr, kept)) => {
-                outputs[usize::from(stderr)] = kept;
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        match from.recv_timeout(remaining.min(POLL_INTERVAL)) {
+            Ok((stderr, captured)) => {
+                outputs[usize::from(stderr)] = captured;
                 ended += 1;
             }
             Err(RecvTimeoutError::Timeout)
-                if left > LOOK && (to_its_end || !signals::take_cut()) => {}
+                if remaining > POLL_INTERVAL && (to_its_end || !signals::take_end_helper()) => {}
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
         }
     }
@@ -264,20 +264,20 @@ fn collect(
 }
 
 /// Reads all, keeps up to a bound, and says whether there was more.
-fn read_bounded(mut pipe: impl Read, most: usize) -> Kept {
-    let mut kept = Vec::new();
+fn read_bounded(mut pipe: impl Read, max_bytes: usize) -> RetainedOutput {
+    let mut captured = Vec::new();
     let mut buffer = [0; 16 << 10];
     let mut truncated = false;
     while let Ok(count @ 1..) = pipe.read(&mut buffer) {
-        let room = most.saturating_sub(kept.len()).min(count);
-        kept.extend_from_slice(&buffer[..room]);
+        let room = max_bytes.saturating_sub(captured.len()).min(count);
+        captured.extend_from_slice(&buffer[..room]);
         truncated |= room < count;
     }
-    (kept, truncated)
+    (captured, truncated)
 }
 
 /// Ends the helper and all it started.
-fn end(child: &mut Child) {
+fn terminate(child: &mut Child) {
     if let Ok(group) = i32::try_from(child.id()) {
         // It may have ended by itself meanwhile.
         killpg(Pid::from_raw(group), Signal::SIGKILL).ok();
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn input_that_is_held_ends_when_the_helper_has_ended() {
         let waits = Helper {
-            hold_stdin: true,
+            keep_stdin_open: true,
             time_limit: Duration::from_millis(300),
             ..sh("read line")
         };
@@ -327,7 +327,7 @@ mod tests {
             mark.display()
         );
         let helper = Helper {
-            hold_stdin: true,
+            keep_stdin_open: true,
             ..sh(&script)
         };
         assert_eq!(run(&helper).unwrap().text(), "on");
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn output_beyond_the_bound_is_thrown_away() {
         let helper = Helper {
-            most_output: 10,
+            max_output: 10,
             ..sh("head -c 5000000 /dev/zero")
         };
         let output = run(&helper).unwrap();

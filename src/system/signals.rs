@@ -9,37 +9,37 @@ use nix::sys::signal::{SigSet, Signal};
 
 /// Whether the helper program that runs now is to be ended. Process-wide, as signals are: helpers
 /// are started where nobody knows of jobs.
-static CUT: AtomicBool = AtomicBool::new(false);
+static END_HELPER: AtomicBool = AtomicBool::new(false);
 
 /// Says once whether the helper program that runs now is to be ended, since somebody asked for an
 /// end before anything was done that must be brought to an end.
-pub(crate) fn take_cut() -> bool {
-    CUT.swap(false, Ordering::SeqCst)
+pub(crate) fn take_end_helper() -> bool {
+    END_HELPER.swap(false, Ordering::SeqCst)
 }
 
 /// The signals that ask for an end, apart from those that this process was told to ignore: who
 /// calls with `nohup` wants it to outlive the terminal.
-pub fn asking() -> Vec<Signal> {
-    let mut asking = vec![Signal::SIGINT, Signal::SIGTERM, Signal::SIGQUIT];
+pub fn termination_signals() -> Vec<Signal> {
+    let mut signals = vec![Signal::SIGINT, Signal::SIGTERM, Signal::SIGQUIT];
     if !is_ignored(Signal::SIGHUP) {
-        asking.push(Signal::SIGHUP);
+        signals.push(Signal::SIGHUP);
     }
-    asking
+    signals
 }
 
 /// Holds back, in this thread and all that it starts, the signals that ask for an end. What is
 /// started by it inherits that.
-pub fn hold_back() {
-    let all: SigSet = asking().into_iter().collect();
+pub fn block_termination_signals() {
+    let all: SigSet = termination_signals().into_iter().collect();
     // Where it cannot be done, signals do what they usually do.
     all.thread_block().ok();
 }
 
 /// Hears of each signal: its number, and how many came so far.
-type Listener = Box<dyn Fn(i32, usize) + Send>;
+type SignalListener = Box<dyn Fn(i32, usize) + Send>;
 
 #[derive(Default)]
-struct State {
+struct InterruptState {
     /// The number of the first signal.
     first: Option<i32>,
     /// How many came.
@@ -47,20 +47,20 @@ struct State {
     /// Whether something is under way that must be brought to an end.
     started: bool,
     /// The listener, with the number that its [`Listening`] knows.
-    listener: Option<(u64, Listener)>,
+    listener: Option<(u64, SignalListener)>,
     /// How many listeners there were.
     listeners: u64,
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
-    came: Condvar,
+struct SharedInterrupts {
+    state: Mutex<InterruptState>,
+    signalled: Condvar,
 }
 
 /// Whether somebody asked for an end. All clones tell of the same signals.
 #[derive(Clone, Default)]
-pub struct Interrupts(Arc<Shared>);
+pub struct Interrupts(Arc<SharedInterrupts>);
 
 impl std::fmt::Debug for Interrupts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -69,14 +69,14 @@ impl std::fmt::Debug for Interrupts {
 }
 
 impl Interrupts {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, InterruptState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A signal came. Before [`Self::starts`] was called, the second one ends this process at
     /// once.
     #[expect(clippy::disallowed_methods, reason = "who asks twice does not wait")]
-    pub fn heard(&self, signal: Signal) {
+    pub fn signal(&self, signal: Signal) {
         let mut state = self.state();
         state.first.get_or_insert(signal as i32);
         state.count += 1;
@@ -85,12 +85,12 @@ impl Interrupts {
                 // A lock that this leaves is taken over by the next job.
                 std::process::exit(128 + signal as i32);
             }
-            CUT.store(true, Ordering::SeqCst);
+            END_HELPER.store(true, Ordering::SeqCst);
         }
         if let Some((_, listener)) = &state.listener {
             listener(signal as i32, state.count);
         }
-        self.0.came.notify_all();
+        self.0.signalled.notify_all();
     }
 
     /// Returns the number of the first signal, if one came.
@@ -100,25 +100,25 @@ impl Interrupts {
 
     /// Takes note of the first signal, if one came: helper programs that run from then on, to
     /// bring things to an end, are not cut short by it.
-    pub fn heed(&self) -> Option<i32> {
+    pub fn acknowledge(&self) -> Option<i32> {
         let first = self.first();
         if first.is_some() {
-            take_cut();
+            take_end_helper();
         }
         first
     }
 
     /// The number of the first signal, if it came and nothing is under way.
-    pub fn before_start(&self) -> Option<i32> {
+    pub fn first_before_start(&self) -> Option<i32> {
         let state = self.state();
         state.first.filter(|_| !state.started)
     }
 
     /// Says that something is under way that must be brought to an end: from now on signals end
     /// neither helper programs nor this process.
-    pub fn starts(&self) {
+    pub fn mark_started(&self) {
         self.state().started = true;
-        take_cut();
+        take_end_helper();
     }
 
     /// Waits for a signal, but no longer than this; says whether one came, now or before.
@@ -126,11 +126,11 @@ impl Interrupts {
         let deadline = Instant::now() + time;
         let mut state = self.state();
         while state.first.is_none() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            if remaining.is_zero() {
                 return false;
             }
-            let woken = self.0.came.wait_timeout(state, left);
+            let woken = self.0.signalled.wait_timeout(state, remaining);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         true
@@ -138,7 +138,7 @@ impl Interrupts {
 
     /// Has each signal told to `listener`, those that came already at once, until the value that
     /// this returns is dropped, or somebody else listens.
-    pub fn listen(&self, listener: impl Fn(i32, usize) + Send + 'static) -> Listening {
+    pub fn listen(&self, listener: impl Fn(i32, usize) + Send + 'static) -> ListenerGuard {
         let mut state = self.state();
         if let Some(first) = state.first {
             listener(first, state.count);
@@ -146,7 +146,7 @@ impl Interrupts {
         state.listeners += 1;
         let number = state.listeners;
         state.listener = Some((number, Box::new(listener)));
-        Listening {
+        ListenerGuard {
             interrupts: self.clone(),
             number,
         }
@@ -156,12 +156,12 @@ impl Interrupts {
 /// A listener that hears of signals as long as this value lives.
 #[derive(Debug)]
 #[must_use = "a listener hears nothing once this is dropped"]
-pub struct Listening {
+pub struct ListenerGuard {
     interrupts: Interrupts,
     number: u64,
 }
 
-impl Drop for Listening {
+impl Drop for ListenerGuard {
     fn drop(&mut self) {
         let mut state = self.interrupts.state();
         let own = state.listener.take_if(|(number, _)| *number == self.number);
@@ -189,19 +189,19 @@ mod tests {
     #[test]
     fn the_first_signal_is_kept_and_all_are_told() {
         let interrupts = Interrupts::default();
-        interrupts.starts();
+        interrupts.mark_started();
         assert!(!interrupts.wait(Duration::from_millis(1)));
         assert_eq!(interrupts.first(), None);
-        interrupts.heard(Signal::SIGTERM);
+        interrupts.signal(Signal::SIGTERM);
         let told = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&told);
         let listening = interrupts.listen(move |_, nth| {
             count.fetch_add(nth, Ordering::SeqCst);
         });
-        interrupts.heard(Signal::SIGINT);
+        interrupts.signal(Signal::SIGINT);
         assert_eq!(told.load(Ordering::SeqCst), 3);
         drop(listening);
-        interrupts.heard(Signal::SIGINT);
+        interrupts.signal(Signal::SIGINT);
         assert_eq!(told.load(Ordering::SeqCst), 3);
         assert_eq!(interrupts.first(), Some(15));
         assert!(interrupts.wait(Duration::ZERO));
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_listener_that_goes_leaves_the_one_after_it() {
         let interrupts = Interrupts::default();
-        interrupts.starts();
+        interrupts.mark_started();
         let told = Arc::new(AtomicUsize::new(0));
         let first = interrupts.listen(|_, _| panic!("somebody else listens now"));
         let count = Arc::clone(&told);
@@ -218,31 +218,31 @@ mod tests {
             count.fetch_add(1, Ordering::SeqCst);
         });
         drop(first);
-        interrupts.heard(Signal::SIGINT);
+        interrupts.signal(Signal::SIGINT);
         assert_eq!(told.load(Ordering::SeqCst), 1);
     }
 
     #[test]
     fn a_helper_is_cut_short_until_the_signal_is_heeded() {
         let interrupts = Interrupts::default();
-        assert_eq!(interrupts.heed(), None);
-        interrupts.heard(Signal::SIGINT);
+        assert_eq!(interrupts.acknowledge(), None);
+        interrupts.signal(Signal::SIGINT);
         // To look at it changes nothing.
         assert_eq!(interrupts.first(), Some(2));
         assert_eq!(format!("{interrupts:?}"), "Interrupts(Some(2))");
-        assert!(CUT.load(Ordering::SeqCst));
-        assert_eq!(interrupts.heed(), Some(2));
-        assert!(!take_cut());
+        assert!(END_HELPER.load(Ordering::SeqCst));
+        assert_eq!(interrupts.acknowledge(), Some(2));
+        assert!(!take_end_helper());
     }
 
     #[test]
     fn who_waits_is_woken() {
         let interrupts = Interrupts::default();
-        interrupts.starts();
+        interrupts.mark_started();
         let other = interrupts.clone();
         let waits = std::thread::spawn(move || other.wait(Duration::from_mins(1)));
         std::thread::sleep(Duration::from_millis(20));
-        interrupts.heard(Signal::SIGINT);
+        interrupts.signal(Signal::SIGINT);
         assert!(waits.join().unwrap());
     }
 

@@ -13,16 +13,16 @@ use super::machine;
 /// The variable in which each command of a task carries its job and its task: the token of the
 /// job's lock, `/`, and the number of the task. A daemon that a task may leave behind carries it
 /// as well, so that whoever looks for survivors must know which tasks have ended.
-pub const VARIABLE: &str = "_UNFURL_JOB_TOKEN";
+pub const TOKEN_VARIABLE: &str = "_UNFURL_JOB_TOKEN";
 
 /// How often it is looked whether processes have ended.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long processes that were killed may take to go.
-const LAST: Duration = Duration::from_secs(2);
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The value of the [`VARIABLE`] for a task.
-pub fn value(token: &str, task: u64) -> String {
+pub fn token_value(token: &str, task: u64) -> String {
     format!("{token}/{task}")
 }
 
@@ -39,17 +39,17 @@ pub struct Survivor {
 
 impl Survivor {
     /// Whether it still runs.
-    pub fn runs(&self) -> bool {
+    pub fn is_running(&self) -> bool {
         machine::start_time(self.pid) == Some(self.start_time) && machine::is_running(self.pid)
     }
 
     /// Whether it is the same process, whatever it runs meanwhile.
-    fn is(&self, other: &Self) -> bool {
+    fn is_same_process(&self, other: &Self) -> bool {
         (self.pid, self.start_time) == (other.pid, other.start_time)
     }
 
     fn signal(&self, signal: Signal) {
-        if let (true, Ok(pid)) = (self.runs(), i32::try_from(self.pid)) {
+        if let (true, Ok(pid)) = (self.is_running(), i32::try_from(self.pid)) {
             // It may have ended meanwhile, or be another user's.
             kill(Pid::from_raw(pid), signal).ok();
         }
@@ -58,18 +58,18 @@ impl Survivor {
 
 /// What came of processes that were to end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ended {
+pub struct TerminationReport {
     /// Those that were found.
     pub found: Vec<Survivor>,
     /// Those that are still there.
-    pub left: Vec<Survivor>,
+    pub remaining: Vec<Survivor>,
 }
 
 /// Finds this user's processes that carry the token, and those that they started. Those of tasks
 /// that `is_spared` names by their number are left out, and so is this process.
 pub fn find(token: &str, is_spared: &dyn Fn(u64) -> bool) -> Vec<Survivor> {
     let own = machine::pid();
-    let processes = all();
+    let processes = list_processes();
     let mut found: HashSet<u32> = HashSet::new();
     let mut spared: HashSet<u32> = HashSet::new();
     for pid in processes.keys() {
@@ -111,10 +111,10 @@ pub fn find(token: &str, is_spared: &dyn Fn(u64) -> bool) -> Vec<Survivor> {
 
 /// Ends the processes that [`find`] finds: they are asked first, and killed once the grace is over.
 /// Returns when none is left, or some cannot be ended.
-pub fn end(token: &str, is_spared: &dyn Fn(u64) -> bool, grace: Duration) -> Ended {
-    let mut ended = Ended {
+pub fn terminate(token: &str, is_spared: &dyn Fn(u64) -> bool, grace: Duration) -> TerminationReport {
+    let mut ended = TerminationReport {
         found: find(token, is_spared),
-        left: Vec::new(),
+        remaining: Vec::new(),
     };
     if ended.found.is_empty() {
         return ended;
@@ -123,32 +123,32 @@ pub fn end(token: &str, is_spared: &dyn Fn(u64) -> bool, grace: Duration) -> End
         survivor.signal(Signal::SIGTERM);
     }
     wait_for(&ended.found, grace);
-    let last = Instant::now() + LAST;
+    let last = Instant::now() + KILL_TIMEOUT;
     loop {
         // What they started meanwhile must end as well; and some may be found no more, since
         // those are gone through which they were.
         for survivor in find(token, is_spared) {
-            if !ended.found.iter().any(|it| it.is(&survivor)) {
+            if !ended.found.iter().any(|it| it.is_same_process(&survivor)) {
                 ended.found.push(survivor);
             }
         }
-        let left = ended.found.iter().filter(|it| it.runs());
-        ended.left = left.cloned().collect();
-        for survivor in &ended.left {
+        let left = ended.found.iter().filter(|it| it.is_running());
+        ended.remaining = left.cloned().collect();
+        for survivor in &ended.remaining {
             survivor.signal(Signal::SIGKILL);
         }
-        if ended.left.is_empty() || Instant::now() > last {
+        if ended.remaining.is_empty() || Instant::now() > last {
             return ended;
         }
-        wait_for(&ended.left, LOOK);
+        wait_for(&ended.remaining, POLL_INTERVAL);
     }
 }
 
 /// Waits until none of them runs, but no longer than this.
 fn wait_for(survivors: &[Survivor], time: Duration) {
     let deadline = Instant::now() + time;
-    while survivors.iter().any(Survivor::runs) && Instant::now() < deadline {
-        std::thread::sleep(LOOK.min(time));
+    while survivors.iter().any(Survivor::is_running) && Instant::now() < deadline {
+        std::thread::sleep(POLL_INTERVAL.min(time));
     }
 }
 
@@ -159,7 +159,7 @@ struct Process {
     start_time: u64,
 }
 
-fn all() -> HashMap<u32, Process> {
+fn list_processes() -> HashMap<u32, Process> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries
         .filter_map(|entry| {
@@ -179,9 +179,9 @@ fn all() -> HashMap<u32, Process> {
 /// The task whose token a process carries; of another user's process nothing is known.
 fn task_of(pid: u32, token: &str) -> Option<u64> {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let wanted = format!("{VARIABLE}={token}/");
+    let prefix = format!("{TOKEN_VARIABLE}={token}/");
     let mut variables = environment.split(|byte| *byte == 0);
-    let task = variables.find_map(|it| it.strip_prefix(wanted.as_bytes()))?;
+    let task = variables.find_map(|it| it.strip_prefix(prefix.as_bytes()))?;
     // One that cannot be read is no task that has ended.
     let task = std::str::from_utf8(task)
         .ok()
@@ -206,7 +206,7 @@ mod tests {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]).process_group(0);
         command.stdout(Stdio::piped());
-        command.env(VARIABLE, value(token, task)).spawn().unwrap()
+        command.env(TOKEN_VARIABLE, token_value(token, task)).spawn().unwrap()
     }
 
     /// Looks for processes with the token until those found are as expected, for five seconds.
@@ -228,9 +228,9 @@ mod tests {
         let script = "setsid sh -c 'trap \"\" TERM; sleep 60; sleep 60' & exit 0";
         start(script, &token, 1).wait().unwrap();
         find_until(&token, |found| found.len() == 2);
-        let ended = end(&token, &|_| false, Duration::from_millis(100));
+        let ended = terminate(&token, &|_| false, Duration::from_millis(100));
         assert!(ended.found.len() >= 2, "{ended:?}");
-        assert_eq!(ended.left, []);
+        assert_eq!(ended.remaining, []);
         assert_eq!(find(&token, &|_| false), []);
     }
 
@@ -240,7 +240,7 @@ mod tests {
         let mut child = start("env -i sleep 60 & wait", &token, 1);
         // A new process has the name of its parent until it becomes `env`, which becomes `sleep`.
         find_until(&token, |found| found.iter().any(|it| it.command == "sleep"));
-        assert_eq!(end(&token, &|_| false, Duration::from_secs(5)).left, []);
+        assert_eq!(terminate(&token, &|_| false, Duration::from_secs(5)).remaining, []);
         child.wait().unwrap();
     }
 
@@ -254,9 +254,9 @@ mod tests {
         std::io::BufRead::read_line(&mut output, &mut line).unwrap();
         find_until(&token, |found| found.len() == 3);
         let reaper = std::thread::spawn(move || child.wait().unwrap());
-        let ended = end(&token, &|_| false, Duration::from_millis(300));
-        assert_eq!((line.as_str(), ended.left), ("on\n", vec![]));
-        assert!(ended.found.iter().all(|it| !it.runs()));
+        let ended = terminate(&token, &|_| false, Duration::from_millis(300));
+        assert_eq!((line.as_str(), ended.remaining), ("on\n", vec![]));
+        assert!(ended.found.iter().all(|it| !it.is_running()));
         reaper.join().unwrap();
     }
 
@@ -266,7 +266,7 @@ mod tests {
         let mut daemon = start("exec sleep 60", &token, 1);
         let mut other = start("exec sleep 60", &token, 2);
         find_until(&token, |found| found.len() == 2);
-        let ended = end(&token, &|task| task == 1, Duration::from_secs(5));
+        let ended = terminate(&token, &|task| task == 1, Duration::from_secs(5));
         assert_eq!(ended.found.len(), 1, "{ended:?}");
         assert!(daemon.try_wait().unwrap().is_none());
         other.wait().unwrap();
@@ -277,8 +277,8 @@ mod tests {
     #[test]
     fn nobody_is_found_by_a_token_that_nobody_carries() {
         assert_eq!(
-            end("no-such-token", &|_| false, Duration::from_mins(1)),
-            Ended::default()
+            terminate("no-such-token", &|_| false, Duration::from_mins(1)),
+            TerminationReport::default()
         );
     }
 }

@@ -23,22 +23,22 @@ impl InputMode {
     /// Gives the input as it is typed, byte by byte, without any meaning here; none where nobody
     /// types, or the terminal cannot do it.
     pub fn raw() -> Option<Self> {
-        Self::begin(SetArg::TCSADRAIN, cfmakeraw)
+        Self::change_mode(SetArg::TCSADRAIN, cfmakeraw)
     }
 
     /// Hides the input; none where nobody types, or it cannot be hidden.
     pub fn hidden() -> Option<Self> {
-        Self::begin(SetArg::TCSAFLUSH, |mode| {
+        Self::change_mode(SetArg::TCSAFLUSH, |mode| {
             mode.local_flags.remove(LocalFlags::ECHO);
             mode.local_flags.insert(LocalFlags::ECHONL);
         })
     }
 
-    fn begin(when: SetArg, change: impl FnOnce(&mut Termios)) -> Option<Self> {
+    fn change_mode(apply_at: SetArg, change: impl FnOnce(&mut Termios)) -> Option<Self> {
         let before = tcgetattr(std::io::stdin()).ok()?;
         let mut mode = before.clone();
         change(&mut mode);
-        tcsetattr(std::io::stdin(), when, &mode).ok()?;
+        tcsetattr(std::io::stdin(), apply_at, &mode).ok()?;
         Some(Self { before })
     }
 }

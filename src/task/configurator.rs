@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::effect::{EffectResult, Progress};
-use super::outcome::Rendered;
+use super::effect::{EffectResult, RunStep};
+use super::outcome::RenderedTask;
 use super::view::TaskView;
 use crate::expr::{Error, LocalContext};
 use crate::value::Map;
@@ -11,7 +11,7 @@ use crate::value::Map;
 /// Why a task cannot run, in words that follow "could not run: ".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Refusal(pub String);
+pub struct ConfiguratorRefusal(pub String);
 
 /// One way to implement an operation. It decides; a runner acts.
 pub trait Configurator: Send + Sync + std::fmt::Debug {
@@ -25,7 +25,7 @@ pub trait Configurator: Send + Sync + std::fmt::Debug {
 
     /// Adds inputs that stand for what the operation depends on besides what is written, so that a
     /// change of it is a change of the operation. The path is the folder of the ensemble.
-    fn add_inputs(&self, _inputs: &mut Map, _world: &dyn LocalContext, _base_dir: &Path) {}
+    fn add_inputs(&self, _inputs: &mut Map, _local_context: &dyn LocalContext, _base_dir: &Path) {}
 
     /// Whether the task can take part in a dry run: where its input `dryrun` says so.
     fn can_dry_run(&self, task: &TaskView<'_>) -> Result<bool, Error> {
@@ -33,21 +33,21 @@ pub trait Configurator: Send + Sync + std::fmt::Debug {
     }
 
     /// Says whether this task can run now, or why not.
-    fn can_run(&self, _task: &TaskView<'_>) -> Result<(), Refusal> {
+    fn can_run(&self, _task: &TaskView<'_>) -> Result<(), ConfiguratorRefusal> {
         Ok(())
     }
 
     /// Evaluates the inputs it needs; the files it wants come back as data.
-    fn render(&self, task: &TaskView<'_>) -> Result<Rendered, Error>;
+    fn render(&self, task: &TaskView<'_>) -> Result<RenderedTask, Error>;
 
     /// Starts one run of the operation, a small state machine.
-    fn begin(&self, rendered: Rendered) -> Box<dyn Run>;
+    fn begin(&self, rendered: RenderedTask) -> Box<dyn OperationRun>;
 }
 
 /// One run of an operation.
-pub trait Run: std::fmt::Debug {
+pub trait OperationRun: std::fmt::Debug {
     /// Takes the result of what it asked for, none at first, and says what comes next.
-    fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> Progress;
+    fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> RunStep;
 }
 
 /// Why an operation has no configurator.
@@ -58,7 +58,7 @@ pub enum ChooseError {
     NoImplementation,
     /// A task names an operation host.
     #[error("a task says by `hosts` where it runs, and not by `operation_host`")]
-    TaskElsewhere,
+    TaskOnRemoteHost,
     /// No configurator has this name.
     #[error(
         "there is no configurator `{name}`{from}; known are Shell, Cmd, Template, Delegate, Task, States"

@@ -2,51 +2,51 @@
 
 use std::sync::Arc;
 
-use super::outcome::Outcome;
-use crate::host::{Action, ActionResult, Chain, Place};
+use super::outcome::TaskOutcome;
+use crate::host::{Action, ActionResult, ExecutorChain, Location};
 use crate::value::Value;
 
 /// Something to be done on a machine.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Effect {
+pub struct TaskEffect {
     /// What.
     pub action: Action,
     /// Where.
-    pub place: Place,
+    pub location: Location,
     /// What it is to the operation.
-    pub part: Part,
+    pub role: EffectRole,
     /// The executors that it asks for itself, after those of the job; none if any will do.
-    pub chain: Option<Arc<Chain>>,
+    pub chain: Option<Arc<ExecutorChain>>,
     /// The name of the host for the executors, if not that of the place.
     pub host: Option<String>,
 }
 
 /// What an effect is to its operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Part {
+pub enum EffectRole {
     /// It does what the operation is for: it goes through the executors, and where nobody has seen
     /// its end nobody knows whether the operation was done.
     #[default]
-    Deed,
+    Primary,
     /// It prepares that, or clears up after it.
-    Help,
+    Auxiliary,
 }
 
-impl Effect {
+impl TaskEffect {
     /// What an operation is for, at a place.
-    pub fn at(place: Place, action: Action) -> Self {
+    pub fn on(place: Location, action: Action) -> Self {
         Self {
             action,
-            place,
-            part: Part::Deed,
+            location: place,
+            role: EffectRole::Primary,
             chain: None,
             host: None,
         }
     }
 
     /// What an operation is for, on this machine.
-    pub fn here(action: Action) -> Self {
-        Self::at(Place::Here, action)
+    pub fn on_local(action: Action) -> Self {
+        Self::on(Location::Local, action)
     }
 }
 
@@ -56,7 +56,7 @@ pub enum EffectResult {
     /// An action was performed.
     Action(ActionResult),
     /// A subtask ended; none where there was nothing to do or it was passed over.
-    Subtask(Option<Outcome>),
+    Subtask(Option<TaskOutcome>),
 }
 
 /// An operation that a task asks for, to be run as a task of its own.
@@ -74,11 +74,11 @@ pub struct Subtask {
 
 /// What a run says comes next.
 #[derive(Debug)]
-pub enum Progress {
+pub enum RunStep {
     /// Do this and come back with the result.
-    Do(Box<Effect>),
+    Perform(Box<TaskEffect>),
     /// Run this task and come back with its outcome.
     Subtask(Subtask),
     /// It has ended.
-    Done(Box<Outcome>),
+    Done(Box<TaskOutcome>),
 }

@@ -6,7 +6,7 @@ mod effect;
 mod outcome;
 mod view;
 
-pub use configurator::{ChooseError, Configurator, Refusal, Run};
-pub use effect::{Effect, EffectResult, Part, Progress, Subtask};
-pub use outcome::{Outcome, Rendered, RenderedFile, WorkFolder};
-pub use view::{Environment, Machine, Settings, TaskView};
+pub use configurator::{ChooseError, Configurator, ConfiguratorRefusal, OperationRun};
+pub use effect::{TaskEffect, EffectResult, EffectRole, RunStep, Subtask};
+pub use outcome::{TaskOutcome, RenderedTask, RenderedFile, WorkFolder};
+pub use view::{EnvironmentProvider, OperationHost, TaskSettings, TaskView};

@@ -31,7 +31,7 @@ pub struct RenderedFile {
 
 /// What rendering gave: files, and whatever the run needs to know of it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Rendered {
+pub struct RenderedTask {
     /// Files to be written.
     pub files: Vec<RenderedFile>,
     /// What the run takes over; its form is the configurator's own.
@@ -40,7 +40,7 @@ pub struct Rendered {
 
 /// How a run ended.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Outcome {
+pub struct TaskOutcome {
     /// Whether the operation did what it is for.
     pub success: bool,
     /// Whether it changed anything; none where it cannot tell.
@@ -61,7 +61,7 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
-impl Outcome {
+impl TaskOutcome {
     /// A failure that changed nothing, with words for the record.
     pub fn refused(message: impl Into<String>) -> Self {
         let message: String = message.into();

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::expr::{Context, Error, Evaluator, LocalContext, Var};
-use crate::host::helpers::Helpers;
-use crate::host::{Place, Variables};
+use crate::host::services::HostServices;
+use crate::host::{Location, Variables};
 use crate::name::{OperationRef, Status};
 use crate::value::{Map, Value};
 
 /// What holds for a task whatever its inputs.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings<'a> {
+pub struct TaskSettings<'a> {
     /// The operation.
     pub operation: &'a OperationRef,
     /// Whether nothing may be changed.
@@ -30,40 +30,40 @@ pub struct Settings<'a> {
 #[derive(Clone, Copy)]
 pub struct TaskView<'a> {
     /// What does not change.
-    pub settings: Settings<'a>,
+    pub settings: TaskSettings<'a>,
     /// The inputs as they were written.
     pub inputs: &'a Map,
     evaluator: &'a Evaluator,
     context: &'a Context,
-    environment: &'a dyn Environment,
-    world: &'a dyn LocalContext,
+    environment: &'a dyn EnvironmentProvider,
+    local_context: &'a dyn LocalContext,
 }
 
 /// Gives the environment of a task's commands when it is asked for.
-pub trait Environment {
+pub trait EnvironmentProvider {
     /// The complete environment.
     fn variables(&self) -> Result<Variables, Error>;
 
     /// The machine that the operation names as its host.
-    fn machine(&self) -> Result<Machine, Error>;
+    fn machine(&self) -> Result<OperationHost, Error>;
 
     /// What a run of tasks over hosts needs; those of the hosts that are instances are reached as
     /// the model says.
-    fn helpers(&self, hosts: &[String]) -> Result<Helpers, Error>;
+    fn helpers(&self, hosts: &[String]) -> Result<HostServices, Error>;
 }
 
 /// The machine on which an operation runs.
 #[derive(Debug, Clone, Default)]
-pub struct Machine {
+pub struct OperationHost {
     /// Where it is.
-    pub place: Place,
+    pub location: Location,
     /// What the operation adds to the environment there.
     pub variables: Variables,
     /// Tells this run of the operation from all others, in characters that are good in file names.
     pub key: String,
 }
 
-impl std::fmt::Debug for dyn Environment + '_ {
+impl std::fmt::Debug for dyn EnvironmentProvider + '_ {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Environment")
     }
@@ -80,20 +80,20 @@ impl std::fmt::Debug for TaskView<'_> {
 impl<'a> TaskView<'a> {
     /// A view of a task; `hands` are its commands' environment and this machine.
     pub fn new(
-        settings: Settings<'a>,
+        settings: TaskSettings<'a>,
         inputs: &'a Map,
         evaluator: &'a Evaluator,
         context: &'a Context,
-        hands: (&'a dyn Environment, &'a dyn LocalContext),
+        ports: (&'a dyn EnvironmentProvider, &'a dyn LocalContext),
     ) -> Self {
-        let (environment, world) = hands;
+        let (environment, local_context) = ports;
         Self {
             settings,
             inputs,
             evaluator,
             context,
             environment,
-            world,
+            local_context: local_context,
         }
     }
 
@@ -133,7 +133,7 @@ impl<'a> TaskView<'a> {
 
     /// Reads YAML text.
     pub fn parse_yaml(&self, text: &str) -> Result<Value, Error> {
-        self.world
+        self.local_context
             .parse_yaml(text)
             .map_err(|problem| Error::Function {
                 function: "resultTemplate".to_owned(),
@@ -143,27 +143,27 @@ impl<'a> TaskView<'a> {
 
     /// Whether a program of this name can be run in the task's environment.
     pub fn has_program(&self, name: &str) -> bool {
-        self.world.which(name).is_some()
+        self.local_context.which(name).is_some()
     }
 
     /// The machine that the operation names as its host; what is read to find it counts.
-    pub fn machine(&self) -> Result<Machine, Error> {
+    pub fn machine(&self) -> Result<OperationHost, Error> {
         self.environment.machine()
     }
 
     /// What a run of tasks over hosts needs; what is read to find the hosts counts.
-    pub fn helpers(&self, hosts: &[String]) -> Result<Helpers, Error> {
+    pub fn helpers(&self, hosts: &[String]) -> Result<HostServices, Error> {
         self.environment.helpers(hosts)
     }
 
     /// This machine, for bounded reads.
-    pub fn world(&self) -> &'a dyn LocalContext {
-        self.world
+    pub fn local_context(&self) -> &'a dyn LocalContext {
+        self.local_context
     }
 
     /// Whether there is a file at a path of this machine.
     pub fn has_file(&self, path: &Path) -> bool {
-        self.world.exists(path) && !self.world.is_dir(path)
+        self.local_context.exists(path) && !self.local_context.is_dir(path)
     }
 
     /// The complete environment of the task's commands.

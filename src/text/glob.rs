@@ -2,16 +2,16 @@
 
 /// A pattern.
 #[derive(Debug, Clone)]
-pub struct Glob(Vec<Piece>);
+pub struct Glob(Vec<GlobToken>);
 
 #[derive(Debug, Clone, PartialEq)]
-enum Piece {
+enum GlobToken {
     /// This character.
-    Is(char),
+    Literal(char),
     /// Any one character.
-    One,
+    AnyOne,
     /// Any number of characters.
-    Many,
+    AnyMany,
     /// One character that is in these ranges, or is not.
     Class {
         ranges: Vec<(char, char)>,
@@ -21,55 +21,55 @@ enum Piece {
 
 /// The signs of a pattern besides `*` and `?`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Signs {
+enum GlobSyntax {
     /// None.
     None,
     /// `[seq]` and `[!seq]`.
-    Sets,
+    Brackets,
     /// Those, `[^seq]`, and a backslash that takes a sign's meaning away.
-    SetsAndEscapes,
+    BracketsAndEscapes,
 }
 
 impl Glob {
     /// Reads a pattern as Python's `fnmatch` does: `[seq]` is one of these characters, `[!seq]`
     /// one of the others. Every text is a pattern.
     pub fn new(pattern: &str) -> Self {
-        Self::read(pattern, Signs::Sets)
+        Self::parse(pattern, GlobSyntax::Brackets)
     }
 
     /// Reads a pattern as OpenSSH does: a bracket stands for itself.
-    pub fn without_sets(pattern: &str) -> Self {
-        Self::read(pattern, Signs::None)
+    pub fn without_brackets(pattern: &str) -> Self {
+        Self::parse(pattern, GlobSyntax::None)
     }
 
     /// Reads a pattern for a name in a folder as `glob(7)` does: `[^seq]` is as `[!seq]`, and a
     /// sign after a backslash stands for itself.
-    pub fn of_name(pattern: &str) -> Self {
-        Self::read(pattern, Signs::SetsAndEscapes)
+    pub fn for_file_name(pattern: &str) -> Self {
+        Self::parse(pattern, GlobSyntax::BracketsAndEscapes)
     }
 
-    fn read(pattern: &str, signs: Signs) -> Self {
+    fn parse(pattern: &str, signs: GlobSyntax) -> Self {
         let text: Vec<char> = pattern.chars().collect();
         let mut pieces = Vec::with_capacity(text.len());
         let mut at = 0;
         while let Some(character) = text.get(at) {
             at += 1;
             pieces.push(match character {
-                '*' if pieces.last() == Some(&Piece::Many) => continue,
-                '*' => Piece::Many,
-                '?' => Piece::One,
-                '[' if signs != Signs::None => match class(&text[at..], signs) {
+                '*' if pieces.last() == Some(&GlobToken::AnyMany) => continue,
+                '*' => GlobToken::AnyMany,
+                '?' => GlobToken::AnyOne,
+                '[' if signs != GlobSyntax::None => match parse_class(&text[at..], signs) {
                     Some((piece, length)) => {
                         at += length;
                         piece
                     }
-                    None => Piece::Is('['),
+                    None => GlobToken::Literal('['),
                 },
-                '\\' if signs == Signs::SetsAndEscapes && at < text.len() => {
+                '\\' if signs == GlobSyntax::BracketsAndEscapes && at < text.len() => {
                     at += 1;
-                    Piece::Is(text[at - 1])
+                    GlobToken::Literal(text[at - 1])
                 }
-                other => Piece::Is(*other),
+                other => GlobToken::Literal(*other),
             });
         }
         Self(pieces)
@@ -87,7 +87,7 @@ impl Glob {
         let mut star: Option<(usize, std::str::Chars<'_>)> = None;
         while let Some(character) = rest.clone().next() {
             match self.0.get(piece) {
-                Some(Piece::Many) => {
+                Some(GlobToken::AnyMany) => {
                     piece += 1;
                     star = Some((piece, rest.clone()));
                 }
@@ -104,15 +104,15 @@ impl Glob {
                 }
             }
         }
-        self.0[piece..].iter().all(|piece| *piece == Piece::Many)
+        self.0[piece..].iter().all(|piece| *piece == GlobToken::AnyMany)
     }
 }
 
-impl Piece {
+impl GlobToken {
     fn fits(&self, character: char) -> bool {
         match self {
-            Self::Is(own) => *own == character,
-            Self::One | Self::Many => true,
+            Self::Literal(own) => *own == character,
+            Self::AnyOne | Self::AnyMany => true,
             Self::Class { ranges, not } => {
                 let within = |(low, high): &(char, char)| (*low..=*high).contains(&character);
                 ranges.iter().any(within) != *not
@@ -122,9 +122,9 @@ impl Piece {
 }
 
 /// The class that begins behind a `[`, and its length; none if nothing ends it.
-fn class(text: &[char], signs: Signs) -> Option<(Piece, usize)> {
+fn parse_class(text: &[char], signs: GlobSyntax) -> Option<(GlobToken, usize)> {
     let first = text.first()?;
-    let not = *first == '!' || (*first == '^' && signs == Signs::SetsAndEscapes);
+    let not = *first == '!' || (*first == '^' && signs == GlobSyntax::BracketsAndEscapes);
     let start = usize::from(not);
     // A bracket that comes first is one of the characters.
     let end = (start + 1..text.len()).find(|place| text[*place] == ']')?;
@@ -139,7 +139,7 @@ fn class(text: &[char], signs: Signs) -> Option<(Piece, usize)> {
             inner = rest;
         }
     }
-    Some((Piece::Class { ranges, not }, end + 1))
+    Some((GlobToken::Class { ranges, not }, end + 1))
 }
 
 #[cfg(test)]
@@ -198,7 +198,7 @@ mod tests {
             ("web*", "web1", true),
             ("\\*", "\\x", true),
         ];
-        check(Glob::without_sets, &cases);
+        check(Glob::without_brackets, &cases);
     }
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
             ("\\[a]", "[a]", true),
             ("a\\", "a\\", true),
         ];
-        check(Glob::of_name, &cases);
+        check(Glob::for_file_name, &cases);
     }
 
     #[test]

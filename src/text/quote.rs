@@ -2,7 +2,7 @@
 
 /// Quotes a word for a shell, where it needs that, as Python's `shlex.quote` does: a quote becomes
 /// `'"'"'`.
-pub fn quote_for_shell(word: &str) -> String {
+pub fn shlex_quote(word: &str) -> String {
     if is_plain(word) {
         return word.to_owned();
     }
@@ -10,25 +10,25 @@ pub fn quote_for_shell(word: &str) -> String {
 }
 
 /// Words as [`quote_for_shell`] gives them, with spaces between them.
-pub fn join_for_shell<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
-    joined(words, quote_for_shell)
+pub fn shlex_join<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
+    join_quoted(words, shlex_quote)
 }
 
 /// Quotes a word for a shell, where it needs that; a quote becomes `'\''`.
-pub fn quoted(word: &str) -> String {
+pub fn quote_word(word: &str) -> String {
     if is_plain(word) {
         return word.to_owned();
     }
-    quoted_always(word)
+    force_quote_word(word)
 }
 
 /// Words as [`quoted`] gives them, with spaces between them.
-pub fn quoted_all<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
-    joined(words, quoted)
+pub fn quote_words<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
+    join_quoted(words, quote_word)
 }
 
 /// Quotes a word for a shell, even one that does not need that; a quote becomes `'\''`.
-pub fn quoted_always(word: &str) -> String {
+pub fn force_quote_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
@@ -38,7 +38,7 @@ fn is_plain(word: &str) -> bool {
     !word.is_empty() && word.chars().all(is_safe)
 }
 
-fn joined<W: AsRef<str>>(words: impl IntoIterator<Item = W>, quote: fn(&str) -> String) -> String {
+fn join_quoted<W: AsRef<str>>(words: impl IntoIterator<Item = W>, quote: fn(&str) -> String) -> String {
     let words: Vec<String> = words.into_iter().map(|word| quote(word.as_ref())).collect();
     words.join(" ")
 }
@@ -50,32 +50,32 @@ mod tests {
     #[test]
     fn words_that_need_it_are_quoted() {
         for plain in ["a-b.c", "/etc/x_1", "a=b:c,d", "50%+@"] {
-            assert_eq!(quote_for_shell(plain), plain);
-            assert_eq!(quoted(plain), plain);
+            assert_eq!(shlex_quote(plain), plain);
+            assert_eq!(quote_word(plain), plain);
         }
         for (word, expected) in [("", "''"), ("a b", "'a b'"), ("1~2", "'1~2'"), ("é", "'é'")] {
-            assert_eq!(quote_for_shell(word), expected);
-            assert_eq!(quoted(word), expected);
+            assert_eq!(shlex_quote(word), expected);
+            assert_eq!(quote_word(word), expected);
         }
     }
 
     #[test]
     fn a_quote_within_a_word_is_quoted_as_python_does_or_escaped() {
-        assert_eq!(quote_for_shell("it's"), "'it'\"'\"'s'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted_always("a'; rm x"), r"'a'\''; rm x'");
+        assert_eq!(shlex_quote("it's"), "'it'\"'\"'s'");
+        assert_eq!(quote_word("it's"), r"'it'\''s'");
+        assert_eq!(force_quote_word("a'; rm x"), r"'a'\''; rm x'");
     }
 
     #[test]
     fn a_plain_word_is_quoted_where_that_is_wanted() {
-        assert_eq!(quoted_always("a/b"), "'a/b'");
-        assert_eq!(quoted_always(""), "''");
+        assert_eq!(force_quote_word("a/b"), "'a/b'");
+        assert_eq!(force_quote_word(""), "''");
     }
 
     #[test]
     fn words_are_joined_by_spaces() {
-        assert_eq!(join_for_shell(["a", "b c", "d'"]), "a 'b c' 'd'\"'\"''");
-        assert_eq!(quoted_all(["a", "b c", "d'"]), r"a 'b c' 'd'\'''");
-        assert_eq!(quoted_all(Vec::<String>::new()), "");
+        assert_eq!(shlex_join(["a", "b c", "d'"]), "a 'b c' 'd'\"'\"''");
+        assert_eq!(quote_words(["a", "b c", "d'"]), r"a 'b c' 'd'\'''");
+        assert_eq!(quote_words(Vec::<String>::new()), "");
     }
 }

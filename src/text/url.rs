@@ -3,15 +3,15 @@
 /// A text with what stands before the `@` of URLs left out.
 pub fn without_logins(text: &str) -> String {
     let ends = |c: char| c == '/' || c.is_whitespace() || matches!(c, '\'' | '"');
-    let mut clean = String::with_capacity(text.len());
+    let mut stripped = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("://") {
         let (before, after) = rest.split_at(at + 3);
-        clean.push_str(before);
+        stripped.push_str(before);
         rest = split_login(after, ends).1;
     }
-    clean.push_str(rest);
-    clean
+    stripped.push_str(rest);
+    stripped
 }
 
 /// A URL with `<redacted>` in the place of a login with a password, as Salt shows it.

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::entity::{Entity, Kind};
+use super::entity::{Entity, EntityKind};
 use super::topology::Topology;
 use crate::tosca::{Artifact, AttributeDecl, NodeTemplate, Property};
 use crate::value::{Handle, Map, Value};
 
 /// What every artifact has besides its properties, set or not.
-const FIELDS: &[&str] = &[
+const ARTIFACT_FIELDS: &[&str] = &[
     "file",
     "repository",
     "deploy_path",
@@ -27,17 +27,17 @@ const FIELDS: &[&str] = &[
 ];
 
 /// The type of container images.
-const IMAGE: &str = "tosca.artifacts.Deployment.Image.Container.Docker";
+const IMAGE_TYPE: &str = "tosca.artifacts.Deployment.Image.Container.Docker";
 
 /// What is declared of an attribute of an artifact: its value, and whether it is sensitive.
-pub(super) fn attribute(artifact: &Artifact, name: &str) -> (Option<Value>, bool) {
-    let (value, sensitive) = declared(&artifact.properties, &indexmap::IndexMap::new(), name);
+pub(super) fn artifact_attribute(artifact: &Artifact, name: &str) -> (Option<Value>, bool) {
+    let (value, sensitive) = declared_value(&artifact.properties, &indexmap::IndexMap::new(), name);
     let field = || match name {
         "file" => Some(artifact.file.clone()),
         "repository" => Some(Value::from(artifact.repository.as_deref())),
         name => {
-            let given = artifact.fields.get(name).cloned();
-            given.or_else(|| FIELDS.contains(&name).then_some(Value::Null))
+            let path_text = artifact.fields.get(name).cloned();
+            path_text.or_else(|| ARTIFACT_FIELDS.contains(&name).then_some(Value::Null))
         }
     };
     (value.or_else(field), sensitive)
@@ -65,8 +65,8 @@ impl Topology {
         for (name, artifact) in &*template.artifacts {
             let key = format!("{}::.artifacts::{name}", self.entity(owner).key);
             let artifact = Arc::clone(artifact);
-            let kind = Kind::Artifact { owner, artifact };
-            let entity = Entity::given(Arc::clone(name).into(), key.into(), kind);
+            let kind = EntityKind::Artifact { owner, artifact };
+            let entity = Entity::new_established(Arc::clone(name).into(), key.into(), kind);
             handles.push(self.add_part(owner, entity));
         }
         handles
@@ -81,7 +81,7 @@ impl Topology {
     }
 
     /// Where the file of an artifact is; nothing where it is no file of this machine.
-    pub(super) fn path_of_artifact(&self, of: Handle) -> Option<Value> {
+    pub(super) fn artifact_path(&self, of: Handle) -> Option<Value> {
         let artifact = self.entity(of).artifact()?;
         let file = artifact.file.as_str()?;
         let repository = artifact.repository.as_deref();
@@ -102,16 +102,16 @@ impl Topology {
         let entity = self.entity(of);
         let artifact = entity.artifact()?;
         let file = artifact.file.as_str()?;
-        if entity.is_a(IMAGE) || file.contains("://") {
+        if entity.is_a(IMAGE_TYPE) || file.contains("://") {
             return Some(artifact.file.clone());
         }
-        self.path_of_artifact(of)
+        self.artifact_path(of)
     }
 }
 
 /// What is declared of an attribute or property: its value, and whether it is sensitive. An
 /// attribute that has no value yet is null.
-pub(super) fn declared(
+pub(super) fn declared_value(
     properties: &indexmap::IndexMap<Arc<str>, Property>,
     attributes: &indexmap::IndexMap<Arc<str>, AttributeDecl>,
     name: &str,

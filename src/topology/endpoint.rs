@@ -7,18 +7,18 @@ use crate::host::Secret;
 use crate::value::{Handle, Map, Value};
 
 /// The capability of a machine that commands can be run on.
-const ENDPOINT: &str = "unfurl.capabilities.Endpoint.Ansible";
+const ENDPOINT_CAPABILITY: &str = "unfurl.capabilities.Endpoint.Ansible";
 /// The relationship that says as whom.
-const CONNECTION: &str = "unfurl.relationships.ConnectsTo.Ansible";
+const CONNECTION_RELATIONSHIP: &str = "unfurl.relationships.ConnectsTo.Ansible";
 /// The attributes with the address of a machine, those that say it best first.
-const ADDRESSES: [&str; 4] = [
+const ADDRESS_ATTRIBUTES: [&str; 4] = [
     "public_ip",
     "private_ip",
     "public_address",
     "private_address",
 ];
 /// The properties of an endpoint that say how it is reached.
-const PROPERTIES: [&str; 7] = [
+const ENDPOINT_PROPERTIES: [&str; 7] = [
     "connection",
     "host",
     "ip_address",
@@ -28,7 +28,7 @@ const PROPERTIES: [&str; 7] = [
     "host_key",
 ];
 /// What the names of variables of Ansible begin with.
-const PREFIXES: [&str; 2] = ["ansible_", "ssh_"];
+const VARIABLE_PREFIXES: [&str; 2] = ["ansible_", "ssh_"];
 
 /// How a machine is reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct Endpoint {
     /// The name of its instance.
     pub name: String,
     /// Whether it is this machine.
-    pub is_here: bool,
+    pub is_local: bool,
     /// Its name or address; that of the instance if none is said.
     pub host: Option<String>,
     /// The port.
@@ -90,28 +90,28 @@ impl Topology {
         let Some(node) = entity.node() else {
             return Ok(None);
         };
-        let mut said = Map::new();
+        let mut settings = Map::new();
         let endpoint = node
             .capabilities
             .iter()
-            .find(|it| self.entity(**it).is_a(ENDPOINT));
+            .find(|it| self.entity(**it).is_a(ENDPOINT_CAPABILITY));
         if let Some(endpoint) = endpoint {
-            for name in PROPERTIES {
+            for name in ENDPOINT_PROPERTIES {
                 if let Some(value) = evaluator.attribute(*endpoint, name)? {
-                    add(&mut said, name, value);
+                    add_setting(&mut settings, name, value);
                 }
             }
-            self.add_others(*endpoint, evaluator, &mut said)?;
+            self.add_credential_and_variables(*endpoint, evaluator, &mut settings)?;
         }
         for connection in self.incoming(of) {
-            if self.entity(connection).is_a(CONNECTION) {
-                self.add_others(connection, evaluator, &mut said)?;
+            if self.entity(connection).is_a(CONNECTION_RELATIONSHIP) {
+                self.add_credential_and_variables(connection, evaluator, &mut settings)?;
                 break;
             }
         }
         let mut address = None;
-        for name in ADDRESSES {
-            if address.is_none() && !said.contains_key("host") {
+        for name in ADDRESS_ATTRIBUTES {
+            if address.is_none() && !settings.contains_key("host") {
                 let value = evaluator.attribute(of, name)?;
                 address = value.filter(Value::is_truthy);
             }
@@ -120,75 +120,75 @@ impl Topology {
             return Ok(None);
         }
         if let Some(address) = address {
-            said.insert("host".into(), address);
+            settings.insert("host".into(), address);
         }
-        Ok(Some(read(entity.name.as_str(), &said)))
+        Ok(Some(parse_endpoint(entity.name.as_str(), &settings)))
     }
 
     /// Adds what the credential and the variables for Ansible say.
-    fn add_others(&self, of: Handle, evaluator: &Evaluator, said: &mut Map) -> Result<(), Error> {
-        let known = |name: &str| self.attribute_is_there(of, name);
+    fn add_credential_and_variables(&self, of: Handle, evaluator: &Evaluator, settings: &mut Map) -> Result<(), Error> {
+        let known = |name: &str| self.has_attribute(of, name);
         if known("credential")
             && let Some(credential) = evaluator.attribute(of, "credential")?
         {
-            add_credential(said, &credential);
+            add_credential(settings, &credential);
         }
         if known("hostvars")
             && let Some(variables) = evaluator.attribute(of, "hostvars")?
         {
-            add_all(said, &variables);
+            add_settings(settings, &variables);
         }
         Ok(())
     }
 
-    fn attribute_is_there(&self, of: Handle, name: &str) -> bool {
+    fn has_attribute(&self, of: Handle, name: &str) -> bool {
         crate::expr::Scope::attribute(self, of, name).is_some()
     }
 }
 
-fn add(said: &mut Map, name: &str, value: Value) {
-    let plain = PREFIXES.iter().fold(name, |name, prefix| {
+fn add_setting(settings: &mut Map, name: &str, value: Value) {
+    let plain = VARIABLE_PREFIXES.iter().fold(name, |name, prefix| {
         name.strip_prefix(prefix).unwrap_or(name)
     });
     if !value.is_null() {
-        said.insert(plain.into(), value);
+        settings.insert(plain.into(), value);
     }
 }
 
-fn add_all(said: &mut Map, variables: &Value) {
+fn add_settings(settings: &mut Map, variables: &Value) {
     let secret = variables.has_sensitive();
     for (name, value) in variables.reveal().as_map().into_iter().flatten() {
-        add(said, name, value.clone().sensitive_if(secret));
+        add_setting(settings, name, value.clone().sensitive_if(secret));
     }
 }
 
-fn add_credential(said: &mut Map, credential: &Value) {
+fn add_credential(settings: &mut Map, credential: &Value) {
     let field = |name: &str| {
         let value = credential.reveal().get(name)?.clone();
         (!value.is_null()).then_some(value)
     };
     if let Some(user) = field("user") {
-        add(said, "user", user);
+        add_setting(settings, "user", user);
     }
     if let Some(token) = field("token") {
         let kind = field("token_type").map(|it| it.reveal().to_string());
-        add(said, kind.as_deref().unwrap_or("password"), token);
+        add_setting(settings, kind.as_deref().unwrap_or("password"), token);
     }
     if let Some(keys) = field("keys") {
-        add_all(said, &keys);
+        add_settings(settings, &keys);
     }
 }
 
-fn read(name: &str, said: &Map) -> Endpoint {
+fn parse_endpoint(name: &str, settings: &Map) -> Endpoint {
     let text = |names: &[&str]| {
-        let mut found = names.iter().filter_map(|name| said.get(*name));
+        let mut found = names.iter().filter_map(|name| settings.get(*name));
         let found = found.find(|value| value.is_truthy())?;
         Some(found.reveal().to_string())
     };
     let number = || text(&["port"])?.parse().ok();
     Endpoint {
         name: name.to_owned(),
-        is_here: text(&["connection"]).is_some_and(|it| it == "local"),
+        is_local: text(&["connection"]).is_some_and(|it| it == "local"),
         host: text(&["host", "ip_address"]),
         port: number(),
         user: text(&["user"]),
@@ -205,9 +205,9 @@ mod tests {
 
     #[test]
     fn variables_for_ansible_and_credentials_say_how_a_machine_is_reached() {
-        let mut said = Map::new();
-        add(&mut said, "connection", "ssh".into());
-        add(&mut said, "port", 22.into());
+        let mut settings = Map::new();
+        add_setting(&mut settings, "connection", "ssh".into());
+        add_setting(&mut settings, "port", 22.into());
         let keys = Value::map([("ssh_private_key_file", Value::from("/k"))]);
         let credential = Value::map([
             ("user", Value::from("deploy")),
@@ -215,16 +215,16 @@ mod tests {
             ("token", "hunter2".into()),
             ("keys", keys),
         ]);
-        add_credential(&mut said, &credential.sensitive());
+        add_credential(&mut settings, &credential.sensitive());
         let variables = Value::map([
             ("ansible_host", Value::from("10.0.0.1")),
             ("ansible_port", 2222.into()),
             ("host_key", "ssh-ed25519 AAAA".into()),
         ]);
-        add_all(&mut said, &variables);
-        let endpoint = read("web", &said);
+        add_settings(&mut settings, &variables);
+        let endpoint = parse_endpoint("web", &settings);
         assert_eq!(endpoint.host.as_deref(), Some("10.0.0.1"));
-        assert_eq!((endpoint.port, endpoint.is_here), (Some(2222), false));
+        assert_eq!((endpoint.port, endpoint.is_local), (Some(2222), false));
         assert_eq!(endpoint.user.as_deref(), Some("deploy"));
         assert_eq!(
             endpoint

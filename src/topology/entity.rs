@@ -12,22 +12,22 @@ use crate::value::{Handle, Map, Value};
 
 /// Who made an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Created {
+pub enum Creator {
     /// The task with this id.
-    By(ChangeId),
+    Task(ChangeId),
     /// Another instance manages it: its key or name.
     ManagedBy(Arc<str>),
     /// Nobody here: it was there before.
-    No,
+    Unmanaged,
 }
 
-impl Created {
+impl Creator {
     /// Reads what a record says.
     pub fn from_value(value: &Value) -> Option<Self> {
         match value {
-            Value::Bool(false) => Some(Self::No),
+            Value::Bool(false) => Some(Self::Unmanaged),
             Value::Str(text) => Some(match ChangeId::parse(text) {
-                Ok(id) => Self::By(id),
+                Ok(id) => Self::Task(id),
                 Err(_) => Self::ManagedBy(Arc::clone(text)),
             }),
             _ => None,
@@ -37,21 +37,21 @@ impl Created {
     /// What a record says.
     pub fn to_value(&self) -> Value {
         match self {
-            Self::By(id) => Value::str(id.as_str()),
+            Self::Task(id) => Value::str(id.as_str()),
             Self::ManagedBy(key) => Value::Str(Arc::clone(key)),
-            Self::No => Value::Bool(false),
+            Self::Unmanaged => Value::Bool(false),
         }
     }
 
     /// Whether this counts as created by the ensemble.
     pub fn is_truthy(&self) -> bool {
-        !matches!(self, Self::No)
+        !matches!(self, Self::Unmanaged)
     }
 }
 
 /// What an entity is.
 #[derive(Debug, Clone)]
-pub enum Kind {
+pub enum EntityKind {
     /// The topology itself.
     Root,
     /// The inputs of the topology, each an attribute.
@@ -59,7 +59,7 @@ pub enum Kind {
     /// The outputs of the topology, each an attribute.
     Outputs,
     /// An instance of a node template.
-    Node(Node),
+    Node(NodeData),
     /// A capability of a node instance.
     Capability {
         /// The node instance.
@@ -89,7 +89,7 @@ pub enum Kind {
 
 /// What only node instances have.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct NodeData {
     /// What the author described; none where the template has left the model.
     pub template: Arc<NodeTemplate>,
     /// Its capabilities, in the order of the template.
@@ -108,17 +108,17 @@ pub struct Node {
 
 /// The inputs that a topology is given.
 #[derive(Debug, Clone, Default)]
-pub struct Inputs {
+pub struct TopologyInputs {
     /// Their raw values.
     pub values: Map,
     /// Where they are written, those that are not left to their defaults.
-    pub places: HashMap<Arc<str>, Span>,
+    pub spans: HashMap<Arc<str>, Span>,
 }
 
-impl Inputs {
+impl TopologyInputs {
     /// Gives the value of an input that is written at a place, instead of any that was given before.
-    pub fn give(&mut self, name: Arc<str>, value: Value, place: Span) {
-        self.places.insert(Arc::clone(&name), place);
+    pub fn set(&mut self, name: Arc<str>, value: Value, span: Span) {
+        self.spans.insert(Arc::clone(&name), span);
         self.values.insert(name, value);
     }
 }
@@ -132,7 +132,7 @@ pub struct Entity {
     /// Its key in records.
     pub key: InstanceKey,
     /// What it is.
-    pub kind: Kind,
+    pub kind: EntityKind,
     /// The root of the topology it belongs to.
     pub scope: Handle,
     /// The instance it is part of or hosted on; none for the root.
@@ -140,7 +140,7 @@ pub struct Entity {
     /// Attributes that tasks have set.
     pub attributes: Map,
     /// Attributes that the record names without their values, since they are secret.
-    pub withheld: Vec<Arc<str>>,
+    pub redacted: Vec<Arc<str>>,
     /// Properties as they were last observed.
     pub properties: Map,
     /// Its own status.
@@ -150,10 +150,10 @@ pub struct Entity {
     /// Its priority, where a record sets it.
     pub priority: Option<Priority>,
     /// Who made it.
-    pub created: Option<Created>,
+    pub created: Option<Creator>,
     /// Whether operations of this ensemble began to create it and did not come to their end: it
     /// may exist. No record says so by itself.
-    pub begun: bool,
+    pub partially_created: bool,
     /// The operation of which nobody knows whether it has done its work, since the job that ran it
     /// was cut off.
     pub in_doubt: Option<OperationName>,
@@ -172,7 +172,7 @@ pub struct Entity {
 }
 
 impl Entity {
-    pub(super) fn new(name: InstanceName, key: InstanceKey, kind: Kind) -> Self {
+    pub(super) fn new(name: InstanceName, key: InstanceKey, kind: EntityKind) -> Self {
         Self {
             name,
             key,
@@ -180,13 +180,13 @@ impl Entity {
             scope: Handle(0),
             parent: None,
             attributes: Map::new(),
-            withheld: Vec::new(),
+            redacted: Vec::new(),
             properties: Map::new(),
             local: None,
             state: None,
             priority: None,
             created: None,
-            begun: false,
+            partially_created: false,
             in_doubt: None,
             protected: None,
             customized: None,
@@ -198,7 +198,7 @@ impl Entity {
     }
 
     /// What is there as soon as its instance is: nothing has to be done for it.
-    pub(super) fn given(name: InstanceName, key: InstanceKey, kind: Kind) -> Self {
+    pub(super) fn new_established(name: InstanceName, key: InstanceKey, kind: EntityKind) -> Self {
         Self {
             local: Some(Status::Ok),
             computed: true,
@@ -207,9 +207,9 @@ impl Entity {
     }
 
     /// The node instance's own data, if it is one.
-    pub fn node(&self) -> Option<&Node> {
+    pub fn node(&self) -> Option<&NodeData> {
         match &self.kind {
-            Kind::Node(node) => Some(node),
+            EntityKind::Node(node) => Some(node),
             _ => None,
         }
     }
@@ -217,7 +217,7 @@ impl Entity {
     /// What the author described, if it is a capability.
     pub fn capability(&self) -> Option<&CapabilityTemplate> {
         match &self.kind {
-            Kind::Capability { templates, .. } => templates.get(self.name.as_str()),
+            EntityKind::Capability { templates, .. } => templates.get(self.name.as_str()),
             _ => None,
         }
     }
@@ -225,7 +225,7 @@ impl Entity {
     /// What the author described, if it is an artifact.
     pub fn artifact(&self) -> Option<&Arc<Artifact>> {
         match &self.kind {
-            Kind::Artifact { artifact, .. } => Some(artifact),
+            EntityKind::Artifact { artifact, .. } => Some(artifact),
             _ => None,
         }
     }
@@ -233,21 +233,21 @@ impl Entity {
     /// Whether it is of a type or of one derived from it.
     pub fn is_a(&self, type_name: &str) -> bool {
         match &self.kind {
-            Kind::Node(node) => node.template.is_a(type_name),
-            Kind::Relationship { template, .. } => {
+            EntityKind::Node(node) => node.template.is_a(type_name),
+            EntityKind::Relationship { template, .. } => {
                 template.relationship_type.is_derived_from(type_name)
             }
-            Kind::Capability { .. } => self
+            EntityKind::Capability { .. } => self
                 .capability()
                 .is_some_and(|template| template.capability_type.is_derived_from(type_name)),
-            Kind::Artifact { artifact, .. } => artifact.definition.is_derived_from(type_name),
-            Kind::Root | Kind::Inputs | Kind::Outputs => false,
+            EntityKind::Artifact { artifact, .. } => artifact.definition.is_derived_from(type_name),
+            EntityKind::Root | EntityKind::Inputs | EntityKind::Outputs => false,
         }
     }
 
     /// Whether it is a relationship.
     pub fn is_relationship(&self) -> bool {
-        matches!(self.kind, Kind::Relationship { .. })
+        matches!(self.kind, EntityKind::Relationship { .. })
     }
 
     /// The later of the last changes.
@@ -257,7 +257,7 @@ impl Entity {
 
     /// Whether another instance makes and deletes it.
     pub fn is_managed(&self) -> bool {
-        matches!(self.created, Some(Created::ManagedBy(_)))
+        matches!(self.created, Some(Creator::ManagedBy(_)))
     }
 
     /// Its name within its own topology.
@@ -274,7 +274,7 @@ impl Entity {
     /// The name of its template within its own topology.
     pub fn template_name(&self) -> &str {
         match &self.kind {
-            Kind::Node(node) => node.template.local_name(),
+            EntityKind::Node(node) => node.template.local_name(),
             _ => self.name.as_str(),
         }
     }
@@ -282,13 +282,13 @@ impl Entity {
     /// The name of its type; empty for the root.
     pub fn type_name(&self) -> &str {
         match &self.kind {
-            Kind::Node(node) => node.template.type_name.as_str(),
-            Kind::Capability { .. } => self
+            EntityKind::Node(node) => node.template.type_name.as_str(),
+            EntityKind::Capability { .. } => self
                 .capability()
                 .map_or("", |template| template.type_name.as_str()),
-            Kind::Relationship { template, .. } => template.type_name.as_str(),
-            Kind::Artifact { artifact, .. } => artifact.type_name.as_str(),
-            Kind::Root | Kind::Inputs | Kind::Outputs => "",
+            EntityKind::Relationship { template, .. } => template.type_name.as_str(),
+            EntityKind::Artifact { artifact, .. } => artifact.type_name.as_str(),
+            EntityKind::Root | EntityKind::Inputs | EntityKind::Outputs => "",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::entity::{Created, Entity, Kind};
+use super::entity::{Creator, Entity, EntityKind};
 use super::topology::Topology;
 use crate::name::{ChangeId, NodeState, Priority, Status, TemplateName};
 use crate::value::{Handle, Map, REDACTED, Value};
@@ -28,7 +28,7 @@ pub enum Error {
     Duplicate(Arc<str>),
 }
 
-const KNOWN: &[&str] = &[
+const KNOWN_FIELDS: &[&str] = &[
     "template",
     "attributes",
     "properties",
@@ -62,8 +62,8 @@ pub fn load_on(topology: &mut Topology, on: Handle, status: &Value) -> Vec<Error
             continue;
         };
         for (name, record) in instances {
-            match add(topology, (parent, orphan), name, record, &mut errors) {
-                Ok(Loaded::Instance(handle)) => {
+            match load_instance(topology, (parent, orphan), name, record, &mut errors) {
+                Ok(LoadedInstance::Instance(handle)) => {
                     let within = record.get("substitution");
                     if let Some((root, within)) = topology.root_within(handle).zip(within) {
                         stack.push((root, None, within.clone()));
@@ -71,7 +71,7 @@ pub fn load_on(topology: &mut Topology, on: Handle, status: &Value) -> Vec<Error
                     stack.push((handle, None, record.clone()));
                 }
                 // What stands on it may have a template.
-                Ok(Loaded::Orphan(orphan)) => stack.push((parent, Some(orphan), record.clone())),
+                Ok(LoadedInstance::Orphan(orphan)) => stack.push((parent, Some(orphan), record.clone())),
                 Err(error) => errors.push(error),
             }
         }
@@ -80,20 +80,20 @@ pub fn load_on(topology: &mut Topology, on: Handle, status: &Value) -> Vec<Error
 }
 
 /// What became of a recorded instance.
-enum Loaded {
+enum LoadedInstance {
     /// It is in the topology.
     Instance(Handle),
     /// Its template is not in the model; this is its place among those.
     Orphan(usize),
 }
 
-fn add(
+fn load_instance(
     topology: &mut Topology,
     (parent, on): (Handle, Option<usize>),
     name: &Arc<str>,
     record: &Value,
     errors: &mut Vec<Error>,
-) -> Result<Loaded, Error> {
+) -> Result<LoadedInstance, Error> {
     let fields = record
         .as_map()
         .ok_or_else(|| Error::NotAMap(Arc::clone(name)))?;
@@ -107,21 +107,21 @@ fn add(
         .unwrap_or(name);
     let template = TemplateName::new(topology.name_within(parent, template));
     let Some(template) = topology.template().nodes.get(&template).cloned() else {
-        let orphan = topology.keep_orphan(parent, on, name, fields);
-        return Ok(Loaded::Orphan(orphan));
+        let orphan = topology.add_orphan(parent, on, name, fields);
+        return Ok(LoadedInstance::Orphan(orphan));
     };
     let handle = topology.add_node(whole.into(), template, parent, None);
     let has_nested = topology.root_within(handle).is_some();
     read_state(topology, handle, name, fields, errors);
     let extra: Map = fields
         .iter()
-        .filter(|(key, _)| !KNOWN.contains(&&***key) || (!has_nested && &***key == "substitution"))
+        .filter(|(key, _)| !KNOWN_FIELDS.contains(&&***key) || (!has_nested && &***key == "substitution"))
         .map(|(key, value)| (Arc::clone(key), value.clone()))
         .collect();
-    topology.record(handle, |entity| entity.extra = extra);
+    topology.update_record(handle, |entity| entity.extra = extra);
     read_capabilities(topology, handle, fields, errors);
     read_requirements(topology, handle, fields, errors);
-    Ok(Loaded::Instance(handle))
+    Ok(LoadedInstance::Instance(handle))
 }
 
 fn read_capabilities(topology: &mut Topology, node: Handle, fields: &Map, errors: &mut Vec<Error>) {
@@ -172,7 +172,7 @@ fn read_requirements(topology: &mut Topology, node: Handle, fields: &Map, errors
 
 /// Whether a recorded relationship has the target of one of the model.
 fn points_at(relationship: &Entity, record: &Map) -> bool {
-    let Kind::Relationship {
+    let EntityKind::Relationship {
         target: Some(target),
         ..
     } = &relationship.kind
@@ -193,21 +193,21 @@ fn read_state(
 ) {
     let ready = fields.get("readyState");
     let local = ready.map(|ready| ready.get("local").unwrap_or(ready));
-    let mut read = Words { name, errors };
-    let status = read.word(local, "status", Status::parse);
-    let state = read.word(
+    let mut read = WordReader { name, errors };
+    let status = read.parse_word(local, "status", Status::parse);
+    let state = read.parse_word(
         ready.and_then(|ready| ready.get("state")),
         "node state",
         NodeState::parse,
     );
-    let priority = read.word(fields.get("priority"), "priority", Priority::parse);
+    let priority = read.parse_word(fields.get("priority"), "priority", Priority::parse);
     let change = |key: &str| {
         fields
             .get(key)
             .and_then(Value::as_str)
             .and_then(|text| ChangeId::parse(text).ok())
     };
-    topology.record(handle, |entity| {
+    topology.update_record(handle, |entity| {
         if ready.is_some() || entity.node().is_some() {
             entity.local = status.or(entity.local);
         }
@@ -215,18 +215,18 @@ fn read_state(
         entity.priority = priority;
         entity.last_config_change = change("lastConfigChange");
         entity.last_state_change = change("lastStateChange");
-        entity.created = fields.get("created").and_then(Created::from_value);
+        entity.created = fields.get("created").and_then(Creator::from_value);
         entity.protected = fields.get("protected").and_then(Value::as_bool);
         entity.customized = fields.get("customized").cloned();
         entity.attributes = values(fields.get("attributes"));
-        entity.withheld = withheld(fields.get("attributes"));
+        entity.redacted = redacted_names(fields.get("attributes"));
         entity.properties = values(fields.get("properties"));
         set_imported(entity, fields);
     });
 }
 
 fn set_imported(entity: &mut Entity, fields: &Map) {
-    if let (Kind::Node(node), Some(imported)) = (&mut entity.kind, fields.get("imported"))
+    if let (EntityKind::Node(node), Some(imported)) = (&mut entity.kind, fields.get("imported"))
         && node.template.stand_in.is_none()
     {
         node.imported = imported.as_str().map(Arc::from);
@@ -243,19 +243,19 @@ fn values(recorded: Option<&Value>) -> Map {
 }
 
 /// The names of redacted values.
-fn withheld(recorded: Option<&Value>) -> Vec<Arc<str>> {
+fn redacted_names(recorded: Option<&Value>) -> Vec<Arc<str>> {
     let entries = recorded.and_then(Value::as_map).into_iter().flatten();
     let redacted = entries.filter(|(_, value)| value.as_str() == Some(REDACTED));
     redacted.map(|(name, _)| Arc::clone(name)).collect()
 }
 
-struct Words<'a> {
+struct WordReader<'a> {
     name: &'a Arc<str>,
     errors: &'a mut Vec<Error>,
 }
 
-impl Words<'_> {
-    fn word<T>(
+impl WordReader<'_> {
+    fn parse_word<T>(
         &mut self,
         value: Option<&Value>,
         what: &'static str,

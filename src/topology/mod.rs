@@ -4,26 +4,26 @@
 mod artifact;
 mod endpoint;
 mod entity;
-mod foreign;
+mod external_ensemble;
 mod load;
 mod nested;
 mod orphan;
 mod orphans;
-mod places;
+mod spans;
 mod record;
 mod scope;
 mod status;
 mod status_cache;
-mod subject;
+mod query_subject;
 mod topology;
 
 pub use endpoint::Endpoint;
-pub use entity::{Created, Entity, Inputs, Kind};
-pub use foreign::Foreign;
+pub use entity::{Creator, Entity, TopologyInputs, EntityKind};
+pub use external_ensemble::ExternalEnsemble;
 pub use load::{load, load_on};
 pub use orphan::Orphan;
 pub use record::{SectionValues, snapshot, status_section};
-pub use subject::Subject;
+pub use query_subject::QuerySubject;
 pub use topology::{Topology, is_computed};
 
 #[cfg(test)]

@@ -1,20 +1,20 @@
 //! Topologies nested in others: which entity belongs to which, and what stands for what.
 
-use super::entity::{Entity, Kind};
+use super::entity::{Entity, EntityKind};
 use super::topology::Topology;
 use crate::name::TemplateName;
-use crate::tosca::{Nested, TopologyTemplate};
+use crate::tosca::{NestedTopology, TopologyTemplate};
 use crate::value::{Handle, Value};
 
 /// Each topology begins with its root, its inputs and its outputs.
-const BASE: u32 = 3;
+const BASE_ENTITIES: u32 = 3;
 
 impl Topology {
     /// Adds the roots of all nested topologies; they follow the entities of the outermost one.
     pub(super) fn add_roots(&mut self) {
         let service = std::sync::Arc::clone(&self.service);
         for nested in service.topology.nested.values() {
-            let root = self.push(Entity::new("root".into(), "::root".into(), Kind::Root));
+            let root = self.push(Entity::new("root".into(), "::root".into(), EntityKind::Root));
             let entity = &mut self.entities[root.0 as usize];
             entity.scope = root;
             entity.computed = true;
@@ -30,8 +30,8 @@ impl Topology {
             let outputs =
                 outputs.map(|(name, output)| (std::sync::Arc::clone(name), output.value.clone()));
             let held = [
-                ("inputs", Kind::Inputs, inputs.collect()),
-                ("outputs", Kind::Outputs, outputs.collect()),
+                ("inputs", EntityKind::Inputs, inputs.collect()),
+                ("outputs", EntityKind::Outputs, outputs.collect()),
             ];
             for (name, kind, attributes) in held {
                 let key = format!("::root::{name}");
@@ -62,7 +62,7 @@ impl Topology {
     /// The root of the topology that stands in for a template.
     pub fn nested_root(&self, outer: &TemplateName) -> Option<Handle> {
         let place = self.template().nested.get_index_of(outer)?;
-        let root = u32::try_from(place + 1).ok()?.checked_mul(BASE)?;
+        let root = u32::try_from(place + 1).ok()?.checked_mul(BASE_ENTITIES)?;
         Some(Handle(root))
     }
 
@@ -74,8 +74,8 @@ impl Topology {
     }
 
     /// The nested topology with this root, and the template it stands in for.
-    pub fn nested_at(&self, root: Handle) -> Option<(&TemplateName, &Nested)> {
-        let place = (root.0 / BASE).checked_sub(1)?;
+    pub fn nested_at(&self, root: Handle) -> Option<(&TemplateName, &NestedTopology)> {
+        let place = (root.0 / BASE_ENTITIES).checked_sub(1)?;
         let (outer, nested) = self.template().nested.get_index(place as usize)?;
         Some((outer, nested))
     }
@@ -97,8 +97,8 @@ impl Topology {
     /// The entity inside of a nested topology that stands for this one, which is outside of it.
     pub fn stand_in(&self, of: Handle) -> Option<Handle> {
         match &self.get(of)?.kind {
-            Kind::Node(node) => self.find(node.template.stand_in.as_ref()?.as_str()),
-            Kind::Capability { owner, .. } => {
+            EntityKind::Node(node) => self.find(node.template.stand_in.as_ref()?.as_str()),
+            EntityKind::Capability { owner, .. } => {
                 let node = self.get(*owner)?.node()?;
                 let nested = if node.template.stand_in.is_some() {
                     self.template().nested.get(&node.template.name)?
@@ -117,7 +117,7 @@ impl Topology {
     }
 
     /// The instance outside that a nested topology stands in for, or else the root outside.
-    pub fn outside_of(&self, root: Handle) -> Option<Handle> {
+    pub fn outer_entity(&self, root: Handle) -> Option<Handle> {
         let (outer, _) = self.nested_at(root)?;
         let outside = || {
             let template = self.template().nodes.get(outer);
@@ -180,7 +180,7 @@ impl Topology {
 
     /// The instances that a topology's expressions name by `ROOT` and `TOPOLOGY`: the one that
     /// stands for it, as `app`, and those that it requires, by requirement.
-    pub(super) fn known_by_root(&self, of: Handle) -> crate::value::Map {
+    pub(super) fn nodes_seen_by_root(&self, of: Handle) -> crate::value::Map {
         let root = self.root_of(of);
         let substitution = self.template().substitution.as_ref();
         let main = self.nested_at(root).map(|(_, nested)| &nested.node);

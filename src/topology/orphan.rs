@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::entity::Created;
+use super::entity::Creator;
 use crate::name::{ChangeId, InstanceName, NodeState, Status, TemplateName};
 use crate::value::{Handle, Map, Value};
 
@@ -16,13 +16,13 @@ pub struct Orphan {
     /// What it stands on, or the nearest that is there: an instance or a root.
     pub parent: Handle,
     /// The orphan that it stands on, by its place among all.
-    pub(super) on: Option<usize>,
+    pub(super) host_orphan: Option<usize>,
     /// Its name within its own topology.
     pub(super) local_name: Arc<str>,
     /// What is recorded of it, without the instances that stand on it.
     pub(super) record: Map,
     /// Why it cannot be removed, where that was tried.
-    pub stays: Option<String>,
+    pub retention_reason: Option<String>,
 }
 
 impl Orphan {
@@ -49,8 +49,8 @@ impl Orphan {
     }
 
     /// Who made it.
-    pub fn created(&self) -> Option<Created> {
-        self.record.get("created").and_then(Created::from_value)
+    pub fn created(&self) -> Option<Creator> {
+        self.record.get("created").and_then(Creator::from_value)
     }
 
     /// The last task that changed it.
@@ -71,7 +71,7 @@ impl Orphan {
     }
 
     /// Whether it is what keeps that it stands on from being removed.
-    pub fn holds_its_host(&self) -> bool {
+    pub fn blocks_host_removal(&self) -> bool {
         let required = self.record.get("priority").and_then(Value::as_str);
         self.status().is_operational() && required.is_none_or(|it| it == "required")
     }

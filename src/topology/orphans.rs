@@ -10,7 +10,7 @@ use crate::value::{Handle, Map, Value};
 
 impl Topology {
     /// Keeps a recorded instance whose template is not in the model; gives its place.
-    pub(super) fn keep_orphan(
+    pub(super) fn add_orphan(
         &mut self,
         parent: Handle,
         on: Option<usize>,
@@ -25,10 +25,10 @@ impl Topology {
             name: self.name_within(parent, local_name).into(),
             template: TemplateName::new(template),
             parent,
-            on,
+            host_orphan: on,
             local_name: Arc::clone(local_name),
             record,
-            stays: None,
+            retention_reason: None,
         });
         self.orphans.len() - 1
     }
@@ -41,7 +41,7 @@ impl Topology {
     /// Notes why orphans stay, by their templates.
     pub fn explain_orphans(&mut self, why: &HashMap<TemplateName, String>) {
         for orphan in &mut self.orphans {
-            orphan.stays = why.get(&orphan.template).cloned();
+            orphan.retention_reason = why.get(&orphan.template).cloned();
         }
     }
 
@@ -61,7 +61,7 @@ impl Topology {
                 inner.reverse();
                 record.insert("instances".into(), Value::from(inner));
             }
-            let siblings = match orphan.on {
+            let siblings = match orphan.host_orphan {
                 Some(on) => within.entry(on).or_default(),
                 None => records.entry(orphan.parent).or_default(),
             };

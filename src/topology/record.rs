@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::entity::{Created, Entity, Kind};
+use super::entity::{Creator, Entity, EntityKind};
 use super::topology::Topology;
 use crate::name::{ChangeId, Status};
-use crate::value::{Handle, Map, REDACTED, Value, put};
+use crate::value::{Handle, Map, REDACTED, Value, insert_some};
 
 /// What the inputs and outputs of a topology are.
 pub struct SectionValues<'a> {
@@ -19,7 +19,7 @@ pub struct SectionValues<'a> {
 
 /// The records of instances by instance, and those of instances without template by what they
 /// stand on.
-struct Records {
+struct InstanceRecords {
     own: std::collections::HashMap<Handle, Map>,
     orphans: std::collections::HashMap<Handle, Map>,
 }
@@ -28,7 +28,7 @@ struct Records {
 pub fn status_section(topology: &Topology, values: SectionValues<'_>) -> Value {
     let mut section = Map::new();
     section.insert("inputs".into(), Value::from(values.inputs));
-    section.insert("outputs".into(), Value::from(values.outputs).settled());
+    section.insert("outputs".into(), Value::from(values.outputs).with_externals_resolved());
     let instances = instances_on(topology, topology.root(), values.nested);
     section.insert("instances".into(), Value::from(instances));
     Value::from(section)
@@ -55,7 +55,7 @@ impl Topology {
                 _ if root == self.root() => None,
                 _ => {
                     route.push("substitution".to_owned());
-                    self.outside_of(root)
+                    self.outer_entity(root)
                         .filter(|it| self.entity(*it).node().is_some())
                 }
             };
@@ -68,7 +68,7 @@ impl Topology {
 /// The records of the instances on an instance or on the root. Instances are recorded from the
 /// leaves up, so that a deep tree needs no deep stack.
 fn instances_on(topology: &Topology, root: Handle, nested: &dyn Fn(Handle) -> (Map, Map)) -> Map {
-    let mut records = Records {
+    let mut records = InstanceRecords {
         own: std::collections::HashMap::new(),
         orphans: topology.orphan_records(),
     };
@@ -96,11 +96,11 @@ fn nested_record(
     root: Handle,
     inputs: Map,
     outputs: Map,
-    records: &mut Records,
+    records: &mut InstanceRecords,
 ) -> Map {
     let mut record = Map::new();
     record.insert("inputs".into(), Value::from(inputs));
-    record.insert("outputs".into(), Value::from(outputs).settled());
+    record.insert("outputs".into(), Value::from(outputs).with_externals_resolved());
     let effective = topology.effective(root).as_str();
     let ready = Value::map([("effective", Value::from(effective))]);
     record.insert("readyState".into(), ready);
@@ -109,7 +109,7 @@ fn nested_record(
     record
 }
 
-fn collect(topology: &Topology, parent: Handle, records: &mut Records) -> Map {
+fn collect(topology: &Topology, parent: Handle, records: &mut InstanceRecords) -> Map {
     let children = topology.children(parent).iter().filter_map(|child| {
         let record = records.own.remove(child)?;
         let name = topology.entity(*child).local_name();
@@ -130,12 +130,12 @@ fn instance_record(
     let entity = topology.entity(of);
     let node = entity.node()?;
     let only_if_changed = node.template.has_directive("default") || node.template.is_replaced;
-    let gone = node.template.has_left && is_gone(entity, within.as_ref());
+    let is_obsolete = node.template.is_orphaned && is_removed(entity, within.as_ref());
     let requirements = requirement_records(topology, entity, &node.requirements, effective);
     // A default that only relationships act on exists with them.
     let unchanged = !is_instantiated(entity, only_if_changed) && requirements.is_empty();
     let idle = unchanged || node.template.has_directive("virtual");
-    let idle = idle || gone;
+    let idle = idle || is_obsolete;
     // What exists on an instance is never forgotten, whatever becomes of the instance itself.
     if idle && children.is_empty() {
         return None;
@@ -152,27 +152,27 @@ fn instance_record(
         })
     });
     let capabilities: Map = capabilities.collect();
-    put(&mut record, "capabilities", stated(capabilities));
+    insert_some(&mut record, "capabilities", non_empty(capabilities));
     let requirements = (!requirements.is_empty()).then(|| Value::from(requirements));
-    put(&mut record, "requirements", requirements);
+    insert_some(&mut record, "requirements", requirements);
     let extra = entity.extra.iter();
     record.extend(extra.map(|(key, value)| (Arc::clone(key), value.clone())));
-    put(&mut record, "substitution", within.map(Value::from));
-    put(&mut record, "instances", stated(children));
+    insert_some(&mut record, "substitution", within.map(Value::from));
+    insert_some(&mut record, "instances", non_empty(children));
     Some(record)
 }
 
 /// Whether nothing is left of an instance without template: it was removed, was never made, or is
 /// no more than the sum of what was.
-fn is_gone(entity: &Entity, within: Option<&Map>) -> bool {
+fn is_removed(entity: &Entity, within: Option<&Map>) -> bool {
     let instances = within.and_then(|within| within.get("instances"));
     if instances.is_some_and(Value::is_truthy) {
         return false;
     }
-    let never_made = entity.created.is_none() && !entity.begun;
+    let never_created = entity.created.is_none() && !entity.partially_created;
     match entity.local {
         Some(Status::Absent) => true,
-        Some(Status::Pending) => never_made,
+        Some(Status::Pending) => never_created,
         _ => entity.computed || within.is_some(),
     }
 }
@@ -185,7 +185,7 @@ fn requirement_records(
     all: &[Handle],
     effective: &dyn Fn(Handle) -> Status,
 ) -> Vec<Value> {
-    let mut told = std::collections::HashSet::new();
+    let mut listed = std::collections::HashSet::new();
     let mut records = Vec::new();
     for of in all.iter().rev() {
         let entity = topology.entity(*of);
@@ -194,8 +194,8 @@ fn requirement_records(
             None | Some(Status::Unknown | Status::Ok | Status::Pending)
         );
         let same = (&entity.name, topology.target_of(*of));
-        if entity.last_change().is_some() || !idle || told.contains(&same) {
-            told.insert(same);
+        if entity.last_change().is_some() || !idle || listed.contains(&same) {
+            listed.insert(same);
             records.push(requirement_record(topology, source, *of, effective));
         }
     }
@@ -212,7 +212,7 @@ fn requirement_record(
     let entity = topology.entity(of);
     let template = format!("{}~r~{}", source.template_name(), entity.name);
     let mut record = entity_record(topology, of, &template, effective);
-    if let Kind::Relationship { capability, .. } = &entity.kind
+    if let EntityKind::Relationship { capability, .. } = &entity.kind
         && let Some(target) = topology.target_of(of)
     {
         let name = capability.as_deref().unwrap_or("feature");
@@ -244,25 +244,25 @@ fn entity_record(
     let mut record = Map::new();
     record.insert("template".into(), Value::from(template));
     let mut attributes = entity.attributes.clone();
-    for name in &entity.withheld {
+    for name in &entity.redacted {
         // That there is a secret stays on record until it is set again.
         let hidden = || Value::str(REDACTED);
         attributes.entry(Arc::clone(name)).or_insert_with(hidden);
     }
-    put(&mut record, "attributes", stated(attributes));
-    put(&mut record, "properties", stated(entity.properties.clone()));
+    insert_some(&mut record, "attributes", non_empty(attributes));
+    insert_some(&mut record, "properties", non_empty(entity.properties.clone()));
     let imported = entity.node().and_then(|node| node.imported.clone());
-    put(&mut record, "imported", imported.map(Value::Str));
+    insert_some(&mut record, "imported", imported.map(Value::Str));
     add_status(topology, of, effective(of), &mut record);
-    let created = entity.created.as_ref().map(Created::to_value);
-    put(&mut record, "created", created);
-    put(&mut record, "protected", entity.protected.map(Value::Bool));
-    put(&mut record, "customized", entity.customized.clone());
+    let created = entity.created.as_ref().map(Creator::to_value);
+    insert_some(&mut record, "created", created);
+    insert_some(&mut record, "protected", entity.protected.map(Value::Bool));
+    insert_some(&mut record, "customized", entity.customized.clone());
     record
 }
 
 /// A map that has entries, as a value.
-fn stated(map: Map) -> Option<Value> {
+fn non_empty(map: Map) -> Option<Value> {
     (!map.is_empty()).then(|| Value::from(map))
 }
 
@@ -273,32 +273,32 @@ fn add_status(topology: &Topology, of: Handle, effective: Status, record: &mut M
     }
     let mut ready = Map::new();
     let differs = entity.local != Some(effective);
-    put(
+    insert_some(
         &mut ready,
         "effective",
         differs.then(|| effective.as_str().into()),
     );
-    put(
+    insert_some(
         &mut ready,
         "local",
         entity.local.map(|it| it.as_str().into()),
     );
-    put(
+    insert_some(
         &mut ready,
         "state",
         entity.state.map(|it| it.as_str().into()),
     );
     let priority = Value::from(topology.priority(of).as_str());
-    put(record, "priority", priority);
+    insert_some(record, "priority", priority);
     let is_imported = entity.node().is_some_and(|node| node.imported.is_some());
-    put(
+    insert_some(
         record,
         "readyState",
         (!is_imported).then(|| Value::from(ready)),
     );
     let id = |change: ChangeId| Value::from(change.as_str());
-    put(record, "lastStateChange", entity.last_state_change.map(id));
-    put(
+    insert_some(record, "lastStateChange", entity.last_state_change.map(id));
+    insert_some(
         record,
         "lastConfigChange",
         entity.last_config_change.map(id),

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::artifact;
-use super::artifact::declared;
-use super::entity::{Created, Entity, Kind};
+use super::artifact::declared_value;
+use super::entity::{Creator, Entity, EntityKind};
 use super::topology::Topology;
 use crate::expr::{Attribute, Error, Scope};
 use crate::value::{Handle, Map, Value};
@@ -17,30 +17,30 @@ impl Scope for Topology {
         }
         let entity = self.get(of)?;
         let (given, sensitive) = match &entity.kind {
-            Kind::Root => return self.root_attribute(of, name),
-            Kind::Inputs => {
-                if let Some(outside) = self.input_from_outside(of, name) {
+            EntityKind::Root => return self.root_attribute(of, name),
+            EntityKind::Inputs => {
+                if let Some(outside) = self.outer_input(of, name) {
                     return Some(outside);
                 }
                 (None, self.input_is_sensitive(of, name))
             }
-            Kind::Outputs => (None, self.output_is_sensitive(of, name)),
-            Kind::Node(node) => {
-                declared(&node.template.properties, &node.template.attributes, name)
+            EntityKind::Outputs => (None, self.output_is_sensitive(of, name)),
+            EntityKind::Node(node) => {
+                declared_value(&node.template.properties, &node.template.attributes, name)
             }
-            Kind::Capability { .. } => {
+            EntityKind::Capability { .. } => {
                 let template = entity.capability()?;
-                declared(&template.properties, &template.attributes, name)
+                declared_value(&template.properties, &template.attributes, name)
             }
-            Kind::Relationship { template, .. } => {
-                declared(&template.properties, &template.attributes, name)
+            EntityKind::Relationship { template, .. } => {
+                declared_value(&template.properties, &template.attributes, name)
             }
-            Kind::Artifact { artifact, .. } => artifact::attribute(artifact, name),
+            EntityKind::Artifact { artifact, .. } => artifact::artifact_attribute(artifact, name),
         };
         let own = entity.attributes.get(name).cloned();
         let outside = entity.node().filter(|_| own.is_none());
         let outside = outside.filter(|node| node.template.from_outer.contains_key(name));
-        let outside = outside.and_then(|_| self.outside_of(entity.scope));
+        let outside = outside.and_then(|_| self.outer_entity(entity.scope));
         Some(Attribute {
             raw: own.or(given)?,
             sensitive,
@@ -48,16 +48,16 @@ impl Scope for Topology {
         })
     }
 
-    fn elsewhere(&self, of: Handle, name: &str) -> Option<Result<Option<Value>, Error>> {
-        self.attribute_elsewhere(of, name)
+    fn remote_attribute(&self, of: Handle, name: &str) -> Option<Result<Option<Value>, Error>> {
+        self.external_attribute(of, name)
     }
 
-    fn external(&self, name: &str) -> Option<Handle> {
+    fn external_entity(&self, name: &str) -> Option<Handle> {
         self.external(name)
     }
 
     fn attribute_names(&self, of: Handle) -> Vec<Arc<str>> {
-        if let Some((foreign, inner)) = self.home_of(self.shown_by(of).unwrap_or(of)) {
+        if let Some((foreign, inner)) = self.external_ensemble_of(self.imported_entity(of).unwrap_or(of)) {
             return foreign.topology().attribute_names(inner);
         }
         if let Some(inner) = self.stand_in(of) {
@@ -67,9 +67,9 @@ impl Scope for Topology {
             return Vec::new();
         };
         let mut names: Vec<Arc<str>> = match &entity.kind {
-            Kind::Root => vec!["inputs".into(), "outputs".into()],
-            Kind::Inputs | Kind::Outputs => Vec::new(),
-            Kind::Node(node) => {
+            EntityKind::Root => vec!["inputs".into(), "outputs".into()],
+            EntityKind::Inputs | EntityKind::Outputs => Vec::new(),
+            EntityKind::Node(node) => {
                 let declared = node.template.attributes.iter();
                 let defaults = declared
                     .filter(|(_, a)| a.default.is_some())
@@ -81,11 +81,11 @@ impl Scope for Topology {
                     .cloned()
                     .collect()
             }
-            Kind::Capability { .. } => entity.capability().map_or_else(Vec::new, |template| {
+            EntityKind::Capability { .. } => entity.capability().map_or_else(Vec::new, |template| {
                 template.properties.keys().cloned().collect()
             }),
-            Kind::Relationship { template, .. } => template.properties.keys().cloned().collect(),
-            Kind::Artifact { artifact, .. } => artifact::attribute_names(artifact),
+            EntityKind::Relationship { template, .. } => template.properties.keys().cloned().collect(),
+            EntityKind::Artifact { artifact, .. } => artifact::attribute_names(artifact),
         };
         let known: std::collections::HashSet<_> = names.iter().cloned().collect();
         names.extend(
@@ -101,12 +101,12 @@ impl Scope for Topology {
     }
 
     fn special(&self, of: Handle, key: &str) -> Option<Value> {
-        if let Some((foreign, inner)) = self.special_elsewhere(of, key) {
+        if let Some((foreign, inner)) = self.external_special(of, key) {
             let found = Scope::special(foreign.topology(), inner, key)?;
-            return Some(foreign.outward_value(&found));
+            return Some(foreign.to_outer_value(&found));
         }
         let entity = self.get(of)?;
-        if matches!(entity.kind, Kind::Inputs | Kind::Outputs) && !matches!(key, "." | "..") {
+        if matches!(entity.kind, EntityKind::Inputs | EntityKind::Outputs) && !matches!(key, "." | "..") {
             return None;
         }
         self.special_value(of, entity, key)
@@ -118,30 +118,30 @@ impl Scope for Topology {
     }
 
     fn artifact(&self, of: Handle, name: &str) -> Option<Value> {
-        if let Some((foreign, inner)) = self.home_of(self.shown_by(of).unwrap_or(of)) {
+        if let Some((foreign, inner)) = self.external_ensemble_of(self.imported_entity(of).unwrap_or(of)) {
             return foreign.topology().artifact_value(inner, name);
         }
         self.artifact_value(of, name)
     }
 
     fn find(&self, from: Handle, name: &str) -> Option<Handle> {
-        match self.home_of(from) {
+        match self.external_ensemble_of(from) {
             Some((foreign, inner)) => {
                 let topology = foreign.topology();
                 let found = topology.find_from(inner, name)?;
-                Some(foreign.outward(found))
+                Some(foreign.to_outer(found))
             }
             None => self.find_from(from, name),
         }
     }
 
     fn instances(&self, from: Handle) -> Vec<Handle> {
-        match self.home_of(from) {
+        match self.external_ensemble_of(from) {
             Some((foreign, inner)) => {
                 let nodes = Scope::instances(foreign.topology(), inner);
                 nodes
                     .into_iter()
-                    .map(|node| foreign.outward(node))
+                    .map(|node| foreign.to_outer(node))
                     .collect()
             }
             None => self.nodes_of(self.root_of(from)),
@@ -149,24 +149,24 @@ impl Scope for Topology {
     }
 
     fn root(&self, of: Handle) -> Handle {
-        match self.home_of(of) {
-            Some((foreign, inner)) => foreign.outward(foreign.topology().root_of(inner)),
+        match self.external_ensemble_of(of) {
+            Some((foreign, inner)) => foreign.to_outer(foreign.topology().root_of(inner)),
             None => self.root_of(of),
         }
     }
 
     fn key(&self, of: Handle) -> Arc<str> {
-        self.known(of)
+        self.resolve_entity(of)
             .map_or_else(|| "".into(), |entity| entity.key.shared())
     }
 
     fn is_type(&self, of: Handle, type_name: &str) -> bool {
-        self.known(of).is_some_and(|entity| entity.is_a(type_name))
+        self.resolve_entity(of).is_some_and(|entity| entity.is_a(type_name))
     }
 
     fn inherited(&self, of: Handle, name: &str, level: u32) -> Option<Attribute> {
         let of = self.stand_in(of).unwrap_or(of);
-        let Kind::Node(node) = &self.get(of)?.kind else {
+        let EntityKind::Node(node) = &self.get(of)?.kind else {
             return None;
         };
         let property = node.template.properties.get(name)?;
@@ -196,8 +196,8 @@ impl Scope for Topology {
 
 impl Topology {
     /// An entity of this ensemble or of another.
-    fn known(&self, of: Handle) -> Option<&Entity> {
-        match self.home_of(of) {
+    fn resolve_entity(&self, of: Handle) -> Option<&Entity> {
+        match self.external_ensemble_of(of) {
             Some((foreign, inner)) => Some(foreign.entity(inner)),
             None => self.get(of),
         }
@@ -206,7 +206,7 @@ impl Topology {
     /// The entity in whose context the values of another are evaluated.
     fn context_of(&self, of: Handle) -> Handle {
         match self.entity(of).kind {
-            Kind::Inputs | Kind::Outputs => self.root_of(of),
+            EntityKind::Inputs | EntityKind::Outputs => self.root_of(of),
             _ => of,
         }
     }
@@ -226,17 +226,17 @@ impl Topology {
     }
 
     /// An input of a nested topology that is a property of what it stands in for.
-    fn input_from_outside(&self, of: Handle, name: &str) -> Option<Attribute> {
+    fn outer_input(&self, of: Handle, name: &str) -> Option<Attribute> {
         let root = self.root_of(of);
         let (outer, nested) = self.nested_at(root)?;
         let property = nested.inputs.get(name)?;
         let template = self.template().nodes.get(outer)?;
         let no_attributes = indexmap::IndexMap::new();
-        let (raw, sensitive) = declared(&template.properties, &no_attributes, property);
+        let (raw, sensitive) = declared_value(&template.properties, &no_attributes, property);
         Some(Attribute {
             raw: raw?,
             sensitive: sensitive || self.input_is_sensitive(of, name),
-            owner: self.outside_of(root)?,
+            owner: self.outer_entity(root)?,
         })
     }
 
@@ -259,7 +259,7 @@ impl Topology {
             "." | ".owner" => owner(of, entity),
             ".." | ".parent" => entity.parent.map_or(Value::Null, Value::Entity),
             ".name" => Value::str(entity.local_name()),
-            ".type" if matches!(entity.kind, Kind::Root) => "~topology".into(),
+            ".type" if matches!(entity.kind, EntityKind::Root) => "~topology".into(),
             ".type" => Value::str(entity.type_name()),
             ".key" | ".tosca_id" => Value::Str(entity.key.shared()),
             ".tosca_name" | ".template" => Value::str(entity.template_name()),
@@ -275,7 +275,7 @@ impl Topology {
             ".created" => entity
                 .created
                 .as_ref()
-                .map_or(Value::Null, Created::to_value),
+                .map_or(Value::Null, Creator::to_value),
             ".protected" => Value::from(entity.protected),
             ".customized" => Value::from(entity.customized.clone()),
             ".operational" => Value::Bool(self.is_operational(of)),
@@ -296,17 +296,17 @@ impl Topology {
             ".capabilities" => entities(entity.node()?.capabilities.clone()),
             ".requirements" => entities(entity.node().map_or(vec![], |n| n.requirements.clone())),
             ".relationships" => entities(self.relationships_of(of)),
-            ".targets" => self.named_ends(&entity.node()?.requirements, Self::target_of),
-            ".sources" => self.named_ends(&self.visible_incoming(of), Self::source_of),
+            ".targets" => self.relationship_ends(&entity.node()?.requirements, Self::target_of),
+            ".sources" => self.relationship_ends(&self.visible_incoming(of), Self::source_of),
             ".hosted_on" => entities(self.hosted_on(of)),
             ".configured_by" => entities(self.configured_by(of)),
             ".uri" => Value::str(format!("#{}", entity.key)),
             ".deployment" => Value::str(""),
             ".names" => self.names_of(entity),
-            ".topology" => Value::from(self.known_by_root(of)),
+            ".topology" => Value::from(self.nodes_seen_by_root(of)),
             ".artifacts" => self.artifacts_by_name(of),
             ".file" => entity.artifact()?.file.clone(),
-            ".path" => self.path_of_artifact(of)?,
+            ".path" => self.artifact_path(of)?,
             _ => return None,
         })
     }
@@ -350,11 +350,11 @@ impl Topology {
     }
 
     fn relationships_of(&self, of: Handle) -> Vec<Handle> {
-        let Kind::Capability { owner, .. } = &self.entity(of).kind else {
+        let EntityKind::Capability { owner, .. } = &self.entity(of).kind else {
             return self.visible_incoming(of);
         };
         let named = |relationship: &Handle| match &self.entity(*relationship).kind {
-            Kind::Relationship { capability, .. } => {
+            EntityKind::Relationship { capability, .. } => {
                 capability.as_deref() == Some(self.entity(of).name.as_str())
             }
             _ => false,
@@ -363,7 +363,7 @@ impl Topology {
     }
 
     /// A map from the relationships' names to what stands at their other end.
-    fn named_ends(&self, of: &[Handle], end: fn(&Self, Handle) -> Option<Handle>) -> Value {
+    fn relationship_ends(&self, of: &[Handle], end: fn(&Self, Handle) -> Option<Handle>) -> Value {
         let mut ends = Map::new();
         for relationship in of {
             let Some(other) = end(self, *relationship) else {
@@ -388,13 +388,13 @@ impl Topology {
             return Value::map::<&str>([]);
         };
         let used = node.requirements.iter().filter_map(|relationship| {
-            let Kind::Relationship { capability, .. } = &self.entity(*relationship).kind else {
+            let EntityKind::Relationship { capability, .. } = &self.entity(*relationship).kind else {
                 return None;
             };
             let target = self.entity(self.target_of(*relationship)?).node()?;
-            let wanted = capability.as_deref().unwrap_or("feature");
+            let expected = capability.as_deref().unwrap_or("feature");
             let mut capabilities = target.capabilities.iter();
-            let found = capabilities.find(|c| self.entity(**c).name.as_str() == wanted)?;
+            let found = capabilities.find(|c| self.entity(**c).name.as_str() == expected)?;
             Some((
                 self.entity(*relationship).name.shared(),
                 Value::Entity(*found),
@@ -437,7 +437,7 @@ impl Topology {
         from: Handle,
         edges: impl Fn(Handle) -> Vec<Handle>,
         end: fn(&Self, Handle) -> Option<Handle>,
-        wanted: &str,
+        expected: &str,
     ) -> Vec<Handle> {
         let mut seen = std::collections::HashSet::new();
         let (mut found, mut stack) = (Vec::new(), vec![from]);
@@ -450,9 +450,9 @@ impl Topology {
                 if !seen.insert(other) {
                     continue;
                 }
-                let hosted = wanted.ends_with("HostedOn")
+                let hosted = expected.ends_with("HostedOn")
                     && self.entity(relationship).name.as_str() == "host";
-                if hosted || self.is_type(relationship, wanted) {
+                if hosted || self.is_type(relationship, expected) {
                     found.push(other);
                 }
                 next.push(other);
@@ -469,7 +469,7 @@ fn entities(handles: Vec<Handle>) -> Value {
 
 fn owner(of: Handle, entity: &Entity) -> Value {
     match &entity.kind {
-        Kind::Capability { owner, .. } | Kind::Artifact { owner, .. } => Value::Entity(*owner),
+        EntityKind::Capability { owner, .. } | EntityKind::Artifact { owner, .. } => Value::Entity(*owner),
         _ => Value::Entity(of),
     }
 }

@@ -1,6 +1,6 @@
 //! The effective status: an entity's own status together with what it depends on (§ (g)).
 
-use super::entity::Kind;
+use super::entity::EntityKind;
 use super::status_cache::StatusCache;
 use super::topology::Topology;
 use crate::name::{Priority, Status};
@@ -11,7 +11,7 @@ impl Topology {
     pub fn priority(&self, of: Handle) -> Priority {
         let entity = self.entity(of);
         entity.priority.unwrap_or_else(|| match &entity.kind {
-            Kind::Node(node) if !self.is_required(node.template.name.as_str()) => Priority::Ignore,
+            EntityKind::Node(node) if !self.is_required(node.template.name.as_str()) => Priority::Ignore,
             _ => Priority::Required,
         })
     }
@@ -20,8 +20,8 @@ impl Topology {
     pub fn operational_dependencies(&self, of: Handle) -> Vec<Handle> {
         let entity = self.entity(of);
         match &entity.kind {
-            Kind::Root => self.children(of).to_vec(),
-            Kind::Node(node) => {
+            EntityKind::Root => self.children(of).to_vec(),
+            EntityKind::Node(node) => {
                 let parent = entity.parent.filter(|parent| *parent != entity.scope);
                 let requirements = node.requirements.iter().copied().filter(|requirement| {
                     self.target_of(*requirement)
@@ -34,9 +34,9 @@ impl Topology {
                     .chain(within)
                     .collect()
             }
-            Kind::Relationship { .. } => self.target_of(of).into_iter().collect(),
-            Kind::Capability { owner, .. } | Kind::Artifact { owner, .. } => vec![*owner],
-            Kind::Inputs | Kind::Outputs => Vec::new(),
+            EntityKind::Relationship { .. } => self.target_of(of).into_iter().collect(),
+            EntityKind::Capability { owner, .. } | EntityKind::Artifact { owner, .. } => vec![*owner],
+            EntityKind::Inputs | EntityKind::Outputs => Vec::new(),
         }
     }
 
@@ -59,7 +59,7 @@ impl Topology {
             let incoming = self.incoming(at).into_iter();
             all.extend(incoming.filter_map(|relationship| self.source_of(relationship)));
             all.extend(self.children(at));
-            next = self.outside_of(self.entity(at).scope);
+            next = self.outer_entity(self.entity(at).scope);
         }
         let within = self.root_within(of);
         all.extend(within.into_iter().flat_map(|root| self.children(root)));
@@ -70,7 +70,7 @@ impl Topology {
 
     /// The effective status of an entity. Each is computed once until something below it changes.
     pub fn effective(&self, of: Handle) -> Status {
-        if let Some((foreign, inner)) = self.home_of(of) {
+        if let Some((foreign, inner)) = self.external_ensemble_of(of) {
             return foreign.effective(inner);
         }
         let mut cache = self.cache.lock();
@@ -85,7 +85,7 @@ impl Topology {
         });
         for handle in order {
             if cache.get(handle).is_none() {
-                let status = self.combine(handle, &cache);
+                let status = self.combine_status(handle, &cache);
                 cache.set(handle, Some(status));
             }
         }
@@ -126,14 +126,14 @@ impl Topology {
     fn status_alone(&self, of: Handle) -> Option<Status> {
         let entity = self.entity(of);
         match entity.local {
-            _ if matches!(entity.kind, Kind::Root) => None,
+            _ if matches!(entity.kind, EntityKind::Root) => None,
             None | Some(Status::Unknown) => Some(Status::Unknown),
             Some(status @ (Status::Error | Status::Absent)) => Some(status),
             Some(_) => None,
         }
     }
 
-    fn combine(&self, of: Handle, cache: &StatusCache) -> Status {
+    fn combine_status(&self, of: Handle, cache: &StatusCache) -> Status {
         if let Some(status) = self.status_alone(of) {
             return status;
         }
@@ -184,13 +184,13 @@ impl Topology {
             }
             first = false;
             match &self.entity(handle).kind {
-                Kind::Node(_) => {
+                EntityKind::Node(_) => {
                     stack.extend(self.incoming(handle));
                     stack.extend(self.children(handle));
                     stack.push(self.root_of(handle));
                 }
-                Kind::Root => stack.extend(self.outside_of(handle)),
-                Kind::Relationship { source, .. } => stack.push(*source),
+                EntityKind::Root => stack.extend(self.outer_entity(handle)),
+                EntityKind::Relationship { source, .. } => stack.push(*source),
                 _ => {}
             }
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::entity::{Created, Inputs};
+use super::entity::{Creator, TopologyInputs};
 use super::topology::Topology;
 use crate::diagnostic::Sources;
 use crate::name::{ChangeId, NodeState, Status, TemplateName};
@@ -125,7 +125,7 @@ impl Model {
         let (service, problems) = read(&root, Path::new("/project"), &mut NoImports, &options);
         let problems: Vec<_> = problems.iter().map(|it| it.message.clone()).collect();
         assert!(problems.is_empty(), "{problems:?}");
-        Topology::new(Arc::new(service.expect("it is a map")), Inputs::default())
+        Topology::new(Arc::new(service.expect("it is a map")), TopologyInputs::default())
     }
 
     /// The topology of these templates, each with an instance that was created and works.
@@ -156,7 +156,7 @@ impl Model {
         let handle = add(topology, name, name, parent);
         topology.set_local(handle, Some(Status::Ok));
         topology.set_state(handle, Some(NodeState::Started));
-        topology.set_created(handle, Some(Created::By(change())));
+        topology.set_created(handle, Some(Creator::Task(change())));
         topology.set_last_config_change(handle, change());
     }
 }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::testing::{Model, add, change};
-use super::{Created, Topology, is_computed};
+use super::{Creator, Topology, is_computed};
 use crate::name::{Priority, Status};
 use crate::value::{Handle, Value};
 
@@ -140,7 +140,7 @@ fn a_degraded_dependency_degrades_its_dependents() {
 fn a_dependency_that_is_ignored_does_not_count() {
     let mut topology = stack().deployed();
     let (app, vm) = (handle(&topology, "app"), handle(&topology, "vm"));
-    topology.record(vm, |entity| entity.priority = Some(Priority::Ignore));
+    topology.update_record(vm, |entity| entity.priority = Some(Priority::Ignore));
     topology.set_local(vm, Some(Status::Error));
     assert_eq!(topology.effective(app), Status::Ok);
 }
@@ -248,15 +248,15 @@ fn a_change_of_a_relationship_is_one_of_its_source() {
 #[test]
 fn who_made_an_instance_is_read_as_it_was_written() {
     let all = [
-        Created::By(change()),
-        Created::ManagedBy("::app".into()),
-        Created::No,
+        Creator::Task(change()),
+        Creator::ManagedBy("::app".into()),
+        Creator::Unmanaged,
     ];
     for created in all {
-        assert_eq!(Created::from_value(&created.to_value()), Some(created));
+        assert_eq!(Creator::from_value(&created.to_value()), Some(created));
     }
-    assert_eq!(Created::from_value(&Value::Int(1)), None);
-    assert!(!Created::No.is_truthy());
+    assert_eq!(Creator::from_value(&Value::Int(1)), None);
+    assert!(!Creator::Unmanaged.is_truthy());
 }
 
 #[test]

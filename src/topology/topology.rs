@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::entity::{Created, Entity, Inputs, Kind, Node};
-use super::foreign::Foreign;
+use super::entity::{Creator, Entity, TopologyInputs, EntityKind, NodeData};
+use super::external_ensemble::ExternalEnsemble;
 use super::orphan::Orphan;
 use super::status_cache::SharedCache;
 use crate::diagnostic::Span;
@@ -32,14 +32,14 @@ pub struct Topology {
     touched: Vec<Handle>,
     pub(super) cache: SharedCache,
     pub(super) orphans: Vec<Orphan>,
-    pub(super) foreign: Vec<Foreign>,
+    pub(super) external_ensembles: Vec<ExternalEnsemble>,
     /// Where inputs are given.
-    pub(super) input_places: HashMap<Arc<str>, Span>,
+    pub(super) input_spans: HashMap<Arc<str>, Span>,
 }
 
 impl Topology {
     /// A topology in which nothing exists yet.
-    pub fn new(service: Arc<ServiceTemplate>, inputs: Inputs) -> Self {
+    pub fn new(service: Arc<ServiceTemplate>, inputs: TopologyInputs) -> Self {
         let mut topology = Self {
             sources: sources_of(&service.topology),
             required: required_templates(&service.topology),
@@ -53,18 +53,18 @@ impl Topology {
             touched: Vec::new(),
             cache: SharedCache::default(),
             orphans: Vec::new(),
-            foreign: Vec::new(),
-            input_places: inputs.places,
+            external_ensembles: Vec::new(),
+            input_spans: inputs.spans,
         };
-        let mut root = Entity::new("root".into(), "::root".into(), Kind::Root);
+        let mut root = Entity::new("root".into(), "::root".into(), EntityKind::Root);
         root.computed = true;
         root.local = None;
         topology.entities.push(root);
-        let mut held = Entity::new("inputs".into(), "::root::inputs".into(), Kind::Inputs);
+        let mut held = Entity::new("inputs".into(), "::root::inputs".into(), EntityKind::Inputs);
         held.attributes = inputs.values;
         held.parent = Some(ROOT);
         topology.entities.push(held);
-        let mut outputs = Entity::new("outputs".into(), "::root::outputs".into(), Kind::Outputs);
+        let mut outputs = Entity::new("outputs".into(), "::root::outputs".into(), EntityKind::Outputs);
         let values = topology.template().outputs.iter();
         outputs.attributes = values
             .map(|(name, output)| (Arc::clone(name), output.value.clone()))
@@ -102,7 +102,7 @@ impl Topology {
 
     /// An entity.
     pub fn entity(&self, handle: Handle) -> &Entity {
-        match self.home_of(handle) {
+        match self.external_ensemble_of(handle) {
             Some((foreign, inner)) => foreign.entity(inner),
             None => &self.entities[handle.0 as usize],
         }
@@ -132,7 +132,7 @@ impl Topology {
         let lone = nested.filter_map(|outer| self.nested_root(outer)).rev();
         let mut stack: Vec<Handle> = lone.chain([ROOT]).collect();
         while let Some(handle) = stack.pop() {
-            if matches!(self.entity(handle).kind, Kind::Node(_)) {
+            if matches!(self.entity(handle).kind, EntityKind::Node(_)) {
                 order.push(handle);
             }
             stack.extend(self.children(handle).iter().rev());
@@ -144,8 +144,8 @@ impl Topology {
     /// The instances hosted directly on an instance or on the root.
     pub fn children(&self, of: Handle) -> &[Handle] {
         match &self.entity(of).kind {
-            Kind::Node(node) => &node.instances,
-            Kind::Root => self.on_root.get(&of).map_or(&[], Vec::as_slice),
+            EntityKind::Node(node) => &node.instances,
+            EntityKind::Root => self.on_root.get(&of).map_or(&[], Vec::as_slice),
             _ => &[],
         }
     }
@@ -153,7 +153,7 @@ impl Topology {
     /// The instance that a relationship points at, if it exists.
     pub fn target_of(&self, relationship: Handle) -> Option<Handle> {
         match &self.entity(relationship).kind {
-            Kind::Relationship { target, .. } => self.find(target.as_ref()?.as_str()),
+            EntityKind::Relationship { target, .. } => self.find(target.as_ref()?.as_str()),
             _ => None,
         }
     }
@@ -161,7 +161,7 @@ impl Topology {
     /// The instance whose requirement a relationship is.
     pub fn source_of(&self, relationship: Handle) -> Option<Handle> {
         match &self.entity(relationship).kind {
-            Kind::Relationship { source, .. } => Some(*source),
+            EntityKind::Relationship { source, .. } => Some(*source),
             _ => None,
         }
     }
@@ -215,7 +215,7 @@ impl Topology {
             within.strip_prefix(':')
         });
         let key = format!("::{}", local.unwrap_or(name.as_str()));
-        let mut entity = Entity::new(name.clone(), InstanceKey::new(key), Kind::Root);
+        let mut entity = Entity::new(name.clone(), InstanceKey::new(key), EntityKind::Root);
         entity.scope = scope;
         let handle = self.push(entity);
         let capabilities = self.add_capabilities(handle, &template);
@@ -231,7 +231,7 @@ impl Topology {
             entity.local = status.or(Some(Status::Pending));
         }
         let template_name = template.name.clone();
-        let node = Node {
+        let node = NodeData {
             template,
             capabilities,
             requirements,
@@ -240,14 +240,14 @@ impl Topology {
             imported: imported.map(Into::into),
             external: None,
         };
-        entity.kind = Kind::Node(node);
+        entity.kind = EntityKind::Node(node);
         self.by_name.insert(name, handle);
         self.by_template
             .entry(template_name)
             .or_default()
             .push(handle);
         match &mut self.entities[parent.0 as usize].kind {
-            Kind::Node(node) => node.instances.push(handle),
+            EntityKind::Node(node) => node.instances.push(handle),
             _ => self.on_root.entry(parent).or_default().push(handle),
         }
         self.touch_status(handle);
@@ -267,8 +267,8 @@ impl Topology {
         for name in template.capabilities.keys() {
             let key = format!("{}::.capabilities::[.name={name}]", self.entity(owner).key);
             let templates = Arc::clone(&template.capabilities);
-            let kind = Kind::Capability { owner, templates };
-            let entity = Entity::given(Arc::clone(name).into(), key.into(), kind);
+            let kind = EntityKind::Capability { owner, templates };
+            let entity = Entity::new_established(Arc::clone(name).into(), key.into(), kind);
             handles.push(self.add_part(owner, entity));
         }
         handles
@@ -286,7 +286,7 @@ impl Topology {
         for requirement in &template.requirements {
             let name = &requirement.name;
             let key = format!("{}::.requirements::[.name={name}]", self.entity(source).key);
-            let kind = Kind::Relationship {
+            let kind = EntityKind::Relationship {
                 source,
                 target: requirement.target.clone(),
                 capability: requirement.capability.clone(),
@@ -294,7 +294,7 @@ impl Topology {
             };
             let mut entity = Entity::new(Arc::clone(name).into(), key.into(), kind);
             entity.local = Some(Status::Pending);
-            entity.computed = is_given(&requirement.relationship.operations);
+            entity.computed = is_preestablished(&requirement.relationship.operations);
             handles.push(self.add_part(source, entity));
         }
         handles
@@ -330,8 +330,8 @@ impl Topology {
     }
 
     /// Whether any attribute is on record without its value.
-    pub fn withholds(&self) -> bool {
-        self.entities.iter().any(|it| !it.withheld.is_empty())
+    pub fn has_redacted(&self) -> bool {
+        self.entities.iter().any(|it| !it.redacted.is_empty())
     }
 
     /// Remembers the value that a property was seen to have.
@@ -358,7 +358,7 @@ impl Topology {
     }
 
     /// Sets who made it.
-    pub fn set_created(&mut self, of: Handle, created: Option<Created>) {
+    pub fn set_created(&mut self, of: Handle, created: Option<Creator>) {
         self.entities[of.0 as usize].created = created;
         self.touched.push(of);
     }
@@ -370,7 +370,7 @@ impl Topology {
     }
 
     /// Changes what takes no part in status or in expressions.
-    pub fn record(&mut self, of: Handle, change: impl FnOnce(&mut Entity)) {
+    pub fn update_record(&mut self, of: Handle, change: impl FnOnce(&mut Entity)) {
         change(&mut self.entities[of.0 as usize]);
         self.touched.push(of);
         self.touch_status(of);
@@ -390,10 +390,10 @@ impl Topology {
     /// The instance that an entity is or is part of; none for the root.
     pub fn instance_of(&self, of: Handle) -> Option<Handle> {
         match &self.get(of)?.kind {
-            Kind::Node(_) => Some(of),
-            Kind::Capability { owner, .. } | Kind::Artifact { owner, .. } => Some(*owner),
-            Kind::Relationship { source, .. } => Some(*source),
-            Kind::Root | Kind::Inputs | Kind::Outputs => None,
+            EntityKind::Node(_) => Some(of),
+            EntityKind::Capability { owner, .. } | EntityKind::Artifact { owner, .. } => Some(*owner),
+            EntityKind::Relationship { source, .. } => Some(*source),
+            EntityKind::Root | EntityKind::Inputs | EntityKind::Outputs => None,
         }
     }
 
@@ -404,7 +404,7 @@ impl Topology {
 }
 
 /// Whether no operation establishes a relationship: it is there as soon as its ends are.
-fn is_given(operations: &Operations) -> bool {
+fn is_preestablished(operations: &Operations) -> bool {
     let mut implemented = operations
         .iter()
         .filter(|operation| operation.is_implemented());
@@ -455,7 +455,7 @@ fn required_templates(template: &TopologyTemplate) -> FoldMap<TemplateName, bool
     let main = template.substitution.as_ref();
     let main = main.and_then(|substitution| template.nodes.get(substitution.node.as_ref()?));
     let may_differ = main.is_some() || !template.nested.is_empty();
-    let left = template.nodes.values().any(|node| node.has_left);
+    let left = template.nodes.values().any(|node| node.is_orphaned);
     if !may_differ && !left && !template.nodes.values().any(|node| is_default(node)) {
         return FoldMap::default();
     }
@@ -469,7 +469,7 @@ fn required_templates(template: &TopologyTemplate) -> FoldMap<TemplateName, bool
     } else {
         let outermost = template.nodes.values();
         outermost
-            .filter(|node| node.nested_in.is_none() && !is_default(node) && !node.has_left)
+            .filter(|node| node.nested_in.is_none() && !is_default(node) && !node.is_orphaned)
             .collect()
     };
     while let Some(node) = stack.pop() {
@@ -481,13 +481,13 @@ fn required_templates(template: &TopologyTemplate) -> FoldMap<TemplateName, bool
             .iter()
             .filter_map(|requirement| requirement.target.as_ref());
         let within = template.nested.get(&node.name);
-        let named = within.into_iter().flat_map(|nested| &nested.named);
+        let named = within.into_iter().flat_map(|nested| &nested.named_templates);
         let needed = targets.chain(&node.stand_in).chain(named);
         stack.extend(needed.filter_map(|needed| template.nodes.get(needed)));
         stack.extend(operation_hosts(template, node));
     }
     // What is here to be removed is needed for that, and needs nothing else to be made.
-    let left = template.nodes.values().filter(|node| node.has_left);
+    let left = template.nodes.values().filter(|node| node.is_orphaned);
     required.extend(left.map(|node| (node.name.clone(), true)));
     required
 }

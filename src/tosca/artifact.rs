@@ -5,16 +5,16 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::name::TypeName;
 use crate::value::{Map, Value};
-use crate::yaml::{Entry, Mapping};
+use crate::yaml::{MapEntry, Mapping};
 
-use super::implementation::Artifacts;
-use super::interface::Speaker;
-use super::interface_draft::Interfaces;
+use super::implementation::ArtifactScope;
+use super::interface_merge::DefinitionSource;
+use super::interface_draft::InterfaceDrafts;
 use super::keys::ARTIFACT;
 use super::operation::{Artifact, ArtifactType, Operations};
-use super::property::Declared;
-use super::scope::{Scope, description, values_at};
-use super::section::Section;
+use super::property::DeclaredProperties;
+use super::scope::{TypeScope, description, values_at};
+use super::section::TypeSection;
 
 /// The keys that have a field of their own.
 const FIELDS: &[&str] = &[
@@ -30,17 +30,17 @@ const FIELDS: &[&str] = &[
     "required",
 ];
 
-impl Scope<'_> {
+impl TypeScope<'_> {
     /// Reads an artifact: a file name, or a map with a `file`. What it does not say is that of
     /// `base`, the one of the same name that its type has.
     pub(super) fn artifact(
         self,
-        what: &str,
+        subject: &str,
         name: &Arc<str>,
-        entry: &Entry,
+        entry: &MapEntry,
         base: Option<&Artifact>,
     ) -> Option<Artifact> {
-        let Entry {
+        let MapEntry {
             key_span: span,
             value: node,
         } = entry;
@@ -48,34 +48,34 @@ impl Scope<'_> {
         let empty = Mapping::default();
         let map = match node.as_str() {
             Some(_) => &empty,
-            None => self.map(node, || what.to_owned())?,
+            None => self.map(node, || subject.to_owned())?,
         };
-        self.problems().unknown_keys(&ARTIFACT, what, map);
+        self.problems().report_unknown_keys(&ARTIFACT, subject, map);
         let base = base.filter(|_| map.get("file").is_none());
-        let file = self.artifact_file(what, entry, base)?;
+        let file = self.artifact_file(subject, entry, base)?;
         let (type_name, artifact_type) = self.artifact_type(map, base, span)?;
-        let declared = Declared {
+        let declared = DeclaredProperties {
             type_name: type_name.as_str(),
             defs: &artifact_type.properties,
             defaults: &artifact_type.default_properties,
             open: artifact_type.open,
             complete: base.is_none(),
         };
-        let given = self.map_at(map, "properties", || what.to_owned());
-        let mut properties = self.properties(what, declared, given, span);
+        let assigned = self.map_at(map, "properties", || subject.to_owned());
+        let mut properties = self.properties(subject, declared, assigned, span);
         for (name, property) in base.into_iter().flat_map(|base| &*base.properties) {
-            if given.is_none_or(|given| given.get(name).is_none()) {
+            if assigned.is_none_or(|assigned| assigned.get(name).is_none()) {
                 Arc::make_mut(&mut properties).insert(Arc::clone(name), property.clone());
             }
         }
-        let operations = self.artifact_operations(what, map, &artifact_type);
+        let operations = self.artifact_operations(subject, map, &artifact_type);
         let fields = map.iter().filter(|(key, _)| !FIELDS.contains(&&***key));
         Some(Artifact {
             name: Arc::clone(name),
             type_name,
             file,
             repository: self
-                .text_at(map, "repository", || what.to_owned())
+                .text_at(map, "repository", || subject.to_owned())
                 .or_else(|| base?.repository.clone()),
             description: description(map),
             properties,
@@ -93,27 +93,27 @@ impl Scope<'_> {
     /// The operations of an artifact: those of its type, with what it states itself.
     fn artifact_operations(
         self,
-        what: &str,
+        subject: &str,
         map: &Mapping,
         artifact_type: &ArtifactType,
     ) -> Arc<Operations> {
         let Some(node) = map.get("interfaces") else {
             return Arc::clone(&artifact_type.operations);
         };
-        let mut interfaces = Interfaces::clone(&artifact_type.interfaces);
-        interfaces.merge(self, what, node, Speaker::Template);
+        let mut interfaces = InterfaceDrafts::clone(&artifact_type.interfaces);
+        interfaces.merge(self, subject, node, DefinitionSource::Template);
         let base = Some((&*artifact_type.interfaces, &*artifact_type.operations));
-        Arc::new(interfaces.finish(self.types, what, &Artifacts::NONE, base))
+        Arc::new(interfaces.finish(self.types, subject, &ArtifactScope::NONE, base))
     }
 
-    fn artifact_file(self, what: &str, entry: &Entry, base: Option<&Artifact>) -> Option<Value> {
+    fn artifact_file(self, subject: &str, entry: &MapEntry, base: Option<&Artifact>) -> Option<Value> {
         let node = &entry.value;
         match (node.as_str(), node.get("file"), base) {
             (Some(text), _, _) => Some(Value::from(text)),
             (None, Some(file), _) => Some(file.to_value()),
             (None, None, Some(base)) => Some(base.file.clone()),
             (None, None, None) => {
-                let problem = Diagnostic::error(format!("{what} has no `file`"));
+                let problem = Diagnostic::error(format!("{subject} has no `file`"));
                 let problem = problem.label(entry.key_span, "");
                 self.report(problem.help("say which file, image or URL it is"));
                 None
@@ -134,7 +134,7 @@ impl Scope<'_> {
             }
             (None, None) => ("tosca.artifacts.Root", span),
         };
-        let key = self.require(type_name, Section::Artifact, type_span)?;
+        let key = self.require(type_name, TypeSection::Artifact, type_span)?;
         let artifact_type = self.types.artifact_type_of(key)?;
         Some((TypeName::from(type_name), artifact_type))
     }

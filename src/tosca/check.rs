@@ -13,11 +13,11 @@ use super::types::Types;
 use super::version;
 
 /// How deep types and values may be nested.
-const DEEPEST: usize = 300;
+const MAX_DEPTH: usize = 300;
 
 /// Functions of the standard that make a map of one key an expression here, besides those that the
 /// evaluator knows as such.
-const MORE_FUNCTIONS: [&str; 2] = ["join", "get_operation_output"];
+const STANDARD_FUNCTIONS: [&str; 2] = ["join", "get_operation_output"];
 
 /// Whether a value must be evaluated before it can be checked.
 pub(super) fn is_expression(value: &Value) -> bool {
@@ -34,30 +34,30 @@ pub(super) fn is_expression(value: &Value) -> bool {
 }
 
 fn is_function(name: &str) -> bool {
-    is_stand_alone(name) || MORE_FUNCTIONS.contains(&name)
+    is_stand_alone(name) || STANDARD_FUNCTIONS.contains(&name)
 }
 
 /// Where in a value something is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum PathSegment {
     Key(Arc<str>),
     Index(usize),
 }
 
 /// What is wrong, and where in the value.
 #[derive(Debug)]
-struct Fault {
-    path: Vec<Step>,
+struct ValueFault {
+    path: Vec<PathSegment>,
     message: String,
 }
 
 /// Checks one value of a definition.
-pub(super) struct Check<'a> {
+pub(super) struct ValueChecker<'a> {
     types: &'a Types,
     subject: fmt::Arguments<'a>,
     sensitive: bool,
-    path: Vec<Step>,
-    faults: Vec<Fault>,
+    path: Vec<PathSegment>,
+    faults: Vec<ValueFault>,
 }
 
 /// Checks a value against a definition and gives it in its usual form, with what is wrong about
@@ -69,20 +69,20 @@ pub(super) fn check(
     subject: fmt::Arguments<'_>,
     origin: (Option<&Node>, Span),
 ) -> (Value, Vec<Diagnostic>) {
-    let mut check = Check {
+    let mut check = ValueChecker {
         types,
         subject,
         sensitive: def.is_sensitive() || value.has_sensitive(),
         path: Vec::new(),
         faults: Vec::new(),
     };
-    let value = check.top(def, value);
+    let value = check.check_top(def, value);
     let (node, span) = origin;
-    let told = check.faults.into_iter().map(|fault| {
-        let place = node.map_or(span, |node| place_of(node, &fault.path));
+    let messages = check.faults.into_iter().map(|fault| {
+        let place = node.map_or(span, |node| span_of_part(node, &fault.path));
         Diagnostic::error(fault.message).label(place, "")
     });
-    (value, told.collect())
+    (value, messages.collect())
 }
 
 /// What is wrong about a value that an operation gave as an output, in words.
@@ -93,12 +93,12 @@ pub fn check_output(types: &Types, def: &PropertyDef, value: &Value) -> Vec<Stri
 }
 
 /// The place of a part of a value; of the nearest part that the text has.
-fn place_of(node: &Node, path: &[Step]) -> Span {
+fn span_of_part(node: &Node, path: &[PathSegment]) -> Span {
     let mut node = node;
     for step in path {
         let inner = match step {
-            Step::Key(key) => node.get(key),
-            Step::Index(index) => node.as_seq().and_then(|items| items.get(*index)),
+            PathSegment::Key(key) => node.get(key),
+            PathSegment::Index(index) => node.as_seq().and_then(|items| items.get(*index)),
         };
         match inner {
             Some(inner) => node = inner,
@@ -108,8 +108,8 @@ fn place_of(node: &Node, path: &[Step]) -> Span {
     node.span()
 }
 
-impl Check<'_> {
-    fn top(&mut self, def: &PropertyDef, value: &Value) -> Value {
+impl ValueChecker<'_> {
+    fn check_top(&mut self, def: &PropertyDef, value: &Value) -> Value {
         let value = match (def.schema.kind, value) {
             // A property that is text takes numbers and truths for their words.
             (
@@ -128,7 +128,7 @@ impl Check<'_> {
     }
 
     fn value(&mut self, schema: &Schema, value: &Value, depth: usize) -> Value {
-        if value.is_null() || is_expression(value) || depth > DEEPEST {
+        if value.is_null() || is_expression(value) || depth > MAX_DEPTH {
             return value.clone();
         }
         let found = self.faults.len();
@@ -139,8 +139,8 @@ impl Check<'_> {
         // A value of the wrong type breaks constraints as well; once is enough.
         if self.faults.len() == found {
             for constraint in &schema.constraints {
-                if let Some(why) = constraint.rule.fault(self.simple_kind(schema), &value) {
-                    self.wrong(&value, &why);
+                if let Some(why) = constraint.rule.violation(self.simple_kind(schema), &value) {
+                    self.report_mismatch(&value, &why);
                 }
             }
         }
@@ -150,7 +150,7 @@ impl Check<'_> {
     /// The simple type that a data type refines, for constraints to compare by.
     fn simple_kind(&self, schema: &Schema) -> DataKind {
         let mut kind = schema.kind;
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_DEPTH {
             let DataKind::Data(key) = kind else { break };
             let simple = self
                 .types
@@ -184,7 +184,7 @@ impl Check<'_> {
                     return Value::str(format!("{} {}", scalar.number, scalar.unit));
                 }
                 let units: Vec<_> = kind.units().iter().map(|(unit, _)| *unit).collect();
-                self.wrong(
+                self.report_mismatch(
                     value,
                     &format!("is not a number with a unit ({})", units.join(", ")),
                 );
@@ -196,14 +196,14 @@ impl Check<'_> {
 
     fn string(&mut self, value: &Value) -> Value {
         if !matches!(value, Value::Str(_)) {
-            self.wrong(value, &format!("is {}, not a string", value.kind()));
+            self.report_mismatch(value, &format!("is {}, not a string", value.kind()));
         }
         value.clone()
     }
 
-    fn number(&mut self, value: &Value, what: &str, read: Option<Value>) -> Value {
+    fn number(&mut self, value: &Value, expected: &str, read: Option<Value>) -> Value {
         read.unwrap_or_else(|| {
-            self.wrong(value, &format!("is not {what}"));
+            self.report_mismatch(value, &format!("is not {expected}"));
             value.clone()
         })
     }
@@ -213,7 +213,7 @@ impl Check<'_> {
             .to_string()
             .starts_with(|c: char| c.is_ascii_alphanumeric())
         {
-            self.wrong(value, "is not a point in time");
+            self.report_mismatch(value, "is not a point in time");
         }
         value.clone()
     }
@@ -223,7 +223,7 @@ impl Check<'_> {
         if version::is_version(&text) {
             return Value::str(text);
         }
-        self.wrong(value, "is not a version such as `1.2.0`");
+        self.report_mismatch(value, "is not a version such as `1.2.0`");
         value.clone()
     }
 
@@ -242,14 +242,14 @@ impl Check<'_> {
             None => false,
         };
         if !ordered {
-            self.wrong(value, "is not a range: a lower and an upper bound");
+            self.report_mismatch(value, "is not a range: a lower and an upper bound");
         }
         value.clone()
     }
 
     fn list(&mut self, schema: &Schema, value: &Value, depth: usize) -> Value {
         let Some(items) = value.as_list() else {
-            self.wrong(value, &format!("is {}, not a list", value.kind()));
+            self.report_mismatch(value, &format!("is {}, not a list", value.kind()));
             return value.clone();
         };
         let Some(entry) = &schema.entry else {
@@ -257,7 +257,7 @@ impl Check<'_> {
         };
         let mut read = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            self.path.push(Step::Index(index));
+            self.path.push(PathSegment::Index(index));
             read.push(self.value(entry, item, depth + 1));
             self.path.pop();
         }
@@ -266,7 +266,7 @@ impl Check<'_> {
 
     fn map(&mut self, schema: &Schema, value: &Value, depth: usize) -> Value {
         let Some(map) = value.as_map() else {
-            self.wrong(value, &format!("is {}, not a map", value.kind()));
+            self.report_mismatch(value, &format!("is {}, not a map", value.kind()));
             return value.clone();
         };
         if schema.entry.is_none() && schema.key.is_none() {
@@ -274,7 +274,7 @@ impl Check<'_> {
         }
         let mut read = Map::with_capacity(map.len());
         for (key, item) in map {
-            self.path.push(Step::Key(Arc::clone(key)));
+            self.path.push(PathSegment::Key(Arc::clone(key)));
             if let Some(schema) = &schema.key {
                 let _checked = self.value(schema, &Value::Str(Arc::clone(key)), depth + 1);
             }
@@ -305,17 +305,17 @@ impl Check<'_> {
             // Ports may be written in short, such as `80:8080/tcp`.
             if &*data.name.shared() != "tosca.datatypes.network.PortSpec" {
                 let why = format!("is {}, not a map as `{}` asks", value.kind(), data.name);
-                self.wrong(value, &why);
+                self.report_mismatch(value, &why);
             }
             return value.clone();
         };
         self.fields(&data, map, depth)
     }
 
-    fn fields(&mut self, data: &super::entity::DataType, map: &Map, depth: usize) -> Value {
+    fn fields(&mut self, data: &super::entity_types::DataType, map: &Map, depth: usize) -> Value {
         let mut read = Map::with_capacity(map.len());
         for (name, item) in map {
-            self.path.push(Step::Key(Arc::clone(name)));
+            self.path.push(PathSegment::Key(Arc::clone(name)));
             let def = data.properties.get(name);
             if def.is_none() && !data.open {
                 let message = format!("{} is not a field of `{}`", self.name(), data.name);
@@ -361,11 +361,11 @@ impl Check<'_> {
         }
         for step in &self.path {
             match step {
-                Step::Key(key) => {
+                PathSegment::Key(key) => {
                     name.push('.');
                     name.push_str(key);
                 }
-                Step::Index(index) => {
+                PathSegment::Index(index) => {
                     name.push('[');
                     name.push_str(&index.to_string());
                     name.push(']');
@@ -376,18 +376,18 @@ impl Check<'_> {
         name
     }
 
-    fn wrong(&mut self, value: &Value, why: &str) {
+    fn report_mismatch(&mut self, value: &Value, why: &str) {
         let shown = if self.sensitive {
             REDACTED.to_owned()
         } else {
-            format!("`{}`", short(value))
+            format!("`{}`", abbreviate(value))
         };
         let message = format!("the value {shown} of {} {why}", self.name());
         self.fault(message);
     }
 
     fn fault(&mut self, message: String) {
-        self.faults.push(Fault {
+        self.faults.push(ValueFault {
             path: self.path.clone(),
             message,
         });
@@ -395,7 +395,7 @@ impl Check<'_> {
 }
 
 /// A value as text, cut where it gets long.
-fn short(value: &Value) -> String {
+fn abbreviate(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().count() <= 60 {
         return text;

@@ -7,24 +7,24 @@ use crate::value::Value;
 use crate::yaml::Node;
 
 /// How deeply clauses may nest.
-const DEPTH: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// Whether all of these clauses hold, given the values of attributes. An attribute that is not
 /// there meets no condition.
-pub fn all_hold(clauses: &[Value], value_of: &dyn Fn(&str) -> Option<Value>) -> bool {
-    clauses.iter().all(|clause| holds(clause, value_of, 0))
+pub fn all_clauses_hold(clauses: &[Value], value_of: &dyn Fn(&str) -> Option<Value>) -> bool {
+    clauses.iter().all(|clause| clause_holds(clause, value_of, 0))
 }
 
-fn holds(clause: &Value, value_of: &dyn Fn(&str) -> Option<Value>, depth: usize) -> bool {
+fn clause_holds(clause: &Value, value_of: &dyn Fn(&str) -> Option<Value>, depth: usize) -> bool {
     let entry = clause.as_map().and_then(|map| map.iter().next());
-    let Some((name, definition)) = entry.filter(|_| depth < DEPTH) else {
+    let Some((name, definition)) = entry.filter(|_| depth < MAX_DEPTH) else {
         return false;
     };
     let items = match definition.as_list() {
         Some(items) => items.clone(),
         None => vec![definition.clone()],
     };
-    let part = |item: &Value| holds(item, value_of, depth + 1);
+    let part = |item: &Value| clause_holds(item, value_of, depth + 1);
     match &**name {
         "and" | "assert" => items.iter().all(part),
         "or" => items.iter().any(part),
@@ -34,9 +34,9 @@ fn holds(clause: &Value, value_of: &dyn Fn(&str) -> Option<Value>, depth: usize)
                 return false;
             };
             let meets = |item: &Value| {
-                let node = Node::of_value(item, Span::NONE);
+                let node = Node::from_value(item, Span::NONE);
                 let constraint = node.and_then(|node| read_constraint(&node).ok());
-                constraint.is_some_and(|it| it.rule.fault(DataKind::Any, &value).is_none())
+                constraint.is_some_and(|it| it.rule.violation(DataKind::Any, &value).is_none())
             };
             items.iter().all(meets)
         }
@@ -53,7 +53,7 @@ mod tests {
             "size" => Some(Value::Int(5)),
             _ => None,
         };
-        all_hold(&[clause], &value_of)
+        all_clauses_hold(&[clause], &value_of)
     }
 
     fn clause(name: &str, constraint: &str, value: Value) -> Value {

@@ -11,7 +11,7 @@ use super::definition::{Constraint, DataKind, Rule};
 use super::problems::Problems;
 use super::version;
 
-const NAMES: &[&str] = &[
+const CONSTRAINT_NAMES: &[&str] = &[
     "equal",
     "greater_than",
     "greater_or_equal",
@@ -29,16 +29,16 @@ const NAMES: &[&str] = &[
 
 /// Whether a key names a constraint.
 pub(super) fn is_constraint_name(name: &str) -> bool {
-    NAMES.contains(&name)
+    CONSTRAINT_NAMES.contains(&name)
 }
 
 /// Reads a list of constraints and reports those that make no sense.
-pub(super) fn read_constraints(node: &Node, what: &str, problems: &Problems) -> Vec<Constraint> {
+pub(super) fn read_constraints(node: &Node, subject: &str, problems: &Problems) -> Vec<Constraint> {
     if node.is_null() {
         return Vec::new();
     }
     let Some(items) = node.as_seq() else {
-        problems.report(node.must_be(format_args!("`constraints` of {what}"), "a list"));
+        problems.report(node.type_mismatch(format_args!("`constraints` of {subject}"), "a list"));
         return Vec::new();
     };
     let read = |item| match read_constraint(item) {
@@ -61,7 +61,7 @@ pub(super) fn read_constraint(node: &Node) -> Result<Constraint, Diagnostic> {
     if !is_constraint_name(name) {
         let mut problem =
             Diagnostic::error(format!("there is no constraint `{name}`")).label(entry.key_span, "");
-        problem.help = did_you_mean(name, NAMES.iter().copied());
+        problem.help = did_you_mean(name, CONSTRAINT_NAMES.iter().copied());
         return Err(problem);
     }
     let rule = read_rule(name, &entry.value).map_err(|why| {
@@ -85,15 +85,15 @@ fn read_rule(name: &str, node: &Node) -> Result<Rule, String> {
             let Some([low, high]) = value.as_list().map(Vec::as_slice) else {
                 return Err("needs a list of two bounds".to_owned());
             };
-            Rule::InRange(bound(low)?, bound(high)?)
+            Rule::InRange(parse_bound(low)?, parse_bound(high)?)
         }
         "valid_values" => match value.as_list() {
             Some(values) => Rule::ValidValues(values.clone()),
             None => return Err("needs a list of values".to_owned()),
         },
-        "length" => Rule::Length(count(&value)?),
-        "min_length" => Rule::MinLength(count(&value)?),
-        "max_length" => Rule::MaxLength(count(&value)?),
+        "length" => Rule::Length(parse_count(&value)?),
+        "min_length" => Rule::MinLength(parse_count(&value)?),
+        "max_length" => Rule::MaxLength(parse_count(&value)?),
         "pattern" => {
             let text = value.as_str().ok_or("needs a regular expression")?;
             let whole = regex::Regex::new(&format!(r"\A(?:{text})\z"));
@@ -114,14 +114,14 @@ fn comparable(value: Value) -> Result<Value, String> {
     }
 }
 
-fn bound(value: &Value) -> Result<Option<Value>, String> {
+fn parse_bound(value: &Value) -> Result<Option<Value>, String> {
     if value.as_str() == Some("UNBOUNDED") {
         return Ok(None);
     }
     comparable(value.clone()).map(Some)
 }
 
-fn count(value: &Value) -> Result<u64, String> {
+fn parse_count(value: &Value) -> Result<u64, String> {
     value
         .as_int()
         .and_then(|number| u64::try_from(number).ok())
@@ -130,14 +130,14 @@ fn count(value: &Value) -> Result<u64, String> {
 
 impl Rule {
     /// Says what is wrong with a value, as the end of `the value … `, or nothing.
-    pub(super) fn fault(&self, kind: DataKind, value: &Value) -> Option<String> {
+    pub(super) fn violation(&self, kind: DataKind, value: &Value) -> Option<String> {
         let items = value.as_list().filter(|_| kind == DataKind::List);
         if let Some(items) = items.filter(|_| self.is_about_items()) {
             return items
                 .iter()
-                .find_map(|item| self.fault(DataKind::Any, item));
+                .find_map(|item| self.violation(DataKind::Any, item));
         }
-        (!self.holds(kind, value)).then(|| self.why())
+        (!self.holds(kind, value)).then(|| self.violation_message())
     }
 
     fn holds(&self, kind: DataKind, value: &Value) -> bool {
@@ -152,17 +152,17 @@ impl Rule {
             Self::ValidValues(values) => values
                 .iter()
                 .any(|valid| valid == value || order(valid) == Some(Ordering::Equal)),
-            Self::Length(wanted) => length(value) == Some(*wanted),
+            Self::Length(expected) => length(value) == Some(*expected),
             Self::MinLength(least) => length(value).is_some_and(|length| length >= *least),
-            Self::MaxLength(most) => length(value).is_some_and(|length| length <= *most),
+            Self::MaxLength(max) => length(value).is_some_and(|length| length <= *max),
             Self::Pattern(_, regex) => regex.is_match(&value.to_string()),
-            Self::Version(wanted) => version::admits(wanted, &value.to_string()) == Some(true),
+            Self::Version(expected) => version::admits(expected, &value.to_string()) == Some(true),
             Self::Schema(_) => true,
         }
     }
 
     /// What is wrong with a value for which it does not hold.
-    fn why(&self) -> String {
+    fn violation_message(&self) -> String {
         match self {
             Self::Equal(other) => format!("is not equal to `{other}`"),
             Self::GreaterThan(other) => format!("must be greater than `{other}`"),
@@ -175,11 +175,11 @@ impl Rule {
                 shown(high.as_ref())
             ),
             Self::ValidValues(values) => format!("is not one of {}", listed(values)),
-            Self::Length(wanted) => format!("must have the length {wanted}"),
+            Self::Length(expected) => format!("must have the length {expected}"),
             Self::MinLength(least) => format!("must have at least the length {least}"),
-            Self::MaxLength(most) => format!("must have at most the length {most}"),
+            Self::MaxLength(max) => format!("must have at most the length {max}"),
             Self::Pattern(text, _) => format!("does not match the pattern `{text}`"),
-            Self::Version(wanted) => format!("is not a version that `{wanted}` admits"),
+            Self::Version(expected) => format!("is not a version that `{expected}` admits"),
             Self::Schema(_) => String::new(),
         }
     }

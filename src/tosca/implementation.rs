@@ -9,14 +9,14 @@ use indexmap::IndexMap;
 use crate::diagnostic::Diagnostic;
 use crate::name::OperationRef;
 use crate::value::{Map, Value};
-use crate::yaml::{Entry, Mapping, Node};
+use crate::yaml::{MapEntry, Mapping, Node};
 
 use super::keys::IMPLEMENTATION;
 use super::operation::{
     Artifact, Dependency, IN_PLACE, Implementation, ImplementationKind, Operations, is_in_place,
     short_name,
 };
-use super::scope::{Scope, values};
+use super::scope::{TypeScope, values};
 
 /// Artifacts by name.
 pub(super) type ArtifactMap = IndexMap<Arc<str>, Arc<Artifact>>;
@@ -40,14 +40,14 @@ pub(super) fn join_in_place(artifacts: &mut Arc<ArtifactMap>, operations: &Opera
 
 /// The artifacts that implementations can name.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Artifacts<'a> {
+pub(super) struct ArtifactScope<'a> {
     named: Option<&'a ArtifactMap>,
     own: bool,
 }
 
-impl<'a> Artifacts<'a> {
+impl<'a> ArtifactScope<'a> {
     /// No artifacts.
-    pub(super) const NONE: Artifacts<'static> = Artifacts {
+    pub(super) const NONE: ArtifactScope<'static> = ArtifactScope {
         named: None,
         own: false,
     };
@@ -88,44 +88,44 @@ impl Implementation {
     }
 }
 
-impl Scope<'_> {
+impl TypeScope<'_> {
     /// Reads an implementation: a string, or a map with `primary` or `className`. `extras` are
     /// keys that stand beside it in the operation.
     pub(super) fn implementation(
         self,
-        what: &str,
+        subject: &str,
         node: &Node,
         extras: Option<&Node>,
-        artifacts: &Artifacts<'_>,
+        artifacts: &ArtifactScope<'_>,
     ) -> Option<Implementation> {
         let extras = extras.and_then(Node::as_map);
         if let Some(text) = node.as_str() {
-            let mut implementation = Self::named(text, node, artifacts);
+            let mut implementation = Self::implementation_by_name(text, node, artifacts);
             if let Some(extras) = extras {
-                self.fill(what, &mut implementation, extras);
+                self.read_execution_settings(subject, &mut implementation, extras);
             }
             return Some(implementation);
         }
         let Some(map) = node.as_map() else {
-            self.problems().report(node.must_be(
-                format_args!("the implementation of {what}"),
+            self.problems().report(node.type_mismatch(
+                format_args!("the implementation of {subject}"),
                 "a string or a map",
             ));
             return None;
         };
-        let whole = format!("the implementation of {what}");
-        self.problems().unknown_keys(&IMPLEMENTATION, &whole, map);
-        let mut implementation = self.stated(what, node, map, artifacts)?;
+        let whole = format!("the implementation of {subject}");
+        self.problems().report_unknown_keys(&IMPLEMENTATION, &whole, map);
+        let mut implementation = self.implementation_from_map(subject, node, map, artifacts)?;
         for source in [extras, Some(map)].into_iter().flatten() {
-            self.fill(what, &mut implementation, source);
+            self.read_execution_settings(subject, &mut implementation, source);
         }
         implementation.pre_conditions = map.get("preConditions").map(Node::to_value);
-        implementation.dependencies = self.dependencies(what, map);
+        implementation.dependencies = self.dependencies(subject, map);
         Some(implementation)
     }
 
     /// An implementation that is a mere name or a command.
-    fn named(text: &str, node: &Node, artifacts: &Artifacts<'_>) -> Implementation {
+    fn implementation_by_name(text: &str, node: &Node, artifacts: &ArtifactScope<'_>) -> Implementation {
         let (kind, class, primary) = if let Some(short) = short_name(text) {
             let kind = ImplementationKind::Configurator(short.into());
             (kind, Some(text.into()), None)
@@ -163,21 +163,21 @@ impl Scope<'_> {
     }
 
     /// An implementation that is a map.
-    fn stated(
+    fn implementation_from_map(
         self,
-        what: &str,
+        subject: &str,
         node: &Node,
         map: &Mapping,
-        artifacts: &Artifacts<'_>,
+        artifacts: &ArtifactScope<'_>,
     ) -> Option<Implementation> {
-        let class = self.text_at(map, "className", || format!("the implementation of {what}"));
+        let class = self.text_at(map, "className", || format!("the implementation of {subject}"));
         let mut implementation = match map.get("primary").filter(|node| !node.is_null()) {
-            Some(primary) => self.primary(what, primary, artifacts)?,
-            None if class.is_some() => Self::named("", node, &Artifacts::NONE),
+            Some(primary) => self.primary_artifact(subject, primary, artifacts)?,
+            None if class.is_some() => Self::implementation_by_name("", node, &ArtifactScope::NONE),
             None => {
                 self.report(
                     Diagnostic::warning(format!(
-                        "the implementation of {what} says nothing to run"
+                        "the implementation of {subject} says nothing to run"
                     ))
                     .label(node.span(), "")
                     .help("give it a `primary` or a `className`"),
@@ -197,12 +197,12 @@ impl Scope<'_> {
     }
 
     /// What `primary` names or states.
-    fn primary(self, what: &str, node: &Node, artifacts: &Artifacts<'_>) -> Option<Implementation> {
+    fn primary_artifact(self, subject: &str, node: &Node, artifacts: &ArtifactScope<'_>) -> Option<Implementation> {
         if let Some(text) = node.as_str() {
-            return Some(Self::named(text, node, artifacts));
+            return Some(Self::implementation_by_name(text, node, artifacts));
         }
-        let artifact = self.inline_artifact(what, node)?;
-        let mut found = Self::named("", node, &Artifacts::NONE);
+        let artifact = self.inline_artifact(subject, node)?;
+        let mut found = Self::implementation_by_name("", node, &ArtifactScope::NONE);
         found.class = class_of(&artifact);
         found.kind = kind_of_artifact(&artifact, found.class.as_deref());
         found.primary = Some(artifact);
@@ -210,40 +210,40 @@ impl Scope<'_> {
     }
 
     /// Reads an artifact that is stated in place.
-    fn inline_artifact(self, what: &str, node: &Node) -> Option<Arc<Artifact>> {
+    fn inline_artifact(self, subject: &str, node: &Node) -> Option<Arc<Artifact>> {
         if node.as_map().is_none() {
             self.problems()
-                .report(node.must_be(format_args!("an artifact of {what}"), "a name or a map"));
+                .report(node.type_mismatch(format_args!("an artifact of {subject}"), "a name or a map"));
             return None;
         }
         let name: Arc<str> = node.get("file").and_then(Node::as_str).unwrap_or("").into();
-        let what = format!("the artifact of {what}");
-        let entry = Entry::new(node.span(), node.clone());
-        self.artifact(&what, &name, &entry, None).map(Arc::new)
+        let subject = format!("the artifact of {subject}");
+        let entry = MapEntry::new(node.span(), node.clone());
+        self.artifact(&subject, &name, &entry, None).map(Arc::new)
     }
 
-    fn dependencies(self, what: &str, map: &Mapping) -> Vec<Dependency> {
+    fn dependencies(self, subject: &str, map: &Mapping) -> Vec<Dependency> {
         let items = match map.get("dependencies") {
             Some(one) if one.as_str().is_some() => std::slice::from_ref(one),
             _ => self.list_at(map, "dependencies", || {
-                format!("the implementation of {what}")
+                format!("the implementation of {subject}")
             }),
         };
         let read = |item: &Node| match item.as_str() {
             Some(name) => Some(Dependency::Named(name.into())),
-            None => self.inline_artifact(what, item).map(Dependency::Inline),
+            None => self.inline_artifact(subject, item).map(Dependency::Inline),
         };
         items.iter().filter_map(read).collect()
     }
 
     /// Takes over where, how long and with which variables an operation runs.
-    fn fill(self, what: &str, implementation: &mut Implementation, map: &Mapping) {
-        if let Some(host) = self.text_at(map, "operation_host", || what.to_owned()) {
+    fn read_execution_settings(self, subject: &str, implementation: &mut Implementation, map: &Mapping) {
+        if let Some(host) = self.text_at(map, "operation_host", || subject.to_owned()) {
             implementation.operation_host = Some(host);
         }
         let environment = map.get("environment");
         let stated = environment.filter(|node| {
-            self.map(node, || format!("`environment` of {what}"))
+            self.map(node, || format!("`environment` of {subject}"))
                 .is_some()
         });
         if let Some(environment) = stated {
@@ -253,7 +253,7 @@ impl Scope<'_> {
             match seconds(&node.to_value()) {
                 Some(timeout) => implementation.timeout = Some(timeout),
                 None => self.problems().error(
-                    format!("`timeout` of {what} must be a number of seconds"),
+                    format!("`timeout` of {subject} must be a number of seconds"),
                     node.span(),
                 ),
             }

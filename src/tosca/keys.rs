@@ -1,6 +1,6 @@
 //! The keys that each kind of entity knows: one table for each.
 
-use crate::yaml::{Shape, Table, tables};
+use crate::yaml::{Shape, KeyTable, tables};
 
 use Shape::{Any, Flag, Imports, List, ListOf, Map, MapOf, MapOfTextOr, Named, Names, Of, Scalar};
 use Shape::{Text, TextOr, Words};
@@ -19,7 +19,7 @@ pub(super) const VERSIONS: &[&str] = &[
 ];
 
 /// The keys of a service template, and all that stand below them.
-pub const fn service_template_keys() -> &'static Table {
+pub const fn service_template_keys() -> &'static KeyTable {
     &SERVICE_TEMPLATE
 }
 

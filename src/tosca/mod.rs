@@ -5,35 +5,35 @@ mod artifact;
 mod check;
 mod condition;
 mod constraint;
-mod copy;
+mod template_copy;
 mod definition;
-mod entity;
-mod filter;
+mod entity_types;
+mod node_filter;
 mod implementation;
-mod inference;
-mod interface;
+mod match_queue;
+mod interface_merge;
 mod interface_draft;
 mod keys;
-mod known;
+mod match_state;
 #[cfg(test)]
-mod lenient_tests;
-mod load;
-mod matching;
+mod lenient_reading_tests;
+mod type_loader;
+mod template_index;
 mod nesting;
 mod node_template;
 mod operation;
 mod options;
-mod origin;
+mod type_origin;
 mod overlay;
 mod portable;
 mod problems;
-mod profile;
+mod built_in_types;
 mod property;
-mod query;
-mod read;
+mod path_query;
+mod reader;
 mod references;
 mod relationship;
-mod requirement;
+mod requirement_resolver;
 mod resolve;
 mod resolve_node;
 mod scalar;
@@ -46,33 +46,33 @@ mod template;
 mod testing;
 mod topology;
 mod trigger;
-mod trigger_read;
+mod trigger_reader;
 mod types;
-mod unmet;
+mod requirement_problems;
 mod version;
 mod workflow;
-mod workflow_read;
+mod workflow_reader;
 
 pub use check::check_output;
-pub use condition::all_hold;
+pub use condition::all_clauses_hold;
 pub use definition::{
     AttributeDecl, DataKind, Occurrences, Property, PropertyDef, Rule, ScalarKind, Schema,
     TypeInfo, TypeKey,
 };
-pub use entity::{CapabilityTemplate, DataType, NodeType, Reference, RequirementDef};
+pub use entity_types::{CapabilityTemplate, DataType, NodeType, Reference, RequirementDef};
 pub use keys::service_template_keys;
-pub use load::{ImportRequest, Imported, Importer, NoImports};
+pub use type_loader::{ImportRequest, Imported, Importer, NoImports};
 pub use operation::{
     Artifact, Dependency, Implementation, ImplementationKind, Operation, Operations,
 };
 pub use options::ReadOptions;
-pub use origin::Origin;
+pub use type_origin::TypeOrigin;
 pub use overlay::Decorator;
-pub use read::{check_inputs, read, read_node_template, read_relationship_template};
+pub use reader::{check_inputs, read, read_node_template, read_relationship_template};
 pub use template::{
-    Group, Nested, NodeTemplate, Policy, RelationshipTemplate, Requirement, ServiceTemplate,
+    Group, NestedTopology, NodeTemplate, Policy, RelationshipTemplate, Requirement, ServiceTemplate,
     Substitution, TopologyTemplate,
 };
 pub use trigger::{Facet, Trigger};
 pub use types::Types;
-pub use workflow::{Activity as WorkflowActivity, Step as WorkflowStep, Workflow};
+pub use workflow::{WorkflowActivity as WorkflowActivity, WorkflowStep as WorkflowStep, Workflow};

@@ -10,28 +10,28 @@ use crate::value::{Fold, FoldMap, FoldSet, Value};
 
 use super::check::is_expression;
 use super::definition::{AttributeDecl, Property};
-use super::node_template::Unmatched;
-use super::scope::Scope;
+use super::node_template::UnmatchedTemplate;
+use super::scope::TypeScope;
 use super::template::{
-    Mapped, MappedTo, Nested, NodeTemplate, Requirement, Substitution, TopologyTemplate,
+    PartMapping, MappingTarget, NestedTopology, NodeTemplate, Requirement, Substitution, TopologyTemplate,
 };
-use super::topology::Draft;
+use super::topology::TopologyDraft;
 use super::types::Types;
 
 /// How deep topologies can be nested in each other.
-const MOST_LEVELS: usize = 20;
+const MAX_LEVELS: usize = 20;
 
 /// How many node templates there can be with all that are nested.
-const MOST_TEMPLATES: usize = 200_000;
+const MAX_TEMPLATES: usize = 200_000;
 
 /// Resolves the requirements of a topology and of all that stand in for its node templates.
 pub(super) fn flatten(
     types: &Types,
-    mut root: Draft<'_>,
-    patterns: &[Draft<'_>],
+    mut root: TopologyDraft<'_>,
+    patterns: &[TopologyDraft<'_>],
     match_declared: bool,
 ) -> TopologyTemplate {
-    let mut nesting = Nesting {
+    let mut nesting = NestingBuilder {
         types,
         patterns,
         match_declared,
@@ -40,10 +40,10 @@ pub(super) fn flatten(
         open: Vec::new(),
         is_full: false,
     };
-    let given = FoldMap::default();
+    let outer_requirements = FoldMap::default();
     let unmatched = std::mem::take(&mut root.unmatched);
-    let templates = root.matched(unmatched, match_declared, &given);
-    nesting.place(root.scope, templates);
+    let templates = root.match_requirements(unmatched, match_declared, &outer_requirements);
+    nesting.add_topology(root.scope, templates);
     TopologyTemplate {
         nodes: nesting.nodes,
         nested: nesting.nested,
@@ -51,24 +51,24 @@ pub(super) fn flatten(
     }
 }
 
-struct Nesting<'a> {
+struct NestingBuilder<'a> {
     types: &'a Types,
     /// The topologies of imported files that can stand in for a template.
-    patterns: &'a [Draft<'a>],
+    patterns: &'a [TopologyDraft<'a>],
     match_declared: bool,
     nodes: IndexMap<TemplateName, Arc<NodeTemplate>, Fold>,
-    nested: IndexMap<TemplateName, Arc<Nested>>,
+    nested: IndexMap<TemplateName, Arc<NestedTopology>>,
     /// The topologies that are being put in place, the outermost first.
     open: Vec<usize>,
     is_full: bool,
 }
 
 /// Names of requirements that come from outside, by the place of their template.
-type Given = FoldMap<usize, FoldSet<Arc<str>>>;
+type OuterRequirements = FoldMap<usize, FoldSet<Arc<str>>>;
 
-impl Nesting<'_> {
+impl NestingBuilder<'_> {
     /// Adds the templates of one topology, each after those nested in it.
-    fn place(&mut self, scope: Scope<'_>, templates: Vec<NodeTemplate>) {
+    fn add_topology(&mut self, scope: TypeScope<'_>, templates: Vec<NodeTemplate>) {
         for mut template in templates {
             if template.has_directive("substitute") {
                 self.substitute(scope, &mut template);
@@ -82,7 +82,7 @@ impl Nesting<'_> {
     }
 
     /// Puts a copy of the first topology that can stand in for a template in its place.
-    fn substitute(&mut self, scope: Scope<'_>, outer: &mut NodeTemplate) {
+    fn substitute(&mut self, scope: TypeScope<'_>, outer: &mut NodeTemplate) {
         let patterns = self.patterns;
         let found = patterns.iter().enumerate().find_map(|(place, draft)| {
             let substitution = draft.substitution()?;
@@ -95,49 +95,49 @@ impl Nesting<'_> {
                 let substitution = draft.substitution();
                 substitution.is_some_and(|it| draft.scope.can_replace(it, outer))
             });
-            return report_none(scope, outer, itself);
+            return report_no_substitution(scope, outer, itself);
         };
         let size = self.nodes.len() + draft.unmatched.len();
-        if self.open.len() >= MOST_LEVELS || size > MOST_TEMPLATES {
+        if self.open.len() >= MAX_LEVELS || size > MAX_TEMPLATES {
             if !std::mem::replace(&mut self.is_full, true) {
                 let message = format!("too much is nested in node template `{}`", outer.name);
                 self.types.problems.error(message, outer.span);
             }
             return;
         }
-        let mut copy = Copy {
+        let mut copy = TopologyCopy {
             outer,
             substitution,
             draft,
             unmatched: draft.unmatched.clone(),
-            given: Given::default(),
+            outer_requirements: OuterRequirements::default(),
         };
-        let Some(root) = copy.root() else {
+        let Some(root) = copy.representative() else {
             return;
         };
-        let root_name = copy.qualified(copy.unmatched[root].template.name.as_str());
-        copy.take_properties(root);
-        copy.take_attributes(root);
-        copy.take_requirements(root);
-        let nested = Nested {
+        let root_name = copy.qualified_name(copy.unmatched[root].template.name.as_str());
+        copy.map_properties(root);
+        copy.map_attributes(root);
+        copy.map_requirements(root);
+        let nested = NestedTopology {
             node: root_name.clone(),
             inputs: copy.inputs(),
             capabilities: copy.capabilities(),
-            named: copy.named(),
+            named_templates: copy.named(),
             topology: Arc::new(draft.topology.clone()),
         };
         let unmatched = std::mem::take(&mut copy.unmatched);
-        let mut templates = draft.matched(unmatched, self.match_declared, &copy.given);
+        let mut templates = draft.match_requirements(unmatched, self.match_declared, &copy.outer_requirements);
         copy.finish(&mut templates, root);
         outer.stand_in = Some(root_name);
         self.nested.insert(outer.name.clone(), Arc::new(nested));
         self.open.push(place);
-        self.place(draft.scope, templates);
+        self.add_topology(draft.scope, templates);
         self.open.pop();
     }
 }
 
-fn report_none(scope: Scope<'_>, outer: &NodeTemplate, itself: bool) {
+fn report_no_substitution(scope: TypeScope<'_>, outer: &NodeTemplate, itself: bool) {
     let message = format!(
         "no topology can stand in for node template `{}`",
         outer.name
@@ -154,31 +154,31 @@ fn report_none(scope: Scope<'_>, outer: &NodeTemplate, itself: bool) {
 }
 
 /// One copy of a topology that is to stand in for a template.
-struct Copy<'c> {
+struct TopologyCopy<'c> {
     outer: &'c NodeTemplate,
     substitution: &'c Substitution,
-    draft: &'c Draft<'c>,
-    unmatched: Vec<Unmatched>,
-    given: Given,
+    draft: &'c TopologyDraft<'c>,
+    unmatched: Vec<UnmatchedTemplate>,
+    outer_requirements: OuterRequirements,
 }
 
-impl Copy<'_> {
-    fn place_of(&self, name: &str) -> Option<usize> {
+impl TopologyCopy<'_> {
+    fn position_of(&self, name: &str) -> Option<usize> {
         let mut templates = self.unmatched.iter();
         templates.position(|unmatched| unmatched.template.name == *name)
     }
 
-    fn qualified(&self, name: &str) -> TemplateName {
+    fn qualified_name(&self, name: &str) -> TemplateName {
         TemplateName::new(format!("{}:{name}", self.outer.name))
     }
 
     /// The place of the template that stands for the outside.
-    fn root(&mut self) -> Option<usize> {
+    fn representative(&mut self) -> Option<usize> {
         if let Some(node) = &self.substitution.node {
-            return self.place_of(node.as_str());
+            return self.position_of(node.as_str());
         }
-        let made = self.draft.scope.made_node(self.substitution)?;
-        self.unmatched.push(made);
+        let representative = self.draft.scope.representative_node(self.substitution)?;
+        self.unmatched.push(representative);
         Some(self.unmatched.len() - 1)
     }
 
@@ -192,20 +192,20 @@ impl Copy<'_> {
                 .map(|name| (Arc::clone(name), Arc::clone(name)))
                 .collect();
         };
-        let to_input = |(name, mapped): (&Arc<str>, &Mapped)| match &mapped.to {
-            MappedTo::Input(input) if is_set(name) => Some((Arc::clone(input), Arc::clone(name))),
+        let to_input = |(name, mapped): (&Arc<str>, &PartMapping)| match &mapped.target {
+            MappingTarget::Input(input) if is_set(name) => Some((Arc::clone(input), Arc::clone(name))),
             _ => None,
         };
         mapped.iter().filter_map(to_input).collect()
     }
 
     fn capabilities(&self) -> IndexMap<Arc<str>, (TemplateName, Arc<str>)> {
-        let to_member = |(name, mapped): (&Arc<str>, &Mapped)| match &mapped.to {
-            MappedTo::Member { node, path } => {
+        let to_member = |(name, mapped): (&Arc<str>, &PartMapping)| match &mapped.target {
+            MappingTarget::Member { node, path } => {
                 let capability = Arc::clone(path.first()?);
                 Some((
                     Arc::clone(name),
-                    (self.qualified(node.as_str()), capability),
+                    (self.qualified_name(node.as_str()), capability),
                 ))
             }
             _ => None,
@@ -216,36 +216,36 @@ impl Copy<'_> {
 
     /// The templates inside that the mapping names.
     fn named(&self) -> Vec<TemplateName> {
-        let names = |(_, _, mapped): (&'static str, _, &Mapped)| match &mapped.to {
-            MappedTo::Member { node, .. } => Some(self.qualified(node.as_str())),
+        let names = |(_, _, mapped): (&'static str, _, &PartMapping)| match &mapped.target {
+            MappingTarget::Member { node, .. } => Some(self.qualified_name(node.as_str())),
             _ => None,
         };
         self.substitution.parts().filter_map(names).collect()
     }
 
     /// Gives the inside what the outer template sets.
-    fn take_properties(&mut self, root: usize) {
+    fn map_properties(&mut self, root: usize) {
         if self.substitution.node.is_none() {
-            self.take_defaults(root);
+            self.map_input_defaults(root);
         }
         let outer = self.outer;
         for (name, property) in &*outer.properties {
-            self.take_property(root, name, name, property);
+            self.map_property(root, name, name, property);
         }
         for (name, mapped) in self.substitution.properties.iter().flatten() {
             let Some(property) = outer.properties.get(name) else {
                 continue;
             };
-            let MappedTo::Member { node, path } = &mapped.to else {
+            let MappingTarget::Member { node, path } = &mapped.target else {
                 continue;
             };
-            let Some(place) = self.place_of(node.as_str()) else {
+            let Some(place) = self.position_of(node.as_str()) else {
                 continue;
             };
             match &path[..] {
-                [own] => self.take_property(place, own, name, property),
+                [own] => self.map_property(place, own, name, property),
                 [capability, own, ..] => {
-                    self.take_capability_property(place, capability, own, name, property);
+                    self.map_capability_property(place, capability, own, name, property);
                 }
                 [] => {}
             }
@@ -254,7 +254,7 @@ impl Copy<'_> {
     }
 
     /// What inputs have as their defaults, on the template that is made.
-    fn take_defaults(&mut self, root: usize) {
+    fn map_input_defaults(&mut self, root: usize) {
         let inputs = &self.draft.topology.inputs;
         let default = |input: &str| Some((inputs.get(input)?.default.clone()?, inputs[input].span));
         let defaults: Vec<_> = match &self.substitution.properties {
@@ -264,12 +264,12 @@ impl Copy<'_> {
                 .collect(),
             Some(mapped) => mapped
                 .iter()
-                .filter_map(|(name, mapped)| match &mapped.to {
-                    MappedTo::Input(input) => Some((Arc::clone(name), default(input)?)),
-                    MappedTo::Value(value) => {
+                .filter_map(|(name, mapped)| match &mapped.target {
+                    MappingTarget::Input(input) => Some((Arc::clone(name), default(input)?)),
+                    MappingTarget::Value(value) => {
                         Some((Arc::clone(name), (value.clone(), mapped.span)))
                     }
-                    MappedTo::Member { .. } => None,
+                    MappingTarget::Member { .. } => None,
                 })
                 .collect(),
         };
@@ -287,7 +287,7 @@ impl Copy<'_> {
         }
     }
 
-    fn take_property(&mut self, place: usize, own: &Arc<str>, name: &Arc<str>, from: &Property) {
+    fn map_property(&mut self, place: usize, own: &Arc<str>, name: &Arc<str>, from: &Property) {
         let template = &mut self.unmatched[place].template;
         let declared = template.node_type.properties.get(own).cloned();
         let property = Property {
@@ -303,7 +303,7 @@ impl Copy<'_> {
         }
     }
 
-    fn take_capability_property(
+    fn map_capability_property(
         &mut self,
         place: usize,
         capability: &Arc<str>,
@@ -343,7 +343,7 @@ impl Copy<'_> {
 
     /// The attributes of the template that is made come from inside: as they are mapped, or else
     /// from the outputs of their names.
-    fn take_attributes(&mut self, root: usize) {
+    fn map_attributes(&mut self, root: usize) {
         if self.substitution.node.is_some() {
             return;
         }
@@ -354,10 +354,10 @@ impl Copy<'_> {
             .map(|name| (Arc::clone(name), format!("::root::outputs::{name}")))
             .collect();
         for (name, mapped) in &self.substitution.attributes {
-            let path = match &mapped.to {
-                MappedTo::Input(output) => format!("::root::outputs::{output}"),
-                MappedTo::Member { node, path } => self.member_path(node.as_str(), path),
-                MappedTo::Value(_) => continue,
+            let path = match &mapped.target {
+                MappingTarget::Input(output) => format!("::root::outputs::{output}"),
+                MappingTarget::Member { node, path } => self.member_path(node.as_str(), path),
+                MappingTarget::Value(_) => continue,
             };
             paths.insert(Arc::clone(name), path);
         }
@@ -378,7 +378,7 @@ impl Copy<'_> {
     }
 
     fn member_path(&self, node: &str, path: &[Arc<str>]) -> String {
-        let template = self.place_of(node).map(|place| &self.unmatched[place]);
+        let template = self.position_of(node).map(|place| &self.unmatched[place]);
         let of_capability = path.len() > 1
             && template.is_some_and(|it| it.template.capabilities.contains_key(&path[0]));
         let (capability, rest) = if of_capability {
@@ -390,18 +390,18 @@ impl Copy<'_> {
     }
 
     /// Notes which requirements come from outside.
-    fn take_requirements(&mut self, root: usize) {
+    fn map_requirements(&mut self, root: usize) {
         let stated: FoldSet<_> = stated(self.outer).map(|it| Arc::clone(&it.name)).collect();
         for (name, mapped) in &self.substitution.requirements {
-            if let (true, MappedTo::Member { node, path }) = (stated.contains(name), &mapped.to)
-                && let Some(place) = self.place_of(node.as_str())
+            if let (true, MappingTarget::Member { node, path }) = (stated.contains(name), &mapped.target)
+                && let Some(place) = self.position_of(node.as_str())
                 && let Some(own) = path.first()
             {
-                let given = self.given.entry(place).or_default();
-                given.insert(Arc::clone(own));
+                let outer_requirements = self.outer_requirements.entry(place).or_default();
+                outer_requirements.insert(Arc::clone(own));
             }
         }
-        self.given.entry(root).or_default().extend(stated);
+        self.outer_requirements.entry(root).or_default().extend(stated);
     }
 
     /// Gives resolved templates their whole names and the requirements that come from outside.
@@ -422,27 +422,27 @@ impl Copy<'_> {
                 };
                 requirement.target = match replaced.get(target.as_str()) {
                     Some(outside) => outside.target.clone(),
-                    None => Some(self.qualified(target.as_str())),
+                    None => Some(self.qualified_name(target.as_str())),
                 };
             }
             template.is_replaced = replaced.contains_key(template.name.as_str());
-            template.name = self.qualified(template.name.as_str());
+            template.name = self.qualified_name(template.name.as_str());
             template.nested_in = Some(self.outer.name.clone());
-            template.has_left = self.outer.has_left;
+            template.is_orphaned = self.outer.is_orphaned;
         }
         for (name, mapped) in &self.substitution.requirements {
-            let MappedTo::Member { node, path } = &mapped.to else {
+            let MappingTarget::Member { node, path } = &mapped.target else {
                 continue;
             };
             if let (Some(place), Some(own)) = (places.get(node), path.first()) {
                 let outside = stated(self.outer).filter(|it| it.name == *name);
-                let given: Vec<_> = outside.map(|it| from_outside(it, own)).collect();
-                templates[*place].requirements.splice(0..0, given);
+                let outer_requirements: Vec<_> = outside.map(|it| from_outside(it, own)).collect();
+                templates[*place].requirements.splice(0..0, outer_requirements);
             }
         }
         let outside = stated(self.outer).map(|it| from_outside(it, &it.name));
-        let given: Vec<_> = outside.collect();
-        templates[root].requirements.splice(0..0, given);
+        let outer_requirements: Vec<_> = outside.collect();
+        templates[root].requirements.splice(0..0, outer_requirements);
     }
 }
 

@@ -8,32 +8,32 @@ use indexmap::IndexMap;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::name::{TemplateName, TypeName};
 use crate::value::{FoldMap, Value};
-use crate::yaml::{Entry, Mapping, Node};
+use crate::yaml::{MapEntry, Mapping, Node};
 
-use super::entity::{CapabilityTemplate, NodeType, RequirementDef};
-use super::implementation::{ArtifactMap, Artifacts, join_in_place};
-use super::interface::Speaker;
-use super::interface_draft::Interfaces;
+use super::entity_types::{CapabilityTemplate, NodeType, RequirementDef};
+use super::implementation::{ArtifactMap, ArtifactScope, join_in_place};
+use super::interface_merge::DefinitionSource;
+use super::interface_draft::InterfaceDrafts;
 use super::keys::NODE_TEMPLATE;
 use super::operation::Operations;
-use super::property::Declared;
+use super::property::DeclaredProperties;
 use super::relationship::stated_name;
 use super::resolve::metadata_of;
-use super::scope::{Scope, description};
-use super::section::Section;
+use super::scope::{TypeScope, description};
+use super::section::TypeSection;
 use super::template::NodeTemplate;
 use super::types::strings;
 
 /// A node template with the requirements it states, not resolved yet.
 #[derive(Debug, Clone)]
-pub(super) struct Unmatched {
+pub(super) struct UnmatchedTemplate {
     pub(super) template: NodeTemplate,
     pub(super) stated: Vec<Arc<RequirementDef>>,
 }
 
 /// Reads the node templates of one file.
 pub(super) struct NodeReader<'a> {
-    pub(super) scope: Scope<'a>,
+    pub(super) scope: TypeScope<'a>,
     /// The templates that others stand in for, whose properties come from outside.
     pub(super) incomplete: Option<Arc<str>>,
     /// The templates that `copy` can name.
@@ -42,7 +42,7 @@ pub(super) struct NodeReader<'a> {
 }
 
 impl<'a> NodeReader<'a> {
-    pub(super) fn new(scope: Scope<'a>) -> Self {
+    pub(super) fn new(scope: TypeScope<'a>) -> Self {
         Self {
             scope,
             incomplete: None,
@@ -52,34 +52,34 @@ impl<'a> NodeReader<'a> {
     }
 
     /// Reads one node template.
-    pub(super) fn read(&mut self, name: &Arc<str>, node: &Node, span: Span) -> Option<Unmatched> {
+    pub(super) fn read(&mut self, name: &Arc<str>, node: &Node, span: Span) -> Option<UnmatchedTemplate> {
         let scope = self.scope;
-        let what = format!("node template `{name}`");
+        let subject = format!("node template `{name}`");
         self.check_name(name, span);
         let empty = Mapping::default();
         let map = if node.is_null() {
             &empty
         } else {
-            scope.map(node, || what.clone())?
+            scope.map(node, || subject.clone())?
         };
-        scope.problems().unknown_keys(&NODE_TEMPLATE, &what, map);
-        let copied = (self.siblings).and_then(|all| scope.copied(&what, map, all));
+        scope.problems().report_unknown_keys(&NODE_TEMPLATE, &subject, map);
+        let copied = (self.siblings).and_then(|all| scope.resolve_copy(&subject, map, all));
         let map = copied.as_ref().unwrap_or(map);
-        let (type_name, node_type) = self.node_type(&what, map, span)?;
-        let directives = self.directives(&what, map);
+        let (type_name, node_type) = self.node_type(&subject, map, span)?;
+        let directives = self.directives(&subject, map);
         let stands_in = self.stands_in(name, map, &directives);
-        let (given, inline) = self.given_properties(&what, map, &node_type);
+        let (assigned, inline) = self.assigned_properties(&subject, map, &node_type);
         let metadata = metadata_of(map);
         let open = metadata.get("additionalProperties").map(Value::is_truthy);
-        let declared = Declared {
+        let declared = DeclaredProperties {
             open: open.unwrap_or(node_type.open),
             complete: !stands_in,
-            ..Declared::of(type_name.as_str(), &node_type)
+            ..DeclaredProperties::of(type_name.as_str(), &node_type)
         };
-        let properties = scope.properties(&what, declared, given.as_deref(), span);
-        let (artifacts, operations) = self.implemented(&what, map, &node_type, span);
+        let properties = scope.properties(&subject, declared, assigned.as_deref(), span);
+        let (artifacts, operations) = self.implemented(&subject, map, &node_type, span);
         let (defs, defaults) = (&node_type.attributes, &node_type.default_attributes);
-        let attributes = scope.attributes(&what, defs, defaults, map.get("attributes"));
+        let attributes = scope.attributes(&subject, defs, defaults, map.get("attributes"));
         let template = NodeTemplate {
             span,
             description: description(map),
@@ -88,23 +88,23 @@ impl<'a> NodeReader<'a> {
             properties,
             attributes,
             requirements: Vec::new(),
-            capabilities: self.capabilities(&what, map, &node_type, &inline),
+            capabilities: self.capabilities(&subject, map, &node_type, &inline),
             operations,
             artifacts,
             imported: map.get("imported").and_then(Node::as_str).map(Arc::from),
-            occurrences: scope.occurrences_at(map, &what),
-            node_filter: scope.node_filter(map, &what),
+            occurrences: scope.occurrences_at(map, &subject),
+            node_filter: scope.node_filter(map, &subject),
             name: TemplateName::new(Arc::clone(name)),
             type_name,
             node_type,
             nested_in: None,
             stand_in: None,
             is_replaced: false,
-            has_left: false,
+            is_orphaned: false,
             from_outer: IndexMap::new(),
         };
-        Some(Unmatched {
-            stated: self.stated(name, &what, map),
+        Some(UnmatchedTemplate {
+            stated: self.stated(name, &subject, map),
             template,
         })
     }
@@ -130,7 +130,7 @@ impl<'a> NodeReader<'a> {
 
     fn node_type(
         &mut self,
-        what: &str,
+        subject: &str,
         map: &Mapping,
         span: Span,
     ) -> Option<(TypeName, Arc<NodeType>)> {
@@ -138,7 +138,7 @@ impl<'a> NodeReader<'a> {
         if let Some(found) = stated.and_then(|name| self.known.get(name)) {
             return Some(found.clone());
         }
-        let key = self.scope.template_type(what, map, Section::Node, span)?;
+        let key = self.scope.template_type(subject, map, TypeSection::Node, span)?;
         let stated = stated?;
         let node_type = self.scope.types.node_type_of(key)?;
         let found = (stated_name(stated, key, self.scope.types), node_type);
@@ -146,11 +146,11 @@ impl<'a> NodeReader<'a> {
         Some(found)
     }
 
-    fn directives(&self, what: &str, map: &Mapping) -> Vec<Arc<str>> {
-        let items = self.scope.list_at(map, "directives", || what.to_owned());
+    fn directives(&self, subject: &str, map: &Mapping) -> Vec<Arc<str>> {
+        let items = self.scope.list_at(map, "directives", || subject.to_owned());
         let read = |item: &Node| {
             if item.as_str().is_none() {
-                let message = format!("a directive of {what} must be a string");
+                let message = format!("a directive of {subject} must be a string");
                 self.scope.problems().error(message, item.span());
             }
             item.as_str().map(Arc::from)
@@ -159,9 +159,9 @@ impl<'a> NodeReader<'a> {
     }
 
     /// The properties a template sets, and those that belong to the capability of their name.
-    fn given_properties<'m>(
+    fn assigned_properties<'m>(
         &self,
-        what: &str,
+        subject: &str,
         map: &'m Mapping,
         node_type: &NodeType,
     ) -> (Option<Cow<'m, Mapping>>, IndexMap<&'m str, &'m Mapping>) {
@@ -172,7 +172,7 @@ impl<'a> NodeReader<'a> {
         if let Some(items) = node.as_seq() {
             return (Some(Cow::Owned(from_list(items))), inline);
         }
-        let Some(map) = self.scope.map(node, || format!("`properties` of {what}")) else {
+        let Some(map) = self.scope.map(node, || format!("`properties` of {subject}")) else {
             return (None, inline);
         };
         let is_capability = |name: &str| {
@@ -195,20 +195,20 @@ impl<'a> NodeReader<'a> {
 
     fn capabilities(
         &self,
-        what: &str,
+        subject: &str,
         map: &Mapping,
         node_type: &NodeType,
         inline: &IndexMap<&str, &Mapping>,
     ) -> Arc<IndexMap<Arc<str>, CapabilityTemplate>> {
         let scope = self.scope;
-        let given = scope.map_at(map, "capabilities", || what.to_owned());
-        if given.is_none_or(Mapping::is_empty) && inline.is_empty() {
+        let assigned = scope.map_at(map, "capabilities", || subject.to_owned());
+        if assigned.is_none_or(Mapping::is_empty) && inline.is_empty() {
             return Arc::clone(&node_type.default_capabilities);
         }
         let mut capabilities = IndexMap::clone(&node_type.default_capabilities);
-        for (name, entry) in given.into_iter().flatten() {
+        for (name, entry) in assigned.into_iter().flatten() {
             if !node_type.capabilities.contains_key(name) {
-                let message = format!("{what} has no capability `{name}`");
+                let message = format!("{subject} has no capability `{name}`");
                 let mut problem = Diagnostic::error(message).label(entry.key_span, "");
                 let known = node_type.capabilities.keys().map(|name| &**name);
                 problem.help = crate::text::did_you_mean(name, known);
@@ -216,12 +216,12 @@ impl<'a> NodeReader<'a> {
             }
         }
         for (name, def) in &node_type.capabilities {
-            let entry = given.and_then(|map| map.get(name));
-            let said =
-                entry.and_then(|node| scope.map(node, || format!("capability `{name}` of {what}")));
+            let entry = assigned.and_then(|map| map.get(name));
+            let definition =
+                entry.and_then(|node| scope.map(node, || format!("capability `{name}` of {subject}")));
             let inner = inline.get(&**name).copied();
-            if said.is_some() || inner.is_some() {
-                let capability = scope.capability(what, def, said, inner);
+            if definition.is_some() || inner.is_some() {
+                let capability = scope.capability(subject, def, definition, inner);
                 capabilities.insert(Arc::clone(name), capability);
             }
         }
@@ -231,13 +231,13 @@ impl<'a> NodeReader<'a> {
     /// The artifacts and the operations, which may state artifacts in place.
     fn implemented(
         &self,
-        what: &str,
+        subject: &str,
         map: &Mapping,
         node_type: &NodeType,
         span: Span,
     ) -> (Arc<ArtifactMap>, Arc<Operations>) {
-        let mut artifacts = self.artifacts(what, map, node_type, span);
-        let operations = self.operations(what, map, node_type, &artifacts);
+        let mut artifacts = self.artifacts(subject, map, node_type, span);
+        let operations = self.operations(subject, map, node_type, &artifacts);
         if !Arc::ptr_eq(&operations, &node_type.operations) {
             join_in_place(&mut artifacts, &operations);
         }
@@ -246,34 +246,34 @@ impl<'a> NodeReader<'a> {
 
     fn artifacts(
         &self,
-        what: &str,
+        subject: &str,
         map: &Mapping,
         node_type: &NodeType,
         span: Span,
     ) -> Arc<ArtifactMap> {
         let scope = self.scope;
-        let given = scope.map_at(map, "artifacts", || what.to_owned());
+        let assigned = scope.map_at(map, "artifacts", || subject.to_owned());
         let mut artifacts = Arc::clone(&node_type.artifacts);
-        if let Some(given) = given.filter(|given| !given.is_empty()) {
+        if let Some(assigned) = assigned.filter(|assigned| !assigned.is_empty()) {
             let all = Arc::make_mut(&mut artifacts);
-            for (name, entry) in given {
-                let what = format!("artifact `{name}` of {what}");
+            for (name, entry) in assigned {
+                let subject = format!("artifact `{name}` of {subject}");
                 let base = node_type.artifacts.get(name).map(|base| &**base);
-                if let Some(artifact) = scope.artifact(&what, name, entry, base) {
+                if let Some(artifact) = scope.artifact(&subject, name, entry, base) {
                     all.insert(Arc::clone(name), Arc::new(artifact));
                 }
             }
         }
         for (name, expected) in &node_type.expected_artifacts {
-            let wanted = expected.type_name.as_str();
+            let expected_type = expected.type_name.as_str();
             match artifacts.get(name) {
                 None if expected.required => scope.problems().error(
-                    format!("{what} lacks artifact `{name}` of type `{wanted}`"),
+                    format!("{subject} lacks artifact `{name}` of type `{expected_type}`"),
                     span,
                 ),
-                Some(found) if !found.definition.is_derived_from(wanted) => {
+                Some(found) if !found.definition.is_derived_from(expected_type) => {
                     let message = format!(
-                        "artifact `{name}` of {what} must be of a type that derives from `{wanted}`"
+                        "artifact `{name}` of {subject} must be of a type that derives from `{expected_type}`"
                     );
                     scope.problems().error(message, found.span);
                 }
@@ -285,7 +285,7 @@ impl<'a> NodeReader<'a> {
 
     fn operations(
         &self,
-        what: &str,
+        subject: &str,
         map: &Mapping,
         node_type: &NodeType,
         artifacts: &Arc<ArtifactMap>,
@@ -295,19 +295,19 @@ impl<'a> NodeReader<'a> {
         if stated.is_none() && !has_artifacts {
             return Arc::clone(&node_type.operations);
         }
-        let mut interfaces = Interfaces::clone(&node_type.interfaces);
+        let mut interfaces = InterfaceDrafts::clone(&node_type.interfaces);
         if let Some(node) = stated {
-            interfaces.merge(self.scope, what, node, Speaker::Template);
+            interfaces.merge(self.scope, subject, node, DefinitionSource::Template);
         }
         let base = Some((&*node_type.interfaces, &*node_type.operations));
-        let named = Artifacts::new(artifacts, has_artifacts);
-        Arc::new(interfaces.finish(self.scope.types, what, &named, base))
+        let named = ArtifactScope::new(artifacts, has_artifacts);
+        Arc::new(interfaces.finish(self.scope.types, subject, &named, base))
     }
 
-    fn stated(&self, name: &str, what: &str, map: &Mapping) -> Vec<Arc<RequirementDef>> {
+    fn stated(&self, name: &str, subject: &str, map: &Mapping) -> Vec<Arc<RequirementDef>> {
         let scope = self.scope;
         let mut stated = Vec::new();
-        for item in scope.list_at(map, "requirements", || what.to_owned()) {
+        for item in scope.list_at(map, "requirements", || subject.to_owned()) {
             if let Some((requirement, entry)) = scope.requirement_item(item, name) {
                 stated.extend(scope.requirement_def(requirement, entry, name));
             }
@@ -321,7 +321,7 @@ impl<'a> NodeReader<'a> {
         let items = map.get("dependencies").and_then(Node::as_seq);
         let read = |item: &Node| {
             let (name, target) = (item.get("name")?.as_str()?, item.get("match")?);
-            let entry = Entry::new(item.span(), target.clone());
+            let entry = MapEntry::new(item.span(), target.clone());
             target.as_str()?;
             self.scope.requirement_def(&name.into(), &entry, name)
         };

@@ -13,7 +13,7 @@ use crate::value::{Fold, Map, Value};
 
 use super::definition::TypeInfo;
 use super::definition::{Property, PropertyDef};
-use super::interface_draft::Interfaces;
+use super::interface_draft::InterfaceDrafts;
 
 /// How the names of artifacts begin that operations state in place.
 pub(super) const IN_PLACE: &str = "__primary_";
@@ -301,7 +301,7 @@ pub struct ArtifactType {
     pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
     /// Its operations.
     pub operations: Arc<Operations>,
-    pub(super) interfaces: Arc<Interfaces>,
+    pub(super) interfaces: Arc<InterfaceDrafts>,
     /// The properties of an artifact that sets none.
     pub default_properties: Arc<IndexMap<Arc<str>, Property>>,
 }

@@ -24,12 +24,12 @@ pub struct ReadOptions {
     /// Deployment blueprints that go before those of the service template.
     pub blueprints: Option<Node>,
     /// More node templates; they go before those of the topology, after those of the blueprint.
-    pub added: Mapping,
+    pub added_templates: Mapping,
     /// Node templates that have left the model, for what was made of them to be removed. No
     /// requirement of other templates finds them.
-    pub departed: Mapping,
+    pub orphaned_templates: Mapping,
     /// Node templates as decorators have changed them; they go before all others.
-    pub decorated: Mapping,
+    pub decorated_templates: Mapping,
     /// Imports that are left out, by the places where they are stated.
     pub skipped_imports: HashSet<Span>,
     /// The directories of texts that merge directives included, for names relative to them.
@@ -44,9 +44,9 @@ impl Default for ReadOptions {
             check_references: false,
             blueprint: None,
             blueprints: None,
-            added: Mapping::default(),
-            departed: Mapping::default(),
-            decorated: Mapping::default(),
+            added_templates: Mapping::default(),
+            orphaned_templates: Mapping::default(),
+            decorated_templates: Mapping::default(),
             skipped_imports: HashSet::new(),
             directories: HashMap::new(),
         }

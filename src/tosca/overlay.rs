@@ -7,9 +7,9 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::text::did_you_mean;
 use crate::yaml::{Mapping, Node};
 
-use super::load::LoadedFile;
+use super::type_loader::LoadedFile;
 use super::options::ReadOptions;
-use super::scope::Scope;
+use super::scope::TypeScope;
 
 /// A decorator: what is merged into the templates that an expression finds.
 #[derive(Debug, Clone)]
@@ -23,12 +23,12 @@ pub struct Decorator {
 }
 
 /// The node templates that replace or join those of the topology.
-pub(super) fn overrides(scope: Scope<'_>, map: &Mapping, options: &ReadOptions) -> Option<Mapping> {
+pub(super) fn overrides(scope: TypeScope<'_>, map: &Mapping, options: &ReadOptions) -> Option<Mapping> {
     let blueprint = blueprint(scope, map, options);
     let all = [
-        Some(&options.added),
+        Some(&options.added_templates),
         blueprint.as_ref(),
-        Some(&options.decorated),
+        Some(&options.decorated_templates),
     ];
     let mut all = all.into_iter().flatten().filter(|map| !map.is_empty());
     let mut overrides = all.next()?.clone();
@@ -39,18 +39,18 @@ pub(super) fn overrides(scope: Scope<'_>, map: &Mapping, options: &ReadOptions) 
 }
 
 /// The node templates of the blueprint that the options ask for.
-fn blueprint(scope: Scope<'_>, map: &Mapping, options: &ReadOptions) -> Option<Mapping> {
-    let (wanted, span) = options.blueprint.as_ref()?;
+fn blueprint(scope: TypeScope<'_>, map: &Mapping, options: &ReadOptions) -> Option<Mapping> {
+    let (blueprint_name, span) = options.blueprint.as_ref()?;
     let sections = [
         options.blueprints.as_ref(),
         map.get("deployment_blueprints"),
     ];
     let sections = sections.into_iter().flatten().filter_map(Node::as_map);
-    let Some(found) = sections.clone().find_map(|map| map.get(wanted)) else {
-        let message = format!("there is no deployment blueprint `{wanted}`");
+    let Some(found) = sections.clone().find_map(|map| map.get(blueprint_name)) else {
+        let message = format!("there is no deployment blueprint `{blueprint_name}`");
         let mut problem = Diagnostic::error(message).label(*span, "asked for here");
         let names = sections.flatten().map(|(name, _)| &**name);
-        problem.help = did_you_mean(wanted, names);
+        problem.help = did_you_mean(blueprint_name, names);
         scope.report(problem);
         return None;
     };
@@ -91,7 +91,7 @@ pub(super) fn decorators(files: &[LoadedFile]) -> Vec<Decorator> {
         .iter()
         .rev()
         .filter_map(|file| file.root.get("decorators")?.as_map());
-    let decorator = |(expression, entry): (&Arc<str>, &crate::yaml::Entry)| Decorator {
+    let decorator = |(expression, entry): (&Arc<str>, &crate::yaml::MapEntry)| Decorator {
         expression: Arc::clone(expression),
         span: entry.key_span,
         patch: entry.value.clone(),

@@ -9,11 +9,11 @@ use indexmap::IndexMap;
 
 use crate::name::TemplateName;
 use crate::value::{Map, REDACTED, Value};
-use crate::yaml::{Kind, Mapping, Node};
+use crate::yaml::{NodeKind, Mapping, Node};
 
 use super::definition::{AttributeDecl, DataKind, Property, PropertyDef, Schema};
 use super::operation::Operations;
-use super::scope::Scope;
+use super::scope::TypeScope;
 use super::template::{NodeTemplate, RelationshipTemplate, Requirement, ServiceTemplate};
 use super::types::{ROOT, Types};
 
@@ -28,7 +28,7 @@ const NAMING: [&str; 5] = [
 
 impl ServiceTemplate {
     /// A node template of the outermost topology as the text states it, what it copies included.
-    fn stated_in_full(&self, name: &TemplateName) -> Option<Cow<'_, Mapping>> {
+    fn full_statement(&self, name: &TemplateName) -> Option<Cow<'_, Mapping>> {
         let own = || {
             let templates = self.own.as_ref()?.get("node_templates")?;
             templates.get(name.as_str())
@@ -40,9 +40,9 @@ impl ServiceTemplate {
         }
         let siblings = self.own.as_ref().and_then(|own| own.get("node_templates"));
         let siblings = siblings.and_then(Node::as_map);
-        let scope = Scope::of(&self.types, ROOT);
-        let what = format!("node template `{name}`");
-        let copied = siblings.and_then(|all| scope.copied(&what, map, all));
+        let scope = TypeScope::of(&self.types, ROOT);
+        let subject = format!("node template `{name}`");
+        let copied = siblings.and_then(|all| scope.resolve_copy(&subject, map, all));
         Some(copied.map_or(Cow::Borrowed(map), Cow::Owned))
     }
 
@@ -50,11 +50,11 @@ impl ServiceTemplate {
     /// requirements name their targets, and relationships stand in place. Secrets are left out.
     /// None for templates of nested topologies, which come from the files that those are in, and
     /// for one that the model does not have.
-    pub fn portable(&self, template: &NodeTemplate) -> Option<Value> {
-        if template.nested_in.is_some() || template.has_left {
+    pub fn to_portable(&self, template: &NodeTemplate) -> Option<Value> {
+        if template.nested_in.is_some() || template.is_orphaned {
             return None;
         }
-        let stated = self.stated_in_full(&template.name)?;
+        let stated = self.full_statement(&template.name)?;
         let mut portable = Map::new();
         for (key, entry) in &*stated {
             let node = &entry.value;
@@ -62,18 +62,18 @@ impl ServiceTemplate {
                 "copy" | "requirements" => continue,
                 "properties" => self.properties(node, &template.properties),
                 "attributes" => attributes(node, &template.attributes),
-                "capabilities" => each(node, |name, part| {
+                "capabilities" => map_values(node, |name, part| {
                     let known = template.capabilities.get(name);
                     let properties = known.map(|known| &known.properties);
                     self.with_properties(part, properties.map(|it| &**it))
                 }),
-                "artifacts" => each(node, |name, part| {
+                "artifacts" => map_values(node, |name, part| {
                     let known = template.artifacts.get(name);
                     let properties = known.map(|known| &known.properties);
                     self.with_properties(part, properties.map(|it| &**it))
                 }),
                 "interfaces" => interfaces(node, &secret_inputs(&template.operations), false),
-                _ => plain(node),
+                _ => without_secrets(node),
             };
             portable.insert(Arc::clone(key), value);
         }
@@ -86,16 +86,16 @@ impl ServiceTemplate {
     }
 
     fn with_properties(&self, node: &Node, known: Option<&IndexMap<Arc<str>, Property>>) -> Value {
-        each(node, |key, part| match (key, known) {
+        map_values(node, |key, part| match (key, known) {
             ("properties", Some(known)) => self.properties(part, known),
-            _ => plain(part),
+            _ => without_secrets(part),
         })
     }
 
     fn properties(&self, node: &Node, known: &IndexMap<Arc<str>, Property>) -> Value {
-        each(node, |name, value| {
+        map_values(node, |name, value| {
             let def = known.get(name).and_then(|known| known.definition.as_ref());
-            def.map_or_else(|| plain(value), |def| property(&self.types, def, value))
+            def.map_or_else(|| without_secrets(value), |def| property(&self.types, def, value))
         })
     }
 
@@ -139,11 +139,11 @@ impl ServiceTemplate {
             let named = stated.relationship.as_ref()?;
             return Some(Value::Str(Arc::clone(&named.name)));
         };
-        Some(each(node, |key, part| match key {
+        Some(map_values(node, |key, part| match key {
             "properties" => self.properties(part, &template.properties),
             "attributes" => attributes(part, &template.attributes),
             "interfaces" => interfaces(part, &secret_inputs(&template.operations), false),
-            _ => plain(part),
+            _ => without_secrets(part),
         }))
     }
 }
@@ -157,9 +157,9 @@ fn secret_inputs(operations: &Operations) -> HashSet<Arc<str>> {
 }
 
 /// A map with each value made by itself; what is no map as it is.
-fn each(node: &Node, mut value: impl FnMut(&str, &Node) -> Value) -> Value {
+fn map_values(node: &Node, mut value: impl FnMut(&str, &Node) -> Value) -> Value {
     let Some(map) = node.as_map().filter(|_| !is_secret_tag(node)) else {
-        return plain(node);
+        return without_secrets(node);
     };
     let entries = map.iter();
     let entries = entries.map(|(key, entry)| (Arc::clone(key), value(key, &entry.value)));
@@ -167,17 +167,17 @@ fn each(node: &Node, mut value: impl FnMut(&str, &Node) -> Value) -> Value {
 }
 
 fn attributes(node: &Node, known: &IndexMap<Arc<str>, AttributeDecl>) -> Value {
-    each(node, |name, value| {
+    map_values(node, |name, value| {
         let secret = known.get(name).is_some_and(|known| known.sensitive);
-        guarded(value, secret)
+        redact_value(value, secret)
     })
 }
 
 /// Interfaces with their operations; inputs that are secret are left out wherever they are set.
 fn interfaces(node: &Node, secret: &HashSet<Arc<str>>, in_inputs: bool) -> Value {
-    each(node, |key, part| {
+    map_values(node, |key, part| {
         if in_inputs {
-            return guarded(part, secret.contains(key));
+            return redact_value(part, secret.contains(key));
         }
         interfaces(part, secret, key == "inputs")
     })
@@ -186,29 +186,29 @@ fn interfaces(node: &Node, secret: &HashSet<Arc<str>>, in_inputs: bool) -> Value
 /// A value of a definition. Parts of data types may be secret by themselves.
 fn property(types: &Types, def: &PropertyDef, node: &Node) -> Value {
     if def.is_sensitive() {
-        return guarded(node, true);
+        return redact_value(node, true);
     }
     of_schema(types, &def.schema, node)
 }
 
 fn of_schema(types: &Types, schema: &Schema, node: &Node) -> Value {
     match (schema.kind, &schema.entry, node.kind()) {
-        (DataKind::Data(key), _, Kind::Map(_)) if !is_expression(node) => {
+        (DataKind::Data(key), _, NodeKind::Map(_)) if !is_expression(node) => {
             let Some(data) = types.data_type_of(key) else {
-                return plain(node);
+                return without_secrets(node);
             };
-            each(node, |name, part| match data.properties.get(name) {
+            map_values(node, |name, part| match data.properties.get(name) {
                 Some(def) => property(types, def, part),
-                None => plain(part),
+                None => without_secrets(part),
             })
         }
-        (DataKind::Map, Some(entry), Kind::Map(_)) if !is_expression(node) => {
-            each(node, |_, part| of_schema(types, entry, part))
+        (DataKind::Map, Some(entry), NodeKind::Map(_)) if !is_expression(node) => {
+            map_values(node, |_, part| of_schema(types, entry, part))
         }
-        (DataKind::List, Some(entry), Kind::Seq(items)) if !is_secret_tag(node) => {
+        (DataKind::List, Some(entry), NodeKind::Seq(items)) if !is_secret_tag(node) => {
             Value::list(items.iter().map(|item| of_schema(types, entry, item)))
         }
-        _ => plain(node),
+        _ => without_secrets(node),
     }
 }
 
@@ -217,14 +217,14 @@ fn is_expression(node: &Node) -> bool {
 }
 
 /// A value that may be secret: then only an expression that names where it comes from is kept.
-fn guarded(node: &Node, secret: bool) -> Value {
+fn redact_value(node: &Node, secret: bool) -> Value {
     if secret && !only_names(node) {
-        return left_out();
+        return redacted();
     }
-    plain(node)
+    without_secrets(node)
 }
 
-fn left_out() -> Value {
+fn redacted() -> Value {
     Value::from(REDACTED)
 }
 
@@ -264,22 +264,22 @@ fn is_secret_tag(node: &Node) -> bool {
 }
 
 /// A value as it is, without the parts that say of themselves that they are secret.
-fn plain(node: &Node) -> Value {
+fn without_secrets(node: &Node) -> Value {
     if is_secret_tag(node) {
-        return left_out();
+        return redacted();
     }
     match node.kind() {
-        Kind::Map(map) => {
+        NodeKind::Map(map) => {
             let called = map.get("eval").and_then(|call| call.get("sensitive"));
             let marked = called.or_else(|| map.get("sensitive"));
             let marked = marked.filter(|it| it.as_bool().is_none());
             if marked.is_some_and(|secret| !only_names(secret)) {
-                return left_out();
+                return redacted();
             }
-            each(node, |_, part| plain(part))
+            map_values(node, |_, part| without_secrets(part))
         }
-        Kind::Seq(items) => Value::list(items.iter().map(plain)),
-        Kind::Str(text) if text.contains("{{") && text.contains("sensitive") => left_out(),
+        NodeKind::Seq(items) => Value::list(items.iter().map(without_secrets)),
+        NodeKind::Str(text) if text.contains("{{") && text.contains("sensitive") => redacted(),
         _ => node.to_value(),
     }
 }
@@ -291,9 +291,9 @@ mod tests {
 
     fn kept(text: &'static str, name: &str) -> String {
         let case = case(text);
-        assert_eq!(case.told(), "");
+        assert_eq!(case.report(), "");
         let template = case.node(name);
-        yaml::emit(&case.service.portable(template).unwrap(), 0)
+        yaml::emit(&case.service.to_portable(template).unwrap(), 0)
     }
 
     const SECRETS: &str = "

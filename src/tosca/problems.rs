@@ -5,25 +5,25 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::text::did_you_mean;
 use crate::value::FoldSet;
-use crate::yaml::{Mapping, Rest, Table};
+use crate::yaml::{Mapping, OtherKeys, KeyTable};
 
 /// Collects problems. A definition is read again for each type that inherits it; its problems
 /// count once.
 #[derive(Debug, Default)]
-pub(super) struct Problems(Mutex<Found>);
+pub(super) struct Problems(Mutex<ProblemLog>);
 
 #[derive(Debug, Default)]
-struct Found {
+struct ProblemLog {
     all: Diagnostics,
-    told: FoldSet<(String, Option<Span>)>,
+    reported: FoldSet<(String, Option<Span>)>,
 }
 
 impl Problems {
     /// Adds a problem, unless it was told already.
     pub(super) fn report(&self, diagnostic: Diagnostic) {
-        let mut found = self.found();
+        let mut found = self.log();
         if found
-            .told
+            .reported
             .insert((diagnostic.message.clone(), diagnostic.span()))
         {
             found.all.push(diagnostic);
@@ -42,15 +42,15 @@ impl Problems {
 
     /// Reports each key that a table does not list: an error where the table refuses it. `what`
     /// names the entity.
-    pub(super) fn unknown_keys(&self, table: &Table, what: &str, mapping: &Mapping) {
+    pub(super) fn report_unknown_keys(&self, table: &KeyTable, subject: &str, mapping: &Mapping) {
         for (key, entry) in mapping {
-            if table.knows(key) {
+            if table.has_key(key) {
                 continue;
             }
-            let message = format!("{what} has no key `{key}`");
+            let message = format!("{subject} has no key `{key}`");
             let diagnostic = match table.rest {
-                Rest::Open => Diagnostic::warning(message),
-                Rest::Refused | Rest::Each(_) => Diagnostic::error(message),
+                OtherKeys::Open => Diagnostic::warning(message),
+                OtherKeys::Refused | OtherKeys::Each(_) => Diagnostic::error(message),
             }
             .label(entry.key_span, "");
             self.report(diagnostic.help_if(did_you_mean(key, table.names())));
@@ -59,10 +59,10 @@ impl Problems {
 
     /// Takes what was found since the last time.
     pub(super) fn take(&self) -> Diagnostics {
-        std::mem::take(&mut self.found().all)
+        std::mem::take(&mut self.log().all)
     }
 
-    fn found(&self) -> MutexGuard<'_, Found> {
+    fn log(&self) -> MutexGuard<'_, ProblemLog> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

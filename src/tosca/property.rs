@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::text::did_you_mean;
-use crate::yaml::{Entry, Mapping, Node};
+use crate::yaml::{MapEntry, Mapping, Node};
 
 use super::check::check;
 use super::definition::{AttributeDecl, Attributes, Defs, Properties, Property};
-use super::entity::NodeType;
-use super::scope::Scope;
+use super::entity_types::NodeType;
+use super::scope::TypeScope;
 
 /// What a type says about the properties of its templates.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Declared<'a> {
+pub(super) struct DeclaredProperties<'a> {
     /// The type's name.
     pub(super) type_name: &'a str,
     /// Its definitions.
@@ -26,7 +26,7 @@ pub(super) struct Declared<'a> {
     pub(super) complete: bool,
 }
 
-impl<'a> Declared<'a> {
+impl<'a> DeclaredProperties<'a> {
     /// What a node type says, under the name that its template gives it.
     pub(super) fn of(type_name: &'a str, node_type: &'a NodeType) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl<'a> Declared<'a> {
     }
 }
 
-impl Scope<'_> {
+impl TypeScope<'_> {
     /// The properties that definitions give without any assignment.
     pub(super) fn default_properties(self, owner: &str, defs: &Defs) -> Arc<Properties> {
         let mut properties = Properties::default();
@@ -84,19 +84,19 @@ impl Scope<'_> {
     pub(super) fn properties(
         self,
         owner: &str,
-        declared: Declared<'_>,
-        given: Option<&Mapping>,
+        declared: DeclaredProperties<'_>,
+        assigned: Option<&Mapping>,
         span: Span,
     ) -> Arc<Properties> {
-        let given = given.filter(|given| !given.is_empty());
+        let assigned = assigned.filter(|assigned| !assigned.is_empty());
         if declared.complete {
-            self.check_required(owner, declared, given, span);
+            self.check_required(owner, declared, assigned, span);
         }
-        let Some(given) = given else {
+        let Some(assigned) = assigned else {
             return Arc::clone(declared.defaults);
         };
-        let mut properties = Properties::with_capacity(given.len() + declared.defaults.len());
-        for (name, entry) in given {
+        let mut properties = Properties::with_capacity(assigned.len() + declared.defaults.len());
+        for (name, entry) in assigned {
             if let Some(property) = self.property(owner, declared, name, entry) {
                 properties.insert(Arc::clone(name), property);
             }
@@ -112,9 +112,9 @@ impl Scope<'_> {
     fn property(
         self,
         owner: &str,
-        declared: Declared<'_>,
+        declared: DeclaredProperties<'_>,
         name: &Arc<str>,
-        entry: &Entry,
+        entry: &MapEntry,
     ) -> Option<Property> {
         let raw = entry.value.to_value();
         let span = entry.value.span();
@@ -143,7 +143,7 @@ impl Scope<'_> {
         })
     }
 
-    fn undeclared(self, declared: Declared<'_>, name: &str, entry: &Entry) {
+    fn undeclared(self, declared: DeclaredProperties<'_>, name: &str, entry: &MapEntry) {
         let message = format!(
             "property `{name}` is not declared on `{}`",
             declared.type_name
@@ -155,12 +155,12 @@ impl Scope<'_> {
     fn check_required(
         self,
         owner: &str,
-        declared: Declared<'_>,
-        given: Option<&Mapping>,
+        declared: DeclaredProperties<'_>,
+        assigned: Option<&Mapping>,
         span: Span,
     ) {
         let missing = declared.defs.iter().filter(|(name, def)| {
-            def.required && def.default.is_none() && given.is_none_or(|map| map.get(name).is_none())
+            def.required && def.default.is_none() && assigned.is_none_or(|map| map.get(name).is_none())
         });
         for (name, def) in missing {
             let message = format!(
@@ -181,16 +181,16 @@ impl Scope<'_> {
         owner: &str,
         defs: &Defs,
         defaults: &Arc<Attributes>,
-        given: Option<&Node>,
+        assigned: Option<&Node>,
     ) -> Arc<Attributes> {
-        let Some(given) = given else {
+        let Some(assigned) = assigned else {
             return Arc::clone(defaults);
         };
-        let Some(given) = self.map(given, || format!("`attributes` of {owner}")) else {
+        let Some(assigned) = self.map(assigned, || format!("`attributes` of {owner}")) else {
             return Arc::clone(defaults);
         };
         let mut attributes = Attributes::clone(defaults);
-        for (name, entry) in given {
+        for (name, entry) in assigned {
             let definition = defs.get(name);
             let attribute = AttributeDecl {
                 default: Some(entry.value.to_value()),

@@ -11,15 +11,15 @@ use super::definition::TypeKey;
 use super::template::{NodeTemplate, TopologyTemplate};
 
 /// How deep functions are looked for in a value.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Gives a problem for each function that reads from a node which the topology does not have, or
 /// what the node does not declare. `substitutable` are the types that topologies can stand in for.
-pub(super) fn dangling(
+pub(super) fn dangling_references(
     topology: &TopologyTemplate,
     substitutable: &HashSet<TypeKey>,
 ) -> Vec<Diagnostic> {
-    let mut checker = Checker {
+    let mut checker = ReferenceChecker {
         topology,
         substitutable,
         problems: Vec::new(),
@@ -33,38 +33,38 @@ pub(super) fn dangling(
         let calls = |value: &Value| value.as_map().is_some() || value.as_list().is_some();
         let set = node.properties.iter();
         for (property, set) in set.filter(|(_, it)| it.set_on_template && calls(&it.value)) {
-            let what = format!("property `{property}` of node template `{name}`");
-            checker.value(&set.value, &what, set.span, 0);
+            let subject = format!("property `{property}` of node template `{name}`");
+            checker.value(&set.value, &subject, set.span, 0);
         }
     }
     checker.problems
 }
 
-struct Checker<'t> {
+struct ReferenceChecker<'t> {
     topology: &'t TopologyTemplate,
     substitutable: &'t HashSet<TypeKey>,
     problems: Vec<Diagnostic>,
 }
 
-impl Checker<'_> {
-    fn value(&mut self, value: &Value, what: &str, span: Span, depth: usize) {
-        if depth > DEEPEST {
+impl ReferenceChecker<'_> {
+    fn value(&mut self, value: &Value, subject: &str, span: Span, depth: usize) {
+        if depth > MAX_DEPTH {
             return;
         }
         if let Some(items) = value.as_list() {
             for item in items {
-                self.value(item, what, span, depth + 1);
+                self.value(item, subject, span, depth + 1);
             }
         }
         for (key, inner) in value.as_map().into_iter().flatten() {
             if matches!(&**key, "get_property" | "get_attribute") {
-                self.call(key, inner, what, span);
+                self.call(key, inner, subject, span);
             }
-            self.value(inner, what, span, depth + 1);
+            self.value(inner, subject, span, depth + 1);
         }
     }
 
-    fn call(&mut self, function: &str, arguments: &Value, what: &str, span: Span) {
+    fn call(&mut self, function: &str, arguments: &Value, subject: &str, span: Span) {
         let arguments = arguments.as_list().map(Vec::as_slice).unwrap_or_default();
         let [first, second, rest @ ..] = arguments else {
             return;
@@ -77,13 +77,13 @@ impl Checker<'_> {
         }
         let Some(template) = self.topology.nodes.get(node) else {
             if !self.topology.relationships.contains_key(node) {
-                self.no_node(function, node, what, span);
+                self.report_missing_node(function, node, subject, span);
             }
             return;
         };
-        if !has(template, name, rest.is_empty()) {
+        if !declares_path(template, name, rest.is_empty()) {
             let message = format!(
-                "`{function}` of {what} reads `{name}`, which node template `{node}` does not declare"
+                "`{function}` of {subject} reads `{name}`, which node template `{node}` does not declare"
             );
             let names = template.properties.keys().chain(template.attributes.keys());
             // What stands in for a node has the outputs that it says it has, and no more.
@@ -100,9 +100,9 @@ impl Checker<'_> {
         }
     }
 
-    fn no_node(&mut self, function: &str, node: &str, what: &str, span: Span) {
+    fn report_missing_node(&mut self, function: &str, node: &str, subject: &str, span: Span) {
         let message =
-            format!("`{function}` of {what} reads from `{node}`, which is no node template");
+            format!("`{function}` of {subject} reads from `{node}`, which is no node template");
         let names = self.topology.nodes.keys();
         let problem = Diagnostic::warning(message).label(span, "");
         self.problems
@@ -126,7 +126,7 @@ fn is_keyword(name: &str) -> bool {
 
 /// Whether a node declares what is read: as a property or an attribute, or, if the path goes on,
 /// as a capability or a requirement.
-fn has(node: &NodeTemplate, name: &str, ends: bool) -> bool {
+fn declares_path(node: &NodeTemplate, name: &str, ends: bool) -> bool {
     let declares = node.node_type.open
         || node.properties.contains_key(name)
         || node.node_type.properties.contains_key(name)
@@ -163,13 +163,13 @@ topology_template:
             check_references: true,
             ..ReadOptions::default()
         };
-        insta::assert_snapshot!(case_with(text, &[], &options).told(), @"
+        insta::assert_snapshot!(case_with(text, &[], &options).report(), @"
         service.yaml:8:5: `get_attribute` of output `bad` reads `aa`, which node template `one` does not declare
           hint: did you mean `a`?
         service.yaml:9:5: `get_attribute` of output `deep` reads `c`, which node template `one` does not declare
         service.yaml:5:36: `get_attribute` of property `p` of node template `one` reads from `onee`, which is no node template
           hint: did you mean `one`?
         ");
-        assert_eq!(case_with(text, &[], &ReadOptions::default()).told(), "");
+        assert_eq!(case_with(text, &[], &ReadOptions::default()).report(), "");
     }
 }

@@ -8,23 +8,23 @@ use crate::value::FoldMap;
 use crate::yaml::{Mapping, Node};
 
 use super::definition::TypeKey;
-use super::entity::RelationshipType;
-use super::implementation::Artifacts;
-use super::interface::Speaker;
-use super::interface_draft::Interfaces;
+use super::entity_types::RelationshipType;
+use super::implementation::ArtifactScope;
+use super::interface_merge::DefinitionSource;
+use super::interface_draft::InterfaceDrafts;
 use super::keys::RELATIONSHIP_TEMPLATE;
-use super::property::Declared;
+use super::property::DeclaredProperties;
 use super::resolve::metadata_of;
-use super::scope::{Scope, description};
-use super::section::Section;
+use super::scope::{TypeScope, description};
+use super::section::TypeSection;
 use super::template::RelationshipTemplate;
 use super::types::Types;
 
 /// Relationship templates that say nothing but their type, one for each type.
 #[derive(Debug, Default)]
-pub(super) struct Plain(FoldMap<TypeKey, Arc<RelationshipTemplate>>);
+pub(super) struct PlainRelationships(FoldMap<TypeKey, Arc<RelationshipTemplate>>);
 
-impl Plain {
+impl PlainRelationships {
     /// The relationship of a type; made once.
     pub(super) fn of_type(
         &mut self,
@@ -35,13 +35,13 @@ impl Plain {
             return Some(Arc::clone(found));
         }
         let relationship_type = types.relationship_type_of(key)?;
-        let template = Arc::new(plain(relationship_type));
+        let template = Arc::new(plain_relationship(relationship_type));
         self.0.insert(key, Arc::clone(&template));
         Some(template)
     }
 }
 
-fn plain(relationship_type: Arc<RelationshipType>) -> RelationshipTemplate {
+fn plain_relationship(relationship_type: Arc<RelationshipType>) -> RelationshipTemplate {
     RelationshipTemplate {
         name: None,
         type_name: relationship_type.name.clone(),
@@ -56,57 +56,57 @@ fn plain(relationship_type: Arc<RelationshipType>) -> RelationshipTemplate {
     }
 }
 
-impl Scope<'_> {
+impl TypeScope<'_> {
     /// Reads a relationship template. `usual` is its type if it states none.
     pub(super) fn relationship_template(
         self,
-        what: &str,
+        subject: &str,
         name: Option<TemplateName>,
         node: &Node,
         usual: Option<TypeKey>,
     ) -> Option<RelationshipTemplate> {
-        let map = self.map(node, || what.to_owned())?;
+        let map = self.map(node, || subject.to_owned())?;
         let span = node.span();
         self.problems()
-            .unknown_keys(&RELATIONSHIP_TEMPLATE, what, map);
+            .report_unknown_keys(&RELATIONSHIP_TEMPLATE, subject, map);
         let key = match usual.filter(|_| map.get("type").is_none()) {
             Some(key) => key,
-            None => self.template_type(what, map, Section::Relationship, span)?,
+            None => self.template_type(subject, map, TypeSection::Relationship, span)?,
         };
         let relationship_type = self.types.relationship_type_of(key)?;
-        let declared = Declared {
+        let declared = DeclaredProperties {
             type_name: relationship_type.name.as_str(),
             defs: &relationship_type.properties,
             defaults: &relationship_type.default_properties,
             open: relationship_type.open,
             complete: true,
         };
-        let given = self.map_at(map, "properties", || what.to_owned());
-        let mut template = plain(Arc::clone(&relationship_type));
+        let assigned = self.map_at(map, "properties", || subject.to_owned());
+        let mut template = plain_relationship(Arc::clone(&relationship_type));
         if let Some(stated) = map.get("type").and_then(Node::as_str) {
             template.type_name = stated_name(stated, key, self.types);
         }
-        template.properties = self.properties(what, declared, given, span);
+        template.properties = self.properties(subject, declared, assigned, span);
         template.attributes = self.attributes(
-            what,
+            subject,
             &relationship_type.attributes,
             &relationship_type.default_attributes,
             map.get("attributes"),
         );
         if let Some(node) = map.get("interfaces") {
-            let mut interfaces = Interfaces::clone(&relationship_type.interfaces);
-            interfaces.merge(self, what, node, Speaker::Template);
+            let mut interfaces = InterfaceDrafts::clone(&relationship_type.interfaces);
+            interfaces.merge(self, subject, node, DefinitionSource::Template);
             let base = Some((
                 &*relationship_type.interfaces,
                 &*relationship_type.operations,
             ));
-            let finished = interfaces.finish(self.types, what, &Artifacts::NONE, base);
+            let finished = interfaces.finish(self.types, subject, &ArtifactScope::NONE, base);
             template.operations = Arc::new(finished);
         }
         template.name = name;
         template.metadata = metadata_of(map);
         template.description = description(map);
-        template.default_for = self.text_at(map, "default_for", || what.to_owned());
+        template.default_for = self.text_at(map, "default_for", || subject.to_owned());
         template.span = span;
         Some(template)
     }
@@ -114,19 +114,19 @@ impl Scope<'_> {
     /// The type that a template states under `type`.
     pub(super) fn template_type(
         self,
-        what: &str,
+        subject: &str,
         map: &Mapping,
-        section: Section,
+        section: TypeSection,
         span: Span,
     ) -> Option<TypeKey> {
         let Some(node) = map.get("type").filter(|node| !node.is_null()) else {
-            let help = format!("give it a `type`: the name of {}", section.one());
-            let problem = Diagnostic::error(format!("{what} has no `type`")).label(span, "");
+            let help = format!("give it a `type`: the name of {}", section.noun_with_article());
+            let problem = Diagnostic::error(format!("{subject} has no `type`")).label(span, "");
             self.report(problem.help(help));
             return None;
         };
         let Some(name) = node.as_str() else {
-            let message = format!("the type of {what} must be a name");
+            let message = format!("the type of {subject} must be a name");
             self.problems().error(message, node.span());
             return None;
         };

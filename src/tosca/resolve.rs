@@ -8,44 +8,44 @@ use indexmap::IndexMap;
 use crate::diagnostic::Span;
 use crate::name::{OperationName, TypeName};
 use crate::value::{Map, Value};
-use crate::yaml::{Entry, Kind, Mapping, Node, Table};
+use crate::yaml::{MapEntry, NodeKind, Mapping, Node, KeyTable};
 
 use super::definition::TypeInfo;
 use super::definition::{Defs, Schema, TypeKey, simple_kind};
-use super::entity::{
+use super::entity_types::{
     CapabilityType, DataType, GroupType, InterfaceType, NodeType, PolicyType, RelationshipType,
 };
-use super::implementation::Artifacts;
-use super::interface::Speaker;
-use super::interface_draft::Interfaces;
+use super::implementation::ArtifactScope;
+use super::interface_merge::DefinitionSource;
+use super::interface_draft::InterfaceDrafts;
 use super::keys::{
     ANY_TYPE, ARTIFACT_TYPE, CAPABILITY_TYPE, DATA_TYPE, GROUP_TYPE, INTERFACE, INTERFACE_TYPE,
     NODE_TYPE, POLICY_TYPE, RELATIONSHIP_TYPE,
 };
 use super::operation::ArtifactType;
-use super::scope::{Scope, description, values_at};
-use super::section::Section;
+use super::scope::{TypeScope, description, values_at};
+use super::section::TypeSection;
 use super::trigger::Trigger;
-use super::types::{ROOT, Resolved, Types, strings};
+use super::types::{ROOT, ResolvedType, Types, strings};
 
 thread_local! {
     /// The types that this thread is resolving, to notice one that needs itself.
-    static OPEN: RefCell<Vec<TypeKey>> = const { RefCell::new(Vec::new()) };
+    static RESOLVING: RefCell<Vec<TypeKey>> = const { RefCell::new(Vec::new()) };
 }
 
 macro_rules! lookups {
-    ($($by_name:ident $by_key:ident $variant:ident $type:ident $what:literal;)*) => {
+    ($($by_name:ident $by_key:ident $variant:ident $type:ident $subject:literal;)*) => {
         impl Types {
             $(
-                #[doc = concat!("The ", $what, " of a name, as the service template's file knows it.")]
+                #[doc = concat!("The ", $subject, " of a name, as the service template's file knows it.")]
                 pub fn $by_name(&self, name: &str) -> Option<Arc<$type>> {
-                    self.$by_key(self.find(ROOT, name, Section::$variant)?)
+                    self.$by_key(self.find(ROOT, name, TypeSection::$variant)?)
                 }
 
-                #[doc = concat!("The ", $what, " of a key, if that is what it is.")]
+                #[doc = concat!("The ", $subject, " of a key, if that is what it is.")]
                 pub fn $by_key(&self, key: TypeKey) -> Option<Arc<$type>> {
                     match self.resolved(key)? {
-                        Resolved::$variant(found) => Some(Arc::clone(found)),
+                        ResolvedType::$variant(found) => Some(Arc::clone(found)),
                         _ => None,
                     }
                 }
@@ -66,22 +66,22 @@ lookups! {
 }
 
 /// A name, and where it stands.
-type Named = (Arc<str>, Span);
+type SpannedName = (Arc<str>, Span);
 
 impl Types {
-    fn resolved(&self, key: TypeKey) -> Option<&Resolved> {
+    fn resolved(&self, key: TypeKey) -> Option<&ResolvedType> {
         let decl = self.decls.get(key.0 as usize)?;
         if let Some(resolved) = decl.resolved.get() {
             return Some(resolved);
         }
-        if OPEN.with_borrow(|open| open.contains(&key)) {
+        if RESOLVING.with_borrow(|open| open.contains(&key)) {
             let message = format!("type `{}` needs itself", decl.name);
             self.problems.error(message, decl.span);
             return None;
         }
-        OPEN.with_borrow_mut(|open| open.push(key));
+        RESOLVING.with_borrow_mut(|open| open.push(key));
         let resolved = decl.resolved.get_or_init(|| self.resolve(key));
-        OPEN.with_borrow_mut(Vec::pop);
+        RESOLVING.with_borrow_mut(Vec::pop);
         Some(resolved)
     }
 
@@ -94,54 +94,54 @@ impl Types {
         }
     }
 
-    fn resolve(&self, key: TypeKey) -> Resolved {
+    fn resolve(&self, key: TypeKey) -> ResolvedType {
         let decl = self.decl(key);
         let section = self.section(key);
         let scope = self.scope_of(key);
-        let what = format!("{} `{}`", section.noun(), decl.name);
-        if let Some(map) = scope.map(decl.node(), || what.clone()) {
-            self.problems.unknown_keys(keys_of(section), &what, map);
+        let subject = format!("{} `{}`", section.noun(), decl.name);
+        if let Some(map) = scope.map(decl.node(), || subject.clone()) {
+            self.problems.report_unknown_keys(keys_of(section), &subject, map);
         }
         match section {
-            Section::Node | Section::Any => Resolved::Node(Arc::new(self.resolve_node(key, &what))),
-            Section::Relationship => {
-                Resolved::Relationship(Arc::new(self.resolve_relationship(key, &what)))
+            TypeSection::Node | TypeSection::Any => ResolvedType::Node(Arc::new(self.resolve_node(key, &subject))),
+            TypeSection::Relationship => {
+                ResolvedType::Relationship(Arc::new(self.resolve_relationship(key, &subject)))
             }
-            Section::Capability => Resolved::Capability(Arc::new(self.resolve_capability(key))),
-            Section::Interface => Resolved::Interface(Arc::new(self.resolve_interface(key))),
-            Section::Artifact => Resolved::Artifact(Arc::new(self.resolve_artifact(key, &what))),
-            Section::Data => Resolved::Data(Arc::new(self.resolve_data(key, &what))),
-            Section::Group => Resolved::Group(Arc::new(GroupType {
+            TypeSection::Capability => ResolvedType::Capability(Arc::new(self.resolve_capability(key))),
+            TypeSection::Interface => ResolvedType::Interface(Arc::new(self.resolve_interface(key))),
+            TypeSection::Artifact => ResolvedType::Artifact(Arc::new(self.resolve_artifact(key, &subject))),
+            TypeSection::Data => ResolvedType::Data(Arc::new(self.resolve_data(key, &subject))),
+            TypeSection::Group => ResolvedType::Group(Arc::new(GroupType {
                 properties: self.property_defs(key),
-                members: self.type_names(key, "members", Section::Node),
+                members: self.type_names(key, "members", TypeSection::Node),
                 info: self.info(key),
             })),
-            Section::Policy => Resolved::Policy(Arc::new(PolicyType {
+            TypeSection::Policy => ResolvedType::Policy(Arc::new(PolicyType {
                 properties: self.property_defs(key),
-                targets: self.type_names(key, "targets", Section::Node),
-                triggers: self.trigger_defs(key, &what),
+                targets: self.type_names(key, "targets", TypeSection::Node),
+                triggers: self.trigger_defs(key, &subject),
                 info: self.info(key),
             })),
         }
     }
 
-    fn trigger_defs(&self, key: TypeKey, what: &str) -> IndexMap<Arc<str>, Arc<Trigger>> {
+    fn trigger_defs(&self, key: TypeKey, subject: &str) -> IndexMap<Arc<str>, Arc<Trigger>> {
         let lineage = self.lineage(key);
         let mut triggers = IndexMap::new();
         for ancestor in lineage.iter().rev() {
             if let Some(map) = self.decl(*ancestor).node().as_map() {
-                triggers = self.scope_of(*ancestor).triggers(what, map, &triggers);
+                triggers = self.scope_of(*ancestor).triggers(subject, map, &triggers);
             }
         }
         triggers
     }
 
-    pub(super) fn scope_of(&self, key: TypeKey) -> Scope<'_> {
-        Scope::of(self, self.decl(key).namespace)
+    pub(super) fn scope_of(&self, key: TypeKey) -> TypeScope<'_> {
+        TypeScope::of(self, self.decl(key).namespace)
     }
 
     /// What the type and its ancestors say under a key, the type first.
-    pub(super) fn said<'a>(
+    pub(super) fn statements<'a>(
         &'a self,
         lineage: &'a [TypeKey],
         word: &'a str,
@@ -155,7 +155,7 @@ impl Types {
         let decl = self.decl(key);
         let lineage = self.lineage(key);
         let mut metadata = Map::default();
-        for (_, node) in self.said(&lineage, "metadata").rev() {
+        for (_, node) in self.statements(&lineage, "metadata").rev() {
             metadata.extend(super::scope::values(node));
         }
         let ancestors = lineage
@@ -194,14 +194,14 @@ impl Types {
         let mut defs = self.defs(key, "attributes");
         let lineage = self.lineage(key);
         defs.retain(|name, _| {
-            let says = |ancestor: &TypeKey, word| {
+            let states = |ancestor: &TypeKey, word| {
                 let node = self.decl(*ancestor).node().get(word);
                 node.and_then(|node| node.get(name)).is_some()
             };
             lineage
                 .iter()
-                .find(|ancestor| says(ancestor, "properties") || says(ancestor, "attributes"))
-                .is_none_or(|nearest| says(nearest, "attributes"))
+                .find(|ancestor| states(ancestor, "properties") || states(ancestor, "attributes"))
+                .is_none_or(|nearest| states(nearest, "attributes"))
         });
         defs
     }
@@ -209,7 +209,7 @@ impl Types {
     fn defs(&self, key: TypeKey, word: &str) -> Defs {
         let lineage = self.lineage(key);
         let mut merged = Defs::default();
-        for (ancestor, node) in self.said(&lineage, word).rev() {
+        for (ancestor, node) in self.statements(&lineage, word).rev() {
             let scope = self.scope_of(ancestor);
             let owner = &self.decl(ancestor).name;
             let Some(map) = scope.map(node, || format!("`{word}` of `{owner}`")) else {
@@ -218,7 +218,7 @@ impl Types {
             scope.merge_defs(&mut merged, map, word, owner);
         }
         let mut ordered = Defs::with_capacity(merged.len());
-        for (_, node) in self.said(&lineage, word) {
+        for (_, node) in self.statements(&lineage, word) {
             for (name, _) in node.as_map().into_iter().flatten() {
                 if let Some(def) = merged.swap_remove(name) {
                     ordered.insert(Arc::clone(name), def);
@@ -229,7 +229,7 @@ impl Types {
     }
 
     /// Names of types under a key, from the nearest type that has it.
-    pub(super) fn type_names(&self, key: TypeKey, word: &str, section: Section) -> Vec<TypeName> {
+    pub(super) fn type_names(&self, key: TypeKey, word: &str, section: TypeSection) -> Vec<TypeName> {
         let Some((scope, named)) = self.nearest_names(key, word) else {
             return Vec::new();
         };
@@ -240,44 +240,44 @@ impl Types {
             .collect()
     }
 
-    fn type_keys(&self, key: TypeKey, word: &str, section: Section) -> Vec<TypeKey> {
+    fn type_keys(&self, key: TypeKey, word: &str, section: TypeSection) -> Vec<TypeKey> {
         let Some((scope, named)) = self.nearest_names(key, word) else {
             return Vec::new();
         };
         named
             .into_iter()
-            .filter_map(|(name, span)| scope.seek(&name, section, span))
+            .filter_map(|(name, span)| scope.find_or_warn(&name, section, span))
             .collect()
     }
 
     /// The names under a key of the nearest type that has it, and where that type stands.
-    fn nearest_names(&self, key: TypeKey, word: &str) -> Option<(Scope<'_>, Vec<Named>)> {
+    fn nearest_names(&self, key: TypeKey, word: &str) -> Option<(TypeScope<'_>, Vec<SpannedName>)> {
         let lineage = self.lineage(key);
-        let (ancestor, node) = self.said(&lineage, word).next()?;
+        let (ancestor, node) = self.statements(&lineage, word).next()?;
         Some((self.scope_of(ancestor), strings(Some(node))))
     }
 
     /// What a type and its ancestors say about interfaces.
-    pub(super) fn interfaces(&self, key: TypeKey) -> Interfaces {
+    pub(super) fn interfaces(&self, key: TypeKey) -> InterfaceDrafts {
         let lineage = self.lineage(key);
-        let mut interfaces = Interfaces::default();
-        for (ancestor, node) in self.said(&lineage, "interfaces").rev() {
+        let mut interfaces = InterfaceDrafts::default();
+        for (ancestor, node) in self.statements(&lineage, "interfaces").rev() {
             let owner = format!("type `{}`", self.decl(ancestor).name);
-            interfaces.merge(self.scope_of(ancestor), &owner, node, Speaker::Type);
+            interfaces.merge(self.scope_of(ancestor), &owner, node, DefinitionSource::Type);
         }
         interfaces
     }
 
-    fn resolve_relationship(&self, key: TypeKey, what: &str) -> RelationshipType {
+    fn resolve_relationship(&self, key: TypeKey, subject: &str) -> RelationshipType {
         let scope = self.scope_of(key);
         let properties = self.property_defs(key);
         let attributes = self.attribute_defs(key);
         let interfaces = self.interfaces(key);
-        let valid_targets = self.type_keys(key, "valid_target_types", Section::Capability);
+        let valid_targets = self.type_keys(key, "valid_target_types", TypeSection::Capability);
         RelationshipType {
-            default_properties: scope.default_properties(what, &properties),
-            default_attributes: Scope::default_attributes(&attributes),
-            operations: Arc::new(interfaces.finish(self, what, &Artifacts::NONE, None)),
+            default_properties: scope.default_properties(subject, &properties),
+            default_attributes: TypeScope::default_attributes(&attributes),
+            operations: Arc::new(interfaces.finish(self, subject, &ArtifactScope::NONE, None)),
             interfaces: Arc::new(interfaces),
             valid_target_types: valid_targets.iter().map(|key| self.name(*key)).collect(),
             valid_targets,
@@ -291,7 +291,7 @@ impl Types {
         CapabilityType {
             properties: self.property_defs(key),
             attributes: self.attribute_defs(key),
-            valid_source_types: self.type_names(key, "valid_source_types", Section::Node),
+            valid_source_types: self.type_names(key, "valid_source_types", TypeSection::Node),
             info: self.info(key),
         }
     }
@@ -306,7 +306,7 @@ impl Types {
             let nested = nested.filter_map(|word| map.get(word)?.as_map());
             let direct = map
                 .iter()
-                .filter(|(word, _)| !INTERFACE.knows(word) && &***word != "version");
+                .filter(|(word, _)| !INTERFACE.has_key(word) && &***word != "version");
             for (name, _) in nested.flatten().chain(direct) {
                 let name = OperationName::new(Arc::clone(name));
                 if !operations.contains(&name) {
@@ -320,22 +320,22 @@ impl Types {
         }
     }
 
-    fn resolve_artifact(&self, key: TypeKey, what: &str) -> ArtifactType {
+    fn resolve_artifact(&self, key: TypeKey, subject: &str) -> ArtifactType {
         let scope = self.scope_of(key);
         let properties = self.property_defs(key);
         let interfaces = self.interfaces(key);
         ArtifactType {
-            default_properties: scope.default_properties(what, &properties),
-            operations: Arc::new(interfaces.finish(self, what, &Artifacts::NONE, None)),
+            default_properties: scope.default_properties(subject, &properties),
+            operations: Arc::new(interfaces.finish(self, subject, &ArtifactScope::NONE, None)),
             interfaces: Arc::new(interfaces),
             properties,
             info: self.info(key),
         }
     }
 
-    fn resolve_data(&self, key: TypeKey, what: &str) -> DataType {
+    fn resolve_data(&self, key: TypeKey, subject: &str) -> DataType {
         DataType {
-            simple: self.simple_schema(key, what).map(Arc::new),
+            simple: self.simple_schema(key, subject).map(Arc::new),
             properties: self.property_defs(key),
             info: self.info(key),
         }
@@ -343,7 +343,7 @@ impl Types {
 
     /// What the values of a data type are that refines a simple type: by `type`, or by deriving
     /// from one.
-    fn simple_schema(&self, key: TypeKey, what: &str) -> Option<Schema> {
+    fn simple_schema(&self, key: TypeKey, subject: &str) -> Option<Schema> {
         let lineage = self.lineage(key);
         let (owner, type_node, schema) = lineage.iter().find_map(|ancestor| {
             let map = self.decl(*ancestor).node().as_map()?;
@@ -354,11 +354,11 @@ impl Types {
         })?;
         let scope = self.scope_of(owner);
         let mut merged = schema.clone();
-        let type_entry = Entry::new(type_node.span(), type_node.clone());
+        let type_entry = MapEntry::new(type_node.span(), type_node.clone());
         merged.insert("type", type_entry);
         // The nearest constraints count: those of a type that only derives narrow its base.
-        if let Some((_, node)) = self.said(&lineage, "constraints").next() {
-            let entry = Entry::new(node.span(), node.clone());
+        if let Some((_, node)) = self.statements(&lineage, "constraints").next() {
+            let entry = MapEntry::new(node.span(), node.clone());
             merged.insert("constraints", entry);
         }
         for word in [
@@ -370,17 +370,17 @@ impl Types {
         ] {
             merged.remove(word);
         }
-        let entry = Entry::new(
+        let entry = MapEntry::new(
             self.decl(owner).span,
-            Node::new(Kind::Map(merged), Span::NONE, None),
+            Node::new(NodeKind::Map(merged), Span::NONE, None),
         );
         let name = Arc::clone(&self.decl(key).name);
-        let def = scope.property_def(what, &name, &entry, None)?;
+        let def = scope.property_def(subject, &name, &entry, None)?;
         Arc::into_inner(def.schema)
     }
 }
 
-impl Scope<'_> {
+impl TypeScope<'_> {
     /// Merges definitions over those of base types.
     pub(super) fn merge_defs(self, merged: &mut Defs, map: &Mapping, word: &str, owner: &str) {
         let noun = match word {
@@ -388,26 +388,26 @@ impl Scope<'_> {
             _ => "property",
         };
         for (name, entry) in map {
-            let what = format!("{noun} `{name}` of `{owner}`");
+            let subject = format!("{noun} `{name}` of `{owner}`");
             let base = merged.get(name);
-            if let Some(def) = self.property_def(&what, name, entry, base) {
+            if let Some(def) = self.property_def(&subject, name, entry, base) {
                 merged.insert(Arc::clone(name), Arc::new(def));
             }
         }
     }
 }
 
-fn keys_of(section: Section) -> &'static Table {
+fn keys_of(section: TypeSection) -> &'static KeyTable {
     match section {
-        Section::Node => &NODE_TYPE,
-        Section::Relationship => &RELATIONSHIP_TYPE,
-        Section::Capability => &CAPABILITY_TYPE,
-        Section::Interface => &INTERFACE_TYPE,
-        Section::Artifact => &ARTIFACT_TYPE,
-        Section::Data => &DATA_TYPE,
-        Section::Group => &GROUP_TYPE,
-        Section::Policy => &POLICY_TYPE,
-        Section::Any => &ANY_TYPE,
+        TypeSection::Node => &NODE_TYPE,
+        TypeSection::Relationship => &RELATIONSHIP_TYPE,
+        TypeSection::Capability => &CAPABILITY_TYPE,
+        TypeSection::Interface => &INTERFACE_TYPE,
+        TypeSection::Artifact => &ARTIFACT_TYPE,
+        TypeSection::Data => &DATA_TYPE,
+        TypeSection::Group => &GROUP_TYPE,
+        TypeSection::Policy => &POLICY_TYPE,
+        TypeSection::Any => &ANY_TYPE,
     }
 }
 

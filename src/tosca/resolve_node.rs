@@ -6,39 +6,39 @@ use indexmap::IndexMap;
 
 use crate::diagnostic::Span;
 use crate::value::Map;
-use crate::yaml::{Entry, Mapping, Node};
+use crate::yaml::{MapEntry, Mapping, Node};
 
 use super::definition::{Defs, Occurrences, TypeKey};
-use super::entity::{
+use super::entity_types::{
     CapabilityDef, CapabilityTemplate, ExpectedArtifact, NodeType, RequirementDef,
 };
-use super::implementation::{Artifacts, join_in_place};
+use super::implementation::{ArtifactScope, join_in_place};
 use super::keys::{CAPABILITY, NODE_FILTER, REQUIREMENT};
-use super::property::Declared;
+use super::property::DeclaredProperties;
 use super::resolve::{TypeArtifacts, metadata_of};
-use super::scope::{Scope, description};
-use super::section::Section;
+use super::scope::{TypeScope, description};
+use super::section::TypeSection;
 use super::types::Types;
 
 impl Types {
-    pub(super) fn resolve_node(&self, key: TypeKey, what: &str) -> NodeType {
+    pub(super) fn resolve_node(&self, key: TypeKey, subject: &str) -> NodeType {
         let scope = self.scope_of(key);
         let properties = self.property_defs(key);
         let attributes = self.attribute_defs(key);
         let interfaces = self.interfaces(key);
         let capabilities = self.capabilities(key);
         let (artifacts, expected_artifacts) = self.artifacts(key);
-        let own = Artifacts::new(&artifacts, false);
-        let operations = Arc::new(interfaces.finish(self, what, &own, None));
+        let own = ArtifactScope::new(&artifacts, false);
+        let operations = Arc::new(interfaces.finish(self, subject, &own, None));
         let mut artifacts = Arc::new(artifacts);
         join_in_place(&mut artifacts, &operations);
         let default_capabilities = capabilities
             .iter()
-            .map(|(name, def)| (Arc::clone(name), scope.capability(what, def, None, None)))
+            .map(|(name, def)| (Arc::clone(name), scope.capability(subject, def, None, None)))
             .collect();
         NodeType {
-            default_properties: scope.default_properties(what, &properties),
-            default_attributes: Scope::default_attributes(&attributes),
+            default_properties: scope.default_properties(subject, &properties),
+            default_attributes: TypeScope::default_attributes(&attributes),
             default_capabilities: Arc::new(default_capabilities),
             requirements: self.requirement_defs(key),
             operations,
@@ -70,7 +70,7 @@ impl Types {
                     continue;
                 };
                 match merged.get_mut(name) {
-                    Some(nearer) => inherit(nearer, def),
+                    Some(nearer) => inherit_from(nearer, def),
                     None => {
                         merged.insert(Arc::clone(name), def);
                     }
@@ -83,56 +83,56 @@ impl Types {
 
     fn capabilities(&self, key: TypeKey) -> IndexMap<Arc<str>, Arc<CapabilityDef>> {
         let lineage = self.lineage(key);
-        let mut merged: IndexMap<Arc<str>, Vec<(TypeKey, &Entry)>> = IndexMap::new();
-        for (ancestor, node) in self.said(&lineage, "capabilities") {
+        let mut merged: IndexMap<Arc<str>, Vec<(TypeKey, &MapEntry)>> = IndexMap::new();
+        for (ancestor, node) in self.statements(&lineage, "capabilities") {
             let owner = &self.decl(ancestor).name;
             let scope = self.scope_of(ancestor);
-            let what = || format!("`capabilities` of `{owner}`");
-            for (name, entry) in scope.map(node, what).into_iter().flatten() {
-                let said = merged.entry(Arc::clone(name)).or_default();
-                said.push((ancestor, entry));
+            let subject = || format!("`capabilities` of `{owner}`");
+            for (name, entry) in scope.map(node, subject).into_iter().flatten() {
+                let statements = merged.entry(Arc::clone(name)).or_default();
+                statements.push((ancestor, entry));
             }
         }
-        let defs = merged.into_iter().filter_map(|(name, said)| {
-            let def = self.capability_def(&name, &said)?;
+        let defs = merged.into_iter().filter_map(|(name, statements)| {
+            let def = self.capability_def(&name, &statements)?;
             Some((name, Arc::new(def)))
         });
         defs.collect()
     }
 
     /// Merges what types say about a capability, the nearest first.
-    fn capability_def(&self, name: &Arc<str>, said: &[(TypeKey, &Entry)]) -> Option<CapabilityDef> {
-        let (nearest, first) = said.first()?;
+    fn capability_def(&self, name: &Arc<str>, statements: &[(TypeKey, &MapEntry)]) -> Option<CapabilityDef> {
+        let (nearest, first) = statements.first()?;
         if first.value.is_null() {
             return None;
         }
         let owner = &self.decl(*nearest).name;
-        let what = format!("capability `{name}` of `{owner}`");
-        let named = said.iter().find_map(|(ancestor, entry)| {
+        let subject = format!("capability `{name}` of `{owner}`");
+        let named = statements.iter().find_map(|(ancestor, entry)| {
             let node = entry.value.get("type").unwrap_or(&entry.value);
             Some((self.scope_of(*ancestor), node.as_str()?, node.span()))
         });
         let Some((scope, type_name, span)) = named else {
             self.problems
-                .error(format!("{what} has no `type`"), first.key_span);
+                .error(format!("{subject} has no `type`"), first.key_span);
             return None;
         };
-        let found = scope.seek(type_name, Section::Capability, span)?;
+        let found = scope.find_or_warn(type_name, TypeSection::Capability, span)?;
         let capability_type = self.capability_type_of(found)?;
         let mut properties: Defs = capability_type.properties.clone();
         let mut attributes: Defs = capability_type.attributes.clone();
         let mut assigned = IndexMap::new();
-        for (ancestor, entry) in said.iter().rev() {
+        for (ancestor, entry) in statements.iter().rev() {
             let Some(map) = entry.value.as_map() else {
                 continue;
             };
             let scope = self.scope_of(*ancestor);
-            self.problems.unknown_keys(&CAPABILITY, &what, map);
+            self.problems.report_unknown_keys(&CAPABILITY, &subject, map);
             let (defined, set) = split_properties(map);
             assigned.extend(set);
-            scope.merge_defs(&mut properties, &defined, "properties", &what);
+            scope.merge_defs(&mut properties, &defined, "properties", &subject);
             if let Some(map) = map.get("attributes").and_then(Node::as_map) {
-                scope.merge_defs(&mut attributes, map, "attributes", &what);
+                scope.merge_defs(&mut attributes, map, "attributes", &subject);
             }
         }
         Some(CapabilityDef {
@@ -150,17 +150,17 @@ impl Types {
         let lineage = self.lineage(key);
         let mut artifacts = TypeArtifacts::default();
         let mut expected = IndexMap::new();
-        for (ancestor, node) in self.said(&lineage, "artifacts").rev() {
+        for (ancestor, node) in self.statements(&lineage, "artifacts").rev() {
             let scope = self.scope_of(ancestor);
             let owner = &self.decl(ancestor).name;
-            let what = || format!("`artifacts` of `{owner}`");
-            for (name, entry) in scope.map(node, what).into_iter().flatten() {
-                let what = format!("artifact `{name}` of `{owner}`");
-                let asks = entry.value.as_map().filter(|map| map.get("file").is_none());
-                let type_node = asks.and_then(|map| map.get("type"));
-                if let Some((map, text)) = asks.zip(type_node.and_then(Node::as_str)) {
+            let subject = || format!("`artifacts` of `{owner}`");
+            for (name, entry) in scope.map(node, subject).into_iter().flatten() {
+                let subject = format!("artifact `{name}` of `{owner}`");
+                let constraint_map = entry.value.as_map().filter(|map| map.get("file").is_none());
+                let type_node = constraint_map.and_then(|map| map.get("type"));
+                if let Some((map, text)) = constraint_map.zip(type_node.and_then(Node::as_str)) {
                     let span = type_node.map_or(Span::NONE, Node::span);
-                    if let Some(found) = scope.require(text, Section::Artifact, span) {
+                    if let Some(found) = scope.require(text, TypeSection::Artifact, span) {
                         let required = map.get("required").and_then(Node::as_bool);
                         let expectation = ExpectedArtifact {
                             type_name: self.name(found),
@@ -168,7 +168,7 @@ impl Types {
                         };
                         expected.insert(Arc::clone(name), expectation);
                     }
-                } else if let Some(artifact) = scope.artifact(&what, name, entry, None) {
+                } else if let Some(artifact) = scope.artifact(&subject, name, entry, None) {
                     artifacts.insert(Arc::clone(name), Arc::new(artifact));
                 }
             }
@@ -201,7 +201,7 @@ fn split_properties(map: &Mapping) -> (Mapping, IndexMap<Arc<str>, Node>) {
 }
 
 /// Takes over from a base type what the nearer one leaves open.
-fn inherit(nearer: &mut RequirementDef, base: RequirementDef) {
+fn inherit_from(nearer: &mut RequirementDef, base: RequirementDef) {
     nearer.node = nearer.node.take().or(base.node);
     nearer.capability = nearer.capability.take().or(base.capability);
     if nearer.relationship.is_none() && nearer.inline_relationship.is_none() {
@@ -216,13 +216,13 @@ fn inherit(nearer: &mut RequirementDef, base: RequirementDef) {
     nearer.metadata.extend(own);
 }
 
-impl Scope<'_> {
+impl TypeScope<'_> {
     /// The name and the entry of an item of `requirements`: a map with one key.
     pub(super) fn requirement_item<'n>(
         self,
         item: &'n Node,
         owner: &str,
-    ) -> Option<(&'n Arc<str>, &'n Entry)> {
+    ) -> Option<(&'n Arc<str>, &'n MapEntry)> {
         let map = item.as_map().filter(|map| map.len() == 1);
         let found = map.and_then(|map| map.iter().next());
         if found.is_none() {
@@ -237,10 +237,10 @@ impl Scope<'_> {
     pub(super) fn requirement_def(
         self,
         name: &Arc<str>,
-        entry: &Entry,
+        entry: &MapEntry,
         owner: &str,
     ) -> Option<RequirementDef> {
-        let what = format!("requirement `{name}` of `{owner}`");
+        let subject = format!("requirement `{name}` of `{owner}`");
         let node = &entry.value;
         let mut def = RequirementDef {
             name: Arc::clone(name),
@@ -260,18 +260,18 @@ impl Scope<'_> {
         }
         let Some(map) = node.as_map() else {
             let message = format!(
-                "{what} must be the name of a node, or a map, not {}",
+                "{subject} must be the name of a node, or a map, not {}",
                 node.kind_name()
             );
             self.problems().error(message, entry.key_span);
             return None;
         };
-        self.problems().unknown_keys(&REQUIREMENT, &what, map);
+        self.problems().report_unknown_keys(&REQUIREMENT, &subject, map);
         let named = |key| {
             let node: Option<&Node> = map.get(key);
             if let Some(node) = node.filter(|node| node.as_str().is_none() && !node.is_null()) {
                 self.problems()
-                    .report(node.must_be(format_args!("`{key}` of {what}"), "a name"));
+                    .report(node.type_mismatch(format_args!("`{key}` of {subject}"), "a name"));
             }
             node.and_then(|node| self.reference(node))
         };
@@ -281,24 +281,24 @@ impl Scope<'_> {
             Some(node) if node.as_map().is_some() => def.inline_relationship = Some(node.clone()),
             _ => def.relationship = named("relationship"),
         }
-        def.occurrences = self.occurrences_at(map, &what);
-        def.node_filter.extend(self.node_filter(map, &what));
+        def.occurrences = self.occurrences_at(map, &subject);
+        def.node_filter.extend(self.node_filter(map, &subject));
         def.metadata = metadata_of(map);
         def.description = description(map);
         Some(def)
     }
 
     /// Reads the `node_filter` of a map.
-    pub(super) fn node_filter(self, map: &Mapping, what: &str) -> Option<Node> {
+    pub(super) fn node_filter(self, map: &Mapping, subject: &str) -> Option<Node> {
         let node = map.get("node_filter").filter(|node| !node.is_null())?;
-        let filter = self.map(node, || format!("`node_filter` of {what}"))?;
+        let filter = self.map(node, || format!("`node_filter` of {subject}"))?;
         self.problems()
-            .unknown_keys(&NODE_FILTER, &format!("`node_filter` of {what}"), filter);
+            .report_unknown_keys(&NODE_FILTER, &format!("`node_filter` of {subject}"), filter);
         Some(node.clone())
     }
 
     /// Reads `occurrences`: a lower bound and an upper one or `UNBOUNDED`.
-    pub(super) fn occurrences_at(self, map: &Mapping, what: &str) -> Option<Occurrences> {
+    pub(super) fn occurrences_at(self, map: &Mapping, subject: &str) -> Option<Occurrences> {
         let node = map.get("occurrences")?;
         let bounds = node.as_seq().unwrap_or_default();
         let number = |node: &Node| node.as_int().and_then(|number| u32::try_from(number).ok());
@@ -311,7 +311,7 @@ impl Scope<'_> {
         };
         let valid = read.filter(|(min, max)| max.is_none_or(|max| max >= *min));
         if valid.is_none() {
-            let message = format!("`occurrences` of {what} must be a lower and an upper bound");
+            let message = format!("`occurrences` of {subject} must be a lower and an upper bound");
             self.problems().error(message, node.span());
         }
         valid.map(|(min, max)| Occurrences { min, max })
@@ -323,23 +323,23 @@ impl Scope<'_> {
         self,
         owner: &str,
         def: &CapabilityDef,
-        given: Option<&Mapping>,
+        assigned: Option<&Mapping>,
         inline: Option<&Mapping>,
     ) -> CapabilityTemplate {
-        let what = format!("capability `{}` of {owner}", def.name);
+        let subject = format!("capability `{}` of {owner}", def.name);
         let mut set = Mapping::default();
         for (name, value) in &def.assigned {
-            let entry = Entry::new(value.span(), value.clone());
+            let entry = MapEntry::new(value.span(), value.clone());
             set.insert(Arc::clone(name), entry);
         }
-        let own = given.and_then(|map| self.map_at(map, "properties", || what.clone()));
+        let own = assigned.and_then(|map| self.map_at(map, "properties", || subject.clone()));
         for map in [own, inline].into_iter().flatten() {
             for (name, entry) in map {
                 set.insert(Arc::clone(name), entry.clone());
             }
         }
-        let defaults = self.default_properties(&what, &def.properties);
-        let declared = Declared {
+        let defaults = self.default_properties(&subject, &def.properties);
+        let declared = DeclaredProperties {
             type_name: def.capability_type.name.as_str(),
             defs: &def.properties,
             defaults: &defaults,
@@ -350,14 +350,14 @@ impl Scope<'_> {
         CapabilityTemplate {
             name: Arc::clone(&def.name),
             type_name: def.capability_type.name.clone(),
-            properties: self.properties(&what, declared, Some(&set), def.span),
+            properties: self.properties(&subject, declared, Some(&set), def.span),
             attributes: self.attributes(
-                &what,
+                &subject,
                 &def.attributes,
                 &attributes,
-                given.and_then(|map| map.get("attributes")),
+                assigned.and_then(|map| map.get("attributes")),
             ),
-            metadata: given.map(metadata_of).unwrap_or_default(),
+            metadata: assigned.map(metadata_of).unwrap_or_default(),
             capability_type: Arc::clone(&def.capability_type),
         }
     }

@@ -5,7 +5,7 @@ use crate::value::units::{self, Units};
 
 /// A number with a unit, read.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Scalar<'t> {
+pub(super) struct ScalarUnit<'t> {
     /// The number as written.
     pub(super) number: &'t str,
     /// The unit as the standard writes it.
@@ -26,7 +26,7 @@ impl ScalarKind {
     }
 
     /// Reads a number with a unit; the case of the unit does not count.
-    pub(super) fn read(self, text: &str) -> Option<Scalar<'_>> {
+    pub(super) fn read(self, text: &str) -> Option<ScalarUnit<'_>> {
         let text = text.trim();
         let end = text
             .find(|c: char| !(c.is_ascii_digit() || c == '.'))
@@ -35,7 +35,7 @@ impl ScalarKind {
         let value: f64 = number.parse().ok()?;
         let unit = unit.trim_start();
         let (unit, factor) = units::find(self.units(), unit)?;
-        Some(Scalar {
+        Some(ScalarUnit {
             number,
             unit,
             base: value * factor,

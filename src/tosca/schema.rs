@@ -5,60 +5,60 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::name::TypeName;
 use crate::value::Map;
-use crate::yaml::{Entry, Mapping, Node, Table};
+use crate::yaml::{MapEntry, Mapping, Node, KeyTable};
 
 use super::constraint::read_constraints;
 use super::definition::{Constraint, DataKind, PropertyDef, Schema, simple_kind};
 use super::keys::PROPERTY;
-use super::scope::{Scope, description, values_at};
-use super::section::Section;
+use super::scope::{TypeScope, description, values_at};
+use super::section::TypeSection;
 
 /// How many schemas of entries may stand inside each other.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
-impl Scope<'_> {
+impl TypeScope<'_> {
     /// Reads the definition of a property over the one of a base type.
     pub(super) fn property_def(
         self,
-        what: &str,
+        subject: &str,
         name: &Arc<str>,
-        entry: &Entry,
+        entry: &MapEntry,
         base: Option<&Arc<PropertyDef>>,
     ) -> Option<PropertyDef> {
         let is_value = entry.value.as_map().is_none() && !entry.value.is_null();
         if let Some(base) = base.filter(|_| is_value) {
-            return Some(self.new_default(what, entry, base));
+            return Some(self.redefine_default(subject, entry, base));
         }
-        self.definition(&PROPERTY, what, name, entry, base)
+        self.definition(&PROPERTY, subject, name, entry, base)
     }
 
     /// Reads a definition whose keys a table lists.
     pub(super) fn definition(
         self,
-        keys: &Table,
-        what: &str,
+        keys: &KeyTable,
+        subject: &str,
         name: &Arc<str>,
-        entry: &Entry,
+        entry: &MapEntry,
         base: Option<&Arc<PropertyDef>>,
     ) -> Option<PropertyDef> {
         let Some(map) = entry.value.as_map() else {
             let message = format!(
-                "{what} must be a map with a `type`, not {}",
+                "{subject} must be a map with a `type`, not {}",
                 entry.value.kind_name()
             );
             self.problems().error(message, entry.key_span);
             return None;
         };
-        self.problems().unknown_keys(keys, what, map);
-        let schema = self.schema(what, map, base.map(|base| &base.schema), entry.key_span)?;
+        self.problems().report_unknown_keys(keys, subject, map);
+        let schema = self.schema(subject, map, base.map(|base| &base.schema), entry.key_span)?;
         let default = map.get("default");
         let mut metadata = base.map(|base| base.metadata.clone()).unwrap_or_default();
         metadata.extend(values_at(map, "metadata"));
-        Self::note_tags(map, default, &mut metadata);
+        Self::record_sensitivity(map, default, &mut metadata);
         Some(PropertyDef {
             name: Arc::clone(name),
             schema: Arc::new(schema),
-            required: self.required(what, map, base),
+            required: self.required(subject, map, base),
             default: default
                 .map(Node::to_value)
                 .or_else(|| base.and_then(|base| base.default.clone())),
@@ -82,8 +82,8 @@ impl Scope<'_> {
 
     /// A definition that is no map, of a property that a base type defines, can only mean its
     /// default.
-    fn new_default(self, what: &str, entry: &Entry, base: &Arc<PropertyDef>) -> PropertyDef {
-        let message = format!("{what} is a value, not a definition; it is taken as the default");
+    fn redefine_default(self, subject: &str, entry: &MapEntry, base: &Arc<PropertyDef>) -> PropertyDef {
+        let message = format!("{subject} is a value, not a definition; it is taken as the default");
         let problem = Diagnostic::warning(message).label(entry.key_span, "");
         self.report(problem.help("write `default:` and the value"));
         PropertyDef {
@@ -96,7 +96,7 @@ impl Scope<'_> {
     }
 
     /// A sensitive default, or the key `sensitive` of an input, is metadata too.
-    fn note_tags(map: &Mapping, default: Option<&Node>, metadata: &mut Map) {
+    fn record_sensitivity(map: &Mapping, default: Option<&Node>, metadata: &mut Map) {
         let tagged = default.is_some_and(|node| node.tag() == Some("!sensitive"));
         let stated = map.get("sensitive").and_then(Node::as_bool) == Some(true);
         if tagged || stated {
@@ -104,26 +104,26 @@ impl Scope<'_> {
         }
     }
 
-    fn required(self, what: &str, map: &Mapping, base: Option<&Arc<PropertyDef>>) -> bool {
+    fn required(self, subject: &str, map: &Mapping, base: Option<&Arc<PropertyDef>>) -> bool {
         match map.get("required") {
             None => base.is_none_or(|base| base.required),
-            Some(node) => node.as_bool().unwrap_or_else(|| self.word(what, node)),
+            Some(node) => node.as_bool().unwrap_or_else(|| self.yaml_1_1_bool(subject, node)),
         }
     }
 
     /// Reads a word that was a boolean in YAML 1.1, as older templates have it.
-    fn word(self, what: &str, node: &Node) -> bool {
+    fn yaml_1_1_bool(self, subject: &str, node: &Node) -> bool {
         let text = node.as_str().unwrap_or_default().to_ascii_lowercase();
         let meant = match text.as_str() {
             "yes" | "on" | "true" => true,
             "no" | "off" | "false" => false,
             _ => {
-                let message = format!("`required` of {what} must be true or false");
+                let message = format!("`required` of {subject} must be true or false");
                 self.problems().error(message, node.span());
                 return true;
             }
         };
-        let message = format!("`{text}` is a string in YAML; `required` of {what} is {meant}");
+        let message = format!("`{text}` is a string in YAML; `required` of {subject} is {meant}");
         let problem = Diagnostic::warning(message).label(node.span(), "");
         self.report(problem.help(format!("write `{meant}`")));
         meant
@@ -132,24 +132,24 @@ impl Scope<'_> {
     /// Reads a schema over the one of a base type.
     fn schema(
         self,
-        what: &str,
+        subject: &str,
         map: &Mapping,
         base: Option<&Arc<Schema>>,
         span: Span,
     ) -> Option<Schema> {
-        self.nested_schema(what, map, base.map(|base| &**base), span, 0)
+        self.nested_schema(subject, map, base.map(|base| &**base), span, 0)
     }
 
     fn nested_schema(
         self,
-        what: &str,
+        subject: &str,
         map: &Mapping,
         base: Option<&Schema>,
         span: Span,
         depth: usize,
     ) -> Option<Schema> {
         let (type_name, kind) = match (map.get("type"), base) {
-            (Some(node), _) => match self.data_type_at(what, node) {
+            (Some(node), _) => match self.data_type_at(subject, node) {
                 Some(found) => found,
                 // It was told; what uses the property need not be told as well.
                 None => return Some(Self::any_schema()),
@@ -157,44 +157,44 @@ impl Scope<'_> {
             (None, Some(base)) => (base.type_name.clone(), base.kind),
             (None, None) => {
                 self.report(
-                    Diagnostic::error(format!("{what} has no `type`"))
+                    Diagnostic::error(format!("{subject} has no `type`"))
                         .label(span, "")
                         .help("say what its values are, for example `type: string`"),
                 );
                 return None;
             }
         };
-        let kept = base.filter(|base| base.kind == kind);
-        let entry = self.inner_schema(what, map.get("entry_schema"), depth);
-        let key = self.inner_schema(what, map.get("key_schema"), depth);
+        let inherited = base.filter(|base| base.kind == kind);
+        let entry = self.inner_schema(subject, map.get("entry_schema"), depth);
+        let key = self.inner_schema(subject, map.get("key_schema"), depth);
         Some(Schema {
             constraints: match map.get("constraints") {
-                Some(node) => self.constraints(what, node),
-                None => kept
+                Some(node) => self.constraints(subject, node),
+                None => inherited
                     .map(|base| base.constraints.clone())
                     .unwrap_or_default(),
             },
-            entry: entry.or_else(|| kept.and_then(|base| base.entry.clone())),
-            key: key.or_else(|| kept.and_then(|base| base.key.clone())),
+            entry: entry.or_else(|| inherited.and_then(|base| base.entry.clone())),
+            key: key.or_else(|| inherited.and_then(|base| base.key.clone())),
             type_name,
             kind,
         })
     }
 
-    fn constraints(self, what: &str, node: &Node) -> Vec<Constraint> {
-        read_constraints(node, what, self.problems())
+    fn constraints(self, subject: &str, node: &Node) -> Vec<Constraint> {
+        read_constraints(node, subject, self.problems())
     }
 
     /// Reads `entry_schema` or `key_schema`: a map, or the name of a type.
-    fn inner_schema(self, what: &str, node: Option<&Node>, depth: usize) -> Option<Arc<Schema>> {
+    fn inner_schema(self, subject: &str, node: Option<&Node>, depth: usize) -> Option<Arc<Schema>> {
         let node = node?;
-        if depth >= DEEPEST {
+        if depth >= MAX_DEPTH {
             self.problems()
-                .error(format!("the schema of {what} is too deep"), node.span());
+                .error(format!("the schema of {subject} is too deep"), node.span());
             return None;
         }
         if node.as_str().is_some() {
-            let (type_name, kind) = self.data_type_at(what, node)?;
+            let (type_name, kind) = self.data_type_at(subject, node)?;
             return Some(Arc::new(Schema {
                 type_name,
                 kind,
@@ -203,15 +203,15 @@ impl Scope<'_> {
                 key: None,
             }));
         }
-        let map = self.map(node, || format!("the schema of the entries of {what}"))?;
-        self.nested_schema(what, map, None, node.span(), depth + 1)
+        let map = self.map(node, || format!("the schema of the entries of {subject}"))?;
+        self.nested_schema(subject, map, None, node.span(), depth + 1)
             .map(Arc::new)
     }
 
-    fn data_type_at(self, what: &str, node: &Node) -> Option<(TypeName, DataKind)> {
+    fn data_type_at(self, subject: &str, node: &Node) -> Option<(TypeName, DataKind)> {
         let Some(name) = node.as_str() else {
             self.problems()
-                .report(node.must_be(format_args!("the type of {what}"), "a name"));
+                .report(node.type_mismatch(format_args!("the type of {subject}"), "a name"));
             return None;
         };
         let kind = self.data_kind(name, node.span())?;
@@ -223,7 +223,7 @@ impl Scope<'_> {
         if let Some(kind) = simple_kind(name.strip_prefix("tosca:").unwrap_or(name)) {
             return Some(kind);
         }
-        self.seek(name, Section::Data, span).map(DataKind::Data)
+        self.find_or_warn(name, TypeSection::Data, span).map(DataKind::Data)
     }
 
     /// Guesses what a parameter without a `type` holds.

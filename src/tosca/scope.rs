@@ -8,19 +8,19 @@ use crate::value::{Map, Value};
 use crate::yaml::{Mapping, Node};
 
 use super::definition::TypeKey;
-use super::entity::Reference;
+use super::entity_types::Reference;
 use super::problems::Problems;
-use super::section::Section;
+use super::section::TypeSection;
 use super::types::{ROOT, Types};
 
 /// The namespace that a piece of text stands in.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scope<'a> {
+pub(super) struct TypeScope<'a> {
     pub(super) types: &'a Types,
     pub(super) namespace: u32,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> TypeScope<'a> {
     pub(super) fn of(types: &'a Types, namespace: u32) -> Self {
         Self { types, namespace }
     }
@@ -35,13 +35,13 @@ impl<'a> Scope<'a> {
     }
 
     /// The type of a name, if it is of the section.
-    pub(super) fn find(self, name: &str, section: Section) -> Option<TypeKey> {
+    pub(super) fn find(self, name: &str, section: TypeSection) -> Option<TypeKey> {
         let key = self.types.find(self.namespace, name, section)?;
         (self.types.section(key) == section).then_some(key)
     }
 
     /// The type of a name; reports one that is unknown or of another kind.
-    pub(super) fn require(self, name: &str, section: Section, span: Span) -> Option<TypeKey> {
+    pub(super) fn require(self, name: &str, section: TypeSection, span: Span) -> Option<TypeKey> {
         match self.types.find(self.namespace, name, section) {
             None => {
                 self.types
@@ -55,8 +55,8 @@ impl<'a> Scope<'a> {
                 }
                 let message = format!(
                     "`{name}` is {}, but {} is needed",
-                    found.one(),
-                    section.one()
+                    found.noun_with_article(),
+                    section.noun_with_article()
                 );
                 self.problems().error(message, span);
                 None
@@ -66,7 +66,7 @@ impl<'a> Scope<'a> {
 
     /// Finds a type that a definition mentions. In an imported file one that is not there does no
     /// harm as long as nothing needs it, so that it is only warned of.
-    pub(super) fn seek(self, name: &str, section: Section, span: Span) -> Option<TypeKey> {
+    pub(super) fn find_or_warn(self, name: &str, section: TypeSection, span: Span) -> Option<TypeKey> {
         let found = self.find(name, section);
         if found.is_none() && self.namespace != ROOT {
             let mut problem = self.types.unknown(self.namespace, name, section, span);
@@ -78,21 +78,21 @@ impl<'a> Scope<'a> {
     }
 
     /// The map of a node; reports anything else but null.
-    pub(super) fn map(self, node: &Node, what: impl FnOnce() -> String) -> Option<&Mapping> {
-        self.part(node, "a map", what, Node::as_map)
+    pub(super) fn map(self, node: &Node, subject: impl FnOnce() -> String) -> Option<&Mapping> {
+        self.typed_child(node, "a map", subject, Node::as_map)
     }
 
     /// What a node holds, if that is what is expected. Nothing at all is no problem.
-    fn part<'n, T>(
+    fn typed_child<'n, T>(
         self,
         node: &'n Node,
         expected: &str,
-        what: impl FnOnce() -> String,
+        subject: impl FnOnce() -> String,
         read: impl FnOnce(&'n Node) -> Option<T>,
     ) -> Option<T> {
         let found = read(node);
         if found.is_none() && !node.is_null() {
-            self.problems().report(node.must_be(what(), expected));
+            self.problems().report(node.type_mismatch(subject(), expected));
         }
         found
     }
@@ -102,10 +102,10 @@ impl<'a> Scope<'a> {
         self,
         mapping: &'n Mapping,
         key: &str,
-        what: impl FnOnce() -> String,
+        subject: impl FnOnce() -> String,
     ) -> Option<&'n Mapping> {
         let node = mapping.get(key)?;
-        self.map(node, || format!("`{key}` of {}", what()))
+        self.map(node, || format!("`{key}` of {}", subject()))
     }
 
     /// The list under a key.
@@ -113,11 +113,11 @@ impl<'a> Scope<'a> {
         self,
         mapping: &'n Mapping,
         key: &str,
-        what: impl FnOnce() -> String,
+        subject: impl FnOnce() -> String,
     ) -> &'n [Node] {
-        let what = || format!("`{key}` of {}", what());
+        let subject = || format!("`{key}` of {}", subject());
         let node = mapping.get(key);
-        let items = node.and_then(|node| self.part(node, "a list", what, Node::as_seq));
+        let items = node.and_then(|node| self.typed_child(node, "a list", subject, Node::as_seq));
         items.unwrap_or_default()
     }
 
@@ -126,10 +126,10 @@ impl<'a> Scope<'a> {
         self,
         mapping: &Mapping,
         key: &str,
-        what: impl FnOnce() -> String,
+        subject: impl FnOnce() -> String,
     ) -> Option<Arc<str>> {
-        let what = || format!("`{key}` of {}", what());
-        let text = self.part(mapping.get(key)?, "a string", what, Node::as_str);
+        let subject = || format!("`{key}` of {}", subject());
+        let text = self.typed_child(mapping.get(key)?, "a string", subject, Node::as_str);
         text.map(Arc::from)
     }
 

@@ -2,7 +2,7 @@
 
 /// A kind of type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Section {
+pub(super) enum TypeSection {
     Node,
     Relationship,
     Capability,
@@ -15,7 +15,7 @@ pub(super) enum Section {
     Any,
 }
 
-impl Section {
+impl TypeSection {
     pub(super) const ALL: &'static [Self] = &[
         Self::Any,
         Self::Interface,
@@ -44,7 +44,7 @@ impl Section {
     }
 
     /// The section of a key.
-    pub(super) fn of_key(key: &str) -> Option<Self> {
+    pub(super) fn from_key(key: &str) -> Option<Self> {
         Self::ALL
             .iter()
             .copied()
@@ -66,7 +66,7 @@ impl Section {
     }
 
     /// The section of a normative type by its whole name.
-    pub(super) fn of_normative(name: &str) -> Option<Self> {
+    pub(super) fn from_normative_type(name: &str) -> Option<Self> {
         let mut sections = Self::ALL.iter().copied();
         sections.find(|section| *section != Self::Any && name.starts_with(section.prefix()))
     }
@@ -86,7 +86,7 @@ impl Section {
     }
 
     /// What a type of the section is called, with its article.
-    pub(super) fn one(self) -> String {
+    pub(super) fn noun_with_article(self) -> String {
         let article = match self {
             Self::Interface | Self::Artifact => "an",
             _ => "a",

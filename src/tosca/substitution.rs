@@ -10,68 +10,68 @@ use crate::diagnostic::Diagnostic;
 use crate::name::TemplateName;
 use crate::text::did_you_mean;
 use crate::value::Value;
-use crate::yaml::{Entry, Kind, Mapping, Node};
+use crate::yaml::{MapEntry, NodeKind, Mapping, Node};
 
 use super::check::is_expression;
 use super::definition::ParameterDef;
-use super::filter::Filter;
+use super::node_filter::NodeFilter;
 use super::keys::{NODE_FILTER, SUBSTITUTION, SUBSTITUTION_FILTER};
-use super::node_template::{NodeReader, Unmatched};
-use super::scope::{Scope, values};
-use super::section::Section;
-use super::template::{Mapped, MappedTo, NodeTemplate, Substitution};
+use super::node_template::{NodeReader, UnmatchedTemplate};
+use super::scope::{TypeScope, values};
+use super::section::TypeSection;
+use super::template::{PartMapping, MappingTarget, NodeTemplate, Substitution};
 
 /// The name of the template that is made where a mapping names a type and no template.
-const MADE_NODE: &str = "_substitution_mapping";
+const REPRESENTATIVE_NODE: &str = "_substitution_mapping";
 
 /// The sections that say which part of the inside stands for which part of the outside.
-const PARTS: &[&str] = &["properties", "attributes", "requirements", "capabilities"];
+const MAPPED_SECTIONS: &[&str] = &["properties", "attributes", "requirements", "capabilities"];
 
-impl Scope<'_> {
+impl TypeScope<'_> {
     /// What a topology says that it can stand in for.
     pub(super) fn substitution(self, map: &Mapping) -> Option<Substitution> {
-        let says_nothing =
+        let is_blank =
             |node: &Node| node.is_null() || node.as_map().is_some_and(Mapping::is_empty);
-        let stated = |key| map.entry(key).filter(|entry| !says_nothing(&entry.value));
+        let stated = |key| map.entry(key).filter(|entry| !is_blank(&entry.value));
         let entry = stated("substitution_mappings").or_else(|| stated("root"))?;
-        let what = || "`substitution_mappings`".to_owned();
-        let said = self.map(&entry.value, what)?;
+        let subject = || "`substitution_mappings`".to_owned();
+        let mapping = self.map(&entry.value, subject)?;
         self.problems()
-            .unknown_keys(&SUBSTITUTION, "`substitution_mappings`", said);
-        let type_node = said.get("node_type").or_else(|| said.get("type"));
+            .report_unknown_keys(&SUBSTITUTION, "`substitution_mappings`", mapping);
+        let type_node = mapping.get("node_type").or_else(|| mapping.get("type"));
         let key =
-            type_node.and_then(|node| self.require(node.as_str()?, Section::Node, node.span()));
-        let node = self.text_at(said, "node", what).map(TemplateName::new);
+            type_node.and_then(|node| self.require(node.as_str()?, TypeSection::Node, node.span()));
+        let node = self.text_at(mapping, "node", subject).map(TemplateName::new);
         if node.is_none() && type_node.is_none() {
             let message = "`substitution_mappings` says neither `node` nor `node_type`";
             let problem = Diagnostic::error(message).label(entry.key_span, "");
             self.report(problem.help("name the type that the topology can stand in for"));
         }
         if node.is_some() {
-            self.refuse_parts(said);
+            self.check_no_parts(mapping);
         }
-        self.check_interfaces(said);
+        self.check_interfaces(mapping);
         Some(Substitution {
             node,
             node_type: key.map(|key| self.types.name(key)),
             type_key: key,
-            properties: said
+            properties: mapping
                 .get("properties")
                 .filter(|node| !node.is_null())
-                .map(|_| self.mapped(said, "properties")),
-            attributes: self.mapped(said, "attributes"),
-            requirements: self.mapped(said, "requirements"),
-            capabilities: self.mapped(said, "capabilities"),
-            filter: self.substitution_filter(said),
+                .map(|_| self.mapped(mapping, "properties")),
+            attributes: self.mapped(mapping, "attributes"),
+            requirements: self.mapped(mapping, "requirements"),
+            capabilities: self.mapped(mapping, "capabilities"),
+            filter: self.substitution_filter(mapping),
             mapping: values(&entry.value),
             span: entry.key_span,
         })
     }
 
     /// A template of the inside that stands for the outside does so with all its parts.
-    fn refuse_parts(self, said: &Mapping) {
-        for key in PARTS {
-            let Some(entry) = said.entry(key).filter(|entry| !entry.value.is_null()) else {
+    fn check_no_parts(self, mapping: &Mapping) {
+        for key in MAPPED_SECTIONS {
+            let Some(entry) = mapping.entry(key).filter(|entry| !entry.value.is_null()) else {
                 continue;
             };
             let message = format!("`substitution_mappings` cannot have `{key}` beside `node`");
@@ -80,15 +80,15 @@ impl Scope<'_> {
         }
     }
 
-    fn check_interfaces(self, said: &Mapping) {
-        let Some(entry) = said
+    fn check_interfaces(self, mapping: &Mapping) {
+        let Some(entry) = mapping
             .entry("interfaces")
             .filter(|entry| !entry.value.is_null())
         else {
             return;
         };
-        let what = || "`interfaces` of `substitution_mappings`".to_owned();
-        if self.map(&entry.value, what).is_some() {
+        let subject = || "`interfaces` of `substitution_mappings`".to_owned();
+        if self.map(&entry.value, subject).is_some() {
             let message = "`interfaces` of `substitution_mappings` has no effect";
             let problem = Diagnostic::warning(message).label(entry.key_span, "");
             self.report(problem.help("the operations of the templates inside run"));
@@ -96,15 +96,15 @@ impl Scope<'_> {
     }
 
     /// A section of the mapping: a map, or a list of maps with one key each.
-    fn mapped(self, said: &Mapping, key: &str) -> IndexMap<Arc<str>, Mapped> {
+    fn mapped(self, mapping: &Mapping, key: &str) -> IndexMap<Arc<str>, PartMapping> {
         let mut mapped = IndexMap::new();
-        let Some(node) = said.get(key).filter(|node| !node.is_null()) else {
+        let Some(node) = mapping.get(key).filter(|node| !node.is_null()) else {
             return mapped;
         };
         let items = node.as_seq().unwrap_or(std::slice::from_ref(node));
         for item in items {
-            let what = || format!("`{key}` of `substitution_mappings`");
-            for (name, entry) in self.map(item, what).into_iter().flatten() {
+            let subject = || format!("`{key}` of `substitution_mappings`");
+            for (name, entry) in self.map(item, subject).into_iter().flatten() {
                 let to = mapped_to(&entry.value, key == "properties");
                 if to.is_none() {
                     let message = format!(
@@ -114,29 +114,29 @@ impl Scope<'_> {
                     self.report(problem.help("give a list: the node template, then the name"));
                 }
                 let span = entry.key_span;
-                mapped.extend(to.map(|to| (Arc::clone(name), Mapped { to, span })));
+                mapped.extend(to.map(|to| (Arc::clone(name), PartMapping { target: to, span })));
             }
         }
         mapped
     }
 
     /// What a template must be like to be replaced: a node filter, alone or under `node_filter`.
-    fn substitution_filter(self, said: &Mapping) -> Option<Node> {
-        let what = "`substitution_filter`";
-        let node = said
+    fn substitution_filter(self, mapping: &Mapping) -> Option<Node> {
+        let subject = "`substitution_filter`";
+        let node = mapping
             .get("substitution_filter")
             .filter(|node| !node.is_null())?;
-        let mut map = self.map(node, || what.to_owned())?;
+        let mut map = self.map(node, || subject.to_owned())?;
         let mut filter = node;
         if let Some(inner) = map.get("node_filter") {
             self.problems()
-                .unknown_keys(&SUBSTITUTION_FILTER, what, map);
-            map = self.map(inner, || format!("`node_filter` of {what}"))?;
+                .report_unknown_keys(&SUBSTITUTION_FILTER, subject, map);
+            map = self.map(inner, || format!("`node_filter` of {subject}"))?;
             filter = inner;
         }
-        self.problems().unknown_keys(&NODE_FILTER, what, map);
+        self.problems().report_unknown_keys(&NODE_FILTER, subject, map);
         for key in ["properties", "capabilities"] {
-            self.list_at(map, key, || what.to_owned());
+            self.list_at(map, key, || subject.to_owned());
         }
         Some(filter.clone())
     }
@@ -181,13 +181,13 @@ impl Scope<'_> {
 
     /// A text that a property is mapped to is a value where no input has that name, as in
     /// descriptors of network functions.
-    pub(super) fn settle_values(
+    pub(super) fn resolve_value_mappings(
         self,
         substitution: &mut Substitution,
         inputs: &IndexMap<Arc<str>, Arc<ParameterDef>>,
     ) {
         for (name, mapped) in substitution.properties.iter_mut().flatten() {
-            let MappedTo::Input(text) = &mapped.to else {
+            let MappingTarget::Input(text) = &mapped.target else {
                 continue;
             };
             if inputs.contains_key(text) {
@@ -199,7 +199,7 @@ impl Scope<'_> {
                 let problem = Diagnostic::warning(message).label(mapped.span, "");
                 self.report(problem.help(similar));
             }
-            mapped.to = MappedTo::Value(Value::Str(Arc::clone(text)));
+            mapped.target = MappingTarget::Value(Value::Str(Arc::clone(text)));
         }
     }
 
@@ -208,7 +208,7 @@ impl Scope<'_> {
         self,
         substitution: &Substitution,
         inputs: &IndexMap<Arc<str>, Arc<ParameterDef>>,
-        unmatched: &[Unmatched],
+        unmatched: &[UnmatchedTemplate],
     ) {
         let names = || unmatched.iter().map(|it| it.template.name.as_str());
         if let Some(node) = &substitution.node
@@ -220,14 +220,14 @@ impl Scope<'_> {
             self.report(problem.help_if(did_you_mean(node.as_str(), names())));
         }
         self.check_inputs_by_name(substitution, inputs);
-        let by_name: HashMap<&str, &Unmatched> = unmatched
+        let by_name: HashMap<&str, &UnmatchedTemplate> = unmatched
             .iter()
             .map(|it| (it.template.name.as_str(), it))
             .collect();
         for (section, name, mapped) in substitution.parts() {
-            let unknown = match &mapped.to {
-                MappedTo::Value(_) | MappedTo::Input(_) => None,
-                MappedTo::Member { node, path } => match by_name.get(node.as_str()) {
+            let unknown = match &mapped.target {
+                MappingTarget::Value(_) | MappingTarget::Input(_) => None,
+                MappingTarget::Member { node, path } => match by_name.get(node.as_str()) {
                     None => Some(format!("`{node}`, which is no node template")),
                     Some(found) => unknown_member(section, found, path),
                 },
@@ -241,19 +241,19 @@ impl Scope<'_> {
     }
 
     /// The template inside that stands for the outside, made if the mapping names a type alone.
-    pub(super) fn made_node(self, substitution: &Substitution) -> Option<Unmatched> {
+    pub(super) fn representative_node(self, substitution: &Substitution) -> Option<UnmatchedTemplate> {
         let stated = ["node_type", "type"].map(|key| substitution.mapping.get(key));
         let name: Arc<str> = stated.into_iter().flatten().next()?.as_str()?.into();
-        let mut said = Mapping::default();
-        let entry = Entry::new(
+        let mut mapping = Mapping::default();
+        let entry = MapEntry::new(
             substitution.span,
-            Node::new(Kind::Str(name), substitution.span, None),
+            Node::new(NodeKind::Str(name), substitution.span, None),
         );
-        said.insert("type", entry);
-        let node = Node::new(Kind::Map(said), substitution.span, None);
+        mapping.insert("type", entry);
+        let node = Node::new(NodeKind::Map(mapping), substitution.span, None);
         let mut reader = NodeReader::new(self);
-        reader.incomplete = Some(MADE_NODE.into());
-        reader.read(&MADE_NODE.into(), &node, substitution.span)
+        reader.incomplete = Some(REPRESENTATIVE_NODE.into());
+        reader.read(&REPRESENTATIVE_NODE.into(), &node, substitution.span)
     }
 
     /// Whether a topology can stand in for a template.
@@ -263,8 +263,8 @@ impl Scope<'_> {
             .type_key
             .is_some_and(|key| lineage.contains(&key));
         let properties = substitution.properties.iter().flatten();
-        let mut values = properties.filter_map(|(name, mapped)| match &mapped.to {
-            MappedTo::Value(value) => Some((name, value)),
+        let mut values = properties.filter_map(|(name, mapped)| match &mapped.target {
+            MappingTarget::Value(value) => Some((name, value)),
             _ => None,
         });
         let agrees = values.all(|(name, value)| {
@@ -277,14 +277,14 @@ impl Scope<'_> {
         fits && agrees
             && substitution.filter.as_ref().is_none_or(|node| {
                 let scope = self;
-                Filter { scope, node }.admits(template)
+                NodeFilter { scope, node }.admits(template)
             })
     }
 }
 
 impl Substitution {
     /// Each part that is mapped: its section, its name and what it is mapped to.
-    pub(super) fn parts(&self) -> impl Iterator<Item = (&'static str, &Arc<str>, &Mapped)> {
+    pub(super) fn parts(&self) -> impl Iterator<Item = (&'static str, &Arc<str>, &PartMapping)> {
         let properties = self.properties.iter().flatten();
         let named = |section| move |(name, mapped)| (section, name, mapped);
         properties
@@ -296,11 +296,11 @@ impl Substitution {
 }
 
 /// What of a template is not there.
-fn unknown_member(section: &str, found: &Unmatched, path: &[Arc<str>]) -> Option<String> {
+fn unknown_member(section: &str, found: &UnmatchedTemplate, path: &[Arc<str>]) -> Option<String> {
     let template = &found.template;
     let first = path.first()?;
     let has_capability = template.capabilities.contains_key(first);
-    let (is_known, what) = match section {
+    let (is_known, subject) = match section {
         "requirements" => {
             let declared = template.node_type.requirements.contains_key(first);
             let stated = found.stated.iter().any(|def| def.name == *first);
@@ -318,44 +318,44 @@ fn unknown_member(section: &str, found: &Unmatched, path: &[Arc<str>]) -> Option
     };
     (!is_known).then(|| {
         format!(
-            "the {what} `{first}` of `{}`, which it does not have",
+            "the {subject} `{first}` of `{}`, which it does not have",
             template.name
         )
     })
 }
 
 /// What a part is mapped to: a list, alone or under `mapping`, or a `value`.
-fn mapped_to(node: &Node, takes_values: bool) -> Option<MappedTo> {
+fn mapped_to(node: &Node, takes_values: bool) -> Option<MappingTarget> {
     if let Some(map) = node.as_map() {
         if let Some(inner) = map.get("mapping") {
             return inner.as_map().is_none().then(|| mapped_to(inner, false))?;
         }
         let value = map.get("value").filter(|_| takes_values);
-        return value.map(|value| MappedTo::Value(value.to_value()));
+        return value.map(|value| MappingTarget::Value(value.to_value()));
     }
     if let Some(name) = node.as_str() {
-        return Some(MappedTo::Input(name.into()));
+        return Some(MappingTarget::Input(name.into()));
     }
     let Some(items) = node.as_seq() else {
         // A value alone is one that the property must have.
         let is_value = takes_values && !node.is_null();
-        return is_value.then(|| MappedTo::Value(node.to_value()));
+        return is_value.then(|| MappingTarget::Value(node.to_value()));
     };
     let mut names = items.iter().map(|item| item.as_str().map(Arc::from));
     let first: Arc<str> = names.next()??;
     let path = names.collect::<Option<Vec<_>>>()?;
     Some(if path.is_empty() {
-        MappedTo::Input(first)
+        MappingTarget::Input(first)
     } else {
         let node = TemplateName::new(first);
-        MappedTo::Member { node, path }
+        MappingTarget::Member { node, path }
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::options::ReadOptions;
-    use super::super::testing::{Case, case, case_with};
+    use super::super::testing::{TestTemplate, case, case_with};
 
     const TYPES: &str = "
 node_types:
@@ -375,7 +375,7 @@ topology_template:
 
     fn told(mapping: &str) -> String {
         let text = format!("{TYPES}  substitution_mappings: {mapping}\n");
-        case(text.leak()).told()
+        case(text.leak()).report()
     }
 
     #[test]
@@ -432,7 +432,7 @@ topology_template:
         ");
     }
 
-    fn nested(main: &str, file: &'static str) -> Case {
+    fn nested(main: &str, file: &'static str) -> TestTemplate {
         let text = format!(
             "
 imports: [nested.yaml]
@@ -456,7 +456,7 @@ topology_template: {substitution_mappings: {node_type: T, substitution_filter: {
         let main = "a: {type: T, directives: [substitute], properties: {p: y}}, b: {type: T, directives: [substitute]}";
         let case = nested(main, file);
         assert!(case.node("a").stand_in.is_some());
-        insta::assert_snapshot!(case.told(), @"
+        insta::assert_snapshot!(case.report(), @"
         service.yaml:4:80: no topology can stand in for node template `b`
           hint: import a file whose `substitution_mappings` names `T`, or leave out `substitute`
         ");
@@ -471,7 +471,7 @@ topology_template: {substitution_mappings: {node_type: T, properties: {flavour: 
         let main = "a: {type: T, directives: [substitute]}, b: {type: T, directives: [substitute], properties: {flavour: complex}}";
         let case = nested(main, file);
         assert!(case.node("a").stand_in.is_some());
-        insta::assert_snapshot!(case.told(), @"
+        insta::assert_snapshot!(case.report(), @"
         service.yaml:4:60: no topology can stand in for node template `b`
           hint: import a file whose `substitution_mappings` names `T`, or leave out `substitute`
         ");
@@ -486,7 +486,7 @@ topology_template:
   node_templates: {main: {type: T, requirements: [{dependency: again}]}, again: {type: T, directives: [substitute]}}
 ";
         let case = nested("a: {type: T, directives: [substitute]}", file);
-        insta::assert_snapshot!(case.told(), @"
+        insta::assert_snapshot!(case.report(), @"
         nested.yaml:5:74: no topology can stand in for node template `a:again`
           hint: a topology cannot be nested in itself; leave out `substitute`
         ");
@@ -503,7 +503,7 @@ topology_template:
 ";
         let main = "a: {type: T, directives: [substitute], requirements: [{r: b}]}, b: {type: T, properties: {p: y}}";
         let case = nested(main, file);
-        insta::assert_snapshot!(case.told(), @"service.yaml:4:20: node template `a` lacks property `p`, which `T` requires");
+        insta::assert_snapshot!(case.report(), @"service.yaml:4:20: node template `a` lacks property `p`, which `T` requires");
         insta::assert_snapshot!(case.targets("a:main"), @"r → b (tosca.relationships.Root, feature)");
         let names: Vec<_> = case
             .service

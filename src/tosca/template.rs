@@ -10,7 +10,7 @@ use crate::value::{Fold, Map, Value};
 use crate::yaml::{Mapping, Node};
 
 use super::definition::{AttributeDecl, Occurrences, ParameterDef, Property, PropertyDef, TypeKey};
-use super::entity::{CapabilityTemplate, NodeType, RelationshipType, RequirementDef};
+use super::entity_types::{CapabilityTemplate, NodeType, RelationshipType, RequirementDef};
 use super::operation::{Artifact, Operations};
 use super::overlay::Decorator;
 use super::trigger::Trigger;
@@ -52,7 +52,7 @@ pub struct TopologyTemplate {
     /// What the user can or must give.
     pub inputs: IndexMap<Arc<str>, Arc<ParameterDef>>,
     /// What it gives back.
-    pub outputs: IndexMap<Arc<str>, Output>,
+    pub outputs: IndexMap<Arc<str>, TopologyOutput>,
     /// The node templates in the order of the text.
     pub nodes: IndexMap<TemplateName, Arc<NodeTemplate>, Fold>,
     /// The relationship templates that have a name.
@@ -67,12 +67,12 @@ pub struct TopologyTemplate {
     pub substitution: Option<Substitution>,
     /// The topologies that stand in for node templates, by the name of the outer template. Their
     /// node templates are among those of this topology, each before the outer one.
-    pub nested: IndexMap<TemplateName, Arc<Nested>>,
+    pub nested: IndexMap<TemplateName, Arc<NestedTopology>>,
 }
 
 /// An output of a topology.
 #[derive(Debug, Clone)]
-pub struct Output {
+pub struct TopologyOutput {
     /// Its value, raw.
     pub value: Value,
     /// What it is.
@@ -127,7 +127,7 @@ pub struct NodeTemplate {
     /// Whether a template outside takes its place.
     pub is_replaced: bool,
     /// Whether it has left the model, and is here only to remove what was made of it.
-    pub has_left: bool,
+    pub is_orphaned: bool,
     /// Its properties that come from the template it is nested in, each with the name there.
     pub from_outer: IndexMap<Arc<str>, Arc<str>>,
 }
@@ -281,13 +281,13 @@ pub struct Substitution {
     pub node_type: Option<TypeName>,
     pub(super) type_key: Option<TypeKey>,
     /// Where properties of the outside go, if it says so; otherwise to the inputs of their names.
-    pub properties: Option<IndexMap<Arc<str>, Mapped>>,
+    pub properties: Option<IndexMap<Arc<str>, PartMapping>>,
     /// Where attributes of the outside come from.
-    pub attributes: IndexMap<Arc<str>, Mapped>,
+    pub attributes: IndexMap<Arc<str>, PartMapping>,
     /// The requirements of the inside that those of the outside fulfil.
-    pub requirements: IndexMap<Arc<str>, Mapped>,
+    pub requirements: IndexMap<Arc<str>, PartMapping>,
     /// The capabilities of the inside that stand for those of the outside.
-    pub capabilities: IndexMap<Arc<str>, Mapped>,
+    pub capabilities: IndexMap<Arc<str>, PartMapping>,
     /// Which templates it can stand in for, raw.
     pub filter: Option<Node>,
     /// Everything it says, raw.
@@ -298,16 +298,16 @@ pub struct Substitution {
 
 /// What a part of the outside is mapped to, and where that is said.
 #[derive(Debug, Clone)]
-pub struct Mapped {
+pub struct PartMapping {
     /// What it is mapped to.
-    pub to: MappedTo,
+    pub target: MappingTarget,
     /// Where it is said.
     pub span: Span,
 }
 
 /// What a part of the outside is mapped to.
 #[derive(Debug, Clone)]
-pub enum MappedTo {
+pub enum MappingTarget {
     /// An input of the topology; for attributes, an output.
     Input(Arc<str>),
     /// A part of a template inside: its name, or the names of a capability and of its property.
@@ -323,7 +323,7 @@ pub enum MappedTo {
 
 /// A topology that stands in for a node template of another.
 #[derive(Debug, Clone)]
-pub struct Nested {
+pub struct NestedTopology {
     /// The template inside that represents it outside, by its whole name.
     pub node: TemplateName,
     /// Its inputs, outputs and relationships. Its node templates are those of the whole topology
@@ -335,5 +335,5 @@ pub struct Nested {
     /// which one.
     pub capabilities: IndexMap<Arc<str>, (TemplateName, Arc<str>)>,
     /// The templates inside that its mapping names: it needs them as much as `node`.
-    pub named: Vec<TemplateName>,
+    pub named_templates: Vec<TemplateName>,
 }

@@ -5,24 +5,24 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
 use crate::yaml::{Limits, Node, parse};
 
-use super::load::{ImportRequest, Imported, Importer};
+use super::type_loader::{ImportRequest, Imported, Importer};
 use super::options::ReadOptions;
-use super::read::read;
+use super::reader::read;
 use super::template::{NodeTemplate, ServiceTemplate};
 
 /// A service template that was read, with its texts and its problems.
-pub(super) struct Case {
+pub(super) struct TestTemplate {
     pub(super) service: ServiceTemplate,
     pub(super) problems: Diagnostics,
     sources: Sources,
 }
 
 /// Files by name, in memory.
-struct Shelf {
+struct MemoryImporter {
     files: Vec<(&'static str, SourceId, Node)>,
 }
 
-impl Importer for Shelf {
+impl Importer for MemoryImporter {
     fn import(&mut self, request: &ImportRequest) -> Result<Imported, Diagnostic> {
         let found = self.files.iter().find(|(name, ..)| **name == *request.file);
         let Some((_, source, root)) = found else {
@@ -38,7 +38,7 @@ impl Importer for Shelf {
 }
 
 /// Reads a service template.
-pub(super) fn case(text: &'static str) -> Case {
+pub(super) fn case(text: &'static str) -> TestTemplate {
     case_with(text, &[], &ReadOptions::default())
 }
 
@@ -47,7 +47,7 @@ pub(super) fn case_with(
     text: &'static str,
     files: &[(&'static str, &'static str)],
     options: &ReadOptions,
-) -> Case {
+) -> TestTemplate {
     let mut sources = Sources::default();
     let mut load = |name: &str, text: &str| {
         let source = sources.add(name, text, None);
@@ -59,22 +59,22 @@ pub(super) fn case_with(
         let (source, node) = load(name, text);
         (*name, source, node)
     });
-    let mut shelf = Shelf {
+    let mut importer = MemoryImporter {
         files: files.collect(),
     };
-    let (service, problems) = read(&root, Path::new("/project"), &mut shelf, options);
-    Case {
+    let (service, problems) = read(&root, Path::new("/project"), &mut importer, options);
+    TestTemplate {
         service: service.expect("it is a map"),
         problems,
         sources,
     }
 }
 
-impl Case {
+impl TestTemplate {
     /// Each problem: its place, its message, its hint.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn report(&self) -> String {
         let line = |problem: &Diagnostic| {
-            let place = problem.span().and_then(|span| self.sources.place(span));
+            let place = problem.span().and_then(|span| self.sources.position(span));
             let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
             let help = problem
                 .help

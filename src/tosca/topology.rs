@@ -8,66 +8,66 @@ use crate::diagnostic::Diagnostic;
 use crate::name::{TemplateName, TypeName};
 use crate::text::did_you_mean;
 use crate::value::{FoldMap, FoldSet, Map, Value};
-use crate::yaml::{Entry, Kind, Mapping, Node};
+use crate::yaml::{MapEntry, NodeKind, Mapping, Node};
 
 use super::check::check;
 use super::definition::{ParameterDef, Properties, Property, PropertyDef};
-use super::filter::Assignment;
+use super::node_filter::FilterAssignment;
 use super::keys::{GROUP, PARAMETER, POLICY, TOPOLOGY};
-use super::known::Known;
-use super::matching::Index;
-use super::node_template::{NodeReader, Unmatched, names_at};
+use super::match_state::MatchState;
+use super::template_index::TemplateIndex;
+use super::node_template::{NodeReader, UnmatchedTemplate, names_at};
 use super::options::ReadOptions;
-use super::property::Declared;
-use super::relationship::Plain;
-use super::requirement::Resolver;
+use super::property::DeclaredProperties;
+use super::relationship::PlainRelationships;
+use super::requirement_resolver::RequirementResolver;
 use super::resolve::metadata_of;
-use super::scope::Scope;
-use super::section::Section;
+use super::scope::TypeScope;
+use super::section::TypeSection;
 use super::template::{
-    Group, NodeTemplate, Output, Policy, RelationshipTemplate, Substitution, TopologyTemplate,
+    Group, NodeTemplate, TopologyOutput, Policy, RelationshipTemplate, Substitution, TopologyTemplate,
 };
 
 /// The names of the node templates of a topology.
-type Names = IndexSet<TemplateName>;
+type TemplateNames = IndexSet<TemplateName>;
 
 /// A topology whose requirements are not resolved yet.
-pub(super) struct Draft<'a> {
-    pub(super) scope: Scope<'a>,
+pub(super) struct TopologyDraft<'a> {
+    pub(super) scope: TypeScope<'a>,
     /// All of it but its node templates.
     pub(super) topology: TopologyTemplate,
-    pub(super) unmatched: Vec<Unmatched>,
+    pub(super) unmatched: Vec<UnmatchedTemplate>,
 }
 
 /// Node templates besides those that a file states, raw.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct More<'m> {
+pub(super) struct ExtraTemplates<'m> {
     /// Those that replace or join its own.
     pub(super) overrides: Option<&'m Mapping>,
     /// Those that have left it.
-    pub(super) departed: Option<&'m Mapping>,
+    pub(super) orphaned: Option<&'m Mapping>,
 }
 
-impl<'m> More<'m> {
+impl<'m> ExtraTemplates<'m> {
     /// Those that options give.
     pub(super) fn of(overrides: Option<&'m Mapping>, options: &'m ReadOptions) -> Self {
         Self {
             overrides,
-            departed: Some(&options.departed),
+            orphaned: Some(&options.orphaned_templates),
         }
     }
 }
 
-impl<'a> Scope<'a> {
+impl<'a> TypeScope<'a> {
     /// Reads the topology of a file, and more node templates.
-    pub(super) fn draft(self, node: Option<&Node>, more: More<'_>) -> Draft<'a> {
+    pub(super) fn draft(self, node: Option<&Node>, more: ExtraTemplates<'_>) -> TopologyDraft<'a> {
         let mut topology = TopologyTemplate::default();
         let empty = Mapping::default();
         let map = node
             .and_then(|node| self.map(node, || "`topology_template`".to_owned()))
             .unwrap_or(&empty);
         self.problems()
-            .unknown_keys(&TOPOLOGY, "a topology template", map);
+            .report_unknown_keys(&TOPOLOGY, "a topology template", map);
         topology.inputs = self.parameters(map, "inputs", "the topology");
         self.check_defaults(&topology.inputs);
         topology.outputs = self.outputs(map);
@@ -80,7 +80,7 @@ impl<'a> Scope<'a> {
             .and_then(|substitution| substitution.node.as_ref().map(TemplateName::shared));
         let unmatched = self.node_templates(map, more, incomplete);
         let names = unmatched.iter().map(|it| it.template.name.clone());
-        let names: Names = names.collect();
+        let names: TemplateNames = names.collect();
         topology.groups = self.groups(map, &names);
         topology.policies = self.policies(map, &topology.groups, &names);
         for (name, entry) in self.section(map, "workflows") {
@@ -91,7 +91,7 @@ impl<'a> Scope<'a> {
             }
         }
         if let Some(substitution) = &mut topology.substitution {
-            self.settle_values(substitution, &topology.inputs);
+            self.resolve_value_mappings(substitution, &topology.inputs);
             self.check_substitution(substitution, &topology.inputs, &unmatched);
             let node = substitution.node.as_ref();
             let inner = unmatched
@@ -103,7 +103,7 @@ impl<'a> Scope<'a> {
                 substitution.node_type = Some(node_type.name.clone());
             }
         }
-        Draft {
+        TopologyDraft {
             scope: self,
             topology,
             unmatched,
@@ -115,12 +115,12 @@ impl<'a> Scope<'a> {
         self,
         map: &'m Mapping,
         key: &str,
-    ) -> impl Iterator<Item = (&'m Arc<str>, &'m Entry)> {
+    ) -> impl Iterator<Item = (&'m Arc<str>, &'m MapEntry)> {
         let node = map.get(key).filter(|node| !node.is_null());
         let section = node.and_then(Node::as_map);
         if let Some(node) = node.filter(|_| section.is_none()) {
             self.problems()
-                .report(node.must_be(format_args!("`{key}`"), "a map"));
+                .report(node.type_mismatch(format_args!("`{key}`"), "a map"));
         }
         section.into_iter().flatten()
     }
@@ -134,8 +134,8 @@ impl<'a> Scope<'a> {
     ) -> IndexMap<Arc<str>, Arc<ParameterDef>> {
         let mut parameters = IndexMap::new();
         for (name, entry) in self.section(map, key) {
-            let what = format!("input `{name}` of {owner}");
-            if let Some(def) = self.parameter(&what, name, entry) {
+            let subject = format!("input `{name}` of {owner}");
+            if let Some(def) = self.parameter(&subject, name, entry) {
                 parameters.insert(Arc::clone(name), Arc::new(def));
             }
         }
@@ -143,7 +143,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Reads the definition of an input or an output, whose `type` may be missing.
-    fn parameter(self, what: &str, name: &Arc<str>, entry: &Entry) -> Option<PropertyDef> {
+    fn parameter(self, subject: &str, name: &Arc<str>, entry: &MapEntry) -> Option<PropertyDef> {
         let any = PropertyDef {
             name: Arc::clone(name),
             schema: Arc::new(Self::any_schema()),
@@ -160,7 +160,7 @@ impl<'a> Scope<'a> {
             return Some(any);
         }
         let base = Arc::new(any);
-        let mut def = self.definition(&PARAMETER, what, name, entry, Some(&base))?;
+        let mut def = self.definition(&PARAMETER, subject, name, entry, Some(&base))?;
         def.base = None;
         Some(def)
     }
@@ -178,20 +178,20 @@ impl<'a> Scope<'a> {
         }
     }
 
-    fn outputs(self, map: &Mapping) -> IndexMap<Arc<str>, Output> {
+    fn outputs(self, map: &Mapping) -> IndexMap<Arc<str>, TopologyOutput> {
         let mut outputs = IndexMap::new();
         for (name, entry) in self.section(map, "outputs") {
-            let what = format!("output `{name}`");
-            let Some(def) = self.parameter(&what, name, entry) else {
+            let subject = format!("output `{name}`");
+            let Some(def) = self.parameter(&subject, name, entry) else {
                 continue;
             };
             let value = entry.value.get("value").filter(|node| !node.is_null());
             let Some(value) = value else {
-                let message = format!("{what} has no `value`");
+                let message = format!("{subject} has no `value`");
                 self.problems().error(message, entry.key_span);
                 continue;
             };
-            let output = Output {
+            let output = TopologyOutput {
                 value: value.to_value(),
                 description: def.description.clone(),
                 sensitive: def.is_sensitive(),
@@ -210,15 +210,15 @@ impl<'a> Scope<'a> {
         let mut templates = IndexMap::new();
         let all = map.get("relationship_templates").and_then(Node::as_map);
         for (name, entry) in self.section(map, "relationship_templates") {
-            let what = format!("relationship template `{name}`");
+            let subject = format!("relationship template `{name}`");
             let name = TemplateName::new(Arc::clone(name));
             let copied = entry.value.as_map().zip(all);
-            let copied = copied.and_then(|(own, all)| self.copied(&what, own, all));
+            let copied = copied.and_then(|(own, all)| self.resolve_copy(&subject, own, all));
             let node = match copied {
-                Some(copied) => Node::new(Kind::Map(copied), entry.value.span(), None),
+                Some(copied) => Node::new(NodeKind::Map(copied), entry.value.span(), None),
                 None => entry.value.clone(),
             };
-            let read = self.relationship_template(&what, Some(name.clone()), &node, None);
+            let read = self.relationship_template(&subject, Some(name.clone()), &node, None);
             if let Some(mut template) = read {
                 template.span = entry.key_span;
                 templates.insert(name, Arc::new(template));
@@ -230,9 +230,9 @@ impl<'a> Scope<'a> {
     fn node_templates(
         self,
         map: &Mapping,
-        more: More<'_>,
+        more: ExtraTemplates<'_>,
         incomplete: Option<Arc<str>>,
-    ) -> Vec<Unmatched> {
+    ) -> Vec<UnmatchedTemplate> {
         let mut reader = NodeReader::new(self);
         reader.incomplete = incomplete;
         reader.siblings = map.get("node_templates").and_then(Node::as_map);
@@ -248,45 +248,45 @@ impl<'a> Scope<'a> {
                 unmatched.extend(reader.read(name, &entry.value, entry.key_span));
             }
         }
-        for (name, entry) in more.departed.into_iter().flatten() {
+        for (name, entry) in more.orphaned.into_iter().flatten() {
             let is_back = own.and_then(|own| own.get(name)).is_some() || overridden(name).is_some();
             let read = (!is_back).then(|| reader.read(name, &entry.value, entry.key_span));
             unmatched.extend(read.flatten().map(|mut read| {
-                read.template.has_left = true;
+                read.template.is_orphaned = true;
                 read
             }));
         }
         unmatched
     }
 
-    fn groups(self, map: &Mapping, nodes: &Names) -> IndexMap<Arc<str>, Group> {
+    fn groups(self, map: &Mapping, nodes: &TemplateNames) -> IndexMap<Arc<str>, Group> {
         let mut groups = IndexMap::new();
         for (name, entry) in self.section(map, "groups") {
-            let what = format!("group `{name}`");
-            let Some(said) = self.map(&entry.value, || what.clone()) else {
+            let subject = format!("group `{name}`");
+            let Some(definition) = self.map(&entry.value, || subject.clone()) else {
                 continue;
             };
-            self.problems().unknown_keys(&GROUP, &what, said);
+            self.problems().report_unknown_keys(&GROUP, &subject, definition);
             let span = entry.key_span;
-            let Some(key) = self.template_type(&what, said, Section::Group, span) else {
+            let Some(key) = self.template_type(&subject, definition, TypeSection::Group, span) else {
                 continue;
             };
             let Some(group_type) = self.types.group_type_of(key) else {
                 continue;
             };
             let type_name = group_type.name.clone();
-            let members = names_at(said, "members");
+            let members = names_at(definition, "members");
             for (member, span) in &members {
-                if !nodes.contains(&**member) && !Self::has(map, "groups", member) {
-                    self.unknown_member(&what, member, *span, nodes);
+                if !nodes.contains(&**member) && !Self::has_member(map, "groups", member) {
+                    self.unknown_member(&subject, member, *span, nodes);
                 }
             }
             let group = Group {
                 name: Arc::clone(name),
-                properties: self.plain_properties(&what, &type_name, &group_type.properties, said),
+                properties: self.plain_properties(&subject, &type_name, &group_type.properties, definition),
                 type_name,
                 members: members.into_iter().map(|(member, _)| member).collect(),
-                metadata: metadata_of(said),
+                metadata: metadata_of(definition),
                 span,
             };
             groups.insert(Arc::clone(name), group);
@@ -294,19 +294,19 @@ impl<'a> Scope<'a> {
         groups
     }
 
-    fn has(map: &Mapping, section: &str, name: &str) -> bool {
+    fn has_member(map: &Mapping, section: &str, name: &str) -> bool {
         map.get(section).and_then(|node| node.get(name)).is_some()
     }
 
     fn unknown_member(
         self,
-        what: &str,
+        subject: &str,
         member: &str,
         span: crate::diagnostic::Span,
-        nodes: &Names,
+        nodes: &TemplateNames,
     ) {
         let message =
-            format!("{what} names `{member}`, which is neither a node template nor a group");
+            format!("{subject} names `{member}`, which is neither a node template nor a group");
         let problem = Diagnostic::error(message).label(span, "");
         self.report(problem.help_if(did_you_mean(member, nodes.iter().map(TemplateName::as_str))));
     }
@@ -314,24 +314,24 @@ impl<'a> Scope<'a> {
     /// The properties of a group or a policy.
     fn plain_properties(
         self,
-        what: &str,
+        subject: &str,
         type_name: &TypeName,
         defs: &super::definition::Defs,
-        said: &Mapping,
+        definition: &Mapping,
     ) -> Arc<Properties> {
-        let defaults = self.default_properties(what, defs);
-        let declared = Declared {
+        let defaults = self.default_properties(subject, defs);
+        let declared = DeclaredProperties {
             type_name: type_name.as_str(),
             defs,
             defaults: &defaults,
             open: false,
             complete: true,
         };
-        let given = self.map_at(said, "properties", || what.to_owned());
-        let span = said
+        let outer_requirements = self.map_at(definition, "properties", || subject.to_owned());
+        let span = definition
             .get("type")
             .map_or(crate::diagnostic::Span::NONE, Node::span);
-        self.properties(what, declared, given, span)
+        self.properties(subject, declared, outer_requirements, span)
     }
 
     /// Reads policies: a list of maps with one key each, or a map.
@@ -339,7 +339,7 @@ impl<'a> Scope<'a> {
         self,
         map: &Mapping,
         groups: &IndexMap<Arc<str>, Group>,
-        nodes: &Names,
+        nodes: &TemplateNames,
     ) -> IndexMap<Arc<str>, Policy> {
         let mut policies = IndexMap::new();
         let Some(node) = map.get("policies").filter(|node| !node.is_null()) else {
@@ -362,59 +362,59 @@ impl<'a> Scope<'a> {
     fn policy(
         self,
         name: &Arc<str>,
-        entry: &Entry,
+        entry: &MapEntry,
         groups: &IndexMap<Arc<str>, Group>,
-        nodes: &Names,
+        nodes: &TemplateNames,
     ) -> Option<Policy> {
-        let what = format!("policy `{name}`");
-        let said = self.map(&entry.value, || what.clone())?;
-        self.problems().unknown_keys(&POLICY, &what, said);
-        let key = self.template_type(&what, said, Section::Policy, entry.key_span)?;
+        let subject = format!("policy `{name}`");
+        let definition = self.map(&entry.value, || subject.clone())?;
+        self.problems().report_unknown_keys(&POLICY, &subject, definition);
+        let key = self.template_type(&subject, definition, TypeSection::Policy, entry.key_span)?;
         let policy_type = self.types.policy_type_of(key)?;
         let type_name = policy_type.name.clone();
-        let targets = names_at(said, "targets");
+        let targets = names_at(definition, "targets");
         for (target, span) in &targets {
             if !nodes.contains(&**target) && !groups.contains_key(target) {
-                self.unknown_member(&what, target, *span, nodes);
+                self.unknown_member(&subject, target, *span, nodes);
             }
         }
         Some(Policy {
             name: Arc::clone(name),
-            properties: self.plain_properties(&what, &type_name, &policy_type.properties, said),
+            properties: self.plain_properties(&subject, &type_name, &policy_type.properties, definition),
             type_name,
             targets: targets.into_iter().map(|(target, _)| target).collect(),
-            triggers: self.triggers(&what, said, &policy_type.triggers),
-            metadata: metadata_of(said),
+            triggers: self.triggers(&subject, definition, &policy_type.triggers),
+            metadata: metadata_of(definition),
             span: entry.key_span,
         })
     }
 }
 
-impl Draft<'_> {
+impl TopologyDraft<'_> {
     /// What it can stand in for.
     pub(super) fn substitution(&self) -> Option<&Substitution> {
         self.topology.substitution.as_ref()
     }
 
     /// Resolves the requirements of all templates but those that are given.
-    pub(super) fn matched(
+    pub(super) fn match_requirements(
         &self,
-        mut unmatched: Vec<Unmatched>,
+        mut unmatched: Vec<UnmatchedTemplate>,
         match_declared: bool,
-        given: &FoldMap<usize, FoldSet<Arc<str>>>,
+        outer_requirements: &FoldMap<usize, FoldSet<Arc<str>>>,
     ) -> Vec<NodeTemplate> {
         let types = self.scope.types;
-        let mut resolver = Resolver {
+        let mut resolver = RequirementResolver {
             types,
-            index: Index::new(types, &unmatched),
+            index: TemplateIndex::new(types, &unmatched),
             relationships: &self.topology.relationships,
-            plain: Plain::default(),
+            plain: PlainRelationships::default(),
             match_declared,
             assignments: Vec::new(),
-            given,
-            known: Known::default(),
+            outer_requirements: outer_requirements,
+            match_state: MatchState::default(),
         };
-        let requirements = resolver.infer();
+        let requirements = resolver.match_all();
         let assignments = std::mem::take(&mut resolver.assignments);
         for (place, assignment) in assignments {
             assign(&mut unmatched[place].template, assignment);
@@ -430,7 +430,7 @@ impl Draft<'_> {
 }
 
 /// Sets what a filter wants set.
-fn assign(template: &mut NodeTemplate, assignment: Assignment) {
+fn assign(template: &mut NodeTemplate, assignment: FilterAssignment) {
     let properties = match &assignment.capability {
         None => &mut template.properties,
         Some(capability) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::diagnostic::Span;
 use crate::value::{Map, Value};
 
-use super::workflow::Activity;
+use super::workflow::WorkflowActivity;
 
 /// A trigger of a policy.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub struct Trigger {
     /// How evaluations join into one: `average`, ….
     pub method: Option<Arc<str>>,
     /// What is done.
-    pub action: Vec<Activity>,
+    pub action: Vec<WorkflowActivity>,
     /// Everything that it says, raw.
     pub raw: Map,
     /// Where it is declared.

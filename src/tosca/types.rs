@@ -14,13 +14,13 @@ use crate::value::{Fold, FoldMap, FoldSet};
 use crate::yaml::Node;
 
 use super::definition::{TypeKey, simple_kind};
-use super::entity::{
+use super::entity_types::{
     CapabilityType, DataType, GroupType, InterfaceType, NodeType, PolicyType, RelationshipType,
 };
 use super::operation::ArtifactType;
 use super::problems::Problems;
-use super::profile::{built_in_types, parse_built_in};
-use super::section::Section;
+use super::built_in_types::{built_in_types, parse_built_in};
+use super::section::TypeSection;
 
 /// The namespace of the built-in types.
 pub(super) const BUILT_IN: u32 = 0;
@@ -29,7 +29,7 @@ pub(super) const BUILT_IN: u32 = 0;
 pub(super) const ROOT: u32 = 1;
 
 /// For how many names that are not known similar ones are looked for.
-const MOST_HINTS: usize = 100;
+const MAX_HINTS: usize = 100;
 
 /// What names mean in namespaces, as far as it was asked.
 type Lookups = FoldMap<(u32, Arc<str>), Option<TypeKey>>;
@@ -37,7 +37,7 @@ type Lookups = FoldMap<(u32, Arc<str>), Option<TypeKey>>;
 /// All types of a service template, its own, the imported and the built-in ones.
 #[derive(Debug)]
 pub struct Types {
-    pub(super) decls: Vec<Decl>,
+    pub(super) decls: Vec<TypeDecl>,
     pub(super) namespaces: Vec<Namespace>,
     /// The directories of texts that merge directives included.
     pub(super) directories: std::collections::HashMap<SourceId, Arc<PathBuf>>,
@@ -49,7 +49,7 @@ pub struct Types {
     /// The names of all types that files declare, and how many do.
     declared: FoldMap<Arc<str>, u32>,
     /// The files that the service template's file imports without a prefix, directly or not.
-    reached: OnceLock<FoldSet<u32>>,
+    unprefixed_imports: OnceLock<FoldSet<u32>>,
     pub(super) problems: Problems,
     /// Whether the rules of TOSCA count that Unfurl is lenient about.
     pub(super) strict: bool,
@@ -57,25 +57,25 @@ pub struct Types {
 
 /// One declared type.
 #[derive(Debug)]
-pub(super) struct Decl {
+pub(super) struct TypeDecl {
     pub(super) name: Arc<str>,
-    pub(super) section: Section,
+    pub(super) section: TypeSection,
     pub(super) span: Span,
     pub(super) namespace: u32,
-    pub(super) body: Body,
+    pub(super) body: TypeBody,
     pub(super) lineage: OnceLock<Arc<[TypeKey]>>,
-    pub(super) resolved: OnceLock<Resolved>,
+    pub(super) resolved: OnceLock<ResolvedType>,
 }
 
 #[derive(Debug)]
-pub(super) enum Body {
+pub(super) enum TypeBody {
     Node(Node),
     BuiltIn(&'static str, OnceLock<Node>),
 }
 
 /// A type with everything it inherits.
 #[derive(Debug, Clone)]
-pub(super) enum Resolved {
+pub(super) enum ResolvedType {
     Node(Arc<NodeType>),
     Relationship(Arc<RelationshipType>),
     Capability(Arc<CapabilityType>),
@@ -92,16 +92,16 @@ pub(super) struct Namespace {
     /// In the order of the file, so that the same names are looked through in each run.
     pub(super) names: IndexMap<Arc<str>, TypeKey, Fold>,
     /// Types that share their name with a later one of another section.
-    pub(super) shadowed: FoldMap<(Section, Arc<str>), TypeKey>,
+    pub(super) shadowed: FoldMap<(TypeSection, Arc<str>), TypeKey>,
     pub(super) imports: Vec<(u32, Option<Arc<str>>)>,
     pub(super) base_dir: Arc<PathBuf>,
 }
 
-impl Decl {
+impl TypeDecl {
     pub(super) fn node(&self) -> &Node {
         match &self.body {
-            Body::Node(node) => node,
-            Body::BuiltIn(text, parsed) => parsed.get_or_init(|| parse_built_in(text)),
+            TypeBody::Node(node) => node,
+            TypeBody::BuiltIn(text, parsed) => parsed.get_or_init(|| parse_built_in(text)),
         }
     }
 }
@@ -117,13 +117,13 @@ impl Types {
             lookups: Mutex::default(),
             hints: Mutex::default(),
             declared: FoldMap::default(),
-            reached: OnceLock::new(),
+            unprefixed_imports: OnceLock::new(),
             problems: Problems::default(),
             strict: false,
         };
         types.namespaces[ROOT as usize].base_dir = base_dir;
         for found in built_in_types() {
-            let body = Body::BuiltIn(found.body, OnceLock::new());
+            let body = TypeBody::BuiltIn(found.body, OnceLock::new());
             types.declare(BUILT_IN, found.section, found.name.into(), Span::NONE, body);
         }
         types
@@ -133,10 +133,10 @@ impl Types {
     pub(super) fn declare(
         &mut self,
         namespace: u32,
-        section: Section,
+        section: TypeSection,
         name: Arc<str>,
         span: Span,
-        body: Body,
+        body: TypeBody,
     ) {
         let key = TypeKey(u32::try_from(self.decls.len()).unwrap_or(u32::MAX));
         if namespace != BUILT_IN {
@@ -147,7 +147,7 @@ impl Types {
             let section = self.decls[before.0 as usize].section;
             here.shadowed.insert((section, Arc::clone(&name)), before);
         }
-        self.decls.push(Decl {
+        self.decls.push(TypeDecl {
             name,
             section,
             span,
@@ -158,7 +158,7 @@ impl Types {
         });
     }
 
-    pub(super) fn decl(&self, key: TypeKey) -> &Decl {
+    pub(super) fn decl(&self, key: TypeKey) -> &TypeDecl {
         &self.decls[key.0 as usize]
     }
 
@@ -174,7 +174,7 @@ impl Types {
     }
 
     /// The type that a name means in a namespace; `section` expands short normative names.
-    pub(super) fn find(&self, namespace: u32, name: &str, section: Section) -> Option<TypeKey> {
+    pub(super) fn find(&self, namespace: u32, name: &str, section: TypeSection) -> Option<TypeKey> {
         if let Some(key) = self.find_declared(namespace, name) {
             return Some(self.of_section(key, section));
         }
@@ -190,14 +190,14 @@ impl Types {
         known
             .get(format!("{prefix}{short}").as_str())
             .or_else(|| match section {
-                Section::Data => known.get(format!("{prefix}network.{short}").as_str()),
+                TypeSection::Data => known.get(format!("{prefix}network.{short}").as_str()),
                 _ => None,
             })
             .copied()
     }
 
     /// The type itself, or one of the same name and file that is of the section.
-    fn of_section(&self, key: TypeKey, section: Section) -> TypeKey {
+    fn of_section(&self, key: TypeKey, section: TypeSection) -> TypeKey {
         let decl = self.decl(key);
         let shadowed = &self.namespaces[decl.namespace as usize].shadowed;
         if decl.section == section || shadowed.is_empty() {
@@ -284,7 +284,7 @@ impl Types {
         if !self.is_declared_once(&decl.name) {
             return self.find_declared(ROOT, &decl.name) == Some(key);
         }
-        let reached = self.reached.get_or_init(|| {
+        let reached = self.unprefixed_imports.get_or_init(|| {
             let mut reached = FoldSet::default();
             let mut stack = vec![ROOT];
             while let Some(namespace) = stack.pop() {
@@ -334,7 +334,7 @@ impl Types {
         found.collect()
     }
 
-    fn find_parent(&self, decl: &Decl, name: &str) -> Option<TypeKey> {
+    fn find_parent(&self, decl: &TypeDecl, name: &str) -> Option<TypeKey> {
         // A file may refine a built-in type under its own name.
         if *name == *decl.name {
             return self.namespaces[BUILT_IN as usize].names.get(name).copied();
@@ -343,13 +343,13 @@ impl Types {
     }
 
     /// What kind of type it is.
-    pub(super) fn section(&self, key: TypeKey) -> Section {
+    pub(super) fn section(&self, key: TypeKey) -> TypeSection {
         let sections = self.lineage(key);
         sections
             .iter()
             .map(|ancestor| self.decl(*ancestor).section)
-            .find(|section| *section != Section::Any)
-            .unwrap_or(Section::Node)
+            .find(|section| *section != TypeSection::Any)
+            .unwrap_or(TypeSection::Node)
     }
 
     /// The name of a type: its file's, or the prefixed one of the service template's file.
@@ -417,7 +417,7 @@ impl Types {
         for key in &own {
             let decl = self.decl(*key);
             for (name, span) in parent_names(decl.node()) {
-                if decl.section == Section::Data && simple_kind(&name).is_some() {
+                if decl.section == TypeSection::Data && simple_kind(&name).is_some() {
                     continue;
                 }
                 match self.find_parent(decl, &name) {
@@ -449,7 +449,7 @@ impl Types {
     }
 
     /// Reports a name that means no type.
-    pub(super) fn report_unknown(&self, namespace: u32, name: &str, section: Section, span: Span) {
+    pub(super) fn report_unknown(&self, namespace: u32, name: &str, section: TypeSection, span: Span) {
         let problem = self.unknown(namespace, name, section, span);
         self.problems.report(problem);
     }
@@ -459,7 +459,7 @@ impl Types {
         &self,
         namespace: u32,
         name: &str,
-        section: Section,
+        section: TypeSection,
         span: Span,
     ) -> Diagnostic {
         let noun = section.noun();
@@ -477,7 +477,7 @@ impl Types {
         if let Some(hint) = hints.get(name) {
             return hint.clone();
         }
-        if hints.len() >= MOST_HINTS {
+        if hints.len() >= MAX_HINTS {
             return None;
         }
         let own = self.namespaces[namespace as usize].names.keys();
@@ -497,12 +497,12 @@ impl Types {
     /// Whether one type is, or derives from, another; both by the names that the service
     /// template's file gives them.
     pub fn is_derived_from(&self, name: &str, ancestor: &str) -> bool {
-        let Some(key) = self.find(ROOT, name, Section::Node) else {
+        let Some(key) = self.find(ROOT, name, TypeSection::Node) else {
             return false;
         };
         let section = self.section(key);
         self.find(ROOT, ancestor, section)
-            .is_some_and(|wanted| self.lineage(key).contains(&wanted))
+            .is_some_and(|target| self.lineage(key).contains(&target))
     }
 }
 

@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 
 /// The numbers of a version with what follows a dash; numbers that are missing count as zero.
-type Parts = ([u64; 4], Option<String>);
+type VersionParts = ([u64; 4], Option<String>);
 
 /// Reads a version such as `1`, `1.2`, `1.2.0` or `1.2.0.beta-3`.
-fn parts(text: &str) -> Option<Parts> {
+fn parts(text: &str) -> Option<VersionParts> {
     let text = text.trim().trim_start_matches(['v', 'V']);
     let (text, _build) = text.split_once('+').unwrap_or((text, ""));
     let (numbers, qualifier) = match text.split_once('-') {
@@ -32,10 +32,10 @@ pub(super) fn is_version(text: &str) -> bool {
 /// Orders two versions, if both are versions.
 pub(super) fn compare(left: &str, right: &str) -> Option<Ordering> {
     let (left, right) = (parts(left)?, parts(right)?);
-    Some(order(&left, &right))
+    Some(compare_parts(&left, &right))
 }
 
-fn order(left: &Parts, right: &Parts) -> Ordering {
+fn compare_parts(left: &VersionParts, right: &VersionParts) -> Ordering {
     left.0
         .cmp(&right.0)
         .then_with(|| match (&left.1, &right.1) {
@@ -59,35 +59,35 @@ pub(super) fn admits(requirement: &str, version: &str) -> Option<bool> {
     Some(true)
 }
 
-fn clause_admits(clause: &str, version: &Parts) -> Option<bool> {
+fn clause_admits(clause: &str, version: &VersionParts) -> Option<bool> {
     if clause.is_empty() || clause == "*" {
         return Some(true);
     }
     let end = clause.find(|c: char| c.is_ascii_digit() || c == 'v')?;
     let (operator, text) = clause.split_at(end);
     let text = text.trim_end_matches(".*").trim_end_matches(".x");
-    let wanted = parts(text)?;
-    let given = text.split('-').next().unwrap_or(text).split('.').count();
-    let least = order(version, &wanted) != Ordering::Less;
+    let required = parts(text)?;
+    let specified = text.split('-').next().unwrap_or(text).split('.').count();
+    let least = compare_parts(version, &required) != Ordering::Less;
     Some(match operator.trim() {
-        "=" | "==" | "" if given < 3 => least && version.0 < raised(&wanted, given - 1),
-        "=" | "==" => order(version, &wanted) == Ordering::Equal,
+        "=" | "==" | "" if specified < 3 => least && version.0 < next_version(&required, specified - 1),
+        "=" | "==" => compare_parts(version, &required) == Ordering::Equal,
         "" | "^" => {
-            let first = wanted.0.iter().take(given).position(|number| *number != 0);
-            least && version.0 < raised(&wanted, first.unwrap_or(given - 1))
+            let first = required.0.iter().take(specified).position(|number| *number != 0);
+            least && version.0 < next_version(&required, first.unwrap_or(specified - 1))
         }
-        "~" | "~>" | "~=" => least && version.0 < raised(&wanted, (given - 1).min(1)),
+        "~" | "~>" | "~=" => least && version.0 < next_version(&required, (specified - 1).min(1)),
         ">=" => least,
-        ">" => order(version, &wanted) == Ordering::Greater,
-        "<=" => order(version, &wanted) != Ordering::Greater,
-        "<" => order(version, &wanted) == Ordering::Less,
-        "!=" => order(version, &wanted) != Ordering::Equal,
+        ">" => compare_parts(version, &required) == Ordering::Greater,
+        "<=" => compare_parts(version, &required) != Ordering::Greater,
+        "<" => compare_parts(version, &required) == Ordering::Less,
+        "!=" => compare_parts(version, &required) != Ordering::Equal,
         _ => return None,
     })
 }
 
 /// The version after all that share the numbers up to `place`.
-fn raised(version: &Parts, place: usize) -> [u64; 4] {
+fn next_version(version: &VersionParts, place: usize) -> [u64; 4] {
     let mut numbers = [0; 4];
     for (index, number) in version.0.iter().enumerate().take(place + 1) {
         numbers[index] = *number;

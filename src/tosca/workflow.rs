@@ -22,7 +22,7 @@ pub struct Workflow {
     /// What must hold before it starts.
     pub preconditions: Vec<Precondition>,
     /// Its steps by name, in the order of the text.
-    pub steps: IndexMap<Arc<str>, Step>,
+    pub steps: IndexMap<Arc<str>, WorkflowStep>,
     /// Its `metadata`.
     pub metadata: Map,
     /// Where it is declared.
@@ -42,7 +42,7 @@ pub struct Precondition {
 
 /// One step of a workflow.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub struct WorkflowStep {
     /// Its name.
     pub name: Arc<str>,
     /// A node template, a group or a node type.
@@ -54,7 +54,7 @@ pub struct Step {
     /// Conditions on the target, raw.
     pub filter: Vec<Value>,
     /// What it does, in order.
-    pub activities: Vec<Activity>,
+    pub activities: Vec<WorkflowActivity>,
     /// The steps that follow when it succeeds.
     pub on_success: Vec<Arc<str>>,
     /// The steps that follow when it fails.
@@ -65,7 +65,7 @@ pub struct Step {
 
 /// One activity of a step.
 #[derive(Debug, Clone)]
-pub enum Activity {
+pub enum WorkflowActivity {
     /// Sets the node state.
     SetState(Arc<str>),
     /// Calls an operation.

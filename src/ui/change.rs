@@ -3,16 +3,16 @@
 use serde_json::{Map, Value as Json};
 
 use super::words;
-use crate::diagnostic::Place;
-use crate::job::{Difference, DifferenceKind, Side};
+use crate::diagnostic::SourcePosition;
+use crate::job::{Difference, DifferenceKind, DifferenceSide};
 use crate::value::Value;
 
 /// How many bytes a value may have as JSON; what is longer is cut.
-const MOST_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 /// How many characters of a value the text shows at the least, however narrow the screen.
-const LEAST_WIDTH: usize = 12;
+const MIN_WIDTH: usize = 12;
 /// How much of what two long values share is shown before they differ.
-const SHARED: usize = 8;
+const SHARED_CHARS: usize = 8;
 
 /// One thing that has changed.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +20,7 @@ pub struct ChangeView {
     /// What differs.
     pub difference: Difference,
     /// Where it is written.
-    pub place: Option<Place>,
+    pub location: Option<SourcePosition>,
     /// The names of other changes that it follows from.
     pub follows: Vec<String>,
 }
@@ -36,7 +36,7 @@ impl ChangeView {
         if let Some(of) = &self.difference.of {
             words::append(&mut line, format_args!(" of {}", words::one_line(of)));
         }
-        let place = self.place.as_ref().map(ToString::to_string);
+        let place = self.location.as_ref().map(ToString::to_string);
         let follows = if self.follows.is_empty() {
             String::new()
         } else {
@@ -61,7 +61,7 @@ impl ChangeView {
     fn sides(&self, room: usize) -> String {
         if self.difference.secret {
             "changed (secret)".to_owned()
-        } else if self.difference.old == Side::Unknown
+        } else if self.difference.old == DifferenceSide::Unknown
             && self.difference.kind == DifferenceKind::File
         {
             "contents changed".to_owned()
@@ -85,12 +85,12 @@ impl ChangeView {
         }
         for (key, side) in [("old", &self.difference.old), ("new", &self.difference.new)] {
             match side {
-                Side::Value(value) => put(key, limited(value)),
-                Side::Failed(why) => put("error", why.as_str().into()),
-                Side::Unknown | Side::Missing => {}
+                DifferenceSide::Value(value) => put(key, limited_json(value)),
+                DifferenceSide::Failed(why) => put("error", why.as_str().into()),
+                DifferenceSide::Unknown | DifferenceSide::Missing => {}
             }
         }
-        put("place", place_json(self.place.as_ref()));
+        put("place", location_json(self.location.as_ref()));
         if !self.follows.is_empty() {
             put("followsFrom", self.follows.clone().into());
         }
@@ -99,31 +99,31 @@ impl ChangeView {
 }
 
 /// From what to what, in about `room` characters.
-pub(super) fn sides(old: &Side, new: &Side, room: usize) -> String {
-    let one = |value: &Value| cut(&shown(value), room, 0);
+pub(super) fn sides(old: &DifferenceSide, new: &DifferenceSide, room: usize) -> String {
+    let one = |value: &Value| truncate(&inline_value(value), room, 0);
     match (old, new) {
-        (Side::Value(old), Side::Value(new)) => {
-            let (old, new) = (shown(old), shown(new));
+        (DifferenceSide::Value(old), DifferenceSide::Value(new)) => {
+            let (old, new) = (inline_value(old), inline_value(new));
             let half = room.saturating_sub(4) / 2;
-            let skipped = shared(&old, &new, half.max(LEAST_WIDTH));
-            let (old, new) = (cut(&old, half, skipped), cut(&new, half, skipped));
+            let skipped = shared_prefix_to_skip(&old, &new, half.max(MIN_WIDTH));
+            let (old, new) = (truncate(&old, half, skipped), truncate(&new, half, skipped));
             format!("{old} -> {new}")
         }
-        (Side::Value(old), Side::Missing) => format!("{} -> removed", one(old)),
-        (Side::Value(old), Side::Failed(why)) => {
+        (DifferenceSide::Value(old), DifferenceSide::Missing) => format!("{} -> removed", one(old)),
+        (DifferenceSide::Value(old), DifferenceSide::Failed(why)) => {
             let why = words::one_line(why);
             format!("{} -> cannot be evaluated: {why}", one(old))
         }
-        (_, Side::Missing) => "removed".to_owned(),
-        (Side::Missing, Side::Value(new)) => format!("added, {}", one(new)),
-        (_, Side::Value(new)) => format!("changed, now {}", one(new)),
-        (_, Side::Failed(why)) => format!("cannot be evaluated: {}", words::one_line(why)),
-        (_, Side::Unknown) => "changed".to_owned(),
+        (_, DifferenceSide::Missing) => "removed".to_owned(),
+        (DifferenceSide::Missing, DifferenceSide::Value(new)) => format!("added, {}", one(new)),
+        (_, DifferenceSide::Value(new)) => format!("changed, now {}", one(new)),
+        (_, DifferenceSide::Failed(why)) => format!("cannot be evaluated: {}", words::one_line(why)),
+        (_, DifferenceSide::Unknown) => "changed".to_owned(),
     }
 }
 
 /// A place for machines; null where there is none.
-pub(super) fn place_json(place: Option<&Place>) -> Json {
+pub(super) fn location_json(place: Option<&SourcePosition>) -> Json {
     place.map_or(Json::Null, |place| {
         serde_json::json!({
             "file": place.path.display().to_string(),
@@ -134,42 +134,42 @@ pub(super) fn place_json(place: Option<&Place>) -> Json {
 }
 
 /// A value as JSON; one that is very long is cut and becomes text.
-pub(super) fn limited(value: &Value) -> Json {
-    let text = shown(value);
-    if text.len() <= MOST_BYTES {
+pub(super) fn limited_json(value: &Value) -> Json {
+    let text = inline_value(value);
+    if text.len() <= MAX_BYTES {
         return serde_json::to_value(value).unwrap_or_default();
     }
-    let end = text.floor_char_boundary(MOST_BYTES);
+    let end = text.floor_char_boundary(MAX_BYTES);
     format!("{}…", &text[..end]).into()
 }
 
 /// A value on one line, texts in quotes.
-pub(super) fn shown(value: &Value) -> String {
+pub(super) fn inline_value(value: &Value) -> String {
     let text = serde_json::to_string(value).unwrap_or_default();
     words::one_line(&text).into_owned()
 }
 
 /// A value on one line of at most so many characters.
-pub(super) fn shown_within(value: &Value, width: usize) -> String {
-    cut(&shown(value), width, 0)
+pub(super) fn inline_value_within(value: &Value, width: usize) -> String {
+    truncate(&inline_value(value), width, 0)
 }
 
 /// How many characters two texts share that are left out, so that what differs is among the first
 /// `width`.
-fn shared(old: &str, new: &str, width: usize) -> usize {
+fn shared_prefix_to_skip(old: &str, new: &str, width: usize) -> usize {
     let longest = old.chars().count().max(new.chars().count());
     if longest <= width {
         return 0;
     }
     let same = old.chars().zip(new.chars()).take_while(|(a, b)| a == b);
-    let same = same.count().saturating_sub(SHARED);
+    let same = same.count().saturating_sub(SHARED_CHARS);
     // With an ellipsis before it, the rest fits.
     same.min(longest + 1 - width)
 }
 
 /// A text without its first characters, cut to a width.
-fn cut(text: &str, width: usize, skipped: usize) -> String {
-    let width = width.max(LEAST_WIDTH);
+fn truncate(text: &str, width: usize, skipped: usize) -> String {
+    let width = width.max(MIN_WIDTH);
     if skipped == 0 {
         return words::shorten(text, width).into_owned();
     }
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::diagnostic::Span;
 
-    fn change(old: Side, new: Side) -> ChangeView {
+    fn change(old: DifferenceSide, new: DifferenceSide) -> ChangeView {
         ChangeView {
             difference: Difference {
                 kind: DifferenceKind::Property,
@@ -194,10 +194,10 @@ mod tests {
                 old,
                 new,
                 secret: false,
-                place: Span::NONE,
+                span: Span::NONE,
                 follows: Vec::new(),
             },
-            place: Some(Place {
+            location: Some(SourcePosition {
                 path: "ensemble.yaml".into(),
                 line: 12,
                 column: 15,
@@ -212,18 +212,18 @@ mod tests {
         text
     }
 
-    fn value(value: impl Into<Value>) -> Side {
-        Side::Value(value.into())
+    fn value(value: impl Into<Value>) -> DifferenceSide {
+        DifferenceSide::Value(value.into())
     }
 
     #[test]
     fn a_change_says_from_what_to_what_and_where() {
         let sides = [
             (value(80), value("80")),
-            (Side::Missing, value(1)),
-            (value(1), Side::Missing),
-            (Side::Unknown, value(1)),
-            (value(1), Side::Failed("no such\nthing".to_owned())),
+            (DifferenceSide::Missing, value(1)),
+            (value(1), DifferenceSide::Missing),
+            (DifferenceSide::Unknown, value(1)),
+            (value(1), DifferenceSide::Failed("no such\nthing".to_owned())),
         ];
         let lines = sides.map(|(old, new)| written(&change(old, new), 100));
         insta::assert_snapshot!(lines.concat(), @r#"
@@ -239,9 +239,9 @@ mod tests {
     fn secrets_and_files_only_say_that_they_changed() {
         let mut secret = change(value("<<REDACTED>>"), value("<<REDACTED>>"));
         secret.difference.secret = true;
-        let mut file = change(Side::Unknown, value("a.txt"));
+        let mut file = change(DifferenceSide::Unknown, value("a.txt"));
         file.difference.kind = DifferenceKind::File;
-        file.place = None;
+        file.location = None;
         let lines = [secret, file].map(|change| written(&change, 100));
         insta::assert_snapshot!(lines.concat(), @r"
           property port of db: changed (secret)   ensemble.yaml:12:15
@@ -270,9 +270,9 @@ mod tests {
 
     #[test]
     fn a_very_long_value_is_cut_for_machines_too() {
-        let long = Value::from("é".repeat(MOST_BYTES));
-        let json = limited(&long);
-        assert!(json.as_str().unwrap().len() < MOST_BYTES + 8);
-        assert_eq!(limited(&Value::from(1)), Json::from(1));
+        let long = Value::from("é".repeat(MAX_BYTES));
+        let json = limited_json(&long);
+        assert!(json.as_str().unwrap().len() < MAX_BYTES + 8);
+        assert_eq!(limited_json(&Value::from(1)), Json::from(1));
     }
 }

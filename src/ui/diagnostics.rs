@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Snippet};
 use serde_json::{Value as Json, json};
 
-use super::change::place_json;
-use crate::diagnostic::{Diagnostic, Label, Place, Severity, SourceId, Sources, Span};
+use super::change::location_json;
+use crate::diagnostic::{Diagnostic, Label, SourcePosition, Severity, SourceId, Sources, Span};
 
 /// Labels further apart than this many lines are shown in snippets of their own.
 const MAX_LINES: usize = 40;
@@ -17,7 +17,7 @@ const MAX_INCLUDES: usize = 16;
 
 /// Renders diagnostics against the texts they point into.
 #[derive(Debug)]
-pub struct Renderer<'a> {
+pub struct DiagnosticRenderer<'a> {
     sources: &'a Sources,
     width: usize,
     painter: annotate_snippets::Renderer,
@@ -25,7 +25,7 @@ pub struct Renderer<'a> {
     lines: HashMap<SourceId, Vec<usize>>,
 }
 
-impl<'a> Renderer<'a> {
+impl<'a> DiagnosticRenderer<'a> {
     /// Renders without colour for a screen of `width` columns.
     pub fn new(sources: &'a Sources, width: usize) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl<'a> Renderer<'a> {
     pub fn render<'d>(&mut self, diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> String {
         let mut text = String::new();
         for diagnostic in sorted(diagnostics) {
-            text.push_str(&self.one(diagnostic));
+            text.push_str(&self.render_one(diagnostic));
             text.push_str("\n\n");
         }
         text
@@ -63,7 +63,7 @@ impl<'a> Renderer<'a> {
         sorted.map(|diagnostic| self.one_json(diagnostic)).collect()
     }
 
-    fn one(&mut self, diagnostic: &Diagnostic) -> String {
+    fn render_one(&mut self, diagnostic: &Diagnostic) -> String {
         let level = match diagnostic.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -161,7 +161,7 @@ impl<'a> Renderer<'a> {
         start - from..line_end - from
     }
 
-    fn includes(&self, span: Span) -> Vec<Place> {
+    fn includes(&self, span: Span) -> Vec<SourcePosition> {
         let mut places = Vec::new();
         let mut at = span;
         while let Some(from) = self
@@ -172,7 +172,7 @@ impl<'a> Renderer<'a> {
             if places.len() == MAX_INCLUDES {
                 break;
             }
-            places.extend(self.sources.place(from));
+            places.extend(self.sources.position(from));
             at = from;
         }
         places
@@ -203,7 +203,7 @@ impl<'a> Renderer<'a> {
             .labels
             .iter()
             .filter_map(|label| {
-                let mut place = place_json(Some(&self.place(label.span)?));
+                let mut place = location_json(Some(&self.location(label.span)?));
                 place["text"] = label.text.as_str().into();
                 Some(place)
             })
@@ -213,7 +213,7 @@ impl<'a> Renderer<'a> {
             .map(|span| self.includes(span))
             .unwrap_or_default()
             .iter()
-            .map(|place| place_json(Some(place)))
+            .map(|place| location_json(Some(place)))
             .collect();
         json!({
             "severity": match diagnostic.severity {
@@ -229,7 +229,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// As `Sources::place`, without reading the text before the line again.
-    fn place(&mut self, span: Span) -> Option<Place> {
+    fn location(&mut self, span: Span) -> Option<SourcePosition> {
         let sources = self.sources;
         let source = sources.get(span.source)?;
         let line = self.line(span);
@@ -238,7 +238,7 @@ impl<'a> Renderer<'a> {
             .text
             .floor_char_boundary(span.start as usize)
             .max(begin);
-        Some(Place {
+        Some(SourcePosition {
             path: source.path.clone(),
             line: line + 1,
             column: source.text[begin..start].chars().count() + 1,
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn diagnostics_show_their_text_sorted_by_place() {
         let (sources, found) = sample();
-        insta::assert_snapshot!(Renderer::new(&sources, 100).render(&found), @"
+        insta::assert_snapshot!(DiagnosticRenderer::new(&sources, 100).render(&found), @"
         warning: unknown key `end`
          --> ensemble.yaml:4:1
           |
@@ -311,8 +311,8 @@ mod tests {
     #[test]
     fn colour_is_used_only_if_asked_for() {
         let (sources, found) = sample();
-        let plain = Renderer::new(&sources, 100).colour(false).render(&found);
-        let colourful = Renderer::new(&sources, 100).colour(true).render(&found);
+        let plain = DiagnosticRenderer::new(&sources, 100).colour(false).render(&found);
+        let colourful = DiagnosticRenderer::new(&sources, 100).colour(true).render(&found);
         assert!(!plain.contains('\x1b'));
         assert!(colourful.contains('\x1b'));
     }
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn the_json_names_file_line_and_column() {
         let (sources, found) = sample();
-        let json = Renderer::new(&sources, 100).json(&found);
+        let json = DiagnosticRenderer::new(&sources, 100).json(&found);
         insta::assert_snapshot!(super::super::pretty(&json[1]), @r#"
         {
           "severity": "error",
@@ -357,7 +357,7 @@ mod tests {
         let id = sources.add("a.yaml", "é", None);
         let diagnostic = Diagnostic::error("odd").label(Span::new(id, 1, 900), "here");
         let far = Diagnostic::error("far").label(Span::new(id, 500, 900), "here");
-        let text = Renderer::new(&sources, 80).render([&diagnostic, &far]);
+        let text = DiagnosticRenderer::new(&sources, 80).render([&diagnostic, &far]);
         assert!(text.contains("a.yaml:1:1"), "{text}");
     }
 }

@@ -2,19 +2,19 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::change::{limited, place_json, shown_within};
+use super::change::{limited_json, location_json, inline_value_within};
 use super::plan::PlanTask;
 use super::words;
-use crate::diagnostic::Place;
+use crate::diagnostic::SourcePosition;
 use crate::name::{NodeState, Status};
 use crate::value::{REDACTED, Value};
 
 /// How many other instances the text names.
-const MOST_LINKS: usize = 10;
+const MAX_LINKS: usize = 10;
 /// How many attributes the text names of each of them.
-const MOST_ATTRIBUTES: usize = 8;
+const MAX_ATTRIBUTES: usize = 8;
 /// How many attributes of a change the text shows.
-const MOST_SET: usize = 20;
+const MAX_SET_ATTRIBUTES: usize = 20;
 
 /// What there is to say of one instance.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +28,7 @@ pub struct ExplainView {
     /// The type of that.
     pub type_name: String,
     /// Where that is written.
-    pub place: Option<Place>,
+    pub location: Option<SourcePosition>,
     /// Whether it exists, or did.
     pub exists: bool,
     /// Its own status.
@@ -38,15 +38,15 @@ pub struct ExplainView {
     /// Where it is in its life cycle.
     pub state: Option<NodeState>,
     /// Why the two differ.
-    pub status_because: Option<String>,
+    pub status_reason: Option<String>,
     /// What else is known.
-    pub facts: Vec<Fact>,
+    pub facts: Vec<ExplainFact>,
     /// The workflow that was planned.
     pub workflow: String,
     /// What a job would do to it, with the part of it that is meant where it is one.
     pub tasks: Vec<(Option<String>, PlanTask)>,
     /// Why a job would do nothing, or not all.
-    pub why_not: Vec<String>,
+    pub skip_reasons: Vec<String>,
     /// What it depends on.
     pub depends_on: Vec<LinkView>,
     /// What depends on it.
@@ -57,7 +57,7 @@ pub struct ExplainView {
 
 /// Something that is known of an instance.
 #[derive(Debug, Clone)]
-pub struct Fact {
+pub struct ExplainFact {
     /// The key for machines.
     pub key: &'static str,
     /// The words for people.
@@ -129,7 +129,7 @@ impl ExplainView {
             format_args!(": {kind}template `{template}`, type {of}"),
         );
         text.push_str(&head);
-        if let Some(place) = &self.place {
+        if let Some(place) = &self.location {
             let place = place.to_string();
             let fits = head.chars().count() + 3 + place.chars().count() <= width;
             let before = if fits { "   " } else { "\n   " };
@@ -144,7 +144,7 @@ impl ExplainView {
                 .or(local)
                 .map_or_else(|| "none".to_owned(), |status| status.to_string()),
         };
-        let because = self.status_because.as_deref();
+        let because = self.status_reason.as_deref();
         let because = because.map_or(String::new(), |why| format!(", because {why}"));
         words::fact(text, "status", &format!("{status}{because}"));
         if let Some(state) = self.state {
@@ -173,7 +173,7 @@ impl ExplainView {
                 words::append(text, format_args!("   ({})\n", words::one_line(note)));
             }
         }
-        for why in &self.why_not {
+        for why in &self.skip_reasons {
             words::append(text, format_args!("- {}\n", words::one_line(why)));
         }
     }
@@ -192,22 +192,22 @@ impl ExplainView {
             "key": self.key,
             "template": self.template,
             "type": self.type_name,
-            "place": place_json(self.place.as_ref()),
+            "place": location_json(self.location.as_ref()),
             "exists": self.exists,
             "status": self.local.map(Status::as_str),
             "effective": self.effective.map(Status::as_str),
-            "statusBecause": self.status_because,
+            "statusBecause": self.status_reason,
             "state": self.state.map(NodeState::as_str),
             "workflow": self.workflow,
             "inPlan": !self.tasks.is_empty(),
             "tasks": tasks.collect::<Vec<_>>(),
-            "whyNot": self.why_not,
+            "whyNot": self.skip_reasons,
             "dependsOn": self.depends_on.iter().map(LinkView::json).collect::<Vec<_>>(),
             "dependents": self.dependents.iter().map(LinkView::json).collect::<Vec<_>>(),
             "lastChange": self.last_change.as_ref().map(LastChange::json),
         });
         for fact in &self.facts {
-            json[fact.key] = limited(&fact.value);
+            json[fact.key] = limited_json(&fact.value);
         }
         json
     }
@@ -219,14 +219,14 @@ fn write_links(text: &mut String, heading: &str, links: &[LinkView]) {
         return;
     }
     words::append(text, format_args!("\n{heading}:\n"));
-    for link in links.iter().take(MOST_LINKS) {
+    for link in links.iter().take(MAX_LINKS) {
         let name = words::one_line(&link.name);
         let through = link.through().join("; ");
         let through = words::one_line(&through);
         let status = link.status;
         words::append(text, format_args!("- {name} ({status}): {through}\n"));
     }
-    words::and_more(text, links.len().saturating_sub(MOST_LINKS), "other");
+    words::and_more(text, links.len().saturating_sub(MAX_LINKS), "other");
 }
 
 impl LinkView {
@@ -241,7 +241,7 @@ impl LinkView {
         }
         let (requirements, attributes) = (&self.requirements, &self.attributes);
         if !requirements.is_empty() {
-            let names = words::names(requirements, MOST_ATTRIBUTES);
+            let names = words::names(requirements, MAX_ATTRIBUTES);
             let noun = if requirements.len() == 1 {
                 "requirement"
             } else {
@@ -252,7 +252,7 @@ impl LinkView {
         if !attributes.is_empty() {
             all.push(format!(
                 "reads {}",
-                words::names(attributes, MOST_ATTRIBUTES)
+                words::names(attributes, MAX_ATTRIBUTES)
             ));
         }
         all
@@ -286,18 +286,18 @@ impl LastChange {
             words::append(text, format_args!(", job {job}"));
         }
         text.push('\n');
-        for (name, value) in self.set.iter().take(MOST_SET) {
+        for (name, value) in self.set.iter().take(MAX_SET_ATTRIBUTES) {
             let name = words::one_line(name);
             let room = width.saturating_sub(name.chars().count() + 10);
             let secret = value.as_str() == Some(REDACTED);
             let value = if secret {
                 "a secret".to_owned()
             } else {
-                shown_within(value, room)
+                inline_value_within(value, room)
             };
             words::append(text, format_args!("- set {name} to {value}\n"));
         }
-        words::and_more(text, self.set.len().saturating_sub(MOST_SET), "other");
+        words::and_more(text, self.set.len().saturating_sub(MAX_SET_ATTRIBUTES), "other");
         if let Some(why) = &self.unknown {
             let why = words::one_line(why);
             words::append(text, format_args!("- nothing more is known: {why}\n"));
@@ -308,7 +308,7 @@ impl LastChange {
         let set: Map<String, Json> = self
             .set
             .iter()
-            .map(|(name, value)| (name.clone(), limited(value)))
+            .map(|(name, value)| (name.clone(), limited_json(value)))
             .collect();
         json!({
             "id": self.id,

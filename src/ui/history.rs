@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::change::{limited, shown_within, sides};
+use super::change::{limited_json, inline_value_within, sides};
 use super::{Table, words};
 use crate::ensemble::history::AttributeChange;
-use crate::job::Side;
+use crate::job::DifferenceSide;
 use crate::value::{REDACTED, Value};
 
 /// How many attributes of one task the text shows.
-const MOST_CHANGES: usize = 20;
+const MAX_CHANGES: usize = 20;
 
 /// A job on record.
 #[derive(Debug, Clone, Default)]
@@ -269,13 +269,13 @@ impl TaskLine {
             let message = words::one_line(message);
             words::append(text, format_args!("- error: {message}\n"));
         }
-        let most = if single { usize::MAX } else { MOST_CHANGES };
-        for change in self.changes.iter().take(most) {
+        let limit = if single { usize::MAX } else { MAX_CHANGES };
+        for change in self.changes.iter().take(limit) {
             self.write_change(text, width, change);
         }
         words::and_more(
             text,
-            self.changes.len().saturating_sub(most),
+            self.changes.len().saturating_sub(limit),
             "other change",
         );
         if single {
@@ -290,7 +290,7 @@ impl TaskLine {
     }
 
     fn write_change(&self, text: &mut String, width: usize, change: &AttributeChange) {
-        let AttributeChange { of, name, old, new } = change;
+        let AttributeChange { instance_key: of, name, old, new } = change;
         let other = (*of != self.target).then(|| format!(" of {}", of.trim_start_matches(':')));
         let what = match name.as_str() {
             ".status" => "status".to_owned(),
@@ -303,8 +303,8 @@ impl TaskLine {
         let secret = new.as_str().is_some_and(|text| text.contains(REDACTED));
         let sides = match old {
             _ if secret => "changed (secret)".to_owned(),
-            Some(old) => sides(&Side::Value(old.clone()), &Side::Value(new.clone()), room),
-            None => shown_within(new, room),
+            Some(old) => sides(&DifferenceSide::Value(old.clone()), &DifferenceSide::Value(new.clone()), room),
+            None => inline_value_within(new, room),
         };
         words::append(text, format_args!("{head}{sides}\n"));
     }
@@ -313,14 +313,14 @@ impl TaskLine {
         let changes: Vec<Json> = self
             .changes
             .iter()
-            .map(|AttributeChange { of, name, old, new }| {
+            .map(|AttributeChange { instance_key: of, name, old, new }| {
                 let mut change = Map::new();
                 change.insert("of".to_owned(), of.as_str().into());
                 change.insert("name".to_owned(), name.as_str().into());
                 if let Some(old) = old {
-                    change.insert("old".to_owned(), limited(old));
+                    change.insert("old".to_owned(), limited_json(old));
                 }
-                change.insert("new".to_owned(), limited(new));
+                change.insert("new".to_owned(), limited_json(new));
                 Json::Object(change)
             })
             .collect();
@@ -340,9 +340,9 @@ impl TaskLine {
         if single {
             let read = self.read.iter();
             let read: Map<String, Json> = read
-                .map(|(key, value)| (key.clone(), limited(value)))
+                .map(|(key, value)| (key.clone(), limited_json(value)))
                 .collect();
-            task["inputs"] = limited(&self.inputs);
+            task["inputs"] = limited_json(&self.inputs);
             task["read"] = Json::Object(read);
         }
         task
@@ -352,7 +352,7 @@ impl TaskLine {
 fn write_value(text: &mut String, width: usize, kind: &str, name: &str, value: &Value) {
     let head = format!("- {kind} {}: ", words::one_line(name));
     let room = width.saturating_sub(head.chars().count());
-    words::append(text, format_args!("{head}{}\n", shown_within(value, room)));
+    words::append(text, format_args!("{head}{}\n", inline_value_within(value, room)));
 }
 
 /// The counts of a summary without those that are zero: `2 tasks (1 changed, 2 ok)`.

@@ -9,29 +9,29 @@ use serde_json::{Value as Json, json};
 use super::table::{Align, Table};
 use super::words;
 use crate::host::Stream;
-use crate::runbook::{Event, HostEnd, HostOutcome};
+use crate::runbook::{HostEvent, HostEnd, HostOutcome};
 
 /// How a task without hosts is called where a host would stand (F19).
 const LOCAL_ONLY: &str = "<local-only>";
 /// The longest line that is kept together.
-const LONGEST_LINE: usize = 64 << 10;
+const MAX_LINE_BYTES: usize = 64 << 10;
 /// How many hosts the table shows of which nothing special is to be said.
-const MOST_ROWS: usize = 50;
+const MAX_ROWS: usize = 50;
 
 /// Where a line goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Channel {
+pub enum OutputChannel {
     /// To the standard output: what a command printed.
-    Answer,
+    Stdout,
     /// To the error output.
-    Aside,
+    Stderr,
 }
 
 /// A line for one of the outputs, with its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostLine {
     /// Where it goes.
-    pub channel: Channel,
+    pub channel: OutputChannel,
     /// The text.
     pub text: String,
 }
@@ -50,7 +50,7 @@ pub enum HostDetail {
 #[derive(Debug, Default)]
 pub struct HostLines {
     detail: HostDetail,
-    begun: HashMap<(Option<Arc<str>>, Stream), Vec<u8>>,
+    partial_lines: HashMap<(Option<Arc<str>>, Stream), Vec<u8>>,
 }
 
 impl HostLines {
@@ -58,68 +58,68 @@ impl HostLines {
     pub fn new(detail: HostDetail) -> Self {
         Self {
             detail,
-            begun: HashMap::new(),
+            partial_lines: HashMap::new(),
         }
     }
 
     /// The lines that an event makes.
-    pub fn event(&mut self, event: &Event) -> Vec<HostLine> {
+    pub fn event(&mut self, event: &HostEvent) -> Vec<HostLine> {
         let steps = self.detail == HostDetail::Steps;
         match event {
-            Event::Output {
+            HostEvent::Output {
                 host,
                 stream,
                 bytes,
             } => self.output(host.as_ref(), *stream, bytes),
-            Event::HostBegins {
+            HostEvent::HostStarted {
                 task,
                 host: Some(host),
-            } if steps => vec![aside(format!("[{host}] task `{task}` begins"))],
-            Event::Step { host, text } if steps => {
-                vec![aside(format!(
+            } if steps => vec![stderr_line(format!("[{host}] task `{task}` begins"))],
+            HostEvent::Step { host, text } if steps => {
+                vec![stderr_line(format!(
                     "[{}] {}",
                     name_of(host.as_ref()),
-                    clean(text)
+                    without_control_chars(text)
                 ))]
             }
-            Event::HostEnds(end) => {
+            HostEvent::HostFinished(end) => {
                 let mut lines = self.flush(end.host.as_ref());
-                lines.extend(sentence(end).map(aside));
+                lines.extend(outcome_line(end).map(stderr_line));
                 lines
             }
-            Event::Needed { host, question } => {
+            HostEvent::InputNeeded { host, question } => {
                 let host = name_of(host.as_ref());
-                vec![aside(format!("[{host}] needs {question}"))]
+                vec![stderr_line(format!("[{host}] needs {question}"))]
             }
-            Event::Message { host, text } => {
+            HostEvent::Message { host, text } => {
                 lines_of(name_of(host.as_ref()), Stream::Stdout, text.as_bytes())
             }
-            Event::Warning(text) => vec![aside(format!("warning: {}", clean(text)))],
-            Event::Error(text) => vec![aside(format!("error: {}", clean(text)))],
-            Event::TaskBegins { .. }
-            | Event::HostBegins { .. }
-            | Event::Step { .. }
-            | Event::TaskEnds { .. } => Vec::new(),
+            HostEvent::Warning(text) => vec![stderr_line(format!("warning: {}", without_control_chars(text)))],
+            HostEvent::Error(text) => vec![stderr_line(format!("error: {}", without_control_chars(text)))],
+            HostEvent::TaskStarted { .. }
+            | HostEvent::HostStarted { .. }
+            | HostEvent::Step { .. }
+            | HostEvent::TaskFinished { .. } => Vec::new(),
         }
     }
 
     fn output(&mut self, host: Option<&Arc<str>>, stream: Stream, bytes: &[u8]) -> Vec<HostLine> {
-        let begun = self.begun.entry((host.cloned(), stream)).or_default();
-        begun.extend_from_slice(bytes);
-        let end = match begun.iter().rposition(|byte| *byte == b'\n') {
+        let partial_line = self.partial_lines.entry((host.cloned(), stream)).or_default();
+        partial_line.extend_from_slice(bytes);
+        let end = match partial_line.iter().rposition(|byte| *byte == b'\n') {
             Some(end) => end + 1,
-            None if begun.len() > LONGEST_LINE => begun.len(),
+            None if partial_line.len() > MAX_LINE_BYTES => partial_line.len(),
             None => return Vec::new(),
         };
-        let rest = begun.split_off(end);
-        let whole = std::mem::replace(begun, rest);
+        let rest = partial_line.split_off(end);
+        let whole = std::mem::replace(partial_line, rest);
         lines_of(name_of(host), stream, &whole)
     }
 
     /// The lines that have no end.
     fn flush(&mut self, host: Option<&Arc<str>>) -> Vec<HostLine> {
         let rest = [Stream::Stdout, Stream::Stderr].map(|stream| {
-            let rest = self.begun.remove(&(host.cloned(), stream));
+            let rest = self.partial_lines.remove(&(host.cloned(), stream));
             lines_of(name_of(host), stream, &rest.unwrap_or_default())
         });
         rest.concat()
@@ -130,15 +130,15 @@ fn name_of(host: Option<&Arc<str>>) -> &str {
     host.map_or(LOCAL_ONLY, |host| host)
 }
 
-fn aside(text: String) -> HostLine {
+fn stderr_line(text: String) -> HostLine {
     HostLine {
-        channel: Channel::Aside,
+        channel: OutputChannel::Stderr,
         text: text + "\n",
     }
 }
 
 /// A host may write anything; what would steer the terminal is left out.
-fn clean(text: &str) -> String {
+fn without_control_chars(text: &str) -> String {
     text.chars()
         .filter(|c| *c == '\t' || !c.is_control())
         .collect()
@@ -146,19 +146,19 @@ fn clean(text: &str) -> String {
 
 fn lines_of(host: &str, stream: Stream, bytes: &[u8]) -> Vec<HostLine> {
     let channel = match stream {
-        Stream::Stdout => Channel::Answer,
-        Stream::Stderr => Channel::Aside,
+        Stream::Stdout => OutputChannel::Stdout,
+        Stream::Stderr => OutputChannel::Stderr,
     };
     let text = String::from_utf8_lossy(bytes);
     let line = |line: &str| HostLine {
         channel,
-        text: format!("[{host}] {}\n", clean(line)),
+        text: format!("[{host}] {}\n", without_control_chars(line)),
     };
     text.lines().map(line).collect()
 }
 
 /// What is to be said of a host at once. What is tolerated was warned of already.
-fn sentence(end: &HostEnd) -> Option<String> {
+fn outcome_line(end: &HostEnd) -> Option<String> {
     let host = name_of(end.host.as_ref());
     match &end.outcome {
         HostOutcome::Failed {
@@ -166,12 +166,12 @@ fn sentence(end: &HostEnd) -> Option<String> {
             tolerated: false,
             ..
         } => {
-            let (task, reason) = (clean(&end.task), clean(reason));
+            let (task, reason) = (without_control_chars(&end.task), without_control_chars(reason));
             Some(format!("error: [{host}] `{task}` failed: {reason}"))
         }
         HostOutcome::Unreachable { reason, tolerated } => {
             let level = if *tolerated { "warning" } else { "error" };
-            Some(format!("{level}: [{host}] {}", clean(reason)))
+            Some(format!("{level}: [{host}] {}", without_control_chars(reason)))
         }
         HostOutcome::Failed { .. }
         | HostOutcome::Ok
@@ -181,18 +181,18 @@ fn sentence(end: &HostEnd) -> Option<String> {
 }
 
 /// What an event is to a machine that reads along, one object a line; none where it tells nothing.
-pub fn host_event(event: &Event) -> Option<Json> {
+pub fn host_event(event: &HostEvent) -> Option<Json> {
     let host = |host: &Option<Arc<str>>| json!(host.as_deref());
     Some(match event {
-        Event::TaskBegins { task, hosts, width } => {
+        HostEvent::TaskStarted { task, hosts, width } => {
             let hosts: Vec<&str> = hosts.iter().map(AsRef::as_ref).collect();
             json!({"event": "task", "task": &**task, "hosts": hosts, "width": width})
         }
-        Event::HostBegins { task, host: on } => {
+        HostEvent::HostStarted { task, host: on } => {
             json!({"event": "begin", "task": &**task, "host": host(on)})
         }
-        Event::Step { host: on, text } => json!({"event": "step", "host": host(on), "text": text}),
-        Event::Output {
+        HostEvent::Step { host: on, text } => json!({"event": "step", "host": host(on), "text": text}),
+        HostEvent::Output {
             host: on,
             stream,
             bytes,
@@ -200,28 +200,28 @@ pub fn host_event(event: &Event) -> Option<Json> {
             "event": "output", "host": host(on), "stream": stream,
             "text": String::from_utf8_lossy(bytes),
         }),
-        Event::HostEnds(end) => {
+        HostEvent::HostFinished(end) => {
             let mut line = json!({"event": "end", "task": &*end.task, "host": host(&end.host)});
             if let (Some(line), Json::Object(outcome)) = (line.as_object_mut(), outcome_json(end)) {
                 line.extend(outcome);
             }
             line
         }
-        Event::Needed { host: on, question } => json!({
+        HostEvent::InputNeeded { host: on, question } => json!({
             "event": "needed", "host": host(on), "message": format!("needs {question}"),
         }),
-        Event::Message { host: on, text } => {
+        HostEvent::Message { host: on, text } => {
             json!({"event": "message", "host": host(on), "message": text})
         }
-        Event::Warning(text) => json!({"event": "warning", "message": text}),
-        Event::Error(text) => json!({"event": "error", "message": text}),
-        Event::TaskEnds { .. } => return None,
+        HostEvent::Warning(text) => json!({"event": "warning", "message": text}),
+        HostEvent::Error(text) => json!({"event": "error", "message": text}),
+        HostEvent::TaskFinished { .. } => return None,
     })
 }
 
 fn outcome_json(end: &HostEnd) -> Json {
     let seconds = (end.elapsed.as_secs_f64() * 1000.0).round() / 1000.0;
-    let word = Word::of(&end.outcome).text();
+    let word = OutcomeWord::of(&end.outcome).text();
     match &end.outcome {
         HostOutcome::Ok | HostOutcome::Changed => json!({"outcome": word, "seconds": seconds}),
         HostOutcome::Skipped { reason } => {
@@ -243,7 +243,7 @@ fn outcome_json(end: &HostEnd) -> Json {
 
 /// An outcome in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Word {
+enum OutcomeWord {
     Ok,
     Changed,
     Failed,
@@ -251,7 +251,7 @@ enum Word {
     Unreachable,
 }
 
-impl Word {
+impl OutcomeWord {
     const ALL: [Self; 5] = [
         Self::Ok,
         Self::Changed,
@@ -283,15 +283,15 @@ impl Word {
 
 /// How it went on one host.
 #[derive(Debug, Clone, Default)]
-struct Row {
+struct HostRow {
     counts: [usize; 5],
     elapsed: Duration,
     /// What is to be said of the last thing that did not go well.
     note: String,
 }
 
-impl Row {
-    fn count(&self, word: Word) -> usize {
+impl HostRow {
+    fn count(&self, word: OutcomeWord) -> usize {
         self.counts[word as usize]
     }
 
@@ -300,7 +300,7 @@ impl Row {
     }
 
     fn is_quiet(&self) -> bool {
-        self.count(Word::Ok) + self.count(Word::Changed) == self.runs()
+        self.count(OutcomeWord::Ok) + self.count(OutcomeWord::Changed) == self.runs()
     }
 }
 
@@ -308,27 +308,27 @@ impl Row {
 #[derive(Debug, Default)]
 pub struct HostSummary {
     order: Vec<Arc<str>>,
-    rows: HashMap<Arc<str>, Row>,
+    rows: HashMap<Arc<str>, HostRow>,
 }
 
 impl HostSummary {
     /// Takes note of an event.
-    pub fn event(&mut self, event: &Event) {
+    pub fn event(&mut self, event: &HostEvent) {
         let end = match event {
-            Event::TaskBegins { hosts, .. } => {
+            HostEvent::TaskStarted { hosts, .. } => {
                 // They end in another order.
                 for host in hosts {
                     self.add(host);
                 }
                 return;
             }
-            Event::HostEnds(end) => end,
+            HostEvent::HostFinished(end) => end,
             _ => return,
         };
         let name: Arc<str> = name_of(end.host.as_ref()).into();
         self.add(&name);
         let row = self.rows.entry(name).or_default();
-        row.counts[Word::of(&end.outcome) as usize] += 1;
+        row.counts[OutcomeWord::of(&end.outcome) as usize] += 1;
         row.elapsed += end.elapsed;
         match &end.outcome {
             HostOutcome::Failed {
@@ -350,17 +350,17 @@ impl HostSummary {
     fn add(&mut self, name: &Arc<str>) {
         if !self.rows.contains_key(name) {
             self.order.push(Arc::clone(name));
-            self.rows.insert(Arc::clone(name), Row::default());
+            self.rows.insert(Arc::clone(name), HostRow::default());
         }
     }
 
-    fn total(&self, word: Word) -> usize {
+    fn total(&self, word: OutcomeWord) -> usize {
         self.rows.values().map(|row| row.count(word)).sum()
     }
 
     /// How it went in all: `3 ok, 1 failed`.
-    pub fn sentence(&self) -> String {
-        let counts = Word::ALL.map(|word| (self.total(word), word.text()));
+    pub fn totals_text(&self) -> String {
+        let counts = OutcomeWord::ALL.map(|word| (self.total(word), word.text()));
         let counts: Vec<String> = counts
             .into_iter()
             .filter(|(count, _)| *count > 0)
@@ -374,12 +374,12 @@ impl HostSummary {
 
     /// The table, a row for each host; of many hosts on which all went well only their number.
     pub fn table(&self, width: u16) -> String {
-        let many = self.order.len() > MOST_ROWS;
+        let many = self.order.len() > MAX_ROWS;
         let shown = self.order.iter().filter_map(|name| {
             let row = &self.rows[name];
             (!many || !row.is_quiet()).then_some((name, row))
         });
-        let shown: Vec<(&Arc<str>, &Row)> = shown.collect();
+        let shown: Vec<(&Arc<str>, &HostRow)> = shown.collect();
         let table = if shown.is_empty() {
             String::new()
         } else if self.rows.values().all(|row| row.runs() == 1) {
@@ -394,22 +394,22 @@ impl HostSummary {
                 format!("All went well on {hosts} that are not shown.\n")
             }
         };
-        format!("{table}{quiet}{}\n", self.sentence())
+        format!("{table}{quiet}{}\n", self.totals_text())
     }
 
     /// What came of each host, where each had one task.
-    fn results(rows: &[(&Arc<str>, &Row)]) -> Table {
+    fn results(rows: &[(&Arc<str>, &HostRow)]) -> Table {
         let mut table = Table::new(&["Host", "Result", "Time", "Why"]).align(2, Align::Right);
         for (name, row) in rows {
-            let word = Word::ALL.into_iter().find(|word| row.count(*word) > 0);
-            let word = word.map_or("", Word::text);
+            let word = OutcomeWord::ALL.into_iter().find(|word| row.count(*word) > 0);
+            let word = word.map_or("", OutcomeWord::text);
             table.row([name.as_ref(), word, &words::seconds(row.elapsed), &row.note]);
         }
         table
     }
 
     /// How many tasks went how on each host.
-    fn counts(rows: &[(&Arc<str>, &Row)]) -> Table {
+    fn counts(rows: &[(&Arc<str>, &HostRow)]) -> Table {
         let headings = [
             "Host",
             "Ok",
@@ -438,7 +438,7 @@ impl HostSummary {
     pub fn json(&self, exit_code: u8) -> Json {
         let mut totals = serde_json::Map::new();
         totals.insert("event".to_owned(), json!("summary"));
-        for word in Word::ALL {
+        for word in OutcomeWord::ALL {
             totals.insert(word.text().to_owned(), json!(self.total(word)));
         }
         totals.insert("hosts".to_owned(), json!(self.order.len()));
@@ -451,16 +451,16 @@ impl HostSummary {
 mod tests {
     use super::*;
 
-    fn output(host: &str, stream: Stream, text: &str) -> Event {
-        Event::Output {
+    fn output(host: &str, stream: Stream, text: &str) -> HostEvent {
+        HostEvent::Output {
             host: Some(host.into()),
             stream,
             bytes: text.into(),
         }
     }
 
-    fn end(host: &str, task: &str, outcome: HostOutcome) -> Event {
-        Event::HostEnds(HostEnd {
+    fn end(host: &str, task: &str, outcome: HostOutcome) -> HostEvent {
+        HostEvent::HostFinished(HostEnd {
             task: task.into(),
             host: Some(host.into()),
             outcome,
@@ -499,13 +499,13 @@ mod tests {
             let lines = lines.iter().filter(|line| line.channel == channel);
             lines.map(|line| line.text.as_str()).collect()
         };
-        insta::assert_snapshot!(text(Channel::Answer), @r"
+        insta::assert_snapshot!(text(OutputChannel::Stdout), @r"
         [a] one
         [b] [31mred
         [a] two
         [a] three
         ");
-        insta::assert_snapshot!(text(Channel::Aside), @r"
+        insta::assert_snapshot!(text(OutputChannel::Stderr), @r"
         [a] oh
         error: [a] `t` failed: exit code 3
         warning: [c] c port 22 refused the connection

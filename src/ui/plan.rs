@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::LeftAlone;
+use super::SkippedView;
 use super::change::ChangeView;
 use super::words;
 use crate::name::{NodeState, Status};
@@ -22,7 +22,7 @@ pub struct PlanView {
     /// What will be done, instance by instance.
     pub nodes: Vec<PlanNode>,
     /// What is left alone.
-    pub left: LeftAlone,
+    pub skipped: SkippedView,
 }
 
 /// A job on another ensemble.
@@ -85,7 +85,7 @@ pub struct PlanTask {
     /// What else to know, such as `render waiting for dependents`.
     pub note: Option<String>,
     /// The reason in more words.
-    pub because: Option<String>,
+    pub reason_text: Option<String>,
     /// What has changed since the operation ran last.
     pub changes: Vec<ChangeView>,
     /// The keys among which something has changed, where nobody knows which.
@@ -95,12 +95,12 @@ pub struct PlanTask {
 }
 
 /// How many keys the text names among which something has changed.
-const MOST_CANDIDATES: usize = 8;
+const MAX_CANDIDATES: usize = 8;
 
 impl PlanView {
     /// Whether it does nothing.
     pub fn is_empty(&self) -> bool {
-        self.external.is_empty() && !self.nodes.iter().any(PlanNode::does_something)
+        self.external.is_empty() && !self.nodes.iter().any(PlanNode::has_effect)
     }
 
     /// The plan as text that ends its last line; what can be cut keeps to `width` columns.
@@ -119,7 +119,7 @@ impl PlanView {
         for job in &self.external {
             line(&mut text, 0, &job.text());
         }
-        let shown = Shown {
+        let shown = PlanLayout {
             workflow: &self.workflow,
             width,
         };
@@ -129,7 +129,7 @@ impl PlanView {
         if self.is_empty() {
             text.push_str("Nothing to do.\n");
         }
-        text.push_str(&self.left.text());
+        text.push_str(&self.skipped.text());
         text
     }
 
@@ -145,9 +145,9 @@ impl PlanView {
 
     fn written(&self, why: bool) -> Json {
         let external = self.external.iter().map(ExternalJob::json);
-        let nodes = self.nodes.iter().filter(|node| node.does_something());
+        let nodes = self.nodes.iter().filter(|node| node.has_effect());
         let nodes = external.chain(nodes.map(|node| node.json(why)));
-        nodes.chain(self.left.plan_json()).collect()
+        nodes.chain(self.skipped.plan_json()).collect()
     }
 }
 
@@ -176,7 +176,7 @@ impl ExternalJob {
 
 /// The surroundings of a part of a plan.
 #[derive(Clone, Copy)]
-struct Shown<'a> {
+struct PlanLayout<'a> {
     /// The workflow that is named above it.
     workflow: &'a str,
     /// How wide the screen is.
@@ -184,12 +184,12 @@ struct Shown<'a> {
 }
 
 impl PlanNode {
-    fn does_something(&self) -> bool {
-        self.entries.iter().any(PlanEntry::does_something)
+    fn has_effect(&self) -> bool {
+        self.entries.iter().any(PlanEntry::has_effect)
     }
 
-    fn write(&self, text: &mut String, indent: usize, shown: Shown<'_>) {
-        if !self.does_something() {
+    fn write(&self, text: &mut String, indent: usize, shown: PlanLayout<'_>) {
+        if !self.has_effect() {
             return;
         }
         let known = [
@@ -221,26 +221,26 @@ impl PlanNode {
 }
 
 impl PlanEntry {
-    fn does_something(&self) -> bool {
+    fn has_effect(&self) -> bool {
         match self {
-            Self::Group { sequence, .. } => sequence.iter().any(Self::does_something),
-            Self::Node(node) => node.does_something(),
+            Self::Group { sequence, .. } => sequence.iter().any(Self::has_effect),
+            Self::Node(node) => node.has_effect(),
             Self::Task(_) | Self::SetState(_) => true,
         }
     }
 
-    fn write(&self, text: &mut String, indent: usize, shown: Shown<'_>) {
+    fn write(&self, text: &mut String, indent: usize, shown: PlanLayout<'_>) {
         match self {
             // The group of the workflow that the plan is for says nothing new.
             Self::Group { workflow, sequence } => {
                 let name = workflow.as_deref().unwrap_or("sequence");
-                let inner = if name == shown.workflow || !self.does_something() {
+                let inner = if name == shown.workflow || !self.has_effect() {
                     indent
                 } else {
                     line(text, indent, &format!("- {}:", words::one_line(name)));
                     indent + 4
                 };
-                let shown = Shown {
+                let shown = PlanLayout {
                     workflow: name,
                     ..shown
                 };
@@ -274,7 +274,7 @@ impl PlanTask {
     /// The operation and its reason, on one line.
     pub(super) fn heading(&self) -> String {
         let operation = words::one_line(&self.operation);
-        let because = self.because.as_deref().map(words::one_line);
+        let because = self.reason_text.as_deref().map(words::one_line);
         let colon = if because.is_some() { ": " } else { "" };
         let because = because.unwrap_or_default();
         format!("{operation} (reason: {}){colon}{because}", self.reason)
@@ -297,7 +297,7 @@ impl PlanTask {
             change.write(text, indent, width);
         }
         if !self.candidates.is_empty() {
-            let names = words::names(&self.candidates, MOST_CANDIDATES);
+            let names = words::names(&self.candidates, MAX_CANDIDATES);
             let names = names.replace(" and ", " or ");
             line(text, indent, &format!("one of {names} has changed"));
         }
@@ -321,7 +321,7 @@ impl PlanTask {
             return task;
         }
         let texts = [
-            ("because", &self.because),
+            ("because", &self.reason_text),
             ("note", &self.note),
             ("unknown", &self.unknown),
         ];
@@ -341,7 +341,7 @@ impl PlanTask {
 }
 
 fn entries_json(entries: &[PlanEntry], why: bool) -> Json {
-    let entries = entries.iter().filter(|entry| entry.does_something());
+    let entries = entries.iter().filter(|entry| entry.has_effect());
     entries.map(|entry| entry.json(why)).collect()
 }
 
@@ -384,7 +384,7 @@ mod tests {
                         reason: "add".to_owned(),
                         rendered: vec![("tasks".to_owned(), "/e/planned/tasks/server".into())],
                         note: Some("render waiting for dependents".to_owned()),
-                        because: Some("it does not exist yet".to_owned()),
+                        reason_text: Some("it does not exist yet".to_owned()),
                         ..PlanTask::default()
                     }),
                     PlanEntry::Node(storage),
@@ -397,7 +397,7 @@ mod tests {
             options: vec![("force".to_owned(), "True".to_owned())],
             external: Vec::new(),
             nodes: vec![server],
-            left: LeftAlone::default(),
+            skipped: SkippedView::default(),
         }
     }
 

@@ -7,20 +7,20 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::words;
 
 /// How many running tasks are named at once.
-const NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 /// Shows which tasks run and how many are done.
 #[derive(Debug)]
 pub struct Progress {
     /// None where there is no terminal.
-    screen: Option<Screen>,
+    bars: Option<ProgressBars>,
     running: Vec<String>,
     done: u64,
     total: u64,
 }
 
 #[derive(Debug)]
-struct Screen {
+struct ProgressBars {
     all: MultiProgress,
     bar: ProgressBar,
     tasks: ProgressBar,
@@ -30,7 +30,7 @@ impl Progress {
     /// Shows nothing: for output that no person watches.
     pub fn silent() -> Self {
         Self {
-            screen: None,
+            bars: None,
             running: Vec::new(),
             done: 0,
             total: 0,
@@ -51,7 +51,7 @@ impl Progress {
         // The time goes on while a long task runs.
         bar.enable_steady_tick(Duration::from_millis(500));
         Self {
-            screen: Some(Screen { all, bar, tasks }),
+            bars: Some(ProgressBars { all, bar, tasks }),
             running: Vec::new(),
             done: 0,
             total,
@@ -76,16 +76,16 @@ impl Progress {
     }
 
     /// Takes the progress off the screen while something else writes to it.
-    pub fn aside<R>(&self, write: impl FnOnce() -> R) -> R {
-        match &self.screen {
+    pub fn suspend<R>(&self, write: impl FnOnce() -> R) -> R {
+        match &self.bars {
             Some(screen) => screen.all.suspend(write),
             None => write(),
         }
     }
 
     /// Takes the progress off the screen for good.
-    pub fn done(&mut self) {
-        if let Some(screen) = self.screen.take() {
+    pub fn clear(&mut self) {
+        if let Some(screen) = self.bars.take() {
             screen.tasks.finish_and_clear();
             screen.bar.finish_and_clear();
             drop(screen.all.clear());
@@ -93,16 +93,16 @@ impl Progress {
     }
 
     fn show(&self) {
-        let Some(screen) = &self.screen else { return };
+        let Some(screen) = &self.bars else { return };
         screen.bar.set_length(self.total);
         screen.bar.set_position(self.done);
         screen.tasks.set_message(self.line());
     }
 
     fn line(&self) -> String {
-        let named = self.running.iter().take(NAMED).cloned();
+        let named = self.running.iter().take(MAX_NAMED).cloned();
         let mut line = named.collect::<Vec<_>>().join(", ");
-        let hidden = self.running.len().saturating_sub(NAMED);
+        let hidden = self.running.len().saturating_sub(MAX_NAMED);
         if hidden > 0 {
             words::append(&mut line, format_args!(" and {hidden} more"));
         }
@@ -112,7 +112,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.done();
+        self.clear();
     }
 }
 
@@ -177,7 +177,7 @@ mod tests {
         let mut progress = Progress::on(target, 2);
         progress.started("web: create");
         progress.finished("web: create");
-        progress.done();
+        progress.clear();
         let shown = paper.0.lock().unwrap().clone();
         assert!(shown.contains("web: create"), "{shown}");
     }
@@ -190,6 +190,6 @@ mod tests {
         }
         progress.finished("t3");
         assert_eq!(progress.line(), "t0, t1, t2, t4, t5, t6, t7, t8 and 1 more");
-        assert_eq!(progress.aside(|| 7), 7);
+        assert_eq!(progress.suspend(|| 7), 7);
     }
 }

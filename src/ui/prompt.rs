@@ -4,18 +4,18 @@ use std::io::{BufRead, Result, Write};
 
 /// Asks a question on `output` and reads the answer from `input`; only `y` and `yes` approve. The
 /// end of the input is a no.
-pub fn approved(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<bool> {
-    let answer = answer(&format!("{question} [yN] "), input, output)?;
+pub fn read_approval(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<bool> {
+    let answer = read_answer(&format!("{question} [yN] "), input, output)?;
     Ok(answer == "y" || answer == "yes")
 }
 
 /// Asks a question that nobody should answer by habit: only the whole word `yes` is one.
-pub fn confirmed(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<bool> {
-    Ok(answer(&format!("{question} [type yes] "), input, output)? == "yes")
+pub fn read_confirmation(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<bool> {
+    Ok(read_answer(&format!("{question} [type yes] "), input, output)? == "yes")
 }
 
 /// The answer to a question, in small letters; nothing at the end of the input.
-fn answer(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<String> {
+fn read_answer(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<String> {
     output.write_all(question.as_bytes())?;
     output.flush()?;
     let mut answer = String::new();
@@ -31,7 +31,7 @@ mod tests {
 
     fn ask(answer: &str) -> (bool, String) {
         let mut shown = Vec::new();
-        let yes = approved("proceed with job?", &mut answer.as_bytes(), &mut shown).unwrap();
+        let yes = read_approval("proceed with job?", &mut answer.as_bytes(), &mut shown).unwrap();
         (yes, String::from_utf8(shown).unwrap())
     }
 
@@ -51,7 +51,7 @@ mod tests {
     fn a_letter_does_not_confirm() {
         for (answer, yes) in [("y\n", false), ("yes\n", true), ("", false)] {
             let mut shown = Vec::new();
-            let said = confirmed("again?", &mut answer.as_bytes(), &mut shown).unwrap();
+            let said = read_confirmation("again?", &mut answer.as_bytes(), &mut shown).unwrap();
             assert_eq!(said, yes, "{answer}");
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Align, LeftAlone, Table, words};
+use super::{Align, SkippedView, Table, words};
 use crate::name::{ChangeId, NodeState, Priority, Status};
 use crate::value::Value;
 
@@ -28,21 +28,21 @@ pub struct SummaryView {
     /// Jobs that ran on other ensembles.
     pub external: Vec<(PathBuf, Self)>,
     /// What the job left alone.
-    pub left: LeftAlone,
+    pub skipped: SkippedView,
     /// The expression evaluated after the job.
-    pub query: Option<Query>,
+    pub query: Option<QueryView>,
 }
 
 /// An expression that the user asked for, and what it gave.
 #[derive(Debug, Clone)]
-pub struct Query {
+pub struct QueryView {
     /// The expression.
     pub expression: String,
     /// Its value; null where it gave nothing.
     pub result: Value,
 }
 
-impl Query {
+impl QueryView {
     /// The expression and what it gave, as text that ends its last line.
     pub fn text(&self) -> String {
         let Self { expression, result } = self;
@@ -110,7 +110,7 @@ pub struct TaskRow {
 
 /// How many tasks ended in which way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct TaskCounts {
     /// All of them.
     pub total: usize,
     /// Succeeded.
@@ -129,7 +129,7 @@ pub struct Counts {
     pub changed: usize,
 }
 
-impl Counts {
+impl TaskCounts {
     /// Counts tasks as upstream does: a task that left its instance in error counts as an error,
     /// and one without a status counts as skipped.
     pub fn of(tasks: &[TaskRow]) -> Self {
@@ -168,8 +168,8 @@ impl Counts {
 
 impl SummaryView {
     /// How many tasks ended in which way.
-    pub fn counts(&self) -> Counts {
-        Counts::of(&self.tasks)
+    pub fn counts(&self) -> TaskCounts {
+        TaskCounts::of(&self.tasks)
     }
 
     /// The summary as text of at most `width` columns where it is a table.
@@ -187,7 +187,7 @@ impl SummaryView {
             text.push_str(&self.table().render(width));
             self.write_task_outputs(&mut text);
         }
-        text.push_str(&self.left.text());
+        text.push_str(&self.skipped.text());
         self.write_outputs(&mut text);
         if let Some(query) = &self.query {
             text.push('\n');
@@ -279,8 +279,8 @@ impl SummaryView {
             });
             summary.insert("external_jobs".to_owned(), external.collect());
         }
-        if !self.left.orphans.is_empty() {
-            summary.insert("orphans".to_owned(), self.left.summary_json());
+        if !self.skipped.orphans.is_empty() {
+            summary.insert("orphans".to_owned(), self.skipped.summary_json());
         }
         if let Some(query) = &self.query {
             summary.insert("query".to_owned(), query.expression.clone().into());
@@ -379,7 +379,7 @@ mod tests {
                 }),
             ),
             external: Vec::new(),
-            left: LeftAlone::default(),
+            skipped: SkippedView::default(),
             query: None,
         }
     }
@@ -412,7 +412,7 @@ mod tests {
         job.tasks.clear();
         job.outputs = Value::Null;
         job.status = Status::Ok;
-        job.query = Some(Query {
+        job.query = Some(QueryView {
             expression: "::db".to_owned(),
             result: Value::Null,
         });
@@ -428,7 +428,7 @@ mod tests {
     fn the_json_is_that_of_upstream() {
         let mut job = sample();
         job.tasks.drain(..2);
-        job.query = Some(Query {
+        job.query = Some(QueryView {
             expression: "::db::port".to_owned(),
             result: 80.into(),
         });

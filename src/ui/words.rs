@@ -31,10 +31,10 @@ pub fn seconds(time: Duration) -> String {
 
 /// Names in backticks as a sentence lists them: `` `a`, `b` and `c` ``. After `most` names it
 /// says how many others there are.
-pub fn names<T: AsRef<str>>(names: &[T], most: usize) -> String {
+pub fn names<T: AsRef<str>>(names: &[T], max_names: usize) -> String {
     let shown: Vec<String> = names
         .iter()
-        .take(most.max(1))
+        .take(max_names.max(1))
         .map(|name| format!("`{}`", name.as_ref()))
         .collect();
     let hidden = names.len() - shown.len();
@@ -66,8 +66,8 @@ pub fn shorten(text: &str, width: usize) -> Cow<'_, str> {
     if text.chars().nth(width).is_none() {
         return Cow::Borrowed(text);
     }
-    let kept = text.chars().take(width.saturating_sub(1));
-    Cow::Owned(kept.chain(['…']).collect())
+    let retained = text.chars().take(width.saturating_sub(1));
+    Cow::Owned(retained.chain(['…']).collect())
 }
 
 /// A time as records write it (`2026-11-21-16-13-35-276629`) as people read it.

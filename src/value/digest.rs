@@ -63,16 +63,16 @@ impl Absorb for Sha256 {
 /// variable length is written before its bytes, maps go by key. What is sensitive is left blank,
 /// unless the digest is a keyed one.
 #[derive(Debug, Default)]
-pub struct Canonical<Into = Sha256> {
-    into: Into,
+pub struct CanonicalWriter<Into = Sha256> {
+    sink: Into,
     reveals: bool,
 }
 
-impl<Into: Absorb> Canonical<Into> {
+impl<Into: Absorb> CanonicalWriter<Into> {
     /// Writes into a keyed digest, which may see what is sensitive.
     pub fn keyed(into: Into) -> Self {
         Self {
-            into,
+            sink: into,
             reveals: true,
         }
     }
@@ -80,8 +80,8 @@ impl<Into: Absorb> Canonical<Into> {
     /// Adds a value.
     pub fn value(&mut self, value: &Value) {
         match value {
-            Value::Null | Value::Entity(_) => self.into.absorb(b"n"),
-            Value::Bool(truth) => self.into.absorb(if *truth { b"t" } else { b"f" }),
+            Value::Null | Value::Entity(_) => self.sink.absorb(b"n"),
+            Value::Bool(truth) => self.sink.absorb(if *truth { b"t" } else { b"f" }),
             Value::Int(number) => self.tagged(b'i', number.to_string().as_bytes()),
             Value::Big(digits) => self.tagged(b'i', digits.as_bytes()),
             Value::Float(number) => self.tagged(b'd', &number.to_bits().to_be_bytes()),
@@ -100,12 +100,12 @@ impl<Into: Absorb> Canonical<Into> {
                 }
             }
             Value::Sensitive(inner) if self.reveals => {
-                self.into.absorb(b"x");
+                self.sink.absorb(b"x");
                 self.value(inner);
             }
-            Value::Sensitive(_) => self.into.absorb(b"x"),
+            Value::Sensitive(_) => self.sink.absorb(b"x"),
             Value::External(external) => {
-                self.into.absorb(b"e");
+                self.sink.absorb(b"e");
                 let stands_for = external.exact.as_ref().or(external.digest.as_ref());
                 self.value(stands_for.unwrap_or(&external.value));
             }
@@ -129,30 +129,30 @@ impl<Into: Absorb> Canonical<Into> {
 
     /// What was written into.
     pub fn into_inner(self) -> Into {
-        self.into
+        self.sink
     }
 
     fn tagged(&mut self, tag: u8, bytes: &[u8]) {
         self.length(tag, bytes.len());
-        self.into.absorb(bytes);
+        self.sink.absorb(bytes);
     }
 
     fn length(&mut self, tag: u8, length: usize) {
-        self.into.absorb(&[tag]);
-        self.into.absorb(&(length as u64).to_be_bytes());
+        self.sink.absorb(&[tag]);
+        self.sink.absorb(&(length as u64).to_be_bytes());
     }
 }
 
-impl Canonical {
+impl CanonicalWriter {
     /// The digest as 64 lowercase hexadecimal digits.
     pub fn finish(self) -> String {
-        hex(&self.into.finalize())
+        hex(&self.sink.finalize())
     }
 }
 
 /// The SHA-256 of the canonical form of one value, as lowercase hexadecimal.
 pub fn canonical_sha256(value: &Value) -> String {
-    let mut canonical = Canonical::default();
+    let mut canonical = CanonicalWriter::default();
     canonical.value(value);
     canonical.finish()
 }

@@ -10,10 +10,10 @@ use super::{Map, REDACTED, Value};
 
 /// Secrets and lines of them that are shorter than this many bytes are not looked for within other
 /// texts: they would tear up all of them.
-const SHORTEST: usize = 3;
+const MIN_LENGTH: usize = 3;
 
 /// The most bytes kept back while waiting for the end of a line.
-const KEPT_BACK: usize = 64 << 10;
+const MAX_BUFFERED: usize = 64 << 10;
 
 /// Texts that nobody may see. Copies share them.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Secrets {
     fn all_parts(&self) -> impl Iterator<Item = &str> {
         let whole = self.0.iter().map(String::as_str);
         let lines = self.0.iter().flat_map(|secret| secret.lines());
-        whole.chain(lines).filter(|text| text.len() >= SHORTEST)
+        whole.chain(lines).filter(|text| text.len() >= MIN_LENGTH)
     }
 
     /// Whether a text is a secret, or repeats one or a line of one.
@@ -133,7 +133,7 @@ pub struct Redactor {
     parts: Vec<Vec<u8>>,
     /// Texts that are taken out without a trace.
     marks: Vec<Vec<u8>>,
-    kept_back: Vec<u8>,
+    buffered: Vec<u8>,
 }
 
 impl Redactor {
@@ -142,7 +142,7 @@ impl Redactor {
         Self {
             parts: secrets.parts().into_iter().map(Vec::from).collect(),
             marks: marks.into_iter().map(String::into_bytes).collect(),
-            kept_back: Vec::new(),
+            buffered: Vec::new(),
         }
     }
 
@@ -151,21 +151,21 @@ impl Redactor {
         if self.parts.is_empty() && self.marks.is_empty() {
             return bytes.to_vec();
         }
-        self.kept_back.extend_from_slice(bytes);
-        let line_end = self.kept_back.iter().rposition(|byte| *byte == b'\n');
+        self.buffered.extend_from_slice(bytes);
+        let line_end = self.buffered.iter().rposition(|byte| *byte == b'\n');
         let end = match line_end {
             Some(end) => end + 1,
-            None if self.kept_back.len() > KEPT_BACK => self.kept_back.len(),
+            None if self.buffered.len() > MAX_BUFFERED => self.buffered.len(),
             None => 0,
         };
-        let rest = self.kept_back.split_off(end);
-        let whole = std::mem::replace(&mut self.kept_back, rest);
+        let rest = self.buffered.split_off(end);
+        let whole = std::mem::replace(&mut self.buffered, rest);
         self.redacted(whole)
     }
 
     /// The rest that was kept back, once nothing more comes.
     pub fn end(&mut self) -> Vec<u8> {
-        let rest = std::mem::take(&mut self.kept_back);
+        let rest = std::mem::take(&mut self.buffered);
         self.redacted(rest)
     }
 

@@ -10,7 +10,7 @@ pub const REDACTED: &str = "<<REDACTED>>";
 pub type Map = indexmap::IndexMap<Arc<str>, Value>;
 
 /// Sets a key of a map, where there is a value.
-pub fn put(map: &mut Map, key: &str, value: impl Into<Option<Value>>) {
+pub fn insert_some(map: &mut Map, key: &str, value: impl Into<Option<Value>>) {
     if let Some(value) = value.into() {
         map.insert(key.into(), value);
     }
@@ -155,15 +155,15 @@ impl Value {
 
     /// The same value with what it gives in place of each file, path and image outside.
     #[must_use]
-    pub fn settled(&self) -> Self {
+    pub fn with_externals_resolved(&self) -> Self {
         match self {
             Self::External(external) if external.kind != ExternalKind::Other => {
-                external.value.settled()
+                external.value.with_externals_resolved()
             }
-            Self::Sensitive(inner) => inner.settled().sensitive(),
-            Self::List(items) => Self::list(items.iter().map(Self::settled)),
+            Self::Sensitive(inner) => inner.with_externals_resolved().sensitive(),
+            Self::List(items) => Self::list(items.iter().map(Self::with_externals_resolved)),
             Self::Map(map) => {
-                let settled = |(key, value): (&Arc<str>, &Self)| (Arc::clone(key), value.settled());
+                let settled = |(key, value): (&Arc<str>, &Self)| (Arc::clone(key), value.with_externals_resolved());
                 Self::map(map.iter().map(settled))
             }
             other => other.clone(),
@@ -459,9 +459,9 @@ mod tests {
     #[test]
     fn a_key_is_set_only_where_there_is_a_value() {
         let mut map = Map::new();
-        put(&mut map, "a", Value::Int(1));
-        put(&mut map, "b", None);
-        put(&mut map, "c", Some(Value::Null));
+        insert_some(&mut map, "a", Value::Int(1));
+        insert_some(&mut map, "b", None);
+        insert_some(&mut map, "c", Some(Value::Null));
         let keys: Vec<&str> = map.keys().map(|key| &**key).collect();
         assert_eq!(keys, ["a", "c"]);
     }

@@ -13,14 +13,14 @@ pub(super) const ANCHOR: &str = "+&";
 pub(super) struct Directive {
     /// Whether nothing is wrong if there is nothing to merge.
     pub(super) optional: bool,
-    pub(super) from: From,
+    pub(super) from: PointerBase,
     /// The way from there.
     pub(super) pointer: Vec<String>,
 }
 
 /// Where a directive's pointer starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum From {
+pub(super) enum PointerBase {
     /// A file, which the directive's value names.
     Include,
     /// The node with an anchor.
@@ -34,7 +34,7 @@ pub(super) enum From {
 impl Directive {
     /// Reads a key; `None` if it is none of a directive. Fails with an escape that is not `~0` or
     /// `~1`.
-    pub(super) fn of(key: &str) -> Result<Option<Self>, String> {
+    pub(super) fn parse(key: &str) -> Result<Option<Self>, String> {
         let Some(rest) = key.strip_prefix('+') else {
             return Ok(None);
         };
@@ -47,13 +47,13 @@ impl Directive {
         };
         let dots = first_rest.bytes().take_while(|byte| *byte == b'.').count();
         let from = if first_rest.starts_with("include") {
-            From::Include
+            PointerBase::Include
         } else if let Some(name) = first_rest.strip_prefix('*').filter(|name| !name.is_empty()) {
-            From::Anchor(name.split_whitespace().next().unwrap_or(name).to_owned())
+            PointerBase::Anchor(name.split_whitespace().next().unwrap_or(name).to_owned())
         } else if dots > 0 && dots == first_rest.len() {
-            From::Relative(dots)
+            PointerBase::Relative(dots)
         } else if first_rest.is_empty() && rest.contains('/') {
-            From::Root
+            PointerBase::Root
         } else {
             return Ok(None);
         };
@@ -94,8 +94,8 @@ pub(super) fn fragment(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn read(key: &str) -> Option<(bool, From, String)> {
-        let directive = Directive::of(key).unwrap()?;
+    fn read(key: &str) -> Option<(bool, PointerBase, String)> {
+        let directive = Directive::parse(key).unwrap()?;
         Some((
             directive.optional,
             directive.from,
@@ -105,25 +105,25 @@ mod tests {
 
     #[test]
     fn keys_are_read_by_the_grammar() {
-        let root = |pointer: &str| Some((false, From::Root, pointer.to_owned()));
+        let root = |pointer: &str| Some((false, PointerBase::Root, pointer.to_owned()));
         assert_eq!(read("+/a/b"), root("a b"));
         assert_eq!(read("+/a~1b/~0"), root("a/b ~"));
         assert_eq!(
             read("+?include: x".trim_end_matches(": x")),
-            Some((true, From::Include, String::new()))
+            Some((true, PointerBase::Include, String::new()))
         );
         assert_eq!(
             read("+include-2"),
-            Some((false, From::Include, String::new()))
+            Some((false, PointerBase::Include, String::new()))
         );
         assert_eq!(
             read("+*anc/x"),
-            Some((false, From::Anchor("anc".into()), "x".into()))
+            Some((false, PointerBase::Anchor("anc".into()), "x".into()))
         );
-        assert_eq!(read("+./x"), Some((false, From::Relative(1), "x".into())));
+        assert_eq!(read("+./x"), Some((false, PointerBase::Relative(1), "x".into())));
         assert_eq!(
             read("+?../x/y"),
-            Some((true, From::Relative(2), "x y".into()))
+            Some((true, PointerBase::Relative(2), "x y".into()))
         );
     }
 
@@ -132,7 +132,7 @@ mod tests {
         for key in ["+", "+1", "+a/b", "+..x", "+?", "+?x", "a", "", "+%", "+&"] {
             assert_eq!(read(key), None, "{key}");
         }
-        assert_eq!(Directive::of("+/a~2"), Err("~2".to_owned()));
+        assert_eq!(Directive::parse("+/a~2"), Err("~2".to_owned()));
     }
 
     #[test]

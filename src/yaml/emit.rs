@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::quote::{self, Chomp, Position, Style};
+use super::quote::{self, Chomp, ScalarPosition, ScalarStyle};
 use crate::value::{List, Map, REDACTED, Value};
 
 /// Longer keys are written behind a `?`, as readers need not look further ahead than 1024
@@ -15,52 +15,52 @@ const LONGEST_SIMPLE_KEY: usize = 128;
 /// Lists are not indented below their key; a text is quoted where some reader would take it for
 /// something else; sensitive values are redacted.
 pub fn emit(value: &Value, indent: usize) -> String {
-    let mut writer = Writer::new(true);
+    let mut writer = EmitWriter::new(true);
     writer.document(value, indent);
     writer.out
 }
 
 /// The text of a value on one line, for the inside of `{}` and `[]`.
 pub(super) fn emit_flow(value: &Value) -> String {
-    let mut writer = Writer::new(false);
+    let mut writer = EmitWriter::new(false);
     writer.flow(value);
     writer.out
 }
 
 /// Writes the parts of patches.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fragments {
+pub(super) struct FragmentWriter {
     /// Whether a literal block may be the last thing in a part: an indented comment that follows
     /// would be taken for its text.
     pub(super) literal_end: bool,
 }
 
-impl Fragments {
+impl FragmentWriter {
     /// The entries of a block mapping at a column.
     pub(super) fn entries(self, map: &Map, column: usize) -> String {
-        let mut writer = Writer::new(false);
+        let mut writer = EmitWriter::new(false);
         writer.map(map, column, false);
         self.end(writer)
     }
 
     /// The items of a block list at a column.
     pub(super) fn items(self, items: &List, column: usize) -> String {
-        let mut writer = Writer::new(false);
+        let mut writer = EmitWriter::new(false);
         writer.list(items, column, false);
         self.end(writer)
     }
 
     /// A whole document.
     pub(super) fn document(self, value: &Value) -> String {
-        let mut writer = Writer::new(false);
+        let mut writer = EmitWriter::new(false);
         writer.document(value, 0);
         self.end(writer)
     }
 
     /// What stands behind `key:`, or behind `-` if it is an item. `column` is that of the key or
     /// the dash.
-    pub(super) fn value(self, value: &Value, column: usize, item: bool) -> Rendered {
-        let mut writer = Writer::new(false);
+    pub(super) fn value(self, value: &Value, column: usize, item: bool) -> RenderedValue {
+        let mut writer = EmitWriter::new(false);
         if item {
             writer.item(value, column);
         } else {
@@ -70,16 +70,16 @@ impl Fragments {
         let line = head.find('\n').map_or(head.len(), |end| end + 1);
         let body = head.split_off(line);
         head.truncate(head.trim_end_matches('\n').len());
-        Rendered { head, body }
+        RenderedValue { head, body }
     }
 
-    fn end(self, mut writer: Writer) -> String {
+    fn end(self, mut writer: EmitWriter) -> String {
         if let Some((start, end, text)) = writer.literal.take()
             && !self.literal_end
             && writer.out[end..].trim_end().is_empty()
         {
             writer.out.truncate(start);
-            quote::write_inline(&mut writer.out, &text, Style::Double);
+            quote::write_inline(&mut writer.out, &text, ScalarStyle::Double);
             writer.out.push('\n');
         }
         writer.out
@@ -87,7 +87,7 @@ impl Fragments {
 }
 
 /// What stands behind `key:` or `-`, and the lines below, which end with a line break.
-pub(super) struct Rendered {
+pub(super) struct RenderedValue {
     /// Empty, or one line that starts with a blank.
     pub(super) head: String,
     /// Empty, or whole lines.
@@ -103,7 +103,7 @@ pub(super) fn visible(value: &Value) -> &Value {
     }
 }
 
-struct Writer {
+struct EmitWriter {
     out: String,
     /// Whether `|+` may be written: what follows it must not start with an empty line.
     keep: bool,
@@ -111,7 +111,7 @@ struct Writer {
     literal: Option<(usize, usize, Arc<str>)>,
 }
 
-impl Writer {
+impl EmitWriter {
     fn new(keep: bool) -> Self {
         Self {
             out: String::new(),
@@ -166,7 +166,7 @@ impl Writer {
     }
 
     fn key(&mut self, key: &str) {
-        quote::write_inline(&mut self.out, key, quote::style(key, Position::Key));
+        quote::write_inline(&mut self.out, key, quote::style(key, ScalarPosition::Key));
     }
 
     fn behind_key(&mut self, value: &Value, indent: usize) {
@@ -219,11 +219,11 @@ impl Writer {
     /// A scalar or an empty collection, without the last line break.
     fn scalar(&mut self, scalar: &Value, indent: usize) {
         match scalar {
-            Value::Str(text) => match quote::style(text, Position::Block) {
-                Style::Literal(Chomp::Keep) if !self.keep => {
-                    quote::write_inline(&mut self.out, text, Style::Double);
+            Value::Str(text) => match quote::style(text, ScalarPosition::Block) {
+                ScalarStyle::Literal(Chomp::Keep) if !self.keep => {
+                    quote::write_inline(&mut self.out, text, ScalarStyle::Double);
                 }
-                Style::Literal(chomp) => self.literal(text, chomp, indent + 2),
+                ScalarStyle::Literal(chomp) => self.literal(text, chomp, indent + 2),
                 style => quote::write_inline(&mut self.out, text, style),
             },
             other => self.flow(other),
@@ -252,7 +252,7 @@ impl Writer {
             Value::Big(digits) => self.out.push_str(digits),
             Value::Float(number) => self.float(*number),
             Value::Str(text) => {
-                quote::write_inline(&mut self.out, text, quote::style(text, Position::Flow));
+                quote::write_inline(&mut self.out, text, quote::style(text, ScalarPosition::Flow));
             }
             Value::Sensitive(_) | Value::External(_) => self.out.push_str(REDACTED),
             Value::List(items) => {
@@ -272,7 +272,7 @@ impl Writer {
                     } else {
                         ""
                     });
-                    quote::write_inline(&mut self.out, key, quote::style(key, Position::Flow));
+                    quote::write_inline(&mut self.out, key, quote::style(key, ScalarPosition::Flow));
                     self.out.push_str(": ");
                     self.flow(item);
                 }

@@ -13,7 +13,7 @@ pub struct IncludeRequest {
     /// The URL of the repository, if the directive states it.
     pub repository_url: Option<String>,
     /// The environment variable that must be set, or the directive does nothing (`when`).
-    pub when: Option<String>,
+    pub condition_variable: Option<String>,
     /// Whether nothing is wrong if the file is missing.
     pub optional: bool,
     /// The directive's key.
@@ -26,7 +26,7 @@ pub struct IncludeRequest {
 
 /// What came of a request.
 #[derive(Debug, Clone)]
-pub enum Loaded {
+pub enum LoadResult {
     /// The file was read.
     Found {
         /// The text.
@@ -39,13 +39,13 @@ pub enum Loaded {
     /// A condition of the directive does not hold, so nothing is included.
     Skipped,
     /// The repository is not known yet; another directive may bring it.
-    Later,
+    Deferred,
 }
 
 /// Fetches included files. It owns the sources that it adds to.
 pub trait Loader {
     /// Reads and parses a file; `included_from` of its source is the request's span.
-    fn load(&mut self, request: &IncludeRequest) -> Result<Loaded, Diagnostics>;
+    fn load(&mut self, request: &IncludeRequest) -> Result<LoadResult, Diagnostics>;
 }
 
 /// A loader for documents that include nothing.
@@ -53,7 +53,7 @@ pub trait Loader {
 pub struct NoLoader;
 
 impl Loader for NoLoader {
-    fn load(&mut self, _request: &IncludeRequest) -> Result<Loaded, Diagnostics> {
-        Ok(Loaded::Missing)
+    fn load(&mut self, _request: &IncludeRequest) -> Result<LoadResult, Diagnostics> {
+        Ok(LoadResult::Missing)
     }
 }

@@ -4,38 +4,38 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 use std::sync::Arc;
 
-use super::{Entry, Node};
+use super::{MapEntry, Node};
 use crate::value::Fold;
 
 /// Up to here, looking at each key is faster than a table.
-const FEW: usize = 8;
+const TABLE_THRESHOLD: usize = 8;
 
 /// The entries of a mapping in the order of the text; what `<<` brought comes last.
 #[derive(Debug, Clone, Default)]
 pub struct Mapping {
-    entries: Vec<(Arc<str>, Entry)>,
+    entries: Vec<(Arc<str>, MapEntry)>,
     /// Where each key is, if there are more than a few.
-    table: Option<Box<Table>>,
+    table: Option<Box<HashIndex>>,
     /// How many entries at the end came from `<<`.
     inherited: u32,
 }
 
-type Table = HashMap<Arc<str>, u32, Fold>;
+type HashIndex = HashMap<Arc<str>, u32, Fold>;
 
 impl Mapping {
     /// Makes a mapping of entries, the first of each key; gives those that came too late.
-    pub(super) fn of(entries: Vec<(Arc<str>, Entry)>) -> (Self, Vec<(Arc<str>, Entry)>) {
+    pub(super) fn from_entries(entries: Vec<(Arc<str>, MapEntry)>) -> (Self, Vec<(Arc<str>, MapEntry)>) {
         let mut mapping = Self {
             entries,
             table: None,
             inherited: 0,
         };
-        if mapping.entries.len() <= FEW && !mapping.has_twins() {
+        if mapping.entries.len() <= TABLE_THRESHOLD && !mapping.has_duplicates() {
             return (mapping, Vec::new());
         }
         let entries = std::mem::take(&mut mapping.entries);
         let mut late = Vec::new();
-        let mut table = Table::with_capacity_and_hasher(entries.len(), Fold::default());
+        let mut table = HashIndex::with_capacity_and_hasher(entries.len(), Fold::default());
         mapping.entries = Vec::with_capacity(entries.len());
         for (key, entry) in entries {
             match table.entry(Arc::clone(&key)) {
@@ -46,11 +46,11 @@ impl Mapping {
                 }
             }
         }
-        mapping.table = (mapping.entries.len() > FEW).then(|| Box::new(table));
+        mapping.table = (mapping.entries.len() > TABLE_THRESHOLD).then(|| Box::new(table));
         (mapping, late)
     }
 
-    fn has_twins(&self) -> bool {
+    fn has_duplicates(&self) -> bool {
         let same = |a: &Arc<str>, b: &Arc<str>| Arc::ptr_eq(a, b) || a == b;
         let mut rest = self.entries.as_slice();
         while let Some(((key, _), others)) = rest.split_first() {
@@ -63,7 +63,7 @@ impl Mapping {
     }
 
     /// Adds an entry that `<<` brings, unless the key is there.
-    pub(super) fn inherit(&mut self, key: &Arc<str>, entry: &Entry) {
+    pub(super) fn inherit(&mut self, key: &Arc<str>, entry: &MapEntry) {
         if self.index_of(key).is_none() {
             self.push(Arc::clone(key), entry.clone());
             self.inherited += 1;
@@ -84,7 +84,7 @@ impl Mapping {
     }
 
     /// The entry at a place.
-    pub(super) fn at(&self, index: usize) -> Option<(&Arc<str>, &Entry)> {
+    pub(super) fn entry_at(&self, index: usize) -> Option<(&Arc<str>, &MapEntry)> {
         self.entries.get(index).map(|(key, entry)| (key, entry))
     }
 
@@ -94,7 +94,7 @@ impl Mapping {
     }
 
     /// The key's place and its value.
-    pub fn entry(&self, key: &str) -> Option<&Entry> {
+    pub fn entry(&self, key: &str) -> Option<&MapEntry> {
         self.index_of(key).map(|index| &self.entries[index].1)
     }
 
@@ -114,7 +114,7 @@ impl Mapping {
     }
 
     /// Sets a key; gives the entry it replaces.
-    pub fn insert(&mut self, key: impl Into<Arc<str>>, entry: Entry) -> Option<Entry> {
+    pub fn insert(&mut self, key: impl Into<Arc<str>>, entry: MapEntry) -> Option<MapEntry> {
         let key = key.into();
         if let Some(index) = self.index_of(&key) {
             return Some(std::mem::replace(&mut self.entries[index].1, entry));
@@ -124,7 +124,7 @@ impl Mapping {
     }
 
     /// The same keys with other entries.
-    pub(super) fn map_entries(&self, mut change: impl FnMut(&Entry) -> Entry) -> Self {
+    pub(super) fn map_entries(&self, mut change: impl FnMut(&MapEntry) -> MapEntry) -> Self {
         let entries = self.entries.iter();
         Self {
             entries: entries
@@ -135,12 +135,12 @@ impl Mapping {
         }
     }
 
-    fn push(&mut self, key: Arc<str>, entry: Entry) {
+    fn push(&mut self, key: Arc<str>, entry: MapEntry) {
         if let Some(table) = &mut self.table {
             table.insert(Arc::clone(&key), place(self.entries.len()));
         }
         self.entries.push((key, entry));
-        if self.table.is_none() && self.entries.len() > FEW {
+        if self.table.is_none() && self.entries.len() > TABLE_THRESHOLD {
             self.build_table();
         }
     }
@@ -152,7 +152,7 @@ impl Mapping {
     }
 
     /// Takes a key out, the others stay in order.
-    pub fn remove(&mut self, key: &str) -> Option<Entry> {
+    pub fn remove(&mut self, key: &str) -> Option<MapEntry> {
         let index = self.index_of(key)?;
         if index >= self.stated() {
             self.inherited -= 1;
@@ -171,10 +171,10 @@ fn place(index: usize) -> u32 {
 
 /// The entries of a mapping, one after the other.
 #[derive(Debug, Clone)]
-pub struct Entries<'a>(std::slice::Iter<'a, (Arc<str>, Entry)>);
+pub struct Entries<'a>(std::slice::Iter<'a, (Arc<str>, MapEntry)>);
 
 impl<'a> Iterator for Entries<'a> {
-    type Item = (&'a Arc<str>, &'a Entry);
+    type Item = (&'a Arc<str>, &'a MapEntry);
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next().map(|(key, entry)| (key, entry))
@@ -194,7 +194,7 @@ impl DoubleEndedIterator for Entries<'_> {
 impl ExactSizeIterator for Entries<'_> {}
 
 impl<'a> IntoIterator for &'a Mapping {
-    type Item = (&'a Arc<str>, &'a Entry);
+    type Item = (&'a Arc<str>, &'a MapEntry);
     type IntoIter = Entries<'a>;
 
     fn into_iter(self) -> Self::IntoIter {
@@ -202,9 +202,9 @@ impl<'a> IntoIterator for &'a Mapping {
     }
 }
 
-impl FromIterator<(Arc<str>, Entry)> for Mapping {
-    fn from_iter<T: IntoIterator<Item = (Arc<str>, Entry)>>(entries: T) -> Self {
-        let (mut mapping, late) = Self::of(entries.into_iter().collect());
+impl FromIterator<(Arc<str>, MapEntry)> for Mapping {
+    fn from_iter<T: IntoIterator<Item = (Arc<str>, MapEntry)>>(entries: T) -> Self {
+        let (mut mapping, late) = Self::from_entries(entries.into_iter().collect());
         for (key, entry) in late {
             mapping.insert(key, entry);
         }
@@ -216,11 +216,11 @@ impl FromIterator<(Arc<str>, Entry)> for Mapping {
 mod tests {
     use super::*;
     use crate::diagnostic::Span;
-    use crate::yaml::Kind;
+    use crate::yaml::NodeKind;
 
-    fn entry(number: i64) -> Entry {
-        let value = Node::new(Kind::Int(number), Span::NONE, None);
-        Entry::new(Span::NONE, value)
+    fn entry(number: i64) -> MapEntry {
+        let value = Node::new(NodeKind::Int(number), Span::NONE, None);
+        MapEntry::new(Span::NONE, value)
     }
 
     fn numbered(numbers: std::ops::Range<i64>) -> Mapping {
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn the_first_of_two_entries_stays() {
         let twins = vec![("a".into(), entry(1)), ("a".into(), entry(2))];
-        let (mapping, late) = Mapping::of(twins);
+        let (mapping, late) = Mapping::from_entries(twins);
         assert_eq!((mapping.len(), late.len()), (1, 1));
         assert_eq!(mapping.get("a").and_then(Node::as_int), Some(1));
     }

@@ -4,29 +4,29 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::directive::STRATEGY;
-use super::tree::Tree;
+use super::tree::MergeTree;
 use crate::value::{Map, Value};
 
 /// What `over` makes of `base`: maps are merged, what a list adds is appended, the rest replaces.
 /// Null or an empty map over a map changes nothing; neither does what the base forbids.
 pub fn merge(base: &Value, over: &Value) -> Value {
     match merge_field("", (), Some(base), over) {
-        Ok(Outcome::Put(value)) => value,
-        Ok(Outcome::Drop) => Value::Null,
-        Ok(Outcome::Keep) | Err(_) => base.clone(),
+        Ok(KeyOutcome::Put(value)) => value,
+        Ok(KeyOutcome::Drop) => Value::Null,
+        Ok(KeyOutcome::Keep) | Err(_) => base.clone(),
     }
 }
 
 /// A merge that the base forbids (`+%: error`).
 #[derive(Debug, Clone)]
-pub(super) struct Forbidden<M> {
+pub(super) struct ForbiddenMerge<M> {
     pub(super) key: Arc<str>,
     /// Where the override states the key.
     pub(super) mark: M,
 }
 
 /// What becomes of a key.
-enum Outcome<T> {
+enum KeyOutcome<T> {
     /// It has this value.
     Put(T),
     /// It is not in the result.
@@ -36,21 +36,21 @@ enum Outcome<T> {
 }
 
 /// Merges two maps: the keys of `over` come first, then those that only `base` has.
-pub(super) fn merge_maps<T: Tree>(base: &T, over: &T) -> Result<T, Forbidden<T::Mark>> {
+pub(super) fn merge_maps<T: MergeTree>(base: &T, over: &T) -> Result<T, ForbiddenMerge<T::Mark>> {
     let mut fields = Vec::with_capacity(base.len() + over.len());
-    let mut kept = HashSet::new();
+    let mut base_keys = HashSet::new();
     for (key, mark, value) in over.fields() {
         if &**key == STRATEGY {
             continue;
         }
         match merge_field(key, mark, base.field(key), value)? {
-            Outcome::Put(value) => fields.push((Arc::clone(key), mark, value)),
-            Outcome::Drop => {}
-            Outcome::Keep => drop(kept.insert(key)),
+            KeyOutcome::Put(value) => fields.push((Arc::clone(key), mark, value)),
+            KeyOutcome::Drop => {}
+            KeyOutcome::Keep => drop(base_keys.insert(key)),
         }
     }
     for (key, mark, value) in base.fields() {
-        if &**key != STRATEGY && (over.field(key).is_none() || kept.contains(key)) {
+        if &**key != STRATEGY && (over.field(key).is_none() || base_keys.contains(key)) {
             fields.push((Arc::clone(key), mark, value.clone()));
         }
     }
@@ -58,7 +58,7 @@ pub(super) fn merge_maps<T: Tree>(base: &T, over: &T) -> Result<T, Forbidden<T::
 }
 
 /// What `over` makes of `base`, where nothing is forbidden.
-pub(super) fn same_or_merged<T: Tree>(base: &T, over: &T) -> T {
+pub(super) fn same_or_merged<T: MergeTree>(base: &T, over: &T) -> T {
     if base.is_map() && over.is_map() {
         merge_maps(base, over).unwrap_or_else(|_| base.clone())
     } else {
@@ -66,21 +66,21 @@ pub(super) fn same_or_merged<T: Tree>(base: &T, over: &T) -> T {
     }
 }
 
-fn merge_field<T: Tree>(
+fn merge_field<T: MergeTree>(
     key: &str,
     mark: T::Mark,
     base: Option<&T>,
     over: &T,
-) -> Result<Outcome<T>, Forbidden<T::Mark>> {
+) -> Result<KeyOutcome<T>, ForbiddenMerge<T::Mark>> {
     if over.is_map() || over.is_null() {
         let mut strategy = over.field(STRATEGY).and_then(T::text);
         if let Some(base) = base.filter(|base| base.is_map()) {
             strategy = strategy.or_else(|| base.field(STRATEGY).and_then(T::text));
             match strategy.unwrap_or("merge") {
-                "merge" if over.len() == 0 => return Ok(Outcome::Keep),
-                "merge" => return Ok(Outcome::Put(merge_maps(base, over)?)),
+                "merge" if over.len() == 0 => return Ok(KeyOutcome::Keep),
+                "merge" => return Ok(KeyOutcome::Put(merge_maps(base, over)?)),
                 "error" => {
-                    return Err(Forbidden {
+                    return Err(ForbiddenMerge {
                         key: Arc::from(key),
                         mark,
                     });
@@ -89,19 +89,19 @@ fn merge_field<T: Tree>(
             }
         }
         return Ok(match strategy {
-            Some("whiteout") => Outcome::Drop,
-            Some("nullout") => Outcome::Put(over.null()),
-            Some("replace" | "merge") => Outcome::Put(without_strategy(over)),
-            _ => Outcome::Put(over.clone()),
+            Some("whiteout") => KeyOutcome::Drop,
+            Some("nullout") => KeyOutcome::Put(over.null()),
+            Some("replace" | "merge") => KeyOutcome::Put(without_strategy(over)),
+            _ => KeyOutcome::Put(over.clone()),
         });
     }
     match (base.and_then(T::items), over.items()) {
-        (Some(base), Some(items)) => Ok(Outcome::Put(T::list(merge_lists(base, items)?, over))),
-        _ => Ok(Outcome::Put(over.clone())),
+        (Some(base), Some(items)) => Ok(KeyOutcome::Put(T::list(merge_lists(base, items)?, over))),
+        _ => Ok(KeyOutcome::Put(over.clone())),
     }
 }
 
-fn without_strategy<T: Tree>(map: &T) -> T {
+fn without_strategy<T: MergeTree>(map: &T) -> T {
     if map.field(STRATEGY).is_none() {
         return map.clone();
     }
@@ -112,8 +112,8 @@ fn without_strategy<T: Tree>(map: &T) -> T {
 
 /// Appends what is not there yet; an item with the strategy `merge` is merged by its index, one
 /// with a single key by that key.
-fn merge_lists<T: Tree>(base: &[T], over: &[T]) -> Result<Vec<T>, Forbidden<T::Mark>> {
-    let mut list = Index::of(base, over.len());
+fn merge_lists<T: MergeTree>(base: &[T], over: &[T]) -> Result<Vec<T>, ForbiddenMerge<T::Mark>> {
+    let mut list = ListIndex::of(base, over.len());
     for (index, item) in over.iter().enumerate() {
         if item.field(STRATEGY).and_then(T::text) == Some("merge") {
             match list.items.get(index) {
@@ -134,14 +134,14 @@ fn merge_lists<T: Tree>(base: &[T], over: &[T]) -> Result<Vec<T>, Forbidden<T::M
 }
 
 /// The key of a map that has one only.
-fn single_key<T: Tree>(item: &T) -> Option<&Arc<str>> {
+fn single_key<T: MergeTree>(item: &T) -> Option<&Arc<str>> {
     let mut fields = item.fields();
     let (key, ..) = fields.next()?;
     fields.next().is_none().then_some(key)
 }
 
 /// A list in which items are found without going through all of them.
-struct Index<T> {
+struct ListIndex<T> {
     items: Vec<T>,
     /// Places by fingerprint and by single key; short lists need none.
     tables: Option<Tables>,
@@ -153,7 +153,7 @@ struct Tables {
     keys: HashMap<Arc<str>, usize>,
 }
 
-impl<T: Tree> Index<T> {
+impl<T: MergeTree> ListIndex<T> {
     fn of(base: &[T], more: usize) -> Self {
         const SHORT: usize = 1000;
         let items: Vec<T> = base.to_vec();
@@ -206,7 +206,7 @@ impl<T: Tree> Index<T> {
 }
 
 impl Tables {
-    fn add<T: Tree>(&mut self, place: usize, item: &T) {
+    fn add<T: MergeTree>(&mut self, place: usize, item: &T) {
         self.prints
             .entry(item.fingerprint())
             .or_default()
@@ -233,7 +233,7 @@ pub fn diff(old: &Value, new: &Value) -> Value {
 }
 
 /// A change that only a replacement of the map around it can tell.
-struct Untellable;
+struct NeedsReplacement;
 
 fn strategy(name: &str) -> Value {
     Value::map([(STRATEGY, Value::from(name))])
@@ -249,7 +249,7 @@ fn replacement(new: &Map) -> Map {
     map
 }
 
-fn diff_maps(old: &Map, new: &Map) -> Result<Map, Untellable> {
+fn diff_maps(old: &Map, new: &Map) -> Result<Map, NeedsReplacement> {
     let mut diff = Map::new();
     for (key, before) in old {
         let Some(after) = new.get(key) else {
@@ -266,7 +266,7 @@ fn diff_maps(old: &Map, new: &Map) -> Result<Map, Untellable> {
             (Value::Map(_), Value::Null) => strategy("nullout"),
             (Value::List(from), Value::List(to)) => match merge_lists(from, to) {
                 Ok(merged) if merged == **to => after.clone(),
-                _ => return Err(Untellable),
+                _ => return Err(NeedsReplacement),
             },
             _ => after.clone(),
         };

@@ -9,11 +9,11 @@ use crate::value::{Map, Value};
 
 /// One node of a document. Clones share what they point to.
 #[derive(Debug, Clone)]
-pub struct Node(Arc<Inner>);
+pub struct Node(Arc<NodeInner>);
 
 #[derive(Debug)]
-struct Inner {
-    kind: Kind,
+struct NodeInner {
+    kind: NodeKind,
     span: Span,
     properties: Option<Box<Properties>>,
     /// How many nodes there are if every alias is a copy; stops at the largest number.
@@ -34,7 +34,7 @@ struct Properties {
 
 /// What a node holds; scalars are resolved as ruamel's round-trip loader does.
 #[derive(Debug, Clone)]
-pub enum Kind {
+pub enum NodeKind {
     /// `null`, `~` or nothing at all.
     Null,
     /// `true` or `false`.
@@ -55,14 +55,14 @@ pub enum Kind {
 
 /// A key's place and its value.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct MapEntry {
     /// Where the key stands.
     pub key_span: Span,
     /// What it maps to.
     pub value: Node,
 }
 
-impl Entry {
+impl MapEntry {
     /// A value, and the place of its key.
     pub fn new(key_span: Span, value: Node) -> Self {
         Self { key_span, value }
@@ -71,19 +71,19 @@ impl Entry {
 
 impl Node {
     /// Makes a node.
-    pub fn new(kind: Kind, span: Span, tag: Option<Arc<str>>) -> Self {
+    pub fn new(kind: NodeKind, span: Span, tag: Option<Arc<str>>) -> Self {
         Self::with_anchor(kind, span, tag, None)
     }
 
     /// Makes a node that aliases and directives can name.
     pub fn with_anchor(
-        kind: Kind,
+        kind: NodeKind,
         span: Span,
         tag: Option<Arc<str>>,
         anchor: Option<Arc<str>>,
     ) -> Self {
-        let mut inner = Inner {
-            kind: Kind::Null,
+        let mut inner = NodeInner {
+            kind: NodeKind::Null,
             span,
             weight: 1,
             depth: 0,
@@ -93,13 +93,13 @@ impl Node {
                 .then(|| Box::new(Properties { tag, anchor })),
         };
         match &kind {
-            Kind::Seq(items) => {
+            NodeKind::Seq(items) => {
                 inner.depth = 1;
                 for item in items {
                     inner.contain(item);
                 }
             }
-            Kind::Map(mapping) => {
+            NodeKind::Map(mapping) => {
                 inner.depth = 1;
                 for (key, entry) in mapping {
                     inner.has_directive |= key.as_bytes().first() == Some(&b'+');
@@ -113,7 +113,7 @@ impl Node {
     }
 
     /// What it holds.
-    pub fn kind(&self) -> &Kind {
+    pub fn kind(&self) -> &NodeKind {
         &self.0.kind
     }
 
@@ -155,7 +155,7 @@ impl Node {
     /// The text of a string.
     pub fn as_str(&self) -> Option<&str> {
         match self.kind() {
-            Kind::Str(text) => Some(text),
+            NodeKind::Str(text) => Some(text),
             _ => None,
         }
     }
@@ -163,7 +163,7 @@ impl Node {
     /// True or false.
     pub fn as_bool(&self) -> Option<bool> {
         match self.kind() {
-            Kind::Bool(truth) => Some(*truth),
+            NodeKind::Bool(truth) => Some(*truth),
             _ => None,
         }
     }
@@ -171,7 +171,7 @@ impl Node {
     /// A whole number.
     pub fn as_int(&self) -> Option<i64> {
         match self.kind() {
-            Kind::Int(number) => Some(*number),
+            NodeKind::Int(number) => Some(*number),
             _ => None,
         }
     }
@@ -179,7 +179,7 @@ impl Node {
     /// The entries of a mapping.
     pub fn as_map(&self) -> Option<&Mapping> {
         match self.kind() {
-            Kind::Map(mapping) => Some(mapping),
+            NodeKind::Map(mapping) => Some(mapping),
             _ => None,
         }
     }
@@ -187,14 +187,14 @@ impl Node {
     /// The items of a sequence.
     pub fn as_seq(&self) -> Option<&[Self]> {
         match self.kind() {
-            Kind::Seq(items) => Some(items),
+            NodeKind::Seq(items) => Some(items),
             _ => None,
         }
     }
 
     /// Whether it is null.
     pub fn is_null(&self) -> bool {
-        matches!(self.kind(), Kind::Null)
+        matches!(self.kind(), NodeKind::Null)
     }
 
     /// The value of a key, if this is a mapping that has it.
@@ -215,33 +215,33 @@ impl Node {
     /// What kind of node it is, in words for messages.
     pub fn kind_name(&self) -> &'static str {
         match self.kind() {
-            Kind::Null => "null",
-            Kind::Bool(_) => "a boolean",
-            Kind::Int(_) | Kind::Big(_) => "an integer",
-            Kind::Float(_) => "a float",
-            Kind::Str(_) => "a string",
-            Kind::Seq(_) => "a list",
-            Kind::Map(_) => "a map",
+            NodeKind::Null => "null",
+            NodeKind::Bool(_) => "a boolean",
+            NodeKind::Int(_) | NodeKind::Big(_) => "an integer",
+            NodeKind::Float(_) => "a float",
+            NodeKind::Str(_) => "a string",
+            NodeKind::Seq(_) => "a list",
+            NodeKind::Map(_) => "a map",
         }
     }
 
     /// The problem that something else has to stand here: `what` must be as expected.
-    pub fn must_be(&self, what: impl Display, expected: &str) -> Diagnostic {
-        let message = format!("{what} must be {expected}, not {}", self.kind_name());
+    pub fn type_mismatch(&self, subject: impl Display, expected: &str) -> Diagnostic {
+        let message = format!("{subject} must be {expected}, not {}", self.kind_name());
         Diagnostic::error(message).label(self.span(), "")
     }
 
     /// The value without its places. `!sensitive` marks it as sensitive; other tags are dropped.
     pub fn to_value(&self) -> Value {
         let value = match self.kind() {
-            Kind::Null => Value::Null,
-            Kind::Bool(truth) => Value::Bool(*truth),
-            Kind::Int(number) => Value::Int(*number),
-            Kind::Big(digits) => Value::Big(Arc::clone(digits)),
-            Kind::Float(number) => Value::Float(*number),
-            Kind::Str(text) => Value::Str(Arc::clone(text)),
-            Kind::Seq(items) => Value::list(items.iter().map(Self::to_value)),
-            Kind::Map(mapping) => {
+            NodeKind::Null => Value::Null,
+            NodeKind::Bool(truth) => Value::Bool(*truth),
+            NodeKind::Int(number) => Value::Int(*number),
+            NodeKind::Big(digits) => Value::Big(Arc::clone(digits)),
+            NodeKind::Float(number) => Value::Float(*number),
+            NodeKind::Str(text) => Value::Str(Arc::clone(text)),
+            NodeKind::Seq(items) => Value::list(items.iter().map(Self::to_value)),
+            NodeKind::Map(mapping) => {
                 let entries = mapping
                     .iter()
                     .map(|(k, e)| (Arc::clone(k), e.value.to_value()));
@@ -257,38 +257,38 @@ const DEPTH: usize = 128;
 
 impl Node {
     /// A value as a node at a place: secrets redacted, instances as null. None if it nests too deep.
-    pub fn of_value(value: &Value, span: Span) -> Option<Self> {
-        Self::of_part(value, span, 0)
+    pub fn from_value(value: &Value, span: Span) -> Option<Self> {
+        Self::from_value_at_depth(value, span, 0)
     }
 
-    fn of_part(value: &Value, span: Span, depth: usize) -> Option<Self> {
+    fn from_value_at_depth(value: &Value, span: Span, depth: usize) -> Option<Self> {
         if depth > DEPTH {
             return None;
         }
-        let part = |value: &Value| Self::of_part(value, span, depth + 1);
+        let part = |value: &Value| Self::from_value_at_depth(value, span, depth + 1);
         let kind = match value {
-            Value::Null | Value::Entity(_) => Kind::Null,
-            Value::Bool(value) => Kind::Bool(*value),
-            Value::Int(value) => Kind::Int(*value),
-            Value::Big(digits) => Kind::Big(Arc::clone(digits)),
-            Value::Float(value) => Kind::Float(*value),
-            Value::Str(text) => Kind::Str(Arc::clone(text)),
-            Value::List(items) => Kind::Seq(items.iter().map(part).collect::<Option<_>>()?),
+            Value::Null | Value::Entity(_) => NodeKind::Null,
+            Value::Bool(value) => NodeKind::Bool(*value),
+            Value::Int(value) => NodeKind::Int(*value),
+            Value::Big(digits) => NodeKind::Big(Arc::clone(digits)),
+            Value::Float(value) => NodeKind::Float(*value),
+            Value::Str(text) => NodeKind::Str(Arc::clone(text)),
+            Value::List(items) => NodeKind::Seq(items.iter().map(part).collect::<Option<_>>()?),
             Value::Map(map) => {
                 let entries = map.iter().map(|(key, value)| {
                     let (key_span, value) = (span, part(value)?);
-                    Some((Arc::clone(key), Entry { key_span, value }))
+                    Some((Arc::clone(key), MapEntry { key_span, value }))
                 });
-                Kind::Map(entries.collect::<Option<_>>()?)
+                NodeKind::Map(entries.collect::<Option<_>>()?)
             }
             Value::External(external) => return part(&external.value),
-            Value::Sensitive(_) => Kind::Str(value.redacted().to_string().into()),
+            Value::Sensitive(_) => NodeKind::Str(value.redacted().to_string().into()),
         };
         Some(Self::new(kind, span, None))
     }
 }
 
-impl Inner {
+impl NodeInner {
     fn contain(&mut self, child: &Node) {
         self.weight = self.weight.saturating_add(child.0.weight);
         self.depth = self.depth.max(child.0.depth.saturating_add(1));
@@ -303,8 +303,8 @@ mod tests {
 
     #[test]
     fn a_node_says_what_must_stand_in_its_place() {
-        let node = Node::new(Kind::Bool(true), Span::NONE, None);
-        let problem = node.must_be(format_args!("`{}`", "a"), "a map");
+        let node = Node::new(NodeKind::Bool(true), Span::NONE, None);
+        let problem = node.type_mismatch(format_args!("`{}`", "a"), "a map");
         let expected = format!("`a` must be a map, not {}", node.kind_name());
         assert_eq!(problem.message, expected);
     }

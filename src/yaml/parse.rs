@@ -8,9 +8,9 @@ use granit_parser::{
     ErrorKind, Event, Parser, ScalarStyle, ScanError, StrInput, StructureStyle, Tag,
 };
 
-use super::build::{Builder, Head, Stop};
-use super::outdent::Padded;
-use super::{Kind, Limits, Node, Schema, scalar};
+use super::builder::{Builder, CollectionHead, ParseStop};
+use super::unindented_quotes::IndentedCopy;
+use super::{NodeKind, Limits, Node, Schema, scalar};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 
 /// Reads a text of `sources` as one document; an empty one is null.
@@ -37,8 +37,8 @@ pub fn parse_as(
         return Err(Diagnostic::error("no text was read from this source").into());
     };
     if u32::try_from(text.len()).is_err() || text.len() > limits.max_bytes {
-        let most = limits.max_bytes.min(u32::MAX as usize);
-        let message = format!("the text has {} bytes, more than {most}", text.len());
+        let byte_limit = limits.max_bytes.min(u32::MAX as usize);
+        let message = format!("the text has {} bytes, more than {byte_limit}", text.len());
         return Err(Diagnostic::error(message)
             .label(Span::new(source, 0, 0), "")
             .help("split it into files that include each other")
@@ -48,7 +48,7 @@ pub fn parse_as(
         Ok(root) => return Ok(root),
         Err(failure) => failure,
     };
-    let mut padded = Padded::new(if failure.outdented.is_some() {
+    let mut padded = IndentedCopy::new(if failure.outdented.is_some() {
         &text
     } else {
         ""
@@ -64,14 +64,14 @@ pub fn parse_as(
 }
 
 /// Why a text could not be read.
-struct Failure {
+struct ParseFailure {
     problems: Diagnostics,
     /// The line of a quoted text that is not indented as YAML demands.
     outdented: Option<usize>,
 }
 
-fn read(schema: Schema, text: &str, source: SourceId, limits: &Limits) -> Result<Node, Failure> {
-    let mut reader = Reader {
+fn read(schema: Schema, text: &str, source: SourceId, limits: &Limits) -> Result<Node, ParseFailure> {
+    let mut reader = EventReader {
         schema,
         events: Parser::new_from_str_with_options(text, options(limits, text)),
         text,
@@ -81,15 +81,15 @@ fn read(schema: Schema, text: &str, source: SourceId, limits: &Limits) -> Result
         outdented: None,
     };
     let result = reader.run();
-    let Reader {
+    let EventReader {
         mut builder,
         outdented,
         ..
     } = reader;
-    if let Err(Stop::Because(diagnostic)) = result {
+    if let Err(ParseStop::Problem(diagnostic)) = result {
         builder.problems.push(*diagnostic);
     }
-    builder.finish().map_err(|problems| Failure {
+    builder.finish().map_err(|problems| ParseFailure {
         problems,
         outdented,
     })
@@ -105,7 +105,7 @@ fn options(limits: &Limits, text: &str) -> granit_parser::Options {
     }
 }
 
-struct Reader<'t> {
+struct EventReader<'t> {
     schema: Schema,
     events: Parser<'t, StrInput<'t>>,
     text: &'t str,
@@ -115,20 +115,20 @@ struct Reader<'t> {
     outdented: Option<usize>,
 }
 
-impl<'t> Reader<'t> {
-    fn run(&mut self) -> Result<(), Stop> {
+impl<'t> EventReader<'t> {
+    fn run(&mut self) -> Result<(), ParseStop> {
         let mut documents = 0;
         // The event is matched where it is, as it is large.
         while let Some(next) = self.events.next_event() {
             let (event, span) = match next {
                 Ok((event, span)) => (event, self.place(&span)),
-                Err(error) => return Err(Stop::because(self.explain(&error))),
+                Err(error) => return Err(ParseStop::problem(self.explain(&error))),
             };
             match event {
                 Event::DocumentStart(..) => {
                     documents += 1;
                     if documents > 1 {
-                        return Err(Stop::because(
+                        return Err(ParseStop::problem(
                             Diagnostic::error("a file holds one document only")
                                 .label(span, "a second document starts here")
                                 .help("move it to a file of its own"),
@@ -157,7 +157,7 @@ impl<'t> Reader<'t> {
                         .label(span, "not defined above")
                         .help("an alias names an anchor that stands before it in the same file"),
                     );
-                    let node = Node::new(Kind::Null, span, None);
+                    let node = Node::new(NodeKind::Null, span, None);
                     self.builder.add(node, None, span)?;
                 }
                 _ => {}
@@ -177,13 +177,13 @@ impl<'t> Reader<'t> {
     }
 
     /// The name of the anchor whose node has just come: its event is the next one.
-    fn anchor(&mut self, id: usize) -> Result<Option<(usize, Arc<str>)>, Stop> {
+    fn anchor(&mut self, id: usize) -> Result<Option<(usize, Arc<str>)>, ParseStop> {
         if id == 0 {
             return Ok(None);
         }
         match self.events.next_event() {
             Some(Ok((Event::Anchor(id, name), _))) => Ok(Some((id, Arc::from(&*name)))),
-            Some(Err(error)) => Err(Stop::because(self.explain(&error))),
+            Some(Err(error)) => Err(ParseStop::problem(self.explain(&error))),
             _ => Ok(None),
         }
     }
@@ -194,14 +194,14 @@ impl<'t> Reader<'t> {
         anchor: usize,
         tag: Option<&Tag>,
         span: Span,
-    ) -> Result<Head, Stop> {
+    ) -> Result<CollectionHead, ParseStop> {
         let anchor = self.anchor(anchor)?;
         let tag = match tag {
             Some(tag) => self.foreign_tag(tag, span)?,
             None => None,
         };
         let flow = style == StructureStyle::Flow;
-        Ok(Head::new(span, flow, tag, anchor))
+        Ok(CollectionHead::new(span, flow, tag, anchor))
     }
 
     fn scalar(
@@ -211,7 +211,7 @@ impl<'t> Reader<'t> {
         anchor: Option<(usize, Arc<str>)>,
         tag: Option<&Tag>,
         span: Span,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ParseStop> {
         let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
         let (text, span) = if block {
             let text = self.as_ruamel_ends(text, span);
@@ -223,7 +223,7 @@ impl<'t> Reader<'t> {
             (text, span)
         };
         let plain = style == ScalarStyle::Plain;
-        if anchor.is_none() && self.builder.wants_key() {
+        if anchor.is_none() && self.builder.expects_key() {
             // A key is the text that stands there, whatever it would mean as a value.
             let empty = plain && span.start == span.end;
             let key = if empty { "" } else { &*text };
@@ -235,16 +235,16 @@ impl<'t> Reader<'t> {
             _ if plain => {
                 let empty = span.start == span.end;
                 let known = if empty {
-                    Some(Kind::Null)
+                    Some(NodeKind::Null)
                 } else {
                     self.schema.resolve(&text)
                 };
                 (
-                    known.unwrap_or_else(|| Kind::Str(self.builder.share(&text))),
+                    known.unwrap_or_else(|| NodeKind::Str(self.builder.share(&text))),
                     None,
                 )
             }
-            _ => (Kind::Str(self.builder.share(&text)), None),
+            _ => (NodeKind::Str(self.builder.share(&text)), None),
         };
         let (id, name) = anchor.map_or((None, None), |(id, name)| (Some(id), Some(name)));
         let node = Node::with_anchor(kind, span, tag, name);
@@ -291,7 +291,7 @@ impl<'t> Reader<'t> {
         let start = span.start as usize;
         let rest = &self.text[start..];
         let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-        if self.builder.wants_value() && rest[blanks..].starts_with(':') {
+        if self.builder.expects_value() && rest[blanks..].starts_with(':') {
             let place = start + blanks + 1;
             self.span(place, place)
         } else {
@@ -305,43 +305,43 @@ impl<'t> Reader<'t> {
         text: &str,
         tag: &Tag,
         span: Span,
-    ) -> Result<(Kind, Option<Arc<str>>), Stop> {
-        let unlike = |wanted: &str| {
-            Stop::because(
-                Diagnostic::error(format!("`{text}` is not {wanted}"))
-                    .label(span, format!("tagged as {wanted}")),
+    ) -> Result<(NodeKind, Option<Arc<str>>), ParseStop> {
+        let unlike = |type_name: &str| {
+            ParseStop::problem(
+                Diagnostic::error(format!("`{text}` is not {type_name}"))
+                    .label(span, format!("tagged as {type_name}")),
             )
         };
         let kind = match tag.core_suffix() {
             None => {
                 let tag = self.foreign_tag(tag, span)?;
-                return Ok((Kind::Str(Arc::from(text)), tag));
+                return Ok((NodeKind::Str(Arc::from(text)), tag));
             }
-            Some("null") => Kind::Null,
+            Some("null") => NodeKind::Null,
             Some("bool") => match text.to_ascii_lowercase().as_str() {
-                "y" | "yes" | "true" | "on" => Kind::Bool(true),
-                "n" | "no" | "false" | "off" => Kind::Bool(false),
+                "y" | "yes" | "true" | "on" => NodeKind::Bool(true),
+                "n" | "no" | "false" | "off" => NodeKind::Bool(false),
                 _ => return Err(unlike("a boolean")),
             },
             Some("int") => scalar::integer(text).ok_or_else(|| unlike("an integer"))?,
             Some("float") => scalar::float(text)
-                .or_else(|| text.parse().ok().map(Kind::Float))
+                .or_else(|| text.parse().ok().map(NodeKind::Float))
                 .ok_or_else(|| unlike("a float"))?,
             Some("map") => return Err(unlike("a map")),
             Some("seq") => return Err(unlike("a list")),
-            Some(_) => Kind::Str(Arc::from(text)),
+            Some(_) => NodeKind::Str(Arc::from(text)),
         };
         Ok((kind, None))
     }
 
     /// A tag that is not YAML's own, as it was written.
-    fn foreign_tag(&mut self, tag: &Tag, span: Span) -> Result<Option<Arc<str>>, Stop> {
+    fn foreign_tag(&mut self, tag: &Tag, span: Span) -> Result<Option<Arc<str>>, ParseStop> {
         if tag.core_suffix().is_some() || tag.suffix() == "!" {
             return Ok(None);
         }
         let full = [tag.handle(), tag.suffix()].concat();
         if full.starts_with("tag:yaml.org,2002:python/") {
-            return Err(Stop::because(
+            return Err(ParseStop::problem(
                 Diagnostic::error(format!("the tag `{}` is not accepted", tag.original()))
                     .label(span, "would run Python code")
                     .help("write the value itself"),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::diagnostic::{Diagnostics, SourceId, Sources};
 use crate::value::Value;
-use crate::yaml::{Kind, Limits, Node, parse};
+use crate::yaml::{NodeKind, Limits, Node, parse};
 
 fn parsed(text: &str) -> (Sources, Result<Node, Diagnostics>) {
     let mut sources = Sources::default();
@@ -25,7 +25,7 @@ fn problems(text: &str) -> String {
     let (sources, result) = parsed(text);
     let shown = result.unwrap_err().into_iter().map(|problem| {
         let places = problem.labels.iter().map(|label| {
-            let place = sources.place(label.span).unwrap();
+            let place = sources.position(label.span).unwrap();
             format!("{}:{} {}", place.line, place.column, label.text)
         });
         let places: Vec<_> = places.collect();
@@ -115,7 +115,7 @@ fn a_node_spans_its_text_and_nothing_behind_it() {
     let node = node.unwrap();
     let shown = |path: &[&str]| {
         let node = path.iter().fold(&node, |node, key| match node.kind() {
-            Kind::Seq(items) => &items[key.parse::<usize>().unwrap()],
+            NodeKind::Seq(items) => &items[key.parse::<usize>().unwrap()],
             _ => node.get(key).unwrap(),
         });
         sources.text(node.span()).to_owned()
@@ -246,8 +246,8 @@ proptest! {
                 prop_assert!(span.start <= span.end && span.end as usize <= text.len(), "{span:?}");
                 prop_assert_eq!(sources.text(span).len(), (span.end - span.start) as usize);
                 match node.kind() {
-                    Kind::Seq(items) => open.extend(items.iter().cloned()),
-                    Kind::Map(map) => open.extend(map.iter().map(|(_, entry)| entry.value.clone())),
+                    NodeKind::Seq(items) => open.extend(items.iter().cloned()),
+                    NodeKind::Map(map) => open.extend(map.iter().map(|(_, entry)| entry.value.clone())),
                     _ => {}
                 }
             }

@@ -4,7 +4,7 @@ use super::scalar;
 
 /// Where a text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Position {
+pub(super) enum ScalarPosition {
     /// The value of a key or an item of a block collection.
     Block,
     /// A key of a block mapping.
@@ -15,7 +15,7 @@ pub(super) enum Position {
 
 /// How a text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum ScalarStyle {
     Plain,
     Single,
     Double,
@@ -44,10 +44,10 @@ impl Chomp {
 }
 
 /// The plainest style in which every reader finds the same text.
-pub(super) fn style(text: &str, position: Position) -> Style {
+pub(super) fn style(text: &str, position: ScalarPosition) -> ScalarStyle {
     let bytes = text.as_bytes();
     let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
-        return Style::Single;
+        return ScalarStyle::Single;
     };
     let mut quote = *first == b' ' || *last == b' ' || starts_specially(bytes, position);
     let (mut lines, mut tabs) = (false, false);
@@ -55,32 +55,32 @@ pub(super) fn style(text: &str, position: Position) -> Style {
         match byte {
             b'\n' => lines = true,
             b'\t' => tabs = true,
-            0..0x20 | 0x7f => return Style::Double,
+            0..0x20 | 0x7f => return ScalarStyle::Double,
             b':' => {
-                quote |= position == Position::Flow
+                quote |= position == ScalarPosition::Flow
                     || matches!(bytes.get(place + 1), None | Some(b' ' | b'\n'));
             }
             b'#' => quote |= place > 0 && matches!(bytes[place - 1], b' ' | b'\n'),
-            b',' | b'[' | b']' | b'{' | b'}' | b'?' => quote |= position == Position::Flow,
-            0xc2 | 0xe2 | 0xef | 0xf4 if is_unprintable(&bytes[place..]) => return Style::Double,
+            b',' | b'[' | b']' | b'{' | b'}' | b'?' => quote |= position == ScalarPosition::Flow,
+            0xc2 | 0xe2 | 0xef | 0xf4 if is_unprintable(&bytes[place..]) => return ScalarStyle::Double,
             _ => {}
         }
     }
     if lines {
-        return literal(text, position).map_or(Style::Double, Style::Literal);
+        return literal(text, position).map_or(ScalarStyle::Double, ScalarStyle::Literal);
     }
     match (tabs, quote || scalar::is_ambiguous(text)) {
-        (true, _) => Style::Double,
-        (false, true) => Style::Single,
-        (false, false) => Style::Plain,
+        (true, _) => ScalarStyle::Double,
+        (false, true) => ScalarStyle::Single,
+        (false, false) => ScalarStyle::Plain,
     }
 }
 
 /// Whether the first characters mean something in YAML.
-fn starts_specially(bytes: &[u8], position: Position) -> bool {
+fn starts_specially(bytes: &[u8], position: ScalarPosition) -> bool {
     match bytes {
         [b'-' | b'?' | b':', ..] => {
-            position == Position::Flow
+            position == ScalarPosition::Flow
                 || matches!(bytes.get(1), None | Some(b' ' | b'\n'))
                 || bytes.starts_with(b"---")
         }
@@ -104,9 +104,9 @@ fn is_unprintable(bytes: &[u8]) -> bool {
 
 /// How a text of several lines ends, if a literal block is safe for it: readers differ about
 /// blanks at the start of the first line, and editors cut those at the end of any.
-fn literal(text: &str, position: Position) -> Option<Chomp> {
+fn literal(text: &str, position: ScalarPosition) -> Option<Chomp> {
     let blank = [' ', '\t'];
-    if position != Position::Block
+    if position != ScalarPosition::Block
         || text.starts_with([' ', '\t', '\n'])
         || text.split('\n').any(|line| line.ends_with(blank))
     {
@@ -120,10 +120,10 @@ fn literal(text: &str, position: Position) -> Option<Chomp> {
 }
 
 /// Writes a text on one line.
-pub(super) fn write_inline(out: &mut String, text: &str, style: Style) {
+pub(super) fn write_inline(out: &mut String, text: &str, style: ScalarStyle) {
     match style {
-        Style::Plain => out.push_str(text),
-        Style::Single => {
+        ScalarStyle::Plain => out.push_str(text),
+        ScalarStyle::Single => {
             out.push('\'');
             for (place, part) in text.split('\'').enumerate() {
                 out.push_str(if place == 0 { "" } else { "''" });
@@ -131,7 +131,7 @@ pub(super) fn write_inline(out: &mut String, text: &str, style: Style) {
             }
             out.push('\'');
         }
-        Style::Double | Style::Literal(_) => write_double(out, text),
+        ScalarStyle::Double | ScalarStyle::Literal(_) => write_double(out, text),
     }
 }
 

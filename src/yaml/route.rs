@@ -3,12 +3,12 @@
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
-use super::{Kind, Node};
+use super::{NodeKind, Node};
 use crate::value::Value;
 
 /// One step down.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Step {
+pub enum RouteStep {
     /// To the value of a key.
     Key(Arc<str>),
     /// To an item of a list, counted from 0.
@@ -17,7 +17,7 @@ pub enum Step {
 
 /// The way from the root to a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Route(Vec<Step>);
+pub struct Route(Vec<RouteStep>);
 
 impl Route {
     /// The root itself.
@@ -27,25 +27,25 @@ impl Route {
 
     /// The way over keys alone.
     pub fn keys<K: Into<Arc<str>>>(keys: impl IntoIterator<Item = K>) -> Self {
-        Self(keys.into_iter().map(|key| Step::Key(key.into())).collect())
+        Self(keys.into_iter().map(|key| RouteStep::Key(key.into())).collect())
     }
 
     /// Goes on to the value of a key.
     #[must_use]
     pub fn key(mut self, key: impl Into<Arc<str>>) -> Self {
-        self.0.push(Step::Key(key.into()));
+        self.0.push(RouteStep::Key(key.into()));
         self
     }
 
     /// Goes on to an item of a list.
     #[must_use]
     pub fn index(mut self, index: usize) -> Self {
-        self.0.push(Step::Index(index));
+        self.0.push(RouteStep::Index(index));
         self
     }
 
     /// Its steps.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[RouteStep] {
         &self.0
     }
 
@@ -57,17 +57,17 @@ impl Route {
 
 impl Node {
     /// The node one step down.
-    pub fn step(&self, step: &Step) -> Option<&Self> {
+    pub fn step(&self, step: &RouteStep) -> Option<&Self> {
         match (self.kind(), step) {
-            (Kind::Map(mapping), Step::Key(key)) => mapping.get(key),
-            (Kind::Seq(items), Step::Index(index)) => items.get(*index),
+            (NodeKind::Map(mapping), RouteStep::Key(key)) => mapping.get(key),
+            (NodeKind::Seq(items), RouteStep::Index(index)) => items.get(*index),
             _ => None,
         }
     }
 }
 
-impl From<Vec<Step>> for Route {
-    fn from(steps: Vec<Step>) -> Self {
+impl From<Vec<RouteStep>> for Route {
+    fn from(steps: Vec<RouteStep>) -> Self {
         Self(steps)
     }
 }
@@ -77,8 +77,8 @@ impl Display for Route {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         for step in &self.0 {
             match step {
-                Step::Key(key) => write!(f, "/{}", key.replace('~', "~0").replace('/', "~1"))?,
-                Step::Index(index) => write!(f, "/{index}")?,
+                RouteStep::Key(key) => write!(f, "/{}", key.replace('~', "~0").replace('/', "~1"))?,
+                RouteStep::Index(index) => write!(f, "/{index}")?,
             }
         }
         Ok(())
@@ -91,12 +91,12 @@ pub struct Patch {
     /// What it is about.
     pub route: Route,
     /// What to do there.
-    pub op: Op,
+    pub op: PatchOp,
 }
 
 /// What a patch does.
 #[derive(Debug, Clone)]
-pub enum Op {
+pub enum PatchOp {
     /// Sets a value; adds the key if it is missing, or the item if the index is the list's length.
     Set(Value),
     /// Takes the key or item out; does nothing if it is not there.
@@ -106,13 +106,13 @@ pub enum Op {
 impl Patch {
     /// Sets a value.
     pub fn set(route: Route, value: impl Into<Value>) -> Self {
-        let op = Op::Set(value.into());
+        let op = PatchOp::Set(value.into());
         Self { route, op }
     }
 
     /// Takes a key or an item out.
     pub fn remove(route: Route) -> Self {
-        let op = Op::Remove;
+        let op = PatchOp::Remove;
         Self { route, op }
     }
 }

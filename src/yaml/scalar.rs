@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use super::Kind;
+use super::NodeKind;
 
 /// Python refuses to read longer integers; nobody means a number by one.
 const MAX_DIGITS: usize = 4300;
 
 /// The null, boolean or number that a plain scalar is; `None` for text.
-pub(super) fn resolve(text: &str) -> Option<Kind> {
+pub(super) fn resolve(text: &str) -> Option<NodeKind> {
     match text.as_bytes().first()? {
-        b'~' => (text.len() == 1).then_some(Kind::Null),
-        b'n' | b'N' => matches!(text, "null" | "Null" | "NULL").then_some(Kind::Null),
-        b't' | b'T' => matches!(text, "true" | "True" | "TRUE").then_some(Kind::Bool(true)),
-        b'f' | b'F' => matches!(text, "false" | "False" | "FALSE").then_some(Kind::Bool(false)),
+        b'~' => (text.len() == 1).then_some(NodeKind::Null),
+        b'n' | b'N' => matches!(text, "null" | "Null" | "NULL").then_some(NodeKind::Null),
+        b't' | b'T' => matches!(text, "true" | "True" | "TRUE").then_some(NodeKind::Bool(true)),
+        b'f' | b'F' => matches!(text, "false" | "False" | "FALSE").then_some(NodeKind::Bool(false)),
         b'0'..=b'9' | b'+' | b'-' | b'.' => integer(text).or_else(|| float(text)),
         _ => None,
     }
 }
 
 /// The integer a text is, with underscores and the prefixes `0b`, `0o` and `0x`.
-pub(super) fn integer(text: &str) -> Option<Kind> {
+pub(super) fn integer(text: &str) -> Option<NodeKind> {
     let (negative, rest) = split_sign(text);
     let (radix, digits) = split_radix(rest);
     let mut number: Option<i64> = Some(0);
@@ -40,7 +40,7 @@ pub(super) fn integer(text: &str) -> Option<Kind> {
     }
     // Counting downwards reaches the smallest number too.
     let number = number.and_then(|n| if negative { Some(n) } else { n.checked_neg() });
-    Some(number.map_or_else(|| big(negative, digits, radix), Kind::Int))
+    Some(number.map_or_else(|| big(negative, digits, radix), NodeKind::Int))
 }
 
 fn split_sign(text: &str) -> (bool, &str) {
@@ -61,7 +61,7 @@ fn split_radix(text: &str) -> (u32, &str) {
 }
 
 /// Decimal digits of a number beyond 64 bits.
-fn big(negative: bool, digits: &str, radix: u32) -> Kind {
+fn big(negative: bool, digits: &str, radix: u32) -> NodeKind {
     let mut decimal: Vec<u8> = Vec::with_capacity(digits.len() + 1);
     if radix == 10 {
         decimal.extend(digits.bytes().filter(|byte| *byte != b'_'));
@@ -88,11 +88,11 @@ fn big(negative: bool, digits: &str, radix: u32) -> Kind {
     }
     let sign = if negative { "-" } else { "" };
     let text = format!("{sign}{}", String::from_utf8_lossy(&decimal));
-    Kind::Big(Arc::from(text))
+    NodeKind::Big(Arc::from(text))
 }
 
 /// The float a text is.
-pub(super) fn float(text: &str) -> Option<Kind> {
+pub(super) fn float(text: &str) -> Option<NodeKind> {
     let (negative, rest) = split_sign(text);
     let number = match rest {
         ".inf" | ".Inf" | ".INF" => f64::INFINITY,
@@ -111,7 +111,7 @@ pub(super) fn float(text: &str) -> Option<Kind> {
             }
         }
     };
-    Some(Kind::Float(if negative { -number } else { number }))
+    Some(NodeKind::Float(if negative { -number } else { number }))
 }
 
 /// What the text of a float without sign is made of.
@@ -207,8 +207,8 @@ fn looks_like_date(text: &str) -> bool {
     let (Some(year), Some(month), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
         return false;
     };
-    let digits = |part: &str, most: usize| {
-        (1..=most).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())
+    let digits = |part: &str, max_digits: usize| {
+        (1..=max_digits).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())
     };
     let day = rest
         .find(['T', 't', ' ', '\t'])

@@ -1,6 +1,6 @@
 //! Which plain scalars are more than text: YAML 1.2 as ruamel reads it, or YAML 1.1 as Salt does.
 
-use super::{Kind, scalar};
+use super::{NodeKind, scalar};
 
 /// What plain scalars mean.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -15,7 +15,7 @@ pub enum Schema {
 
 impl Schema {
     /// The null, boolean or number that a plain scalar is; none for text.
-    pub fn resolve(self, text: &str) -> Option<Kind> {
+    pub fn resolve(self, text: &str) -> Option<NodeKind> {
         match self {
             Self::Core => scalar::resolve(text),
             Self::Salt => resolve(text),
@@ -23,16 +23,16 @@ impl Schema {
     }
 }
 
-fn resolve(text: &str) -> Option<Kind> {
+fn resolve(text: &str) -> Option<NodeKind> {
     match text {
-        "~" | "null" | "Null" | "NULL" => return Some(Kind::Null),
+        "~" | "null" | "Null" | "NULL" => return Some(NodeKind::Null),
         "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
-            return Some(Kind::Bool(true));
+            return Some(NodeKind::Bool(true));
         }
         "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
-            return Some(Kind::Bool(false));
+            return Some(NodeKind::Bool(false));
         }
-        ".nan" | ".NaN" | ".NAN" => return Some(Kind::Float(f64::NAN)),
+        ".nan" | ".NaN" | ".NAN" => return Some(NodeKind::Float(f64::NAN)),
         _ => {}
     }
     let (negative, rest) = match text.as_bytes().first()? {
@@ -43,12 +43,12 @@ fn resolve(text: &str) -> Option<Kind> {
     };
     if matches!(rest, ".inf" | ".Inf" | ".INF") {
         let sign = if negative { -1.0 } else { 1.0 };
-        return Some(Kind::Float(sign * f64::INFINITY));
+        return Some(NodeKind::Float(sign * f64::INFINITY));
     }
     integer(text, rest).or_else(|| float(negative, rest, rest.len() < text.len()))
 }
 
-fn integer(text: &str, rest: &str) -> Option<Kind> {
+fn integer(text: &str, rest: &str) -> Option<NodeKind> {
     let all = |digits: &str, good: fn(u8) -> bool| {
         !digits.is_empty() && digits.bytes().all(|byte| byte == b'_' || good(byte))
     };
@@ -74,7 +74,7 @@ fn integer(text: &str, rest: &str) -> Option<Kind> {
     }
     if rest.contains(':') {
         let sixty = sexagesimal(rest)?;
-        return Some(Kind::Int(if text.starts_with('-') {
+        return Some(NodeKind::Int(if text.starts_with('-') {
             -sixty
         } else {
             sixty
@@ -107,7 +107,7 @@ fn sexagesimal(text: &str) -> Option<i64> {
 }
 
 /// A float has a point, and its exponent a sign.
-fn float(negative: bool, text: &str, signed: bool) -> Option<Kind> {
+fn float(negative: bool, text: &str, signed: bool) -> Option<NodeKind> {
     let (mantissa, exponent) = match text.find(['e', 'E']) {
         Some(place) => (&text[..place], Some(&text[place + 1..])),
         None => (text, None),
@@ -127,7 +127,7 @@ fn float(negative: bool, text: &str, signed: bool) -> Option<Kind> {
         return None;
     }
     let number: f64 = text.replace('_', "").parse().ok()?;
-    Some(Kind::Float(if negative { -number } else { number }))
+    Some(NodeKind::Float(if negative { -number } else { number }))
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 
-use super::{Entry, Kind, Mapping, Node};
+use super::{MapEntry, NodeKind, Mapping, Node};
 use crate::diagnostic::Span;
 use crate::value::Value;
 
 /// Something that can be merged.
-pub(super) trait Tree: Clone {
+pub(super) trait MergeTree: Clone {
     /// Where a key stands.
     type Mark: Copy;
 
@@ -32,7 +32,7 @@ pub(super) trait Tree: Clone {
     fn fingerprint(&self) -> u64;
 }
 
-impl Tree for Value {
+impl MergeTree for Value {
     type Mark = ();
 
     fn is_map(&self) -> bool {
@@ -117,15 +117,15 @@ impl Tree for Value {
     }
 }
 
-impl Tree for Node {
+impl MergeTree for Node {
     type Mark = Span;
 
     fn is_map(&self) -> bool {
-        matches!(self.kind(), Kind::Map(_))
+        matches!(self.kind(), NodeKind::Map(_))
     }
 
     fn is_null(&self) -> bool {
-        matches!(self.kind(), Kind::Null)
+        matches!(self.kind(), NodeKind::Null)
     }
 
     fn len(&self) -> usize {
@@ -150,19 +150,19 @@ impl Tree for Node {
     }
 
     fn null(&self) -> Self {
-        Self::new(Kind::Null, self.span(), None)
+        Self::new(NodeKind::Null, self.span(), None)
     }
 
     fn map(fields: Vec<(Arc<str>, Span, Self)>, over: &Self) -> Self {
         let entries = fields
             .into_iter()
-            .map(|(key, key_span, value)| (key, Entry { key_span, value }));
-        let kind = Kind::Map(entries.collect());
+            .map(|(key, key_span, value)| (key, MapEntry { key_span, value }));
+        let kind = NodeKind::Map(entries.collect());
         Self::new(kind, over.span(), over.tag().map(Arc::from))
     }
 
     fn list(items: Vec<Self>, over: &Self) -> Self {
-        Self::new(Kind::Seq(items), over.span(), over.tag().map(Arc::from))
+        Self::new(NodeKind::Seq(items), over.span(), over.tag().map(Arc::from))
     }
 
     fn equals(&self, other: &Self) -> bool {
@@ -170,14 +170,14 @@ impl Tree for Node {
             return true;
         }
         match (self.kind(), other.kind()) {
-            (Kind::Seq(a), Kind::Seq(b)) => {
+            (NodeKind::Seq(a), NodeKind::Seq(b)) => {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.equals(b))
             }
-            (Kind::Map(a), Kind::Map(b)) => {
+            (NodeKind::Map(a), NodeKind::Map(b)) => {
                 let same = |key: &str, a: &Self| b.get(key).is_some_and(|b| a.equals(b));
                 a.len() == b.len() && a.iter().all(|(key, entry)| same(key, &entry.value))
             }
-            (Kind::Seq(_) | Kind::Map(_), _) | (_, Kind::Seq(_) | Kind::Map(_)) => false,
+            (NodeKind::Seq(_) | NodeKind::Map(_), _) | (_, NodeKind::Seq(_) | NodeKind::Map(_)) => false,
             // Scalars are compared as values; a tag makes a difference.
             _ => self.tag() == other.tag() && self.to_value() == other.to_value(),
         }
@@ -185,13 +185,13 @@ impl Tree for Node {
 
     fn fingerprint(&self) -> u64 {
         match self.kind() {
-            Kind::Null => print("null"),
-            Kind::Bool(truth) => print(truth),
-            Kind::Int(number) => print_int(*number),
-            Kind::Float(number) => print_float(*number),
-            Kind::Big(text) | Kind::Str(text) => print(text),
-            Kind::Seq(items) => print_list(items),
-            Kind::Map(map) => print_map(map.iter().map(|(key, entry)| (key, &entry.value))),
+            NodeKind::Null => print("null"),
+            NodeKind::Bool(truth) => print(truth),
+            NodeKind::Int(number) => print_int(*number),
+            NodeKind::Float(number) => print_float(*number),
+            NodeKind::Big(text) | NodeKind::Str(text) => print(text),
+            NodeKind::Seq(items) => print_list(items),
+            NodeKind::Map(map) => print_map(map.iter().map(|(key, entry)| (key, &entry.value))),
         }
     }
 }
@@ -212,7 +212,7 @@ fn print_float(number: f64) -> u64 {
     print(&(number + 0.0).to_bits())
 }
 
-fn print_list<T: Tree>(items: &[T]) -> u64 {
+fn print_list<T: MergeTree>(items: &[T]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for item in items {
         hasher.write_u64(item.fingerprint());
@@ -221,7 +221,7 @@ fn print_list<T: Tree>(items: &[T]) -> u64 {
 }
 
 /// Without the order of keys, which does not count.
-fn print_map<'a, T: Tree + 'a>(fields: impl Iterator<Item = (&'a Arc<str>, &'a T)>) -> u64 {
+fn print_map<'a, T: MergeTree + 'a>(fields: impl Iterator<Item = (&'a Arc<str>, &'a T)>) -> u64 {
     fields.fold(0, |sum, (key, value)| {
         sum.wrapping_add(print(&(&**key, value.fingerprint())))
     })

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use unfurl::testing::exec::{Heard, Limits, Local};
+use unfurl::testing::exec::{RunnerEvent, RunLimits, LocalRunner};
 use unfurl::testing::host::{
-    Action, ActionResult, Become, Chain, ChainSpec, Command, Executor, Exit, Note, Program,
-    Question, Request, RunOutput, Secret, Spread, Surroundings,
+    Action, ActionResult, BecomeUser, ExecutorChain, ChainSpec, Command, ChainExecutor, Exit, ChainNote, Program,
+    Question, ActionRequest, RunOutput, Secret, Spread, ExecutorEnvironment,
 };
 
 /// Users of this machine that are there for one test, with a rule for one of them.
@@ -82,29 +82,29 @@ fn sh(text: &str) -> Command {
     command
 }
 
-fn run(chain: Chain, command: Command) -> (RunOutput, Vec<String>) {
-    let runner = Local::start(Limits::default(), None).unwrap();
+fn run(chain: ExecutorChain, command: Command) -> (RunOutput, Vec<String>) {
+    let runner = LocalRunner::start(RunLimits::default(), None).unwrap();
     perform(&runner, chain, command)
 }
 
-fn perform(runner: &Local, chain: Chain, command: Command) -> (RunOutput, Vec<String>) {
-    let request = Request {
+fn perform(runner: &LocalRunner, chain: ExecutorChain, command: Command) -> (RunOutput, Vec<String>) {
+    let request = ActionRequest {
         chain: Some(Arc::new(chain)),
-        ..Request::here(Action::Run(command))
+        ..ActionRequest::local(Action::Run(command))
     };
     runner.submit(1, request);
     let mut notes = Vec::new();
     loop {
         match runner.recv().unwrap() {
-            Heard::Note(_, Note::Told(note) | Note::Routine(note)) => notes.push(note),
-            Heard::Ended(_, ActionResult::Run(output)) => return (output, notes),
+            RunnerEvent::Note(_, ChainNote::Notice(note) | ChainNote::Detail(note)) => notes.push(note),
+            RunnerEvent::Ended(_, ActionResult::Run(output)) => return (output, notes),
             other => panic!("{other:?}"),
         }
     }
 }
 
-fn sudo(user: &str, password: Option<&str>) -> Chain {
-    Chain::new(vec![Executor::Sudo(Become {
+fn sudo(user: &str, password: Option<&str>) -> ExecutorChain {
+    ExecutorChain::new(vec![ChainExecutor::Sudo(BecomeUser {
         user: user.to_owned(),
         password: password.map(Secret::new),
     })])
@@ -146,16 +146,16 @@ fn sudo_gets_secrets_and_input_there_and_shows_them_to_nobody() {
 }
 
 /// Calls `su` as a user who may act as another, so that a password is asked for.
-fn as_user(user: &str, chain: Chain, command: Command) -> RunOutput {
+fn as_user(user: &str, chain: ExecutorChain, command: Command) -> RunOutput {
     // The runner acts as root here: root is never asked. The shell in between is the user's.
-    let request = Request::here(Action::Run(command));
-    let start = unfurl::testing::host::Start {
+    let request = ActionRequest::local(Action::Run(command));
+    let start = unfurl::testing::host::ChainContext {
         token: "0TOKEN0".to_owned(),
         environment: unfurl::testing::system::env::Env::of_this_process(),
-        ..unfurl::testing::host::Start::default()
+        ..unfurl::testing::host::ChainContext::default()
     };
     let mut run = Arc::new(chain).begin(request, start);
-    let unfurl::testing::host::ChainProgress::Do(mut request) = run.step(None, Instant::now())
+    let unfurl::testing::host::ChainProgress::Perform(mut request) = run.step(None, Instant::now())
     else {
         panic!("it must perform something");
     };
@@ -167,13 +167,13 @@ fn as_user(user: &str, chain: Chain, command: Command) -> RunOutput {
         .to_vec();
     words.extend(command.program.argv());
     command.program = Program::Argv(words);
-    let runner = Local::start(Limits::default(), None).unwrap();
+    let runner = LocalRunner::start(RunLimits::default(), None).unwrap();
     runner.submit(1, *request);
-    let Heard::Ended(_, result) = runner.recv().unwrap() else {
+    let RunnerEvent::Ended(_, result) = runner.recv().unwrap() else {
         panic!("it must have ended");
     };
     match run.step(Some(result), Instant::now()) {
-        unfurl::testing::host::ChainProgress::Done(result) => match *result {
+        unfurl::testing::host::ChainProgress::Finished(result) => match *result {
             ActionResult::Run(output) => output,
             other => panic!("{other:?}"),
         },
@@ -206,7 +206,7 @@ fn a_wrong_password_is_told_from_a_missing_one() {
         let output = as_user(from, sudo(to, password), command);
         assert!(!output.stdout.text().contains("input"));
         match output.exit {
-            Exit::Asked {
+            Exit::NeedsAnswer {
                 question: Question::Become(_),
                 refused,
             } => refused,
@@ -222,41 +222,41 @@ fn su_and_chroot_run_commands_for_root() {
     requires!("root");
     let users = Users::two(None);
     let to = &users.names[1];
-    let su = Executor::Su(Become {
+    let su = ChainExecutor::Su(BecomeUser {
         user: to.clone(),
         password: None,
     });
     let mut command = sh("id -un; echo \"$A $0\"; cat");
     command.env.add("A", "it's");
-    let (output, _) = run(Chain::new(vec![su]), command);
+    let (output, _) = run(ExecutorChain::new(vec![su]), command);
     assert_eq!(
         output.stdout.text(),
         format!("{to}\nit's /bin/sh\n"),
         "{output:?}"
     );
 
-    let chroot = Executor::Chroot(PathBuf::from("/"));
-    let (output, notes) = run(Chain::new(vec![chroot]), sh("pwd; exit 4"));
+    let chroot = ChainExecutor::Chroot(PathBuf::from("/"));
+    let (output, notes) = run(ExecutorChain::new(vec![chroot]), sh("pwd; exit 4"));
     assert_eq!((output.exit, notes.len()), (Exit::Code(4), 1));
     assert_eq!(output.stdout.text(), "/tmp\n");
 }
 
 #[test]
 fn a_wait_can_be_cancelled_and_holds_up_nobody() {
-    let limits = Limits {
-        running: 1,
-        ..Limits::default()
+    let limits = RunLimits {
+        max_running: 1,
+        ..RunLimits::default()
     };
-    let runner = Local::start(limits, None).unwrap();
-    let splay = Executor::Splay {
+    let runner = LocalRunner::start(limits, None).unwrap();
+    let splay = ChainExecutor::Splay {
         seconds: 3600,
         spread: Spread::Rank,
     };
-    let chain = Arc::new(Chain::new(vec![splay, Executor::Direct]));
-    let of = |rank| Request {
+    let chain = Arc::new(ExecutorChain::new(vec![splay, ChainExecutor::Direct]));
+    let of = |rank| ActionRequest {
         chain: Some(Arc::clone(&chain)),
         rank: (rank, 2),
-        ..Request::here(Action::Run(sh("echo done")))
+        ..ActionRequest::local(Action::Run(sh("echo done")))
     };
     runner.submit(1, of(1));
     runner.submit(0, of(0));
@@ -264,17 +264,17 @@ fn a_wait_can_be_cancelled_and_holds_up_nobody() {
     let mut notes = Vec::new();
     while ended.len() < 2 {
         match runner.recv().unwrap() {
-            Heard::Note(id, note) => notes.push((id, note)),
-            Heard::Ended(id, result) => {
+            RunnerEvent::Note(id, note) => notes.push((id, note)),
+            RunnerEvent::Ended(id, result) => {
                 ended.push((id, result.exit().clone()));
                 runner.cancel_all();
             }
-            Heard::Wrote(..) | Heard::Interruption(_) => {}
+            RunnerEvent::Output(..) | RunnerEvent::Interruption(_) => {}
         }
     }
     assert_eq!(ended, [(0, Exit::Code(0)), (1, Exit::Cancelled)]);
     assert!(
-        notes.contains(&(1, Note::Told("`splay` waits 1800 s".to_owned()))),
+        notes.contains(&(1, ChainNote::Notice("`splay` waits 1800 s".to_owned()))),
         "{notes:?}"
     );
 }
@@ -287,9 +287,9 @@ fn own(folder: &Path, name: &str, text: &str) {
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-fn chain_of(folder: &Path, names: &str, options: &str) -> Chain {
+fn chain_of(folder: &Path, names: &str, options: &str) -> ExecutorChain {
     let request = ChainSpec::parse(Some(names), Some(options)).unwrap();
-    let surroundings = Surroundings {
+    let surroundings = ExecutorEnvironment {
         folder: folder.to_path_buf(),
         environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
     };
@@ -353,7 +353,7 @@ fn a_failing_command_is_tried_again() {
 #[test]
 fn questions_of_a_command_on_this_machine_are_answered() {
     let ask = "printf 'name? '; read name; echo \"hi $name\"; printf 'name? '; read name";
-    let answer = |reply: Option<&str>| unfurl::testing::host::Answer {
+    let answer = |reply: Option<&str>| unfurl::testing::host::PromptAnswer {
         prompt: "name? ".to_owned(),
         reply: reply.map(Secret::new),
         question: Question::Prompt("name? ".to_owned()),
@@ -361,29 +361,29 @@ fn questions_of_a_command_on_this_machine_are_answered() {
     let asked = |reply| {
         let mut command = sh(ask);
         command.answers = vec![answer(reply)];
-        run(Chain::default(), command).0
+        run(ExecutorChain::default(), command).0
     };
     let output = asked(Some("Ada"));
     assert_eq!(output.stdout.text(), "name? hi Ada\nname? ");
     assert!(
-        matches!(output.exit, Exit::Asked { refused: true, .. }),
+        matches!(output.exit, Exit::NeedsAnswer { refused: true, .. }),
         "{output:?}"
     );
     let output = asked(None);
     assert_eq!(output.stdout.text(), "name? ");
     assert!(
-        matches!(output.exit, Exit::Asked { refused: false, .. }),
+        matches!(output.exit, Exit::NeedsAnswer { refused: false, .. }),
         "{output:?}"
     );
 }
 
 #[test]
 fn nobody_who_performs_a_command_is_no_failure_but_is_told() {
-    let splay = Executor::Splay {
+    let splay = ChainExecutor::Splay {
         seconds: 1,
         spread: Spread::Rank,
     };
-    let (output, notes) = run(Chain::new(vec![splay]), sh("echo ran"));
+    let (output, notes) = run(ExecutorChain::new(vec![splay]), sh("echo ran"));
     assert_eq!((output.exit, output.stdout.total), (Exit::Code(0), 0));
     assert_eq!(notes[1], "no executor ran the function");
 }

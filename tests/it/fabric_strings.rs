@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use serde_json::Value;
-use unfurl::testing::host::book::{Book, Login};
-use unfurl::testing::host::ssh_config::{Config, Files, Local};
-use unfurl::testing::host::{Address, DEFAULT_PORT, HostParts, Place};
+use unfurl::testing::host::book::{LocationResolver, LoginOptions};
+use unfurl::testing::host::ssh_config::{SshConfig, SshConfigFiles, LocalUser};
+use unfurl::testing::host::{Address, DEFAULT_PORT, HostParts, Location};
 
 use crate::support::fabric_answers;
 
@@ -62,20 +62,20 @@ fn two_strings_that_fabric_shows_alike_are_one_address() {
 }
 
 /// The book of what Fabric was told beside the configuration.
-fn book_of(env: &Value, file: &Path, local: &Local) -> Book {
+fn book_of(env: &Value, file: &Path, local: &LocalUser) -> LocationResolver {
     let is_used = env["use_ssh_config"] != false;
     let files = if is_used {
-        Files::Only(file.to_owned())
+        SshConfigFiles::Only(file.to_owned())
     } else {
-        Files::Nothing
+        SshConfigFiles::None
     };
-    let login = Login {
+    let login = LoginOptions {
         user: env["user"].as_str().map(str::to_owned),
         port: env["port"].as_str().map(|port| port.parse().unwrap()),
         identity_files: vec!["/k/mine".into()],
-        ..Login::default()
+        ..LoginOptions::default()
     };
-    Book::new(Config::read(&files, local).unwrap(), login, local.clone())
+    LocationResolver::new(SshConfig::read(&files, local).unwrap(), login, local.clone())
 }
 
 /// The port of an option goes before that of the configuration, as the first Fabric had it; later
@@ -88,17 +88,17 @@ fn configurations_count_as_they_do_for_fabric_except_for_the_port_option() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config");
     std::fs::write(&file, cases["config"].as_str().unwrap()).unwrap();
-    let local = Local {
+    let local = LocalUser {
         user: "me".to_owned(),
         home: "~".into(),
-        ..Local::default()
+        ..LocalUser::default()
     };
     let mut differences = Vec::new();
     for case in cases["cases"].as_array().unwrap() {
         let env = &case["env"];
         let book = book_of(env, &file, &local);
         let text = case["host_string"].as_str().unwrap();
-        let Ok(Place::Ssh(own)) = book.place(text) else {
+        let Ok(Location::Ssh(own)) = book.locate(text) else {
             panic!("{case}");
         };
         let keys: Vec<String> = own

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
 use serde_json::Value as Json;
 use unfurl::testing::diagnostic::Sources;
-use unfurl::testing::host::inventory::{Inventory, NoVault, Way};
+use unfurl::testing::host::inventory::{Inventory, NoVault, ConnectionMethod};
 use unfurl::testing::ops::SessionOptions;
 use unfurl::testing::ops::hosts::inventory;
 use unfurl::testing::value::Value;
@@ -163,8 +163,8 @@ fn instances_of_an_ensemble_are_hosts_and_its_groups_and_types_are_roles() {
     };
     assert_eq!(members("all_of_them"), ["db", "web", "extra"]);
     assert_eq!(members("example.Machine"), ["web"]);
-    let target = |host: &str| match found.inventory.reach(host).unwrap().unwrap().way {
-        Way::Ssh(target) => target,
+    let target = |host: &str| match found.inventory.host_access(host).unwrap().unwrap().method {
+        ConnectionMethod::Ssh(target) => target,
         other => panic!("{other:?}"),
     };
     let web = target("web");
@@ -207,7 +207,7 @@ proptest! {
         let source = sources.add("hosts", text, None);
         if let Ok((inventory, _)) = Inventory::parse(source, false, &sources, &NoVault) {
             for host in inventory.hosts() {
-                inventory.reach(host).unwrap().ok();
+                inventory.host_access(host).unwrap().ok();
             }
             for role in inventory.roles() {
                 inventory.hosts_of(role).unwrap();

@@ -325,7 +325,7 @@ fn contend(manifest: &Path, starts: usize) -> usize {
         let acquired = match Lock::acquire(manifest, "contender") {
             Ok(acquired) => acquired,
             Err(error) => {
-                let is_refusal = error.may_pass() || matches!(error, LockError::Ours { .. });
+                let is_refusal = error.is_temporary() || matches!(error, LockError::Ours { .. });
                 assert!(is_refusal, "{error}");
                 continue;
             }

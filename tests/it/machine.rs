@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use unfurl::testing::exec::{Heard, Limits, Local};
-use unfurl::testing::host::change::{Change, Like, Run, Write};
-use unfurl::testing::host::fact::{Domain, Entry, EntryKind, Fact, Probe, Reading, Setting};
+use unfurl::testing::exec::{RunnerEvent, RunLimits, LocalRunner};
+use unfurl::testing::host::change::{Change, ModeAndOwner, CommandRun, FileWrite};
+use unfurl::testing::host::fact::{Domain, FileStat, FileKind, Fact, Probe, FactReading, CommandSetting};
 use unfurl::testing::host::{
-    Action, ActionResult, Become, Call, Chain, Changed, Destination, Executor, Exit, Place, Pool,
-    ReadOutput, Request, Stop,
+    Action, ActionResult, BecomeUser, CallControl, ExecutorChain, ChangeOutput, Destination, ChainExecutor, Exit, Location, ConnectionPool,
+    ReadOutput, ActionRequest, StopLevel,
 };
 
 use crate::hosts::sshd::{Sshd, call, pooled};
@@ -25,62 +25,62 @@ fn text(path: &Path) -> String {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Change {
-    Change::Write(Write {
+    Change::Write(FileWrite {
         path: text(path),
         bytes: bytes.to_vec(),
-        like: Like::default(),
+        like: ModeAndOwner::default(),
         secret: false,
     })
 }
 
 fn run(text: &str) -> Change {
-    Change::Run(Run::new(text))
+    Change::Run(CommandRun::new(text))
 }
 
 fn probe(text: &str) -> Fact {
     Fact::Probe(Box::new(Probe {
         text: text.to_owned(),
-        setting: Setting::default(),
+        setting: CommandSetting::default(),
         reads: Domain::All,
     }))
 }
 
 /// Performs an action as a job does.
-fn perform(place: Place, chain: Option<Chain>, action: Action) -> ActionResult {
-    let runner = Local::start(Limits::default(), None).unwrap();
-    let request = Request {
+fn perform(place: Location, chain: Option<ExecutorChain>, action: Action) -> ActionResult {
+    let runner = LocalRunner::start(RunLimits::default(), None).unwrap();
+    let request = ActionRequest {
         chain: chain.map(Arc::new),
-        ..Request::at(place, action)
+        ..ActionRequest::at(place, action)
     };
     runner.submit(1, request);
     loop {
-        if let Heard::Ended(_, result) = runner.recv().unwrap() {
+        if let RunnerEvent::Ended(_, result) = runner.recv().unwrap() {
             return result;
         }
     }
 }
 
-fn read(place: &Place, facts: Vec<Fact>) -> ReadOutput {
+fn read(place: &Location, facts: Vec<Fact>) -> ReadOutput {
     match perform(place.clone(), None, Action::Read(facts)) {
         ActionResult::Read(output) => output,
         other => panic!("{other:?}"),
     }
 }
 
-fn change(place: &Place, changes: Vec<Change>) -> Changed {
+fn change(place: &Location, changes: Vec<Change>) -> ChangeOutput {
     match perform(place.clone(), None, Action::Change(changes)) {
         ActionResult::Change(output) => output,
         other => panic!("{other:?}"),
     }
 }
 
-fn at(host: Destination) -> Place {
-    Place::Ssh(Arc::new(host))
+fn at(host: Destination) -> Location {
+    Location::Ssh(Arc::new(host))
 }
 
 /// This machine, in process, and the same over SSH.
-fn places(sshd: &Sshd) -> [Place; 2] {
-    [Place::Here, at(sshd.host())]
+fn places(sshd: &Sshd) -> [Location; 2] {
+    [Location::Local, at(sshd.host())]
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -101,7 +101,7 @@ fn facts_and_changes_are_the_same_here_and_over_ssh() {
     for place in places(&sshd) {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("it's\na \"root\"");
-        let like = Like {
+        let like = ModeAndOwner {
             mode: Some(0o750),
             user: Some("daemon".to_owned()),
             group: Some("adm".to_owned()),
@@ -112,7 +112,7 @@ fn facts_and_changes_are_the_same_here_and_over_ssh() {
                 parents: true,
                 like: like.clone(),
             },
-            Change::Write(Write {
+            Change::Write(FileWrite {
                 path: text(&root.join("a/-f $x")),
                 bytes: b"\0\xff'%s\\n".to_vec(),
                 like,
@@ -123,7 +123,7 @@ fn facts_and_changes_are_the_same_here_and_over_ssh() {
                 path: text(&root.join("link")),
                 target: "a\nb".to_owned(),
                 hard: false,
-                like: Like::default(),
+                like: ModeAndOwner::default(),
             },
             run("printf out; printf err >&2; id -un"),
         ];
@@ -142,13 +142,13 @@ fn facts_and_changes_are_the_same_here_and_over_ssh() {
         assert_eq!(output.exit, Exit::Code(0), "{output:?}");
         for reading in output.readings {
             tree.push(match reading {
-                Reading::Tree(entries) => Reading::Tree(
+                FactReading::Tree(entries) => FactReading::Tree(
                     entries
                         .into_iter()
                         .map(|(path, entry)| {
                             (
                                 path,
-                                Entry {
+                                FileStat {
                                     modified: 0,
                                     ..entry
                                 },
@@ -162,7 +162,7 @@ fn facts_and_changes_are_the_same_here_and_over_ssh() {
         readings.push(tree);
     }
     assert_eq!(readings[0], readings[1]);
-    let Reading::Tree(entries) = &readings[0][0] else {
+    let FactReading::Tree(entries) = &readings[0][0] else {
         panic!("a tree is read");
     };
     let found = entries.iter().find(|(path, _)| path == "a/-f $x").unwrap();
@@ -171,7 +171,7 @@ fn facts_and_changes_are_the_same_here_and_over_ssh() {
         (0o750, "daemon", "adm")
     );
     let link = entries.iter().find(|(path, _)| path == "link").unwrap();
-    assert_eq!(link.1.kind, EntryKind::Link("a\nb".to_owned()));
+    assert_eq!(link.1.kind, FileKind::Link("a\nb".to_owned()));
 }
 
 #[test]
@@ -194,9 +194,9 @@ fn a_thousand_facts_and_a_thousand_writes_go_in_one_round_trip_each() {
         let output = read(&place, facts.chain(more).collect());
         println!("{place}: wrote {wrote:?}, read {:?}", begun.elapsed());
         assert_eq!(output.readings.len(), 2000);
-        assert!(matches!(output.readings[999], Reading::Digest(_)));
-        assert!(matches!(&output.readings[1999], Reading::Entry(entry) if entry.size == 4));
-        if !place.is_here() {
+        assert!(matches!(output.readings[999], FactReading::Digest(_)));
+        assert!(matches!(&output.readings[1999], FactReading::Entry(entry) if entry.size == 4));
+        if !place.is_local() {
             assert_eq!(sessions(&sshd) - before, 2, "{}", sshd.log());
         }
         assert_eq!(names(folder.path()).len(), 1000);
@@ -380,7 +380,7 @@ fn succeeds(command: &mut Process) {
 }
 
 /// The server lets in any user with its key.
-fn login(sshd: &Sshd, person: &Person) -> Place {
+fn login(sshd: &Sshd, person: &Person) -> Location {
     let mut host = sshd.host();
     host.address.user.clone_from(&person.name);
     at(host)
@@ -392,18 +392,18 @@ fn a_command_runs_as_another_user_and_shows_nobody_what_it_is() {
     let sshd = Sshd::start();
     let person = Person::new(None);
     for place in places(&sshd) {
-        let setting = Setting {
+        let setting = CommandSetting {
             user: Some(person.name.clone()),
             env: vec![("TOKEN".to_owned(), "hunter2".to_owned())],
-            ..Setting::default()
+            ..CommandSetting::default()
         };
-        let mut secret = Run::new(
+        let mut secret = CommandRun::new(
             "id -un; pwd; cat; echo $TOKEN; grep -l hunter[2] /proc/*/cmdline 2>/dev/null; :",
         );
         secret.setting = setting.clone();
         secret.stdin = Some(b"input\n".to_vec());
         secret.shown = Some("a secret".to_owned());
-        let mut own = Run::new(": hunter2; grep -l hunter[2] /proc/*/cmdline 2>/dev/null; :");
+        let mut own = CommandRun::new(": hunter2; grep -l hunter[2] /proc/*/cmdline 2>/dev/null; :");
         own.shown = Some("a secret".to_owned());
         let changed = change(&place, vec![Change::Run(secret), Change::Run(own)]);
         assert_eq!(changed.exit, Exit::Code(0), "{place} {changed:?}");
@@ -416,7 +416,7 @@ fn a_command_runs_as_another_user_and_shows_nobody_what_it_is() {
             reads: Domain::All,
         }));
         let output = read(&place, vec![asked]);
-        let Reading::Probe(probed) = &output.readings[0] else {
+        let FactReading::Probe(probed) = &output.readings[0] else {
             panic!("{output:?}");
         };
         let text = String::from_utf8_lossy(&probed.stdout);
@@ -431,11 +431,11 @@ fn changes_go_through_sudo_with_a_password() {
     let person = Person::new(Some("pass word")).may_be_root("");
     let place = login(&sshd, &person);
     let folder = tempfile::tempdir().unwrap();
-    let to = |password: Option<&str>| Become {
+    let to = |password: Option<&str>| BecomeUser {
         user: "root".to_owned(),
         password: password.map(unfurl::testing::host::Secret::new),
     };
-    let sudo = || Chain::new(vec![Executor::Sudo(to(Some("pass word")))]);
+    let sudo = || ExecutorChain::new(vec![ChainExecutor::Sudo(to(Some("pass word")))]);
     let changes = || {
         vec![
             write(&folder.path().join("by root"), "é'\n".as_bytes()),
@@ -469,13 +469,13 @@ fn changes_go_through_sudo_with_a_password() {
     };
     assert_eq!(
         output.readings[0],
-        Reading::Content(vec![0, 255, 10]),
+        FactReading::Content(vec![0, 255, 10]),
         "{output:?}"
     );
 
-    let wrong = Chain::new(vec![Executor::Sudo(to(None))]);
+    let wrong = ExecutorChain::new(vec![ChainExecutor::Sudo(to(None))]);
     let result = perform(place, Some(wrong), Action::Read(facts));
-    assert!(matches!(result.exit(), Exit::Asked { .. }), "{result:?}");
+    assert!(matches!(result.exit(), Exit::NeedsAnswer { .. }), "{result:?}");
 }
 
 #[test]
@@ -484,7 +484,7 @@ fn a_user_who_may_not_act_as_another_is_told_so() {
     let sshd = Sshd::start();
     // The server lets in nobody whose account is locked.
     let person = Person::new(Some("pass word"));
-    let mut forbidden = Run::new("id -un");
+    let mut forbidden = CommandRun::new("id -un");
     forbidden.setting.user = Some("daemon".to_owned());
     let changed = change(&login(&sshd, &person), vec![Change::Run(forbidden)]);
     assert_eq!(changed.exit, Exit::Code(1), "{changed:?}");
@@ -497,7 +497,7 @@ fn what_runs_too_long_is_ended_and_what_is_cancelled_says_what_was_done() {
     requires!("sshd");
     let sshd = Sshd::start();
     for place in places(&sshd) {
-        let mut late = Run::new("sleep 60");
+        let mut late = CommandRun::new("sleep 60");
         late.setting.time_limit = Some(Duration::from_secs(1));
         let changed = change(&place, vec![run(":"), Change::Run(late), run(":")]);
         assert_eq!(changed.exit, Exit::TimedOut, "{place} {changed:?}");
@@ -511,11 +511,11 @@ fn what_runs_too_long_is_ended_and_what_is_cancelled_says_what_was_done() {
         write(&folder.path().join("never"), b"1"),
     ]);
     let host = at(sshd.host());
-    let result = pooled(async move |pool: Arc<Pool>| {
-        let (stop, call): (watch::Sender<Stop>, Call) = call();
+    let result = pooled(async move |pool: Arc<ConnectionPool>| {
+        let (stop, call): (watch::Sender<StopLevel>, CallControl) = call();
         let waits = async {
             wait_meanwhile(flag.display(), || flag.exists().then_some(())).await;
-            stop.send_replace(Stop::AtOnce);
+            stop.send_replace(StopLevel::AtOnce);
             std::future::pending::<()>().await;
         };
         tokio::select! {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value as Json, json};
 use unfurl::testing::diagnostic::Sources;
-use unfurl::testing::ops::schema::{SchemaOf, schema};
+use unfurl::testing::ops::schema::{SchemaKind, schema};
 use unfurl::testing::yaml::{Limits, parse};
 
 use super::requires::{shared, target};
@@ -19,7 +19,7 @@ fn root() -> PathBuf {
 
 /// What a schema has against each of some documents: where, and why. The validator is that of Python,
 /// whose schema it has to be, too.
-fn complaints(of: SchemaOf, documents: &[Json]) -> Vec<Vec<(String, String)>> {
+fn complaints(of: SchemaKind, documents: &[Json]) -> Vec<Vec<(String, String)>> {
     let request = json!({ "schema": schema(of), "documents": documents });
     let mut python = Command::new(target().join("unfurl-py/bin/python3"))
         .arg(root().join("tests/schema.py"))
@@ -55,7 +55,7 @@ fn assert_meet_the_schema(files: &[PathBuf]) -> usize {
             documents.push(document);
         }
     }
-    let complaints = complaints(SchemaOf::Ensemble, &documents);
+    let complaints = complaints(SchemaKind::Ensemble, &documents);
     for (name, complaints) in names.iter().zip(complaints) {
         assert_eq!(complaints, [], "{}", name.display());
     }
@@ -72,9 +72,9 @@ fn ensembles(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn the_schemas_in_the_repository_are_those_of_the_readers() {
     for (of, name) in [
-        (SchemaOf::Ensemble, "ensemble"),
-        (SchemaOf::Project, "project"),
-        (SchemaOf::Tasks, "tasks"),
+        (SchemaKind::Ensemble, "ensemble"),
+        (SchemaKind::Project, "project"),
+        (SchemaKind::Tasks, "tasks"),
     ] {
         let path = root().join("schemas").join(name).with_extension("json");
         let own = TestEnv::new().unfurl(["schema", name]).succeeds().stdout;
@@ -157,7 +157,7 @@ fn mistakes_are_refused_where_they_stand() {
     let documents = mistakes
         .iter()
         .map(|(text, _)| read("ensemble.yaml", text).unwrap());
-    let complaints = complaints(SchemaOf::Ensemble, &documents.collect::<Vec<_>>());
+    let complaints = complaints(SchemaKind::Ensemble, &documents.collect::<Vec<_>>());
     for ((text, place), complaints) in mistakes.iter().zip(complaints) {
         let first = complaints.first();
         let (pointer, message) = first.unwrap_or_else(|| panic!("no complaint about {text}"));
@@ -172,7 +172,7 @@ fn merge_directives_may_stand_in_every_map() {
     requires!("target/unfurl-py");
     let text = "+include: base.yaml\nspec:\n  service_template:\n    +*types: {}\n    topology_template:\n      node_templates: {+/x: {}, a: {+./y: , type: A}}\n";
     let value = read("ensemble.yaml", text).unwrap();
-    assert_eq!(complaints(SchemaOf::Ensemble, &[value]), [[]]);
+    assert_eq!(complaints(SchemaKind::Ensemble, &[value]), [[]]);
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn projects_are_checked_as_their_reader_does() {
     misspelt["ensembels"] = json!([]);
     places.push("/ensembels");
     documents.extend([misspelt, good]);
-    let mut complaints = complaints(SchemaOf::Project, &documents);
+    let mut complaints = complaints(SchemaKind::Project, &documents);
     assert_eq!(complaints.pop().unwrap(), []);
     for (place, complaints) in places.iter().zip(complaints) {
         assert!(!complaints.is_empty(), "{place}");

@@ -9,8 +9,8 @@ use std::process::Command;
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
 use unfurl::testing::host::HostParts;
 use unfurl::testing::host::ssh_config::{
-    Canonicalize, Config, Files, ForwardAgent, Local, Machine, Options, Proxy, Query, Strictness,
-    Tokens, World,
+    Canonicalize, SshConfig, SshConfigFiles, ForwardAgent, LocalUser, LocalConfigContext, SshOptions, Proxy, HostQuery, Strictness,
+    Tokens, ConfigContext,
 };
 use unfurl::testing::system::env::Env;
 
@@ -42,7 +42,7 @@ const COMPARED: &[&str] = &[
 const DEFAULT_KEYS: &str = "~/.ssh/id_rsa ~/.ssh/id_ecdsa ~/.ssh/id_ecdsa_sk ~/.ssh/id_ed25519 \
     ~/.ssh/id_ed25519_sk ~/.ssh/id_xmss ~/.ssh/id_dsa";
 
-fn local() -> Local {
+fn local() -> LocalUser {
     let home = unfurl::testing::system::user::home().unwrap();
     let variables = [
         ("HOME", home.to_str().unwrap()),
@@ -51,7 +51,7 @@ fn local() -> Local {
     ];
     let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     let env: Env = variables.into_iter().map(own).collect();
-    Local::of_this_process(env)
+    LocalUser::of_this_process(env)
 }
 
 /// What `ssh -G` says, or why it says nothing.
@@ -87,12 +87,12 @@ fn theirs(file: &Path, host: &str) -> Result<Answer, String> {
 
 fn ours(file: &Path, host: &str) -> Result<Answer, String> {
     let local = local();
-    let files = Files::Only(file.to_path_buf());
-    let config = Config::read(&files, &local).map_err(|refused| refused.to_string())?;
-    let machine = Machine::new(&local.env);
+    let files = SshConfigFiles::Only(file.to_path_buf());
+    let config = SshConfig::read(&files, &local).map_err(|refused| refused.to_string())?;
+    let machine = LocalConfigContext::new(&local.env);
     let parts = HostParts::parse(host);
     let name = parts.host.unwrap();
-    let query = Query {
+    let query = HostQuery {
         host: &name,
         user: parts.user.as_deref(),
         port: None,
@@ -104,7 +104,7 @@ fn ours(file: &Path, host: &str) -> Result<Answer, String> {
 }
 
 #[expect(clippy::too_many_lines, reason = "each option is asked for")]
-fn answer(options: &Options, name: &str, local: &Local) -> Result<Answer, String> {
+fn answer(options: &SshOptions, name: &str, local: &LocalUser) -> Result<Answer, String> {
     let user = options.user.as_deref().unwrap_or(&local.user);
     let tokens = Tokens {
         local,
@@ -491,14 +491,14 @@ fn a_file_that_includes_itself_is_refused() {
 }
 
 /// A home with a file for the user.
-fn at_home(written: &Written, bytes: &[u8], mode: u32) -> (Result<Config, String>, PathBuf) {
+fn at_home(written: &Written, bytes: &[u8], mode: u32) -> (Result<SshConfig, String>, PathBuf) {
     use std::os::unix::fs::PermissionsExt as _;
     let file = written.file("home/.ssh/config", "");
     fs::write(&file, bytes).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
     let mut local = local();
     local.home = written.0.path().join("home");
-    let read = Config::read(&Files::Usual, &local);
+    let read = SshConfig::read(&SshConfigFiles::Default, &local);
     (read.map_err(|refused| refused.to_string()), file)
 }
 
@@ -543,11 +543,11 @@ fn a_usual_file_that_cannot_be_read_is_a_warning_and_one_that_was_named_an_error
     fs::create_dir_all(written.0.path().join("home/.ssh/config")).unwrap();
     let mut local = local();
     local.home = written.0.path().join("home");
-    let config = Config::read(&Files::Usual, &local).unwrap();
+    let config = SshConfig::read(&SshConfigFiles::Default, &local).unwrap();
     let warning = config.warnings()[0].to_string();
     assert!(warning.starts_with("could not read `"), "{warning}");
     let missing = written.0.path().join("none");
-    let refused = Config::read(&Files::Only(missing), &local).unwrap_err();
+    let refused = SshConfig::read(&SshConfigFiles::Only(missing), &local).unwrap_err();
     assert!(refused.to_string().contains("no such file"), "{refused}");
 }
 
@@ -573,8 +573,8 @@ proptest! {
         let file = written.0.path().join("any");
         fs::write(&file, bytes).unwrap();
         let local = local();
-        if let Ok(config) = Config::read(&Files::Only(file), &local) {
-            let query = Query { host: "foo", user: None, port: None };
+        if let Ok(config) = SshConfig::read(&SshConfigFiles::Only(file), &local) {
+            let query = HostQuery { host: "foo", user: None, port: None };
             config.lookup(query, &local, &Fake).ok();
         }
     }
@@ -584,12 +584,12 @@ proptest! {
 #[derive(Debug)]
 struct Fake;
 
-impl World for Fake {
-    fn succeeds(&self, _: &str) -> Result<bool, String> {
+impl ConfigContext for Fake {
+    fn command_succeeds(&self, _: &str) -> Result<bool, String> {
         Ok(true)
     }
 
-    fn resolves(&self, _: &str) -> bool {
+    fn name_resolves(&self, _: &str) -> bool {
         true
     }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::name::Words;
+use crate::name::EnumWords;
 use crate::value::seconds;
 
 /// Reads one of the words of an enum that lower layers define.
-pub(in crate::cli) fn one_of<T: Words>() -> impl TypedValueParser<Value = T> {
+pub(in crate::cli) fn one_of<T: EnumWords>() -> impl TypedValueParser<Value = T> {
     let words = T::WORDS.iter();
     let words = words.map(|(_, word, help)| PossibleValue::new(*word).help(*help));
     PossibleValuesParser::new(words).try_map(|word| T::parse(&word).ok_or("an unknown word"))
@@ -51,12 +51,12 @@ pub(in crate::cli) enum ProblemFormat {
 }
 
 /// The longest time that can be asked for: a year.
-const LONGEST: Duration = Duration::from_hours(24 * 365);
+const MAX_DURATION: Duration = Duration::from_hours(24 * 365);
 
 /// A number of seconds, or one with a unit: `ms`, `s`, `m` or `h`.
 pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
     let seconds = seconds(text).map_err(|error| error.to_string())?;
-    Ok(Duration::try_from_secs_f64(seconds).map_or(LONGEST, |time| time.min(LONGEST)))
+    Ok(Duration::try_from_secs_f64(seconds).map_or(MAX_DURATION, |time| time.min(MAX_DURATION)))
 }
 
 #[cfg(test)]
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(ms("250ms"), Ok(250));
         assert_eq!(ms("5m"), Ok(300_000));
         assert_eq!(ms("0"), Ok(0));
-        assert_eq!(duration("1e300h"), Ok(LONGEST));
+        assert_eq!(duration("1e300h"), Ok(MAX_DURATION));
         for wrong in ["", "s", "-1", "5 m", "5d", "nan", "inf", "1:30"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }

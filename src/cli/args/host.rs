@@ -45,7 +45,7 @@ pub(in crate::cli) struct HostChoice {
 
 /// Which hosts, and how they are reached.
 #[derive(Debug, Default, Args)]
-pub(in crate::cli) struct Where {
+pub(in crate::cli) struct HostSelectionArgs {
     #[command(flatten)]
     pub(in crate::cli) choice: HostChoice,
     #[command(flatten)]

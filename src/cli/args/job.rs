@@ -45,7 +45,7 @@ pub(in crate::cli) struct EnsembleArg {
 
 /// What a job is planned with, be it to run or to be explained.
 #[derive(Debug, Default, Args)]
-pub(in crate::cli) struct Given {
+pub(in crate::cli) struct PlanInputs {
     /// Leave out this instance or node template, with what is nested in it; may be given more than
     /// once
     #[arg(long, value_name = "NAME")]
@@ -60,7 +60,7 @@ pub(in crate::cli) struct Given {
 
 /// The options of every job.
 #[derive(Debug, Default, Args)]
-pub(in crate::cli) struct AnyJob {
+pub(in crate::cli) struct CommonJobArgs {
     /// Run without changing anything
     #[arg(long)]
     pub(in crate::cli) dryrun: bool,
@@ -68,7 +68,7 @@ pub(in crate::cli) struct AnyJob {
     #[arg(short, long, value_name = "NAME")]
     pub(in crate::cli) instance: Vec<InstanceName>,
     #[command(flatten)]
-    pub(in crate::cli) given: Given,
+    pub(in crate::cli) inputs: PlanInputs,
     /// How to print the result
     #[arg(long, value_enum, default_value = "text")]
     pub(in crate::cli) output: OutputFormat,
@@ -90,7 +90,7 @@ pub(in crate::cli) struct AnyJob {
 
 /// How a job runs and ends.
 #[derive(Debug, Default, Args)]
-pub(in crate::cli) struct Control {
+pub(in crate::cli) struct ControlArgs {
     /// Do not ask before running
     #[arg(short, long, env = "UNFURL_APPROVE", value_parser = clap::builder::BoolishValueParser::new())]
     pub(in crate::cli) approve: bool,
@@ -121,12 +121,12 @@ pub(in crate::cli) struct Control {
     #[arg(long, value_name = "YAML")]
     pub(in crate::cli) executor_opts: Option<String>,
     #[command(flatten)]
-    pub(in crate::cli) keep: Keep,
+    pub(in crate::cli) keep: CommitRecordArgs,
 }
 
 /// What becomes of the record of a job in git.
 #[derive(Debug, Default, Args)]
-pub(in crate::cli) struct Keep {
+pub(in crate::cli) struct CommitRecordArgs {
     /// Commit the record of the job, and nothing else
     #[arg(long)]
     pub(in crate::cli) commit: bool,
@@ -140,7 +140,7 @@ pub(in crate::cli) struct Keep {
 
 /// To what a workflow applies.
 #[derive(Debug, Default, Args)]
-pub(in crate::cli) struct Narrow {
+pub(in crate::cli) struct ScopeArgs {
     /// Only this node template and what it requires
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) template: Option<TemplateName>,
@@ -151,7 +151,7 @@ pub(in crate::cli) struct Narrow {
 
 /// Which instances are looked at.
 #[derive(Debug, Default, Args)]
-pub(in crate::cli) struct Compare {
+pub(in crate::cli) struct CompareArgs {
     /// Create no new instances
     #[arg(long)]
     pub(in crate::cli) skip_new: bool,
@@ -162,7 +162,7 @@ pub(in crate::cli) struct Compare {
 
 /// How far a deployment goes.
 #[derive(Debug, Default, Args)]
-pub(in crate::cli) struct Reach {
+pub(in crate::cli) struct ReachArgs {
     /// What to repair
     #[arg(long, value_parser = one_of::<Repair>(), default_value = "error")]
     pub(in crate::cli) repair: Repair,
@@ -177,7 +177,7 @@ pub(in crate::cli) struct Reach {
 
 /// What is removed.
 #[derive(Debug, Default, Args)]
-pub(in crate::cli) struct Removal {
+pub(in crate::cli) struct RemovalArgs {
     /// Remove instances that the model has no use for
     #[arg(long)]
     pub(in crate::cli) prune: bool,
@@ -201,17 +201,17 @@ pub(in crate::cli) struct JobArgs {
     #[command(flatten)]
     pub(in crate::cli) ensemble: EnsembleArg,
     #[command(flatten)]
-    pub(in crate::cli) any: AnyJob,
+    pub(in crate::cli) any: CommonJobArgs,
     #[command(flatten)]
-    pub(in crate::cli) control: Control,
+    pub(in crate::cli) control: ControlArgs,
     #[command(flatten)]
-    pub(in crate::cli) narrow: Narrow,
+    pub(in crate::cli) narrow: ScopeArgs,
     #[command(flatten)]
-    pub(in crate::cli) compare: Compare,
+    pub(in crate::cli) compare: CompareArgs,
     #[command(flatten)]
-    pub(in crate::cli) reach: Reach,
+    pub(in crate::cli) reach: ReachArgs,
     #[command(flatten)]
-    pub(in crate::cli) removal: Removal,
+    pub(in crate::cli) removal: RemovalArgs,
     #[command(flatten)]
     pub(in crate::cli) workflow: WorkflowArg,
 }
@@ -235,18 +235,18 @@ macro_rules! some_job_options {
 
 some_job_options! {
     /// The options of `check` and `discover`.
-    LookArgs {
-        ensemble: EnsembleArg, any: AnyJob, control: Control, narrow: Narrow, compare: Compare
+    CheckArgs {
+        ensemble: EnsembleArg, any: CommonJobArgs, control: ControlArgs, narrow: ScopeArgs, compare: CompareArgs
     }
     /// The options of `plan`, but for how it is shown.
-    PlannedArgs {
-        ensemble: EnsembleArg, any: AnyJob, narrow: Narrow, compare: Compare, reach: Reach,
-        removal: Removal, workflow: WorkflowArg
+    PlanJobArgs {
+        ensemble: EnsembleArg, any: CommonJobArgs, narrow: ScopeArgs, compare: CompareArgs, reach: ReachArgs,
+        removal: RemovalArgs, workflow: WorkflowArg
     }
     /// The options of `stop`.
-    StopArgs { ensemble: EnsembleArg, any: AnyJob, control: Control, narrow: Narrow }
+    StopArgs { ensemble: EnsembleArg, any: CommonJobArgs, control: ControlArgs, narrow: ScopeArgs }
     /// The options of `teardown`.
     TeardownArgs {
-        ensemble: EnsembleArg, any: AnyJob, control: Control, narrow: Narrow, removal: Removal
+        ensemble: EnsembleArg, any: CommonJobArgs, control: ControlArgs, narrow: ScopeArgs, removal: RemovalArgs
     }
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::cli::args::format::{HostOutput, one_of};
-use crate::cli::args::host::Where;
-use crate::converge::Ordering;
-use crate::name::Words;
+use crate::cli::args::host::HostSelectionArgs;
+use crate::converge::RunOrdering;
+use crate::name::EnumWords;
 use crate::ui::StateDetail;
 
 /// Bring hosts to the state that state files describe
@@ -47,13 +47,13 @@ pub(in crate::cli) struct TreeOptions {
     #[arg(value_name = "SLS")]
     pub(in crate::cli) sls: Vec<String>,
     #[command(flatten)]
-    pub(in crate::cli) tree: Tree,
+    pub(in crate::cli) tree: StateTreeArgs,
 }
 
 /// Where states come from, and what they are told.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "States")]
-pub(in crate::cli) struct Tree {
+pub(in crate::cli) struct StateTreeArgs {
     /// A folder with state files; may be given more than once, the first that has a file counts
     #[arg(long, value_name = "DIR")]
     pub(in crate::cli) file_root: Vec<PathBuf>,
@@ -71,8 +71,8 @@ pub(in crate::cli) struct Tree {
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) config: Option<PathBuf>,
     /// How requisites and orders make the order of states
-    #[arg(long, value_parser = one_of::<Ordering>())]
-    pub(in crate::cli) ordering: Option<Ordering>,
+    #[arg(long, value_parser = one_of::<RunOrdering>())]
+    pub(in crate::cli) ordering: Option<RunOrdering>,
     /// Run the states of instances of the ensemble, by their names; their properties are pillar
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(in crate::cli) instance: Vec<String>,
@@ -85,11 +85,11 @@ pub(in crate::cli) struct Tree {
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ApplyArgs {
     #[command(flatten)]
-    pub(in crate::cli) what: TreeOptions,
+    pub(in crate::cli) states: TreeOptions,
     #[command(flatten)]
     pub(in crate::cli) run: RunOptions,
     #[command(flatten)]
-    pub(in crate::cli) hosts: Where,
+    pub(in crate::cli) hosts: HostSelectionArgs,
 }
 
 /// In what order hosts come to their states, and what becomes of failures.
@@ -130,7 +130,7 @@ pub(in crate::cli) struct ShownOptions {
     pub(in crate::cli) output: HostOutput,
 }
 
-impl Words for Ordering {
+impl EnumWords for RunOrdering {
     const WORDS: &'static [(Self, &'static str, &'static str)] = &[
         (Self::Classic, "classic", "As Salt does up to 3007"),
         (Self::Dag, "dag", "As Salt does from 3008"),
@@ -141,9 +141,9 @@ impl Words for Ordering {
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ShowArgs {
     #[command(flatten)]
-    pub(in crate::cli) what: TreeOptions,
+    pub(in crate::cli) states: TreeOptions,
     #[command(flatten)]
-    pub(in crate::cli) hosts: Where,
+    pub(in crate::cli) hosts: HostSelectionArgs,
     /// How to print the result
     #[arg(long, value_enum, default_value = "text")]
     pub(in crate::cli) output: HostOutput,
@@ -163,11 +163,11 @@ pub(in crate::cli) struct OpArgs {
     #[arg(value_name = "NAME|KEY=VALUE")]
     pub(in crate::cli) arguments: Vec<String>,
     #[command(flatten)]
-    pub(in crate::cli) tree: Tree,
+    pub(in crate::cli) tree: StateTreeArgs,
     #[command(flatten)]
     pub(in crate::cli) run: RunOptions,
     #[command(flatten)]
-    pub(in crate::cli) hosts: Where,
+    pub(in crate::cli) hosts: HostSelectionArgs,
 }
 
 /// Show what hosts are like
@@ -186,7 +186,7 @@ pub(in crate::cli) struct FactArgs {
     #[arg(short, long)]
     pub(in crate::cli) list: bool,
     #[command(flatten)]
-    pub(in crate::cli) hosts: Where,
+    pub(in crate::cli) hosts: HostSelectionArgs,
     /// Read as another user, root if none is named
     #[arg(long, value_name = "USER", num_args = 0..=1, require_equals = true, default_missing_value = "root")]
     pub(in crate::cli) sudo: Option<String>,

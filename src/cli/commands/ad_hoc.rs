@@ -6,28 +6,28 @@ use crate::cli::args::format::HostOutput;
 use crate::cli::args::host::HostOptions;
 use crate::cli::output::Context;
 use crate::cli::screen::hosts::HostScreen;
-use crate::fleet::tasks::{AdHoc, RunbookRequest};
+use crate::fleet::tasks::{AdHocTask, TasksRequest};
 use crate::ops::tasks::perform;
 use crate::ops::{Failure, watch_signals};
-use crate::runbook::{Deed, Tasks};
+use crate::runbook::{StepAction, Tasks};
 
 /// A step with a name.
-pub(in crate::cli) fn step(name: &'static str, deed: Deed) -> AdHoc {
-    AdHoc::Step {
+pub(in crate::cli) fn named_step(name: &'static str, deed: StepAction) -> AdHocTask {
+    AdHocTask::Step {
         name,
-        deed,
-        how: Box::default(),
+        action: deed,
+        options: Box::default(),
     }
 }
 
 /// Runs a step on the hosts that the options choose; gives the exit code.
 pub(in crate::cli) fn run_step(
-    step: Result<AdHoc, Failure>,
+    step: Result<AdHocTask, Failure>,
     hosts: &HostOptions,
     cx: &Context,
 ) -> Result<u8, Failure> {
     let step = step?;
-    if let AdHoc::Step { name, .. } = &step
+    if let AdHocTask::Step { name, .. } = &step
         && hosts.order.sudo.is_some()
     {
         let message = format!("`{name}` acts as the user who logs in, so it takes no `--sudo`");
@@ -38,17 +38,17 @@ pub(in crate::cli) fn run_step(
 
 /// Runs something that is no task on the hosts that the options choose; gives the exit code.
 pub(in crate::cli) fn run_ad_hoc(
-    what: AdHoc,
+    task: AdHocTask,
     hosts: &HostOptions,
     cx: &Context,
 ) -> Result<u8, Failure> {
-    let known = hosts.known_hosts(cx)?;
-    let request = RunbookRequest {
+    let known = hosts.fleet_hosts(cx)?;
+    let request = TasksRequest {
         tasks: Tasks::default(),
         calls: Vec::new(),
-        command: Some(what),
+        command: Some(task),
         options: hosts.options()?,
-        book: Rc::clone(&known) as _,
+        resolver: Rc::clone(&known) as _,
         roles: known,
         chain: hosts.chain(&cx.output)?,
         allowed: cx.global.allow.clone(),
@@ -59,7 +59,7 @@ pub(in crate::cli) fn run_ad_hoc(
 
 /// Runs over hosts, and shows what happens; gives the exit code.
 pub(in crate::cli) fn perform_shown(
-    request: &RunbookRequest,
+    request: &TasksRequest,
     format: HostOutput,
     cx: &Context,
 ) -> Result<u8, Failure> {

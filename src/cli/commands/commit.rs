@@ -6,10 +6,10 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cli::args::format::OutputFormat;
-use crate::cli::commits;
+use crate::cli::commit_report;
 use crate::cli::output::{Context, Output};
 use crate::cli::request::session::session_options;
-use crate::ensemble::Commits;
+use crate::ensemble::CommitReport;
 use crate::ops::commit::CommitOptions;
 use crate::ops::{self, Failure, FailureKind};
 use crate::system::{fs, process};
@@ -33,7 +33,7 @@ pub(in crate::cli) struct CommitArgs {
     #[arg(long)]
     no_edit: bool,
     #[command(flatten)]
-    scope: Scope,
+    scope: CommitScope,
     /// The environment to use
     #[arg(long, value_name = "NAME")]
     use_environment: Option<String>,
@@ -47,7 +47,7 @@ pub(in crate::cli) struct CommitArgs {
 
 /// What is committed.
 #[derive(Debug, Args)]
-struct Scope {
+struct CommitScope {
     /// Commit only what is staged
     #[arg(long)]
     skip_add: bool,
@@ -71,44 +71,44 @@ pub(in crate::cli) fn commit(args: &CommitArgs, cx: &Context) -> Result<u8, Fail
     };
     let mut ask = |default: &str, statuses: &str| {
         if asks {
-            edited(default, statuses)
+            edit_message(default, statuses)
         } else {
             Ok(Some(default.to_owned()))
         }
     };
     let Some(commits) = ops::commit::commit(&options, &mut ask)? else {
-        cx.output.answer("Aborted commit\n");
+        cx.output.print_result("Aborted commit\n");
         return Ok(1);
     };
-    tell_commits(args.output, &commits, &cx.output);
-    Ok(commits::exit_code(&commits, 0))
+    show_commits(args.output, &commits, &cx.output);
+    Ok(commit_report::exit_code(&commits, 0))
 }
 
-fn tell_commits(format: OutputFormat, commits: &Commits, output: &Output) {
-    commits::told(commits, output);
+fn show_commits(format: OutputFormat, commits: &CommitReport, output: &Output) {
+    commit_report::show_commits(commits, output);
     match format {
         OutputFormat::Json => {
-            let mut answer = json!({ "commits": commits::json(commits) });
+            let mut answer = json!({ "commits": commit_report::json(commits) });
             if let Some(failure) = commits.failure.as_ref().map(Failure::from) {
                 answer["errors"] = output.json_of(&failure.problems, &failure.sources).into();
             }
             output.json(&answer);
         }
-        OutputFormat::Text if commits.made.is_empty() => {
+        OutputFormat::Text if commits.created.is_empty() => {
             if commits.failure.is_none() {
-                output.answer("Nothing to commit!\n");
+                output.print_result("Nothing to commit!\n");
             }
         }
         OutputFormat::Text => {
-            let count = commits.made.iter().filter(|made| made.id.is_some()).count();
-            output.answer(&format!("Committed to {count} repositories.\n"));
+            let count = commits.created.iter().filter(|made| made.id.is_some()).count();
+            output.print_result(&format!("Committed to {count} repositories.\n"));
         }
         OutputFormat::None => {}
     }
 }
 
 /// The message that a person makes of the default one; none if it is left empty.
-fn edited(default: &str, statuses: &str) -> Result<Option<String>, Failure> {
+fn edit_message(default: &str, statuses: &str) -> Result<Option<String>, Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         let help = "say `-m TEXT`, or `--no-edit` for the usual message".to_owned();
         let message = format!("the message could not be edited: {error}");
@@ -124,7 +124,7 @@ fn edited(default: &str, statuses: &str) -> Result<Option<String>, Failure> {
         text.push('\n');
     }
     fs::write_plain(&file, text.as_bytes(), None).map_err(|error| failed(&error))?;
-    process::edit(&file).map_err(|error| failed(&error))?;
+    process::run_editor(&file).map_err(|error| failed(&error))?;
     let text = fs::read_to_string(&file).map_err(|error| failed(&error))?;
     let message = text.split(MARKER).next().unwrap_or_default().trim();
     Ok((!message.is_empty()).then(|| message.to_owned()))

@@ -4,21 +4,21 @@ use clap::Args;
 
 use crate::cli::args::format::OutputFormat;
 use crate::cli::args::job::{
-    AnyJob, Compare, EnsembleArg, Given, JobArgs, Narrow, Reach, Removal, WorkflowArg,
+    CommonJobArgs, CompareArgs, EnsembleArg, PlanInputs, JobArgs, ScopeArgs, ReachArgs, RemovalArgs, WorkflowArg,
 };
 use crate::cli::output::{Context, relative};
 use crate::cli::request::job::plan_request;
-use crate::cli::screen::job::Screen;
-use crate::cli::views::task_of_plan;
-use crate::diagnostic::Places;
-use crate::job::{Change, ProposedTask};
+use crate::cli::screen::job::JobScreen;
+use crate::cli::job_views::task_of_plan;
+use crate::diagnostic::SourceLocator;
+use crate::job::{DetectedChange, ProposedTask};
 use crate::name::{Priority, Status, TemplateName};
-use crate::ops::explain::{Explained, Links};
+use crate::ops::explain::{Explanation, InstanceLinks};
 use crate::ops::{self, Failure};
-use crate::plan::{Reason, left_out};
-use crate::topology::Subject;
-use crate::topology::{Created, Kind};
-use crate::ui::{ExplainView, Fact, LastChange, LinkView, words};
+use crate::plan::{Reason, exclusion_reason};
+use crate::topology::QuerySubject;
+use crate::topology::{Creator, EntityKind};
+use crate::ui::{ExplainView, ExplainFact, LastChange, LinkView, words};
 use crate::value::{Handle, Value};
 
 /// Say of an instance what it is, why the next job would change it or not, what it depends on, what
@@ -38,15 +38,15 @@ pub(in crate::cli) struct ExplainArgs {
     #[command(flatten)]
     workflow: WorkflowArg,
     #[command(flatten)]
-    narrow: Narrow,
+    narrow: ScopeArgs,
     #[command(flatten)]
-    compare: Compare,
+    compare: CompareArgs,
     #[command(flatten)]
-    reach: Reach,
+    reach: ReachArgs,
     #[command(flatten)]
-    removal: Removal,
+    removal: RemovalArgs,
     #[command(flatten)]
-    given: Given,
+    inputs: PlanInputs,
     /// How to print the answer
     #[arg(long, value_enum, default_value = "text")]
     output: OutputFormat,
@@ -55,10 +55,10 @@ pub(in crate::cli) struct ExplainArgs {
 impl ExplainArgs {
     /// The instance, and the options of the job that is looked at.
     fn into_job(self) -> (String, JobArgs) {
-        let any = AnyJob {
-            given: self.given,
+        let any = CommonJobArgs {
+            inputs: self.inputs,
             output: self.output,
-            ..AnyJob::default()
+            ..CommonJobArgs::default()
         };
         let job = JobArgs {
             ensemble: EnsembleArg {
@@ -81,27 +81,27 @@ pub(in crate::cli) fn explain(args: ExplainArgs, cx: &Context) -> Result<u8, Fai
     let (name, args) = args.into_job();
     let format = args.any.output;
     let request = plan_request(&args, cx)?;
-    let mut screen = Screen::new(&cx.output, true, request.interrupts.clone());
+    let mut screen = JobScreen::new(&cx.output, true, request.interrupts.clone());
     let explained = ops::explain::explain(&request, &name, &mut screen);
-    screen.done();
+    screen.clear_progress();
     let explained = explained?;
     let view = view(&explained);
     match format {
         OutputFormat::Json => cx.output.json(&view.json()),
-        OutputFormat::Text => cx.output.answer(&view.text(cx.output.width)),
+        OutputFormat::Text => cx.output.print_result(&view.text(cx.output.width)),
         OutputFormat::None => {}
     }
     Ok(0)
 }
 
-fn view(explained: &Explained) -> ExplainView {
+fn view(explained: &Explanation) -> ExplainView {
     let sources = relative(&explained.sources);
-    let places = Places::new(&sources);
+    let places = SourceLocator::new(&sources);
     let workflow = explained.goal.workflow.to_string();
     let mut view = match &explained.subject {
-        Subject::Instance(handle) => instance(explained, *handle, &places),
-        Subject::Template(name) => template(explained, name, &places),
-        Subject::Orphan(name, record) => orphan(name, record),
+        QuerySubject::Instance(handle) => instance(explained, *handle, &places),
+        QuerySubject::Template(name) => template(explained, name, &places),
+        QuerySubject::Orphan(name, record) => orphan(name, record),
     };
     view.workflow = workflow;
     view.depends_on = links(explained, &explained.dependencies);
@@ -109,7 +109,7 @@ fn view(explained: &Explained) -> ExplainView {
     view
 }
 
-fn instance(explained: &Explained, handle: Handle, places: &Places<'_>) -> ExplainView {
+fn instance(explained: &Explanation, handle: Handle, places: &SourceLocator<'_>) -> ExplainView {
     let topology = &explained.topology;
     let entity = topology.entity(handle);
     let node = entity.node();
@@ -118,12 +118,12 @@ fn instance(explained: &Explained, handle: Handle, places: &Places<'_>) -> Expla
         key: Some(topology.whole_key(handle)),
         template: node.map_or_else(String::new, |node| node.template.name.to_string()),
         type_name: entity.type_name().to_owned(),
-        place: node.and_then(|node| places.of(node.template.span)),
+        location: node.and_then(|node| places.locate(node.template.span)),
         exists: explained.exists,
         local: entity.local,
         effective: Some(topology.effective(handle)),
         state: entity.state,
-        status_because: status_because(explained, handle),
+        status_reason: status_reason(explained, handle),
         facts: facts(explained, handle),
         last_change: last_change(explained, handle),
         ..ExplainView::default()
@@ -132,7 +132,7 @@ fn instance(explained: &Explained, handle: Handle, places: &Places<'_>) -> Expla
     view
 }
 
-fn template(explained: &Explained, name: &TemplateName, places: &Places<'_>) -> ExplainView {
+fn template(explained: &Explanation, name: &TemplateName, places: &SourceLocator<'_>) -> ExplainView {
     let topology = &explained.topology;
     let mut view = ExplainView {
         name: name.to_string(),
@@ -143,12 +143,12 @@ fn template(explained: &Explained, name: &TemplateName, places: &Places<'_>) -> 
         return view;
     };
     view.type_name = node.type_name.to_string();
-    view.place = places.of(node.span);
-    view.why_not = left_alone(explained, name.as_str());
-    if view.why_not.is_empty() {
-        let why = left_out(topology, &explained.goal, node);
+    view.location = places.locate(node.span);
+    view.skip_reasons = skip_reasons(explained, name.as_str());
+    if view.skip_reasons.is_empty() {
+        let why = exclusion_reason(topology, &explained.goal, node);
         let nothing = || "nothing of this workflow applies to what does not exist".to_owned();
-        view.why_not.push(why.unwrap_or_else(nothing));
+        view.skip_reasons.push(why.unwrap_or_else(nothing));
     }
     view
 }
@@ -163,19 +163,19 @@ fn orphan(name: &str, record: &Value) -> ExplainView {
         type_name: "unknown".to_owned(),
         exists: true,
         local: local.and_then(Status::parse),
-        why_not: vec!["its template is not in the model any more; `--prune` removes it".to_owned()],
+        skip_reasons: vec!["its template is not in the model any more; `--prune` removes it".to_owned()],
         ..ExplainView::default()
     }
 }
 
 /// Why the effective status of an instance is not its own.
-fn status_because(explained: &Explained, handle: Handle) -> Option<String> {
+fn status_reason(explained: &Explanation, handle: Handle) -> Option<String> {
     let topology = &explained.topology;
     let blamed = topology.blamed_for_status(handle)?;
     let entity = topology.entity(blamed);
     let status = topology.effective(blamed);
     Some(match entity.kind {
-        Kind::Relationship { .. } => match topology.target_of(blamed) {
+        EntityKind::Relationship { .. } => match topology.target_of(blamed) {
             Some(target) => {
                 let target_name = &topology.entity(target).name;
                 let status = topology.effective(target);
@@ -186,17 +186,17 @@ fn status_because(explained: &Explained, handle: Handle) -> Option<String> {
             }
             None => format!("its requirement `{}` is not met", entity.name),
         },
-        Kind::Root => format!("what stands in for it is {status}"),
+        EntityKind::Root => format!("what stands in for it is {status}"),
         _ => format!("`{}` is {status}", entity.name),
     })
 }
 
-fn facts(explained: &Explained, handle: Handle) -> Vec<Fact> {
+fn facts(explained: &Explanation, handle: Handle) -> Vec<ExplainFact> {
     let topology = &explained.topology;
     let entity = topology.entity(handle);
     let mut facts = Vec::new();
     let mut put = |key, label, text: String, value: Value| {
-        facts.push(Fact {
+        facts.push(ExplainFact {
             key,
             label,
             text,
@@ -210,9 +210,9 @@ fn facts(explained: &Explained, handle: Handle) -> Vec<Fact> {
     }
     if let Some(created) = &entity.created {
         let (label, text) = match created {
-            Created::By(id) => ("created by", format!("the task {id}")),
-            Created::ManagedBy(by) => ("managed by", by.to_string()),
-            Created::No => ("created by", "nobody here: it was there before".to_owned()),
+            Creator::Task(id) => ("created by", format!("the task {id}")),
+            Creator::ManagedBy(by) => ("managed by", by.to_string()),
+            Creator::Unmanaged => ("created by", "nobody here: it was there before".to_owned()),
         };
         put("created", label, text, created.to_value());
     }
@@ -246,13 +246,13 @@ fn facts(explained: &Explained, handle: Handle) -> Vec<Fact> {
     facts
 }
 
-fn links(explained: &Explained, links: &Links) -> Vec<LinkView> {
+fn links(explained: &Explanation, links: &InstanceLinks) -> Vec<LinkView> {
     let topology = &explained.topology;
-    let view = |(handle, link): (&Handle, &ops::explain::Link)| LinkView {
+    let view = |(handle, link): (&Handle, &ops::explain::InstanceLink)| LinkView {
         name: topology.entity(*handle).name.to_string(),
         status: topology.effective(*handle),
-        host: link.host,
-        part: link.part,
+        host: link.is_host,
+        part: link.is_part,
         requirements: link.requirements.iter().cloned().collect(),
         attributes: link.attributes.iter().cloned().collect(),
     };
@@ -260,12 +260,12 @@ fn links(explained: &Explained, links: &Links) -> Vec<LinkView> {
 }
 
 /// What the job does to an instance and its relationships, and why not more.
-fn add_tasks(explained: &Explained, of: Handle, places: &Places<'_>, view: &mut ExplainView) {
+fn add_tasks(explained: &Explanation, of: Handle, places: &SourceLocator<'_>, view: &mut ExplainView) {
     let topology = &explained.topology;
     for task in &explained.tasks {
         let part = task.target != of;
         if task.is_skipped() {
-            view.why_not.push(why_skipped(explained, task));
+            view.skip_reasons.push(why_skipped(explained, task));
         } else if task.is_included {
             let part = part.then(|| topology.entity(task.target).key.to_string());
             view.tasks.push((part, task_of_plan(task, places)));
@@ -274,16 +274,16 @@ fn add_tasks(explained: &Explained, of: Handle, places: &Places<'_>, view: &mut 
                 "{} waits until something that is required needs it: the template is a default",
                 task.operation
             );
-            view.why_not.push(why);
+            view.skip_reasons.push(why);
         }
     }
     let entity = topology.entity(of);
-    view.why_not
-        .extend(left_alone(explained, entity.name.as_str()));
-    if view.tasks.is_empty() && view.why_not.is_empty() {
+    view.skip_reasons
+        .extend(skip_reasons(explained, entity.name.as_str()));
+    if view.tasks.is_empty() && view.skip_reasons.is_empty() {
         let node = entity.node();
-        let out = node.and_then(|it| left_out(topology, &explained.goal, &it.template));
-        view.why_not.push(out.unwrap_or_else(|| {
+        let out = node.and_then(|it| exclusion_reason(topology, &explained.goal, &it.template));
+        view.skip_reasons.push(out.unwrap_or_else(|| {
             format!(
                 "no operation is implemented that the workflow `{}` would run now",
                 explained.goal.workflow
@@ -292,22 +292,22 @@ fn add_tasks(explained: &Explained, of: Handle, places: &Places<'_>, view: &mut 
     }
 }
 
-fn left_alone(explained: &Explained, name: &str) -> Vec<String> {
+fn skip_reasons(explained: &Explanation, name: &str) -> Vec<String> {
     let plan = &explained.plan;
-    let left = plan.left.iter().filter(|(own, _)| own.as_str() == name);
+    let left = plan.no_action.iter().filter(|(own, _)| own.as_str() == name);
     let left = left.map(|(_, why)| why.to_string());
     let skipped = plan.skipped.iter().filter(|(own, _)| own.as_str() == name);
     left.chain(skipped.map(|(_, why)| format!("left alone: {why}")))
         .collect()
 }
 
-fn why_skipped(explained: &Explained, task: &ProposedTask) -> String {
+fn why_skipped(explained: &Explanation, task: &ProposedTask) -> String {
     let operation = &task.operation;
     if task.reason != Reason::Reconfigure {
         let note = task.note().unwrap_or("it is left out");
         return format!("{operation}: {note}");
     }
-    if task.change == Change::CannotTell {
+    if task.change == DetectedChange::Unknown {
         return format!(
             "nobody can tell whether secrets that `{operation}` read have changed: the key of their \
              digests is not here; nothing else has"
@@ -329,7 +329,7 @@ fn why_skipped(explained: &Explained, task: &ProposedTask) -> String {
     }
 }
 
-fn last_change(explained: &Explained, handle: Handle) -> Option<LastChange> {
+fn last_change(explained: &Explanation, handle: Handle) -> Option<LastChange> {
     let entity = explained.topology.entity(handle);
     let id = entity.last_change()?;
     let mut change = LastChange {

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use crate::cli::args::format::one_of;
 use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
-use crate::job::Level;
+use crate::job::LogLevel;
 use crate::ops::export::{ExportFormat, Overwrite};
 use crate::ops::{self, Failure};
 use crate::ui::{pretty, yaml};
@@ -74,8 +74,8 @@ pub(in crate::cli) fn export(args: &ExportArgs, cx: &Context) -> Result<u8, Fail
         .extension()
         .is_some_and(|end| end == "py");
     let format = match args.format {
-        _ if is_python => return Err(left_out("turning Python into YAML is left out")),
-        Format::Python => return Err(left_out("`--format python` is left out")),
+        _ if is_python => return Err(unsupported("turning Python into YAML is left out")),
+        Format::Python => return Err(unsupported("`--format python` is left out")),
         Format::Blueprint => ExportFormat::Blueprint,
         Format::Environments => ExportFormat::Environments,
         Format::Deployment => ExportFormat::Deployment,
@@ -94,25 +94,25 @@ pub(in crate::cli) fn export(args: &ExportArgs, cx: &Context) -> Result<u8, Fail
         _ => format!("{}\n", pretty(&export.answer)),
     };
     let Some(file) = &args.file else {
-        cx.output.answer(&text);
+        cx.output.print_result(&text);
         return Ok(0);
     };
     if export.write(&text, file, args.overwrite)? {
         cx.output
-            .message(Level::Info, &format!("written to {}", file.display()));
+            .message(LogLevel::Info, &format!("written to {}", file.display()));
     } else {
         let file = file.display();
         cx.output.message(
-            Level::Warning,
+            LogLevel::Warning,
             &format!("`{file}` is kept; the answer is printed"),
         );
-        cx.output.answer(&text);
+        cx.output.print_result(&text);
     }
     Ok(0)
 }
 
 /// What Unfurl does and this program does not.
-fn left_out(message: &str) -> Failure {
+fn unsupported(message: &str) -> Failure {
     let hint = "`--format model-yaml` prints the resolved model, which any language can read; \
                 an ensemble that includes Python can be exported so, too; to turn a model into \
                 Python, run Unfurl's own `unfurl export`";

@@ -7,50 +7,50 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 use crate::cli::args::format::HostOutput;
 use crate::cli::args::state::{FactArgs, TreeOptions};
 use crate::cli::output::{Context, Output};
-use crate::cli::request::states::chosen;
+use crate::cli::request::states::chosen_hosts;
 use crate::cli::screen::states::StatesScreen;
-use crate::converge::named::{self, Asked, NameError};
-use crate::converge::{Facts, grains};
+use crate::converge::host_facts::{self, FactQuery, FactQueryError};
+use crate::converge::{FactCache, grains};
 use crate::fleet::states::read_facts;
-use crate::fleet::states::{FactsOf, FactsRequest, this_machine};
-use crate::host::fact::{Fact, Reading};
-use crate::job::Level;
+use crate::fleet::states::{MachineFacts, FactsRequest, this_machine};
+use crate::host::fact::{Fact, FactReading};
+use crate::job::LogLevel;
 use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
 use crate::ui::{Table, nested};
 use crate::value::Value;
 
 /// What is asked for.
-enum Query {
+enum FactSelector {
     /// All grains.
     Grains,
     /// One of them, and what else may be meant.
     Grain(String, Option<String>),
     /// A fact with a name.
-    Named(Asked),
+    Named(FactQuery),
 }
 
-impl Query {
-    fn of(args: &FactArgs) -> Result<Self, Failure> {
+impl FactSelector {
+    fn from_args(args: &FactArgs) -> Result<Self, Failure> {
         let Some(name) = &args.name else {
             return Ok(Self::Grains);
         };
-        let refused = |error: NameError| {
+        let refused = |error: FactQueryError| {
             let hint = error.hint().map(str::to_owned);
             Failure::new(FailureKind::Usage, &error, hint)
         };
-        let mut given = BTreeMap::new();
+        let mut arguments = BTreeMap::new();
         for word in &args.arguments {
             let Some((key, value)) = word.split_once('=') else {
                 let message = format!("`{word}` is no argument: write NAME=VALUE");
                 return Err(Failure::usage(message));
             };
-            given.insert(key.to_owned(), value.to_owned());
+            arguments.insert(key.to_owned(), value.to_owned());
         }
-        match named::find(name) {
-            Ok(fact) => Ok(Self::Named(fact.with(given).map_err(refused)?)),
+        match host_facts::find(name) {
+            Ok(fact) => Ok(Self::Named(fact.query_with(arguments).map_err(refused)?)),
             // Which grains there are is known once they are read.
-            Err(error) if given.is_empty() && !name.contains('.') => {
+            Err(error) if arguments.is_empty() && !name.contains('.') => {
                 Ok(Self::Grain(name.clone(), error.hint().map(str::to_owned)))
             }
             Err(error) => Err(refused(error)),
@@ -59,15 +59,15 @@ impl Query {
 
     fn facts(&self) -> Vec<Fact> {
         match self {
-            Self::Grains | Self::Grain(..) => grains::facts(),
-            Self::Named(asked) => vec![asked.fact()],
+            Self::Grains | Self::Grain(..) => grains::required_facts(),
+            Self::Named(fact) => vec![fact.fact()],
         }
     }
 
     /// What the readings of a machine say.
-    fn answer(&self, name: &str, readings: &[Reading]) -> Result<Value, String> {
+    fn answer(&self, name: &str, readings: &[FactReading]) -> Result<Value, String> {
         let all = || {
-            let mut facts = Facts::default();
+            let mut facts = FactCache::default();
             for (fact, reading) in self.facts().into_iter().zip(readings) {
                 facts.learn(fact, reading.clone());
             }
@@ -82,8 +82,8 @@ impl Query {
                     .map_or(String::new(), |hint| format!("; {hint}"));
                 value.ok_or_else(|| format!("there is no fact or grain `{grain}`{hint}"))
             }
-            Self::Named(asked) => match readings.first() {
-                Some(reading) => asked.answer(reading),
+            Self::Named(fact) => match readings.first() {
+                Some(reading) => fact.parse_reading(reading),
                 None => Err("it could not be read".to_owned()),
             },
         }
@@ -94,16 +94,16 @@ impl Query {
 pub(in crate::cli) fn fact(args: &FactArgs, cx: &Context) -> Result<u8, Failure> {
     let is_json = args.output == HostOutput::Json;
     if args.list {
-        list(is_json, &cx.output);
+        list_facts(is_json, &cx.output);
         return Ok(0);
     }
-    shown(args, is_json, cx)
+    show_facts(args, is_json, cx)
 }
 
 /// Shows which facts there are.
-fn list(is_json: bool, output: &Output) {
+fn list_facts(is_json: bool, output: &Output) {
     if is_json {
-        let all = named::all().map(|fact| {
+        let all = host_facts::all().map(|fact| {
             let arguments = fact.arguments.iter().map(|(name, _)| *name);
             json!({"name": fact.name, "about": fact.about, "arguments": arguments.collect::<Vec<_>>()})
         });
@@ -111,7 +111,7 @@ fn list(is_json: bool, output: &Output) {
         return;
     }
     let mut table = Table::new(&["Fact", "Arguments", "Gives"]);
-    for fact in named::all() {
+    for fact in host_facts::all() {
         let arguments = fact.arguments.iter().map(|(name, usual)| match usual {
             Some(usual) => format!("{name}={usual}"),
             None => (*name).to_owned(),
@@ -119,18 +119,18 @@ fn list(is_json: bool, output: &Output) {
         let arguments: Vec<String> = arguments.collect();
         table.row([fact.name, &arguments.join(" "), fact.about]);
     }
-    output.answer(&table.render(output.width));
+    output.print_result(&table.render(output.width));
 }
 
-fn shown(args: &FactArgs, is_json: bool, cx: &Context) -> Result<u8, Failure> {
-    let query = Query::of(args)?;
+fn show_facts(args: &FactArgs, is_json: bool, cx: &Context) -> Result<u8, Failure> {
+    let query = FactSelector::from_args(args)?;
     let options = TreeOptions::default();
-    let chosen = chosen(&options, &args.hosts, cx)?;
+    let chosen = chosen_hosts(&options, &args.hosts, cx)?;
     let over_hosts = chosen.is_some();
     let request = FactsRequest {
         facts: query.facts(),
         hosts: chosen.unwrap_or_else(|| vec![this_machine("local")]),
-        parallel: crate::cli::request::states::MOST_AT_A_TIME,
+        parallel: crate::cli::request::states::MAX_PARALLEL,
         sudo: args.sudo.clone(),
         interrupts: watch_signals(),
     };
@@ -140,7 +140,7 @@ fn shown(args: &FactArgs, is_json: bool, cx: &Context) -> Result<u8, Failure> {
     let mut failed = false;
     let mut all = JsonMap::new();
     let mut text = String::new();
-    for FactsOf { name, readings } in read {
+    for MachineFacts { name, readings } in read {
         match readings.and_then(|readings| query.answer(&name, &readings)) {
             Ok(value) => {
                 text.push_str(&name);
@@ -151,7 +151,7 @@ fn shown(args: &FactArgs, is_json: bool, cx: &Context) -> Result<u8, Failure> {
             Err(reason) => {
                 failed = true;
                 cx.output
-                    .message(Level::Error, &format!("[{name}] {reason}"));
+                    .message(LogLevel::Error, &format!("[{name}] {reason}"));
                 all.insert(name.to_string(), json!({ "error": reason }));
             }
         }
@@ -160,7 +160,7 @@ fn shown(args: &FactArgs, is_json: bool, cx: &Context) -> Result<u8, Failure> {
         let only = all.values().next().cloned().filter(|_| !over_hosts);
         cx.output.json(&only.unwrap_or(Json::Object(all)));
     } else {
-        cx.output.answer(&text);
+        cx.output.print_result(&text);
     }
     Ok(match request.interrupts.first() {
         Some(signal) => u8::try_from(128 + signal).unwrap_or(130),

@@ -2,15 +2,15 @@
 
 use clap::{ArgAction, Args};
 
-use crate::cli::commands::hosts::{OneHost, visit};
+use crate::cli::commands::hosts::{SingleHostArgs, open_session};
 use crate::cli::output::Context;
-use crate::host::{Endpoint, Forward};
+use crate::host::{ForwardEndpoint, Forward};
 use crate::ops::Failure;
 
 /// Where ports of this machine take connections, unless it is said.
-const LOOPBACK: &str = "127.0.0.1";
+const LOOPBACK_ADDRESS: &str = "127.0.0.1";
 /// All addresses.
-const ALL: &str = "0.0.0.0";
+const ANY_ADDRESS: &str = "0.0.0.0";
 
 /// Let ports lead through a host
 ///
@@ -20,15 +20,15 @@ const ALL: &str = "0.0.0.0";
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ForwardArgs {
     #[command(flatten)]
-    host: OneHost,
+    host: SingleHostArgs,
     /// A port of this machine that leads to where the host finds HOST
-    #[arg(short = 'L', long = "local", value_name = "[BIND:]PORT:HOST:PORT", value_parser = ends_of,
+    #[arg(short = 'L', long = "local", value_name = "[BIND:]PORT:HOST:PORT", value_parser = parse_forward,
         action = ArgAction::Append, required_unless_present = "remote")]
-    local: Vec<(Endpoint, Endpoint)>,
+    local: Vec<(ForwardEndpoint, ForwardEndpoint)>,
     /// A port of the host that leads to where this machine finds HOST
-    #[arg(short = 'R', long = "remote", value_name = "[BIND:]PORT:HOST:PORT", value_parser = ends_of,
+    #[arg(short = 'R', long = "remote", value_name = "[BIND:]PORT:HOST:PORT", value_parser = parse_forward,
         action = ArgAction::Append)]
-    remote: Vec<(Endpoint, Endpoint)>,
+    remote: Vec<(ForwardEndpoint, ForwardEndpoint)>,
 }
 
 /// Lets ports lead elsewhere; gives the exit code.
@@ -39,16 +39,16 @@ pub(in crate::cli) fn forward(args: &ForwardArgs, cx: &Context) -> Result<u8, Fa
     let remote = remote.map(|(listen, target)| Forward::Remote { listen, target });
     let forwards: Vec<Forward> = local.chain(remote).collect();
     let host = &args.host.host;
-    let mut told = |forward: &Forward, port: u16| {
+    let mut on_open = |forward: &Forward, port: u16| {
         if !cx.output.quiet {
-            cx.output.complain(&line_of(forward, port, host));
+            cx.output.print_stderr(&forward_line(forward, port, host));
         }
     };
-    visit(&args.host, true, cx).and_then(|visit| Ok(visit.forward(&forwards, &mut told)?))
+    open_session(&args.host, true, cx).and_then(|session| Ok(session.forward(&forwards, &mut on_open)?))
 }
 
 /// What is said of a port that leads elsewhere.
-fn line_of(forward: &Forward, port: u16, through: &str) -> String {
+fn forward_line(forward: &Forward, port: u16, through: &str) -> String {
     let shown = |host: &str, port: u16| {
         if host.contains(':') {
             format!("[{host}]:{port}")
@@ -69,10 +69,10 @@ fn line_of(forward: &Forward, port: u16, through: &str) -> String {
 }
 
 /// Where connections are taken, and where they lead: `[bind:]port:host:port`.
-fn ends_of(text: &str) -> Result<(Endpoint, Endpoint), String> {
-    let parts = parts_of(text);
+fn parse_forward(text: &str) -> Result<(ForwardEndpoint, ForwardEndpoint), String> {
+    let parts = split_address(text);
     let (bind, ports) = match parts.as_slice() {
-        [port, host, target] => (LOOPBACK, [port, host, target]),
+        [port, host, target] => (LOOPBACK_ADDRESS, [port, host, target]),
         [bind, port, host, target] => (bind.as_str(), [port, host, target]),
         _ => return Err("write it as `[bind:]port:host:port`".to_owned()),
     };
@@ -84,12 +84,12 @@ fn ends_of(text: &str) -> Result<(Endpoint, Endpoint), String> {
     if bind.is_empty() || host.is_empty() {
         return Err("an address in it is empty".to_owned());
     }
-    let bind = if bind == "*" { ALL } else { bind };
-    let listen = Endpoint {
+    let bind = if bind == "*" { ANY_ADDRESS } else { bind };
+    let listen = ForwardEndpoint {
         host: bind.to_owned(),
         port: number(listen)?,
     };
-    let target = Endpoint {
+    let target = ForwardEndpoint {
         host: host.to_owned(),
         port: number(target)?,
     };
@@ -100,7 +100,7 @@ fn ends_of(text: &str) -> Result<(Endpoint, Endpoint), String> {
 }
 
 /// Splits at colons that stand in no brackets; the brackets go.
-fn parts_of(text: &str) -> Vec<String> {
+fn split_address(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut inside = false;
     for character in text.chars() {
@@ -123,10 +123,10 @@ mod tests {
     use super::*;
 
     fn ends(text: &str) -> String {
-        match ends_of(text) {
+        match parse_forward(text) {
             Ok((listen, target)) => {
                 let port = listen.port;
-                line_of(&Forward::Local { listen, target }, port, "web")
+                forward_line(&Forward::Local { listen, target }, port, "web")
             }
             Err(error) => error,
         }

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use crate::cli::args::format::OutputFormat;
-use crate::cli::commits::names;
+use crate::cli::commit_report::names;
 use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
 use crate::ops::git::GitStatus;
@@ -31,11 +31,11 @@ pub(in crate::cli) fn git(args: &GitArgs, cx: &Context) -> Result<u8, Failure> {
     let runs = ops::git::run(&options, &args.words)?;
     if runs.is_empty() {
         cx.output
-            .answer("Can't run git command, no repositories found\n");
+            .print_result("Can't run git command, no repositories found\n");
     }
     let mut code = 0;
     for run in runs {
-        let place = run.place.display().to_string();
+        let place = run.folder.display().to_string();
         let place = if place == "." {
             place
         } else {
@@ -43,11 +43,11 @@ pub(in crate::cli) fn git(args: &GitArgs, cx: &Context) -> Result<u8, Failure> {
         };
         let words = args.words.join(" ");
         cx.output
-            .answer(&format!("*** Running 'git {words}' in '{place}'\n"));
-        cx.output.answer(&format!("{}\n\n", run.output.text()));
+            .print_result(&format!("*** Running 'git {words}' in '{place}'\n"));
+        cx.output.print_result(&format!("{}\n\n", run.output.text()));
         let complaint = String::from_utf8_lossy(&run.output.stderr).into_owned();
         if !complaint.trim().is_empty() {
-            cx.output.complain(&format!("{}\n\n", complaint.trim_end()));
+            cx.output.print_stderr(&format!("{}\n\n", complaint.trim_end()));
         }
         if !run.output.is_ok() {
             code = u8::try_from(run.output.code).unwrap_or(1);
@@ -85,7 +85,7 @@ pub(in crate::cli) fn git_status(args: &GitStatusArgs, cx: &Context) -> Result<u
                 .map(|status| {
                     json!({
                         "name": status.name,
-                        "path": status.place,
+                        "path": status.folder,
                         "dirty": !status.changes.is_empty(),
                         "changes": names(&status.changes),
                     })
@@ -93,10 +93,10 @@ pub(in crate::cli) fn git_status(args: &GitStatusArgs, cx: &Context) -> Result<u
                 .collect();
             cx.output.json(&Json::from(all));
         }
-        OutputFormat::Text if statuses.is_empty() => cx.output.answer("No status to display.\n"),
+        OutputFormat::Text if statuses.is_empty() => cx.output.print_result("No status to display.\n"),
         OutputFormat::Text => {
             let text: String = statuses.iter().map(status_text).collect();
-            cx.output.answer(&text);
+            cx.output.print_result(&text);
         }
         OutputFormat::None => {}
     }
@@ -105,9 +105,9 @@ pub(in crate::cli) fn git_status(args: &GitStatusArgs, cx: &Context) -> Result<u
 
 fn status_text(status: &GitStatus) -> String {
     let of = if status.name.is_empty() {
-        status.place.clone()
+        status.folder.clone()
     } else {
-        format!("{} at {}", status.name, status.place)
+        format!("{} at {}", status.name, status.folder)
     };
     format!("Status for {of}:\n{}\n\n", status.text)
 }

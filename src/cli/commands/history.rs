@@ -6,15 +6,15 @@ use crate::cli::args::format::OutputFormat;
 use crate::ops::Failure;
 
 use crate::cli::output::Context;
-use crate::cli::request::session::{session_options, tell_cut_off};
-use crate::ensemble::history::{History, Job, Selection, Task};
-use crate::job::Level;
+use crate::cli::request::session::{session_options, warn_interrupted_job};
+use crate::ensemble::history::{History, JobEntry, Selection, TaskEntry};
+use crate::job::LogLevel;
 use crate::ops::{SessionOptions, history};
 use crate::ui::{JobLine, JobView, JobsView, TaskLine};
 use crate::value::Value;
 
 /// How many jobs are listed unless `--limit` says otherwise.
-const LISTED: usize = 20;
+const DEFAULT_LIMIT: usize = 20;
 
 /// List the jobs on record, or show the tasks of one and what they changed
 ///
@@ -56,7 +56,7 @@ fn selection(args: &HistoryArgs) -> Selection {
         instance: args.instance.clone(),
         limit: match (args.limit, &args.job) {
             (Some(0), _) => None,
-            (None, None) => Some(LISTED),
+            (None, None) => Some(DEFAULT_LIMIT),
             (limit, _) => limit,
         },
     }
@@ -65,7 +65,7 @@ fn selection(args: &HistoryArgs) -> Selection {
 /// Shows what is on record; gives the exit code.
 pub(in crate::cli) fn history(args: &HistoryArgs, cx: &Context) -> Result<u8, Failure> {
     let options = options(args, cx);
-    tell_cut_off(&options, &cx.output);
+    warn_interrupted_job(&options, &cx.output);
     let history = history::history(&options, &selection(args))?;
     let (json, text, problems) = match history {
         History::Jobs {
@@ -102,17 +102,17 @@ pub(in crate::cli) fn history(args: &HistoryArgs, cx: &Context) -> Result<u8, Fa
         }
     };
     for problem in &problems {
-        cx.output.message(Level::Warning, problem);
+        cx.output.message(LogLevel::Warning, problem);
     }
     match args.output {
         OutputFormat::Json => cx.output.json(&json),
-        OutputFormat::Text => cx.output.answer(&text),
+        OutputFormat::Text => cx.output.print_result(&text),
         OutputFormat::None => {}
     }
     Ok(0)
 }
 
-fn job_line(job: &Job) -> JobLine {
+fn job_line(job: &JobEntry) -> JobLine {
     JobLine {
         id: job.id.to_string(),
         start: job.start.clone(),
@@ -132,7 +132,7 @@ fn job_line(job: &Job) -> JobLine {
     }
 }
 
-fn task_line(task: Task, single: bool) -> TaskLine {
+fn task_line(task: TaskEntry, single: bool) -> TaskLine {
     let record = &task.record;
     let ready = record
         .get("readyState")

@@ -11,14 +11,14 @@ use crate::cli::args::host::{HostConnection, HostOptions};
 use crate::cli::commands::ad_hoc::run_ad_hoc;
 use crate::cli::output::Context;
 use crate::cli::screen::hosts::HostScreen;
-use crate::fleet::hosts::HostVisit;
-use crate::fleet::tasks::{AdHoc, HostsView as _};
+use crate::fleet::hosts::HostSession;
+use crate::fleet::tasks::{AdHocTask, HostsView as _};
 use crate::ops::{Failure, watch_signals};
-use crate::runbook::{Deed, How, Text};
+use crate::runbook::{StepAction, CommandOptions, TemplateText};
 
 /// Which host, and how it is reached.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct OneHost {
+pub(in crate::cli) struct SingleHostArgs {
     /// The host: `[user@]host[:port]`, or its name in the inventory or the ensemble
     #[arg(value_name = "HOST")]
     pub(in crate::cli) host: String,
@@ -30,18 +30,18 @@ pub(in crate::cli) struct OneHost {
 }
 
 /// Connects to the host.
-pub(in crate::cli) fn visit(
-    args: &OneHost,
-    is_asked: bool,
+pub(in crate::cli) fn open_session(
+    args: &SingleHostArgs,
+    may_prompt: bool,
     cx: &Context,
-) -> Result<HostVisit, Failure> {
+) -> Result<HostSession, Failure> {
     let connection = &args.connection;
-    let known = connection.known_hosts(&args.hosts_file, cx)?;
+    let known = connection.fleet_hosts(&args.hosts_file, cx)?;
     let interrupts = watch_signals();
     let mut screen = HostScreen::new(&cx.output, HostOutput::Text, interrupts.clone());
-    let mut ask = |question: &_| is_asked.then(|| screen.ask(question)).flatten();
+    let mut ask = |question: &_| may_prompt.then(|| screen.prompt_secret(question)).flatten();
     let user = connection.user.as_deref();
-    Ok(HostVisit::begin(
+    Ok(HostSession::open(
         &args.host,
         user,
         &known,
@@ -57,15 +57,15 @@ pub(in crate::cli) fn visit(
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ShellArgs {
     #[command(flatten)]
-    host: OneHost,
+    host: SingleHostArgs,
 }
 
 /// Opens a shell; gives the exit code.
 pub(in crate::cli) fn shell(args: &ShellArgs, cx: &Context) -> Result<u8, Failure> {
     // What is piped in is for the shell, and answers nothing.
-    let is_asked = std::io::stdin().is_terminal();
+    let may_prompt = std::io::stdin().is_terminal();
     let kind = cx.output.variable("TERM").filter(|kind| !kind.is_empty());
-    visit(&args.host, is_asked, cx).and_then(|visit| Ok(visit.shell(kind.unwrap_or("dumb"))?))
+    open_session(&args.host, may_prompt, cx).and_then(|session| Ok(session.shell(kind.unwrap_or("dumb"))?))
 }
 
 /// Restart hosts and wait until they are there again
@@ -87,20 +87,20 @@ pub(in crate::cli) struct RebootArgs {
 
 /// Restarts the hosts; gives the exit code.
 pub(in crate::cli) fn reboot(args: &RebootArgs, cx: &Context) -> Result<u8, Failure> {
-    let text = Text::plain(args.command.as_str());
-    let deed = match &args.hosts.order.sudo {
-        None => Deed::Run(text),
-        Some(user) => Deed::Sudo {
+    let text = TemplateText::plain(args.command.as_str());
+    let action = match &args.hosts.order.sudo {
+        None => StepAction::Run(text),
+        Some(user) => StepAction::Sudo {
             text,
-            user: Some(Text::plain(user.as_str())),
+            user: Some(TemplateText::plain(user.as_str())),
         },
     };
-    let step = AdHoc::Step {
+    let step = AdHocTask::Step {
         name: "reboot",
-        deed,
-        how: Box::new(How {
+        action: action,
+        options: Box::new(CommandOptions {
             restart: Some(args.wait),
-            ..How::default()
+            ..CommandOptions::default()
         }),
     };
     run_ad_hoc(step, &args.hosts, cx)
@@ -127,14 +127,14 @@ pub(in crate::cli) fn run_hosts(args: &RunHostsArgs, cx: &Context) -> Result<u8,
     run_ad_hoc(command(args)?, &args.hosts, cx)
 }
 
-fn command(args: &RunHostsArgs) -> Result<AdHoc, Failure> {
+fn command(args: &RunHostsArgs) -> Result<AdHocTask, Failure> {
     if args.command.is_empty() {
         let message = "`run` needs a command to run on the hosts";
         let help = "give it after `--`: `unfurl run -H web1,web2 -- uptime`";
         return Err(Failure::usage_with(message, help));
     }
     let order = &args.hosts.order;
-    Ok(AdHoc::Command {
+    Ok(AdHocTask::Command {
         text: args.command.join(" "),
         // A chain that is asked for knows whether it needs another user.
         sudo: order.sudo.clone().filter(|_| order.executors.is_none()),

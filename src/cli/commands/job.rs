@@ -2,35 +2,35 @@
 
 use crate::cli::args::format::OutputFormat;
 use crate::cli::args::job::{JobArgs, JobExitCode};
-use crate::cli::commits;
+use crate::cli::commit_report;
 use crate::cli::output::{Context, Output, relative};
-use crate::cli::request::job::{Deed, chosen, request};
-use crate::cli::screen::job::Screen;
-use crate::cli::views::{self, Audience};
+use crate::cli::request::job::{JobSpec, job_spec, request};
+use crate::cli::screen::job::JobScreen;
+use crate::cli::job_views::{self, PlanDetail};
 use crate::name::Status;
-use crate::ops::{self, Answer, Failure, FailureKind, JobReport, JobRequest, watch_signals};
-use crate::plan::Workflow;
-use crate::ui::Query;
+use crate::ops::{self, QueryResult, Failure, FailureKind, JobReport, JobRequest, watch_signals};
+use crate::plan::WorkflowKind;
+use crate::ui::QueryView;
 
 /// Runs the workflow of a command, or the one that `--workflow` names; gives the exit code.
-pub(in crate::cli) fn run(workflow: Workflow, args: &JobArgs, cx: &Context) -> Result<u8, Failure> {
-    perform(chosen(workflow, args)?, args, cx)
+pub(in crate::cli) fn run(workflow: WorkflowKind, args: &JobArgs, cx: &Context) -> Result<u8, Failure> {
+    run_job(job_spec(workflow, args)?, args, cx)
 }
 
 /// Runs a job; gives the exit code.
-pub(in crate::cli) fn perform(deed: Deed, args: &JobArgs, cx: &Context) -> Result<u8, Failure> {
-    let approve = args.control.approve || deed.workflow == Workflow::Check;
-    let mut request = request(deed, args, cx)?;
+pub(in crate::cli) fn run_job(spec: JobSpec, args: &JobArgs, cx: &Context) -> Result<u8, Failure> {
+    let approve = args.control.approve || spec.workflow == WorkflowKind::Check;
+    let mut request = request(spec, args, cx)?;
     request.interrupts = watch_signals();
-    let mut screen = Screen::new(&cx.output, approve, request.interrupts.clone());
+    let mut screen = JobScreen::new(&cx.output, approve, request.interrupts.clone());
     let report = ops::deploy::deploy(&request, &mut screen);
-    screen.done();
-    let report = report.map_err(|failure| or_interrupted(failure, &request))?;
-    let (query, failure) = answered(report.query.as_ref(), &cx.output);
+    screen.clear_progress();
+    let report = report.map_err(|failure| prefer_interrupt(failure, &request))?;
+    let (query, failure) = query_result(report.query.as_ref(), &cx.output);
     show(args, &report, query, failure.as_ref(), &cx.output);
-    commits::told(&report.commits, &cx.output);
+    commit_report::show_commits(&report.commits, &cx.output);
     let code = exit_code(args.control.jobexitcode, &report);
-    let code = commits::exit_code(&report.commits, code);
+    let code = commit_report::exit_code(&report.commits, code);
     let code = failure
         .filter(|_| code == 0)
         .map_or(code, |it| it.kind.exit_code());
@@ -40,31 +40,31 @@ pub(in crate::cli) fn perform(deed: Deed, args: &JobArgs, cx: &Context) -> Resul
 }
 
 /// What failed since somebody asked for an end is told as that.
-pub(in crate::cli) fn or_interrupted(failure: Failure, request: &JobRequest) -> Failure {
-    match request.interrupts.before_start() {
+pub(in crate::cli) fn prefer_interrupt(failure: Failure, request: &JobRequest) -> Failure {
+    match request.interrupts.first_before_start() {
         Some(signal) => Failure::interrupted(signal),
         None => failure,
     }
 }
 
 /// What `--query` gave, or why it could not be evaluated; what it read is told.
-fn answered(
-    answer: Option<&Result<Answer, Failure>>,
+fn query_result(
+    answer: Option<&Result<QueryResult, Failure>>,
     output: &Output,
-) -> (Option<Query>, Option<Failure>) {
+) -> (Option<QueryView>, Option<Failure>) {
     match answer {
         None => (None, None),
         Some(Err(failure)) => (None, Some(failure.clone())),
-        Some(Ok(answer)) => (Some(traced(answer, output)), None),
+        Some(Ok(answer)) => (Some(show_trace(answer, output)), None),
     }
 }
 
 /// What a query gave; what it read is told.
-pub(in crate::cli) fn traced(answer: &Answer, output: &Output) -> Query {
+pub(in crate::cli) fn show_trace(answer: &QueryResult, output: &Output) -> QueryView {
     for (key, value) in &answer.trace {
-        output.complain(&format!("trace: {key} is {value}\n"));
+        output.print_stderr(&format!("trace: {key} is {value}\n"));
     }
-    Query {
+    QueryView {
         expression: answer.expression.clone(),
         result: answer.value.clone(),
     }
@@ -74,7 +74,7 @@ pub(in crate::cli) fn traced(answer: &Answer, output: &Output) -> Query {
 fn show(
     args: &JobArgs,
     report: &JobReport,
-    query: Option<Query>,
+    query: Option<QueryView>,
     failure: Option<&Failure>,
     output: &Output,
 ) {
@@ -82,13 +82,13 @@ fn show(
         output.diagnostics(&failure.problems, &failure.sources);
     }
     let timed = args.any.starttime.is_none();
-    let summary = views::summary(report, query, timed);
+    let summary = job_views::summary(report, query, timed);
     match args.any.output {
         OutputFormat::Json => {
             let mut summary = summary.json();
             let problems = output.json_of(&report.problems, &report.sources);
             if args.control.keep.request().is_some() {
-                summary["commits"] = commits::json(&report.commits);
+                summary["commits"] = commit_report::json(&report.commits);
             }
             if !problems.is_empty() {
                 summary["problems"] = problems.into();
@@ -103,16 +103,16 @@ fn show(
             }
             output.json(&summary);
         }
-        OutputFormat::Text if report.declined => output.answer("Nothing was done.\n"),
+        OutputFormat::Text if report.declined => output.print_result("Nothing was done.\n"),
         OutputFormat::Text => {
             if report.job.aborted.is_none()
                 && let Some(plan) = &report.plan
             {
                 let sources = relative(&report.sources);
-                let plan = views::plan(plan, &sources, Audience::Person);
-                output.answer(&plan.text(output.width));
+                let plan = job_views::plan(plan, &sources, PlanDetail::Planned);
+                output.print_result(&plan.text(output.width));
             }
-            output.answer(&summary.text(output.width));
+            output.print_result(&summary.text(output.width));
         }
         OutputFormat::None => {}
     }
@@ -128,9 +128,9 @@ fn exit_code(limit: JobExitCode, report: &JobReport) -> u8 {
         JobExitCode::Degraded => status >= Status::Degraded,
         JobExitCode::Never => false,
     };
-    let kept = report.job.topology.orphans();
-    let kept = kept.filter(|orphan| orphan.stays.is_some()).count();
-    if bad || (kept > 0 && limit != JobExitCode::Never) {
+    let retained = report.job.topology.orphans();
+    let retained = retained.filter(|orphan| orphan.retention_reason.is_some()).count();
+    if bad || (retained > 0 && limit != JobExitCode::Never) {
         FailureKind::JobFailed.exit_code()
     } else if report.job.values.outputs_failed {
         FailureKind::Refused.exit_code()

@@ -6,9 +6,9 @@ use serde_json::{Value as Json, json};
 use crate::cli::args::format::OutputFormat;
 use crate::cli::output::{Context, shown_path};
 use crate::cli::request::session::session_options;
-use crate::lock::{LockState, RemoteListed};
+use crate::lock::{LockState, RemoteLockStatus};
 use crate::ops::Failure;
-use crate::ops::lock::{Listed, break_it, list};
+use crate::ops::lock::{EnsembleLockStatus, break_lock, list};
 use crate::ui::Table;
 
 /// What to do with a lock.
@@ -53,7 +53,7 @@ pub(in crate::cli) fn lock(action: &LockCommand, cx: &Context) -> Result<u8, Fai
 
 fn break_one(args: &BreakArgs, cx: &Context) -> Result<u8, Failure> {
     let options = session_options(&args.ensemble, None, cx);
-    cx.output.answer(&break_it(&options, args.force)?);
+    cx.output.print_result(&break_lock(&options, args.force)?);
     Ok(0)
 }
 
@@ -66,16 +66,16 @@ fn show(args: &ListArgs, cx: &Context) -> Result<u8, Failure> {
             let mut table = Table::new(&["Ensemble", "State", "Lock"]);
             for each in &listed {
                 let words = match &each.state {
-                    Ok(state) => state.words(),
+                    Ok(state) => state.describe(),
                     Err(error) => error.clone(),
                 };
                 table.row([shown_path(&each.manifest), state(each).to_owned(), words]);
                 if let Some(remote) = &each.remote {
                     let state = remote_state(remote).to_owned();
-                    table.row([String::new(), state, remote.words()]);
+                    table.row([String::new(), state, remote.describe()]);
                 }
             }
-            cx.output.answer(&table.render(cx.output.width));
+            cx.output.print_result(&table.render(cx.output.width));
         }
         OutputFormat::None => {}
     }
@@ -83,7 +83,7 @@ fn show(args: &ListArgs, cx: &Context) -> Result<u8, Failure> {
 }
 
 /// How a lock is, in one word.
-fn state(listed: &Listed) -> &'static str {
+fn state(listed: &EnsembleLockStatus) -> &'static str {
     match &listed.state {
         Ok(LockState::Free) => "free",
         Ok(LockState::Held { .. } | LockState::Ours) => "held",
@@ -93,7 +93,7 @@ fn state(listed: &Listed) -> &'static str {
 }
 
 /// How a lock for all machines is, in one word.
-fn remote_state(remote: &RemoteListed) -> &'static str {
+fn remote_state(remote: &RemoteLockStatus) -> &'static str {
     match &remote.holder {
         Ok(None) => "free",
         Ok(Some(_)) => "held",
@@ -101,9 +101,9 @@ fn remote_state(remote: &RemoteListed) -> &'static str {
     }
 }
 
-fn json_of_remote(remote: &RemoteListed) -> Json {
+fn json_of_remote(remote: &RemoteLockStatus) -> Json {
     let mut shown = json!({ "state": remote_state(remote) });
-    if let Some((path, server)) = &remote.place {
+    if let Some((path, server)) = &remote.location {
         shown["name"] = path.as_str().into();
         shown["server"] = server.as_str().into();
     }
@@ -120,7 +120,7 @@ fn json_of_remote(remote: &RemoteListed) -> Json {
     shown
 }
 
-fn json_of(listed: &Listed) -> Json {
+fn json_of(listed: &EnsembleLockStatus) -> Json {
     let mut shown = json!({
         "ensemble": shown_path(&listed.manifest),
         "state": state(listed),

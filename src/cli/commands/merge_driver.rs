@@ -33,7 +33,7 @@ pub(in crate::cli) fn merge_driver(args: &MergeDriverArgs, cx: &Context) -> Resu
         return Ok(0);
     }
     let path = args.path.as_ref().unwrap_or(&args.ours).display();
-    cx.output.complain(&format!(
+    cx.output.print_stderr(&format!(
         "error: both sides have changed {} in `{path}`\n",
         conflicts.join(", ")
     ));

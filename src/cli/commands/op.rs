@@ -3,26 +3,26 @@
 use crate::cli::args::state::{OpArgs, TreeOptions};
 use crate::cli::commands::state::run;
 use crate::cli::output::Context;
-use crate::cli::request::maps::map_of;
+use crate::cli::request::yaml_maps::map_of;
 use crate::cli::request::states::request;
-use crate::fleet::states::What;
+use crate::fleet::states::StateSelection;
 use crate::ops::Failure;
 use crate::value::{Map, Value};
 
 /// Brings hosts to one state; gives the exit code.
 pub(in crate::cli) fn op(args: &OpArgs, cx: &Context) -> Result<u8, Failure> {
-    let what = one(&args.function, &args.arguments)?;
+    let what = typed_state(&args.function, &args.arguments)?;
     let options = TreeOptions {
         sls: Vec::new(),
         tree: args.tree.clone(),
     };
-    let mut asked = request(&options, &args.run, &args.hosts, cx)?;
-    asked.tree.what = what;
-    run(&asked, &args.run, cx)
+    let mut request = request(&options, &args.run, &args.hosts, cx)?;
+    request.source.selection = what;
+    run(&request, &args.run, cx)
 }
 
 /// The state that was typed.
-fn one(function: &str, words: &[String]) -> Result<What, Failure> {
+fn typed_state(function: &str, words: &[String]) -> Result<StateSelection, Failure> {
     if !function.contains('.') {
         let message = format!("`{function}` has no module: write `MODULE.FUNCTION`");
         return Err(Failure::usage(message));
@@ -37,7 +37,7 @@ fn one(function: &str, words: &[String]) -> Result<What, Failure> {
             return Err(Failure::usage(format!("`{key}` is given twice")));
         }
     }
-    Ok(What::One {
+    Ok(StateSelection::Single {
         function: function.to_owned(),
         arguments,
     })
@@ -69,7 +69,7 @@ mod tests {
             "makedirs=true",
             "contents=a: b: c",
         ];
-        let What::One { arguments, .. } = one("file.managed", &words.map(str::to_owned)).unwrap()
+        let StateSelection::Single { arguments, .. } = typed_state("file.managed", &words.map(str::to_owned)).unwrap()
         else {
             panic!("one state was typed");
         };
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_name_may_contain_an_equals_sign() {
         let words = ["echo a=b".to_owned()];
-        let What::One { arguments, .. } = one("cmd.run", &words).unwrap() else {
+        let StateSelection::Single { arguments, .. } = typed_state("cmd.run", &words).unwrap() else {
             panic!("one state was typed");
         };
         assert_eq!(arguments["name"].as_str(), Some("echo a=b"));
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn what_is_given_twice_is_refused() {
         let words = ["a".to_owned(), "b".to_owned()];
-        assert!(one("cmd.run", &words).is_err());
-        assert!(one("cmd", &[]).is_err());
+        assert!(typed_state("cmd.run", &words).is_err());
+        assert!(typed_state("cmd", &[]).is_err());
     }
 }

@@ -3,21 +3,21 @@
 use clap::Args;
 
 use crate::cli::args::format::OutputFormat;
-use crate::cli::args::job::{JobArgs, PlannedArgs};
-use crate::cli::commands::job::{or_interrupted, traced};
+use crate::cli::args::job::{JobArgs, PlanJobArgs};
+use crate::cli::commands::job::{prefer_interrupt, show_trace};
 use crate::cli::output::{Context, Output, relative};
 use crate::cli::request::job::plan_request;
-use crate::cli::screen::job::Screen;
-use crate::cli::views::{self, Audience};
-use crate::ops::plan::Planned;
+use crate::cli::screen::job::JobScreen;
+use crate::cli::job_views::{self, PlanDetail};
+use crate::ops::plan::PlanPreview;
 use crate::ops::{self, Failure, watch_signals};
-use crate::ui::Query;
+use crate::ui::QueryView;
 
 /// The options of `plan`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PlanArgs {
     #[command(flatten)]
-    job: PlannedArgs,
+    job: PlanJobArgs,
     /// With `--output json`: add to each task why it is there and what has changed
     #[arg(long)]
     why: bool,
@@ -29,14 +29,14 @@ pub(in crate::cli) fn plan(args: PlanArgs, cx: &Context) -> Result<u8, Failure> 
     let args = &JobArgs::from(args.job);
     let mut request = plan_request(args, cx)?;
     request.interrupts = watch_signals();
-    let mut screen = Screen::new(&cx.output, true, request.interrupts.clone());
+    let mut screen = JobScreen::new(&cx.output, true, request.interrupts.clone());
     let planned = ops::plan::plan(&request, &mut screen);
-    screen.done();
-    let planned = planned.map_err(|failure| or_interrupted(failure, &request))?;
+    screen.clear_progress();
+    let planned = planned.map_err(|failure| prefer_interrupt(failure, &request))?;
     let query = planned
         .answer
         .as_ref()
-        .map(|answer| traced(answer, &cx.output));
+        .map(|answer| show_trace(answer, &cx.output));
     show_plan(args.any.output, why, &planned, query, &cx.output);
     Ok(0)
 }
@@ -44,14 +44,14 @@ pub(in crate::cli) fn plan(args: PlanArgs, cx: &Context) -> Result<u8, Failure> 
 fn show_plan(
     format: OutputFormat,
     why: bool,
-    planned: &Planned,
-    query: Option<Query>,
+    planned: &PlanPreview,
+    query: Option<QueryView>,
     output: &Output,
 ) {
-    let view = |audience| views::plan(&planned.plan, &relative(&planned.sources), audience);
+    let view = |detail| job_views::plan(&planned.plan, &relative(&planned.sources), detail);
     match format {
         OutputFormat::Json => {
-            let view = view(Audience::Machine);
+            let view = view(PlanDetail::Considered);
             let plan = if why {
                 view.json_with_reasons()
             } else {
@@ -66,11 +66,11 @@ fn show_plan(
             output.json(&answer);
         }
         OutputFormat::Text => {
-            let mut text = view(Audience::Person).text(output.width);
+            let mut text = view(PlanDetail::Planned).text(output.width);
             if let Some(query) = query {
                 text.push_str(&query.text());
             }
-            output.answer(&text);
+            output.print_result(&text);
         }
         OutputFormat::None => {}
     }

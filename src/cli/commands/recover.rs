@@ -33,7 +33,7 @@ pub(in crate::cli) fn recover(args: &RecoverArgs, cx: &Context) -> Result<u8, Fa
         home: home(cx),
         ..SessionOptions::default()
     };
-    cx.output.answer(&ops::rescue::recover(
+    cx.output.print_result(&ops::rescue::recover(
         &options,
         file.as_deref(),
         "unfurl recover",

@@ -2,13 +2,13 @@
 
 use clap::Args;
 
-use crate::cli::args::job::{AnyJob, Control, EnsembleArg, JobArgs};
+use crate::cli::args::job::{CommonJobArgs, ControlArgs, EnsembleArg, JobArgs};
 use crate::cli::commands::job;
 use crate::cli::output::Context;
-use crate::cli::request::job::Deed;
+use crate::cli::request::job::JobSpec;
 use crate::name::InstanceName;
 use crate::ops::Failure;
-use crate::plan::{AdHoc, Workflow, operation_named};
+use crate::plan::{AdHoc, WorkflowKind, parse_operation_name};
 
 /// Run a command or an operation on instances, or a workflow by its name
 ///
@@ -31,9 +31,9 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long)]
     save: bool,
     #[command(flatten)]
-    any: AnyJob,
+    any: CommonJobArgs,
     #[command(flatten)]
-    control: Control,
+    control: ControlArgs,
     /// The instance on whose machine the command runs; also the one that it is about, unless
     /// `--instance` names others
     #[arg(long, value_name = "NAME")]
@@ -48,7 +48,7 @@ pub(in crate::cli) struct RunArgs {
 
 /// Runs what was asked for; gives the exit code.
 pub(in crate::cli) fn run(args: RunArgs, cx: &Context) -> Result<u8, Failure> {
-    let deed = deed(&args)?;
+    let deed = job_spec(&args)?;
     let args = JobArgs {
         ensemble: EnsembleArg {
             ensemble: args.ensemble,
@@ -57,11 +57,11 @@ pub(in crate::cli) fn run(args: RunArgs, cx: &Context) -> Result<u8, Failure> {
         control: args.control,
         ..JobArgs::default()
     };
-    job::perform(deed, &args, cx)
+    job::run_job(deed, &args, cx)
 }
 
 /// The one thing of the three that `run` can do which was asked for.
-fn deed(args: &RunArgs) -> Result<Deed, Failure> {
+fn job_spec(args: &RunArgs) -> Result<JobSpec, Failure> {
     if args.module.is_some() {
         return Err(Failure::usage_with(
             "`run --module` is not there: it is Ansible that has modules",
@@ -69,13 +69,13 @@ fn deed(args: &RunArgs) -> Result<Deed, Failure> {
              -a ARGUMENTS`",
         ));
     }
-    let asked = [
+    let requested = [
         args.operation.as_ref().map(|_| "`--operation`"),
         args.workflow.as_ref().map(|_| "`--workflow`"),
         (!args.command.is_empty()).then_some("a command"),
     ];
-    let asked: Vec<&str> = asked.into_iter().flatten().collect();
-    match asked[..] {
+    let requested: Vec<&str> = requested.into_iter().flatten().collect();
+    match requested[..] {
         [_] => {}
         [] => {
             return Err(Failure::usage_with(
@@ -85,7 +85,7 @@ fn deed(args: &RunArgs) -> Result<Deed, Failure> {
             ));
         }
         _ => {
-            let message = format!("{} cannot be run at once", asked.join(" and "));
+            let message = format!("{} cannot be run at once", requested.join(" and "));
             return Err(Failure::usage_with(&message, "give one of them"));
         }
     }
@@ -96,12 +96,12 @@ fn deed(args: &RunArgs) -> Result<Deed, Failure> {
         ));
     }
     if let Some(name) = &args.workflow {
-        return Deed::of(Workflow::parse(name));
+        return JobSpec::from_workflow(WorkflowKind::parse(name));
     }
-    Ok(Deed {
-        workflow: Workflow::Run,
+    Ok(JobSpec {
+        workflow: WorkflowKind::Run,
         ad_hoc: AdHoc {
-            operation: args.operation.as_deref().map(operation_named),
+            operation: args.operation.as_deref().map(parse_operation_name),
             command: args.command.clone(),
             host: args.host.clone(),
         },

@@ -6,10 +6,10 @@ use crate::cli::args::format::HostOutput;
 use crate::cli::args::state::{ApplyArgs, RunOptions, ShowArgs, StateAction, StateArgs};
 use crate::cli::output::Context;
 use crate::cli::request::states::request_of_files;
-use crate::cli::screen::states::{Shown, StatesScreen, for_machines, show};
-use crate::converge::Compiled;
-use crate::fleet::states::{CompiledMachine, StatesRequest, compile_all, perform};
-use crate::name::Words as _;
+use crate::cli::screen::states::{StateDisplay, StatesScreen, report_json, show};
+use crate::converge::CompiledStates;
+use crate::fleet::states::{CompiledMachine, StatesRequest, compile_all, apply_states};
+use crate::name::EnumWords as _;
 use crate::ops::Failure;
 use crate::ui::{Align, StateDetail, Table, nested};
 use crate::value::Value;
@@ -19,47 +19,47 @@ pub(in crate::cli) fn state(args: &StateArgs, cx: &Context) -> Result<u8, Failur
     match &args.action {
         StateAction::Apply(args) => apply(args, args.run.dryrun, cx),
         StateAction::Test(args) => apply(args, true, cx),
-        StateAction::ShowHigh(args) => show_trees(args, View::High, cx),
-        StateAction::ShowLow(args) => show_trees(args, View::Low, cx),
-        StateAction::ShowOrder(args) => show_trees(args, View::Order, cx),
-        StateAction::ShowTop(args) => show_trees(args, View::Top, cx),
-        StateAction::Graph(args) => show_trees(args, View::Graph, cx),
+        StateAction::ShowHigh(args) => show_trees(args, StateTreeView::High, cx),
+        StateAction::ShowLow(args) => show_trees(args, StateTreeView::Low, cx),
+        StateAction::ShowOrder(args) => show_trees(args, StateTreeView::Order, cx),
+        StateAction::ShowTop(args) => show_trees(args, StateTreeView::Top, cx),
+        StateAction::Graph(args) => show_trees(args, StateTreeView::Graph, cx),
     }
 }
 
 fn apply(args: &ApplyArgs, test: bool, cx: &Context) -> Result<u8, Failure> {
-    let mut asked = request_of_files(&args.what, &args.run, &args.hosts, cx)?;
-    asked.test = test;
-    run(&asked, &args.run, cx)
+    let mut request = request_of_files(&args.states, &args.run, &args.hosts, cx)?;
+    request.test = test;
+    run(&request, &args.run, cx)
 }
 
 /// Runs states and shows what came of them; gives the exit code.
 pub(in crate::cli) fn run(
-    asked: &StatesRequest,
+    request: &StatesRequest,
     options: &RunOptions,
     cx: &Context,
 ) -> Result<u8, Failure> {
-    let mut screen = StatesScreen::new(&cx.output, asked.interrupts.clone());
-    let report = perform(asked, &mut screen);
+    let mut screen = StatesScreen::new(&cx.output, request.interrupts.clone());
+    let report = apply_states(request, &mut screen);
     drop(screen);
     let report = report?;
     if options.shown.output == HostOutput::Json {
-        cx.output.json(&for_machines(&report, asked.over_hosts));
+        cx.output.json(&report_json(&report, request.has_named_hosts));
     } else {
-        let shown = shown(asked, options);
-        show(&report, shown, asked.over_hosts, &cx.output);
+        let shown = display_options(request, options);
+        show(&report, shown, request.has_named_hosts, &cx.output);
     }
     Ok(report.exit_code)
 }
 
 /// How results are shown: as the command line says, else as the configuration does.
-fn shown(asked: &StatesRequest, options: &RunOptions) -> Shown {
-    let configured = &asked.tree.options;
+fn display_options(request: &StatesRequest, options: &RunOptions) -> StateDisplay {
+    let configured = &request.source.options;
     let word = configured.get("state_output").and_then(Value::as_str);
     let detail = options.shown.state_output;
     let detail = detail.or_else(|| word.and_then(StateDetail::parse));
     let verbose = configured.get("state_verbose").map(Value::reveal);
-    Shown {
+    StateDisplay {
         detail: detail.unwrap_or_default(),
         verbose: verbose.is_none_or(Value::is_truthy),
     }
@@ -67,7 +67,7 @@ fn shown(asked: &StatesRequest, options: &RunOptions) -> Shown {
 
 /// The part of the trees that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum View {
+pub(in crate::cli) enum StateTreeView {
     High,
     Low,
     Order,
@@ -75,8 +75,8 @@ pub(in crate::cli) enum View {
     Graph,
 }
 
-impl View {
-    fn of(self, compiled: &Compiled) -> Value {
+impl StateTreeView {
+    fn of(self, compiled: &CompiledStates) -> Value {
         match self {
             Self::High => compiled.show_high().clone(),
             Self::Low => compiled.show_low(),
@@ -88,26 +88,26 @@ impl View {
 }
 
 /// Shows what states are compiled to; gives the exit code.
-fn show_trees(args: &ShowArgs, view: View, cx: &Context) -> Result<u8, Failure> {
+fn show_trees(args: &ShowArgs, view: StateTreeView, cx: &Context) -> Result<u8, Failure> {
     let run = RunOptions::default();
-    let asked = request_of_files(&args.what, &run, &args.hosts, cx)?;
-    let over_hosts = asked.over_hosts;
-    let mut screen = StatesScreen::new(&cx.output, asked.interrupts.clone());
-    let machines = compile_all(&asked, &mut screen)?;
+    let request = request_of_files(&args.states, &run, &args.hosts, cx)?;
+    let over_hosts = request.has_named_hosts;
+    let mut screen = StatesScreen::new(&cx.output, request.interrupts.clone());
+    let machines = compile_all(&request, &mut screen)?;
     drop(screen);
     if args.output == HostOutput::Json {
         cx.output
-            .json(&trees_for_machines(&machines, view, over_hosts));
+            .json(&trees_json(&machines, view, over_hosts));
         return Ok(0);
     }
     for CompiledMachine { name, compiled } in &machines {
         cx.output
-            .answer(&for_people(name, compiled, view, cx.output.width));
+            .print_result(&tree_text(name, compiled, view, cx.output.width));
     }
     Ok(0)
 }
 
-fn trees_for_machines(machines: &[CompiledMachine], view: View, over_hosts: bool) -> Json {
+fn trees_json(machines: &[CompiledMachine], view: StateTreeView, over_hosts: bool) -> Json {
     let of = |machine: &CompiledMachine| json!(view.of(&machine.compiled).redacted());
     if !over_hosts && let [machine] = machines {
         return of(machine);
@@ -119,10 +119,10 @@ fn trees_for_machines(machines: &[CompiledMachine], view: View, over_hosts: bool
     all.into()
 }
 
-fn for_people(name: &str, compiled: &Compiled, view: View, width: u16) -> String {
+fn tree_text(name: &str, compiled: &CompiledStates, view: StateTreeView, width: u16) -> String {
     match view {
-        View::Graph => return compiled.dot(),
-        View::Order => {
+        StateTreeView::Graph => return compiled.dot(),
+        StateTreeView::Order => {
             let mut table = Table::new(&["#", "Function", "ID", "Name", "SLS", "Order"]);
             table = table.align(0, Align::Right).align(5, Align::Right);
             for (nth, index) in compiled.low.order.iter().enumerate() {
@@ -143,7 +143,7 @@ fn for_people(name: &str, compiled: &Compiled, view: View, width: u16) -> String
             }
             return format!("{name}:\n{}", table.render(width));
         }
-        View::High | View::Low | View::Top => {}
+        StateTreeView::High | StateTreeView::Low | StateTreeView::Top => {}
     }
     let mut text = format!("{name}:\n");
     nested(&view.of(compiled), 4, &mut text);

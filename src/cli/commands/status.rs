@@ -4,9 +4,9 @@ use clap::Args;
 
 use crate::cli::args::format::OutputFormat;
 use crate::cli::output::Context;
-use crate::cli::request::session::{session_options, tell_cut_off};
+use crate::cli::request::session::{session_options, warn_interrupted_job};
 use crate::ops::{self, Failure};
-use crate::topology::{Created, Topology};
+use crate::topology::{Creator, Topology};
 use crate::ui::{StatusLine, status_text};
 use crate::value::{Handle, Value};
 
@@ -31,7 +31,7 @@ pub(in crate::cli) struct StatusArgs {
 pub(in crate::cli) fn status(args: &StatusArgs, cx: &Context) -> Result<u8, Failure> {
     let json = args.output == OutputFormat::Json;
     let options = session_options(&args.ensemble, args.use_environment.as_deref(), cx);
-    tell_cut_off(&options, &cx.output);
+    warn_interrupted_job(&options, &cx.output);
     match ops::status::status(&options, args.query.as_deref())? {
         (_, Some(result)) => {
             let query = args.query.clone().unwrap_or_default();
@@ -40,14 +40,14 @@ pub(in crate::cli) fn status(args: &StatusArgs, cx: &Context) -> Result<u8, Fail
                     .json(&serde_json::json!({ "query": query, "result": result }));
             } else {
                 cx.output
-                    .answer(&format!("Query: {query}\nResult:\n{}\n", result.redacted()));
+                    .print_result(&format!("Query: {query}\nResult:\n{}\n", result.redacted()));
             }
         }
         (topology, None) => {
             let lines = lines(&topology);
             match args.output {
                 OutputFormat::Json => cx.output.json(&tree(&topology)),
-                OutputFormat::Text => cx.output.answer(&status_text(&lines)),
+                OutputFormat::Text => cx.output.print_result(&status_text(&lines)),
                 OutputFormat::None => {}
             }
         }
@@ -87,7 +87,7 @@ fn lines(topology: &Topology) -> Vec<StatusLine> {
             created: entity
                 .created
                 .as_ref()
-                .map_or(Value::Null, Created::to_value),
+                .map_or(Value::Null, Creator::to_value),
         });
     }
     lines
@@ -99,7 +99,7 @@ fn depth_of(topology: &Topology, handle: Handle) -> usize {
     let mut next = Some(handle);
     while let Some(at) = next {
         depth += topology.ancestors(at).len() - 1;
-        next = topology.outside_of(topology.root_of(at));
+        next = topology.outer_entity(topology.root_of(at));
     }
     depth
 }
@@ -115,7 +115,7 @@ fn tree(topology: &Topology) -> serde_json::Value {
 fn instance(topology: &Topology, handle: Handle) -> serde_json::Value {
     let entity = topology.entity(handle);
     let parent = entity.parent.filter(|parent| *parent != entity.scope);
-    let parent = parent.or_else(|| topology.outside_of(entity.scope));
+    let parent = parent.or_else(|| topology.outer_entity(entity.scope));
     serde_json::json!({
         "name": entity.name.as_str(),
         "template": entity.template_name(),
@@ -124,7 +124,7 @@ fn instance(topology: &Topology, handle: Handle) -> serde_json::Value {
         "status": entity.local.map(crate::name::Status::as_str),
         "effective": topology.effective(handle).as_str(),
         "state": entity.state.map(crate::name::NodeState::as_str),
-        "created": entity.created.as_ref().map(Created::to_value),
+        "created": entity.created.as_ref().map(Creator::to_value),
         "lastConfigChange": entity.last_config_change.map(|id| id.to_string()),
     })
 }

@@ -12,11 +12,11 @@ use crate::cli::commands::ad_hoc::perform_shown;
 use crate::cli::output::{Context, Output, relative, shown_path};
 use crate::cli::request::hosts::set_variables;
 use crate::diagnostic::Sources;
-use crate::fleet::tasks::{AdHoc, LoadedTasks, RunbookRequest};
+use crate::fleet::tasks::{AdHocTask, LoadedTasks, TasksRequest};
 use crate::ops::tasks::load;
 use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
-use crate::runbook::{Call, Order, Task};
+use crate::runbook::{TaskCall, RunOrder, Task};
 use crate::value::Value;
 
 /// Run named tasks over hosts
@@ -81,37 +81,37 @@ fn run(
 ) -> Result<u8, Failure> {
     let request = request(args, loaded, cx)?;
     if request.calls.is_empty() && request.command.is_none() {
-        cx.output.complain(&help(whole()));
+        cx.output.print_stderr(&help(whole()));
         return Ok(1);
     }
     perform_shown(&request, args.hosts.output, cx)
 }
 
 /// What is asked for.
-fn request(args: &TaskArgs, loaded: LoadedTasks, cx: &Context) -> Result<RunbookRequest, Failure> {
+fn request(args: &TaskArgs, loaded: LoadedTasks, cx: &Context) -> Result<TasksRequest, Failure> {
     let mut calls = Vec::new();
     for text in &args.calls {
-        calls.push(Call::parse(text).map_err(Failure::usage)?);
+        calls.push(TaskCall::parse(text).map_err(Failure::usage)?);
     }
     let command = args.command.join(" ");
-    let command = (!command.is_empty()).then(|| AdHoc::Command {
+    let command = (!command.is_empty()).then(|| AdHocTask::Command {
         text: command,
         sudo: args.hosts.order.sudo.clone(),
     });
     if calls.is_empty() && command.is_none() {
         let default = loaded.tasks.default_task();
-        calls.extend(default.map(|task| Call::new(&*task.name)));
+        calls.extend(default.map(|task| TaskCall::new(&*task.name)));
     }
     let mut options = args.hosts.options()?;
     options.vars = set_variables(&args.set).map_err(Failure::usage)?;
     options.switches.skip_unknown_tasks = args.skip_unknown_tasks;
-    let known = args.hosts.known_hosts(cx)?;
-    Ok(RunbookRequest {
+    let known = args.hosts.fleet_hosts(cx)?;
+    Ok(TasksRequest {
         tasks: loaded.tasks,
         calls,
         command,
         options,
-        book: Rc::clone(&known) as _,
+        resolver: Rc::clone(&known) as _,
         roles: known,
         chain: args.hosts.chain(&cx.output)?,
         allowed: cx.global.allow.clone(),
@@ -146,7 +146,7 @@ fn list(loaded: &LoadedTasks, is_json: bool, output: &Output) {
             None => "There is no `tasks.yaml` here or in a folder above.\n".to_owned(),
         };
     }
-    output.answer(&text);
+    output.print_result(&text);
 }
 
 fn details(
@@ -164,13 +164,13 @@ fn details(
         output.json(&of_task(task));
         return Ok(0);
     }
-    output.answer(&about(task, &loaded.sources));
+    output.print_result(&about(task, &loaded.sources));
     Ok(0)
 }
 
 /// All about a task, for people.
 fn about(task: &Task, sources: &Sources) -> String {
-    let place = relative(sources).place(task.span);
+    let place = relative(sources).position(task.span);
     let place = place.map_or(String::new(), |place| {
         format!(" in {}:{}", place.path.display(), place.line)
     });
@@ -188,9 +188,9 @@ fn about(task: &Task, sources: &Sources) -> String {
         arguments.push("…".to_owned());
     }
     let order = match task.order {
-        Order::Inherited => "",
-        Order::Serial => "one host after the other",
-        Order::Parallel => "all hosts at the same time",
+        RunOrder::Inherited => "",
+        RunOrder::Serial => "one host after the other",
+        RunOrder::Parallel => "all hosts at the same time",
     };
     let once = if task.runs_once {
         "on the first host only"

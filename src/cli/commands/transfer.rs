@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::args::host::HostOptions;
-use crate::cli::commands::ad_hoc::{run_step, step};
+use crate::cli::commands::ad_hoc::{run_step, named_step};
 use crate::cli::output::Context;
 use crate::ops::{Failure, FailureKind};
-use crate::runbook::{Deed, LocalPattern, Text, Transfer};
+use crate::runbook::{StepAction, LocalPattern, TemplateText, Transfer};
 use crate::system::fs;
 
 /// Bring a file or folder from hosts
@@ -38,7 +38,7 @@ pub(in crate::cli) fn get(args: &GetArgs, cx: &Context) -> Result<u8, Failure> {
         Failure::usage_with(error, help)
     });
     let source = args.remote.clone();
-    let step = target.map(|target| step("get", Deed::Fetch { source, target }));
+    let step = target.map(|target| named_step("get", StepAction::Fetch { source, target }));
     run_step(step, &args.hosts, cx)
 }
 
@@ -67,7 +67,7 @@ pub(in crate::cli) struct PutArgs {
 
 /// Takes it there; gives the exit code.
 pub(in crate::cli) fn put(args: &PutArgs, cx: &Context) -> Result<u8, Failure> {
-    let step = transfer(args).map(|transfer| step("put", Deed::Put(transfer)));
+    let step = transfer(args).map(|transfer| named_step("put", StepAction::Put(transfer)));
     run_step(step, &args.hosts, cx)
 }
 
@@ -87,8 +87,8 @@ fn transfer(args: &PutArgs) -> Result<Transfer, Failure> {
         return Err(Failure::usage(message));
     };
     Ok(Transfer {
-        source: Text::plain(source),
-        target: Text::plain(target),
+        source: TemplateText::plain(source),
+        target: TemplateText::plain(target),
         mode: args.mode,
     })
 }

@@ -6,7 +6,7 @@ use crate::cli::args::format::ProblemFormat;
 use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
 use crate::ops::Failure;
-use crate::session::validate::{self, Checked};
+use crate::session::validate::{self, ValidationReport};
 use crate::ui::sarif;
 
 /// The options of `validate`.
@@ -30,7 +30,7 @@ pub(in crate::cli) fn validate(args: &ValidateArgs, cx: &Context) -> Result<u8, 
     let failed = checked.iter().any(|one| one.problems.has_errors());
     let mut all = Vec::new();
     let for_machines = matches!(args.output, ProblemFormat::Json | ProblemFormat::Sarif);
-    for Checked { problems, sources } in &checked {
+    for ValidationReport { problems, sources } in &checked {
         cx.output.diagnostics(problems, sources);
         if for_machines {
             all.extend(cx.output.json_of(problems, sources));
@@ -39,7 +39,7 @@ pub(in crate::cli) fn validate(args: &ValidateArgs, cx: &Context) -> Result<u8, 
     match args.output {
         ProblemFormat::Json => cx.output.json(&serde_json::json!({ "errors": all })),
         ProblemFormat::Sarif => cx.output.json(&sarif(&all)),
-        ProblemFormat::Text if !failed => cx.output.answer("No errors were found.\n"),
+        ProblemFormat::Text if !failed => cx.output.print_result("No errors were found.\n"),
         ProblemFormat::Text | ProblemFormat::None => {}
     }
     Ok(u8::from(failed))

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use crate::cli::args::host::{HostChoice, HostConnection, HostOptions};
 use crate::cli::output::{Context, Output};
 use crate::cli::request::session::home;
-use crate::fleet::hosts::KnownHosts;
-use crate::host::book::{Agent, DefaultKeys, Login};
-use crate::host::ssh_config::Files;
-use crate::host::{Chain, ChainSpec, HostKeys, Surroundings};
-use crate::job::Level;
+use crate::fleet::hosts::FleetHosts;
+use crate::host::resolver::{AgentUse, DefaultKeys, LoginOptions};
+use crate::host::ssh_config::SshConfigFiles;
+use crate::host::{ExecutorChain, ChainSpec, HostKeys, ExecutorEnvironment};
+use crate::job::LogLevel;
 use crate::ops::hosts::{HostsRequest, known_hosts};
 use crate::ops::{Failure, SessionOptions};
-use crate::runbook::{MaxFail, Options, Scope, Switches};
+use crate::runbook::{MaxFail, TaskOptions, HostScope, Switches};
 use crate::system::env::Env;
 use crate::system::fs;
 use crate::value::{Map, Value};
@@ -23,37 +23,37 @@ use crate::value::{Map, Value};
 impl HostConnection {
     /// What these options say about all hosts (F46 to F48, F55 to F60).
     fn request(&self, inventories: &[PathBuf], cx: &Context) -> HostsRequest {
-        let said = self;
-        let ssh_config = match &said.ssh_config_path {
-            _ if said.no_ssh_config => Files::Nothing,
-            Some(path) => Files::Only(path.clone()),
-            None => Files::Usual,
+        let connection = self;
+        let ssh_config = match &connection.ssh_config_path {
+            _ if connection.no_ssh_config => SshConfigFiles::None,
+            Some(path) => SshConfigFiles::Only(path.clone()),
+            None => SshConfigFiles::Default,
         };
-        let login = Login {
-            user: said.user.clone(),
-            port: said.port.map(NonZeroU16::get),
-            identity_files: said.identity.clone(),
-            agent: if said.no_agent {
-                Agent::Ignore
+        let login = LoginOptions {
+            user: connection.user.clone(),
+            port: connection.port.map(NonZeroU16::get),
+            identity_files: connection.identity.clone(),
+            agent: if connection.no_agent {
+                AgentUse::Ignore
             } else {
-                Agent::Ask
+                AgentUse::Use
             },
-            default_keys: if said.no_keys {
-                DefaultKeys::Leave
+            default_keys: if connection.no_keys {
+                DefaultKeys::Skip
             } else {
                 DefaultKeys::Try
             },
-            forward_agent: said.forward_agent,
-            gateway: said.gateway.clone(),
-            known_hosts: said.known_hosts.clone(),
-            host_keys: if said.accept_new_host_keys {
+            forward_agent: connection.forward_agent,
+            gateway: connection.gateway.clone(),
+            known_hosts: connection.known_hosts.clone(),
+            host_keys: if connection.accept_new_host_keys {
                 HostKeys::AcceptNew
             } else {
                 HostKeys::Strict
             },
-            connect_timeout: said.timeout,
-            attempts: said.connection_attempts.map(NonZeroU32::get),
-            keepalive: said.keepalive,
+            connect_timeout: connection.timeout,
+            attempts: connection.connection_attempts.map(NonZeroU32::get),
+            keepalive: connection.keepalive,
         };
         HostsRequest {
             login,
@@ -68,11 +68,11 @@ impl HostConnection {
     }
 
     /// The hosts that can be named, and the ways to them. What is doubtful is shown.
-    pub(in crate::cli) fn known_hosts(
+    pub(in crate::cli) fn fleet_hosts(
         &self,
         inventories: &[PathBuf],
         cx: &Context,
-    ) -> Result<Rc<KnownHosts>, Failure> {
+    ) -> Result<Rc<FleetHosts>, Failure> {
         let keys = &self.identity;
         if let Some(missing) = keys.iter().find(|file| !fs::is_file(file)) {
             let message = format!("there is no key file `{}`", missing.display());
@@ -88,12 +88,12 @@ impl HostConnection {
 
 impl HostChoice {
     /// The hosts and roles that are named, and the hosts that are left out.
-    pub(in crate::cli) fn scope(&self) -> Result<Scope, Failure> {
+    pub(in crate::cli) fn scope(&self) -> Result<HostScope, Failure> {
         let list = |option: &str, texts: &[String]| {
             let wrong = |problem: String| Failure::usage(format!("`{option}`: {problem}"));
             items(texts).map_err(wrong)
         };
-        Ok(Scope {
+        Ok(HostScope {
             hosts: list("--hosts", &self.hosts)?,
             roles: list("--roles", &self.roles)?,
             exclude_hosts: list("--exclude-hosts", &self.exclude_hosts)?,
@@ -103,7 +103,7 @@ impl HostChoice {
 
 impl HostOptions {
     /// What each action on a host goes through; none if nothing. What is doubtful is shown.
-    pub(in crate::cli) fn chain(&self, output: &Output) -> Result<Option<Arc<Chain>>, Failure> {
+    pub(in crate::cli) fn chain(&self, output: &Output) -> Result<Option<Arc<ExecutorChain>>, Failure> {
         let order = &self.order;
         let (names, options) = (order.executors.as_deref(), order.executor_opts.as_deref());
         let mut configuration = ChainSpec::default();
@@ -112,36 +112,36 @@ impl HostOptions {
             configuration.options.insert("sudo_user".into(), user);
         }
         let env = Env::of_this_process();
-        let surroundings = Surroundings {
+        let surroundings = ExecutorEnvironment {
             folder: ".".into(),
             environment: env.all().clone().into_iter().collect(),
         };
-        let asked = ChainSpec::parse(names, options)?;
-        if asked.names.is_none() {
+        let requested = ChainSpec::parse(names, options)?;
+        if requested.names.is_none() {
             return Ok(None);
         }
-        let resolved = asked.resolve(&configuration, &surroundings)?;
+        let resolved = requested.resolve(&configuration, &surroundings)?;
         for warning in resolved.warnings {
-            output.message(Level::Warning, &warning);
+            output.message(LogLevel::Warning, &warning);
         }
         Ok(Some(Arc::new(resolved.chain)))
     }
 
     /// The hosts that can be named, and the ways to them. What is doubtful is shown.
-    pub(in crate::cli) fn known_hosts(&self, cx: &Context) -> Result<Rc<KnownHosts>, Failure> {
+    pub(in crate::cli) fn fleet_hosts(&self, cx: &Context) -> Result<Rc<FleetHosts>, Failure> {
         let inventories = &self.choice.hosts_file;
-        self.connection.known_hosts(inventories, cx)
+        self.connection.fleet_hosts(inventories, cx)
     }
 
     /// What a run over hosts is told by these options; variables and what it needs to know of this
     /// machine apart.
-    pub(in crate::cli) fn options(&self) -> Result<Options, Failure> {
+    pub(in crate::cli) fn options(&self) -> Result<TaskOptions, Failure> {
         let max_fail = if self.order.stop_on_first_failure {
             Some(MaxFail::Count(1))
         } else {
             self.order.max_fail
         };
-        Ok(Options {
+        Ok(TaskOptions {
             scope: self.choice.scope()?,
             switches: Switches {
                 parallel: self.order.parallel,
@@ -155,7 +155,7 @@ impl HostOptions {
             command_timeout: self.order.command_timeout,
             user: self.connection.user.clone(),
             port: self.connection.port.map(NonZeroU16::get),
-            ..Options::default()
+            ..TaskOptions::default()
         })
     }
 }

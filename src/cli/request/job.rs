@@ -2,32 +2,32 @@
 
 use std::num::NonZeroUsize;
 
-use crate::cli::args::job::{DirtyArg, JobArgs, Keep};
+use crate::cli::args::job::{DirtyArg, JobArgs, CommitRecordArgs};
 use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
 use crate::ensemble::CommitRequest;
 use crate::host::ChainSpec;
-use crate::name::{TemplateName, Words as _};
+use crate::name::{TemplateName, EnumWords as _};
 use crate::ops::{Failure, JobRequest, QueryRequest, RunSettings, SaveSettings, SessionOptions};
-use crate::plan::{AdHoc, ChangeDetection, Goal, Removal, Repair, Workflow};
+use crate::plan::{AdHoc, ChangeDetection, JobGoal, Removal, Repair, WorkflowKind};
 use crate::system::signals::Interrupts;
 use crate::value::{Map, Value};
 
 /// What a job is to do.
 #[derive(Debug)]
-pub(in crate::cli) struct Deed {
+pub(in crate::cli) struct JobSpec {
     /// The workflow.
-    pub(in crate::cli) workflow: Workflow,
+    pub(in crate::cli) workflow: WorkflowKind,
     /// The operation or the command of an ad-hoc run.
     pub(in crate::cli) ad_hoc: AdHoc,
     /// Whether it goes into the record.
     pub(in crate::cli) save: bool,
 }
 
-impl Deed {
+impl JobSpec {
     /// A workflow; `run` is none without something to run.
-    pub(in crate::cli) fn of(workflow: Workflow) -> Result<Self, Failure> {
-        if workflow == Workflow::Run {
+    pub(in crate::cli) fn from_workflow(workflow: WorkflowKind) -> Result<Self, Failure> {
+        if workflow == WorkflowKind::Run {
             let message = "the workflow `run` needs a command or an operation";
             let help = "say `unfurl run -- COMMAND` or `unfurl run --operation OPERATION`";
             return Err(Failure::usage_with(message, help));
@@ -40,7 +40,7 @@ impl Deed {
     }
 }
 
-impl Keep {
+impl CommitRecordArgs {
     /// What is asked for; pushing means committing.
     pub(in crate::cli) fn request(&self) -> Option<CommitRequest> {
         (self.commit || self.push).then(|| CommitRequest {
@@ -54,31 +54,31 @@ impl Keep {
 }
 
 /// The workflow that `--workflow` names, or else that of the command.
-pub(in crate::cli) fn chosen(workflow: Workflow, args: &JobArgs) -> Result<Deed, Failure> {
-    Deed::of(
+pub(in crate::cli) fn job_spec(workflow: WorkflowKind, args: &JobArgs) -> Result<JobSpec, Failure> {
+    JobSpec::from_workflow(
         args.workflow
             .workflow
             .as_deref()
-            .map_or(workflow, Workflow::parse),
+            .map_or(workflow, WorkflowKind::parse),
     )
 }
 
 /// The job that is planned: a deploy unless another workflow is named.
 pub(in crate::cli) fn plan_request(args: &JobArgs, cx: &Context) -> Result<JobRequest, Failure> {
-    request(chosen(Workflow::Deploy, args)?, args, cx)
+    request(job_spec(WorkflowKind::Deploy, args)?, args, cx)
 }
 
 /// The job that is to be run.
 pub(in crate::cli) fn request(
-    deed: Deed,
+    spec: JobSpec,
     args: &JobArgs,
     cx: &Context,
 ) -> Result<JobRequest, Failure> {
-    refuse_prune(&deed.workflow, args)?;
-    refuse_other_goal(args)?;
-    let vars = variables(&args.any.given.var)?;
+    refuse_prune(&spec.workflow, args)?;
+    refuse_plan_options(args)?;
+    let vars = variables(&args.any.inputs.var)?;
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let environment = args.any.given.use_environment.as_deref();
+    let environment = args.any.inputs.use_environment.as_deref();
     let (names, options) = (&args.control.executors, &args.control.executor_opts);
     let query = args.any.query.clone();
     Ok(JobRequest {
@@ -87,13 +87,13 @@ pub(in crate::cli) fn request(
             logfile: cx.global.logfile.clone(),
             ..session_options(&args.ensemble.ensemble, environment, cx)
         },
-        recorded_options: recorded(args, cx),
+        recorded_options: recorded_options(args, cx),
         // Others may read it, so it does not repeat what was given with `--var`.
-        command: format!("unfurl {} {}", deed.workflow, args.ensemble.ensemble)
+        command: format!("unfurl {} {}", spec.workflow, args.ensemble.ensemble)
             .trim_end()
             .to_owned(),
         save: SaveSettings {
-            record: deed.save,
+            record: spec.save,
             refuse_dirty: match args.control.dirty {
                 DirtyArg::Abort => true,
                 DirtyArg::Ok => false,
@@ -114,7 +114,7 @@ pub(in crate::cli) fn request(
             expression,
             depth: args.any.trace,
         }),
-        goal: goal(deed, args),
+        goal: goal(spec, args),
         lock_timeout: args.control.lock_timeout,
         interrupts: Interrupts::default(),
         start: args.any.starttime.clone(),
@@ -122,20 +122,20 @@ pub(in crate::cli) fn request(
 }
 
 /// `--prune` compares all that exists with the whole model.
-fn refuse_prune(workflow: &Workflow, args: &JobArgs) -> Result<(), Failure> {
+fn refuse_prune(workflow: &WorkflowKind, args: &JobArgs) -> Result<(), Failure> {
     let message = match workflow {
         _ if !args.removal.prune => return Ok(()),
-        Workflow::Deploy if is_filtered(args) => {
+        WorkflowKind::Deploy if is_filtered(args) => {
             "`--prune` looks at the whole ensemble and goes with neither `--template` nor `--instance`"
         }
-        Workflow::Deploy | Workflow::Undeploy => return Ok(()),
+        WorkflowKind::Deploy | WorkflowKind::Undeploy => return Ok(()),
         _ => "`--prune` goes with `deploy` and `teardown` only",
     };
     Err(Failure::usage(message))
 }
 
 /// `--resume` takes what it is about from the job that it goes on with.
-fn refuse_other_goal(args: &JobArgs) -> Result<(), Failure> {
+fn refuse_plan_options(args: &JobArgs) -> Result<(), Failure> {
     let JobArgs {
         any,
         narrow,
@@ -144,7 +144,7 @@ fn refuse_other_goal(args: &JobArgs) -> Result<(), Failure> {
         removal,
         ..
     } = args;
-    let narrowed = is_filtered(args) || narrow.force || !any.given.exclude.is_empty();
+    let narrowed = is_filtered(args) || narrow.force || !any.inputs.exclude.is_empty();
     let compared = compare.skip_new || compare.change_detection != ChangeDetection::default();
     let reached = reach.check || reach.upgrade || reach.repair != Repair::default();
     let removed = removal.prune || removal.destroyunmanaged;
@@ -163,16 +163,16 @@ fn is_filtered(args: &JobArgs) -> bool {
     args.narrow.template.is_some() || !args.any.instance.is_empty()
 }
 
-fn goal(deed: Deed, args: &JobArgs) -> Goal {
+fn goal(spec: JobSpec, args: &JobArgs) -> JobGoal {
     let mut instances = args.any.instance.clone();
     if instances.is_empty() {
-        instances.extend(deed.ad_hoc.host.clone());
+        instances.extend(spec.ad_hoc.host.clone());
     }
-    Goal {
-        workflow: deed.workflow,
+    JobGoal {
+        workflow: spec.workflow,
         template: args.narrow.template.clone(),
         instances,
-        excluded: args.any.given.exclude.iter().cloned().collect(),
+        excluded: args.any.inputs.exclude.iter().cloned().collect(),
         force: args.narrow.force,
         skip_new: args.compare.skip_new,
         repair: args.reach.repair,
@@ -184,26 +184,26 @@ fn goal(deed: Deed, args: &JobArgs) -> Goal {
             unmanaged: args.removal.destroyunmanaged,
         },
         dry_run: args.any.dryrun,
-        ad_hoc: deed.ad_hoc,
+        ad_hoc: spec.ad_hoc,
         redo_in_doubt: args.control.redo_in_doubt,
-        ..Goal::default()
+        ..JobGoal::default()
     }
 }
 
 fn variables(flat: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let mut variables: Vec<(String, String)> = Vec::new();
-    for pair in flat.chunks_exact(2) {
-        if variables.iter().any(|(name, _)| *name == pair[0]) {
-            let message = format!("`--var {}` is given twice", pair[0]);
+    for name_and_value in flat.chunks_exact(2) {
+        if variables.iter().any(|(name, _)| *name == name_and_value[0]) {
+            let message = format!("`--var {}` is given twice", name_and_value[0]);
             return Err(Failure::usage(message));
         }
-        variables.push((pair[0].clone(), pair[1].clone()));
+        variables.push((name_and_value[0].clone(), name_and_value[1].clone()));
     }
     Ok(variables)
 }
 
 /// The options that the user set, as the record keeps them.
-fn recorded(args: &JobArgs, Context { global, .. }: &Context) -> Map {
+fn recorded_options(args: &JobArgs, Context { global, .. }: &Context) -> Map {
     let mut options = Map::new();
     if global.quiet {
         options.insert("verbose".into(), Value::Int(-1));
@@ -212,7 +212,7 @@ fn recorded(args: &JobArgs, Context { global, .. }: &Context) -> Map {
     }
     for (name, names) in [
         ("instances", &args.any.instance),
-        ("exclude", &args.any.given.exclude),
+        ("exclude", &args.any.inputs.exclude),
     ] {
         if !names.is_empty() {
             let names = names.iter().map(|name| Value::from(name.shared()));
@@ -224,7 +224,7 @@ fn recorded(args: &JobArgs, Context { global, .. }: &Context) -> Map {
             "template",
             args.narrow.template.as_ref().map(TemplateName::as_str),
         ),
-        ("use_environment", args.any.given.use_environment.as_deref()),
+        ("use_environment", args.any.inputs.use_environment.as_deref()),
         ("starttime", args.any.starttime.as_deref()),
     ];
     for (name, word) in words {
@@ -247,7 +247,7 @@ fn recorded(args: &JobArgs, Context { global, .. }: &Context) -> Map {
             options.insert(name.into(), Value::Bool(true));
         }
     }
-    for (name, choice) in choices(args) {
+    for (name, choice) in chosen_words(args) {
         if let Some(choice) = choice {
             options.insert(name.into(), Value::from(choice));
         }
@@ -256,7 +256,7 @@ fn recorded(args: &JobArgs, Context { global, .. }: &Context) -> Map {
 }
 
 /// The options that are a choice of words, where the user chose another than what is usual.
-fn choices(args: &JobArgs) -> [(&'static str, Option<&'static str>); 3] {
+fn chosen_words(args: &JobArgs) -> [(&'static str, Option<&'static str>); 3] {
     let (repair, compared) = (args.reach.repair, args.compare.change_detection);
     let repair = (repair != Repair::default()).then(|| repair.as_str());
     let change_detection = (compared != ChangeDetection::default()).then(|| compared.as_str());

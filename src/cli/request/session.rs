@@ -33,8 +33,8 @@ pub(in crate::cli) fn home(cx: &Context) -> Option<PathBuf> {
 }
 
 /// Tells of a job that was cut off and is not on record yet.
-pub(in crate::cli) fn tell_cut_off(options: &SessionOptions, output: &Output) {
+pub(in crate::cli) fn warn_interrupted_job(options: &SessionOptions, output: &Output) {
     if let Some(text) = ops::recover::notice(options) {
-        output.complain(&format!("note: {text}\n"));
+        output.print_stderr(&format!("note: {text}\n"));
     }
 }

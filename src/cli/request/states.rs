@@ -4,54 +4,54 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::cli::args::host::Where;
+use crate::cli::args::host::HostSelectionArgs;
 use crate::cli::args::state::{RunOptions, TreeOptions};
 use crate::cli::output::Context;
 use crate::cli::request::hosts::items;
-use crate::cli::request::maps::{map_of, map_of_file};
-use crate::converge::Ordering;
-use crate::fleet::states::{Pace, StateHost, StatesRequest, Tree, What, choose, this_machine};
-use crate::name::Words as _;
+use crate::cli::request::yaml_maps::{map_of, map_of_file};
+use crate::converge::RunOrdering;
+use crate::fleet::states::{MachinePace, StateHost, StatesRequest, StatesSource, StateSelection, choose_hosts, this_machine};
+use crate::name::EnumWords as _;
 use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
 use crate::system::fs;
 use crate::value::{Map, Value};
 
 /// The most hosts at the same time, if nobody says.
-pub(in crate::cli) const MOST_AT_A_TIME: usize = 50;
+pub(in crate::cli) const MAX_PARALLEL: usize = 50;
 /// Where state files are looked for, if nobody says.
-const USUAL_ROOT: &str = "states";
+const DEFAULT_ROOT: &str = "states";
 
 /// What is asked of states.
 pub(in crate::cli) fn request(
-    what: &TreeOptions,
+    tree_options: &TreeOptions,
     run: &RunOptions,
-    hosts: &Where,
+    hosts: &HostSelectionArgs,
     cx: &Context,
 ) -> Result<StatesRequest, Failure> {
-    let options = match &what.tree.config {
+    let options = match &tree_options.tree.config {
         Some(file) => map_of_file(file)?,
         None => Map::new(),
     };
-    let id = what.tree.id.clone();
+    let id = tree_options.tree.id.clone();
     let id = id.or_else(|| text_of(&options, "id"));
-    let chosen = chosen(what, hosts, cx)?;
+    let chosen = chosen_hosts(tree_options, hosts, cx)?;
     let over_hosts = chosen.is_some();
     let hosts = match chosen {
         Some(hosts) => hosts,
         None => vec![this_machine(id.as_deref().unwrap_or("local"))],
     };
     let pace = match (run.serial, run.no_wait) {
-        (true, _) => Pace::Serial,
-        (_, true) => Pace::Alone,
-        _ => Pace::Together,
+        (true, _) => MachinePace::Serial,
+        (_, true) => MachinePace::Independent,
+        _ => MachinePace::Lockstep,
     };
     Ok(StatesRequest {
-        tree: tree(what, options)?,
+        source: tree(tree_options, options)?,
         hosts,
-        over_hosts,
+        has_named_hosts: over_hosts,
         pace,
-        parallel: run.parallel.map_or(MOST_AT_A_TIME, NonZeroUsize::get),
+        parallel: run.parallel.map_or(MAX_PARALLEL, NonZeroUsize::get),
         fail_percent: run.fail_percent,
         test: run.dryrun,
         sudo: run.sudo.clone(),
@@ -59,8 +59,8 @@ pub(in crate::cli) fn request(
     })
 }
 
-fn tree(what: &TreeOptions, options: Map) -> Result<Tree, Failure> {
-    let tree = &what.tree;
+fn tree(tree_options: &TreeOptions, options: Map) -> Result<StatesSource, Failure> {
+    let tree = &tree_options.tree;
     let map = |option: &str, text: &Option<String>| match text {
         Some(text) => map_of(option, text),
         None => Ok(Map::new()),
@@ -68,8 +68,8 @@ fn tree(what: &TreeOptions, options: Map) -> Result<Tree, Failure> {
     let ordering = match tree.ordering {
         Some(ordering) => ordering,
         None => match text_of(&options, "ordering") {
-            None => Ordering::default(),
-            Some(word) => Ordering::parse(&word).ok_or_else(|| {
+            None => RunOrdering::default(),
+            Some(word) => RunOrdering::parse(&word).ok_or_else(|| {
                 let message = format!("`ordering: {word}` is neither `classic` nor `dag`");
                 Failure::usage(message)
             })?,
@@ -85,13 +85,13 @@ fn tree(what: &TreeOptions, options: Map) -> Result<Tree, Failure> {
         None => Map::new(),
     };
     pillar.extend(map("--pillar", &tree.pillar)?);
-    let names = items(&what.sls).map_err(Failure::usage);
+    let names = items(&tree_options.sls).map_err(Failure::usage);
     let names = names?;
-    Ok(Tree {
-        what: if names.is_empty() {
-            What::Top
+    Ok(StatesSource {
+        selection: if names.is_empty() {
+            StateSelection::Top
         } else {
-            What::Sls(names)
+            StateSelection::Sls(names)
         },
         roots: roots(&tree.file_root, &options),
         pillar,
@@ -112,20 +112,20 @@ fn roots(named: &[PathBuf], options: &Map) -> Vec<PathBuf> {
         roots.extend(base.filter_map(|root| Some(PathBuf::from(root.as_str()?))));
     }
     if roots.is_empty() {
-        roots.push(PathBuf::from(USUAL_ROOT));
+        roots.push(PathBuf::from(DEFAULT_ROOT));
     }
     roots
 }
 
 /// What is asked of the state files in folders, which must be there.
 pub(in crate::cli) fn request_of_files(
-    what: &TreeOptions,
+    tree_options: &TreeOptions,
     run: &RunOptions,
-    hosts: &Where,
+    hosts: &HostSelectionArgs,
     cx: &Context,
 ) -> Result<StatesRequest, Failure> {
-    let asked = request(what, run, hosts, cx)?;
-    let mut roots = asked.tree.roots.iter();
+    let request = request(tree_options, run, hosts, cx)?;
+    let mut roots = request.source.roots.iter();
     if let Some(missing) = roots.find(|root| !fs::is_dir(root)) {
         let message = format!(
             "there is no folder `{}` with state files",
@@ -135,7 +135,7 @@ pub(in crate::cli) fn request_of_files(
         let kind = FailureKind::Refused;
         return Err(Failure::new(kind, message, Some(help.into())));
     }
-    Ok(asked)
+    Ok(request)
 }
 
 fn text_of(options: &Map, key: &str) -> Option<String> {
@@ -143,29 +143,29 @@ fn text_of(options: &Map, key: &str) -> Option<String> {
 }
 
 /// The hosts that were chosen; none if nobody chose any.
-pub(in crate::cli) fn chosen(
-    what: &TreeOptions,
-    hosts: &Where,
+pub(in crate::cli) fn chosen_hosts(
+    tree_options: &TreeOptions,
+    hosts: &HostSelectionArgs,
     cx: &Context,
 ) -> Result<Option<Vec<StateHost>>, Failure> {
-    let Where { choice, connection } = hosts;
+    let HostSelectionArgs { choice, connection } = hosts;
     let mut scope = choice.scope()?;
-    scope.hosts.extend(what.tree.instance.iter().cloned());
-    if scope.is_silent() {
+    scope.hosts.extend(tree_options.tree.instance.iter().cloned());
+    if scope.is_unspecified() {
         let needless = [
-            (!what.tree.limit.is_empty(), "--limit"),
+            (!tree_options.tree.limit.is_empty(), "--limit"),
             (!choice.exclude_hosts.is_empty(), "--exclude-hosts"),
             (!choice.hosts_file.is_empty(), "--hosts-file"),
         ];
-        if let Some((_, option)) = needless.iter().find(|(given, _)| *given) {
+        if let Some((_, option)) = needless.iter().find(|(is_set, _)| *is_set) {
             let message = format!("`{option}` needs hosts: name them with `-H` or `-R`");
             return Err(Failure::usage(message));
         }
         return Ok(None);
     }
-    let known = connection.known_hosts(&choice.hosts_file, cx)?;
+    let known = connection.fleet_hosts(&choice.hosts_file, cx)?;
     let known: Rc<_> = known;
     let user = connection.user.as_deref();
-    let hosts = choose(&scope, &what.tree.limit, &known, user)?;
+    let hosts = choose_hosts(&scope, &tree_options.tree.limit, &known, user)?;
     Ok(Some(hosts))
 }

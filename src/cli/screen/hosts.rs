@@ -3,12 +3,12 @@
 use crate::cli::args::format::HostOutput;
 use crate::cli::output::Output;
 use crate::cli::prompt;
-use crate::fleet::tasks::{HostsView, RunbookReport};
+use crate::fleet::tasks::{HostsView, TasksReport};
 use crate::host::{Question, Secret};
-use crate::job::Level;
-use crate::runbook::Event;
+use crate::job::LogLevel;
+use crate::runbook::HostEvent;
 use crate::system::signals::Interrupts;
-use crate::ui::{Channel, HostDetail, HostLines, HostSummary, host_event};
+use crate::ui::{OutputChannel, HostDetail, HostLines, HostSummary, host_event};
 
 /// Shows what runs over hosts.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl<'a> HostScreen<'a> {
         format: HostOutput,
         interrupts: Interrupts,
     ) -> Self {
-        let detail = if output.level <= Level::Verbose {
+        let detail = if output.level <= LogLevel::Verbose {
             HostDetail::Steps
         } else {
             HostDetail::Output
@@ -41,8 +41,8 @@ impl<'a> HostScreen<'a> {
     }
 
     /// Shows what came of all.
-    pub(in crate::cli) fn end(&self, report: &RunbookReport) {
-        let left: Vec<String> = report
+    pub(in crate::cli) fn end(&self, report: &TasksReport) {
+        let not_reached: Vec<String> = report
             .not_reached
             .iter()
             .map(|it| format!("`{it}`"))
@@ -50,19 +50,19 @@ impl<'a> HostScreen<'a> {
         match self.format {
             HostOutput::Json => {
                 let mut line = self.summary.json(report.exit_code);
-                if !left.is_empty() {
-                    let left: Vec<&str> = report.not_reached.iter().map(AsRef::as_ref).collect();
-                    line["notReached"] = left.into();
+                if !not_reached.is_empty() {
+                    let not_reached: Vec<&str> = report.not_reached.iter().map(AsRef::as_ref).collect();
+                    line["notReached"] = not_reached.into();
                 }
-                self.output.answer(&format!("{line}\n"));
+                self.output.print_result(&format!("{line}\n"));
             }
             HostOutput::Text => {
-                if self.output.level <= Level::Info {
-                    self.output.complain(&self.summary.table(self.output.width));
+                if self.output.level <= LogLevel::Info {
+                    self.output.print_stderr(&self.summary.table(self.output.width));
                 }
-                if !left.is_empty() {
-                    let message = format!("not come to: {}", left.join(", "));
-                    self.output.message(Level::Warning, &message);
+                if !not_reached.is_empty() {
+                    let message = format!("not come to: {}", not_reached.join(", "));
+                    self.output.message(LogLevel::Warning, &message);
                 }
             }
         }
@@ -70,29 +70,29 @@ impl<'a> HostScreen<'a> {
 }
 
 impl HostsView for HostScreen<'_> {
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &HostEvent) {
         self.summary.event(event);
         match self.format {
             HostOutput::Json => {
                 if let Some(line) = host_event(event) {
-                    self.output.answer(&format!("{line}\n"));
+                    self.output.print_result(&format!("{line}\n"));
                 }
             }
             HostOutput::Text => {
-                if self.output.quiet && matches!(event, Event::Warning(_)) {
+                if self.output.quiet && matches!(event, HostEvent::Warning(_)) {
                     return;
                 }
                 for line in self.lines.event(event) {
                     match line.channel {
-                        Channel::Answer => self.output.answer(&line.text),
-                        Channel::Aside => self.output.complain(&line.text),
+                        OutputChannel::Stdout => self.output.print_result(&line.text),
+                        OutputChannel::Stderr => self.output.print_stderr(&line.text),
                     }
                 }
             }
         }
     }
 
-    fn ask(&mut self, question: &Question) -> Option<Secret> {
+    fn prompt_secret(&mut self, question: &Question) -> Option<Secret> {
         let text = question.to_string();
         let text = text.strip_prefix("the ").unwrap_or(&text);
         let question = format!("{text}: ");

@@ -4,23 +4,23 @@ use std::io::IsTerminal as _;
 
 use crate::cli::output::{Output, relative};
 use crate::cli::prompt;
-use crate::cli::views::{self, Audience};
+use crate::cli::job_views::{self, PlanDetail};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
-use crate::job::{Event, Level, Proposal, TaskRecord};
-use crate::ops::{Decision, View};
+use crate::job::{JobEvent, LogLevel, Proposal, TaskRecord};
+use crate::ops::{Decision, JobFrontend};
 use crate::system::signals::Interrupts;
-use crate::ui::{Progress, approved, confirmed};
+use crate::ui::{Progress, read_approval, read_confirmation};
 
 /// Shows a job while it runs.
 #[derive(Debug)]
-pub(in crate::cli) struct Screen<'a> {
+pub(in crate::cli) struct JobScreen<'a> {
     output: &'a Output,
     approve: bool,
     progress: Progress,
     interrupts: Interrupts,
 }
 
-impl<'a> Screen<'a> {
+impl<'a> JobScreen<'a> {
     pub(in crate::cli) fn new(output: &'a Output, approve: bool, interrupts: Interrupts) -> Self {
         Self {
             output,
@@ -31,16 +31,16 @@ impl<'a> Screen<'a> {
     }
 
     /// Takes the progress off the screen.
-    pub(in crate::cli) fn done(&mut self) {
-        self.progress.done();
+    pub(in crate::cli) fn clear_progress(&mut self) {
+        self.progress.clear();
     }
 
-    fn say(&self, level: Level, text: &str) {
-        self.progress.aside(|| self.output.message(level, text));
+    fn print_message(&self, level: LogLevel, text: &str) {
+        self.progress.suspend(|| self.output.message(level, text));
     }
 }
 
-impl View for Screen<'_> {
+impl JobFrontend for JobScreen<'_> {
     fn warnings(&mut self, warnings: &Diagnostics, sources: &Sources) {
         self.output.diagnostics(warnings, sources);
     }
@@ -48,32 +48,32 @@ impl View for Screen<'_> {
     fn problem(&mut self, problem: &Diagnostic, sources: &Sources) {
         let problems = Diagnostics::from(problem.clone());
         self.progress
-            .aside(|| self.output.diagnostics(&problems, sources));
+            .suspend(|| self.output.diagnostics(&problems, sources));
     }
 
     fn notice(&mut self, text: &str) {
-        self.output.complain(&format!("note: {text}\n"));
+        self.output.print_stderr(&format!("note: {text}\n"));
     }
 
     fn approve(&mut self, plan: &dyn Fn() -> Proposal, sources: &Sources) -> Decision {
-        if self.approve && self.output.level > Level::Info {
+        if self.approve && self.output.level > LogLevel::Info {
             return Decision::Proceed;
         }
-        let view = views::plan(&plan(), &relative(sources), Audience::Person);
+        let view = job_views::plan(&plan(), &relative(sources), PlanDetail::Planned);
         let text = view.text(self.output.width);
         if self.approve {
-            self.output.message(Level::Info, text.trim_end());
+            self.output.message(LogLevel::Info, text.trim_end());
             return Decision::Proceed;
         }
-        self.output.complain(&text);
+        self.output.print_stderr(&text);
         if !std::io::stdin().is_terminal() {
             self.output.message(
-                Level::Info,
+                LogLevel::Info,
                 "nobody can be asked; `--approve` runs without asking",
             );
         }
         let question = "proceed with job?".to_owned();
-        if prompt::yes_or_no(question, approved, &self.interrupts, self.output) {
+        if prompt::yes_or_no(question, read_approval, &self.interrupts, self.output) {
             Decision::Proceed
         } else {
             Decision::Decline
@@ -88,33 +88,33 @@ impl View for Screen<'_> {
             "a job was cut off, and nobody knows whether {} was done; run it again?",
             doubts.join(", ")
         );
-        prompt::yes_or_no(question, confirmed, &self.interrupts, self.output)
+        prompt::yes_or_no(question, read_confirmation, &self.interrupts, self.output)
     }
 
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &JobEvent) {
         match event {
-            Event::Message { level, text } => self.say(*level, text),
-            Event::JobStarted(start) if self.output.terminal && !self.output.quiet => {
+            JobEvent::Message { level, text } => self.print_message(*level, text),
+            JobEvent::JobStarted(start) if self.output.terminal && !self.output.quiet => {
                 self.progress = Progress::on_stderr(start.steps as u64);
             }
-            Event::TaskStarted(task) => {
+            JobEvent::TaskStarted(task) => {
                 let TaskRecord {
                     operation, target, ..
                 } = &**task;
                 self.progress
                     .started(&format!("{operation} {}", target.key));
             }
-            Event::TaskFinished(task) => {
+            JobEvent::TaskFinished(task) => {
                 let (operation, target) = (&task.operation, &task.target.key);
                 self.progress.finished(&format!("{operation} {target}"));
                 if task.is_ok() {
                     let text = format!("{operation} on {target} succeeded");
-                    self.say(Level::Verbose, &text);
+                    self.print_message(LogLevel::Verbose, &text);
                 } else if !task.is_blocked() {
                     let why = task.errors().join("; ");
                     let colon = if why.is_empty() { "" } else { ": " };
                     let text = format!("{operation} on {target} failed{colon}{why}");
-                    self.say(Level::Error, &text);
+                    self.print_message(LogLevel::Error, &text);
                 }
             }
             _ => {}

@@ -8,18 +8,18 @@ use crate::cli::args::format::HostOutput;
 use crate::cli::output::Output;
 use crate::cli::screen::hosts::HostScreen;
 use crate::converge::{StateResult, to_value};
-use crate::fleet::states::{End, MachineReport, StatesReport, StatesView};
+use crate::fleet::states::{MachineEnd, MachineReport, StatesReport, StatesView};
 use crate::fleet::tasks::HostsView as _;
 use crate::host::change::Change;
 use crate::host::{Question, Secret};
-use crate::job::Level;
+use crate::job::LogLevel;
 use crate::system::signals::Interrupts;
 use crate::ui::{Progress, StateCounts, StateDetail, StateLine, host_table, state_lines};
 
 /// Shows states while they run.
 pub(in crate::cli) struct StatesScreen<'a> {
     output: &'a Output,
-    asking: HostScreen<'a>,
+    host_screen: HostScreen<'a>,
     progress: Progress,
     is_shown: bool,
 }
@@ -28,7 +28,7 @@ impl<'a> StatesScreen<'a> {
     pub(in crate::cli) fn new(output: &'a Output, interrupts: Interrupts) -> Self {
         Self {
             output,
-            asking: HostScreen::new(output, HostOutput::Text, interrupts),
+            host_screen: HostScreen::new(output, HostOutput::Text, interrupts),
             progress: Progress::silent(),
             is_shown: output.terminal && !output.quiet,
         }
@@ -36,37 +36,37 @@ impl<'a> StatesScreen<'a> {
 }
 
 impl StatesView for StatesScreen<'_> {
-    fn begins(&mut self, _machines: usize, states: usize) {
+    fn run_started(&mut self, _machines: usize, states: usize) {
         if self.is_shown {
             self.progress = Progress::on_stderr(states as u64);
         }
     }
 
-    fn state_begins(&mut self, machine: &str, state: &str) {
+    fn state_started(&mut self, machine: &str, state: &str) {
         self.progress.started(&format!("{machine}: {state}"));
         self.output
-            .message(Level::Verbose, &format!("[{machine}] {state}"));
+            .message(LogLevel::Verbose, &format!("[{machine}] {state}"));
     }
 
-    fn state_ends(&mut self, machine: &str, state: &str) {
+    fn state_finished(&mut self, machine: &str, state: &str) {
         self.progress.finished(&format!("{machine}: {state}"));
     }
 
-    fn ask(&mut self, question: &Question) -> Option<Secret> {
-        self.asking.ask(question)
+    fn prompt_secret(&mut self, question: &Question) -> Option<Secret> {
+        self.host_screen.prompt_secret(question)
     }
 }
 
 /// Which of the states are shown, and how.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::cli) struct Shown {
+pub(in crate::cli) struct StateDisplay {
     pub(in crate::cli) detail: StateDetail,
     /// Whether those are shown that are as described and were not changed.
     pub(in crate::cli) verbose: bool,
 }
 
 /// Shows what came of states, for people.
-pub(in crate::cli) fn show(report: &StatesReport, shown: Shown, over_hosts: bool, output: &Output) {
+pub(in crate::cli) fn show(report: &StatesReport, shown: StateDisplay, over_hosts: bool, output: &Output) {
     let mut text = String::new();
     let mut rows: Vec<(&str, StateCounts, String)> = Vec::new();
     for machine in &report.machines {
@@ -98,22 +98,22 @@ pub(in crate::cli) fn show(report: &StatesReport, shown: Shown, over_hosts: bool
                 shown.verbose,
             ));
         }
-        rows.push((&machine.name, StateCounts::of(&lines), ended(machine)));
+        rows.push((&machine.name, StateCounts::of(&lines), end_text(machine)));
     }
-    output.answer(&text);
+    output.print_result(&text);
     if over_hosts {
         let rows: Vec<(&str, StateCounts, &str)> = rows
             .iter()
             .map(|(name, counts, word)| (*name, *counts, word.as_str()))
             .collect();
-        output.complain(&host_table(&rows, output.width));
+        output.print_stderr(&host_table(&rows, output.width));
     } else if let Some(machine) = report.machines.first()
-        && let End::Lost(reason) = &machine.end
+        && let MachineEnd::Lost(reason) = &machine.end
     {
-        output.message(Level::Error, reason);
+        output.message(LogLevel::Error, reason);
     }
     if let Some(reason) = &report.stopped {
-        output.message(Level::Error, &format!("the run has stopped: {reason}"));
+        output.message(LogLevel::Error, &format!("the run has stopped: {reason}"));
     }
 }
 
@@ -143,7 +143,7 @@ fn commands(result: &StateResult) -> Vec<String> {
 }
 
 /// How a machine has ended, in words.
-fn ended(machine: &MachineReport) -> String {
+fn end_text(machine: &MachineReport) -> String {
     let left = machine.not_reached();
     let not_reached = match left {
         0 => String::new(),
@@ -151,11 +151,11 @@ fn ended(machine: &MachineReport) -> String {
         left => format!("; {left} states not come to"),
     };
     let word = match &machine.end {
-        End::Lost(reason) => format!("lost: {reason}"),
-        End::Refused(_) => "does not compile".to_owned(),
-        End::Stopped => "stopped".to_owned(),
-        End::Done if machine.has_failed() => "failed".to_owned(),
-        End::Done => "ok".to_owned(),
+        MachineEnd::Lost(reason) => format!("lost: {reason}"),
+        MachineEnd::Refused(_) => "does not compile".to_owned(),
+        MachineEnd::Stopped => "stopped".to_owned(),
+        MachineEnd::Done if machine.has_failed() => "failed".to_owned(),
+        MachineEnd::Done => "ok".to_owned(),
     };
     word + &not_reached
 }
@@ -173,11 +173,11 @@ fn results(machine: &MachineReport) -> Json {
 }
 
 /// What came of states, for machines: the map of one machine, or of all by their names (S43).
-pub(in crate::cli) fn for_machines(report: &StatesReport, over_hosts: bool) -> Json {
+pub(in crate::cli) fn report_json(report: &StatesReport, over_hosts: bool) -> Json {
     let of = results;
     if !over_hosts && let [machine] = report.machines.as_slice() {
         return match &machine.end {
-            End::Lost(reason) => json!({ "error": reason, "results": of(machine) }),
+            MachineEnd::Lost(reason) => json!({ "error": reason, "results": of(machine) }),
             _ => of(machine),
         };
     }
@@ -190,7 +190,7 @@ pub(in crate::cli) fn for_machines(report: &StatesReport, over_hosts: bool) -> J
                 "notReached": machine.not_reached(),
                 "results": of(machine),
             });
-            if let End::Lost(reason) = &machine.end {
+            if let MachineEnd::Lost(reason) = &machine.end {
                 about["error"] = reason.as_str().into();
             }
             (machine.name.to_string(), about)

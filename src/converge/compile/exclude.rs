@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::high::{Exclusion, High};
+use super::high_data::{Exclusion, HighData};
 use crate::text::Glob;
 use crate::value::FoldSet;
 
-impl High {
+impl HighData {
     /// Takes out what is excluded.
     pub(super) fn apply_exclusions(&mut self) {
         let exclusions = std::mem::take(&mut self.exclusions);

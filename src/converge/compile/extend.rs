@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::high::{Argument, Body, Given, High, Item, State, Want};
-use super::names::Word;
-use super::problem::Problem;
+use super::high_data::{StateArgument, IdDeclaration, ArgumentValue, HighData, StateItem, StateDeclaration, RequisiteEntry};
+use super::keywords::RequisiteKeyword;
+use super::problem::StateFileProblem;
 use crate::converge::Requisite;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::value::{FoldMap, Value};
 
 /// The environment of all state files.
-pub(super) const BASE: &str = "base";
+pub(super) const BASE_ENV: &str = "base";
 
 /// The arguments that `use` does not copy.
-const OWN: [&str; 13] = [
+const UNCOPIED_ARGUMENTS: [&str; 13] = [
     "name",
     "names",
     "require",
@@ -46,13 +46,13 @@ type Index = FoldMap<(Arc<str>, Arc<str>), Vec<Arc<str>>>;
 
 /// Finds states by their names: any argument of the module that has the text counts.
 #[derive(Debug, Default)]
-struct Names(Option<Index>);
+struct NameIndex(Option<Index>);
 
-impl Names {
+impl NameIndex {
     /// The IDs that a name stands for, with the module asked for.
     fn find(
         &mut self,
-        high: &High,
+        high: &HighData,
         name: &Arc<str>,
         state: &Arc<str>,
         lookup: Lookup,
@@ -71,13 +71,13 @@ impl Names {
     }
 }
 
-fn index(high: &High) -> Index {
+fn index(high: &HighData) -> Index {
     let mut found = Index::default();
     for (id, body) in &high.ids {
         for (module, state) in &body.states {
             for item in &state.items {
-                if let Some(Argument {
-                    given: Given::Value(Value::Str(text)),
+                if let Some(StateArgument {
+                    value: ArgumentValue::Value(Value::Str(text)),
                     ..
                 }) = item.single()
                 {
@@ -90,7 +90,7 @@ fn index(high: &High) -> Index {
     found
 }
 
-impl High {
+impl HighData {
     /// Merges the extensions that are written; those of unknown IDs are problems.
     pub(super) fn extend(&mut self, problems: &mut Diagnostics) {
         let extensions = std::mem::take(&mut self.extensions);
@@ -99,11 +99,11 @@ impl High {
 
     fn merge(
         &mut self,
-        extensions: Vec<(Arc<str>, Body)>,
+        extensions: Vec<(Arc<str>, IdDeclaration)>,
         lookup: Lookup,
         problems: &mut Diagnostics,
     ) {
-        let mut names = Names::default();
+        let mut names = NameIndex::default();
         for (id, extension) in extensions {
             let Some(first) = extension.states.keys().next() else {
                 continue;
@@ -116,7 +116,7 @@ impl High {
             if !known {
                 let found = names.find(self, &id, first, lookup);
                 let [only] = found.as_slice() else {
-                    problems.push(refusal(&id, &extension, !found.is_empty()));
+                    problems.push(extension_problem(&id, &extension, !found.is_empty()));
                     continue;
                 };
                 target = Arc::clone(only);
@@ -129,7 +129,7 @@ impl High {
             };
             for (module, state) in extension.states {
                 match body.states.get_mut(&module) {
-                    Some(own) => own.items_extended(state),
+                    Some(own) => own.extend_items(state),
                     None => drop(body.states.insert(module, state)),
                 }
             }
@@ -137,37 +137,37 @@ impl High {
     }
 }
 
-fn refusal(id: &Arc<str>, extension: &Body, several: bool) -> Diagnostic {
+fn extension_problem(id: &Arc<str>, extension: &IdDeclaration, several: bool) -> Diagnostic {
     let (id, sls) = (Arc::clone(id), Arc::clone(&extension.sls));
-    let env = BASE.into();
+    let env = BASE_ENV.into();
     let problem = if several {
-        Problem::Ambiguous { id, env, sls }
+        StateFileProblem::Ambiguous { id, env, sls }
     } else {
-        Problem::CannotExtend { id, env, sls }
+        StateFileProblem::CannotExtend { id, env, sls }
     };
     Diagnostic::error(problem)
         .label(extension.span, "")
         .help("is an include missing, or is the ID misspelt?")
 }
 
-impl State {
+impl StateDeclaration {
     /// Merges items: functions and arguments of the same key are replaced, requisites put together.
-    fn items_extended(&mut self, extension: Self) {
+    fn extend_items(&mut self, extension: Self) {
         for item in extension.items {
             let mut updated = false;
             for own in &mut self.items {
                 match (&item, &mut *own) {
-                    (Item::Function(..), Item::Function(..)) => {
+                    (StateItem::Function(..), StateItem::Function(..)) => {
                         own.clone_from(&item);
                         updated = true;
                     }
-                    (Item::Arguments(new), Item::Arguments(old)) => {
+                    (StateItem::Arguments(new), StateItem::Arguments(old)) => {
                         let (Some(new), Some(old)) = (new.first(), old.first_mut()) else {
                             continue;
                         };
                         if new.key == old.key {
                             updated = true;
-                            if !old.join(new) {
+                            if !old.merge_requisites(new) {
                                 own.clone_from(&item);
                             }
                         } else if &*new.key == "name" && &*old.key == "names" {
@@ -184,11 +184,11 @@ impl State {
     }
 }
 
-impl Argument {
+impl StateArgument {
     /// Adds the requisites of another to its own, if they are such.
-    fn join(&mut self, other: &Self) -> bool {
-        match (&mut self.given, &other.given) {
-            (Given::Wants(word, own), Given::Wants(_, more)) if word.is_joined() => {
+    fn merge_requisites(&mut self, other: &Self) -> bool {
+        match (&mut self.value, &other.value) {
+            (ArgumentValue::Requisites(word, own), ArgumentValue::Requisites(_, more)) if word.is_mergeable() => {
                 own.extend_from_slice(more);
                 true
             }
@@ -198,48 +198,48 @@ impl Argument {
 }
 
 /// A state, by its ID and module.
-type Place = (Arc<str>, Arc<str>);
+type StateKey = (Arc<str>, Arc<str>);
 
 /// Gathers what others are to say.
 struct Injector<'a> {
-    high: &'a High,
-    names: Names,
+    high: &'a HighData,
+    names: NameIndex,
     /// States by the names of their own.
-    named: Option<FoldMap<Arc<str>, Place>>,
+    by_name: Option<FoldMap<Arc<str>, StateKey>>,
     /// The states of each SLS.
-    of_sls: Option<FoldMap<Arc<str>, Vec<Place>>>,
-    extensions: IndexMap<Arc<str>, Body>,
+    by_sls: Option<FoldMap<Arc<str>, Vec<StateKey>>>,
+    extensions: IndexMap<Arc<str>, IdDeclaration>,
     problems: &'a mut Diagnostics,
 }
 
 /// Whose requisite is turned round.
-struct Origin<'a> {
+struct InjectionOrigin<'a> {
     id: &'a Arc<str>,
     module: &'a Arc<str>,
-    body: &'a Body,
-    state: &'a State,
+    body: &'a IdDeclaration,
+    state: &'a StateDeclaration,
 }
 
-impl High {
+impl HighData {
     /// Turns all that is said for others into what they say.
     pub(super) fn inject(&mut self, disabled: &[String], problems: &mut Diagnostics) {
         let mut injector = Injector {
             high: self,
-            names: Names::default(),
-            named: None,
-            of_sls: None,
+            names: NameIndex::default(),
+            by_name: None,
+            by_sls: None,
             extensions: IndexMap::new(),
             problems,
         };
         for (id, body) in &self.ids {
             for (module, state) in &body.states {
-                let origin = Origin {
+                let origin = InjectionOrigin {
                     id,
                     module,
                     body,
                     state,
                 };
-                injector.state(&origin, disabled);
+                injector.inject_state(&origin, disabled);
             }
         }
         let extensions = injector.extensions.into_iter().collect();
@@ -248,37 +248,37 @@ impl High {
 }
 
 impl Injector<'_> {
-    fn state(&mut self, origin: &Origin<'_>, disabled: &[String]) {
+    fn inject_state(&mut self, origin: &InjectionOrigin<'_>, disabled: &[String]) {
         for item in &origin.state.items {
-            let Item::Arguments(arguments) = item else {
+            let StateItem::Arguments(arguments) = item else {
                 continue;
             };
             let Some(first) = arguments.first() else {
                 continue;
             };
-            let word = match Word::of(&first.key) {
-                Some(Word::In(Requisite::Listen)) | None => continue,
-                Some(word @ (Word::In(_) | Word::Use | Word::UseIn)) => word,
+            let word = match RequisiteKeyword::parse(&first.key) {
+                Some(RequisiteKeyword::In(Requisite::Listen)) | None => continue,
+                Some(word @ (RequisiteKeyword::In(_) | RequisiteKeyword::Use | RequisiteKeyword::UseIn)) => word,
                 Some(_) => continue,
             };
-            if disabled.iter().any(|name| name == word.text()) {
+            if disabled.iter().any(|name| name == word.as_str()) {
                 continue;
             }
-            match &first.given {
-                Given::Wants(_, wants) => {
-                    for want in wants {
-                        self.want(origin, word, &want.written, want.span);
+            match &first.value {
+                ArgumentValue::Requisites(_, requisites) => {
+                    for requisite in requisites {
+                        self.inject_requisite(origin, word, &requisite.written, requisite.span);
                     }
                 }
-                Given::Value(value @ Value::Map(_)) => self.want(origin, word, value, first.span),
-                Given::Value(_) => {}
+                ArgumentValue::Value(value @ Value::Map(_)) => self.inject_requisite(origin, word, value, first.span),
+                ArgumentValue::Value(_) => {}
             }
         }
     }
 
-    fn want(&mut self, origin: &Origin<'_>, word: Word, written: &Value, span: Span) {
-        let pairs: Vec<Place> = match written {
-            Value::Str(text) => self.bare(text).into_iter().collect(),
+    fn inject_requisite(&mut self, origin: &InjectionOrigin<'_>, word: RequisiteKeyword, written: &Value, span: Span) {
+        let pairs: Vec<StateKey> = match written {
+            Value::Str(text) => self.resolve_bare_name(text).into_iter().collect(),
             Value::Map(map) => {
                 let pairs = map.iter().filter_map(|(module, id)| match id {
                     Value::Str(id) => Some((Arc::clone(id), Arc::clone(module))),
@@ -291,7 +291,7 @@ impl Injector<'_> {
         };
         for (id, mut module) in pairs {
             if let Some((short, _)) = module.split_once('.') {
-                let problem = Problem::RequisiteDot {
+                let problem = StateFileProblem::RequisiteDot {
                     key: Arc::clone(&module),
                     short: short.to_owned(),
                     id: Arc::clone(origin.id),
@@ -302,44 +302,44 @@ impl Injector<'_> {
                 module = short.into();
             }
             let targets = if &*module == "sls" {
-                self.sls(&id)
+                self.states_of_sls(&id)
             } else {
                 vec![(id, module)]
             };
             for target in targets {
-                self.turn(origin, word, &target, span);
+                self.inject_into(origin, word, &target, span);
             }
         }
     }
 
     /// The state that a bare text names: the first one of an ID, or the last one of a name.
-    fn bare(&mut self, text: &Arc<str>) -> Option<Place> {
+    fn resolve_bare_name(&mut self, text: &Arc<str>) -> Option<StateKey> {
         if let Some(body) = self.high.ids.get(text) {
             let first = body.states.keys().next()?;
             return Some((Arc::clone(text), Arc::clone(first)));
         }
         let high = self.high;
-        let named = self.named.get_or_insert_with(|| named(high));
+        let named = self.by_name.get_or_insert_with(|| index_by_name(high));
         named.get(text).cloned()
     }
 
-    fn sls(&mut self, sls: &Arc<str>) -> Vec<Place> {
+    fn states_of_sls(&mut self, sls: &Arc<str>) -> Vec<StateKey> {
         let high = self.high;
-        let of_sls = self.of_sls.get_or_insert_with(|| of_sls(high));
+        let of_sls = self.by_sls.get_or_insert_with(|| index_by_sls(high));
         of_sls.get(sls).cloned().unwrap_or_default()
     }
 
-    fn turn(&mut self, origin: &Origin<'_>, word: Word, target: &Place, span: Span) {
+    fn inject_into(&mut self, origin: &InjectionOrigin<'_>, word: RequisiteKeyword, target: &StateKey, span: Span) {
         let (id, module) = target;
         match word {
-            Word::Use => {
+            RequisiteKeyword::Use => {
                 let found = self.names.find(self.high, id, module, Lookup::Strict);
                 for from in found {
-                    let arguments = self.copied(&from, module, origin.state);
+                    let arguments = self.copy_arguments(&from, module, origin.state);
                     self.add(origin.id, origin.module, origin.body, arguments);
                 }
             }
-            Word::UseIn => {
+            RequisiteKeyword::UseIn => {
                 let found = self.names.find(self.high, id, module, Lookup::Strict);
                 for to in found {
                     let Some(own) = self
@@ -350,31 +350,31 @@ impl Injector<'_> {
                     else {
                         continue;
                     };
-                    let arguments = self.copied(origin.id, origin.module, own);
+                    let arguments = self.copy_arguments(origin.id, origin.module, own);
                     self.add(&to, module, origin.body, arguments);
                 }
             }
-            Word::In(kind) => {
-                let want = Want::of(origin.module, origin.id, span);
-                let state = self.extension(id, module, origin.body);
+            RequisiteKeyword::In(kind) => {
+                let requisite = RequisiteEntry::of(origin.module, origin.id, span);
+                let state = self.extension_mut(id, module, origin.body);
                 let known = state.items.iter_mut().find_map(|item| {
                     match item {
-                        Item::Arguments(arguments) => arguments.first_mut(),
-                        Item::Function(..) => None,
+                        StateItem::Arguments(arguments) => arguments.first_mut(),
+                        StateItem::Function(..) => None,
                     }
-                    .filter(|argument| &*argument.key == kind.word())
+                    .filter(|argument| &*argument.key == kind.as_str())
                 });
-                if let Some(Argument {
-                    given: Given::Wants(_, wants),
+                if let Some(StateArgument {
+                    value: ArgumentValue::Requisites(_, requisites),
                     ..
                 }) = known
                 {
-                    wants.push(want);
+                    requisites.push(requisite);
                     return;
                 }
-                state.items.push(Item::Arguments(vec![Argument {
-                    key: kind.word().into(),
-                    given: Given::Wants(Word::Direct(kind), vec![want]),
+                state.items.push(StateItem::Arguments(vec![StateArgument {
+                    key: kind.as_str().into(),
+                    value: ArgumentValue::Requisites(RequisiteKeyword::Direct(kind), vec![requisite]),
                     span,
                 }]));
             }
@@ -383,44 +383,44 @@ impl Injector<'_> {
     }
 
     /// The arguments of a state that another has not.
-    fn copied(&self, id: &Arc<str>, module: &Arc<str>, other: &State) -> Vec<Item> {
+    fn copy_arguments(&self, id: &Arc<str>, module: &Arc<str>, other: &StateDeclaration) -> Vec<StateItem> {
         let state = self
             .high
             .ids
             .get(id)
             .and_then(|body| body.states.get(module));
         let has = |key: &Arc<str>| {
-            let mut singles = other.items.iter().filter_map(Item::single);
+            let mut singles = other.items.iter().filter_map(StateItem::single);
             singles.any(|argument| argument.key == *key)
         };
         let items = state.into_iter().flat_map(|state| &state.items);
         let copied = items.filter(|item| {
             item.single().is_some_and(|argument| {
-                let word = Word::of(&argument.key);
+                let word = RequisiteKeyword::parse(&argument.key);
                 let own =
-                    OWN.contains(&&*argument.key) || matches!(word, Some(Word::Use | Word::UseIn));
+                    UNCOPIED_ARGUMENTS.contains(&&*argument.key) || matches!(word, Some(RequisiteKeyword::Use | RequisiteKeyword::UseIn));
                 !own && !has(&argument.key)
             })
         });
         copied.cloned().collect()
     }
 
-    fn add(&mut self, id: &Arc<str>, module: &Arc<str>, from: &Body, items: Vec<Item>) {
-        self.extension(id, module, from).items.extend(items);
+    fn add(&mut self, id: &Arc<str>, module: &Arc<str>, from: &IdDeclaration, items: Vec<StateItem>) {
+        self.extension_mut(id, module, from).items.extend(items);
     }
 
-    fn extension(&mut self, id: &Arc<str>, module: &Arc<str>, from: &Body) -> &mut State {
+    fn extension_mut(&mut self, id: &Arc<str>, module: &Arc<str>, from: &IdDeclaration) -> &mut StateDeclaration {
         let body = self
             .extensions
             .entry(Arc::clone(id))
-            .or_insert_with(|| Body {
+            .or_insert_with(|| IdDeclaration {
                 sls: Arc::clone(&from.sls),
                 file: from.file,
                 states: IndexMap::new(),
                 span: from.span,
             });
         body.sls = Arc::clone(&from.sls);
-        let state = || State {
+        let state = || StateDeclaration {
             items: Vec::new(),
             span: from.span,
         };
@@ -428,12 +428,12 @@ impl Injector<'_> {
     }
 }
 
-fn named(high: &High) -> FoldMap<Arc<str>, Place> {
+fn index_by_name(high: &HighData) -> FoldMap<Arc<str>, StateKey> {
     let mut named = FoldMap::default();
     for (id, body) in &high.ids {
         for (module, state) in &body.states {
             for argument in state.arguments() {
-                if let ("name", Given::Value(Value::Str(name))) = (&*argument.key, &argument.given)
+                if let ("name", ArgumentValue::Value(Value::Str(name))) = (&*argument.key, &argument.value)
                 {
                     named.insert(Arc::clone(name), (Arc::clone(id), Arc::clone(module)));
                 }
@@ -443,8 +443,8 @@ fn named(high: &High) -> FoldMap<Arc<str>, Place> {
     named
 }
 
-fn of_sls(high: &High) -> FoldMap<Arc<str>, Vec<Place>> {
-    let mut of_sls: FoldMap<Arc<str>, Vec<Place>> = FoldMap::default();
+fn index_by_sls(high: &HighData) -> FoldMap<Arc<str>, Vec<StateKey>> {
+    let mut of_sls: FoldMap<Arc<str>, Vec<StateKey>> = FoldMap::default();
     for (id, body) in &high.ids {
         let states = of_sls.entry(Arc::clone(&body.sls)).or_default();
         let own = body.states.keys();

@@ -5,30 +5,30 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::extend::BASE;
-use super::high::{Argument, Body, File, Given, High, State, Want, arguments_of};
-use super::names::{Word, is_keyword};
-use super::problem::Problem;
-use crate::converge::{Chunk, ChunkIndex, Link, Low, Ordering, Requisite, Target, find};
+use super::extend::BASE_ENV;
+use super::high_data::{StateArgument, IdDeclaration, SlsFile, ArgumentValue, HighData, StateDeclaration, RequisiteEntry, parse_arguments};
+use super::keywords::{RequisiteKeyword, is_keyword};
+use super::problem::StateFileProblem;
+use crate::converge::{Chunk, ChunkIndex, RequisiteLink, LowData, RunOrdering, Requisite, LinkTarget, find};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::text::Glob;
 use crate::value::{FoldMap, FoldSet, Map, Value};
 
 /// How far from the others those stand that come last.
-const LAST: f64 = 1_000_000.0;
+const LAST_OFFSET: f64 = 1_000_000.0;
 
 /// Low data, and what its order was made from.
-pub(super) struct Lowered {
-    pub(super) low: Low,
+pub(super) struct LoweringResult {
+    pub(super) low: LowData,
     /// The numbers of drafts.
-    pub(super) numbers: Vec<Number>,
+    pub(super) numbers: Vec<OrderNumber>,
     /// The places of drafts, in the order of chunks.
-    pub(super) places: Vec<usize>,
+    pub(super) draft_order: Vec<usize>,
 }
 
 /// A chunk before it has its number.
 #[derive(Debug, Clone)]
-struct Draft {
+struct ChunkDraft {
     id: Arc<str>,
     sls: Arc<str>,
     file: usize,
@@ -38,56 +38,56 @@ struct Draft {
     /// The order as written or numbered; none if there is none.
     order: Option<Value>,
     /// Its place among the `names`, from 1.
-    place: Option<u32>,
+    names_index: Option<u32>,
     /// All other arguments, each as given last.
-    fields: IndexMap<Arc<str>, (Given, Span)>,
+    fields: IndexMap<Arc<str>, (ArgumentValue, Span)>,
     span: Span,
 }
 
-impl High {
+impl HighData {
     /// Makes low data in Classic order, without the requisites that `disabled` names (S31).
     pub(super) fn lower(
         &self,
-        ordering: Ordering,
+        ordering: RunOrdering,
         disabled: &[String],
         problems: &mut Diagnostics,
-    ) -> Lowered {
+    ) -> LoweringResult {
         let drafts = self.drafts();
         let numbers = numbers(&drafts);
-        let places = sorted(&drafts, &numbers);
-        let plan = Plan {
+        let places = sort_drafts(&drafts, &numbers);
+        let plan = LoweringPlan {
             drafts: &drafts,
             numbers: &numbers,
-            places: &places,
+            draft_order: &places,
             files: &self.files,
             ordering,
             disabled,
         };
         let low = resolve(&plan, problems);
-        Lowered {
+        LoweringResult {
             low,
             numbers,
-            places,
+            draft_order: places,
         }
     }
 
     /// One draft for each ID, module and name, in the order of high data.
-    fn drafts(&self) -> Vec<Draft> {
+    fn drafts(&self) -> Vec<ChunkDraft> {
         let mut drafts = Vec::with_capacity(self.ids.len());
         for (id, body) in &self.ids {
             for (module, state) in &body.states {
-                draft(id, body, module, state, &mut drafts);
+                build_draft(id, body, module, state, &mut drafts);
             }
         }
         drafts
     }
 }
 
-fn draft(id: &Arc<str>, body: &Body, module: &Arc<str>, state: &State, drafts: &mut Vec<Draft>) {
+fn build_draft(id: &Arc<str>, body: &IdDeclaration, module: &Arc<str>, state: &StateDeclaration, drafts: &mut Vec<ChunkDraft>) {
     let Some(fun) = state.functions().next() else {
         return;
     };
-    let mut draft = Draft {
+    let mut draft = ChunkDraft {
         id: Arc::clone(id),
         sls: Arc::clone(&body.sls),
         file: body.file,
@@ -95,7 +95,7 @@ fn draft(id: &Arc<str>, body: &Body, module: &Arc<str>, state: &State, drafts: &
         fun: Arc::clone(fun),
         name: Arc::clone(id),
         order: None,
-        place: None,
+        names_index: None,
         fields: IndexMap::new(),
         span: state.span,
     };
@@ -103,15 +103,15 @@ fn draft(id: &Arc<str>, body: &Body, module: &Arc<str>, state: &State, drafts: &
     let mut seen = FoldSet::default();
     let mut names_span = state.span;
     for argument in state.arguments() {
-        match (&*argument.key, &argument.given) {
-            ("names", Given::Value(Value::List(list))) => {
+        match (&*argument.key, &argument.value) {
+            ("names", ArgumentValue::Value(Value::List(list))) => {
                 names_span = argument.span;
                 names.extend(
                     list.iter()
                         .filter(|entry| seen.insert(format!("{entry:?}"))),
                 );
             }
-            ("name", Given::Value(Value::Str(name))) => draft.name = Arc::clone(name),
+            ("name", ArgumentValue::Value(Value::Str(name))) => draft.name = Arc::clone(name),
             ("name", _) => draft.name = Arc::clone(id),
             _ => draft.take(argument.clone()),
         }
@@ -122,12 +122,12 @@ fn draft(id: &Arc<str>, body: &Body, module: &Arc<str>, state: &State, drafts: &
     }
     for (place, entry) in (1..).zip(names) {
         let mut live = draft.clone();
-        live.place = Some(place);
+        live.names_index = Some(place);
         match entry {
             Value::Map(map) if !map.is_empty() => {
                 for (name, arguments) in map.iter().take(1) {
                     live.name = Arc::clone(name);
-                    for argument in arguments_of(arguments, names_span) {
+                    for argument in parse_arguments(arguments, names_span) {
                         live.take(argument);
                     }
                 }
@@ -138,43 +138,43 @@ fn draft(id: &Arc<str>, body: &Body, module: &Arc<str>, state: &State, drafts: &
     }
 }
 
-impl Draft {
-    fn take(&mut self, argument: Argument) {
-        let Argument { key, given, span } = argument;
-        match (&*key, given) {
+impl ChunkDraft {
+    fn take(&mut self, argument: StateArgument) {
+        let StateArgument { key, value: argument_value, span } = argument;
+        match (&*key, argument_value) {
             ("state" | "fun" | "names", _) => {}
-            ("name", Given::Value(name)) => self.name = name.to_string().into(),
-            ("order", Given::Value(order)) => self.order = Some(order),
-            (_, given) => drop(self.fields.insert(key, (given, span))),
+            ("name", ArgumentValue::Value(name)) => self.name = name.to_string().into(),
+            ("order", ArgumentValue::Value(order)) => self.order = Some(order),
+            (_, argument_value) => drop(self.fields.insert(key, (argument_value, span))),
         }
     }
 }
 
 /// The numbers of a chunk.
 #[derive(Debug, Clone)]
-pub(super) struct Number {
+pub(super) struct OrderNumber {
     /// The number of its state, without its place among names.
     pub(super) state: f64,
     /// Its own.
     pub(super) own: f64,
     /// Its own, as people see it.
-    pub(super) shown: Value,
+    pub(super) displayed: Value,
 }
 
 /// Gives each draft its number.
-fn numbers(drafts: &[Draft]) -> Vec<Number> {
-    let cap = cap(drafts);
-    drafts.iter().map(|draft| number(draft, cap)).collect()
+fn numbers(drafts: &[ChunkDraft]) -> Vec<OrderNumber> {
+    let cap = default_number(drafts);
+    drafts.iter().map(|draft| compute_number(draft, cap)).collect()
 }
 
 /// The number in place of an order that is none: nearly always more than each that is one.
-fn cap(drafts: &[Draft]) -> f64 {
+fn default_number(drafts: &[ChunkDraft]) -> f64 {
     let mut cap = 1.0;
     for draft in drafts {
         let Some(order @ (Value::Int(_) | Value::Big(_))) = &draft.order else {
             continue;
         };
-        let order = float(order);
+        let order = to_float(order);
         if order > cap - 1.0 && order > 0.0 {
             cap = order + 100.0;
         }
@@ -183,7 +183,7 @@ fn cap(drafts: &[Draft]) -> f64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "orders are small")]
-fn float(order: &Value) -> f64 {
+fn to_float(order: &Value) -> f64 {
     match order {
         Value::Int(number) => *number as f64,
         Value::Bool(truth) => f64::from(u8::from(*truth)),
@@ -193,30 +193,30 @@ fn float(order: &Value) -> f64 {
     }
 }
 
-fn number(draft: &Draft, cap: f64) -> Number {
+fn compute_number(draft: &ChunkDraft, cap: f64) -> OrderNumber {
     let is_float = matches!(draft.order, Some(Value::Float(_)));
     let written = match &draft.order {
-        Some(Value::Str(word)) if &**word == "last" => cap + LAST,
+        Some(Value::Str(word)) if &**word == "last" => cap + LAST_OFFSET,
         Some(Value::Str(word)) if &**word == "first" => 0.0,
         Some(order @ (Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Bool(_))) => {
-            float(order)
+            to_float(order)
         }
         _ => cap,
     };
     let from_end = |order: f64| {
         if order < 0.0 {
-            cap + LAST + order
+            cap + LAST_OFFSET + order
         } else {
             order
         }
     };
-    let place = draft.place.map_or(0.0, |place| f64::from(place) / 10_000.0);
+    let place = draft.names_index.map_or(0.0, |place| f64::from(place) / 10_000.0);
     let own = from_end(written + place);
-    let whole = !is_float && draft.place.is_none();
-    Number {
+    let whole = !is_float && draft.names_index.is_none();
+    OrderNumber {
         state: from_end(written),
         own,
-        shown: if whole {
+        displayed: if whole {
             whole_number(own)
         } else {
             Value::Float(own)
@@ -233,7 +233,7 @@ fn whole_number(number: f64) -> Value {
 }
 
 /// The places of drafts by number, equal ones by module, name and function.
-fn sorted(drafts: &[Draft], numbers: &[Number]) -> Vec<usize> {
+fn sort_drafts(drafts: &[ChunkDraft], numbers: &[OrderNumber]) -> Vec<usize> {
     let labels: Vec<String> = drafts.iter().map(label).collect();
     let mut places: Vec<usize> = (0..drafts.len()).collect();
     places.sort_by(|a, b| {
@@ -243,46 +243,46 @@ fn sorted(drafts: &[Draft], numbers: &[Number]) -> Vec<usize> {
     places
 }
 
-fn label(draft: &Draft) -> String {
+fn label(draft: &ChunkDraft) -> String {
     [&*draft.state, &*draft.name, &*draft.fun].concat()
 }
 
 /// Resolves the requisites of chunks.
-struct Resolver<'a> {
-    ordering: Ordering,
-    files: &'a [File],
+struct RequisiteResolver<'a> {
+    ordering: RunOrdering,
+    files: &'a [SlsFile],
     /// Chunks by module and by each of ID and name; `id` stands for any module.
     by_name: FoldMap<(Arc<str>, Arc<str>), Vec<ChunkIndex>>,
     by_file: Vec<Vec<ChunkIndex>>,
     file_of: FoldMap<Arc<str>, usize>,
-    known: FoldMap<(Arc<str>, Arc<str>), Target>,
+    target_cache: FoldMap<(Arc<str>, Arc<str>), LinkTarget>,
     sets: Vec<Box<[ChunkIndex]>>,
     problems: &'a mut Diagnostics,
 }
 
 /// What drafts become chunks with.
-struct Plan<'a> {
-    drafts: &'a [Draft],
-    numbers: &'a [Number],
+struct LoweringPlan<'a> {
+    drafts: &'a [ChunkDraft],
+    numbers: &'a [OrderNumber],
     /// The places of drafts, in the order of chunks.
-    places: &'a [usize],
-    files: &'a [File],
-    ordering: Ordering,
+    draft_order: &'a [usize],
+    files: &'a [SlsFile],
+    ordering: RunOrdering,
     /// The words of requisites that are dropped (S31).
     disabled: &'a [String],
 }
 
 /// Makes chunks of drafts, and sets of what their requisites lead to.
-fn resolve(plan: &Plan<'_>, problems: &mut Diagnostics) -> Low {
-    let mut resolver = Resolver::new(plan, problems);
-    let mut chunks = Vec::with_capacity(plan.places.len());
-    for place in plan.places {
+fn resolve(plan: &LoweringPlan<'_>, problems: &mut Diagnostics) -> LowData {
+    let mut resolver = RequisiteResolver::new(plan, problems);
+    let mut chunks = Vec::with_capacity(plan.draft_order.len());
+    for place in plan.draft_order {
         let (draft, number) = (&plan.drafts[*place], &plan.numbers[*place]);
-        chunks.push(resolver.chunk(draft, number, plan.disabled));
+        chunks.push(resolver.build_chunk(draft, number, plan.disabled));
     }
-    resolver.listen_in(plan, &mut chunks);
+    resolver.inject_listen_in(plan, &mut chunks);
     let count = ChunkIndex::try_from(chunks.len()).unwrap_or(ChunkIndex::MAX);
-    Low {
+    LowData {
         has_links: chunks.iter().any(|chunk| !chunk.links.is_empty()),
         sets: resolver.sets,
         chunks,
@@ -291,12 +291,12 @@ fn resolve(plan: &Plan<'_>, problems: &mut Diagnostics) -> Low {
     }
 }
 
-impl<'a> Resolver<'a> {
-    fn new(plan: &Plan<'a>, problems: &'a mut Diagnostics) -> Self {
+impl<'a> RequisiteResolver<'a> {
+    fn new(plan: &LoweringPlan<'a>, problems: &'a mut Diagnostics) -> Self {
         let mut by_name: FoldMap<_, Vec<ChunkIndex>> = FoldMap::default();
         let mut by_file = vec![Vec::new(); plan.files.len()];
         let any: Arc<str> = "id".into();
-        for (index, place) in (0..).zip(plan.places) {
+        for (index, place) in (0..).zip(plan.draft_order) {
             let draft = &plan.drafts[*place];
             if let Some(own) = by_file.get_mut(draft.file) {
                 own.push(index);
@@ -321,21 +321,21 @@ impl<'a> Resolver<'a> {
             file_of: files
                 .map(|(place, file)| (Arc::clone(&file.sls), place))
                 .collect(),
-            known: FoldMap::default(),
+            target_cache: FoldMap::default(),
             sets: Vec::new(),
             problems,
         }
     }
 
-    fn chunk(&mut self, draft: &Draft, number: &Number, disabled: &[String]) -> Chunk {
+    fn build_chunk(&mut self, draft: &ChunkDraft, number: &OrderNumber, disabled: &[String]) -> Chunk {
         let mut chunk = Chunk {
             id: Arc::clone(&draft.id),
             sls: Arc::clone(&draft.sls),
-            env: BASE.into(),
+            env: BASE_ENV.into(),
             state: Arc::clone(&draft.state),
             fun: Arc::clone(&draft.fun),
             name: Arc::clone(&draft.name),
-            order: number.shown.clone(),
+            order: number.displayed.clone(),
             args: Map::new(),
             keywords: Map::new(),
             links: Vec::new(),
@@ -343,28 +343,28 @@ impl<'a> Resolver<'a> {
         };
         let function = find(&draft.state, &draft.fun).1;
         let takes = |key: &str| function.is_some_and(|it| it.takes(key));
-        for (key, (given, _)) in &draft.fields {
-            match (Word::of(key), given) {
-                (Some(Word::Direct(kind)), Given::Wants(_, wants)) => {
-                    if disabled.iter().any(|word| *word == kind.word()) {
+        for (key, (argument_value, _)) in &draft.fields {
+            match (RequisiteKeyword::parse(key), argument_value) {
+                (Some(RequisiteKeyword::Direct(kind)), ArgumentValue::Requisites(_, requisites)) => {
+                    if disabled.iter().any(|word| *word == kind.as_str()) {
                         continue;
                     }
-                    for want in wants {
-                        chunk.links.extend(self.link(draft, kind, want));
+                    for requisite in requisites {
+                        chunk.links.extend(self.resolve_link(draft, kind, requisite));
                     }
                 }
                 // What is not formed well was told before.
-                (Some(Word::Direct(_)), Given::Value(_)) | (None, Given::Wants(..)) => {}
-                (Some(_), given) => {
-                    let value = match given {
-                        Given::Value(value) => value.clone(),
-                        Given::Wants(_, wants) => {
-                            Value::list(wants.iter().map(|want| want.written.clone()))
+                (Some(RequisiteKeyword::Direct(_)), ArgumentValue::Value(_)) | (None, ArgumentValue::Requisites(..)) => {}
+                (Some(_), argument_value) => {
+                    let value = match argument_value {
+                        ArgumentValue::Value(value) => value.clone(),
+                        ArgumentValue::Requisites(_, requisites) => {
+                            Value::list(requisites.iter().map(|requisite| requisite.written.clone()))
                         }
                     };
                     chunk.keywords.insert(Arc::clone(key), value);
                 }
-                (None, Given::Value(value)) => {
+                (None, ArgumentValue::Value(value)) => {
                     if is_keyword(key) {
                         chunk.keywords.insert(Arc::clone(key), value.clone());
                     }
@@ -378,8 +378,8 @@ impl<'a> Resolver<'a> {
         chunk
     }
 
-    fn link(&mut self, draft: &Draft, kind: Requisite, want: &Want) -> Option<Link> {
-        let (key, value): (Arc<str>, &Value) = match &want.written {
+    fn resolve_link(&mut self, draft: &ChunkDraft, kind: Requisite, requisite: &RequisiteEntry) -> Option<RequisiteLink> {
+        let (key, value): (Arc<str>, &Value) = match &requisite.written {
             text @ Value::Str(_) => ("id".into(), text),
             Value::Map(map) => {
                 let (key, value) = map.first()?;
@@ -388,69 +388,69 @@ impl<'a> Resolver<'a> {
             }
             _ => return None,
         };
-        let bare = matches!(want.written, Value::Str(_));
+        let bare = matches!(requisite.written, Value::Str(_));
         let target = match value {
-            Value::Str(value) if kind == Requisite::Listen => self.listened(&key, value, bare)?,
-            Value::Str(value) => self.target(&key, value),
-            Value::Null if self.ordering == Ordering::Dag => return None,
+            Value::Str(value) if kind == Requisite::Listen => self.listen_target(&key, value, bare)?,
+            Value::Str(value) => self.resolve_target(&key, value),
+            Value::Null if self.ordering == RunOrdering::Dag => return None,
             _ => {
                 let (name, sls) = (Arc::clone(&draft.name), Arc::clone(&draft.sls));
-                let word = Word::Direct(kind);
-                let problem = Problem::RequisiteValue {
+                let word = RequisiteKeyword::Direct(kind);
+                let problem = StateFileProblem::RequisiteValue {
                     word,
                     key,
                     name,
                     sls,
                 };
                 self.problems
-                    .push(Diagnostic::error(problem).label(want.span, ""));
+                    .push(Diagnostic::error(problem).label(requisite.span, ""));
                 return None;
             }
         };
-        let lost = target == Target::Missing && kind != Requisite::Listen;
-        if lost && self.ordering == Ordering::Dag {
-            let problem = Problem::MissingRequisite {
-                word: Word::Direct(kind),
+        let lost = target == LinkTarget::Missing && kind != Requisite::Listen;
+        if lost && self.ordering == RunOrdering::Dag {
+            let problem = StateFileProblem::MissingRequisite {
+                word: RequisiteKeyword::Direct(kind),
                 key,
                 value: value.to_string().into(),
                 name: Arc::clone(&draft.name),
                 sls: Arc::clone(&draft.sls),
             };
             self.problems
-                .push(Diagnostic::error(problem).label(want.span, ""));
+                .push(Diagnostic::error(problem).label(requisite.span, ""));
         }
-        Some(Link {
+        Some(RequisiteLink {
             kind,
             target,
-            written: want.written.clone(),
-            span: want.span,
+            written: requisite.written.clone(),
+            span: requisite.span,
         })
     }
 
-    fn target(&mut self, key: &Arc<str>, value: &Arc<str>) -> Target {
+    fn resolve_target(&mut self, key: &Arc<str>, value: &Arc<str>) -> LinkTarget {
         let pair = (Arc::clone(key), Arc::clone(value));
-        if let Some(known) = self.known.get(&pair) {
+        if let Some(known) = self.target_cache.get(&pair) {
             return *known;
         }
         let found = if &**key == "sls" {
-            self.sls(value)
+            self.sls_members(value)
         } else if Glob::is_pattern(value) {
-            self.fitting(key, value)
+            self.matching_members(key, value)
         } else {
             self.by_name.get(&pair).cloned()
         };
-        let target = found.map_or(Target::Missing, |members| self.set(members));
-        self.known.insert(pair, target);
+        let target = found.map_or(LinkTarget::Missing, |members| self.add_set(members));
+        self.target_cache.insert(pair, target);
         target
     }
 
-    fn set(&mut self, members: Vec<ChunkIndex>) -> Target {
+    fn add_set(&mut self, members: Vec<ChunkIndex>) -> LinkTarget {
         let index = u32::try_from(self.sets.len()).unwrap_or(u32::MAX);
         self.sets.push(members.into());
-        Target::Set(index)
+        LinkTarget::Set(index)
     }
 
-    fn fitting(&self, key: &Arc<str>, pattern: &str) -> Option<Vec<ChunkIndex>> {
+    fn matching_members(&self, key: &Arc<str>, pattern: &str) -> Option<Vec<ChunkIndex>> {
         let glob = Glob::new(pattern);
         let fitting = self
             .by_name
@@ -463,7 +463,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// The chunks of an SLS; for [`Ordering::Dag`] with those of what it includes.
-    fn sls(&self, name: &Arc<str>) -> Option<Vec<ChunkIndex>> {
+    fn sls_members(&self, name: &Arc<str>) -> Option<Vec<ChunkIndex>> {
         let mut places: Vec<usize> = if Glob::is_pattern(name) {
             let glob = Glob::new(name);
             let files = self.files.iter().enumerate();
@@ -474,11 +474,11 @@ impl<'a> Resolver<'a> {
         } else {
             self.file_of.get(name).copied().into_iter().collect()
         };
-        let none_accepted = self.ordering == Ordering::Dag && Glob::is_pattern(name);
+        let none_accepted = self.ordering == RunOrdering::Dag && Glob::is_pattern(name);
         if places.is_empty() && !none_accepted {
             return None;
         }
-        if self.ordering == Ordering::Dag {
+        if self.ordering == RunOrdering::Dag {
             let mut within = vec![false; self.files.len()];
             for place in places {
                 within[place] = true;
@@ -501,41 +501,41 @@ impl<'a> Resolver<'a> {
 
     /// What a `listen` leads to: exact names only, and the first state of a bare text (S30). A bare
     /// text that leads nowhere is passed over.
-    fn listened(&mut self, key: &Arc<str>, value: &Arc<str>, bare: bool) -> Option<Target> {
+    fn listen_target(&mut self, key: &Arc<str>, value: &Arc<str>, bare: bool) -> Option<LinkTarget> {
         if bare {
             let any = (Arc::clone(key), Arc::clone(value));
             self.by_name.get(&any)?;
-            return Some(self.target(key, value));
+            return Some(self.resolve_target(key, value));
         }
         if Glob::is_pattern(value) || matches!(&**key, "sls" | "id") {
-            return Some(Target::Missing);
+            return Some(LinkTarget::Missing);
         }
-        Some(self.target(key, value))
+        Some(self.resolve_target(key, value))
     }
 
     /// Gives `listen` to those that `listen_in` names.
-    fn listen_in(&mut self, plan: &Plan<'_>, chunks: &mut [Chunk]) {
-        let key: Arc<str> = Word::In(Requisite::Listen).text().into();
-        for place in plan.places {
+    fn inject_listen_in(&mut self, plan: &LoweringPlan<'_>, chunks: &mut [Chunk]) {
+        let key: Arc<str> = RequisiteKeyword::In(Requisite::Listen).as_str().into();
+        for place in plan.draft_order {
             let draft = &plan.drafts[*place];
-            let Some((Given::Wants(_, wants), _)) = draft.fields.get(&key) else {
+            let Some((ArgumentValue::Requisites(_, requisites), _)) = draft.fields.get(&key) else {
                 continue;
             };
-            let target = self.target(&draft.state, &draft.id);
-            let written = Want::of(&draft.state, &draft.id, draft.span).written;
-            for want in wants {
-                let pairs = want.written.as_map().into_iter().flatten();
+            let target = self.resolve_target(&draft.state, &draft.id);
+            let written = RequisiteEntry::of(&draft.state, &draft.id, draft.span).written;
+            for requisite in requisites {
+                let pairs = requisite.written.as_map().into_iter().flatten();
                 for (module, name) in pairs {
                     let Value::Str(name) = name else {
                         continue;
                     };
                     let pair = (Arc::clone(module), Arc::clone(name));
                     for listener in self.by_name.get(&pair).cloned().unwrap_or_default() {
-                        chunks[listener as usize].links.push(Link {
+                        chunks[listener as usize].links.push(RequisiteLink {
                             kind: Requisite::Listen,
                             target,
                             written: written.clone(),
-                            span: want.span,
+                            span: requisite.span,
                         });
                     }
                 }

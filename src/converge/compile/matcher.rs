@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use regex::Regex;
 
-use crate::converge::render::{Machine, looked_up};
+use crate::converge::render::{MinionData, value_at_path};
 use crate::text::Glob;
 use crate::value::Value;
 
@@ -26,17 +26,17 @@ pub(super) enum Matcher {
 
 /// How texts are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Compare {
+enum PatternKind {
     Glob,
     Pcre,
 }
 
 /// How deep node groups may name each other, and targets may have brackets.
-const DEPTH: usize = 50;
+const MAX_DEPTH: usize = 50;
 
 impl Matcher {
     /// The matcher of a name.
-    pub(super) fn of(word: &str) -> Option<Self> {
+    pub(super) fn from_name(word: &str) -> Option<Self> {
         Some(match word {
             "glob" => Self::Glob,
             "list" => Self::List,
@@ -53,63 +53,63 @@ impl Matcher {
     }
 
     /// Whether a target means a machine.
-    pub(super) fn matches(self, target: &str, machine: &Machine) -> bool {
+    pub(super) fn matches(self, target: &str, machine: &MinionData) -> bool {
         match self {
             Self::Glob => Glob::new(target).matches(&machine.id),
             Self::List => target.split(',').any(|name| *name == *machine.id),
-            Self::Pcre => begins(target, &machine.id),
-            Self::Grain => within(&machine.grains, target, Compare::Glob),
-            Self::GrainPcre => within(&machine.grains, target, Compare::Pcre),
-            Self::Pillar => within(&machine.pillar, target, Compare::Glob),
-            Self::PillarPcre => within(&machine.pillar, target, Compare::Pcre),
-            Self::Ipcidr => address(target, &machine.grains),
-            Self::Compound => compound(words(target), machine, 0).unwrap_or(false),
-            Self::Nodegroup => compound(group(target, machine), machine, 0).unwrap_or(false),
+            Self::Pcre => matches_start(target, &machine.id),
+            Self::Grain => matches_path(&machine.grains, target, PatternKind::Glob),
+            Self::GrainPcre => matches_path(&machine.grains, target, PatternKind::Pcre),
+            Self::Pillar => matches_path(&machine.pillar, target, PatternKind::Glob),
+            Self::PillarPcre => matches_path(&machine.pillar, target, PatternKind::Pcre),
+            Self::Ipcidr => matches_address(target, &machine.grains),
+            Self::Compound => evaluate_compound(split_words(target), machine, 0).unwrap_or(false),
+            Self::Nodegroup => evaluate_compound(nodegroup_words(target, machine), machine, 0).unwrap_or(false),
         }
     }
 }
 
 /// Whether a regular expression fits the beginning of a text.
-fn begins(pattern: &str, text: &str) -> bool {
+fn matches_start(pattern: &str, text: &str) -> bool {
     let pattern = pattern.replace("(?P<", "(?<");
     Regex::new(&format!("\\A(?:{pattern})")).is_ok_and(|regex| regex.is_match(text))
 }
 
-fn fits(value: &str, pattern: &str, compare: Compare) -> bool {
+fn matches_pattern(value: &str, pattern: &str, compare: PatternKind) -> bool {
     let (value, pattern) = (value.to_lowercase(), pattern.to_lowercase());
     match compare {
-        Compare::Glob => Glob::new(&pattern).matches(&value),
-        Compare::Pcre => begins(&pattern, &value),
+        PatternKind::Glob => Glob::new(&pattern).matches(&value),
+        PatternKind::Pcre => matches_start(&pattern, &value),
     }
 }
 
 /// Whether `a:b:pattern` fits something in a value: the longest path that leads somewhere first.
-fn within(data: &Value, target: &str, compare: Compare) -> bool {
+fn matches_path(data: &Value, target: &str, compare: PatternKind) -> bool {
     let parts: Vec<&str> = target.split(':').collect();
     (1..parts.len()).rev().any(|place| {
         let (key, pattern) = (parts[..place].join(":"), parts[place..].join(":"));
         if key == "*" {
-            return found(data, target, compare);
+            return matches_value(data, target, compare);
         }
-        let value = looked_up(data, &key, ":");
-        value.is_some_and(|value| found(&value, &pattern, compare))
+        let value = value_at_path(data, &key, ":");
+        value.is_some_and(|value| matches_value(&value, &pattern, compare))
     })
 }
 
-fn found(value: &Value, pattern: &str, compare: Compare) -> bool {
+fn matches_value(value: &Value, pattern: &str, compare: PatternKind) -> bool {
     match value.reveal() {
         Value::Map(map) if map.is_empty() => false,
-        Value::Map(_) => in_map(value, pattern, compare),
+        Value::Map(_) => matches_map(value, pattern, compare),
         Value::List(items) => items.iter().any(|item| {
             let map = matches!(item.reveal(), Value::Map(_));
-            (map && in_map(item, pattern, compare))
-                || fits(&item.reveal().to_string(), pattern, compare)
+            (map && matches_map(item, pattern, compare))
+                || matches_pattern(&item.reveal().to_string(), pattern, compare)
         }),
-        one => fits(&one.to_string(), pattern, compare),
+        one => matches_pattern(&one.to_string(), pattern, compare),
     }
 }
 
-fn in_map(value: &Value, pattern: &str, compare: Compare) -> bool {
+fn matches_map(value: &Value, pattern: &str, compare: PatternKind) -> bool {
     let Some(map) = value.as_map() else {
         return false;
     };
@@ -117,21 +117,21 @@ fn in_map(value: &Value, pattern: &str, compare: Compare) -> bool {
         Some(rest) => (rest, true),
         None => (pattern, false),
     };
-    let key = || map.keys().any(|key| fits(key, rest, compare));
+    let key = || map.keys().any(|key| matches_pattern(key, rest, compare));
     let deeper = || {
         map.values().any(|item| match item.reveal() {
-            Value::Map(_) => in_map(item, rest, compare),
+            Value::Map(_) => matches_map(item, rest, compare),
             Value::List(items) => items
                 .iter()
-                .any(|item| fits(&item.to_string(), rest, compare)),
-            one => fits(&one.to_string(), rest, compare),
+                .any(|item| matches_pattern(&item.to_string(), rest, compare)),
+            one => matches_pattern(&one.to_string(), rest, compare),
         })
     };
-    rest == "*" || key() || within(value, rest, compare) || (wild && deeper())
+    rest == "*" || key() || matches_path(value, rest, compare) || (wild && deeper())
 }
 
 /// Whether the machine has an address, or one in a network.
-fn address(target: &str, grains: &Value) -> bool {
+fn matches_address(target: &str, grains: &Value) -> bool {
     let (text, width) = match target.split_once('/') {
         Some((text, width)) => (text, Some(width)),
         None => (target, None),
@@ -139,14 +139,14 @@ fn address(target: &str, grains: &Value) -> bool {
     let Ok(network) = text.parse::<IpAddr>() else {
         return false;
     };
-    let (key, most) = if network.is_ipv4() {
+    let (key, max_width) = if network.is_ipv4() {
         ("ipv4", 32)
     } else {
         ("ipv6", 128)
     };
     let width = match width.map(str::parse::<u32>) {
-        None => most,
-        Some(Ok(width)) if width <= most => width,
+        None => max_width,
+        Some(Ok(width)) if width <= max_width => width,
         Some(_) => return false,
     };
     let own = grains
@@ -164,18 +164,18 @@ fn address(target: &str, grains: &Value) -> bool {
     own.any(|own| own.is_ipv4() == network.is_ipv4() && masked(own) == masked(network))
 }
 
-fn words(target: &str) -> Vec<Arc<str>> {
+fn split_words(target: &str) -> Vec<Arc<str>> {
     target.split_whitespace().map(Arc::from).collect()
 }
 
 /// The words of a node group.
-fn group(name: &str, machine: &Machine) -> Vec<Arc<str>> {
+fn nodegroup_words(name: &str, machine: &MinionData) -> Vec<Arc<str>> {
     let groups = machine.options.get("nodegroups");
     match groups
         .and_then(|groups| groups.get(name))
         .map(Value::reveal)
     {
-        Some(Value::Str(target)) => words(target),
+        Some(Value::Str(target)) => split_words(target),
         Some(Value::List(names)) => {
             // A list names groups and machines; it may hold operators as a text does.
             let all: Vec<Arc<str>> = names.iter().map(|word| word.to_string().into()).collect();
@@ -195,73 +195,73 @@ fn group(name: &str, machine: &Machine) -> Vec<Arc<str>> {
 }
 
 /// What words such as `G@os:Debian and not ( web* or L@a,b )` come to; none if they are malformed.
-fn compound(words: Vec<Arc<str>>, machine: &Machine, depth: usize) -> Option<bool> {
-    if depth > DEPTH || words.is_empty() {
+fn evaluate_compound(words: Vec<Arc<str>>, machine: &MinionData, depth: usize) -> Option<bool> {
+    if depth > MAX_DEPTH || words.is_empty() {
         return None;
     }
-    let mut parser = Compound {
+    let mut parser = CompoundParser {
         words,
-        at: 0,
+        position: 0,
         machine,
         depth,
     };
-    let value = parser.either(0)?;
-    (parser.at == parser.words.len()).then_some(value)
+    let value = parser.parse_or(0)?;
+    (parser.position == parser.words.len()).then_some(value)
 }
 
-struct Compound<'a> {
+struct CompoundParser<'a> {
     words: Vec<Arc<str>>,
-    at: usize,
-    machine: &'a Machine,
+    position: usize,
+    machine: &'a MinionData,
     depth: usize,
 }
 
-impl Compound<'_> {
+impl CompoundParser<'_> {
     fn peek(&self) -> Option<&str> {
-        self.words.get(self.at).map(|word| &**word)
+        self.words.get(self.position).map(|word| &**word)
     }
 
-    fn either(&mut self, depth: usize) -> Option<bool> {
-        let mut value = self.both(depth)?;
+    fn parse_or(&mut self, depth: usize) -> Option<bool> {
+        let mut value = self.parse_and(depth)?;
         while self.peek() == Some("or") {
-            self.at += 1;
-            value |= self.both(depth)?;
+            self.position += 1;
+            value |= self.parse_and(depth)?;
         }
         Some(value)
     }
 
-    fn both(&mut self, depth: usize) -> Option<bool> {
-        let mut value = self.single(depth)?;
+    fn parse_and(&mut self, depth: usize) -> Option<bool> {
+        let mut value = self.parse_term(depth)?;
         loop {
             match self.peek() {
-                Some("and") => self.at += 1,
+                Some("and") => self.position += 1,
                 // `a not b` means `a and not b`.
                 Some("not") => {}
                 _ => return Some(value),
             }
-            value &= self.single(depth)?;
+            value &= self.parse_term(depth)?;
         }
     }
 
-    fn single(&mut self, depth: usize) -> Option<bool> {
-        if depth > DEPTH {
+    fn parse_term(&mut self, depth: usize) -> Option<bool> {
+        if depth > MAX_DEPTH {
             return None;
         }
-        let word = Arc::clone(self.words.get(self.at)?);
-        self.at += 1;
+        let word = Arc::clone(self.words.get(self.position)?);
+        self.position += 1;
         match &*word {
-            "not" => self.single(depth + 1).map(|value| !value),
+            "not" => self.parse_term(depth + 1).map(|value| !value),
             "(" => {
-                let value = self.either(depth + 1)?;
-                (self.peek() == Some(")")).then(|| self.at += 1)?;
+                let value = self.parse_or(depth + 1)?;
+                (self.peek() == Some(")")).then(|| self.position += 1)?;
                 Some(value)
             }
             "and" | "or" | ")" => None,
-            word => self.word(word),
+            word => self.match_word(word),
         }
     }
 
-    fn word(&self, word: &str) -> Option<bool> {
+    fn match_word(&self, word: &str) -> Option<bool> {
         let Some((engine, target)) = word.split_once('@') else {
             return Some(Matcher::Glob.matches(word, self.machine));
         };
@@ -274,8 +274,8 @@ impl Compound<'_> {
             "S" => Matcher::Ipcidr,
             "E" => Matcher::Pcre,
             "N" => {
-                let words = group(target, self.machine);
-                return compound(words, self.machine, self.depth + 1).or(Some(false));
+                let words = nodegroup_words(target, self.machine);
+                return evaluate_compound(words, self.machine, self.depth + 1).or(Some(false));
             }
             _ => return Some(Matcher::Glob.matches(word, self.machine)),
         };

@@ -1,20 +1,20 @@
 //! State files to an order: include, extend, exclude, requisites, chunks, run order (S1–S31).
 
-mod dag;
+mod dag_order;
 mod exclude;
 mod extend;
-mod high;
+mod high_data;
 mod lower;
 mod matcher;
-mod names;
+mod keywords;
 mod pipeline;
 mod problem;
 mod request;
 mod show;
-mod top;
-mod tree;
+mod top_file;
+mod sls_loader;
 mod verify;
 
-pub use dag::Turn;
+pub use dag_order::OrderEntry;
 pub use pipeline::compile;
-pub use request::{Compiled, Request, Stop, Targets};
+pub use request::{CompiledStates, CompileRequest, CompileError, StateTargets};

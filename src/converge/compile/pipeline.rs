@@ -2,34 +2,34 @@
 
 use std::sync::Arc;
 
-use super::dag::{self, Turn};
-use super::high::{Exclusion, High};
-use super::lower::Lowered;
-use super::request::{Compiled, Request, Stop, Targets};
+use super::dag_order::{self, OrderEntry};
+use super::high_data::{Exclusion, HighData};
+use super::lower::LoweringResult;
+use super::request::{CompiledStates, CompileRequest, CompileError, StateTargets};
 use super::show;
-use super::top::{self, Top};
-use super::tree::Tree;
-use crate::converge::render::{Renderer, traced};
-use crate::converge::{Facts, Low, Ordering};
+use super::top_file::{self, TopMatches};
+use super::sls_loader::SlsLoader;
+use crate::converge::render::{StateRenderer, trace_to_templates};
+use crate::converge::{FactCache, LowData, RunOrdering};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::host::fact::Fact;
 use crate::value::Value;
 
 /// Compiles state files for a machine (S1–S31). It is called again where templates ask for facts
 /// that are not known yet.
-pub fn compile(request: &Request, renderer: &Renderer, facts: &Facts) -> Result<Compiled, Stop> {
-    let mut tree = Tree::new(renderer, facts)
-        .map_err(|error| Stop::Problems(Diagnostic::error(error).into(), Box::default()))?;
-    let mut chosen = Top::default();
+pub fn compile(request: &CompileRequest, renderer: &StateRenderer, facts: &FactCache) -> Result<CompiledStates, CompileError> {
+    let mut tree = SlsLoader::new(renderer, facts)
+        .map_err(|error| CompileError::Problems(Diagnostic::error(error).into(), Box::default()))?;
+    let mut chosen = TopMatches::default();
     match &request.targets {
-        Targets::Sls(names) => names.iter().for_each(|name| tree.add(name)),
-        Targets::Highstate => {
-            chosen = top::choose(renderer, facts, &mut tree)?;
+        StateTargets::Sls(names) => names.iter().for_each(|name| tree.add(name)),
+        StateTargets::Highstate => {
+            chosen = top_file::match_top_files(renderer, facts, &mut tree)?;
             chosen.names().iter().for_each(|name| tree.add(name));
         }
     }
     tree.finish();
-    let Tree {
+    let SlsLoader {
         high,
         sources,
         needs,
@@ -37,10 +37,10 @@ pub fn compile(request: &Request, renderer: &Renderer, facts: &Facts) -> Result<
         ..
     } = tree;
     if !needs.is_empty() {
-        return Err(Stop::Needs(distinct(needs)));
+        return Err(CompileError::Needs(distinct(needs)));
     }
-    let is_unmatched = request.targets == Targets::Highstate && chosen.names().is_empty();
-    let stage = Stage {
+    let is_unmatched = request.targets == StateTargets::Highstate && chosen.names().is_empty();
+    let stage = Pipeline {
         request,
         renderer,
         high,
@@ -48,10 +48,10 @@ pub fn compile(request: &Request, renderer: &Renderer, facts: &Facts) -> Result<
     };
     match stage.run() {
         Err(problems) => {
-            let problems = traced(problems, &sources);
-            Err(Stop::Problems(problems, Box::new(sources)))
+            let problems = trace_to_templates(problems, &sources);
+            Err(CompileError::Problems(problems, Box::new(sources)))
         }
-        Ok(done) => Ok(done.compiled(sources, &chosen, is_unmatched)),
+        Ok(done) => Ok(done.into_compiled(sources, &chosen, is_unmatched)),
     }
 }
 
@@ -61,23 +61,23 @@ fn distinct(mut needs: Vec<Fact>) -> Vec<Fact> {
     needs
 }
 
-struct Stage<'a> {
-    request: &'a Request,
-    renderer: &'a Renderer,
-    high: High,
+struct Pipeline<'a> {
+    request: &'a CompileRequest,
+    renderer: &'a StateRenderer,
+    high: HighData,
     problems: Diagnostics,
 }
 
-struct Done {
-    low: Low,
-    turns: Vec<Turn>,
+struct PipelineOutput {
+    low: LowData,
+    turns: Vec<OrderEntry>,
     shown: Value,
     files: Vec<(Arc<str>, String)>,
 }
 
-impl Stage<'_> {
+impl Pipeline<'_> {
     /// Where something is wrong, what follows from it is not told.
-    fn run(mut self) -> Result<Done, Diagnostics> {
+    fn run(mut self) -> Result<PipelineOutput, Diagnostics> {
         let ordering = self.request.ordering;
         let shown = show::high(&self.high);
         let added = self
@@ -91,18 +91,18 @@ impl Stage<'_> {
             self.high.extend(&mut self.problems);
         }
         self.high.verify(ordering, &mut self.problems);
-        self.check()?;
-        let disabled = self.disabled();
+        self.fail_on_errors()?;
+        let disabled = self.disabled_requisites();
         self.high.inject(&disabled, &mut self.problems);
         self.high.apply_exclusions();
-        self.check()?;
-        let (low, turns) = self.order(&disabled)?;
+        self.fail_on_errors()?;
+        let (low, turns) = self.lower_and_order(&disabled)?;
         let files = std::mem::take(&mut self.high.files);
         let files = files
             .into_iter()
             .map(|file| (file.sls, file.path))
             .collect();
-        Ok(Done {
+        Ok(PipelineOutput {
             low,
             turns,
             shown,
@@ -110,14 +110,14 @@ impl Stage<'_> {
         })
     }
 
-    fn check(&mut self) -> Result<(), Diagnostics> {
+    fn fail_on_errors(&mut self) -> Result<(), Diagnostics> {
         if self.problems.has_errors() {
             return Err(std::mem::take(&mut self.problems));
         }
         Ok(())
     }
 
-    fn disabled(&self) -> Vec<String> {
+    fn disabled_requisites(&self) -> Vec<String> {
         match self.renderer.option("disabled_requisites") {
             Some(Value::List(words)) => words.iter().map(Value::to_string).collect(),
             Some(Value::Str(word)) => vec![word.to_string()],
@@ -125,19 +125,19 @@ impl Stage<'_> {
         }
     }
 
-    fn order(&mut self, disabled: &[String]) -> Result<(Low, Vec<Turn>), Diagnostics> {
+    fn lower_and_order(&mut self, disabled: &[String]) -> Result<(LowData, Vec<OrderEntry>), Diagnostics> {
         let ordering = self.request.ordering;
-        let Lowered {
+        let LoweringResult {
             mut low,
             numbers,
-            places,
+            draft_order: places,
         } = self.high.lower(ordering, disabled, &mut self.problems);
-        self.check()?;
-        let turn = |chunk: &u32| Turn {
+        self.fail_on_errors()?;
+        let turn = |chunk: &u32| OrderEntry {
             chunk: *chunk,
             is_test: false,
         };
-        if ordering == Ordering::Classic {
+        if ordering == RunOrdering::Classic {
             let turns = low.order.iter().map(turn).collect();
             return Ok((low, turns));
         }
@@ -147,20 +147,20 @@ impl Stage<'_> {
             .map(|place| u32::try_from(*place).unwrap_or(u32::MAX))
             .collect();
         let turns =
-            dag::order(&low, &numbers, &times).map_err(|problem| Diagnostics::from(*problem))?;
+            dag_order::order(&low, &numbers, &times).map_err(|problem| Diagnostics::from(*problem))?;
         let runs = turns.iter().filter(|turn| !turn.is_test);
         low.order = runs.map(|turn| turn.chunk).collect();
         Ok((low, turns))
     }
 }
 
-impl Done {
-    fn compiled(self, sources: Sources, top: &Top, is_unmatched: bool) -> Compiled {
-        Compiled {
+impl PipelineOutput {
+    fn into_compiled(self, sources: Sources, top: &TopMatches, is_unmatched: bool) -> CompiledStates {
+        CompiledStates {
             low: Arc::new(self.low),
-            turns: self.turns,
+            order_entries: self.turns,
             high: self.shown,
-            top: top.value(),
+            top: top.to_value(),
             is_unmatched,
             files: self.files,
             sources,

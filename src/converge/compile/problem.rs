@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::names::Word;
+use super::keywords::RequisiteKeyword;
 
 /// What is wrong with state files (S5–S10, S20, S21). The words are those that Salt users know.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum StateFileProblem {
     #[error("no matching SLS found for `{name}` in env `{env}`")]
     NoSls { name: String, env: Arc<str> },
     #[error("specified SLS `{name}` in saltenv `{env}` is not available in any file root")]
@@ -91,7 +91,7 @@ pub enum Problem {
     NamesNotAList { id: Arc<str>, sls: Arc<str> },
     #[error("the {word} statement in state `{id}` in SLS `{sls}` needs to be formed as a list")]
     RequisiteNotAList {
-        word: Word,
+        word: RequisiteKeyword,
         id: Arc<str>,
         sls: Arc<str>,
     },
@@ -118,7 +118,7 @@ pub enum Problem {
         "requisite [{word}: {key}] in state [{name}] in SLS [{sls}] must have a string as the value"
     )]
     RequisiteValue {
-        word: Word,
+        word: RequisiteKeyword,
         key: Arc<str>,
         name: Arc<str>,
         sls: Arc<str>,
@@ -149,7 +149,7 @@ pub enum Problem {
         "referenced state does not exist for requisite [{word}: ({key}: {value})] in state [{name}] in SLS [{sls}]"
     )]
     MissingRequisite {
-        word: Word,
+        word: RequisiteKeyword,
         key: Arc<str>,
         value: Arc<str>,
         name: Arc<str>,

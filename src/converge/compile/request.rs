@@ -2,26 +2,26 @@
 
 use std::sync::Arc;
 
-use super::dag::Turn;
-use crate::converge::{Low, Ordering};
+use super::dag_order::OrderEntry;
+use crate::converge::{LowData, RunOrdering};
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::host::fact::Fact;
 use crate::value::Value;
 
 /// What to compile.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct CompileRequest {
     /// Which state files.
-    pub targets: Targets,
+    pub targets: StateTargets,
     /// How run order is made.
-    pub ordering: Ordering,
+    pub ordering: RunOrdering,
     /// SLS to leave out, beside those that files exclude (S9).
     pub exclude: Vec<String>,
 }
 
 /// Which state files are compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Targets {
+pub enum StateTargets {
     /// These, in this order (S6); names may be globs.
     Sls(Vec<String>),
     /// Those that the top file gives the machine (S7).
@@ -30,12 +30,12 @@ pub enum Targets {
 
 /// A compiled state tree with what it came from.
 #[derive(Debug, Clone)]
-pub struct Compiled {
+pub struct CompiledStates {
     /// The chunks and their order.
-    pub low: Arc<Low>,
+    pub low: Arc<LowData>,
     /// For [`Ordering::Dag`] all turns in order, with the tests that `prereq` asks for; for
     /// [`Ordering::Classic`] the chunks by number.
-    pub turns: Vec<Turn>,
+    pub order_entries: Vec<OrderEntry>,
     /// The high data, as written (S1).
     pub(super) high: Value,
     /// The SLS of each environment that the top file gives the machine, for
@@ -53,7 +53,7 @@ pub struct Compiled {
 
 /// Why there is no compiled tree.
 #[derive(Debug)]
-pub enum Stop {
+pub enum CompileError {
     /// Templates ask these facts of the machine; compile again when they are known.
     Needs(Vec<Fact>),
     /// All that is wrong, and the texts in which it is.

@@ -3,20 +3,20 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::extend::BASE;
-use super::high::{Body, High, Item};
-use super::request::Compiled;
-use crate::converge::{Chunk, ChunkIndex, Requisite, Target};
+use super::extend::BASE_ENV;
+use super::high_data::{IdDeclaration, HighData, StateItem};
+use super::request::CompiledStates;
+use crate::converge::{Chunk, ChunkIndex, Requisite, LinkTarget};
 use crate::value::{Map, Value};
 
 /// The high data as a map.
-pub(super) fn high(high: &High) -> Value {
+pub(super) fn high(high: &HighData) -> Value {
     let mut map = Map::new();
     for (id, body) in &high.ids {
         map.insert(Arc::clone(id), body_value(body));
     }
     if !high.extensions.is_empty() {
-        let pair = |(id, body): &(Arc<str>, Body)| Value::map([(id.as_ref(), body_value(body))]);
+        let pair = |(id, body): &(Arc<str>, IdDeclaration)| Value::map([(id.as_ref(), body_value(body))]);
         map.insert(
             "__extend__".into(),
             Value::list(high.extensions.iter().map(pair)),
@@ -25,15 +25,15 @@ pub(super) fn high(high: &High) -> Value {
     map.into()
 }
 
-fn body_value(body: &Body) -> Value {
+fn body_value(body: &IdDeclaration) -> Value {
     let mut map = Map::new();
     for (module, state) in &body.states {
-        let item = |item: &Item| match item {
-            Item::Function(name, _) => Value::Str(Arc::clone(name)),
-            Item::Arguments(arguments) => {
+        let item = |item: &StateItem| match item {
+            StateItem::Function(name, _) => Value::Str(Arc::clone(name)),
+            StateItem::Arguments(arguments) => {
                 let pair = arguments
                     .iter()
-                    .map(|argument| (Arc::clone(&argument.key), argument.value()));
+                    .map(|argument| (Arc::clone(&argument.key), argument.to_value()));
                 Value::from(pair.collect::<Map>())
             }
         };
@@ -43,7 +43,7 @@ fn body_value(body: &Body) -> Value {
         );
     }
     map.insert("__sls__".into(), Value::Str(Arc::clone(&body.sls)));
-    map.insert("__env__".into(), BASE.into());
+    map.insert("__env__".into(), BASE_ENV.into());
     map.into()
 }
 
@@ -64,7 +64,7 @@ fn chunk_value(chunk: &Chunk) -> Value {
         let links = chunk.links.iter().filter(|link| link.kind == kind);
         let written: Vec<Value> = links.map(|link| link.written.clone()).collect();
         if !written.is_empty() {
-            map.insert(kind.word().into(), written.into());
+            map.insert(kind.as_str().into(), written.into());
         }
     }
     map.insert("order".into(), chunk.order.clone());
@@ -72,7 +72,7 @@ fn chunk_value(chunk: &Chunk) -> Value {
     map.into()
 }
 
-impl Compiled {
+impl CompiledStates {
     /// The high data: each ID with its states as written (S1).
     pub fn show_high(&self) -> &Value {
         &self.high
@@ -81,7 +81,7 @@ impl Compiled {
     /// The chunks with Salt's keys. For [`Ordering::Dag`](crate::converge::Ordering::Dag) in run
     /// order, with those that a `prereq` tests twice; for Classic by number (S16).
     pub fn show_low(&self) -> Value {
-        let turns = self.turns.iter();
+        let turns = self.order_entries.iter();
         Value::list(turns.map(|turn| chunk_value(&self.low.chunks[turn.chunk as usize])))
     }
 
@@ -121,7 +121,7 @@ impl Compiled {
             Value::map([
                 ("from", tag(from)),
                 ("to", tag(to)),
-                ("requisite", kind.word().into()),
+                ("requisite", kind.as_str().into()),
             ])
         });
         Value::map([
@@ -148,7 +148,7 @@ impl Compiled {
                 "  \"{}\" -> \"{}\" [label=\"{}\"];",
                 tag(from),
                 tag(to),
-                kind.word()
+                kind.as_str()
             );
         }
         text.push_str("}\n");
@@ -160,8 +160,8 @@ impl Compiled {
         chunks.flat_map(move |(to, chunk)| {
             chunk.links.iter().flat_map(move |link| {
                 let members: &[ChunkIndex] = match link.target {
-                    Target::Set(set) => &self.low.sets[set as usize],
-                    Target::Missing => &[],
+                    LinkTarget::Set(set) => &self.low.sets[set as usize],
+                    LinkTarget::Missing => &[],
                 };
                 members.iter().map(move |from| (*from, to, link.kind))
             })

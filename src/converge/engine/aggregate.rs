@@ -3,39 +3,39 @@
 use std::sync::Arc;
 
 use super::Engine;
-use super::doing::{Doing, Purpose};
-use super::result::Ran;
-use super::standing::Status;
+use super::running::{RunningState, CallPurpose};
+use super::result::ChunkStatus;
+use super::requisite_status::RequisiteStatus;
 use crate::converge::ChunkIndex;
-use crate::converge::function::find_in;
+use crate::converge::state_function::find_function;
 use crate::value::{Map, Value};
 
 /// The most calls that are looked at for one.
-const MOST: usize = 500;
+const MAX_CANDIDATES: usize = 500;
 
 impl Engine {
     /// The arguments for one call of several, if this one may do the work of others: those that
     /// could run now as well.
-    pub(super) fn aggregated(&mut self, doing: &Doing) -> Option<Map> {
-        let Purpose::Run { .. } = doing.purpose else {
+    pub(super) fn aggregate_args(&mut self, running: &RunningState) -> Option<Map> {
+        let CallPurpose::Run { .. } = running.purpose else {
             return None;
         };
         let low = Arc::clone(&self.low);
-        let chunk = &low.chunks[doing.chunk as usize];
-        if self.aggregates.joined.is_empty() || self.aggregates.joined[doing.chunk as usize] {
+        let chunk = &low.chunks[running.chunk as usize];
+        if self.aggregates.joined.is_empty() || self.aggregates.joined[running.chunk as usize] {
             return None;
         }
         let function = (Arc::clone(&chunk.state), Arc::clone(&chunk.fun));
         let all = self.aggregates.by_function.get_mut(&function)?;
-        if !all.contains(&doing.chunk) {
+        if !all.contains(&running.chunk) {
             return None;
         }
-        let ran = &self.ran;
-        all.retain(|it| *it != doing.chunk && ran[*it as usize] == Ran::No);
-        let candidates: Vec<ChunkIndex> = all.iter().copied().take(MOST).collect();
+        let ran = &self.statuses;
+        all.retain(|it| *it != running.chunk && ran[*it as usize] == ChunkStatus::NotRun);
+        let candidates: Vec<ChunkIndex> = all.iter().copied().take(MAX_CANDIDATES).collect();
         let mut others = Vec::new();
         for other in candidates {
-            if !self.aggregates.joined[other as usize] && self.status(other, false) == Status::Met {
+            if !self.aggregates.joined[other as usize] && self.status(other, false) == RequisiteStatus::Met {
                 others.push(other);
             }
         }
@@ -48,12 +48,12 @@ impl Engine {
             args.insert("name".into(), Value::Str(Arc::clone(&chunk.name)));
             args
         };
-        let maps: Vec<Map> = std::iter::once(&doing.chunk)
+        let maps: Vec<Map> = std::iter::once(&running.chunk)
             .chain(&others)
             .map(named)
             .collect();
         let refs: Vec<&Map> = maps.iter().collect();
-        let (module, _) = find_in(self.setup.modules, &chunk.state, &chunk.fun);
+        let (module, _) = find_function(self.options.modules, &chunk.state, &chunk.fun);
         let joined = module?.aggregate?(&refs)?;
         for other in others {
             self.aggregates.joined[other as usize] = true;

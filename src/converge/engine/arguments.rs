@@ -4,19 +4,19 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::converge::function::find_in;
-use crate::converge::{Chunk, Function, Module, ModuleTable};
+use crate::converge::state_function::find_function;
+use crate::converge::{Chunk, StateFunction, StateModule, ModuleTable};
 use crate::text::did_you_mean;
 use crate::value::{Map, Value};
 
 /// The module and function of a chunk, or the comment of its failure.
-pub(super) fn function_of(
+pub(super) fn callable_function(
     modules: ModuleTable,
     chunk: &Chunk,
-) -> Result<(&'static Module, &'static Function), String> {
-    let (module, function) = find_in(modules, &chunk.state, &chunk.fun);
+) -> Result<(&'static StateModule, &'static StateFunction), String> {
+    let (module, function) = find_function(modules, &chunk.state, &chunk.fun);
     let (Some(module), Some(function)) = (module, function) else {
-        return Err(not_found(modules, chunk, &chunk.fun));
+        return Err(not_found_comment(modules, chunk, &chunk.fun));
     };
     let mut missing = String::new();
     for key in function.required() {
@@ -36,13 +36,13 @@ pub(super) fn function_of(
 }
 
 /// The comment of a state whose function there is not.
-pub(super) fn not_found(modules: ModuleTable, chunk: &Chunk, fun: &str) -> String {
+pub(super) fn not_found_comment(modules: ModuleTable, chunk: &Chunk, fun: &str) -> String {
     let full = format!("{}.{fun}", chunk.state);
     let mut comment = format!(
         "State '{full}' was not found in SLS '{}'\nReason: '{full}' is not available.\n",
         chunk.sls
     );
-    let (module, _) = find_in(modules, &chunk.state, fun);
+    let (module, _) = find_function(modules, &chunk.state, fun);
     let hint = match module {
         Some(module) => did_you_mean(fun, module.functions.iter().map(|it| it.name)),
         None => did_you_mean(&chunk.state, modules.iter().map(|it| it.name)),
@@ -55,9 +55,9 @@ pub(super) fn not_found(modules: ModuleTable, chunk: &Chunk, fun: &str) -> Strin
 
 /// Words of the compiler that this function takes as arguments are given to it; those of its own
 /// that set the environment hear what `environ.setenv` has set so far.
-pub(super) fn merged<'a>(
+pub(super) fn call_arguments<'a>(
     chunk: &'a Chunk,
-    function: Option<&Function>,
+    function: Option<&StateFunction>,
     environ: &Map,
 ) -> Cow<'a, Map> {
     let mut args = Cow::Borrowed(&chunk.args);
@@ -74,21 +74,21 @@ pub(super) fn merged<'a>(
         args.to_mut()
             .insert("__environ__".into(), environ.clone().into());
     } else if takes("env") {
-        let given = chunk.args.get("env").cloned();
+        let supplied = chunk.args.get("env").cloned();
         args.to_mut()
-            .insert("env".into(), environment(given.as_ref(), environ));
+            .insert("env".into(), merge_environment(supplied.as_ref(), environ));
     }
     args
 }
 
 /// What `environ.setenv` has set so far, and over it what is given.
-pub(super) fn environment(given: Option<&Value>, environ: &Map) -> Value {
+pub(super) fn merge_environment(supplied: Option<&Value>, environ: &Map) -> Value {
     let set: Map = environ
         .iter()
         .filter(|(_, value)| !value.is_null())
         .map(|(key, value)| (Arc::clone(key), value.clone()))
         .collect();
-    match given.map(Value::reveal) {
+    match supplied.map(Value::reveal) {
         None | Some(Value::Null) => set.into(),
         Some(Value::List(items)) => {
             let mut all = vec![Value::from(set)];
@@ -100,12 +100,12 @@ pub(super) fn environment(given: Option<&Value>, environ: &Map) -> Value {
 }
 
 /// What is said of arguments that a function does not take.
-pub(super) fn warnings(chunk: &Chunk, function: &Function) -> Vec<String> {
+pub(super) fn argument_warnings(chunk: &Chunk, function: &StateFunction) -> Vec<String> {
     if function.takes_any() {
         return Vec::new();
     }
-    let strange = |key: &&Arc<str>| &***key != "name" && !function.takes(key);
-    let keys = chunk.args.keys().filter(strange);
+    let is_invalid = |key: &&Arc<str>| &***key != "name" && !function.takes(key);
+    let keys = chunk.args.keys().filter(is_invalid);
     keys.map(|key| {
         let full = format!("{}.{}", chunk.state, chunk.fun);
         format!("'{key}' is an invalid keyword argument for '{full}'")

@@ -4,16 +4,16 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::arguments::environment;
-use crate::converge::execution::{Asked, ask, traverse};
-use crate::converge::shell::{probe, setting};
+use super::arguments::merge_environment;
+use crate::converge::execution_modules::{ExecutionCall, call_execution, traverse};
+use crate::converge::command_args::{volatile_probe, parse_setting};
 use crate::converge::slot;
-use crate::converge::{Chunk, Facts, Halt, Outcome, World, refuse};
-use crate::host::fact::{Fact, Setting};
+use crate::converge::{Chunk, FactCache, Halt, StateOutcome, ModuleContext, refuse};
+use crate::host::fact::{Fact, CommandSetting};
 use crate::value::{Map, Value};
 
 /// The options of commands that a state's own apply to.
-const OPTIONS: [&str; 7] = [
+const COMMAND_OPTIONS: [&str; 7] = [
     "cwd",
     "root",
     "runas",
@@ -25,24 +25,24 @@ const OPTIONS: [&str; 7] = [
 
 /// The conditions of a chunk.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Conditions<'a> {
+pub(super) struct StateConditions<'a> {
     pub(super) chunk: &'a Chunk,
-    pub(super) world: &'a World,
-    pub(super) facts: &'a Facts,
+    pub(super) context: &'a ModuleContext,
+    pub(super) facts: &'a FactCache,
     /// What `environ.setenv` has set so far.
     pub(super) environ: &'a Map,
 }
 
 /// Asks one kind of condition.
-type Check<'a> = fn(&Conditions<'a>, &Value) -> Result<Said, Halt>;
+type ConditionFn<'a> = fn(&StateConditions<'a>, &Value) -> Result<ConditionResult, Halt>;
 
 /// What one condition says.
-struct Said {
+struct ConditionResult {
     skip: bool,
     comment: String,
 }
 
-impl Said {
+impl ConditionResult {
     fn new(skip: bool, comment: impl Into<String>) -> Self {
         Self {
             skip,
@@ -51,12 +51,12 @@ impl Said {
     }
 }
 
-impl<'a> Conditions<'a> {
+impl<'a> StateConditions<'a> {
     /// The outcome of a state that is not to run; none if it is.
-    pub(super) fn skip(&self) -> Result<Option<Outcome>, Halt> {
+    pub(super) fn skip_outcome(&self) -> Result<Option<StateOutcome>, Halt> {
         let mut needs: Vec<Fact> = Vec::new();
-        let mut said: Vec<Said> = Vec::new();
-        let forms: [(&str, Check<'_>); 3] = [
+        let mut results: Vec<ConditionResult> = Vec::new();
+        let forms: [(&str, ConditionFn<'_>); 3] = [
             ("onlyif", Self::onlyif),
             ("unless", Self::unless),
             ("creates", Self::creates),
@@ -66,7 +66,7 @@ impl<'a> Conditions<'a> {
                 continue;
             };
             match check(self, written.reveal()) {
-                Ok(one) => said.push(one),
+                Ok(one) => results.push(one),
                 Err(Halt::Needs(facts)) => needs.extend(facts),
                 Err(failed) => return Err(failed),
             }
@@ -74,76 +74,76 @@ impl<'a> Conditions<'a> {
         if !needs.is_empty() {
             return Err(Halt::Needs(needs));
         }
-        if !said.iter().any(|one| one.skip) {
+        if !results.iter().any(|one| one.skip) {
             return Ok(None);
         }
-        let comments: Vec<&str> = said.iter().map(|one| one.comment.as_str()).collect();
-        Ok(Some(Outcome {
+        let comments: Vec<&str> = results.iter().map(|one| one.comment.as_str()).collect();
+        Ok(Some(StateOutcome {
             skip_watch: true,
-            ..Outcome::same(comments.join("\n"))
+            ..StateOutcome::unchanged(comments.join("\n"))
         }))
     }
 
     /// It runs only if all succeed.
-    fn onlyif(&self, written: &Value) -> Result<Said, Halt> {
-        for entry in entries(written, "onlyif")?.iter() {
+    fn onlyif(&self, written: &Value) -> Result<ConditionResult, Halt> {
+        for entry in to_entries(written, "onlyif")?.iter() {
             match entry.reveal() {
                 Value::Str(text) => {
-                    if self.code(text, 100)? != 0 {
-                        return Ok(Said::new(true, "onlyif condition is false"));
+                    if self.exit_code(text, 100)? != 0 {
+                        return Ok(ConditionResult::new(true, "onlyif condition is false"));
                     }
                 }
-                Value::Map(map) => match self.function(map)? {
+                Value::Map(map) => match self.call_function(map)? {
                     None => {
                         let comment = format!("no `fun` argument in onlyif: {entry}");
-                        return Ok(Said::new(false, comment));
+                        return Ok(ConditionResult::new(false, comment));
                     }
                     Some(answer) if !answer.is_truthy() => {
-                        return Ok(Said::new(true, "onlyif condition is false"));
+                        return Ok(ConditionResult::new(true, "onlyif condition is false"));
                     }
                     Some(_) => {}
                 },
                 _ => {
                     let comment = "onlyif execution failed, bad type passed";
-                    return Ok(Said::new(false, comment));
+                    return Ok(ConditionResult::new(false, comment));
                 }
             }
         }
-        Ok(Said::new(false, "onlyif condition is true"))
+        Ok(ConditionResult::new(false, "onlyif condition is true"))
     }
 
     /// It runs unless all succeed.
-    fn unless(&self, written: &Value) -> Result<Said, Halt> {
-        let mut last = Said::new(false, "unless condition is false");
-        for entry in entries(written, "unless")?.iter() {
+    fn unless(&self, written: &Value) -> Result<ConditionResult, Halt> {
+        let mut last = ConditionResult::new(false, "unless condition is false");
+        for entry in to_entries(written, "unless")?.iter() {
             match entry.reveal() {
                 Value::Str(text) => {
-                    if self.code(text, 0)? != 0 {
-                        return Ok(Said::new(false, "unless condition is false"));
+                    if self.exit_code(text, 0)? != 0 {
+                        return Ok(ConditionResult::new(false, "unless condition is false"));
                     }
-                    last = Said::new(true, "unless condition is true");
+                    last = ConditionResult::new(true, "unless condition is true");
                 }
-                Value::Map(map) => match self.function(map)? {
+                Value::Map(map) => match self.call_function(map)? {
                     None => {
                         let comment = format!("no `fun` argument in unless: {entry}");
-                        return Ok(Said::new(last.skip, comment));
+                        return Ok(ConditionResult::new(last.skip, comment));
                     }
                     Some(answer) if !answer.is_truthy() => {
-                        return Ok(Said::new(false, "unless condition is false"));
+                        return Ok(ConditionResult::new(false, "unless condition is false"));
                     }
-                    Some(_) => last = Said::new(true, "unless condition is true"),
+                    Some(_) => last = ConditionResult::new(true, "unless condition is true"),
                 },
-                _ => last = Said::new(false, "unless condition is false, bad type passed"),
+                _ => last = ConditionResult::new(false, "unless condition is false, bad type passed"),
             }
         }
         Ok(last)
     }
 
     /// It runs unless all these paths lead to something.
-    fn creates(&self, written: &Value) -> Result<Said, Halt> {
-        let missing = || Said::new(false, "Creates files not found");
+    fn creates(&self, written: &Value) -> Result<ConditionResult, Halt> {
+        let missing = || ConditionResult::new(false, "Creates files not found");
         Ok(match written {
-            Value::Str(path) if self.exists(path)? => Said::new(true, format!("{path} exists")),
+            Value::Str(path) if self.exists(path)? => ConditionResult::new(true, format!("{path} exists")),
             Value::List(paths) => {
                 let mut needs = Vec::new();
                 let mut all = true;
@@ -158,7 +158,7 @@ impl<'a> Conditions<'a> {
                     return Err(Halt::Needs(needs));
                 }
                 if all {
-                    Said::new(true, "All files in creates exist")
+                    ConditionResult::new(true, "All files in creates exist")
                 } else {
                     missing()
                 }
@@ -172,13 +172,13 @@ impl<'a> Conditions<'a> {
     }
 
     /// What `check_cmd` makes of an outcome (S34).
-    pub(super) fn check(&self, written: &Value, mut outcome: Outcome) -> Result<Outcome, Halt> {
-        let commands = entries(written.reveal(), "check_cmd")?;
-        let plain = || setting(|_| None);
+    pub(super) fn apply_check_cmd(&self, written: &Value, mut outcome: StateOutcome) -> Result<StateOutcome, Halt> {
+        let commands = to_entries(written.reveal(), "check_cmd")?;
+        let plain = || parse_setting(|_| None);
         for entry in commands.iter() {
             let found = self
                 .facts
-                .probe(probe(entry.reveal().to_string(), plain()?));
+                .probe(volatile_probe(entry.reveal().to_string(), plain()?));
             let code = match found {
                 Ok(found) => found.code,
                 Err(Halt::Failed(_)) => 1,
@@ -196,8 +196,8 @@ impl<'a> Conditions<'a> {
     }
 
     /// The exit code of a command; another if it cannot be run.
-    fn code(&self, text: &str, otherwise: i32) -> Result<i32, Halt> {
-        let code = match self.facts.probe(probe(text, self.setting()?)) {
+    fn exit_code(&self, text: &str, otherwise: i32) -> Result<i32, Halt> {
+        let code = match self.facts.probe(volatile_probe(text, self.command_setting()?)) {
             Ok(found) => found.code,
             Err(Halt::Failed(_)) => return Ok(otherwise),
             Err(needs) => return Err(needs),
@@ -210,25 +210,25 @@ impl<'a> Conditions<'a> {
         Ok(if good.is_some_and(is_good) { 0 } else { code })
     }
 
-    fn setting(&self) -> Result<Setting, Halt> {
-        let env = (!self.environ.is_empty()).then(|| environment(self.option("env"), self.environ));
-        setting(|key| match (&env, key) {
+    fn command_setting(&self) -> Result<CommandSetting, Halt> {
+        let env = (!self.environ.is_empty()).then(|| merge_environment(self.option("env"), self.environ));
+        parse_setting(|key| match (&env, key) {
             (Some(env), "env") => Some(env),
             _ => self.option(key),
         })
     }
 
     fn option(&self, key: &str) -> Option<&'a Value> {
-        let applies = key == "shell" || OPTIONS.contains(&key);
-        let excluded = match self.written("cmd_opts_exclude") {
+        let applies = key == "shell" || COMMAND_OPTIONS.contains(&key);
+        let excluded = match self.argument("cmd_opts_exclude") {
             Some(Value::List(keys)) => keys.iter().any(|it| it.as_str() == Some(key)),
             Some(one) => one.as_str() == Some(key),
             None => false,
         };
-        self.written(key).filter(|_| applies && !excluded)
+        self.argument(key).filter(|_| applies && !excluded)
     }
 
-    fn written(&self, key: &str) -> Option<&'a Value> {
+    fn argument(&self, key: &str) -> Option<&'a Value> {
         let Chunk { args, keywords, .. } = self.chunk;
         args.get(key)
             .or_else(|| keywords.get(key))
@@ -236,12 +236,12 @@ impl<'a> Conditions<'a> {
     }
 
     /// What `{fun: module.function, …}` gives; none without `fun`.
-    fn function(&self, written: &Map) -> Result<Option<Value>, Halt> {
+    fn call_function(&self, written: &Map) -> Result<Option<Value>, Halt> {
         let Some(fun) = written.get("fun").map(Value::to_string) else {
             return Ok(None);
         };
         let filled = if slot::has_slots(written) {
-            Cow::Owned(slot::fill(written, self.world, self.facts)?)
+            Cow::Owned(slot::fill_slots(written, self.context, self.facts)?)
         } else {
             Cow::Borrowed(written)
         };
@@ -255,11 +255,11 @@ impl<'a> Conditions<'a> {
             .filter(|(key, _)| !matches!(&***key, "fun" | "args" | "get_return"))
             .map(|(key, value)| (Arc::clone(key), value.clone()))
             .collect();
-        let asked = Asked {
+        let call = ExecutionCall {
             fun: &fun,
             args: &args,
             named: &named,
-            world: self.world,
+            context: self.context,
             facts: self.facts,
         };
         let unknown = || {
@@ -267,7 +267,7 @@ impl<'a> Conditions<'a> {
                 "An exception occurred in this state: '{fun}' is not available"
             ))
         };
-        let answer = ask(&asked).unwrap_or_else(unknown)?;
+        let answer = call_execution(&call).unwrap_or_else(unknown)?;
         Ok(Some(
             match written.get("get_return").map(Value::to_string) {
                 Some(path) if !path.is_empty() => traverse(&answer, &path, ":").unwrap_or_default(),
@@ -278,7 +278,7 @@ impl<'a> Conditions<'a> {
 }
 
 /// One condition or several. None at all is a mistake, as in Salt.
-fn entries<'a>(written: &'a Value, word: &str) -> Result<Cow<'a, [Value]>, Halt> {
+fn to_entries<'a>(written: &'a Value, word: &str) -> Result<Cow<'a, [Value]>, Halt> {
     match written {
         Value::List(items) if items.is_empty() => refuse(format!(
             "An exception occurred in this state: `{word}` is an empty list"

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::doing::{Doing, Purpose};
-use super::engine::{Engine, Listeners, Next, Phase};
-use super::result::{Ran, StateResult};
-use super::setup::Stamp;
-use crate::converge::{ChunkIndex, Outcome, Requisite, SetIndex, Target};
+use super::running::{RunningState, CallPurpose};
+use super::engine::{Engine, Listeners, NextAction, EnginePhase};
+use super::result::{ChunkStatus, StateResult};
+use super::options::Timestamp;
+use crate::converge::{ChunkIndex, StateOutcome, Requisite, SetIndex, LinkTarget};
 use crate::value::{FoldMap, FoldSet, Value};
 
 impl Engine {
     /// Begins the next that is to react, or ends the run.
-    pub(super) fn next_listener(&mut self) -> Option<Next> {
+    pub(super) fn next_listener(&mut self) -> Option<NextAction> {
         let mut listeners = match self.listeners.take() {
             Some(listeners) => listeners,
             None => self.find_listeners(),
@@ -26,15 +26,15 @@ impl Engine {
         if let Some(chunk) = next {
             listeners.last = Some(chunk);
             self.listeners = Some(listeners);
-            self.doing = Some(Box::new(Doing::new(chunk, Purpose::Listen, self.now)));
+            self.running = Some(Box::new(RunningState::new(chunk, CallPurpose::Listen, self.now)));
             return None;
         }
-        for (link, comment) in listeners.lost {
+        for (link, comment) in listeners.missing {
             let number = self.next_number();
-            let result = lost(&link, comment, number, self.now);
+            let result = missing_listener_result(&link, comment, number, self.now);
             self.results.push(result);
         }
-        self.phase = Phase::Done;
+        self.phase = EnginePhase::Done;
         None
     }
 
@@ -56,15 +56,15 @@ impl Engine {
             let mut reacts = false;
             for link in chunk.links.iter().filter(|it| it.kind == Requisite::Listen) {
                 match link.target {
-                    Target::Set(set) => {
+                    LinkTarget::Set(set) => {
                         reacts |= *changed.entry(set).or_insert_with(|| self.has_changed(set));
                     }
-                    Target::Missing => {
+                    LinkTarget::Missing => {
                         let first = link.written.as_map().and_then(|map| map.first());
                         if let Some((state, id)) = first {
                             let comment = format!("Referenced state {state}: {id} does not exist");
                             found
-                                .lost
+                                .missing
                                 .push(((state.to_string(), id.to_string()), comment));
                         }
                     }
@@ -74,7 +74,7 @@ impl Engine {
                 found.chunks.push_back(*at);
             }
         }
-        found.lost.dedup_by(|a, b| a.0 == b.0);
+        found.missing.dedup_by(|a, b| a.0 == b.0);
         found
     }
 
@@ -82,16 +82,16 @@ impl Engine {
         self.graph
             .items(set)
             .iter()
-            .any(|chunk| match self.ran[*chunk as usize] {
-                Ran::Done(place) => self.results[place as usize].is_changed(),
-                Ran::No | Ran::Pending => false,
+            .any(|chunk| match self.statuses[*chunk as usize] {
+                ChunkStatus::Done(place) => self.results[place as usize].is_changed(),
+                ChunkStatus::NotRun | ChunkStatus::Running => false,
             })
     }
 
     /// What of that which a state watches has changed, the first few.
-    pub(super) fn changed_watched(&self, doing: &Doing) -> Value {
+    pub(super) fn changed_watched(&self, running: &RunningState) -> Value {
         let mut names = Vec::new();
-        for need in self.graph.needs(doing.chunk) {
+        for need in self.graph.needs(running.chunk) {
             if need.kind != Requisite::Watch {
                 continue;
             }
@@ -101,9 +101,9 @@ impl Engine {
                 .iter()
                 .take(64)
             {
-                let changed = match self.ran[*chunk as usize] {
-                    Ran::Done(place) => self.results[place as usize].is_changed(),
-                    Ran::No | Ran::Pending => false,
+                let changed = match self.statuses[*chunk as usize] {
+                    ChunkStatus::Done(place) => self.results[place as usize].is_changed(),
+                    ChunkStatus::NotRun | ChunkStatus::Running => false,
                 };
                 if changed {
                     let chunk = &self.low.chunks[*chunk as usize];
@@ -116,7 +116,7 @@ impl Engine {
 }
 
 /// The entry of a `listen` that leads nowhere.
-fn lost(link: &(String, String), comment: String, number: u32, now: Stamp) -> StateResult {
+fn missing_listener_result(link: &(String, String), comment: String, number: u32, now: Timestamp) -> StateResult {
     let (state, id) = link;
     StateResult {
         chunk: None,
@@ -131,6 +131,6 @@ fn lost(link: &(String, String), comment: String, number: u32, now: Stamp) -> St
         skipped: false,
         parallel: false,
         doubtful: false,
-        outcome: Outcome::failed(comment),
+        outcome: StateOutcome::failed(comment),
     }
 }

@@ -2,27 +2,27 @@
 //! which facts it needs and which changes are due, and is told what came of them.
 
 mod aggregate;
-mod ahead;
+mod batch;
 mod arguments;
-mod candidates;
+mod aggregate_candidates;
 mod conditions;
-mod decide;
-mod doing;
+mod evaluate;
+mod running;
 mod engine;
-mod frame;
+mod call_stack;
 mod graph;
 mod listen;
 mod requisites;
 mod result;
 mod retry;
-mod setup;
-mod standing;
-mod survey;
-mod window;
+mod options;
+mod requisite_status;
+mod prefetch;
+mod pending_batch;
 
-pub use engine::{DeedId, Engine, Next};
-pub use result::{StateResult, Summary, to_value};
-pub use setup::{Aggregation, Setup, Stamp};
+pub use engine::{ActionId, Engine, NextAction};
+pub use result::{StateResult, StateSummary, to_value};
+pub use options::{Aggregation, EngineOptions, Timestamp};
 
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Stamp;
-use crate::converge::{Chunk, ChunkIndex, Outcome};
+use super::Timestamp;
+use crate::converge::{Chunk, ChunkIndex, StateOutcome};
 use crate::value::{Map, REDACTED, Value};
 
 /// What became of a state.
@@ -25,7 +25,7 @@ pub struct StateResult {
     /// Its place in the order of running. Numbers may be missing.
     pub number: u32,
     /// When it began.
-    pub start: Stamp,
+    pub start: Timestamp,
     /// How long it took, with all attempts and the pauses between them.
     pub duration: Duration,
     /// Whether it is marked as not run, as the ordering does that (S.8).
@@ -35,26 +35,26 @@ pub struct StateResult {
     /// Whether what it says depends on changes that a dry run did not make.
     pub doubtful: bool,
     /// What it is and what was changed.
-    pub outcome: Outcome,
+    pub outcome: StateOutcome,
 }
 
 /// Whether a chunk has a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ran {
-    No,
+pub(super) enum ChunkStatus {
+    NotRun,
     /// It runs beside others.
-    Pending,
+    Running,
     /// Its place among the results.
     Done(u32),
 }
 
 /// What a chunk would have done (S24).
 #[derive(Debug)]
-pub(super) struct Tested(pub(super) StateResult);
+pub(super) struct TestResult(pub(super) StateResult);
 
 impl StateResult {
     /// An empty result of a chunk.
-    pub(super) fn of(index: ChunkIndex, chunk: &Chunk, number: u32, outcome: Outcome) -> Self {
+    pub(super) fn of(index: ChunkIndex, chunk: &Chunk, number: u32, outcome: StateOutcome) -> Self {
         Self {
             chunk: Some(index),
             state: Arc::clone(&chunk.state),
@@ -63,7 +63,7 @@ impl StateResult {
             fun: Arc::clone(&chunk.fun),
             sls: Some(Arc::clone(&chunk.sls)),
             number,
-            start: Stamp::default(),
+            start: Timestamp::default(),
             duration: Duration::ZERO,
             skipped: false,
             parallel: false,
@@ -128,7 +128,7 @@ impl StateResult {
     }
 
     /// Hides what a state with `no_log` gave.
-    pub(super) fn hide(&mut self) {
+    pub(super) fn redact(&mut self) {
         REDACTED.clone_into(&mut self.outcome.comment);
         for value in self.outcome.changes.values_mut() {
             *value = REDACTED.into();
@@ -146,7 +146,7 @@ pub fn to_value<'a>(results: impl IntoIterator<Item = &'a StateResult>) -> Value
 
 /// How many states came out how (S46).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct StateSummary {
     /// Those that are as described, or would be made so.
     pub succeeded: usize,
     /// Those of them that would be changed.
@@ -159,7 +159,7 @@ pub struct Summary {
     pub warnings: usize,
 }
 
-impl Summary {
+impl StateSummary {
     /// Counts results.
     pub fn of<'a>(results: impl IntoIterator<Item = &'a StateResult>) -> Self {
         let mut summary = Self::default();

@@ -53,7 +53,7 @@ impl Retry {
     }
 
     /// Whether it is tried again after so many attempts.
-    pub(super) fn goes_on(&self, attempts: i64, result: Option<bool>) -> bool {
+    pub(super) fn should_retry(&self, attempts: i64, result: Option<bool>) -> bool {
         Some(self.until) != result && self.attempts > attempts
     }
 
@@ -66,7 +66,7 @@ impl Retry {
     }
 
     /// What a dry run says of it.
-    pub(super) fn note(&self) -> String {
+    pub(super) fn dry_run_note(&self) -> String {
         let Self {
             attempts,
             interval,
@@ -97,9 +97,9 @@ mod tests {
     fn true_is_two_attempts_and_half_a_minute() {
         let retry = Retry::read(&true.into());
         assert_eq!(retry, Retry::default());
-        assert!(retry.goes_on(1, Some(false)));
-        assert!(!retry.goes_on(1, Some(true)));
-        assert!(!retry.goes_on(2, Some(false)));
+        assert!(retry.should_retry(1, Some(false)));
+        assert!(!retry.should_retry(1, Some(true)));
+        assert!(!retry.should_retry(2, Some(false)));
         assert_eq!(retry.pause(7), Duration::from_secs(30));
     }
 
@@ -115,7 +115,7 @@ mod tests {
             ..Retry::default()
         };
         assert_eq!(Retry::read(&written), expected);
-        assert!(!Retry::read(&false.into()).goes_on(1, Some(false)));
+        assert!(!Retry::read(&false.into()).should_retry(1, Some(false)));
     }
 
     #[test]

@@ -3,15 +3,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::converge::{Call, Function, Module};
+use crate::converge::{StateCall, StateFunction, StateModule};
 use crate::converge::{
-    Chunk, ChunkIndex, Deed, Facts, Finish, Halt, Link, Low, Mode, Ordering, Outcome, Render,
-    Requisite, Roots, RootsError, Target, Template, Verdict, World,
+    Chunk, ChunkIndex, ChangeSet, FactCache, ChangeOutcome, Halt, RequisiteLink, LowData, Mode, RunOrdering, StateOutcome, RenderTemplate,
+    Requisite, FileRoots, FileRootsError, LinkTarget, TemplateRequest, StateDecision, ModuleContext,
 };
 use crate::diagnostic::{Sources, Span};
-use crate::host::change::{Change, Run};
-use crate::host::fact::{Fact, Probed, Reading};
-use crate::host::{Captured, Exit, RunOutput};
+use crate::host::change::{Change, CommandRun};
+use crate::host::fact::{Fact, ProbeOutput, FactReading};
+use crate::host::{CapturedOutput, Exit, RunOutput};
 use crate::value::{FoldMap, Map, Value};
 
 fn span() -> Span {
@@ -20,28 +20,28 @@ fn span() -> Span {
 
 struct NoFiles;
 
-impl Roots for NoFiles {
-    fn read(&self, _: &str) -> Result<Option<Arc<[u8]>>, RootsError> {
+impl FileRoots for NoFiles {
+    fn read(&self, _: &str) -> Result<Option<Arc<[u8]>>, FileRootsError> {
         Ok(None)
     }
-    fn list(&self, _: &str) -> Result<Vec<String>, RootsError> {
+    fn list(&self, _: &str) -> Result<Vec<String>, FileRootsError> {
         Ok(Vec::new())
     }
-    fn mode(&self, _: &str) -> Result<Option<u32>, RootsError> {
+    fn mode(&self, _: &str) -> Result<Option<u32>, FileRootsError> {
         Ok(None)
     }
 }
 
 struct Plain;
 
-impl Render for Plain {
-    fn render(&self, request: &Template<'_>, _: &Facts) -> Result<String, Halt> {
+impl RenderTemplate for Plain {
+    fn render(&self, request: &TemplateRequest<'_>, _: &FactCache) -> Result<String, Halt> {
         Ok(request.text.to_owned())
     }
 }
 
-fn world() -> Arc<World> {
-    Arc::new(World {
+fn world() -> Arc<ModuleContext> {
+    Arc::new(ModuleContext {
         id: "golden".into(),
         roots: Arc::new(NoFiles),
         renderer: Arc::new(Plain),
@@ -54,7 +54,7 @@ fn world() -> Arc<World> {
 /// Low data as a test writes it: `id: module.function` and requisites of earlier or later IDs.
 #[derive(Default)]
 struct Tree {
-    low: Low,
+    low: LowData,
     links: Vec<(usize, Requisite, String)>,
 }
 
@@ -111,7 +111,7 @@ impl Tree {
         self
     }
 
-    fn low(&self, ordering: Ordering) -> Arc<Low> {
+    fn low(&self, ordering: RunOrdering) -> Arc<LowData> {
         let mut low = self.low.clone();
         low.ordering = ordering;
         let mut places: FoldMap<String, u32> = FoldMap::default();
@@ -124,15 +124,15 @@ impl Tree {
                 .collect();
             let state = low.chunks[*at].state.clone();
             let target = if found.is_empty() {
-                Target::Missing
+                LinkTarget::Missing
             } else {
                 let sets = &mut low.sets;
-                Target::Set(*places.entry(target.clone()).or_insert_with(|| {
+                LinkTarget::Set(*places.entry(target.clone()).or_insert_with(|| {
                     sets.push(found);
                     u32::try_from(sets.len() - 1).unwrap()
                 }))
             };
-            low.chunks[*at].links.push(Link {
+            low.chunks[*at].links.push(RequisiteLink {
                 kind: *kind,
                 target,
                 written: Value::map([(state, ids[0].into())]),
@@ -155,7 +155,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn read(&mut self, fact: &Fact) -> Reading {
+    fn read(&mut self, fact: &Fact) -> FactReading {
         match fact {
             Fact::Probe(probe) => {
                 self.log.push(format!("? {}", probe.text));
@@ -167,13 +167,13 @@ impl Machine {
                     }
                     _ => 0,
                 };
-                Reading::Probe(Probed {
+                FactReading::Probe(ProbeOutput {
                     code,
                     stdout: b"said\n".to_vec(),
                     stderr: Vec::new(),
                 })
             }
-            _ => Reading::Absent,
+            _ => FactReading::Absent,
         }
     }
 
@@ -186,26 +186,26 @@ impl Machine {
         let fails = run.text.starts_with("bad") || *left > 0;
         *left = left.saturating_sub(1);
         RunOutput {
-            stderr: Captured::of(if fails { "it is bad\n" } else { "" }),
+            stderr: CapturedOutput::of(if fails { "it is bad\n" } else { "" }),
             ..RunOutput::not_run(Exit::Code(i32::from(fails)))
         }
     }
 }
 
-fn drive(engine: &mut Engine, machine: &mut Machine, facts: &mut Facts) {
+fn drive(engine: &mut Engine, machine: &mut Machine, facts: &mut FactCache) {
     let mut now = 0;
-    let mut under_way: VecDeque<(DeedId, Vec<RunOutput>)> = VecDeque::new();
+    let mut under_way: VecDeque<(ActionId, Vec<RunOutput>)> = VecDeque::new();
     for _ in 0..1_000_000 {
         now += 1000;
-        match engine.next(facts, None, Stamp(now)) {
-            Next::Read(needed) => {
+        match engine.next(facts, None, Timestamp(now)) {
+            NextAction::Read(needed) => {
                 machine.trips += 1;
                 for fact in needed {
                     let reading = machine.read(&fact);
                     facts.learn(fact, reading);
                 }
             }
-            Next::Change { deed, changes, .. } => {
+            NextAction::Change { action: deed, changes, .. } => {
                 machine.trips += 1;
                 let mut outputs = Vec::new();
                 for change in &changes {
@@ -223,25 +223,25 @@ fn drive(engine: &mut Engine, machine: &mut Machine, facts: &mut Facts) {
                 }
                 under_way.push_back((deed, outputs));
             }
-            Next::Sleep { deed, time, .. } => {
+            NextAction::Sleep { action: deed, time, .. } => {
                 now += i64::try_from(time.as_micros()).unwrap();
-                engine.slept(deed, facts, Stamp(now));
+                engine.finish_sleep(deed, facts, Timestamp(now));
             }
-            Next::Wait => {
+            NextAction::Wait => {
                 let (deed, outputs) = under_way.pop_front().expect("something is under way");
-                engine.changed(deed, outputs, facts, Stamp(now));
+                engine.finish_change(deed, outputs, facts, Timestamp(now));
             }
-            Next::AtGate => panic!("there is no gate"),
-            Next::Done => return,
+            NextAction::AtLimit => panic!("there is no gate"),
+            NextAction::Done => return,
         }
     }
     panic!("it does not end");
 }
 
-fn run_with(tree: &Tree, ordering: Ordering, setup: Setup) -> (Vec<String>, Vec<String>) {
+fn run_with(tree: &Tree, ordering: RunOrdering, setup: EngineOptions) -> (Vec<String>, Vec<String>) {
     let mut engine = Engine::new(tree.low(ordering), world(), setup);
     let mut machine = Machine::default();
-    let mut facts = Facts::default();
+    let mut facts = FactCache::default();
     drive(&mut engine, &mut machine, &mut facts);
     (shown(&engine), machine.log)
 }
@@ -266,11 +266,11 @@ fn shown(engine: &Engine) -> Vec<String> {
 }
 
 fn run(tree: &Tree) -> Vec<String> {
-    run_with(tree, Ordering::Classic, Setup::default()).0
+    run_with(tree, RunOrdering::Classic, EngineOptions::default()).0
 }
 
 fn log(tree: &Tree) -> Vec<String> {
-    run_with(tree, Ordering::Classic, Setup::default()).1
+    run_with(tree, RunOrdering::Classic, EngineOptions::default()).1
 }
 
 #[test]
@@ -280,19 +280,19 @@ fn a_chain_of_a_hundred_thousand_requires_runs_backwards() {
     for at in 0..LENGTH {
         tree.add(&format!("s{at}"), "test.nop");
     }
-    let mut low = Low::clone(&tree.low(Ordering::Classic));
+    let mut low = LowData::clone(&tree.low(RunOrdering::Classic));
     for at in 0..LENGTH - 1 {
         let next = u32::try_from(at + 1).unwrap();
         low.sets.push([next].into());
-        low.chunks[at].links.push(Link {
+        low.chunks[at].links.push(RequisiteLink {
             kind: Requisite::Require,
-            target: Target::Set(next - 1),
+            target: LinkTarget::Set(next - 1),
             written: Value::Null,
             span: span(),
         });
     }
-    let mut engine = Engine::new(Arc::new(low), world(), Setup::default());
-    drive(&mut engine, &mut Machine::default(), &mut Facts::default());
+    let mut engine = Engine::new(Arc::new(low), world(), EngineOptions::default());
+    drive(&mut engine, &mut Machine::default(), &mut FactCache::default());
     assert_eq!(engine.results().len(), LENGTH);
     assert_eq!(&*engine.results()[0].id, "s99999");
     assert!(
@@ -310,18 +310,18 @@ fn a_set_is_counted_once_for_all_that_require_it() {
     for at in 0..2 * LENGTH {
         tree.add(&format!("s{at}"), "test.nop");
     }
-    let mut low = Low::clone(&tree.low(Ordering::Classic));
+    let mut low = LowData::clone(&tree.low(RunOrdering::Classic));
     low.sets.push((LENGTH..2 * LENGTH).collect());
     for at in 0..LENGTH as usize {
-        low.chunks[at].links.push(Link {
+        low.chunks[at].links.push(RequisiteLink {
             kind: Requisite::Require,
-            target: Target::Set(0),
+            target: LinkTarget::Set(0),
             written: Value::Null,
             span: span(),
         });
     }
-    let mut engine = Engine::new(Arc::new(low), world(), Setup::default());
-    drive(&mut engine, &mut Machine::default(), &mut Facts::default());
+    let mut engine = Engine::new(Arc::new(low), world(), EngineOptions::default());
+    drive(&mut engine, &mut Machine::default(), &mut FactCache::default());
     assert_eq!(engine.results().len(), 2 * LENGTH as usize);
     assert_eq!(&*engine.results()[0].id, "s3000");
 }
@@ -343,11 +343,11 @@ fn what_is_required_runs_first_and_a_failure_is_passed_on() {
 
 /// A module of the tests: its changes are commands that succeed or not by their name, and what
 /// they would change is known without looking.
-static ACT: Module = Module {
+static ACT: StateModule = StateModule {
     name: "act",
     functions: &[
-        Function::new("run", act).options("seen also"),
-        Function::new("need", need).requires("fact"),
+        StateFunction::new("run", act).options("seen also"),
+        StateFunction::new("need", need).requires("fact"),
     ],
     watch: Some(act),
     aggregate: Some(|all| {
@@ -356,7 +356,7 @@ static ACT: Module = Module {
     }),
 };
 
-static TABLE: &[&Module] = &[
+static TABLE: &[&StateModule] = &[
     &ACT,
     &crate::converge::module::cmd::MODULE,
     &crate::converge::module::environ::MODULE,
@@ -364,7 +364,7 @@ static TABLE: &[&Module] = &[
     &crate::converge::module::test::MODULE,
 ];
 
-fn act(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+fn act(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     if let Some(seen) = call.text("seen")? {
         facts.content(&seen)?;
     }
@@ -374,34 +374,34 @@ fn act(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         Some(also) => also.to_string(),
         None => call.name.to_owned(),
     };
-    Ok(Verdict::Act(Deed {
-        predicted: Outcome::would(changes.clone(), "would run"),
-        steps: vec![Change::Run(Run::new(text).touching([touched]))],
-        finish: Finish::Then(Outcome::changed(changes, "ran")),
+    Ok(StateDecision::Change(ChangeSet {
+        predicted: StateOutcome::would_change(changes.clone(), "would run"),
+        steps: vec![Change::Run(CommandRun::new(text).touching([touched]))],
+        finish: ChangeOutcome::Fixed(StateOutcome::changed(changes, "ran")),
     }))
 }
 
 /// Fails if the machine does not have something.
-fn need(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+fn need(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let text = call.required("fact")?;
-    let probe = crate::converge::shell::probe(text, crate::host::fact::Setting::default());
+    let probe = crate::converge::command_args::volatile_probe(text, crate::host::fact::CommandSetting::default());
     let found = facts.probe(probe)?.code == 0;
-    Ok(Verdict::Done(if found {
-        Outcome::same("it is there")
+    Ok(StateDecision::Done(if found {
+        StateOutcome::unchanged("it is there")
     } else {
-        Outcome::failed("it is not there")
+        StateOutcome::failed("it is not there")
     }))
 }
 
-fn setup() -> Setup {
-    Setup {
+fn setup() -> EngineOptions {
+    EngineOptions {
         modules: TABLE,
-        ..Setup::default()
+        ..EngineOptions::default()
     }
 }
 
-fn dry() -> Setup {
-    Setup {
+fn dry() -> EngineOptions {
+    EngineOptions {
         mode: Mode::Test,
         ..setup()
     }
@@ -414,7 +414,7 @@ fn a_chain_of_prereqs_runs_from_its_end_once_all_were_tested() {
     tree.add("b", "cmd.run").on(Requisite::Prereq, "c");
     tree.add("a", "cmd.run").on(Requisite::Prereq, "b");
     assert_eq!(log(&tree), ["a", "b", "c"]);
-    let (_, log) = run_with(&tree, Ordering::Dag, Setup::default());
+    let (_, log) = run_with(&tree, RunOrdering::Dag, EngineOptions::default());
     assert_eq!(log, ["a", "b", "c"]);
 }
 
@@ -425,7 +425,7 @@ fn a_prereq_of_what_stays_as_it_is_does_not_run() {
     tree.add("p", "cmd.run").on(Requisite::Prereq, "t");
     let lines = ["p yes: No changes detected", "t yes: Success!"];
     assert_eq!(run(&tree), lines);
-    let (lines, log) = run_with(&tree, Ordering::Dag, Setup::default());
+    let (lines, log) = run_with(&tree, RunOrdering::Dag, EngineOptions::default());
     assert_eq!(
         lines,
         ["p yes skipped: No changes detected", "t yes: Success!"]
@@ -500,7 +500,7 @@ fn a_watcher_reacts_if_it_changed_nothing_itself() {
     tree.add("own", "act.run").on(Requisite::Watch, "new");
     tree.state("skips", "test.nop", "{}", r#"{"unless": "true"}"#)
         .on(Requisite::Watch, "new");
-    let (lines, log) = run_with(&tree, Ordering::Classic, setup());
+    let (lines, log) = run_with(&tree, RunOrdering::Classic, setup());
     assert_eq!(lines[1], "w yes changed: Watch statement fired.");
     assert_eq!(lines[2], "own yes changed: ran");
     assert_eq!(lines[3], "skips yes: unless condition is true");
@@ -521,7 +521,7 @@ fn listeners_react_once_at_the_end_even_after_a_failure_that_ends_the_run() {
         r#"{"failhard": true}"#,
     );
     tree.add("never", "cmd.run");
-    let (lines, log) = run_with(&tree, Ordering::Classic, setup());
+    let (lines, log) = run_with(&tree, RunOrdering::Classic, setup());
     assert_eq!(log, ["l"]);
     assert_eq!(lines.len(), 5);
     assert_eq!(lines[4], "listener_l yes changed: Command \"l\" run");
@@ -561,10 +561,10 @@ fn a_state_is_tried_again_until_it_succeeds() {
         "{}",
         r#"{"retry": {"attempts": 5, "interval": 7}}"#,
     );
-    let mut engine = Engine::new(tree.low(Ordering::Classic), world(), Setup::default());
+    let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), EngineOptions::default());
     let mut machine = Machine::default();
     machine.fails.insert("r".into(), 2);
-    drive(&mut engine, &mut machine, &mut Facts::default());
+    drive(&mut engine, &mut machine, &mut FactCache::default());
     assert_eq!(machine.log, ["r", "r", "r"]);
     let result = &engine.results()[0];
     assert_eq!(result.outcome.result, Some(true));
@@ -582,7 +582,7 @@ fn a_state_is_tried_again_until_it_succeeds() {
 fn a_dry_run_says_how_often_it_would_be_tried() {
     let mut tree = Tree::default();
     tree.state("r", "cmd.run", "{}", r#"{"retry": {"attempts": 3}}"#);
-    let (lines, log) = run_with(&tree, Ordering::Classic, dry());
+    let (lines, log) = run_with(&tree, RunOrdering::Classic, dry());
     assert!(log.is_empty());
     assert!(lines[0].ends_with("a maximum of 3 times or until a result of True is returned"));
 }
@@ -617,7 +617,7 @@ fn conditions_are_asked_like_in_salt() {
         "{}",
         r#"{"check_cmd": ["true", "false"]}"#,
     );
-    let (lines, log) = run_with(&tree, Ordering::Classic, setup());
+    let (lines, log) = run_with(&tree, RunOrdering::Classic, setup());
     let wanted = [
         "both yes: onlyif condition is false\nunless condition is true",
         "one yes: Success!",
@@ -639,7 +639,7 @@ fn slots_are_looked_up_when_a_state_runs() {
     let comment = r#"{"comment": "__slot__:salt:cmd.run('ask me') ~ !"}"#;
     tree.state("c", "test.nop", comment, "{}");
     tree.state("odd", "test.nop", r#"{"comment": "__slot__:odd"}"#, "{}");
-    let (lines, log) = run_with(&tree, Ordering::Classic, setup());
+    let (lines, log) = run_with(&tree, RunOrdering::Classic, setup());
     assert_eq!(
         lines,
         ["p yes: 80", "c yes: said!", "odd yes: __slot__:odd"]
@@ -652,11 +652,11 @@ fn a_disabled_function_does_not_run_and_is_not_there_for_others() {
     let mut tree = Tree::default();
     tree.add("a", "cmd.run");
     tree.add("b", "test.nop").on(Requisite::Require, "a");
-    let setup = Setup {
+    let setup = EngineOptions {
         disabled: vec!["cmd.*".into()],
         ..setup()
     };
-    let (lines, log) = run_with(&tree, Ordering::Classic, setup);
+    let (lines, log) = run_with(&tree, RunOrdering::Classic, setup);
     assert!(log.is_empty());
     assert!(
         lines[0]
@@ -672,11 +672,11 @@ fn calls_of_one_function_are_joined_if_they_could_run_now() {
     tree.add("b", "act.run");
     tree.add("late", "act.run").on(Requisite::Require, "n");
     tree.add("n", "test.nop");
-    let setup = Setup {
+    let setup = EngineOptions {
         aggregate: Aggregation::Modules(vec!["act".into()]),
         ..setup()
     };
-    let (_, log) = run_with(&tree, Ordering::Classic, setup);
+    let (_, log) = run_with(&tree, RunOrdering::Classic, setup);
     assert_eq!(log, ["['a', 'b']", "b", "late"]);
 }
 
@@ -688,34 +688,34 @@ fn only_so_many_states_run_beside_each_other_and_requisites_wait() {
     }
     tree.add("end", "cmd.run")
         .on(Requisite::Require, "p1 p2 p3");
-    let setup = Setup {
+    let setup = EngineOptions {
         max_parallel: 2,
         ..setup()
     };
-    let mut engine = Engine::new(tree.low(Ordering::Classic), world(), setup);
-    let mut facts = Facts::default();
+    let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), setup);
+    let mut facts = FactCache::default();
     let mut deeds = Vec::new();
     loop {
-        match engine.next(&mut facts, None, Stamp(1)) {
-            Next::Change { deed, chunk, .. } => deeds.push((deed, chunk)),
-            Next::Wait => break,
+        match engine.next(&mut facts, None, Timestamp(1)) {
+            NextAction::Change { action: deed, chunk, .. } => deeds.push((deed, chunk)),
+            NextAction::Wait => break,
             other => panic!("{other:?}"),
         }
     }
     assert_eq!(deeds.iter().map(|it| it.1).collect::<Vec<_>>(), [0, 1]);
     let good = || vec![RunOutput::not_run(Exit::Code(0))];
-    engine.changed(deeds[1].0, good(), &mut facts, Stamp(2));
-    let Next::Change {
-        deed: third,
+    engine.finish_change(deeds[1].0, good(), &mut facts, Timestamp(2));
+    let NextAction::Change {
+        action: third,
         chunk: 2,
         ..
-    } = engine.next(&mut facts, None, Stamp(3))
+    } = engine.next(&mut facts, None, Timestamp(3))
     else {
         panic!("the third takes the free place");
     };
-    engine.changed(third, good(), &mut facts, Stamp(4));
-    engine.changed(deeds[0].0, good(), &mut facts, Stamp(5));
-    let Next::Change { chunk: 3, .. } = engine.next(&mut facts, None, Stamp(6)) else {
+    engine.finish_change(third, good(), &mut facts, Timestamp(4));
+    engine.finish_change(deeds[0].0, good(), &mut facts, Timestamp(5));
+    let NextAction::Change { chunk: 3, .. } = engine.next(&mut facts, None, Timestamp(6)) else {
         panic!("all that is required has ended");
     };
 }
@@ -726,16 +726,16 @@ fn nothing_beyond_the_gate_is_begun_unless_it_is_required() {
     tree.add("a", "test.nop").on(Requisite::Require, "c");
     tree.add("b", "test.nop");
     tree.add("c", "test.nop");
-    let mut engine = Engine::new(tree.low(Ordering::Classic), world(), setup());
-    let mut facts = Facts::default();
+    let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), setup());
+    let mut facts = FactCache::default();
     assert!(matches!(
-        engine.next(&mut facts, Some(0), Stamp(1)),
-        Next::AtGate
+        engine.next(&mut facts, Some(0), Timestamp(1)),
+        NextAction::AtLimit
     ));
     assert_eq!(shown(&engine), ["c yes: Success!", "a yes: Success!"]);
     assert!(matches!(
-        engine.next(&mut facts, Some(1), Stamp(1)),
-        Next::Done | Next::AtGate
+        engine.next(&mut facts, Some(1), Timestamp(1)),
+        NextAction::Done | NextAction::AtLimit
     ));
     assert_eq!(engine.results().len(), 3);
 }
@@ -746,11 +746,11 @@ fn a_failure_that_an_earlier_change_might_mend_is_a_prediction() {
     tree.state("before", "act.need", r#"{"fact": "has x"}"#, "{}");
     tree.add("x", "cmd.run");
     tree.state("after", "act.need", r#"{"fact": "has x"}"#, "{}");
-    let (lines, log) = run_with(&tree, Ordering::Classic, dry());
+    let (lines, log) = run_with(&tree, RunOrdering::Classic, dry());
     assert_eq!(lines[0], "before NO: it is not there");
     assert_eq!(lines[2], "after would: it is not there");
     assert_eq!(log, ["? has x"]);
-    let (lines, _) = run_with(&tree, Ordering::Classic, setup());
+    let (lines, _) = run_with(&tree, RunOrdering::Classic, setup());
     assert_eq!(lines[2], "after yes: it is there");
 }
 
@@ -770,16 +770,16 @@ fn what_is_set_in_the_environment_is_there_for_later_commands() {
         "{}",
     );
     tree.add("c", "cmd.run");
-    let mut engine = Engine::new(tree.low(Ordering::Classic), world(), setup());
-    let mut facts = Facts::default();
+    let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), setup());
+    let mut facts = FactCache::default();
     let mut machine = Machine::default();
     loop {
-        match engine.next(&mut facts, None, Stamp(1)) {
-            Next::Read(needed) => needed.into_iter().for_each(|fact| {
+        match engine.next(&mut facts, None, Timestamp(1)) {
+            NextAction::Read(needed) => needed.into_iter().for_each(|fact| {
                 let reading = machine.read(&fact);
                 facts.learn(fact, reading);
             }),
-            Next::Change { changes, .. } => {
+            NextAction::Change { changes, .. } => {
                 let Change::Run(run) = &changes[0] else {
                     panic!("{changes:?}");
                 };
@@ -808,7 +808,7 @@ fn functions_are_called_as_states_in_both_forms() {
         "{}",
     );
     tree.state("no.such", "module.run", "{}", "{}");
-    let (lines, log) = run_with(&tree, Ordering::Classic, setup());
+    let (lines, log) = run_with(&tree, RunOrdering::Classic, setup());
     assert_eq!(
         lines[0],
         "test.echo yes changed: Module function test.echo executed"
@@ -827,8 +827,8 @@ fn a_misspelt_function_and_a_missing_argument_are_said() {
     tree.add("a", "test.nopp");
     tree.add("b", "act.need");
     tree.state("c", "act.run", r#"{"odd": 1}"#, "{}");
-    let mut engine = Engine::new(tree.low(Ordering::Classic), world(), setup());
-    drive(&mut engine, &mut Machine::default(), &mut Facts::default());
+    let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), setup());
+    drive(&mut engine, &mut Machine::default(), &mut FactCache::default());
     let lines = shown(&engine);
     let found =
         "State 'test.nopp' was not found in SLS 'main'\nReason: 'test.nopp' is not available.\n";
@@ -856,8 +856,8 @@ fn the_map_of_results_has_the_keys_of_salt_and_hides_what_must_not_be_logged() {
         r#"{"name": "say secret"}"#,
         r#"{"no_log": true}"#,
     );
-    let mut engine = Engine::new(tree.low(Ordering::Classic), world(), setup());
-    drive(&mut engine, &mut Machine::default(), &mut Facts::default());
+    let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), setup());
+    drive(&mut engine, &mut Machine::default(), &mut FactCache::default());
     let map = to_value(engine.results());
     let (key, row) = map.as_map().unwrap().first().unwrap();
     assert_eq!(&**key, "cmd_|-s_|-say secret_|-run");
@@ -890,16 +890,16 @@ fn facts_of_all_states_are_gathered_before_any_runs() {
         r#"{"comment": "__slot__:salt:cmd.run(later)"}"#,
         "{}",
     );
-    let mut engine = Engine::new(tree.low(Ordering::Classic), world(), setup());
-    let mut facts = Facts::default();
+    let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), setup());
+    let mut facts = FactCache::default();
     let mut machine = Machine::default();
-    let needed = engine.first_facts(&facts);
+    let needed = engine.prefetch_facts(&facts);
     assert!(needed.len() >= 50, "{needed:?}");
     for fact in needed {
         let reading = machine.read(&fact);
         facts.learn(fact, reading);
     }
-    assert!(engine.first_facts(&facts).is_empty());
+    assert!(engine.prefetch_facts(&facts).is_empty());
     drive(&mut engine, &mut machine, &mut facts);
     assert!(machine.trips <= 1, "{} trips", machine.trips);
 }
@@ -912,13 +912,13 @@ fn changes_of_several_states_go_out_together_and_are_taken_back_after_a_failure(
     tree.state("bad", "act.run", "{}", "{}");
     tree.add("c", "act.run").on(Requisite::Require, "bad");
     tree.add("d", "act.run").on(Requisite::Onchanges, "a");
-    let ahead = Setup {
-        ahead: 8,
+    let ahead = EngineOptions {
+        max_batch: 8,
         ..setup()
     };
-    let mut engine = Engine::new(tree.low(Ordering::Classic), world(), ahead);
+    let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), ahead);
     let mut machine = Machine::default();
-    drive(&mut engine, &mut machine, &mut Facts::default());
+    drive(&mut engine, &mut machine, &mut FactCache::default());
     assert_eq!(machine.trips, 2);
     assert_eq!(machine.log, ["a", "b", "bad", "d"]);
     let lines = [
@@ -1002,10 +1002,10 @@ fn random_trees_give_each_state_one_result_and_the_same_however_they_are_driven(
             .chunks
             .iter()
             .any(|it| it.keywords.contains_key("failhard"));
-        for ordering in [Ordering::Classic, Ordering::Dag] {
+        for ordering in [RunOrdering::Classic, RunOrdering::Dag] {
             let plain = run_with(&tree, ordering, setup());
-            let ahead = Setup {
-                ahead: 8,
+            let ahead = EngineOptions {
+                max_batch: 8,
                 ..setup()
             };
             let ahead = run_with(&tree, ordering, ahead);

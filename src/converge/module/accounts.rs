@@ -1,9 +1,9 @@
 //! What a machine says of its users and groups.
 
-use super::command::{answer, asked, need, question};
-use crate::converge::{Facts, Halt, refuse};
+use super::verdict::{stdout_text, run_probe, require_facts, c_locale_probe};
+use crate::converge::{FactCache, Halt, refuse};
 use crate::host::fact::{Domain, Fact};
-use crate::text::quoted;
+use crate::text::quote_word;
 use crate::value::{Map, Value};
 
 /// A group.
@@ -38,10 +38,10 @@ pub(super) struct Shadow {
 }
 
 /// The days' names in results.
-pub(super) const DAYS: [&str; 6] = ["lstchg", "min", "max", "warn", "inact", "expire"];
+pub(super) const AGING_FIELDS: [&str; 6] = ["lstchg", "min", "max", "warn", "inact", "expire"];
 
 /// The names of the parts of a user's long name.
-pub(super) const GECOS: [&str; 5] = ["fullname", "roomnumber", "workphone", "homephone", "other"];
+pub(super) const GECOS_FIELDS: [&str; 5] = ["fullname", "roomnumber", "workphone", "homephone", "other"];
 
 /// All groups of a machine.
 #[derive(Debug, Clone, Default)]
@@ -49,23 +49,23 @@ pub(super) struct Groups(pub(super) Vec<Group>);
 
 impl Groups {
     /// Those of the machine.
-    pub(super) fn of(facts: &Facts) -> Result<Self, Halt> {
-        let probed = asked(facts, GROUPS, Domain::Accounts)?;
-        let text = answer(probed);
-        Ok(Self(text.lines().filter_map(read_group).collect()))
+    pub(super) fn probe(facts: &FactCache) -> Result<Self, Halt> {
+        let probed = run_probe(facts, GROUPS_PROBE, Domain::Accounts)?;
+        let text = stdout_text(probed);
+        Ok(Self(text.lines().filter_map(parse_group).collect()))
     }
 
-    pub(super) fn named(&self, name: &str) -> Option<&Group> {
+    pub(super) fn by_name(&self, name: &str) -> Option<&Group> {
         self.0.iter().find(|group| group.name == name)
     }
 
     /// A group by its name or number.
     pub(super) fn find(&self, name: &str) -> Option<&Group> {
-        self.named(name)
-            .or_else(|| self.numbered(name.parse().ok()?))
+        self.by_name(name)
+            .or_else(|| self.by_gid(name.parse().ok()?))
     }
 
-    pub(super) fn numbered(&self, gid: i64) -> Option<&Group> {
+    pub(super) fn by_gid(&self, gid: i64) -> Option<&Group> {
         self.0.iter().find(|group| group.gid == gid)
     }
 
@@ -84,7 +84,7 @@ impl Groups {
     }
 }
 
-fn read_group(line: &str) -> Option<Group> {
+fn parse_group(line: &str) -> Option<Group> {
     let mut parts = line.splitn(4, ':');
     let (name, _, gid) = (parts.next()?, parts.next()?, parts.next()?);
     let members = parts.next().unwrap_or_default();
@@ -107,46 +107,46 @@ impl Group {
             ("name".into(), Value::from(self.name.as_str())),
             ("passwd".into(), "x".into()),
             ("gid".into(), self.gid.into()),
-            ("members".into(), list(&self.members)),
+            ("members".into(), name_list(&self.members)),
         ])
     }
 }
 
 /// Texts as a value.
-pub(super) fn list(items: &[String]) -> Value {
+pub(super) fn name_list(items: &[String]) -> Value {
     Value::list(items.iter().map(|item| Value::from(item.as_str())))
 }
 
-const GROUPS: &str = "getent group || true";
+const GROUPS_PROBE: &str = "getent group || true";
 
 /// A user of the machine; none if there is none by this name.
-pub(super) fn user(facts: &Facts, name: &str) -> Result<Option<User>, Halt> {
-    let probed = asked(facts, user_question(name), Domain::Accounts)?;
-    Ok(read_user(&answer(probed)))
+pub(super) fn find_user(facts: &FactCache, name: &str) -> Result<Option<User>, Halt> {
+    let probed = run_probe(facts, user_probe_script(name), Domain::Accounts)?;
+    Ok(parse_user(&stdout_text(probed)))
 }
 
 /// Asks for a user and all groups at once.
-pub(super) fn ask(facts: &Facts, name: &str) -> Result<(), Halt> {
-    let texts = [GROUPS.to_owned(), user_question(name)];
-    let fact = |text| Fact::Probe(Box::new(question(text, Domain::Accounts)));
-    need(facts, texts.map(fact))
+pub(super) fn prefetch_user(facts: &FactCache, name: &str) -> Result<(), Halt> {
+    let texts = [GROUPS_PROBE.to_owned(), user_probe_script(name)];
+    let fact = |text| Fact::Probe(Box::new(c_locale_probe(text, Domain::Accounts)));
+    require_facts(facts, texts.map(fact))
 }
 
-fn user_question(name: &str) -> String {
-    let name = quoted(name);
+fn user_probe_script(name: &str) -> String {
+    let name = quote_word(name);
     format!(
         "u=$(getent passwd {name}) || exit 0; echo \"$u\"; getent shadow {name} || echo; \
          h=${{u%:*}}; [ -d \"${{h##*:}}\" ] && echo home; exit 0"
     )
 }
 
-fn read_user(text: &str) -> Option<User> {
+fn parse_user(text: &str) -> Option<User> {
     let mut lines = text.lines();
     let parts: Vec<&str> = lines.next()?.split(':').collect();
     let [name, _, uid, gid, gecos, home, shell] = parts.as_slice() else {
         return None;
     };
-    let shadow = lines.next().and_then(read_shadow);
+    let shadow = lines.next().and_then(parse_shadow);
     let mut gecos = gecos.splitn(5, ',').map(str::to_owned);
     Some(User {
         name: (*name).to_owned(),
@@ -160,7 +160,7 @@ fn read_user(text: &str) -> Option<User> {
     })
 }
 
-fn read_shadow(line: &str) -> Option<Shadow> {
+fn parse_shadow(line: &str) -> Option<Shadow> {
     let mut parts = line.split(':').skip(1);
     let hash = parts.next()?.to_owned();
     let mut next = || parts.next().and_then(|days| days.parse().ok());
@@ -173,14 +173,14 @@ impl User {
     pub(super) fn info(&self, groups: &Groups) -> Map {
         let mut info = Map::from_iter([
             ("gid".into(), Value::from(self.gid)),
-            ("groups".into(), list(&groups.of_user(self))),
+            ("groups".into(), name_list(&groups.of_user(self))),
             ("home".into(), self.home.as_str().into()),
             ("name".into(), self.name.as_str().into()),
             ("passwd".into(), "x".into()),
             ("shell".into(), self.shell.as_str().into()),
             ("uid".into(), self.uid.into()),
         ]);
-        for (key, text) in GECOS.into_iter().zip(&self.gecos) {
+        for (key, text) in GECOS_FIELDS.into_iter().zip(&self.gecos) {
             info.insert(key.into(), text.as_str().into());
         }
         info
@@ -204,15 +204,15 @@ mod tests {
     #[test]
     fn a_user_is_read_with_its_password_and_home() {
         let text = "ann:x:1000:1001:Ann A,12,,555:/home/ann:/bin/sh\nann:$6$s$h:19000:0:99999:7:::\nhome\n";
-        let user = read_user(text).unwrap();
+        let user = parse_user(text).unwrap();
         assert_eq!((user.uid, user.gid, user.has_home), (1000, 1001, true));
         assert_eq!(user.gecos, ["Ann A", "12", "", "555", ""]);
         let shadow = user.shadow.unwrap();
         assert_eq!(shadow.hash, "$6$s$h");
         assert_eq!(shadow.days, [19000, 0, 99999, 7, -1, -1]);
-        assert!(read_user("").is_none());
+        assert!(parse_user("").is_none());
         assert!(
-            read_user("a:x:1:1::/:/bin/sh\n\n")
+            parse_user("a:x:1:1::/:/bin/sh\n\n")
                 .unwrap()
                 .shadow
                 .is_none()
@@ -222,8 +222,8 @@ mod tests {
     #[test]
     fn groups_of_a_user_are_its_own_and_those_that_name_it() {
         let lines = "root:x:0:\nann:x:1001:\nsudo:x:27:bob,ann\n";
-        let groups = Groups(lines.lines().filter_map(read_group).collect());
-        let user = read_user("ann:x:1000:1001::/home/ann:/bin/sh\n\n").unwrap();
+        let groups = Groups(lines.lines().filter_map(parse_group).collect());
+        let user = parse_user("ann:x:1000:1001::/home/ann:/bin/sh\n\n").unwrap();
         assert_eq!(groups.of_user(&user), ["ann", "sudo"]);
         assert_eq!(groups.find("27").unwrap().name, "sudo");
     }

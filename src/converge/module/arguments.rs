@@ -1,9 +1,9 @@
 //! Arguments of state functions, read with Salt's leniency.
 
-use crate::converge::{Call, Facts, Halt, Template, refuse};
+use crate::converge::{StateCall, FactCache, Halt, TemplateRequest, refuse};
 use crate::value::{Map, Value};
 
-impl<'a> Call<'a> {
+impl<'a> StateCall<'a> {
     /// An argument; none if it is missing or null.
     pub fn arg(&self, key: &str) -> Option<&'a Value> {
         self.args
@@ -20,7 +20,7 @@ impl<'a> Call<'a> {
     }
 
     /// A text that is not empty.
-    pub fn filled(&self, key: &str) -> Result<Option<String>, Halt> {
+    pub fn non_empty_text(&self, key: &str) -> Result<Option<String>, Halt> {
         Ok(self.text(key)?.filter(|text| !text.is_empty()))
     }
 
@@ -46,7 +46,7 @@ impl<'a> Call<'a> {
             Value::Str(_) | Value::Int(_) | Value::Big(_) | Value::Float(_) => {
                 Ok(value.to_string())
             }
-            other => Err(self.wrong(key, "a text", other)),
+            other => Err(self.wrong_type(key, "a text", other)),
         }
     }
 
@@ -65,7 +65,7 @@ impl<'a> Call<'a> {
             other => other.as_int(),
         };
         read.map(Some)
-            .ok_or_else(|| self.wrong(key, "a whole number", value))
+            .ok_or_else(|| self.wrong_type(key, "a whole number", value))
     }
 
     /// Texts: a list of them, or one.
@@ -96,18 +96,18 @@ impl<'a> Call<'a> {
 
     /// A text as a template, with `defaults` and, over them, `context`; those that are no maps
     /// are passed over.
-    pub fn rendered(&self, text: &str, path: &str, facts: &Facts) -> Result<String, Halt> {
+    pub fn render_template(&self, text: &str, path: &str, facts: &FactCache) -> Result<String, Halt> {
         let mut context = Map::new();
         for key in ["defaults", "context"] {
             let map = self.arg(key).and_then(Value::as_map);
             context.extend(map.cloned().unwrap_or_default());
         }
-        let template = Template {
+        let template = TemplateRequest {
             text,
             path,
             context: &context,
         };
-        self.world.renderer.render(&template, facts)
+        self.context.renderer.render(&template, facts)
     }
 
     /// Whether an argument holds something nobody may see.
@@ -115,9 +115,9 @@ impl<'a> Call<'a> {
         self.args.get(key).is_some_and(Value::has_sensitive)
     }
 
-    fn wrong(&self, key: &str, wanted: &str, found: &Value) -> Halt {
+    fn wrong_type(&self, key: &str, expected: &str, found: &Value) -> Halt {
         Halt::Failed(format!(
-            "`{key}` of {}.{} must be {wanted}, not {}",
+            "`{key}` of {}.{} must be {expected}, not {}",
             self.state,
             self.fun,
             found.kind()

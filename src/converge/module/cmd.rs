@@ -1,53 +1,53 @@
 //! The state module `cmd`: commands and scripts that are run.
 
-use crate::converge::module::command::{act_on_outputs, failure};
+use crate::converge::module::verdict::{act_on_outputs, failure};
 use std::sync::Arc;
 
-use crate::converge::shell::{output, setting};
+use crate::converge::command_args::{trimmed_output, parse_setting};
 use crate::converge::{
-    Call, Deed, Facts, Finish, Function, Halt, Mode, Module, Outcome, StateFn, Verdict, refuse,
+    StateCall, ChangeSet, FactCache, ChangeOutcome, StateFunction, Halt, Mode, StateModule, StateOutcome, StateFn, StateDecision, refuse,
 };
-use crate::host::change::{Change, Run};
+use crate::host::change::{Change, CommandRun};
 use crate::host::{Exit, RunOutput};
-use crate::text::quoted;
+use crate::text::quote_word;
 use crate::value::{Map, REDACTED, Value};
 
 /// The module.
-pub(in crate::converge) static MODULE: Module = Module {
+pub(in crate::converge) static MODULE: StateModule = StateModule {
     name: "cmd",
     functions: &[
-        function("run", run, RUN),
-        function("wait", |_, _| Ok(nothing()), RUN),
-        function("watch", |_, _| Ok(nothing()), RUN),
-        function("script", script, SCRIPT),
-        function("wait_script", |_, _| Ok(nothing()), SCRIPT),
+        function("run", run, RUN_OPTIONS),
+        function("wait", |_, _| Ok(no_op()), RUN_OPTIONS),
+        function("watch", |_, _| Ok(no_op()), RUN_OPTIONS),
+        function("script", script, SCRIPT_OPTIONS),
+        function("wait_script", |_, _| Ok(no_op()), SCRIPT_OPTIONS),
         function("call", call, "*"),
-        function("wait_call", |_, _| Ok(nothing()), "*"),
+        function("wait_call", |_, _| Ok(no_op()), "*"),
     ],
     watch: Some(mod_watch),
     aggregate: None,
 };
 
-const RUN: &str = "cwd root runas password shell env prepend_path umask stateful output_loglevel \
+const RUN_OPTIONS: &str = "cwd root runas password shell env prepend_path umask stateful output_loglevel \
     hide_output timeout ignore_timeout use_vt bg success_retcodes success_stdout success_stderr \
     stdin python_shell rstrip *";
 
-const SCRIPT: &str = "source template cwd root runas password shell env umask stateful timeout \
+const SCRIPT_OPTIONS: &str = "source template cwd root runas password shell env umask stateful timeout \
     use_vt output_loglevel hide_output defaults context args bg success_retcodes success_stdout \
     success_stderr ignore_timeout *";
 
-const fn function(name: &'static str, run: StateFn, options: &'static str) -> Function {
-    Function::new(name, run)
+const fn function(name: &'static str, run: StateFn, options: &'static str) -> StateFunction {
+    StateFunction::new(name, run)
         .options(options)
         .irreversible("what a command did is not known")
 }
 
-fn nothing() -> Verdict {
-    Verdict::Done(Outcome::same(""))
+fn no_op() -> StateDecision {
+    StateDecision::Done(StateOutcome::unchanged(""))
 }
 
 /// Whether a command tells by its output what it changed.
-fn is_stateful(call: &Call<'_>) -> bool {
+fn is_stateful(call: &StateCall<'_>) -> bool {
     match call.arg("stateful") {
         Some(Value::Bool(truth)) => *truth,
         Some(Value::List(items)) => !items.is_empty(),
@@ -56,7 +56,7 @@ fn is_stateful(call: &Call<'_>) -> bool {
 }
 
 /// The command that a dry run runs instead, which changes nothing.
-fn test_name(call: &Call<'_>) -> Option<String> {
+fn test_name(call: &StateCall<'_>) -> Option<String> {
     let Some(Value::List(items)) = call.arg("stateful") else {
         return None;
     };
@@ -64,78 +64,78 @@ fn test_name(call: &Call<'_>) -> Option<String> {
 }
 
 /// What a dry run says.
-fn predicted(call: &Call<'_>, quote: char) -> Outcome {
+fn dry_run_outcome(call: &StateCall<'_>, quote: char) -> StateOutcome {
     let comment = format!(
         "Command {quote}{}{quote} would have been executed",
         call.name
     );
     if is_stateful(call) {
-        return Outcome::planned("");
+        return StateOutcome::planned("");
     }
     let changes = match quote {
         '"' => Map::from_iter([("cmd".into(), call.name.into())]),
         _ => Map::new(),
     };
-    Outcome::would(changes, comment)
+    StateOutcome::would_change(changes, comment)
 }
 
 /// The working folder that is asked for and is not there.
-fn lost_folder(call: &Call<'_>, facts: &Facts) -> Result<Option<Outcome>, Halt> {
-    let Some(cwd) = call.filled("cwd")? else {
+fn missing_cwd(call: &StateCall<'_>, facts: &FactCache) -> Result<Option<StateOutcome>, Halt> {
+    let Some(cwd) = call.non_empty_text("cwd")? else {
         return Ok(None);
     };
     let is_there = facts
         .target(&cwd)?
-        .is_some_and(crate::host::fact::Entry::is_folder);
+        .is_some_and(crate::host::fact::FileStat::is_folder);
     let comment = format!("Desired working directory \"{cwd}\" is not available");
-    Ok((!is_there).then(|| Outcome::failed(comment)))
+    Ok((!is_there).then(|| StateOutcome::failed(comment)))
 }
 
-fn run(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+fn run(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let tested = test_name(call).filter(|_| call.mode == Mode::Test);
-    if let (Mode::Apply, Some(lost)) = (call.mode, lost_folder(call, facts)?) {
-        return Ok(Verdict::Done(lost));
+    if let (Mode::Apply, Some(lost)) = (call.mode, missing_cwd(call, facts)?) {
+        return Ok(StateDecision::Done(lost));
     }
-    let mut command = command(call, call.name.to_owned())?;
+    let mut command = build_command(call, call.name.to_owned())?;
     if let Some(root) = call.text("root")? {
         let shell = command.setting.shell.as_deref().unwrap_or("/bin/sh");
         command.text = format!(
             "chroot {} {} -c {}",
-            quoted(&root),
-            quoted(shell),
-            quoted(&command.text)
+            quote_word(&root),
+            quote_word(shell),
+            quote_word(&command.text)
         );
     }
     if let Some(name) = tested {
         // What is run in a dry run is said to change nothing.
-        return tested_run(call, &command, &name, facts);
+        return run_test_command(call, &command, &name, facts);
     }
-    let told = Told::of(call, "\"");
+    let policy = ResultPolicy::from_call(call, "\"");
     let steps = vec![Change::Run(command)];
-    act_on_outputs(predicted(call, '"'), steps, move |ended, _| {
-        Ok(told.outcome(ended.outputs.first()))
+    act_on_outputs(dry_run_outcome(call, '"'), steps, move |ended, _| {
+        Ok(policy.outcome(ended.outputs.first()))
     })
 }
 
-fn tested_run(call: &Call<'_>, command: &Run, name: &str, facts: &Facts) -> Result<Verdict, Halt> {
-    let probe = crate::converge::shell::probe(name, command.setting.clone());
+fn run_test_command(call: &StateCall<'_>, command: &CommandRun, name: &str, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let probe = crate::converge::command_args::volatile_probe(name, command.setting.clone());
     let probed = facts.probe(probe)?;
     let output = RunOutput {
-        stdout: crate::host::Captured::of(probed.stdout.clone()),
-        stderr: crate::host::Captured::of(probed.stderr.clone()),
+        stdout: crate::host::CapturedOutput::of(probed.stdout.clone()),
+        stderr: crate::host::CapturedOutput::of(probed.stderr.clone()),
         ..RunOutput::not_run(Exit::Code(probed.code))
     };
-    let mut outcome = Told::of(call, "\"").outcome(Some(&output));
+    let mut outcome = ResultPolicy::from_call(call, "\"").outcome(Some(&output));
     if probed.code == 0 && !outcome.changes.is_empty() {
         outcome.result = None;
     }
-    Ok(Verdict::Done(outcome))
+    Ok(StateDecision::Done(outcome))
 }
 
 /// A command with the arguments that say how it is run.
-fn command(call: &Call<'_>, text: String) -> Result<Run, Halt> {
-    let mut command = Run::new(text);
-    command.setting = setting(|key| call.args.get(key))?;
+fn build_command(call: &StateCall<'_>, text: String) -> Result<CommandRun, Halt> {
+    let mut command = CommandRun::new(text);
+    command.setting = parse_setting(|key| call.args.get(key))?;
     let is_background = call.flag("bg", false);
     command.keeps_background = is_background;
     if is_background {
@@ -148,7 +148,7 @@ fn command(call: &Call<'_>, text: String) -> Result<Run, Halt> {
         };
         command.text = format!(
             "PATH={}:\"$PATH\"; export PATH\n{}",
-            quoted(&paths),
+            quote_word(&paths),
             command.text
         );
     }
@@ -161,7 +161,7 @@ fn command(call: &Call<'_>, text: String) -> Result<Run, Halt> {
     Ok(command)
 }
 
-fn good_codes(call: &Call<'_>) -> Vec<i32> {
+fn good_codes(call: &StateCall<'_>) -> Vec<i32> {
     let code = |value: &Value| i32::try_from(value.as_int()?).ok();
     match call.arg("success_retcodes") {
         Some(Value::List(codes)) => codes.iter().filter_map(code).collect(),
@@ -175,7 +175,7 @@ fn good_codes(call: &Call<'_>) -> Vec<i32> {
     clippy::struct_excessive_bools,
     reason = "each is an argument of its own"
 )]
-struct Told {
+struct ResultPolicy {
     comment: String,
     stateful: bool,
     hidden: bool,
@@ -187,9 +187,9 @@ struct Told {
     time_limit: Option<std::time::Duration>,
 }
 
-impl Told {
-    fn of(call: &Call<'_>, quote: &str) -> Self {
-        let limit = setting(|key| call.args.get(key))
+impl ResultPolicy {
+    fn from_call(call: &StateCall<'_>, quote: &str) -> Self {
+        let limit = parse_setting(|key| call.args.get(key))
             .ok()
             .and_then(|it| it.time_limit);
         Self {
@@ -205,11 +205,11 @@ impl Told {
         }
     }
 
-    fn outcome(&self, run: Option<&RunOutput>) -> Outcome {
+    fn outcome(&self, run: Option<&RunOutput>) -> StateOutcome {
         let Some(run) = run else {
-            return Outcome::failed("the command was not run");
+            return StateOutcome::failed("the command was not run");
         };
-        let (mut stdout, mut stderr) = (output(&run.stdout.head), output(&run.stderr.head));
+        let (mut stdout, mut stderr) = (trimmed_output(&run.stdout.head), trimmed_output(&run.stderr.head));
         let mut code = match &run.exit {
             Exit::Code(_) | Exit::Signal(_) => run.exit.code().unwrap_or(1),
             Exit::TimedOut => {
@@ -217,7 +217,7 @@ impl Told {
                 stdout = format!("Timed out after {seconds} seconds");
                 i32::from(!self.ignores_timeout)
             }
-            other => return Outcome::failed(other.to_string()),
+            other => return StateOutcome::failed(other.to_string()),
         };
         let good = self.good_codes.contains(&code)
             || self.good_stdout.contains(&stdout)
@@ -239,12 +239,12 @@ impl Told {
                 ("stderr".into(), stderr.into()),
             ])
         };
-        let outcome = Outcome {
+        let outcome = StateOutcome {
             result: Some(code == 0),
-            ..Outcome::changed(changes, self.comment.clone())
+            ..StateOutcome::changed(changes, self.comment.clone())
         };
         if self.stateful {
-            reread(outcome)
+            apply_stateful_output(outcome)
         } else {
             outcome
         }
@@ -253,7 +253,7 @@ impl Told {
 
 /// Reads an outcome from what a stateful command printed: a JSON object, or a last line of
 /// `name=value` pairs, with `changed` and `comment`.
-fn reread(mut outcome: Outcome) -> Outcome {
+fn apply_stateful_output(mut outcome: StateOutcome) -> StateOutcome {
     let printed = std::mem::take(&mut outcome.changes);
     outcome.comment.clear();
     let text = |key: &str| printed.get(key).map(Value::to_string).unwrap_or_default();
@@ -262,21 +262,21 @@ fn reread(mut outcome: Outcome) -> Outcome {
         outcome.comment = text("stderr");
         return outcome;
     }
-    let failed = |mut outcome: Outcome, comment: &str, changes: Map| {
+    let failed = |mut outcome: StateOutcome, comment: &str, changes: Map| {
         comment.clone_into(&mut outcome.comment);
         outcome.result = Some(false);
         outcome.changes = changes;
         outcome
     };
     let (data, rest) = match serde_json::from_str::<serde_json::Value>(&stdout) {
-        Ok(serde_json::Value::Object(object)) => (Some(words(&object)), String::new()),
+        Ok(serde_json::Value::Object(object)) => (Some(change_values(&object)), String::new()),
         Ok(_) => {
             let comment = "script JSON output must be a JSON object (e.g., {})!";
             return failed(outcome, comment, Map::new());
         }
         Err(_) => {
             let (before, last) = stdout.rsplit_once('\n').unwrap_or(("", &stdout));
-            (pairs(last), before.to_owned())
+            (parse_pairs(last), before.to_owned())
         }
     };
     let Some(mut data) = data else {
@@ -309,7 +309,7 @@ fn reread(mut outcome: Outcome) -> Outcome {
 }
 
 /// The values of an object as they stand among changes.
-fn words(object: &serde_json::Map<String, serde_json::Value>) -> Map {
+fn change_values(object: &serde_json::Map<String, serde_json::Value>) -> Map {
     let word = |value: &serde_json::Value| match value {
         serde_json::Value::String(text) => Value::str(text.as_str()),
         serde_json::Value::Bool(truth) => (*truth).into(),
@@ -326,7 +326,7 @@ fn words(object: &serde_json::Map<String, serde_json::Value>) -> Map {
 }
 
 /// Reads `name=value` pairs, whose values may stand in quotes.
-fn pairs(line: &str) -> Option<Map> {
+fn parse_pairs(line: &str) -> Option<Map> {
     let mut found = Map::new();
     let mut word = String::new();
     let mut quote: Option<char> = None;
@@ -353,9 +353,9 @@ fn pairs(line: &str) -> Option<Map> {
     Some(found)
 }
 
-fn script(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    if let (Mode::Apply, Some(lost)) = (call.mode, lost_folder(call, facts)?) {
-        return Ok(Verdict::Done(lost));
+fn script(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    if let (Mode::Apply, Some(lost)) = (call.mode, missing_cwd(call, facts)?) {
+        return Ok(StateDecision::Done(lost));
     }
     for key in ["context", "defaults"] {
         if call
@@ -387,10 +387,10 @@ fn script(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let lost = |reason: String| failure(reason);
     let run = if let Some(path) = source.strip_prefix("salt://") {
         if call.mode == Mode::Test {
-            return Ok(would(call, predicted(call, '\'')));
+            return Ok(dry_run_script_outcome(call, dry_run_outcome(call, '\'')));
         }
         let path = path.split('?').next().unwrap_or(path);
-        let bytes = match call.world.roots.read(path) {
+        let bytes = match call.context.roots.read(path) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => {
                 let comment = format!("Unable to cache script {source} from saltenv 'base'");
@@ -398,36 +398,36 @@ fn script(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             }
             Err(error) => return lost(error.to_string()),
         };
-        let bytes = rendered(call, &bytes, path, facts)?;
-        let mut run = command(call, format!("{BESIDE} {args} </dev/null"))?;
+        let bytes = render_script(call, &bytes, path, facts)?;
+        let mut run = build_command(call, format!("{SCRIPT_WRAPPER} {args} </dev/null"))?;
         run.stdin = Some(bytes);
         run
     } else {
-        command(call, format!("{} {args}", quoted(&source)))?
+        build_command(call, format!("{} {args}", quote_word(&source)))?
     };
-    let told = Told::of(call, "'");
+    let policy = ResultPolicy::from_call(call, "'");
     let steps = vec![Change::Run(run)];
-    act_on_outputs(predicted(call, '\''), steps, move |ended, _| {
-        Ok(told.outcome(ended.outputs.last()))
+    act_on_outputs(dry_run_outcome(call, '\''), steps, move |ended, _| {
+        Ok(policy.outcome(ended.outputs.last()))
     })
 }
 
 /// Puts what it reads into a file that nobody else can read or guess, and runs it; the file goes
 /// when it has run, however it ends.
-const BESIDE: &str = "script=$(mktemp) || exit 1\ntrap 'rm -f \"$script\"' EXIT\n\
+const SCRIPT_WRAPPER: &str = "script=$(mktemp) || exit 1\ntrap 'rm -f \"$script\"' EXIT\n\
                       cat > \"$script\" && chmod 500 \"$script\" || exit 1\n\"$script\"";
 
 /// What a dry run says of a script that it does not read.
-fn would(call: &Call<'_>, predicted: Outcome) -> Verdict {
+fn dry_run_script_outcome(call: &StateCall<'_>, predicted: StateOutcome) -> StateDecision {
     let comment = predicted.comment.clone();
-    Verdict::Act(Deed {
+    StateDecision::Change(ChangeSet {
         predicted,
-        steps: vec![Change::Run(Run::new(format!(": {}", quoted(call.name))))],
-        finish: Finish::Then(Outcome::same(comment)),
+        steps: vec![Change::Run(CommandRun::new(format!(": {}", quote_word(call.name))))],
+        finish: ChangeOutcome::Fixed(StateOutcome::unchanged(comment)),
     })
 }
 
-fn rendered(call: &Call<'_>, bytes: &[u8], path: &str, facts: &Facts) -> Result<Vec<u8>, Halt> {
+fn render_script(call: &StateCall<'_>, bytes: &[u8], path: &str, facts: &FactCache) -> Result<Vec<u8>, Halt> {
     match call.text("template")?.as_deref() {
         None | Some("") => return Ok(bytes.to_vec()),
         Some("jinja") => {}
@@ -435,18 +435,18 @@ fn rendered(call: &Call<'_>, bytes: &[u8], path: &str, facts: &Facts) -> Result<
             return refuse(format!("there is no template engine `{other}`: use jinja"));
         }
     }
-    let text = call.rendered(&String::from_utf8_lossy(bytes), path, facts)?;
+    let text = call.render_template(&String::from_utf8_lossy(bytes), path, facts)?;
     Ok(text.into_bytes())
 }
 
-fn call(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
+fn call(call: &StateCall<'_>, _: &FactCache) -> Result<StateDecision, Halt> {
     refuse(format!(
         "cmd.{} calls a Python function, which there is not: use cmd.run or cmd.script",
         call.fun
     ))
 }
 
-fn mod_watch(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+fn mod_watch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     match call.fun {
         "wait" | "run" | "watch" => run(call, facts),
         "wait_script" | "script" => script(call, facts),

@@ -1,19 +1,19 @@
 //! The state module `environ`: variables for the commands of later states.
 
-use crate::converge::module::command::failure;
+use crate::converge::module::verdict::failure;
 use std::sync::Arc;
 
-use crate::converge::function::ENVIRON;
-use crate::converge::shell::{output, probe};
-use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Verdict, refuse};
-use crate::host::fact::{Domain, Setting};
-use crate::text::quoted;
+use crate::converge::state_function::ENVIRON_KEY;
+use crate::converge::command_args::{trimmed_output, volatile_probe};
+use crate::converge::{StateCall, FactCache, StateFunction, Halt, Mode, StateModule, StateOutcome, StateDecision, refuse};
+use crate::host::fact::{Domain, CommandSetting};
+use crate::text::quote_word;
 use crate::value::{Map, Value};
 
 /// The module.
-pub(in crate::converge) static MODULE: Module = Module {
+pub(in crate::converge) static MODULE: StateModule = StateModule {
     name: "environ",
-    functions: &[Function::new("setenv", setenv)
+    functions: &[StateFunction::new("setenv", setenv)
         .requires("value")
         .options("false_unsets clear_all update_minion permanent")],
     watch: None,
@@ -21,20 +21,20 @@ pub(in crate::converge) static MODULE: Module = Module {
 };
 
 /// What a variable becomes, if it is not as wanted; a false one is unset or made empty.
-fn change(wanted: &Value, now: Option<String>, unsets: bool) -> Option<Value> {
-    let is_false = *wanted.reveal() == Value::Bool(false);
+fn desired_change(desired: &Value, now: Option<String>, unsets: bool) -> Option<Value> {
+    let is_false = *desired.reveal() == Value::Bool(false);
     match (is_false, now) {
         (true, Some(_)) if unsets => Some(Value::Null),
         (true, None) if unsets => None,
         (true, now) => (now.as_deref() != Some("")).then(|| Value::str("")),
         (false, now) => {
-            (now.unwrap_or_default() != wanted.reveal().to_string()).then(|| wanted.clone())
+            (now.unwrap_or_default() != desired.reveal().to_string()).then(|| desired.clone())
         }
     }
 }
 
-fn setenv(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let wanted: Map = match call.args.get("value").map(Value::reveal) {
+fn setenv(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let desired: Map = match call.args.get("value").map(Value::reveal) {
         Some(value @ (Value::Str(_) | Value::Bool(false))) => {
             Map::from_iter([(Arc::from(call.name), value.clone())])
         }
@@ -51,8 +51,8 @@ fn setenv(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let unsets = call.flag("false_unsets", false);
     let mut changes = Map::new();
     let mut needs = Vec::new();
-    for (key, value) in &wanted {
-        let now = match current(call, key, facts) {
+    for (key, value) in &desired {
+        let now = match current_value(call, key, facts) {
             Ok(now) => now,
             Err(Halt::Needs(facts)) => {
                 needs.extend(facts);
@@ -60,7 +60,7 @@ fn setenv(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             }
             Err(failed) => return Err(failed),
         };
-        if let Some(change) = change(value, now, unsets) {
+        if let Some(change) = desired_change(value, now, unsets) {
             changes.insert(Arc::clone(key), change);
         }
     }
@@ -69,32 +69,32 @@ fn setenv(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     }
     let outcome = match (changes.is_empty(), call.mode) {
         (true, Mode::Apply) => {
-            Outcome::same("Environ values were already set with the correct values")
+            StateOutcome::unchanged("Environ values were already set with the correct values")
         }
         (true, Mode::Test) => {
-            Outcome::same("Environ values are already set with the correct values")
+            StateOutcome::unchanged("Environ values are already set with the correct values")
         }
         (false, mode) => {
             let comment = match mode {
                 Mode::Apply => "Environ values were set",
                 Mode::Test => "Environ values will be changed",
             };
-            let mut outcome = Outcome::changed(changes.clone(), comment);
-            outcome.more.insert(ENVIRON.into(), changes.into());
+            let mut outcome = StateOutcome::changed(changes.clone(), comment);
+            outcome.more.insert(ENVIRON_KEY.into(), changes.into());
             outcome
         }
     };
-    Ok(Verdict::Done(outcome))
+    Ok(StateDecision::Done(outcome))
 }
 
 /// What a variable is now: what a state has set, or what is there.
-fn current(call: &Call<'_>, key: &str, facts: &Facts) -> Result<Option<String>, Halt> {
-    let set = call.args.get(ENVIRON).and_then(|set| set.get(key));
+fn current_value(call: &StateCall<'_>, key: &str, facts: &FactCache) -> Result<Option<String>, Halt> {
+    let set = call.args.get(ENVIRON_KEY).and_then(|set| set.get(key));
     if let Some(value) = set {
         return Ok((!value.is_null()).then(|| value.reveal().to_string()));
     }
-    let mut asked = probe(format!("printenv -- {}", quoted(key)), Setting::default());
-    asked.reads = Domain::Fixed;
-    let found = facts.probe(asked)?;
-    Ok((found.code == 0).then(|| output(&found.stdout)))
+    let mut request = volatile_probe(format!("printenv -- {}", quote_word(key)), CommandSetting::default());
+    request.reads = Domain::Fixed;
+    let found = facts.probe(request)?;
+    Ok((found.code == 0).then(|| trimmed_output(&found.stdout)))
 }

@@ -1,21 +1,21 @@
 //! The `group` module: groups and who is in them (P24).
 
-use super::accounts::{Group, Groups, check_name, list};
-use super::command::{act, act_or_fail, done, failure, one, run, unchanged};
-use crate::converge::{Call, Facts, Function, Halt, Module, Outcome, Verdict};
+use super::accounts::{Group, Groups, check_name, name_list};
+use super::verdict::{act, act_or_fail, done, failure, single_change, run_change, unchanged};
+use crate::converge::{StateCall, FactCache, StateFunction, Halt, StateModule, StateOutcome, StateDecision};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
-use crate::text::quoted;
+use crate::text::quote_word;
 use crate::value::{Map, Value};
 
 /// The module.
-pub(super) static MODULE: Module = Module {
+pub(super) static MODULE: StateModule = StateModule {
     name: "group",
     functions: &[
-        Function::new("present", present)
+        StateFunction::new("present", present)
             .options("gid system addusers delusers members non_unique local")
             .reversed_by("absent"),
-        Function::new("absent", absent)
+        StateFunction::new("absent", absent)
             .options("local")
             .irreversible("its number and members are not known any more"),
     ],
@@ -24,7 +24,7 @@ pub(super) static MODULE: Module = Module {
 };
 
 /// What a state wants of a group.
-struct Desired {
+struct DesiredGroup {
     name: String,
     gid: Option<i64>,
     members: Option<Vec<String>>,
@@ -32,8 +32,8 @@ struct Desired {
     remove: Vec<String>,
 }
 
-impl Desired {
-    fn of(call: &Call<'_>) -> Result<Self, Halt> {
+impl DesiredGroup {
+    fn from_call(call: &StateCall<'_>) -> Result<Self, Halt> {
         check_name(call.name)?;
         let texts = |key: &str| -> Result<Vec<String>, Halt> {
             let names = call.texts(key)?;
@@ -65,9 +65,9 @@ impl Desired {
             let differs = members.iter().any(|it| !group.members.contains(it))
                 || group.members.iter().any(|it| !members.contains(it));
             if differs && members.is_empty() {
-                changes.insert("delusers".into(), list(&group.members));
+                changes.insert("delusers".into(), name_list(&group.members));
             } else if differs {
-                changes.insert("members".into(), list(members));
+                changes.insert("members".into(), name_list(members));
             }
         }
         let add = self.add.iter().filter(|it| !group.members.contains(it));
@@ -77,30 +77,30 @@ impl Desired {
             ("delusers", remove.cloned().collect()),
         ] {
             if !names.is_empty() {
-                changes.insert(key.into(), list(&names));
+                changes.insert(key.into(), name_list(&names));
             }
         }
         changes
     }
 }
 
-fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let desired = Desired::of(call)?;
+fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let desired = DesiredGroup::from_call(call)?;
     if desired.members.is_some()
         && (call.arg("addusers").is_some() || call.arg("delusers").is_some())
     {
-        return done(Outcome::planned(
+        return done(StateOutcome::planned(
             "Error: Conflicting options \"members\" with \"addusers\" and/or \"delusers\" can not be used together. ",
         ));
     }
     if desired.add.iter().any(|name| desired.remove.contains(name)) {
-        return done(Outcome::planned(
+        return done(StateOutcome::planned(
             "Error. Same user(s) can not be added and deleted simultaneously",
         ));
     }
-    let groups = Groups::of(facts)?;
-    let Some(group) = groups.named(&desired.name) else {
-        return create(call, desired, &groups);
+    let groups = Groups::probe(facts)?;
+    let Some(group) = groups.by_name(&desired.name) else {
+        return create_group(call, desired, &groups);
     };
     let differences = desired.differences(group);
     if differences.is_empty() {
@@ -112,37 +112,37 @@ fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         comment = format!("{comment}{key}: {value}\n");
     }
     let steps = vec![group_change(change_command(call, &desired, &differences))];
-    let predicted = Outcome::planned(comment.clone());
+    let predicted = StateOutcome::planned(comment.clone());
     act(predicted, steps, move |complaint, facts| {
-        let groups = Groups::of(facts)?;
-        let left = groups
-            .named(&desired.name)
+        let groups = Groups::probe(facts)?;
+        let remaining = groups
+            .by_name(&desired.name)
             .map_or_else(Map::new, |group| desired.differences(group));
-        if complaint.is_none() && left.is_empty() {
-            let changes = one("Final", "All changes applied successfully");
-            return Ok(Outcome::changed(changes, comment.clone()));
+        if complaint.is_none() && remaining.is_empty() {
+            let changes = single_change("Final", "All changes applied successfully");
+            return Ok(StateOutcome::changed(changes, comment.clone()));
         }
         let why = complaint.unwrap_or_default();
         let text = format!("{comment}Some changes could not be applied\n{why}");
-        Ok(Outcome::failed_with(
-            one("Failed", left),
+        Ok(StateOutcome::failed_with(
+            single_change("Failed", remaining),
             text.trim_end().to_owned(),
         ))
     })
 }
 
 fn group_change(text: String) -> Change {
-    run(text, [Domain::Accounts])
+    run_change(text, [Domain::Accounts])
 }
 
-fn change_command(call: &Call<'_>, desired: &Desired, differences: &Map) -> String {
-    let name = quoted(&desired.name);
+fn change_command(call: &StateCall<'_>, desired: &DesiredGroup, differences: &Map) -> String {
+    let name = quote_word(&desired.name);
     let mut commands = Vec::new();
     for (key, value) in differences {
         let users = value.as_list().map(Vec::as_slice).unwrap_or_default();
         let each = |option: &str| {
             let one =
-                |user: &Value| format!("gpasswd {option} {} {name}", quoted(&user.to_string()));
+                |user: &Value| format!("gpasswd {option} {} {name}", quote_word(&user.to_string()));
             users.iter().map(one).collect::<Vec<String>>()
         };
         match key.as_ref() {
@@ -164,13 +164,13 @@ fn change_command(call: &Call<'_>, desired: &Desired, differences: &Map) -> Stri
 
 fn members_command(name: &str, members: Option<&[String]>) -> String {
     let members = members.unwrap_or_default().join(",");
-    format!("gpasswd -M {} {}", quoted(&members), quoted(name))
+    format!("gpasswd -M {} {}", quote_word(&members), quote_word(name))
 }
 
-fn create(call: &Call<'_>, desired: Desired, groups: &Groups) -> Result<Verdict, Halt> {
+fn create_group(call: &StateCall<'_>, desired: DesiredGroup, groups: &Groups) -> Result<StateDecision, Halt> {
     let non_unique = call.flag("non_unique", false);
     if let Some(gid) = desired.gid.filter(|_| !non_unique)
-        && let Some(other) = groups.numbered(gid)
+        && let Some(other) = groups.by_gid(gid)
     {
         return failure(format!(
             "Group {} is not present but gid {gid} is already taken by group {}",
@@ -187,7 +187,7 @@ fn create(call: &Call<'_>, desired: Desired, groups: &Groups) -> Result<Verdict,
     if call.flag("system", false) {
         text.push_str(" -r");
     }
-    text = format!("{text} {}", quoted(&desired.name));
+    text = format!("{text} {}", quote_word(&desired.name));
     let members = desired.members.as_ref().filter(|it| !it.is_empty());
     let members = if desired.add.is_empty() {
         members
@@ -202,38 +202,38 @@ fn create(call: &Call<'_>, desired: Desired, groups: &Groups) -> Result<Verdict,
     }
     let comment = format!("Group {} set to be added", desired.name);
     let steps = vec![group_change(text)];
-    act(Outcome::planned(comment), steps, move |complaint, facts| {
-        let groups = Groups::of(facts)?;
-        Ok(created(&desired, groups.named(&desired.name), complaint))
+    act(StateOutcome::planned(comment), steps, move |complaint, facts| {
+        let groups = Groups::probe(facts)?;
+        Ok(evaluate_creation(&desired, groups.by_name(&desired.name), complaint))
     })
 }
 
-fn created(desired: &Desired, group: Option<&Group>, complaint: Option<&str>) -> Outcome {
+fn evaluate_creation(desired: &DesiredGroup, group: Option<&Group>, complaint: Option<&str>) -> StateOutcome {
     let name = &desired.name;
     let why = complaint.unwrap_or_default();
     let Some(group) = group else {
         let text = format!("Failed to create new group {name}\n{why}");
-        return Outcome::failed(text.trim_end().to_owned());
+        return StateOutcome::failed(text.trim_end().to_owned());
     };
-    let left = desired.differences(group);
-    if left.is_empty() && complaint.is_none() {
-        return Outcome::changed(group.info(), format!("New group {name} created"));
+    let remaining = desired.differences(group);
+    if remaining.is_empty() && complaint.is_none() {
+        return StateOutcome::changed(group.info(), format!("New group {name} created"));
     }
     let text =
         format!("Group {name} has been created but, some changes could not be applied\n{why}");
-    Outcome::failed_with(one("Failed", left), text.trim_end().to_owned())
+    StateOutcome::failed_with(single_change("Failed", remaining), text.trim_end().to_owned())
 }
 
-fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     check_name(call.name)?;
-    let groups = Groups::of(facts)?;
+    let groups = Groups::probe(facts)?;
     let name = call.name.to_owned();
-    if groups.named(&name).is_none() {
+    if groups.by_name(&name).is_none() {
         return unchanged("Group not present");
     }
-    let predicted = Outcome::planned(format!("Group {name} is set for removal"));
-    let steps = vec![group_change(format!("groupdel {}", quoted(&name)))];
-    let outcome = Outcome::changed(one(&name, ""), format!("Removed group {name}"));
+    let predicted = StateOutcome::planned(format!("Group {name} is set for removal"));
+    let steps = vec![group_change(format!("groupdel {}", quote_word(&name)))];
+    let outcome = StateOutcome::changed(single_change(&name, ""), format!("Removed group {name}"));
     let complaint = format!("Failed to remove group {name}\n");
     act_or_fail(predicted, steps, outcome, complaint)
 }

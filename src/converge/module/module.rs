@@ -1,45 +1,45 @@
 //! The state module `module`: functions of execution modules, called as states.
 
-use crate::converge::module::command::{act_on_outputs, failure, unchanged};
+use crate::converge::module::verdict::{act_on_outputs, failure, unchanged};
 use std::sync::Arc;
 
-use crate::converge::execution::{Asked, ask, is_known};
-use crate::converge::shell::{output, setting};
+use crate::converge::execution_modules::{ExecutionCall, call_execution, is_known};
+use crate::converge::command_args::{trimmed_output, parse_setting};
 use crate::converge::{
-    Call, Deed, Facts, Finish, Function, Halt, Mode, Module, Outcome, Verdict, refuse,
+    StateCall, ChangeSet, FactCache, ChangeOutcome, StateFunction, Halt, Mode, StateModule, StateOutcome, StateDecision, refuse,
 };
 use crate::host::RunOutput;
-use crate::host::change::{Change, Run};
+use crate::host::change::{Change, CommandRun};
 use crate::host::fact::Domain;
-use crate::text::quoted;
+use crate::text::quote_word;
 use crate::value::{Map, Value};
 
 /// The module.
-pub(in crate::converge) static MODULE: Module = Module {
+pub(in crate::converge) static MODULE: StateModule = StateModule {
     name: "module",
     functions: &[
-        Function::new("run", run).options("*").irreversible(NEVER),
-        Function::new("wait", |_, _| unchanged(""))
+        StateFunction::new("run", run).options("*").irreversible(IRREVERSIBLE_REASON),
+        StateFunction::new("wait", |_, _| unchanged(""))
             .options("*")
-            .irreversible(NEVER),
+            .irreversible(IRREVERSIBLE_REASON),
     ],
     watch: Some(run),
     aggregate: None,
 };
 
-const NEVER: &str = "what a function did is not known";
+const IRREVERSIBLE_REASON: &str = "what a function did is not known";
 
 /// A function that changes something: its name, the command that does it, and how its answer is
 /// made of the result of the command.
-type Doer = (&'static str, Does, Answer);
+type ChangingFunction = (&'static str, FunctionCommand, ReturnFormat);
 
 /// The command that a function runs.
 #[derive(Debug, Clone, Copy)]
-enum Does {
+enum FunctionCommand {
     /// The one that it is given.
-    Command,
+    ShellCommand,
     /// The same, with its errors among its output.
-    Merged,
+    ShellWithStderr,
     /// This one, with a path for the braces.
     OnPath(&'static str),
     /// This verb for a service.
@@ -52,7 +52,7 @@ enum Does {
 
 /// How a command answers.
 #[derive(Debug, Clone, Copy)]
-enum Answer {
+enum ReturnFormat {
     /// With what it printed.
     Text,
     /// With its exit code.
@@ -63,82 +63,82 @@ enum Answer {
     Success,
 }
 
-static DOERS: &[Doer] = &[
-    ("cmd.retcode", Does::Command, Answer::Code),
-    ("cmd.run", Does::Merged, Answer::Text),
-    ("cmd.run_all", Does::Command, Answer::All),
-    ("cmd.run_stdout", Does::Command, Answer::Text),
-    ("cmd.shell", Does::Merged, Answer::Text),
-    ("file.makedirs", Does::OnPath(MAKE_PARENTS), Answer::Success),
+static CHANGING_FUNCTIONS: &[ChangingFunction] = &[
+    ("cmd.retcode", FunctionCommand::ShellCommand, ReturnFormat::Code),
+    ("cmd.run", FunctionCommand::ShellWithStderr, ReturnFormat::Text),
+    ("cmd.run_all", FunctionCommand::ShellCommand, ReturnFormat::All),
+    ("cmd.run_stdout", FunctionCommand::ShellCommand, ReturnFormat::Text),
+    ("cmd.shell", FunctionCommand::ShellWithStderr, ReturnFormat::Text),
+    ("file.makedirs", FunctionCommand::OnPath(MAKEDIRS_COMMAND), ReturnFormat::Success),
     (
         "file.mkdir",
-        Does::OnPath("mkdir -p -- {}"),
-        Answer::Success,
+        FunctionCommand::OnPath("mkdir -p -- {}"),
+        ReturnFormat::Success,
     ),
-    ("file.remove", Does::OnPath("rm -rf -- {}"), Answer::Success),
-    ("file.touch", Does::OnPath("touch -- {}"), Answer::Success),
-    ("service.disable", Does::Service("disable"), Answer::Success),
-    ("service.enable", Does::Service("enable"), Answer::Success),
-    ("service.reload", Does::Service("reload"), Answer::Success),
-    ("service.restart", Does::Service("restart"), Answer::Success),
-    ("service.start", Does::Service("start"), Answer::Success),
-    ("service.stop", Does::Service("stop"), Answer::Success),
+    ("file.remove", FunctionCommand::OnPath("rm -rf -- {}"), ReturnFormat::Success),
+    ("file.touch", FunctionCommand::OnPath("touch -- {}"), ReturnFormat::Success),
+    ("service.disable", FunctionCommand::Service("disable"), ReturnFormat::Success),
+    ("service.enable", FunctionCommand::Service("enable"), ReturnFormat::Success),
+    ("service.reload", FunctionCommand::Service("reload"), ReturnFormat::Success),
+    ("service.restart", FunctionCommand::Service("restart"), ReturnFormat::Success),
+    ("service.start", FunctionCommand::Service("start"), ReturnFormat::Success),
+    ("service.stop", FunctionCommand::Service("stop"), ReturnFormat::Success),
     (
         "service.systemctl_reload",
-        Does::Fixed("systemctl daemon-reload"),
-        Answer::Success,
+        FunctionCommand::Fixed("systemctl daemon-reload"),
+        ReturnFormat::Success,
     ),
-    ("test.sleep", Does::Sleep, Answer::Success),
+    ("test.sleep", FunctionCommand::Sleep, ReturnFormat::Success),
 ];
 
-const MAKE_PARENTS: &str = "mkdir -p -- \"$(dirname -- {})\"";
+const MAKEDIRS_COMMAND: &str = "mkdir -p -- \"$(dirname -- {})\"";
 
 /// The arguments of a function.
-struct Given {
+struct FunctionArguments {
     args: Vec<Value>,
     named: Map,
 }
 
-impl Given {
+impl FunctionArguments {
     /// The first argument.
-    fn text(&self, name: &str) -> Result<String, Halt> {
+    fn required_text(&self, name: &str) -> Result<String, Halt> {
         let found = self.named.get(name).or_else(|| self.args.first());
         let missing = || Halt::Failed(format!("The following arguments are missing: {name}"));
         Ok(found.ok_or_else(missing)?.reveal().to_string())
     }
 }
 
-impl Does {
+impl FunctionCommand {
     /// The command for these arguments.
-    fn run(self, given: &Given) -> Result<Run, Halt> {
+    fn build_run(self, arguments: &FunctionArguments) -> Result<CommandRun, Halt> {
         Ok(match self {
-            Self::Command => {
-                let mut run = Run::new(given.text("cmd")?);
-                run.setting = setting(|key| given.named.get(key))?;
+            Self::ShellCommand => {
+                let mut run = CommandRun::new(arguments.required_text("cmd")?);
+                run.setting = parse_setting(|key| arguments.named.get(key))?;
                 run
             }
-            Self::Merged => {
-                let mut run = Self::Command.run(given)?;
+            Self::ShellWithStderr => {
+                let mut run = Self::ShellCommand.build_run(arguments)?;
                 run.text = format!("{{ {}\n}} 2>&1", run.text);
                 run
             }
             Self::OnPath(text) => {
-                let path = given.named.get("name").or_else(|| given.named.get("path"));
+                let path = arguments.named.get("name").or_else(|| arguments.named.get("path"));
                 let path = match path {
                     Some(path) => path.to_string(),
-                    None => given.text("path")?,
+                    None => arguments.required_text("path")?,
                 };
-                let run = Run::new(text.replace("{}", &quoted(&path)));
+                let run = CommandRun::new(text.replace("{}", &quote_word(&path)));
                 run.touching([Domain::Path(path)])
             }
-            Self::Service(verb) => Run::new(service(&quoted(&given.text("name")?), verb)),
-            Self::Fixed(text) => Run::new(text.to_owned()),
-            Self::Sleep => Run::new(format!("sleep {}", quoted(&given.text("length")?))),
+            Self::Service(verb) => CommandRun::new(service_command(&quote_word(&arguments.required_text("name")?), verb)),
+            Self::Fixed(text) => CommandRun::new(text.to_owned()),
+            Self::Sleep => CommandRun::new(format!("sleep {}", quote_word(&arguments.required_text("length")?))),
         })
     }
 }
 
-fn service(name: &str, verb: &str) -> String {
+fn service_command(name: &str, verb: &str) -> String {
     let other = match verb {
         "enable" => format!("update-rc.d {name} enable"),
         "disable" => format!("update-rc.d {name} disable"),
@@ -148,22 +148,22 @@ fn service(name: &str, verb: &str) -> String {
 }
 
 /// The form in which functions are written, and the functions with what they are given.
-fn written(call: &Call<'_>) -> (Form, Vec<(String, Given)>) {
+fn parse_functions(call: &StateCall<'_>) -> (CallSyntax, Vec<(String, FunctionArguments)>) {
     let passed_over = |key: &str| matches!(key, "name" | "__reqs__" | "sfun" | "returner");
     let keys: Vec<&Arc<str>> = call.args.keys().filter(|key| !passed_over(key)).collect();
     if keys.is_empty() || keys.iter().any(|key| !key.contains('.')) {
-        return (Form::Old, vec![(call.name.to_owned(), old_arguments(call))]);
+        return (CallSyntax::Legacy, vec![(call.name.to_owned(), legacy_arguments(call))]);
     }
-    let given = |key: &&Arc<str>| (key.to_string(), new_arguments(&call.args[&***key]));
-    (Form::New, keys.iter().map(given).collect())
+    let arguments = |key: &&Arc<str>| (key.to_string(), keyed_arguments(&call.args[&***key]));
+    (CallSyntax::Keyed, keys.iter().map(arguments).collect())
 }
 
-fn run(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let (form, functions) = written(call);
+fn run(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let (form, functions) = parse_functions(call);
     let name = |key: &str| key.split(':').next().unwrap_or(key).to_owned();
     let is_there = |key: &String| {
         let name = name(key);
-        is_known(&name) || doer(&name).is_some()
+        is_known(&name) || find_changing_function(&name).is_some()
     };
     let missing: Vec<String> = functions
         .iter()
@@ -171,120 +171,120 @@ fn run(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         .filter(|it| !is_there(it))
         .collect();
     if !missing.is_empty() {
-        return failure(form.missing(&missing));
+        return failure(form.missing_comment(&missing));
     }
     let names: Vec<String> = functions.iter().map(|(key, _)| name(key)).collect();
     if call.mode == Mode::Test {
-        return Ok(would(&functions, form.would(&names)));
+        return Ok(dry_run_verdict(&functions, form.planned_comment(&names)));
     }
     let mut steps = Vec::new();
-    let mut answers: Vec<(String, Step)> = Vec::new();
-    for (key, given) in functions {
+    let mut answers: Vec<(String, FunctionResult)> = Vec::new();
+    for (key, arguments) in functions {
         let fun = name(&key);
-        if let Some((_, does, answer)) = doer(&fun) {
-            let mut run = does.run(&given)?;
+        if let Some((_, command, answer)) = find_changing_function(&fun) {
+            let mut run = command.build_run(&arguments)?;
             // Its failure is told with the others.
             run.good_codes = (0..=255).collect();
-            answers.push((key, Step::Change(steps.len(), *answer)));
+            answers.push((key, FunctionResult::Change(steps.len(), *answer)));
             steps.push(Change::Run(run));
             continue;
         }
-        let asked = Asked {
+        let query = ExecutionCall {
             fun: &fun,
-            args: &given.args,
-            named: &given.named,
-            world: call.world,
+            args: &arguments.args,
+            named: &arguments.named,
+            context: call.context,
             facts,
         };
-        match ask(&asked) {
-            Some(Ok(answer)) => answers.push((key, Step::Known(answer))),
+        match call_execution(&query) {
+            Some(Ok(answer)) => answers.push((key, FunctionResult::Known(answer))),
             Some(Err(halt)) => return Err(halt),
-            None => return refuse(form.missing(&[fun])),
+            None => return refuse(form.missing_comment(&[fun])),
         }
     }
-    let predicted = Outcome::planned(form.would(&names));
+    let predicted = StateOutcome::planned(form.planned_comment(&names));
     act_on_outputs(predicted, steps, move |ended, _| {
         Ok(form.outcome(&answers, ended.outputs))
     })
 }
 
-fn doer(fun: &str) -> Option<&'static Doer> {
-    DOERS.iter().find(|(name, ..)| *name == fun)
+fn find_changing_function(fun: &str) -> Option<&'static ChangingFunction> {
+    CHANGING_FUNCTIONS.iter().find(|(name, ..)| *name == fun)
 }
 
 /// What a dry run says: the functions that only look have no part in what would be changed.
-fn would(functions: &[(String, Given)], comment: String) -> Verdict {
-    let changes = functions.iter().filter_map(|(key, given)| {
-        let (_, does, _) = doer(key.split(':').next().unwrap_or(key))?;
-        does.run(given).ok().map(Change::Run)
+fn dry_run_verdict(functions: &[(String, FunctionArguments)], comment: String) -> StateDecision {
+    let changes = functions.iter().filter_map(|(key, arguments)| {
+        let (_, command, _) = find_changing_function(key.split(':').next().unwrap_or(key))?;
+        command.build_run(arguments).ok().map(Change::Run)
     });
-    Verdict::Act(Deed {
-        predicted: Outcome::planned(comment.clone()),
+    StateDecision::Change(ChangeSet {
+        predicted: StateOutcome::planned(comment.clone()),
         steps: changes.collect(),
-        finish: Finish::Then(Outcome::same(comment)),
+        finish: ChangeOutcome::Fixed(StateOutcome::unchanged(comment)),
     })
 }
 
 /// What one function gives.
-enum Step {
+enum FunctionResult {
     Known(Value),
     /// The place of its change.
-    Change(usize, Answer),
+    Change(usize, ReturnFormat),
 }
 
 /// The two forms in which functions are written.
 #[derive(Debug, Clone, Copy)]
-enum Form {
+enum CallSyntax {
     /// One function, by name.
-    Old,
+    Legacy,
     /// Functions as keys, with lists of arguments.
-    New,
+    Keyed,
 }
 
-impl Form {
-    fn missing(self, names: &[String]) -> String {
+impl CallSyntax {
+    fn missing_comment(self, names: &[String]) -> String {
         match self {
-            Self::Old => format!("Module function {} is not available", names.join(", ")),
-            Self::New => {
+            Self::Legacy => format!("Module function {} is not available", names.join(", ")),
+            Self::Keyed => {
                 let plural = if names.len() > 1 { "True" } else { "" };
                 format!("Unavailable function{plural}: {}.", names.join(", "))
             }
         }
     }
 
-    fn would(self, names: &[String]) -> String {
+    fn planned_comment(self, names: &[String]) -> String {
         match self {
-            Self::Old => format!("Module function {} is set to execute", names.join(", ")),
-            Self::New => {
+            Self::Legacy => format!("Module function {} is set to execute", names.join(", ")),
+            Self::Keyed => {
                 let plural = if names.len() > 1 { "True" } else { "" };
                 format!("Function{plural} {} to be executed.", names.join(", "))
             }
         }
     }
 
-    fn outcome(self, answers: &[(String, Step)], outputs: &[RunOutput]) -> Outcome {
-        let mut outcome = Outcome::same("");
+    fn outcome(self, answers: &[(String, FunctionResult)], outputs: &[RunOutput]) -> StateOutcome {
+        let mut outcome = StateOutcome::unchanged("");
         let (mut failures, mut successes) = (Vec::new(), Vec::new());
         for (key, step) in answers {
             let value = match step {
-                Step::Known(value) => value.clone(),
-                Step::Change(place, answer) => {
-                    let Some(output) = outputs.get(*place) else {
+                FunctionResult::Known(value) => value.clone(),
+                FunctionResult::Change(index, answer) => {
+                    let Some(output) = outputs.get(*index) else {
                         failures.push(format!("'{key}' failed: it was not run"));
                         continue;
                     };
-                    answered(*answer, output)
+                    format_return(*answer, output)
                 }
             };
-            let is_good = is_good(&value);
-            if let Self::Old = self {
+            let is_good = is_success(&value);
+            if let Self::Legacy = self {
                 outcome.changes.insert("ret".into(), value);
                 outcome.comment = format!("Module function {key} executed");
                 outcome.result = Some(is_good);
                 return outcome;
             }
             if is_good {
-                let said = value.get("comment").map_or_else(
+                let message = value.get("comment").map_or_else(
                     || {
                         if value.as_map().is_some() {
                             "Success".to_owned()
@@ -294,12 +294,12 @@ impl Form {
                     },
                     Value::to_string,
                 );
-                successes.push(format!("{key}: {said}"));
+                successes.push(format!("{key}: {message}"));
                 outcome.changes.insert(Arc::from(key.as_str()), value);
             } else if value.as_map().is_some() {
-                let said = value.get("comment").map(Value::to_string);
-                let said = said.unwrap_or_else(|| "(error message N/A)".to_owned());
-                failures.push(format!("'{key}' failed: {said}"));
+                let message = value.get("comment").map(Value::to_string);
+                let message = message.unwrap_or_else(|| "(error message N/A)".to_owned());
+                failures.push(format!("'{key}' failed: {message}"));
             } else {
                 failures.push(format!("'{key}': {value}"));
             }
@@ -311,24 +311,24 @@ impl Form {
     }
 }
 
-fn answered(answer: Answer, run: &RunOutput) -> Value {
+fn format_return(answer: ReturnFormat, run: &RunOutput) -> Value {
     let code = i64::from(run.exit.code().unwrap_or(1));
-    let stdout = || Value::from(output(&run.stdout.head));
+    let stdout = || Value::from(trimmed_output(&run.stdout.head));
     match answer {
-        Answer::Text => stdout(),
-        Answer::Code => code.into(),
-        Answer::Success => (code == 0).into(),
-        Answer::All => Value::map([
+        ReturnFormat::Text => stdout(),
+        ReturnFormat::Code => code.into(),
+        ReturnFormat::Success => (code == 0).into(),
+        ReturnFormat::All => Value::map([
             ("pid", 0.into()),
             ("retcode", code.into()),
             ("stdout", stdout()),
-            ("stderr", output(&run.stderr.head).into()),
+            ("stderr", trimmed_output(&run.stderr.head).into()),
         ]),
     }
 }
 
 /// False, and a map that says failure at any depth, are failures.
-fn is_good(value: &Value) -> bool {
+fn is_success(value: &Value) -> bool {
     match value.reveal() {
         Value::Bool(truth) => *truth,
         Value::Map(map) => map
@@ -336,7 +336,7 @@ fn is_good(value: &Value) -> bool {
             .all(|(key, value)| match (&**key, value.reveal()) {
                 ("result", Value::Bool(false)) => false,
                 ("retcode", code) => code.as_int() == Some(0),
-                (_, inner @ Value::Map(_)) => is_good(inner),
+                (_, inner @ Value::Map(_)) => is_success(inner),
                 _ => true,
             }),
         _ => true,
@@ -344,45 +344,45 @@ fn is_good(value: &Value) -> bool {
 }
 
 /// `m_name`, `m_fun` and so on stand for arguments whose names have another meaning here.
-fn old_arguments(call: &Call<'_>) -> Given {
-    let mut given = Given {
+fn legacy_arguments(call: &StateCall<'_>) -> FunctionArguments {
+    let mut arguments = FunctionArguments {
         args: Vec::new(),
         named: Map::new(),
     };
     for (key, value) in call.args {
         match (&**key, value.reveal()) {
             ("name" | "__reqs__" | "sfun" | "returner", _) => {}
-            ("args", Value::List(items)) => given.args.extend(items.iter().cloned()),
+            ("args", Value::List(items)) => arguments.args.extend(items.iter().cloned()),
             ("kwargs", Value::Map(map)) => {
-                given.named.extend(Map::clone(map));
+                arguments.named.extend(Map::clone(map));
             }
             (key, _) => {
                 let key = key.strip_prefix("m_").unwrap_or(key);
-                given.named.insert(Arc::from(key), value.clone());
+                arguments.named.insert(Arc::from(key), value.clone());
             }
         }
     }
-    given
+    arguments
 }
 
 /// A list of values and of maps of named ones.
-fn new_arguments(written: &Value) -> Given {
-    let mut given = Given {
+fn keyed_arguments(written: &Value) -> FunctionArguments {
+    let mut arguments = FunctionArguments {
         args: Vec::new(),
         named: Map::new(),
     };
     let items = match written.reveal() {
-        Value::Null => return given,
+        Value::Null => return arguments,
         Value::List(items) => items.to_vec(),
         one => vec![one.clone()],
     };
     for item in items {
         match item.reveal() {
             Value::Map(map) => {
-                given.named.extend(Map::clone(map));
+                arguments.named.extend(Map::clone(map));
             }
-            _ => given.args.push(item),
+            _ => arguments.args.push(item),
         }
     }
-    given
+    arguments
 }

@@ -1,36 +1,36 @@
 //! The state module `test`: states that only say something.
 
-use crate::converge::module::command::{failure, unchanged};
+use crate::converge::module::verdict::{failure, unchanged};
 use std::fmt::Write as _;
 
-use crate::converge::execution::traverse;
-use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Verdict, refuse};
+use crate::converge::execution_modules::traverse;
+use crate::converge::{StateCall, FactCache, StateFunction, Halt, Mode, StateModule, StateOutcome, StateDecision, refuse};
 use crate::value::{Map, Value};
 
 /// The module.
-pub(in crate::converge) static MODULE: Module = Module {
+pub(in crate::converge) static MODULE: StateModule = StateModule {
     name: "test",
     functions: &[
-        Function::new("nop", |call, _| Ok(success(call))).options("*"),
-        Function::new("succeed_without_changes", |call, _| Ok(success(call))).options("*"),
-        Function::new("fail_without_changes", fail_without_changes).options("*"),
-        Function::new("succeed_with_changes", |call, _| {
+        StateFunction::new("nop", |call, _| Ok(success(call))).options("*"),
+        StateFunction::new("succeed_without_changes", |call, _| Ok(success(call))).options("*"),
+        StateFunction::new("fail_without_changes", fail_without_changes).options("*"),
+        StateFunction::new("succeed_with_changes", |call, _| {
             Ok(with_changes(call, true))
         })
         .options("*"),
-        Function::new("fail_with_changes", |call, _| Ok(with_changes(call, false))).options("*"),
-        Function::new("configurable_test_state", configurable)
+        StateFunction::new("fail_with_changes", |call, _| Ok(with_changes(call, false))).options("*"),
+        StateFunction::new("configurable_test_state", configurable)
             .options("changes result comment warnings allow_test_mode_failure"),
-        Function::new("show_notification", show_notification).options("text *"),
-        Function::new("check_pillar", check_pillar)
+        StateFunction::new("show_notification", show_notification).options("text *"),
+        StateFunction::new("check_pillar", check_pillar)
             .options("present boolean integer string listing dictionary verbose"),
-        Function::new("mod_watch", mod_watch).options("*"),
+        StateFunction::new("mod_watch", mod_watch).options("*"),
     ],
     watch: Some(mod_watch),
     aggregate: None,
 };
 
-fn pretended() -> Map {
+fn fake_changes() -> Map {
     let change = Value::map(
         [
             ("old", "Unchanged"),
@@ -41,42 +41,42 @@ fn pretended() -> Map {
     Map::from_iter([("testing".into(), change)])
 }
 
-fn comment(call: &Call<'_>, otherwise: &str) -> String {
+fn comment(call: &StateCall<'_>, otherwise: &str) -> String {
     call.arg("comment")
         .map_or_else(|| otherwise.to_owned(), Value::to_string)
 }
 
-fn success(call: &Call<'_>) -> Verdict {
-    Verdict::Done(Outcome::same(comment(call, "Success!")))
+fn success(call: &StateCall<'_>) -> StateDecision {
+    StateDecision::Done(StateOutcome::unchanged(comment(call, "Success!")))
 }
 
-fn fail_without_changes(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
+fn fail_without_changes(call: &StateCall<'_>, _: &FactCache) -> Result<StateDecision, Halt> {
     failure(match call.mode {
         Mode::Apply => comment(call, "Failure!"),
         Mode::Test => "If we weren't testing, this would be a failure!".to_owned(),
     })
 }
 
-fn with_changes(call: &Call<'_>, good: bool) -> Verdict {
+fn with_changes(call: &StateCall<'_>, good: bool) -> StateDecision {
     let (otherwise, would) = if good {
         ("Success!", "successful with changes")
     } else {
         ("Failure!", "failed with changes")
     };
-    Verdict::Done(match call.mode {
-        Mode::Apply => Outcome {
+    StateDecision::Done(match call.mode {
+        Mode::Apply => StateOutcome {
             result: Some(good),
-            ..Outcome::changed(pretended(), comment(call, otherwise))
+            ..StateOutcome::changed(fake_changes(), comment(call, otherwise))
         },
-        Mode::Test => Outcome::would(
-            pretended(),
+        Mode::Test => StateOutcome::would_change(
+            fake_changes(),
             format!("If we weren't testing, this would be {would}"),
         ),
     })
 }
 
 /// True, false, or one of them at random.
-fn choice(call: &Call<'_>, key: &str) -> Result<bool, Halt> {
+fn choice(call: &StateCall<'_>, key: &str) -> Result<bool, Halt> {
     match call.args.get(key).map(Value::reveal) {
         None => Ok(true),
         Some(Value::Bool(truth)) => Ok(*truth),
@@ -91,7 +91,7 @@ fn choice(call: &Call<'_>, key: &str) -> Result<bool, Halt> {
     }
 }
 
-fn configurable(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
+fn configurable(call: &StateCall<'_>, _: &FactCache) -> Result<StateDecision, Halt> {
     let changes = choice(call, "changes")?;
     let result = choice(call, "result")?;
     let warnings = match call.arg("warnings") {
@@ -104,12 +104,12 @@ fn configurable(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
             );
         }
     };
-    let mut outcome = Outcome {
+    let mut outcome = StateOutcome {
         result: Some(result),
-        changes: if changes { pretended() } else { Map::new() },
+        changes: if changes { fake_changes() } else { Map::new() },
         comment: comment(call, ""),
         warnings,
-        ..Outcome::default()
+        ..StateOutcome::default()
     };
     if call.mode == Mode::Test {
         let unchanged = call.args.get("changes").map(Value::reveal) == Some(&Value::Bool(false));
@@ -121,10 +121,10 @@ fn configurable(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
             "This is a test".clone_into(&mut outcome.comment);
         }
     }
-    Ok(Verdict::Done(outcome))
+    Ok(StateDecision::Done(outcome))
 }
 
-fn show_notification(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
+fn show_notification(call: &StateCall<'_>, _: &FactCache) -> Result<StateDecision, Halt> {
     match call.arg("text").filter(|it| it.is_truthy()) {
         Some(text) => unchanged(text.to_string()),
         None => refuse("Missing required argument text."),
@@ -132,9 +132,9 @@ fn show_notification(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
 }
 
 /// What a value of pillar must be: the argument, its name in messages, and the check.
-type Kind = (&'static str, &'static str, fn(&Value) -> bool);
+type PillarCheck = (&'static str, &'static str, fn(&Value) -> bool);
 
-const KINDS: [Kind; 6] = [
+const PILLAR_CHECKS: [PillarCheck; 6] = [
     ("present", "", |_| true),
     ("boolean", "<class 'bool'>", |it| {
         matches!(it, Value::Bool(_))
@@ -153,14 +153,14 @@ const KINDS: [Kind; 6] = [
     }),
 ];
 
-fn check_pillar(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
-    if !KINDS.iter().any(|(key, ..)| call.flag(key, false)) {
+fn check_pillar(call: &StateCall<'_>, _: &FactCache) -> Result<StateDecision, Halt> {
+    if !PILLAR_CHECKS.iter().any(|(key, ..)| call.flag(key, false)) {
         return refuse("Missing required argument text.");
     }
     let (mut failed, mut fine) = (String::new(), String::new());
-    for (argument, kind, fits) in KINDS {
+    for (argument, kind, fits) in PILLAR_CHECKS {
         for key in call.texts(argument)? {
-            let _ = match traverse(&call.world.pillar, &key, ":") {
+            let _ = match traverse(&call.context.pillar, &key, ":") {
                 None | Some(Value::Null) => writeln!(failed, "Pillar key \"{key}\" is missing."),
                 Some(value) if fits(value.reveal()) => writeln!(fine, "- {key} ({kind})"),
                 Some(_) => writeln!(failed, "Pillar key \"{key}\" is not {kind}."),
@@ -173,14 +173,14 @@ fn check_pillar(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
         comment.push_str("Those keys passed the check:\n");
         comment.push_str(&fine);
     }
-    Ok(Verdict::Done(Outcome {
+    Ok(StateDecision::Done(StateOutcome {
         result: Some(is_fine),
-        ..Outcome::same(comment)
+        ..StateOutcome::unchanged(comment)
     }))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is a function of the table")]
-fn mod_watch(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
+fn mod_watch(call: &StateCall<'_>, _: &FactCache) -> Result<StateDecision, Halt> {
     let changes = if let Some(Value::Map(map)) = call.arg("changes") {
         Map::clone(map)
     } else {
@@ -192,8 +192,8 @@ fn mod_watch(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
         None => Some(true),
         Some(other) => other.as_bool(),
     };
-    Ok(Verdict::Done(Outcome {
+    Ok(StateDecision::Done(StateOutcome {
         result,
-        ..Outcome::changed(changes, comment(call, "Watch statement fired."))
+        ..StateOutcome::changed(changes, comment(call, "Watch statement fired."))
     }))
 }

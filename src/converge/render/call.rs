@@ -2,38 +2,38 @@
 
 use std::sync::Arc;
 
-use crate::converge::{Facts, Halt, Roots};
+use crate::converge::{FactCache, Halt, FileRoots};
 use crate::value::{Map, Value};
 
 /// What templates know.
-pub(super) struct Words {
+pub(super) struct TemplateVars {
     pub(super) id: Arc<str>,
-    pub(super) roots: Arc<dyn Roots>,
+    pub(super) roots: Arc<dyn FileRoots>,
     pub(super) grains: Value,
     pub(super) pillar: Value,
     pub(super) options: Value,
 }
 
 /// A call.
-pub(super) struct Call<'a> {
+pub(super) struct TemplateCall<'a> {
     pub(super) function: &'a str,
     pub(super) args: &'a [Value],
     pub(super) named: &'a Map,
-    pub(super) words: &'a Words,
-    pub(super) facts: &'a Facts,
+    pub(super) vars: &'a TemplateVars,
+    pub(super) facts: &'a FactCache,
 }
 
 /// What a function gives.
-pub(super) type Given = Result<Value, Halt>;
+pub(super) type CallResult = Result<Value, Halt>;
 
-impl Call<'_> {
+impl TemplateCall<'_> {
     /// An argument by its place or its name.
     pub(super) fn arg(&self, place: usize, name: &str) -> Option<&Value> {
         self.args.get(place).or_else(|| self.named.get(name))
     }
 
     /// An argument, or null.
-    pub(super) fn or_null(&self, place: usize, name: &str) -> Value {
+    pub(super) fn arg_or_null(&self, place: usize, name: &str) -> Value {
         self.arg(place, name).cloned().unwrap_or_default()
     }
 
@@ -47,8 +47,8 @@ impl Call<'_> {
 
     /// A text that may be given.
     pub(super) fn text_or(&self, place: usize, name: &str, otherwise: &str) -> String {
-        let given = self.arg(place, name).filter(|value| !value.is_null());
-        given.map_or_else(|| otherwise.to_owned(), |value| value.reveal().to_string())
+        let supplied = self.arg(place, name).filter(|value| !value.is_null());
+        supplied.map_or_else(|| otherwise.to_owned(), |value| value.reveal().to_string())
     }
 
     /// Yes or no.

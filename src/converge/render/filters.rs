@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use regex::{Regex, RegexBuilder};
 
-use super::merge::looked_up;
-use super::nowhere::parse_yaml;
+use super::map_merge::value_at_path;
+use super::null_context::parse_yaml;
 use crate::value::{Map, Value};
-use crate::yaml::{Kind, Schema, emit};
+use crate::yaml::{NodeKind, Schema, emit};
 
 /// Their names.
-pub(super) const NAMES: &[&str] = &[
+pub(super) const FILTER_NAMES: &[&str] = &[
     "yaml",
     "json",
     "load_yaml",
@@ -31,15 +31,15 @@ pub(super) const NAMES: &[&str] = &[
 ];
 
 /// Filters a value, the first argument.
-pub(super) fn filter(name: &str, args: &[Value], named: &Map) -> Result<Value, String> {
+pub(super) fn apply_filter(name: &str, args: &[Value], named: &Map) -> Result<Value, String> {
     let null = Value::Null;
     let subject = args.first().unwrap_or(&null).reveal();
     let arg = |place: usize, key: &str| args.get(place).or_else(|| named.get(key));
     let flag = |place: usize, key: &str, otherwise: bool| {
         arg(place, key).map_or(otherwise, Value::is_truthy)
     };
-    let given = match name {
-        "yaml" if flag(1, "flow_style", true) => flow(subject).into(),
+    let supplied = match name {
+        "yaml" if flag(1, "flow_style", true) => yaml_flow(subject).into(),
         "yaml" => emit(subject, 0).trim_end().into(),
         "json" => json(subject, arg(2, "indent").and_then(Value::as_int))?.into(),
         "load_yaml" => parse_yaml(&subject.to_string())?,
@@ -49,7 +49,7 @@ pub(super) fn filter(name: &str, args: &[Value], named: &Map) -> Result<Value, S
             parse_yaml(&text)?
         }
         "load_text" => subject.clone(),
-        "yaml_encode" => encoded(subject)?.into(),
+        "yaml_encode" => yaml_scalar(subject)?.into(),
         "yaml_dquote" => double_quoted(&subject.to_string()).into(),
         "yaml_squote" => single_quoted(&subject.to_string()).into(),
         "sequence" => match subject {
@@ -69,12 +69,12 @@ pub(super) fn filter(name: &str, args: &[Value], named: &Map) -> Result<Value, S
             let pattern = arg(1, "rgx").map(ToString::to_string).unwrap_or_default();
             let value = arg(2, "val").map(ToString::to_string).unwrap_or_default();
             let flags = (flag(3, "ignorecase", false), flag(4, "multiline", false));
-            replaced(&subject.to_string(), &pattern, &value, flags)?.into()
+            regex_replace(&subject.to_string(), &pattern, &value, flags)?.into()
         }
         "traverse" => {
             let path = arg(1, "key").map(ToString::to_string).unwrap_or_default();
             let delimiter = arg(3, "delimiter").map_or_else(|| ":".to_owned(), ToString::to_string);
-            let found = looked_up(subject, &path, &delimiter);
+            let found = value_at_path(subject, &path, &delimiter);
             found
                 .or_else(|| arg(2, "default").cloned())
                 .unwrap_or_default()
@@ -82,11 +82,11 @@ pub(super) fn filter(name: &str, args: &[Value], named: &Map) -> Result<Value, S
         "dict_to_sls_yaml_params" => {
             let map = subject.as_map().into_iter().flatten();
             let items = map.map(|(key, value)| Value::map([(key.as_ref(), value.clone())]));
-            flow(&Value::list(items)).into()
+            yaml_flow(&Value::list(items)).into()
         }
         other => return Err(format!("there is no filter `{other}`")),
     };
-    Ok(given)
+    Ok(supplied)
 }
 
 fn json(value: &Value, indent: Option<i64>) -> Result<String, String> {
@@ -98,12 +98,12 @@ fn json(value: &Value, indent: Option<i64>) -> Result<String, String> {
     Ok(if indent.is_some() {
         text
     } else {
-        spaced(&text)
+        python_json(&text)
     })
 }
 
 /// JSON as Python writes it: with a space behind each comma and colon.
-fn spaced(text: &str) -> String {
+fn python_json(text: &str) -> String {
     let mut done = String::with_capacity(text.len() + 16);
     let (mut quoted, mut escaped) = (false, false);
     for character in text.chars() {
@@ -120,15 +120,15 @@ fn spaced(text: &str) -> String {
 }
 
 /// YAML on one line.
-fn flow(value: &Value) -> String {
+fn yaml_flow(value: &Value) -> String {
     match value.reveal() {
         Value::List(items) => {
-            let items: Vec<String> = items.iter().map(flow).collect();
+            let items: Vec<String> = items.iter().map(yaml_flow).collect();
             format!("[{}]", items.join(", "))
         }
         Value::Map(map) => {
             let pair = |(key, value): (&std::sync::Arc<str>, &Value)| {
-                format!("{}: {}", flow_text(key), flow(value))
+                format!("{}: {}", flow_text(key), yaml_flow(value))
             };
             let pairs: Vec<String> = map.iter().map(pair).collect();
             format!("{{{}}}", pairs.join(", "))
@@ -182,11 +182,11 @@ fn double_quoted(text: &str) -> String {
 }
 
 /// A single value as YAML.
-fn encoded(value: &Value) -> Result<String, String> {
+fn yaml_scalar(value: &Value) -> Result<String, String> {
     match value {
         Value::List(_) | Value::Map(_) => Err("`yaml_encode` takes a single value".to_owned()),
         Value::Str(text) => Ok(double_quoted(text)),
-        other => Ok(flow(other)),
+        other => Ok(yaml_flow(other)),
     }
 }
 
@@ -202,8 +202,8 @@ fn truth(value: &Value) -> bool {
 fn number(value: &Value) -> Value {
     match value {
         Value::Str(text) => match Schema::Core.resolve(text.trim()) {
-            Some(Kind::Int(number)) => number.into(),
-            Some(Kind::Float(number)) => number.into(),
+            Some(NodeKind::Int(number)) => number.into(),
+            Some(NodeKind::Float(number)) => number.into(),
             _ => value.clone(),
         },
         other => other.clone(),
@@ -238,14 +238,14 @@ fn groups(text: &str, pattern: &str, whole: bool, flags: (bool, bool)) -> Result
 }
 
 /// A text with all that a pattern finds replaced.
-fn replaced(text: &str, pattern: &str, value: &str, flags: (bool, bool)) -> Result<String, String> {
+fn regex_replace(text: &str, pattern: &str, value: &str, flags: (bool, bool)) -> Result<String, String> {
     let found = regex(pattern, flags)?;
-    let replaced = found.replace_all(text, &*replacement(value));
+    let replaced = found.replace_all(text, &*convert_replacement(value));
     Ok(replaced.into_owned())
 }
 
 /// Python's `\1` and `\g<name>` as the engine writes them.
-fn replacement(text: &str) -> String {
+fn convert_replacement(text: &str) -> String {
     let mut done = String::new();
     let mut rest = text.chars().peekable();
     while let Some(character) = rest.next() {
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     fn one(name: &str, args: &[Value]) -> Value {
-        filter(name, args, &Map::new()).unwrap()
+        apply_filter(name, args, &Map::new()).unwrap()
     }
 
     #[test]

@@ -4,35 +4,35 @@
     reason = "the functions of a table have one type"
 )]
 
-use super::call::{Call, Given};
-use super::machine;
-use super::merge::{looked_up, merged};
+use super::call::{TemplateCall, CallResult};
+use super::machine_functions;
+use super::map_merge::{value_at_path, merge_values};
 use crate::converge::refuse;
 use crate::text::Glob;
 use crate::value::{Map, Value};
 
 /// A function of a template.
-type Function = fn(&Call<'_>) -> Given;
+type TemplateFn = fn(&TemplateCall<'_>) -> CallResult;
 
 /// The functions by name.
-const FUNCTIONS: &[(&str, Function)] = &[
-    ("grains.get", |call| get(call, &call.words.grains)),
-    ("grains.item", |call| item(call, &call.words.grains)),
-    ("grains.items", |call| Ok(call.words.grains.clone())),
+const FUNCTIONS: &[(&str, TemplateFn)] = &[
+    ("grains.get", |call| get(call, &call.vars.grains)),
+    ("grains.item", |call| item(call, &call.vars.grains)),
+    ("grains.items", |call| Ok(call.vars.grains.clone())),
     ("grains.has_value", |call| {
         let key = call.text(0, "key")?;
-        Ok(looked_up(&call.words.grains, &key, ":")
+        Ok(value_at_path(&call.vars.grains, &key, ":")
             .is_some_and(|it| it.is_truthy())
             .into())
     }),
     ("grains.filter_by", filter_by),
     ("match.filter_by", match_filter_by),
-    ("pillar.get", |call| get(call, &call.words.pillar)),
-    ("pillar.item", |call| item(call, &call.words.pillar)),
-    ("pillar.items", |call| Ok(call.words.pillar.clone())),
-    ("pillar.raw", |call| Ok(call.words.pillar.clone())),
+    ("pillar.get", |call| get(call, &call.vars.pillar)),
+    ("pillar.item", |call| item(call, &call.vars.pillar)),
+    ("pillar.items", |call| Ok(call.vars.pillar.clone())),
+    ("pillar.raw", |call| Ok(call.vars.pillar.clone())),
     ("pillar.keys", |call| {
-        let found = looked_up(&call.words.pillar, &call.text(0, "key")?, ":");
+        let found = value_at_path(&call.vars.pillar, &call.text(0, "key")?, ":");
         let keys = found.as_ref().and_then(Value::as_map).map(Map::keys);
         Ok(Value::list(
             keys.into_iter().flatten().cloned().map(Value::Str),
@@ -53,7 +53,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
             .cloned()
             .unwrap_or_else(|| truth.into()))
     }),
-    ("test.echo", |call| Ok(call.or_null(0, "text"))),
+    ("test.echo", |call| Ok(call.arg_or_null(0, "text"))),
     ("test.ping", |_| Ok(true.into())),
     ("test.true", |_| Ok(true.into())),
     ("test.true_", |_| Ok(true.into())),
@@ -67,7 +67,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("cp.list_master", |call| {
         let prefix = call.text_or(1, "prefix", "");
         let paths = call
-            .words
+            .vars
             .roots
             .list(&prefix)
             .map_err(|error| call.fail(error))?;
@@ -77,7 +77,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
         let path = call.text(0, "path")?;
         let path = path.strip_prefix("salt://").unwrap_or(&path);
         let bytes = call
-            .words
+            .vars
             .roots
             .read(path)
             .map_err(|error| call.fail(error))?;
@@ -86,30 +86,30 @@ const FUNCTIONS: &[(&str, Function)] = &[
         }))
     }),
     ("slsutil.file_exists", |call| {
-        let found = call.words.roots.read(&call.text(0, "path")?);
+        let found = call.vars.roots.read(&call.text(0, "path")?);
         Ok(found.map_err(|error| call.fail(error))?.is_some().into())
     }),
     ("slsutil.dir_exists", |call| {
-        let found = call.words.roots.list(&call.text(0, "path")?);
+        let found = call.vars.roots.list(&call.text(0, "path")?);
         Ok((!found.map_err(|error| call.fail(error))?.is_empty()).into())
     }),
     ("match.glob", |call| {
-        let id = call.text_or(1, "minion_id", &call.words.id);
+        let id = call.text_or(1, "minion_id", &call.vars.id);
         Ok(Glob::new(&call.text(0, "tgt")?).matches(&id).into())
     }),
 ];
 
 /// Calls a function of a template.
-pub(super) fn call(call: &Call<'_>) -> Given {
-    let own = FUNCTIONS.iter().chain(machine::FUNCTIONS);
+pub(super) fn call(call: &TemplateCall<'_>) -> CallResult {
+    let own = FUNCTIONS.iter().chain(machine_functions::FUNCTIONS);
     if let Some((_, function)) = own.clone().find(|(name, _)| *name == call.function) {
         return function(call);
     }
     let names: Vec<&str> = own.map(|(name, _)| *name).collect();
-    refuse(unknown(call.function, &names))
+    refuse(unknown_function(call.function, &names))
 }
 
-fn unknown(name: &str, known: &[&str]) -> String {
+fn unknown_function(name: &str, known: &[&str]) -> String {
     let module = name.split('.').next().unwrap_or_default();
     let prefix = format!("{module}.");
     let near: Vec<&str> = known
@@ -128,68 +128,68 @@ fn unknown(name: &str, known: &[&str]) -> String {
 }
 
 /// What stands under a path, with a default; a default that is a map can be merged in.
-fn get(call: &Call<'_>, from: &Value) -> Given {
+fn get(call: &TemplateCall<'_>, from: &Value) -> CallResult {
     let key = call.text(0, "key")?;
     let default = call.arg(1, "default").cloned().unwrap_or_else(|| "".into());
     let delimiter = call.text_or(usize::MAX, "delimiter", ":");
-    let found = looked_up(from, &key, &delimiter);
+    let found = value_at_path(from, &key, &delimiter);
     if call.flag(2, "merge", false)
         && let Some(found @ Value::Map(_)) = &found
         && matches!(default, Value::Map(_))
     {
-        return Ok(merged(&default, found, false));
+        return Ok(merge_values(&default, found, false));
     }
     Ok(found.unwrap_or(default))
 }
 
-fn item(call: &Call<'_>, from: &Value) -> Given {
+fn item(call: &TemplateCall<'_>, from: &Value) -> CallResult {
     let names = call.args.iter().map(|name| name.reveal().to_string());
     let pairs = names.map(|name| {
-        let found = looked_up(from, &name, ":").unwrap_or_else(|| "".into());
+        let found = value_at_path(from, &name, ":").unwrap_or_else(|| "".into());
         (name, found)
     });
     Ok(Value::map(pairs))
 }
 
 /// A setting: of the configuration, the grains or the pillar.
-fn config(call: &Call<'_>) -> Given {
+fn config(call: &TemplateCall<'_>) -> CallResult {
     let key = call.text(0, "key")?;
-    let words = call.words;
+    let words = call.vars;
     let places = [&words.options, &words.grains, &words.pillar];
     let found = places
         .into_iter()
-        .find_map(|place| looked_up(place, &key, ":"));
+        .find_map(|place| value_at_path(place, &key, ":"));
     let default = call.arg(1, "default").cloned();
     Ok(found.or(default).unwrap_or_else(|| "".into()))
 }
 
-fn merge(call: &Call<'_>, first: usize) -> Given {
+fn merge(call: &TemplateCall<'_>, first: usize) -> CallResult {
     let (base, over) = (
-        call.or_null(first, "obj_a"),
-        call.or_null(first + 1, "obj_b"),
+        call.arg_or_null(first, "obj_a"),
+        call.arg_or_null(first + 1, "obj_b"),
     );
     let over = if over.is_null() {
-        call.or_null(first + 1, "upd")
+        call.arg_or_null(first + 1, "upd")
     } else {
         over
     };
     let join = call.flag(usize::MAX, "merge_lists", false);
-    Ok(merged(base.reveal(), over.reveal(), join))
+    Ok(merge_values(base.reveal(), over.reveal(), join))
 }
 
-fn merge_all(call: &Call<'_>) -> Given {
-    let maps = call.or_null(0, "lst");
+fn merge_all(call: &TemplateCall<'_>) -> CallResult {
+    let maps = call.arg_or_null(0, "lst");
     let join = call.flag(usize::MAX, "merge_lists", false);
     let maps = maps.as_list().into_iter().flatten();
-    Ok(maps.fold(Value::from(Map::new()), |all, map| merged(&all, map, join)))
+    Ok(maps.fold(Value::from(Map::new()), |all, map| merge_values(&all, map, join)))
 }
 
-fn arg(call: &Call<'_>) -> Given {
+fn arg(call: &TemplateCall<'_>) -> CallResult {
     let args = Value::list(call.args.iter().cloned());
     Ok(Value::map([("args", args), ("kwargs", call.options())]))
 }
 
-fn fibonacci(call: &Call<'_>) -> Given {
+fn fibonacci(call: &TemplateCall<'_>) -> CallResult {
     let count = call
         .arg(0, "num")
         .and_then(Value::as_int)
@@ -202,31 +202,31 @@ fn fibonacci(call: &Call<'_>) -> Given {
 }
 
 /// The entry of a map that a grain chooses, the default entry below it, what is given on top.
-fn filter_by(call: &Call<'_>) -> Given {
+fn filter_by(call: &TemplateCall<'_>) -> CallResult {
     let grain = call.text_or(1, "grain", "os_family");
-    let value = looked_up(&call.words.grains, &grain, ":").unwrap_or_default();
+    let value = value_at_path(&call.vars.grains, &grain, ":").unwrap_or_default();
     let values = match &value {
         Value::List(values) => values.iter().map(ToString::to_string).collect(),
         one => vec![one.to_string()],
     };
-    chosen(call, |key| {
+    choose_entry(call, |key| {
         let glob = Glob::new(key);
         values.iter().any(|value| glob.matches(value))
     })
 }
 
 /// The entry of a map whose key fits the machine's name.
-fn match_filter_by(call: &Call<'_>) -> Given {
-    let id = call.words.id.as_ref();
-    chosen(call, |key| Glob::new(key).matches(id))
+fn match_filter_by(call: &TemplateCall<'_>) -> CallResult {
+    let id = call.vars.id.as_ref();
+    choose_entry(call, |key| Glob::new(key).matches(id))
 }
 
-fn chosen(call: &Call<'_>, fits: impl Fn(&str) -> bool) -> Given {
-    let lookup = call.or_null(0, "lookup_dict");
+fn choose_entry(call: &TemplateCall<'_>, fits: impl Fn(&str) -> bool) -> CallResult {
+    let lookup = call.arg_or_null(0, "lookup_dict");
     let Some(lookup) = lookup.as_map() else {
         return Err(call.fail("needs a map"));
     };
-    let over = call.or_null(2, "merge");
+    let over = call.arg_or_null(2, "merge");
     let default = call.text_or(3, "default", "default");
     let base = call
         .arg(4, "base")
@@ -238,11 +238,11 @@ fn chosen(call: &Call<'_>, fits: impl Fn(&str) -> bool) -> Given {
         .map(|(_, entry)| entry);
     let mut found = exact.or_else(|| lookup.get(&*default)).cloned();
     if let Some(base) = base.and_then(|base| lookup.get(&*base)) {
-        found = Some(merged(base, &found.unwrap_or_default(), false));
+        found = Some(merge_values(base, &found.unwrap_or_default(), false));
     }
     if over.is_truthy() {
         let base = found.unwrap_or_else(|| Map::new().into());
-        found = Some(merged(&base, over.reveal(), false));
+        found = Some(merge_values(&base, over.reveal(), false));
     }
     Ok(found.unwrap_or_default())
 }

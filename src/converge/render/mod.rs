@@ -3,16 +3,16 @@
 mod call;
 mod filters;
 mod functions;
-mod machine;
-mod merge;
-mod nowhere;
+mod machine_functions;
+mod map_merge;
+mod null_context;
 mod renderer;
 mod sls;
-mod trace;
+mod source_map;
 
-pub use renderer::{Machine, Renderer};
+pub use renderer::{MinionData, StateRenderer};
 
-pub(super) use merge::looked_up;
-pub(super) use renderer::Fault;
-pub(super) use sls::SlsName;
-pub(super) use trace::traced;
+pub(super) use map_merge::value_at_path;
+pub(super) use renderer::RenderError;
+pub(super) use sls::SlsSource;
+pub(super) use source_map::trace_to_templates;

@@ -3,22 +3,22 @@
 use std::fmt::{Debug, Formatter};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::call::{Call, Words};
-use super::nowhere::nowhere;
+use super::call::{TemplateCall, TemplateVars};
+use super::null_context::null_context;
 use super::{filters, functions};
-use crate::converge::{Facts, Halt, Render, Roots, Template, World, refuse};
+use crate::converge::{FactCache, Halt, RenderTemplate, FileRoots, TemplateRequest, ModuleContext, refuse};
 use crate::diagnostic::Diagnostics;
-use crate::expr::{Document, Documents, Flaw, Library, NullScope};
-use crate::host::fact::{Fact, Reading};
+use crate::expr::{RenderedDocument, DocumentRenderer, DocumentError, TemplateLibrary, NullScope};
+use crate::host::fact::{Fact, FactReading};
 use crate::value::{Map, Secrets, Value};
 
 /// What is known of a machine before anything is read of it.
 #[derive(Clone)]
-pub struct Machine {
+pub struct MinionData {
     /// The name of the machine, Salt's minion id.
     pub id: Arc<str>,
     /// The files of the state tree.
-    pub roots: Arc<dyn Roots>,
+    pub roots: Arc<dyn FileRoots>,
     /// What the machine is like.
     pub grains: Value,
     /// What was given for it; sensitive values stay so.
@@ -28,23 +28,23 @@ pub struct Machine {
 }
 
 /// Renders the state files and templates of one machine.
-pub struct Renderer {
-    machine: Machine,
+pub struct StateRenderer {
+    minion: MinionData,
     pub(super) secrets: Secrets,
-    documents: Mutex<Documents>,
-    known: Arc<Known>,
+    documents: Mutex<DocumentRenderer>,
+    template_facts: Arc<TemplateFacts>,
 }
 
 /// What templates were told so far of the machine, and what they asked last.
 #[derive(Default)]
-struct Known {
-    facts: Mutex<Facts>,
-    asked: Mutex<Vec<Fact>>,
+struct TemplateFacts {
+    facts: Mutex<FactCache>,
+    missing: Mutex<Vec<Fact>>,
 }
 
 /// Why something cannot be rendered.
 #[derive(Debug)]
-pub(in crate::converge) enum Fault {
+pub(in crate::converge) enum RenderError {
     /// Templates ask these facts.
     Needs(Vec<Fact>),
     /// What is wrong.
@@ -53,27 +53,27 @@ pub(in crate::converge) enum Fault {
 
 /// Why a template gives no text.
 #[derive(Debug)]
-pub(super) enum Halted {
+pub(super) enum TemplateError {
     /// It asks these facts.
     Needs(Vec<Fact>),
     /// What is wrong.
-    Flawed(Flaw),
+    Flawed(DocumentError),
 }
 
-struct Salt {
-    words: Words,
-    known: Arc<Known>,
+struct SaltLibrary {
+    vars: TemplateVars,
+    template_facts: Arc<TemplateFacts>,
 }
 
-impl Debug for Renderer {
+impl Debug for StateRenderer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Renderer")
-            .field("id", &self.machine.id)
+            .field("id", &self.minion.id)
             .finish_non_exhaustive()
     }
 }
 
-impl Debug for Machine {
+impl Debug for MinionData {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Machine")
             .field("id", &self.id)
@@ -81,10 +81,10 @@ impl Debug for Machine {
     }
 }
 
-impl Renderer {
+impl StateRenderer {
     /// Makes the renderer of a machine.
-    pub fn new(machine: Machine) -> Self {
-        let known = Arc::new(Known::default());
+    pub fn new(machine: MinionData) -> Self {
+        let template_facts = Arc::new(TemplateFacts::default());
         let mut options = machine.options.as_map().cloned().unwrap_or_default();
         options.insert("id".into(), Value::Str(Arc::clone(&machine.id)));
         options
@@ -101,42 +101,42 @@ impl Renderer {
         .into_iter()
         .map(|(name, value)| (name.into(), value))
         .collect();
-        let salt = Salt {
-            words: Words {
+        let salt = SaltLibrary {
+            vars: TemplateVars {
                 id: Arc::clone(&machine.id),
                 roots: Arc::clone(&machine.roots),
                 grains: machine.grains.clone(),
                 pillar: machine.pillar.clone(),
                 options: options.into(),
             },
-            known: Arc::clone(&known),
+            template_facts: Arc::clone(&template_facts),
         };
-        let library: Arc<dyn Library> = Arc::new(salt);
+        let library: Arc<dyn TemplateLibrary> = Arc::new(salt);
         let mut secrets = Secrets::default();
         secrets.gather(&machine.pillar);
-        let (scope, world) = (Arc::new(NullScope("")), Arc::new(nowhere()));
-        let documents = Documents::new(scope, world, &library, "salt", &words);
+        let (scope, context) = (Arc::new(NullScope("")), Arc::new(null_context()));
+        let documents = DocumentRenderer::new(scope, context, &library, "salt", &words);
         Self {
             secrets,
             documents: Mutex::new(documents),
-            machine,
-            known,
+            minion: machine,
+            template_facts: template_facts,
         }
     }
 
     /// What state functions know of the machine.
-    pub fn world(self: &Arc<Self>) -> World {
-        let Machine {
+    pub fn module_context(self: &Arc<Self>) -> ModuleContext {
+        let MinionData {
             id,
             roots,
             grains,
             pillar,
             options,
-        } = self.machine.clone();
-        World {
+        } = self.minion.clone();
+        ModuleContext {
             id,
             roots,
-            renderer: Arc::clone(self) as Arc<dyn Render>,
+            renderer: Arc::clone(self) as Arc<dyn RenderTemplate>,
             grains,
             pillar,
             options,
@@ -144,61 +144,61 @@ impl Renderer {
     }
 
     /// The files of the state tree.
-    pub(in crate::converge) fn roots(&self) -> &dyn Roots {
-        &*self.machine.roots
+    pub(in crate::converge) fn roots(&self) -> &dyn FileRoots {
+        &*self.minion.roots
     }
 
     /// What is known of the machine.
-    pub(in crate::converge) fn machine(&self) -> &Machine {
-        &self.machine
+    pub(in crate::converge) fn minion(&self) -> &MinionData {
+        &self.minion
     }
 
     /// A setting.
     pub(in crate::converge) fn option(&self, name: &str) -> Option<&Value> {
-        self.machine.options.get(name)
+        self.minion.options.get(name)
     }
 
     /// Renders a text. Where it asks for what is known, it is rendered again with that.
-    pub(super) fn document(
+    pub(super) fn render_document(
         &self,
         path: &str,
         text: &str,
         words: &Map,
-        facts: &Facts,
-    ) -> Result<Document, Halted> {
+        facts: &FactCache,
+    ) -> Result<RenderedDocument, TemplateError> {
         let documents = self
             .documents
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         // What was told before may have changed since.
-        *lock(&self.known.facts) = Facts::default();
+        *lock(&self.template_facts.facts) = FactCache::default();
         loop {
-            lock(&self.known.asked).clear();
+            lock(&self.template_facts.missing).clear();
             let rendered = documents.render(path, text, words);
-            let asked = std::mem::take(&mut *lock(&self.known.asked));
+            let missing = std::mem::take(&mut *lock(&self.template_facts.missing));
             match rendered {
                 Ok(document) => return Ok(document),
-                Err(flaw) if asked.is_empty() => return Err(Halted::Flawed(flaw)),
+                Err(flaw) if missing.is_empty() => return Err(TemplateError::Flawed(flaw)),
                 Err(_) => {}
             }
             let mut needs = Vec::new();
-            let mut known = lock(&self.known.facts);
-            for fact in asked {
+            let mut template_facts = lock(&self.template_facts.facts);
+            for fact in missing {
                 match facts.get(&fact) {
-                    Ok(reading) => known.learn(fact, reading.clone()),
-                    Err(Halt::Failed(why)) => known.learn(fact, Reading::Failed(why)),
+                    Ok(reading) => template_facts.learn(fact, reading.clone()),
+                    Err(Halt::Failed(why)) => template_facts.learn(fact, FactReading::Failed(why)),
                     Err(Halt::Needs(_)) => needs.push(fact),
                 }
             }
             if !needs.is_empty() {
-                return Err(Halted::Needs(needs));
+                return Err(TemplateError::Needs(needs));
             }
         }
     }
 }
 
 /// The words that say where a template is.
-pub(super) fn place_words(sls: &str, path: &str) -> Map {
+pub(super) fn template_location_vars(sls: &str, path: &str) -> Map {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let root = path
         .split('/')
@@ -230,10 +230,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Library for Salt {
+impl TemplateLibrary for SaltLibrary {
     fn load(&self, path: &str) -> Result<Option<String>, String> {
         let bytes = self
-            .words
+            .vars
             .roots
             .read(path)
             .map_err(|error| error.to_string())?;
@@ -241,41 +241,41 @@ impl Library for Salt {
     }
 
     fn call(&self, function: &str, args: &[Value], named: &Map) -> Result<Value, String> {
-        let facts = lock(&self.known.facts);
-        let call = Call {
+        let facts = lock(&self.template_facts.facts);
+        let call = TemplateCall {
             function,
             args,
             named,
-            words: &self.words,
+            vars: &self.vars,
             facts: &facts,
         };
         match functions::call(&call) {
             Ok(value) => Ok(value),
             Err(Halt::Failed(why)) => Err(why),
             Err(Halt::Needs(needs)) => {
-                lock(&self.known.asked).extend(needs);
+                lock(&self.template_facts.missing).extend(needs);
                 Err("facts are needed".to_owned())
             }
         }
     }
 
     fn filters(&self) -> &'static [&'static str] {
-        filters::NAMES
+        filters::FILTER_NAMES
     }
 
     fn filter(&self, name: &str, args: &[Value], named: &Map) -> Result<Value, String> {
-        filters::filter(name, args, named)
+        filters::apply_filter(name, args, named)
     }
 }
 
-impl Render for Renderer {
-    fn render(&self, request: &Template<'_>, facts: &Facts) -> Result<String, Halt> {
-        let mut words = place_words("", request.path);
+impl RenderTemplate for StateRenderer {
+    fn render(&self, request: &TemplateRequest<'_>, facts: &FactCache) -> Result<String, Halt> {
+        let mut words = template_location_vars("", request.path);
         words.extend(request.context.clone());
-        match self.document(request.path, request.text, &words, facts) {
+        match self.render_document(request.path, request.text, &words, facts) {
             Ok(document) => Ok(document.text),
-            Err(Halted::Needs(needs)) => Err(Halt::Needs(needs)),
-            Err(Halted::Flawed(Flaw {
+            Err(TemplateError::Needs(needs)) => Err(Halt::Needs(needs)),
+            Err(TemplateError::Flawed(DocumentError {
                 problem,
                 template,
                 line,

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::renderer::{Fault, Halted, Renderer, place_words};
-use super::trace::RENDERED;
-use crate::converge::Facts;
+use super::renderer::{RenderError, TemplateError, StateRenderer, template_location_vars};
+use super::source_map::RENDERED_SUFFIX;
+use crate::converge::FactCache;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
-use crate::expr::Flaw;
+use crate::expr::DocumentError;
 use crate::value::Value;
-use crate::yaml::{Kind, Limits, Mapping, Node, Schema, parse_as};
+use crate::yaml::{NodeKind, Limits, Mapping, Node, Schema, parse_as};
 
 /// An SLS and where it is.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::converge) struct SlsName<'a> {
+pub(in crate::converge) struct SlsSource<'a> {
     /// Its name; empty for a template that is none.
     pub(in crate::converge) sls: &'a str,
     /// Its path in the state tree.
@@ -21,12 +21,12 @@ pub(in crate::converge) struct SlsName<'a> {
 
 /// The steps that a first line `#!jinja|yaml` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Pipe {
+struct RenderPipe {
     jinja: bool,
     json: bool,
 }
 
-impl Pipe {
+impl RenderPipe {
     fn of(text: &str) -> Result<Self, String> {
         let mut pipe = Self {
             jinja: true,
@@ -57,33 +57,33 @@ impl Pipe {
     }
 }
 
-impl Renderer {
+impl StateRenderer {
     /// Renders a state file and reads what it says then. What it was read from is added to the
     /// sources.
-    pub(in crate::converge) fn sls(
+    pub(in crate::converge) fn render_sls(
         &self,
-        name: &SlsName<'_>,
+        name: &SlsSource<'_>,
         text: &Arc<str>,
         sources: &mut Sources,
-        facts: &Facts,
-    ) -> Result<Node, Fault> {
+        facts: &FactCache,
+    ) -> Result<Node, RenderError> {
         let written = sources.add(name.path, Arc::clone(text), None);
         let fail = |problem: String| {
             let start = Span::new(written, 0, 0);
-            Fault::Failed(Diagnostic::error(problem).label(start, "").into())
+            RenderError::Failed(Diagnostic::error(problem).label(start, "").into())
         };
-        let pipe = Pipe::of(text).map_err(fail)?;
+        let pipe = RenderPipe::of(text).map_err(fail)?;
         let has_jinja = ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark));
         let (mut source, mut secret) = (written, false);
         if pipe.jinja && has_jinja {
-            let document = self.document(name.path, text, &place_words(name.sls, name.path), facts);
-            let document = document.map_err(|halted| match halted {
-                Halted::Needs(facts) => Fault::Needs(facts),
-                Halted::Flawed(flaw) => Fault::Failed(self.flawed(flaw, written, sources).into()),
+            let document = self.render_document(name.path, text, &template_location_vars(name.sls, name.path), facts);
+            let document = document.map_err(|template_error| match template_error {
+                TemplateError::Needs(facts) => RenderError::Needs(facts),
+                TemplateError::Flawed(flaw) => RenderError::Failed(self.template_diagnostic(flaw, written, sources).into()),
             })?;
             secret = document.sensitive && !self.secrets.is_empty();
             if document.text != **text {
-                let path = format!("{}{RENDERED}", name.path);
+                let path = format!("{}{RENDERED_SUFFIX}", name.path);
                 let template = Span::new(written, 0, 0);
                 source = sources.add(path, document.text, Some(template));
             }
@@ -97,7 +97,7 @@ impl Renderer {
                 return Err(fail(format!("this is no JSON: {error}")));
             }
         }
-        self.parse(source, secret, sources).map_err(Fault::Failed)
+        self.parse(source, secret, sources).map_err(RenderError::Failed)
     }
 
     fn parse(
@@ -110,30 +110,30 @@ impl Renderer {
         let mut root = parsed.map_err(|problems| {
             problems
                 .into_iter()
-                .map(conflicting)
+                .map(conflicting_key)
                 .collect::<Diagnostics>()
         });
         if secret {
-            root = root.map(|root| self.marked(&root));
+            root = root.map(|root| self.mark_sensitive(&root));
             sources.replace(source, |text| self.secrets.cover(text));
         }
         root
     }
 
     /// The tree with the texts marked that hold something sensitive.
-    fn marked(&self, node: &Node) -> Node {
+    fn mark_sensitive(&self, node: &Node) -> Node {
         let (kind, tag) = match node.kind() {
-            Kind::Seq(items) => {
-                let items = items.iter().map(|item| self.marked(item)).collect();
-                (Kind::Seq(items), None)
+            NodeKind::Seq(items) => {
+                let items = items.iter().map(|item| self.mark_sensitive(item)).collect();
+                (NodeKind::Seq(items), None)
             }
-            Kind::Map(map) => {
+            NodeKind::Map(map) => {
                 let entries = map.iter().map(|(key, entry)| {
                     let mut entry = entry.clone();
-                    entry.value = self.marked(&entry.value);
+                    entry.value = self.mark_sensitive(&entry.value);
                     (Arc::clone(key), entry)
                 });
-                (Kind::Map(entries.collect::<Mapping>()), None)
+                (NodeKind::Map(entries.collect::<Mapping>()), None)
             }
             kind => {
                 let marked = matches!(self.secrets.mark(node.to_value()), Value::Sensitive(_));
@@ -144,8 +144,8 @@ impl Renderer {
     }
 
     /// A flaw of a template, at its line.
-    fn flawed(&self, flaw: Flaw, written: SourceId, sources: &mut Sources) -> Diagnostic {
-        let Flaw {
+    fn template_diagnostic(&self, flaw: DocumentError, written: SourceId, sources: &mut Sources) -> Diagnostic {
+        let DocumentError {
             problem,
             template,
             line,
@@ -169,7 +169,7 @@ impl Renderer {
 }
 
 /// Salt's word for a key that is there twice.
-fn conflicting(mut diagnostic: Diagnostic) -> Diagnostic {
+fn conflicting_key(mut diagnostic: Diagnostic) -> Diagnostic {
     if let Some(rest) = diagnostic.message.strip_prefix("the key ")
         && let Some(id) = rest.strip_suffix(" is there twice")
     {

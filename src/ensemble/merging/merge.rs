@@ -1,7 +1,7 @@
 //! Merges whole files: an ensemble's, and its list of jobs.
 
-use super::merger::{Knows, Merger, Side};
-use super::three::Version;
+use super::record_merger::{Causality, RecordMerger, MergeSide};
+use super::three_way::EnsembleVersion;
 use crate::git::merge_lines;
 
 /// What a merge gives.
@@ -24,23 +24,23 @@ pub fn merge_ensembles(
     second: &str,
     labels: [&str; 2],
 ) -> Option<MergedEnsemble> {
-    let base = Version::read(base)?;
-    let (first, second) = (Version::read(first)?, Version::read(second)?);
-    let mut merger = Merger {
-        knows: Knows::of(&first, &second),
+    let base = EnsembleVersion::read(base)?;
+    let (first, second) = (EnsembleVersion::read(first)?, EnsembleVersion::read(second)?);
+    let mut merger = RecordMerger {
+        causality: Causality::of(&first, &second),
         later: if second.last_job() > first.last_job() {
-            Side::Second
+            MergeSide::Second
         } else {
-            Side::First
+            MergeSide::First
         },
-        side: Side::First,
+        side: MergeSide::First,
         conflicts: Vec::new(),
     };
     let mut texts = Vec::new();
     for (version, side) in [
-        (&base, Side::Base),
-        (&first, Side::First),
-        (&second, Side::Second),
+        (&base, MergeSide::Base),
+        (&first, MergeSide::First),
+        (&second, MergeSide::Second),
     ] {
         merger.side = side;
         merger.conflicts.clear();
@@ -49,21 +49,21 @@ pub fn merge_ensembles(
     }
     let mut conflicts = merger.conflicts;
     let texts: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
-    let (merged, clean) = merge_lines(texts[0], texts[1], texts[2], labels)?;
+    let (merged, is_clean) = merge_lines(texts[0], texts[1], texts[2], labels)?;
     let text = String::from_utf8(merged).ok()?;
-    if !clean && conflicts.is_empty() {
+    if !is_clean && conflicts.is_empty() {
         conflicts.push("the text that people wrote".to_owned());
     }
     if conflicts.is_empty() {
         // What is merged must be what was meant, whatever the texts looked like.
-        let read = Version::read(&text)?;
-        merger.side = Side::First;
-        let mut merger = Merger {
+        let read = EnsembleVersion::read(&text)?;
+        merger.side = MergeSide::First;
+        let mut merger = RecordMerger {
             conflicts: Vec::new(),
             ..merger
         };
-        let meant = merger.sections(&base, &first, &second);
-        if meant
+        let expected = merger.sections(&base, &first, &second);
+        if expected
             .iter()
             .any(|(name, value)| read.section(name) != *value)
         {

@@ -2,8 +2,8 @@
 //! people wrote around the records is merged line by line.
 
 mod merge;
-mod merger;
-mod three;
+mod record_merger;
+mod three_way;
 
 #[cfg(test)]
 pub use merge::MergedEnsemble;

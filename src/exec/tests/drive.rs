@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use super::fake::{Fake, Happens, ended, look};
-use crate::exec::{Error, Heard, Machine, Next, OnInterrupt, drive};
-use crate::host::{ActionResult, Exit, Note, Question, Secret, Stream};
+use crate::exec::{Error, RunnerEvent, StateMachine, MachineStep, OnInterrupt, drive};
+use crate::host::{ActionResult, Exit, ChainNote, Question, Secret, Stream};
 
 /// The answers of somebody, and all that was shown.
 #[derive(Default)]
@@ -28,14 +28,14 @@ enum Stopped {
 /// A machine that follows a script, and ends once nothing of it runs.
 #[derive(Default)]
 struct Script {
-    steps: VecDeque<Next>,
+    steps: VecDeque<MachineStep>,
     running: usize,
     log: Vec<String>,
     breaks_at: Option<u64>,
 }
 
 impl Script {
-    fn of(steps: impl IntoIterator<Item = Next>) -> Self {
+    fn of(steps: impl IntoIterator<Item = MachineStep>) -> Self {
         Self {
             steps: steps.into_iter().collect(),
             ..Self::default()
@@ -49,17 +49,17 @@ impl Script {
     }
 }
 
-impl Machine for Script {
+impl StateMachine for Script {
     type View = Face;
     type Error = Stopped;
 
-    fn next(&mut self, _view: &mut Face) -> Result<Next, Stopped> {
+    fn next(&mut self, _view: &mut Face) -> Result<MachineStep, Stopped> {
         let step = match self.steps.pop_front() {
             Some(step) => step,
-            None if self.running > 0 => Next::Wait(None),
-            None => Next::End,
+            None if self.running > 0 => MachineStep::Wait(None),
+            None => MachineStep::End,
         };
-        if let Next::Perform(tag, _) = &step {
+        if let MachineStep::Perform(tag, _) = &step {
             self.running += 1;
             self.log.push(format!("begin {tag}"));
         }
@@ -86,7 +86,7 @@ impl Machine for Script {
         self.log.push("wake".to_owned());
     }
 
-    fn note(&mut self, tag: u64, note: Note, view: &mut Face) {
+    fn note(&mut self, tag: u64, note: ChainNote, view: &mut Face) {
         view.shown.push(format!("{tag}: {note:?}"));
     }
 
@@ -94,14 +94,14 @@ impl Machine for Script {
         view.shown.push(format!("{tag}: {stream:?} {bytes:?}"));
     }
 
-    fn ask(&mut self, question: &Question, view: &mut Face) -> Option<Secret> {
+    fn prompt_secret(&mut self, question: &Question, view: &mut Face) -> Option<Secret> {
         view.shown.push(question.to_string());
         view.answers.pop()
     }
 }
 
-fn perform(tag: u64) -> Next {
-    Next::Perform(tag, Box::new(look()))
+fn perform(tag: u64) -> MachineStep {
+    MachineStep::Perform(tag, Box::new(look()))
 }
 
 const GRACE: OnInterrupt = OnInterrupt::Grace(Duration::from_secs(1));
@@ -135,7 +135,7 @@ fn actions_begin_in_order_and_before_anything_is_awaited() {
 #[test]
 fn a_machine_that_waits_hears_of_a_result_before_it_goes_on() {
     let fake = Fake::default();
-    let mut script = Script::of([perform(1), Next::Wait(None), perform(2)]);
+    let mut script = Script::of([perform(1), MachineStep::Wait(None), perform(2)]);
     script.run(&fake, GRACE).unwrap();
     let log = ["begin 1", "end 1: Code(0)", "begin 2", "end 2: Code(0)"];
     assert_eq!(script.log, log);
@@ -144,7 +144,7 @@ fn a_machine_that_waits_hears_of_a_result_before_it_goes_on() {
 #[test]
 fn a_machine_that_has_more_to_do_is_asked_again_at_once() {
     let fake = Fake::default();
-    let mut script = Script::of([Next::Again, Next::Again]);
+    let mut script = Script::of([MachineStep::Continue, MachineStep::Continue]);
     script.run(&fake, GRACE).unwrap();
     assert!(script.steps.is_empty() && fake.seen.borrow().untils.is_empty());
 }
@@ -152,7 +152,7 @@ fn a_machine_that_has_more_to_do_is_asked_again_at_once() {
 #[test]
 fn a_machine_that_has_ended_is_asked_no_more() {
     let fake = Fake::default();
-    let mut script = Script::of([Next::End, perform(1)]);
+    let mut script = Script::of([MachineStep::End, perform(1)]);
     script.run(&fake, GRACE).unwrap();
     assert_eq!((script.steps.len(), fake.begun()), (1, vec![]));
 }
@@ -161,7 +161,7 @@ fn a_machine_that_has_ended_is_asked_no_more() {
 fn a_machine_wakes_once_its_time_has_come() {
     let fake = Fake::with([Happens::Time]);
     let end = Instant::now() + Duration::from_secs(5);
-    let mut script = Script::of([Next::Wait(Some(end)), perform(1)]);
+    let mut script = Script::of([MachineStep::Wait(Some(end)), perform(1)]);
     script.run(&fake, GRACE).unwrap();
     assert_eq!(script.log, ["wake", "begin 1", "end 1: Code(0)"]);
     assert_eq!(fake.seen.borrow().untils, [Some(end), None]);
@@ -170,7 +170,7 @@ fn a_machine_wakes_once_its_time_has_come() {
 #[test]
 fn a_machine_hears_of_a_signal_before_it_begins_anything() {
     let fake = Fake::default();
-    fake.interrupts.heard(Signal::SIGTERM);
+    fake.interrupts.signal(Signal::SIGTERM);
     let mut script = Script::of([perform(1)]);
     script.run(&fake, GRACE).unwrap();
     assert_eq!(script.log, ["signal 15"]);
@@ -180,7 +180,7 @@ fn a_machine_hears_of_a_signal_before_it_begins_anything() {
 #[test]
 fn with_grace_what_runs_ends_by_itself_and_nothing_more_begins() {
     let fake = Fake::with([Happens::Signal]);
-    let mut script = Script::of([perform(1), Next::Wait(None), perform(2)]);
+    let mut script = Script::of([perform(1), MachineStep::Wait(None), perform(2)]);
     script.run(&fake, GRACE).unwrap();
     assert_eq!(script.log, ["begin 1", "signal 2", "end 1: Code(0)"]);
     assert_eq!(fake.cancels(), 0);
@@ -189,7 +189,7 @@ fn with_grace_what_runs_ends_by_itself_and_nothing_more_begins() {
 #[test]
 fn without_grace_what_runs_is_cancelled_and_its_end_is_told() {
     let fake = Fake::with([Happens::Signal]);
-    let mut script = Script::of([perform(1), Next::Wait(None), perform(2)]);
+    let mut script = Script::of([perform(1), MachineStep::Wait(None), perform(2)]);
     script.run(&fake, OnInterrupt::Cancel).unwrap();
     assert_eq!(script.log, ["begin 1", "signal 2", "end 1: Cancelled"]);
     assert_eq!(fake.cancels(), 1);
@@ -198,7 +198,7 @@ fn without_grace_what_runs_is_cancelled_and_its_end_is_told() {
 #[test]
 fn a_second_signal_is_passed_on() {
     let fake = Fake::with([Happens::Signal, Happens::Signal]);
-    let mut script = Script::of([perform(1), Next::Wait(None), perform(2)]);
+    let mut script = Script::of([perform(1), MachineStep::Wait(None), perform(2)]);
     script.run(&fake, GRACE).unwrap();
     assert_eq!(fake.rings(), [1, 2]);
     assert_eq!(script.log, ["begin 1", "signal 2", "end 1: Code(0)"]);
@@ -207,8 +207,8 @@ fn a_second_signal_is_passed_on() {
 #[test]
 fn notes_and_output_are_shown() {
     let fake = Fake::with([
-        Happens::Heard(Heard::Note(1, Note::Routine("sudo".to_owned()))),
-        Happens::Heard(Heard::Wrote(1, Stream::Stdout, b"a".to_vec())),
+        Happens::Heard(RunnerEvent::Note(1, ChainNote::Detail("sudo".to_owned()))),
+        Happens::Heard(RunnerEvent::Output(1, Stream::Stdout, b"a".to_vec())),
     ]);
     let face = Script::of([perform(1)]).run(&fake, GRACE).unwrap();
     assert_eq!(face.shown, ["1: Routine(\"sudo\")", "1: Stdout [97]"]);
@@ -228,7 +228,7 @@ fn a_machine_that_breaks_ends_the_loop_with_its_error() {
 fn a_performer_that_is_gone_ends_the_loop_with_its_error() {
     let fake = Fake::with([Happens::Gone]);
     let stopped = Script::of([perform(1)]).run(&fake, GRACE).err().unwrap();
-    assert!(matches!(stopped, Stopped::Exec(Error::Gone)));
+    assert!(matches!(stopped, Stopped::Exec(Error::Ended)));
 }
 
 #[test]
@@ -240,14 +240,14 @@ fn an_action_that_cannot_begin_ends_the_loop_and_what_began_is_ended() {
     let mut driver = fake.patient();
     let mut script = Script::of([perform(1), perform(2), perform(3)]);
     let stopped = drive(&mut script, &mut driver, &mut Face::default());
-    assert!(matches!(stopped, Err(Stopped::Exec(Error::Gone))));
+    assert!(matches!(stopped, Err(Stopped::Exec(Error::Ended))));
     assert_eq!(driver.end_all(), [(1, ended(Exit::Cancelled))]);
 }
 
 /// Runs one action that asks for a password, with these answers.
 fn asks(answers: &[&str], times: usize) -> (Fake, Script, Face) {
     let question = Question::Login("me@a:22".to_owned());
-    let asked = || Exit::Asked {
+    let asked = || Exit::NeedsAnswer {
         question: question.clone(),
         refused: false,
     };

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use super::fake::{Fake, Happens, ended, look, outcome};
-use crate::exec::{Driver, Error, Heard, News, OnInterrupt};
-use crate::host::{Exit, Note, Stream};
+use crate::exec::{Driver, Error, RunnerEvent, DriverEvent, OnInterrupt};
+use crate::host::{Exit, ChainNote, Stream};
 use crate::system::signals::Interrupts;
 
 #[test]
@@ -15,7 +15,7 @@ fn nothing_starts_before_the_first_action() {
     let fake = Fake::default();
     let mut driver = fake.patient();
     driver.cancel_all();
-    assert_eq!(driver.interrupted(), None);
+    assert_eq!(driver.take_interrupt(), None);
     assert_eq!((fake.seen.borrow().starts, fake.cancels()), (0, 0));
     driver.submit(1, look()).unwrap();
     driver.submit(2, look()).unwrap();
@@ -57,15 +57,15 @@ fn a_tag_may_come_again_after_its_outcome() {
 #[test]
 fn notes_and_output_are_told_with_the_tag_of_their_action() {
     let fake = Fake::with([
-        Happens::Heard(Heard::Note(1, Note::Told("slow".to_owned()))),
-        Happens::Heard(Heard::Wrote(1, Stream::Stderr, b"x".to_vec())),
+        Happens::Heard(RunnerEvent::Note(1, ChainNote::Notice("slow".to_owned()))),
+        Happens::Heard(RunnerEvent::Output(1, Stream::Stderr, b"x".to_vec())),
     ]);
     let mut driver = fake.patient();
     driver.submit(1, look()).unwrap();
     let news = driver.next(None).unwrap();
-    assert!(matches!(news, News::Note(1, Note::Told(text)) if text == "slow"));
+    assert!(matches!(news, DriverEvent::Note(1, ChainNote::Notice(text)) if text == "slow"));
     let news = driver.next(None).unwrap();
-    assert!(matches!(news, News::Output(1, Stream::Stderr, bytes) if bytes == b"x"));
+    assert!(matches!(news, DriverEvent::Output(1, Stream::Stderr, bytes) if bytes == b"x"));
     assert_eq!(outcome(&mut driver), (1, Exit::Code(0)));
 }
 
@@ -74,7 +74,7 @@ fn a_time_that_is_over_is_told_and_was_handed_on() {
     let fake = Fake::with([Happens::Time]);
     let mut driver = fake.patient();
     let end = Instant::now() + Duration::from_secs(9);
-    assert!(matches!(driver.next(Some(end)).unwrap(), News::Timeout));
+    assert!(matches!(driver.next(Some(end)).unwrap(), DriverEvent::Timeout));
     assert_eq!(fake.seen.borrow().untils, [Some(end)]);
 }
 
@@ -83,7 +83,7 @@ fn whoever_performs_nothing_any_more_ends_the_driver() {
     let fake = Fake::with([Happens::Gone]);
     let mut driver = fake.patient();
     driver.submit(1, look()).unwrap();
-    assert!(matches!(driver.next(None), Err(Error::Gone)));
+    assert!(matches!(driver.next(None), Err(Error::Ended)));
 }
 
 #[test]
@@ -92,22 +92,22 @@ fn from_the_first_action_on_the_run_is_brought_to_an_end() {
     let mut driver = fake.patient();
     driver.submit(1, look()).unwrap();
     // Before that the second signal would end this process.
-    fake.interrupts.heard(Signal::SIGINT);
-    fake.interrupts.heard(Signal::SIGINT);
-    assert_eq!(fake.interrupts.before_start(), None);
-    assert_eq!(driver.interrupted(), Some(2));
+    fake.interrupts.signal(Signal::SIGINT);
+    fake.interrupts.signal(Signal::SIGINT);
+    assert_eq!(fake.interrupts.first_before_start(), None);
+    assert_eq!(driver.take_interrupt(), Some(2));
 }
 
 #[test]
 fn a_signal_that_came_before_is_rung_at_the_start() {
     let fake = Fake::default();
-    fake.interrupts.heard(Signal::SIGTERM);
+    fake.interrupts.signal(Signal::SIGTERM);
     let mut driver = fake.patient();
     assert_eq!(fake.rings(), [0; 0]);
     driver.submit(1, look()).unwrap();
     assert_eq!(fake.rings(), [1]);
-    assert!(matches!(driver.next(None).unwrap(), News::Interrupt(15)));
-    assert_eq!(driver.interrupted(), Some(15));
+    assert!(matches!(driver.next(None).unwrap(), DriverEvent::Interrupt(15)));
+    assert_eq!(driver.take_interrupt(), Some(15));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn each_signal_is_rung_with_its_number() {
     let mut driver = fake.patient();
     driver.submit(1, look()).unwrap();
     for _ in 0..3 {
-        fake.interrupts.heard(Signal::SIGINT);
+        fake.interrupts.signal(Signal::SIGINT);
     }
     assert_eq!(fake.rings(), [1, 2, 3]);
 }
@@ -126,7 +126,7 @@ fn with_grace_a_signal_cancels_nothing() {
     let fake = Fake::with([Happens::Signal]);
     let mut driver = fake.patient();
     driver.submit(1, look()).unwrap();
-    assert!(matches!(driver.next(None).unwrap(), News::Interrupt(2)));
+    assert!(matches!(driver.next(None).unwrap(), DriverEvent::Interrupt(2)));
     assert_eq!(outcome(&mut driver), (1, Exit::Code(0)));
     assert_eq!(fake.cancels(), 0);
 }
@@ -136,7 +136,7 @@ fn without_grace_a_signal_cancels_what_runs() {
     let fake = Fake::with([Happens::Signal]);
     let mut driver = fake.driver(OnInterrupt::Cancel);
     driver.submit(1, look()).unwrap();
-    assert!(matches!(driver.next(None).unwrap(), News::Interrupt(2)));
+    assert!(matches!(driver.next(None).unwrap(), DriverEvent::Interrupt(2)));
     assert_eq!(outcome(&mut driver), (1, Exit::Cancelled));
     assert_eq!(fake.cancels(), 1);
 }
@@ -146,9 +146,9 @@ fn what_began_after_the_first_signal_is_cancelled_by_the_second() {
     let fake = Fake::with([Happens::Signal, Happens::Signal]);
     let mut driver = fake.driver(OnInterrupt::Cancel);
     driver.submit(1, look()).unwrap();
-    assert!(matches!(driver.next(None).unwrap(), News::Interrupt(2)));
+    assert!(matches!(driver.next(None).unwrap(), DriverEvent::Interrupt(2)));
     driver.submit(2, look()).unwrap();
-    assert!(matches!(driver.next(None).unwrap(), News::Interrupt(2)));
+    assert!(matches!(driver.next(None).unwrap(), DriverEvent::Interrupt(2)));
     assert_eq!(outcome(&mut driver), (1, Exit::Cancelled));
     assert_eq!(outcome(&mut driver), (2, Exit::Cancelled));
     assert_eq!(fake.cancels(), 2);
@@ -173,7 +173,7 @@ fn an_action_that_could_not_begin_is_not_waited_for() {
     };
     let mut driver = fake.patient();
     driver.submit(1, look()).unwrap();
-    assert!(matches!(driver.submit(2, look()), Err(Error::Gone)));
+    assert!(matches!(driver.submit(2, look()), Err(Error::Ended)));
     driver.submit(3, look()).unwrap();
     assert_eq!(outcome(&mut driver), (1, Exit::Code(0)));
     assert_eq!(driver.end_all(), [(3, ended(Exit::Cancelled))]);
@@ -198,7 +198,7 @@ fn what_runs_is_waited_for_until_nothing_is_heard_any_more() {
 fn an_action_that_asked_when_all_ends_ends_with_its_question() {
     let question = crate::host::Question::Login("a".to_owned());
     let refused = false;
-    let asked = Exit::Asked { question, refused };
+    let asked = Exit::NeedsAnswer { question, refused };
     let fake = Fake::with([Happens::Ends(1, asked.clone())]);
     let mut driver = fake.patient().with_passwords(None);
     driver.submit(1, look()).unwrap();
@@ -211,7 +211,7 @@ fn a_driver_that_is_dropped_listens_to_no_signal() {
     let mut driver = fake.patient();
     driver.submit(1, look()).unwrap();
     drop(driver);
-    fake.interrupts.heard(Signal::SIGINT);
+    fake.interrupts.signal(Signal::SIGINT);
     assert_eq!(fake.rings(), [0; 0]);
 }
 
@@ -225,7 +225,7 @@ fn a_driver_that_a_panic_drops_listens_to_no_signal() {
         driver.next(None).unwrap();
     });
     catch_unwind(panics).unwrap_err();
-    fake.interrupts.heard(Signal::SIGINT);
+    fake.interrupts.signal(Signal::SIGINT);
     assert_eq!(fake.rings(), [0; 0]);
 }
 
@@ -241,7 +241,7 @@ fn the_driver_after_another_one_listens_although_the_first_goes_later() {
     let mut later = second.patient();
     later.submit(1, look()).unwrap();
     drop(earlier);
-    first.interrupts.heard(Signal::SIGINT);
+    first.interrupts.signal(Signal::SIGINT);
     assert_eq!((first.rings(), second.rings()), (vec![], vec![1]));
 }
 
@@ -254,13 +254,13 @@ fn a_performer_that_hears_no_signals_is_told_of_none() {
     let mut driver = fake.driver(OnInterrupt::Cancel);
     driver.submit(1, look()).unwrap();
     assert_eq!(outcome(&mut driver), (1, Exit::Code(0)));
-    assert_eq!(driver.interrupted(), Some(2));
+    assert_eq!(driver.take_interrupt(), Some(2));
 }
 
 #[test]
 fn an_action_that_asks_is_an_outcome_where_the_driver_keeps_no_passwords() {
     let question = crate::host::Question::Login("a".to_owned());
-    let asked = Exit::Asked {
+    let asked = Exit::NeedsAnswer {
         question,
         refused: false,
     };
@@ -278,5 +278,5 @@ fn news_carry_the_whole_result() {
     let mut driver = fake.patient();
     driver.submit(1, look()).unwrap();
     let news = driver.next(None).unwrap();
-    assert!(matches!(news, News::Outcome(1, result) if result == ended(Exit::TimedOut)));
+    assert!(matches!(news, DriverEvent::Outcome(1, result) if result == ended(Exit::TimedOut)));
 }

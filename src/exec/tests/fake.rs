@@ -8,14 +8,14 @@ use std::time::Instant;
 
 use nix::sys::signal::Signal;
 
-use crate::exec::{Driver, Error, Heard, News, OnInterrupt, Perform};
-use crate::host::{Action, ActionResult, Exit, Request};
-use crate::system::signals::{Interrupts, Listening};
+use crate::exec::{Driver, Error, RunnerEvent, DriverEvent, OnInterrupt, ActionRunner};
+use crate::host::{Action, ActionResult, Exit, ActionRequest};
+use crate::system::signals::{Interrupts, ListenerGuard};
 
 /// Something that happens while somebody waits.
 pub(super) enum Happens {
     /// This is heard.
-    Heard(Heard),
+    Heard(RunnerEvent),
     /// An action ends like this.
     Ends(u64, Exit),
     /// The time is over.
@@ -30,7 +30,7 @@ pub(super) enum Happens {
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) starts: usize,
-    pub(super) begun: Vec<(u64, Request)>,
+    pub(super) begun: Vec<(u64, ActionRequest)>,
     pub(super) cancels: usize,
     pub(super) untils: Vec<Option<Instant>>,
     open: BTreeMap<u64, Exit>,
@@ -75,7 +75,7 @@ impl Fake {
         self.seen.borrow().begun.iter().map(|it| it.0).collect()
     }
 
-    pub(super) fn last_request(&self) -> Request {
+    pub(super) fn last_request(&self) -> ActionRequest {
         self.seen.borrow().begun.last().unwrap().1.clone()
     }
 
@@ -88,10 +88,10 @@ impl Fake {
     }
 }
 
-impl Perform for Fake {
-    fn begin(&mut self, id: u64, request: Request) -> Result<(), Error> {
+impl ActionRunner for Fake {
+    fn begin(&mut self, id: u64, request: ActionRequest) -> Result<(), Error> {
         if self.refuses == Some(id) {
-            return Err(Error::Gone);
+            return Err(Error::Ended);
         }
         let mut seen = self.seen.borrow_mut();
         seen.begun.push((id, request));
@@ -99,12 +99,12 @@ impl Perform for Fake {
         Ok(())
     }
 
-    fn hear(&mut self, until: Option<Instant>) -> Result<Option<Heard>, Error> {
+    fn next_event(&mut self, until: Option<Instant>) -> Result<Option<RunnerEvent>, Error> {
         let next = {
             let mut seen = self.seen.borrow_mut();
             seen.untils.push(until);
             if let Some(signal) = self.rung.lock().unwrap().pop_front() {
-                return Ok(Some(Heard::Interruption(signal)));
+                return Ok(Some(RunnerEvent::Interruption(signal)));
             }
             let script = seen.script.pop_front();
             script.or_else(|| {
@@ -116,14 +116,14 @@ impl Perform for Fake {
             Some(Happens::Heard(heard)) => Ok(Some(heard)),
             Some(Happens::Ends(id, exit)) => {
                 self.seen.borrow_mut().open.remove(&id).unwrap();
-                Ok(Some(Heard::Ended(id, ended(exit))))
+                Ok(Some(RunnerEvent::Ended(id, ended(exit))))
             }
             Some(Happens::Time) => Ok(None),
             Some(Happens::Signal) => {
-                self.interrupts.heard(Signal::SIGINT);
-                self.hear(until)
+                self.interrupts.signal(Signal::SIGINT);
+                self.next_event(until)
             }
-            Some(Happens::Gone) => Err(Error::Gone),
+            Some(Happens::Gone) => Err(Error::Ended),
             None => panic!("nothing runs, and somebody waits for it"),
         }
     }
@@ -136,7 +136,7 @@ impl Perform for Fake {
         }
     }
 
-    fn listen(&self, interrupts: &Interrupts) -> Option<Listening> {
+    fn listen(&self, interrupts: &Interrupts) -> Option<ListenerGuard> {
         let (rung, rings) = (Arc::clone(&self.rung), Arc::clone(&self.rings));
         let ring = move |signal, nth| {
             rung.lock().unwrap().push_back(signal);
@@ -147,8 +147,8 @@ impl Perform for Fake {
 }
 
 /// An action that reads nothing.
-pub(super) fn look() -> Request {
-    Request::here(Action::Read(Vec::new()))
+pub(super) fn look() -> ActionRequest {
+    ActionRequest::local(Action::Read(Vec::new()))
 }
 
 /// Its result.
@@ -159,7 +159,7 @@ pub(super) fn ended(exit: Exit) -> ActionResult {
 /// The action that the next news say has ended, and how.
 pub(super) fn outcome(driver: &mut Driver) -> (u64, Exit) {
     match driver.next(None).unwrap() {
-        News::Outcome(tag, result) => (tag, result.exit().clone()),
+        DriverEvent::Outcome(tag, result) => (tag, result.exit().clone()),
         other => panic!("no outcome: {other:?}"),
     }
 }

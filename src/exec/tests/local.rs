@@ -8,26 +8,26 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 
 use crate::exec::{
-    Driver, Guarding, Heard, Limits, Local, News, OnInterrupt, Output, OutputSink, Perform as _,
+    Driver, GuardOptions, RunnerEvent, RunLimits, LocalRunner, DriverEvent, OnInterrupt, OutputMode, OutputSink, ActionRunner as _,
 };
 use crate::host::{
-    Action, ActionResult, Background, Command, Exit, Program, Request, RunOutput, Stream,
+    Action, ActionResult, Background, Command, Exit, Program, ActionRequest, RunOutput, Stream,
 };
 use crate::system::machine::is_running;
 use crate::system::signals::Interrupts;
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> RunLimits {
+    RunLimits {
         grace: Duration::from_millis(200),
-        drain: Duration::from_millis(200),
-        ..Limits::default()
+        drain_timeout: Duration::from_millis(200),
+        ..RunLimits::default()
     }
 }
 
 /// The same, for commands that can be told from all others.
-fn guarded() -> Limits {
-    Limits {
-        guarding: Some(Guarding {
+fn guarded() -> RunLimits {
+    RunLimits {
+        guard: Some(GuardOptions {
             token: ulid::Ulid::generate().to_string(),
             program: None,
         }),
@@ -35,12 +35,12 @@ fn guarded() -> Limits {
     }
 }
 
-fn here(command: Command) -> Request {
-    Request::here(Action::Run(command))
+fn here(command: Command) -> ActionRequest {
+    ActionRequest::local(Action::Run(command))
 }
 
-fn runner() -> Local {
-    Local::start(limits(), None).unwrap()
+fn runner() -> LocalRunner {
+    LocalRunner::start(limits(), None).unwrap()
 }
 
 fn sh(text: &str) -> Command {
@@ -49,15 +49,15 @@ fn sh(text: &str) -> Command {
     command
 }
 
-fn next(runner: &Local) -> (u64, RunOutput) {
+fn next(runner: &LocalRunner) -> (u64, RunOutput) {
     loop {
-        if let Heard::Ended(id, ActionResult::Run(output)) = runner.recv().unwrap() {
+        if let RunnerEvent::Ended(id, ActionResult::Run(output)) = runner.recv().unwrap() {
             return (id, output);
         }
     }
 }
 
-fn run(runner: &Local, command: Command) -> RunOutput {
+fn run(runner: &LocalRunner, command: Command) -> RunOutput {
     runner.submit(7, here(command));
     let (id, output) = next(runner);
     assert_eq!(id, 7);
@@ -122,7 +122,7 @@ fn a_command_reads_its_input_and_one_that_does_not_is_not_stuck() {
 #[test]
 fn a_flood_of_output_is_read_to_its_end_within_the_bound() {
     let mut command = sh("head -c 100000000 /dev/zero | tr '\\0' 'x'; echo END");
-    command.kept_bytes = 1000;
+    command.capture_limit = 1000;
     let output = run(&runner(), command);
     assert_eq!(output.stdout.total, 100_000_004);
     assert_eq!(output.stdout.bytes().len(), 1000);
@@ -204,7 +204,7 @@ fn a_daemon_lives_on_if_the_runner_goes_at_once_after_its_task() {
         let text = format!("setsid sleep 60 >&- 2>&- & echo $! > {}", file.display());
         let mut command = sh(&text);
         command.background = Background::Keep;
-        let local = Local::start(guarded.clone(), None).unwrap();
+        let local = LocalRunner::start(guarded.clone(), None).unwrap();
         assert_eq!(run(&local, command).exit, Exit::Code(0));
         drop(local);
         let pid = pid_in(&file);
@@ -224,11 +224,11 @@ fn a_process_that_left_its_group_does_not_hold_us() {
 
 #[test]
 fn cancelling_all_ends_those_that_wait_their_turn_too() {
-    let one = Limits {
-        running: 1,
+    let one = RunLimits {
+        max_running: 1,
         ..limits()
     };
-    let runner = Local::start(one, None).unwrap();
+    let runner = LocalRunner::start(one, None).unwrap();
     for id in 0..5 {
         runner.submit(id, here(sh("sleep 60")));
     }
@@ -262,7 +262,7 @@ fn nothing_is_left_when_the_runner_is_dropped() {
 /// Signals of a run that must be brought to an end.
 fn started() -> Interrupts {
     let interrupts = Interrupts::default();
-    interrupts.starts();
+    interrupts.mark_started();
     interrupts
 }
 
@@ -272,8 +272,8 @@ fn after_an_interruption_what_runs_may_end_by_itself() {
     runner.submit(1, here(sh("sleep 0.3; echo done")));
     let interrupts = started();
     let _listening = runner.listen(&interrupts);
-    interrupts.heard(Signal::SIGINT);
-    assert!(matches!(runner.recv().unwrap(), Heard::Interruption(2)));
+    interrupts.signal(Signal::SIGINT);
+    assert!(matches!(runner.recv().unwrap(), RunnerEvent::Interruption(2)));
     let (_, output) = next(&runner);
     assert_eq!(output.exit, Exit::Code(0));
     assert_eq!(output.stdout.text(), "done\n");
@@ -281,15 +281,15 @@ fn after_an_interruption_what_runs_may_end_by_itself() {
 
 #[test]
 fn after_an_interruption_what_runs_is_ended_once_patience_is_over() {
-    let impatient = Limits {
-        patience: Duration::from_millis(100),
+    let impatient = RunLimits {
+        interrupt_grace: Duration::from_millis(100),
         ..limits()
     };
-    let runner = Local::start(impatient, None).unwrap();
+    let runner = LocalRunner::start(impatient, None).unwrap();
     runner.submit(1, here(sh("sleep 60")));
     let interrupts = started();
     let _listening = runner.listen(&interrupts);
-    interrupts.heard(Signal::SIGTERM);
+    interrupts.signal(Signal::SIGTERM);
     assert_eq!(next(&runner).1.exit, Exit::Cancelled);
     runner.submit(2, here(sh("echo late")));
     assert_eq!(next(&runner).1.exit, Exit::Cancelled);
@@ -297,34 +297,34 @@ fn after_an_interruption_what_runs_is_ended_once_patience_is_over() {
 
 #[test]
 fn the_second_interruption_kills_at_once() {
-    let patient = Limits {
+    let patient = RunLimits {
         grace: Duration::from_mins(1),
         ..limits()
     };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
-    let runner = Local::start(patient, None).unwrap();
+    let runner = LocalRunner::start(patient, None).unwrap();
     let text = format!("trap '' INT TERM; echo $$ > {}; sleep 60", file.display());
     runner.submit(1, here(sh(&text)));
     let pid = pid_in(&file);
     let interrupts = started();
     let _listening = runner.listen(&interrupts);
     let start = Instant::now();
-    interrupts.heard(Signal::SIGINT);
-    interrupts.heard(Signal::SIGINT);
+    interrupts.signal(Signal::SIGINT);
+    interrupts.signal(Signal::SIGINT);
     assert_eq!(next(&runner).1.exit, Exit::Cancelled);
     assert!(start.elapsed() < Duration::from_secs(5));
     assert!(ends(pid));
 }
 
 /// What is told of a command that runs long after a signal came.
-fn news_after_a_signal(on_interrupt: OnInterrupt) -> (News, News) {
+fn news_after_a_signal(on_interrupt: OnInterrupt) -> (DriverEvent, DriverEvent) {
     let interrupts = Interrupts::default();
-    let output = Output::Unheard;
-    let mut driver = Driver::here(interrupts.clone(), on_interrupt, limits(), output);
+    let output = OutputMode::Discard;
+    let mut driver = Driver::local(interrupts.clone(), on_interrupt, limits(), output);
     driver.submit(1, here(sh("sleep 60"))).unwrap();
-    interrupts.heard(Signal::SIGTERM);
-    assert_eq!(interrupts.before_start(), None);
+    interrupts.signal(Signal::SIGTERM);
+    assert_eq!(interrupts.first_before_start(), None);
     let first = driver.next(None).unwrap();
     (first, driver.next(None).unwrap())
 }
@@ -335,8 +335,8 @@ fn a_signal_reaches_whoever_drives_a_command_and_ends_it_at_once_or_after_a_grac
     for on_interrupt in [OnInterrupt::Cancel, grace] {
         let start = Instant::now();
         let (first, second) = news_after_a_signal(on_interrupt);
-        assert!(matches!(first, News::Interrupt(15)), "{first:?}");
-        let News::Outcome(1, result) = second else {
+        assert!(matches!(first, DriverEvent::Interrupt(15)), "{first:?}");
+        let DriverEvent::Outcome(1, result) = second else {
             panic!("{second:?}");
         };
         assert_eq!(*result.exit(), Exit::Cancelled);
@@ -354,7 +354,7 @@ fn a_cancelled_command_ends_with_what_left_its_group() {
         file.display()
     );
     for dropped in [false, true] {
-        let runner = Local::start(guarded.clone(), None).unwrap();
+        let runner = LocalRunner::start(guarded.clone(), None).unwrap();
         runner.submit(1, here(sh(&text)));
         let pid = pid_in(&file);
         std::fs::remove_file(&file).unwrap();
@@ -405,10 +405,10 @@ impl OutputSink for Listener {
 #[test]
 fn an_echo_is_complete_before_the_result_comes() {
     let heard = Listener::default();
-    let runner = Local::start(limits(), Some(Box::new(heard.clone()))).unwrap();
+    let runner = LocalRunner::start(limits(), Some(Box::new(heard.clone()))).unwrap();
     let mut command = sh("seq 1 50000");
     command.echo = true;
-    command.kept_bytes = 10;
+    command.capture_limit = 10;
     let output = run(&runner, command);
     assert_eq!(heard.0.lock().unwrap().len() as u64, output.stdout.total);
     run(&runner, sh("echo silent"));

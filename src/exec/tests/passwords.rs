@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::fake::{Fake, Happens, look, outcome};
-use crate::exec::{Driver, News, OnInterrupt};
+use crate::exec::{Driver, DriverEvent, OnInterrupt};
 use crate::host::{
-    Action, Address, Become, Chain, Destination, Executor, Exit, Place, Question, Request, Secret,
+    Action, Address, BecomeUser, ExecutorChain, Destination, ChainExecutor, Exit, Location, Question, ActionRequest, Secret,
 };
 
-fn host(name: &str) -> Request {
+fn host(name: &str) -> ActionRequest {
     let address = Address::parse(name, "me", 22).unwrap();
     let destination = Arc::new(Destination::new(name, address));
-    Request::at(Place::Ssh(destination), Action::Read(Vec::new()))
+    ActionRequest::at(Location::Ssh(destination), Action::Read(Vec::new()))
 }
 
 fn login(name: &str) -> Question {
@@ -20,7 +20,7 @@ fn login(name: &str) -> Question {
 
 fn asks(tag: u64, question: &Question) -> Happens {
     let (question, refused) = (question.clone(), false);
-    Happens::Ends(tag, Exit::Asked { question, refused })
+    Happens::Ends(tag, Exit::NeedsAnswer { question, refused })
 }
 
 fn asking(fake: &Fake) -> Driver {
@@ -29,14 +29,14 @@ fn asking(fake: &Fake) -> Driver {
 
 fn question(driver: &mut Driver) -> Question {
     match driver.next(None).unwrap() {
-        News::Question(question) => question,
+        DriverEvent::Question(question) => question,
         other => panic!("no question: {other:?}"),
     }
 }
 
 /// The password with which an action logs in.
-fn password(request: &Request) -> Option<&str> {
-    let Place::Ssh(destination) = &request.place else {
+fn password(request: &ActionRequest) -> Option<&str> {
+    let Location::Ssh(destination) = &request.location else {
         panic!("{request:?}");
     };
     let password = destination.identities.password.as_ref();
@@ -64,7 +64,7 @@ fn an_action_to_whose_question_nobody_answers_ends_with_it() {
     question(&mut driver);
     driver.answer(None).unwrap();
     let (tag, exit) = outcome(&mut driver);
-    assert!(tag == 1 && matches!(exit, Exit::Asked { .. }), "{exit:?}");
+    assert!(tag == 1 && matches!(exit, Exit::NeedsAnswer { .. }), "{exit:?}");
     assert_eq!(fake.begun(), [1]);
 }
 
@@ -74,7 +74,7 @@ fn a_question_that_is_not_even_answered_ends_its_action() {
     let mut driver = asking(&fake);
     driver.submit(1, host("a")).unwrap();
     question(&mut driver);
-    assert!(matches!(outcome(&mut driver), (1, Exit::Asked { .. })));
+    assert!(matches!(outcome(&mut driver), (1, Exit::NeedsAnswer { .. })));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn nobody_is_asked_again_once_nobody_answered() {
     question(&mut driver);
     driver.answer(None).unwrap();
     assert_eq!(outcome(&mut driver).0, 1);
-    assert!(matches!(outcome(&mut driver), (2, Exit::Asked { .. })));
+    assert!(matches!(outcome(&mut driver), (2, Exit::NeedsAnswer { .. })));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_password_is_asked_for_three_times() {
         driver.answer(Some(Secret::new(wrong))).unwrap();
         assert_eq!(password(&fake.last_request()), Some(wrong));
     }
-    assert!(matches!(outcome(&mut driver), (1, Exit::Asked { .. })));
+    assert!(matches!(outcome(&mut driver), (1, Exit::NeedsAnswer { .. })));
     assert_eq!(fake.begun(), [1, 1, 1, 1]);
 }
 
@@ -138,10 +138,10 @@ fn an_action_of_this_machine_needs_no_password() {
     assert_eq!(fake.last_request(), look());
 }
 
-fn sudo(password: Option<&str>) -> Arc<Chain> {
+fn sudo(password: Option<&str>) -> Arc<ExecutorChain> {
     let password = password.map(Secret::new);
     let user = "root".to_owned();
-    Arc::new(Chain::new(vec![Executor::Sudo(Become { user, password })]))
+    Arc::new(ExecutorChain::new(vec![ChainExecutor::Sudo(BecomeUser { user, password })]))
 }
 
 #[test]

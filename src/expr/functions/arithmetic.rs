@@ -1,23 +1,23 @@
 //! Arithmetic on two numbers, as Python does it.
 
 use crate::expr::error::Error;
-use crate::expr::item::Item;
+use crate::expr::lazy::LazyValue;
 use crate::value::Value;
 
-use super::call::Call;
+use super::call::FunctionCall;
 
 #[derive(Clone, Copy)]
-enum Pair {
+enum NumericOperands {
     Ints(i64, i64),
     Floats(f64, f64),
 }
 
-pub(super) fn add(call: &Call<'_>) -> Result<Item, Error> {
-    let (left, right) = call.pair()?;
+pub(super) fn add(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
+    let (left, right) = call.two_values()?;
     match (left.reveal(), right.reveal()) {
-        (Value::Str(a), Value::Str(b)) => Ok(Item::Value(format!("{a}{b}").into())),
+        (Value::Str(a), Value::Str(b)) => Ok(LazyValue::Value(format!("{a}{b}").into())),
         (Value::List(a), Value::List(b)) => {
-            Ok(Item::Value(Value::list(a.iter().chain(b.iter()).cloned())))
+            Ok(LazyValue::Value(Value::list(a.iter().chain(b.iter()).cloned())))
         }
         (left, right) => calculate(
             call,
@@ -28,16 +28,16 @@ pub(super) fn add(call: &Call<'_>) -> Result<Item, Error> {
     }
 }
 
-pub(super) fn sub(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn sub(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     calculate(call, both(call)?, i64::checked_sub, |a, b| a - b)
 }
 
-pub(super) fn mul(call: &Call<'_>) -> Result<Item, Error> {
-    let (left, right) = call.pair()?;
+pub(super) fn mul(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
+    let (left, right) = call.two_values()?;
     match (left.reveal(), right.reveal()) {
         (Value::Int(times), sequence @ (Value::Str(_) | Value::List(_)))
         | (sequence @ (Value::Str(_) | Value::List(_)), Value::Int(times)) => {
-            repeated(call, sequence, *times)
+            repeat_sequence(call, sequence, *times)
         }
         (left, right) => calculate(
             call,
@@ -52,13 +52,13 @@ pub(super) fn mul(call: &Call<'_>) -> Result<Item, Error> {
 const LENGTH: usize = 1 << 20;
 
 /// A text or list so many times in a row.
-fn repeated(call: &Call<'_>, sequence: &Value, times: i64) -> Result<Item, Error> {
+fn repeat_sequence(call: &FunctionCall<'_>, sequence: &Value, times: i64) -> Result<LazyValue, Error> {
     let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
     let fits = |length: usize| match length.checked_mul(times) {
         Some(length) if length <= LENGTH => Ok(()),
         _ => Err(call.fail("the result is too long")),
     };
-    Ok(Item::Value(match sequence {
+    Ok(LazyValue::Value(match sequence {
         Value::Str(text) => {
             fits(text.len())?;
             text.repeat(if text.is_empty() { 0 } else { times }).into()
@@ -72,13 +72,13 @@ fn repeated(call: &Call<'_>, sequence: &Value, times: i64) -> Result<Item, Error
     }))
 }
 
-pub(super) fn div(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn div(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let (left, right) = floats(both(call)?);
     nonzero(call, right)?;
-    Ok(Item::Value((left / right).into()))
+    Ok(LazyValue::Value((left / right).into()))
 }
 
-pub(super) fn floordiv(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn floordiv(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let pair = both(call)?;
     nonzero(call, floats(pair).1)?;
     let floor = |a: i64, b: i64| {
@@ -88,7 +88,7 @@ pub(super) fn floordiv(call: &Call<'_>) -> Result<Item, Error> {
     calculate(call, pair, floor, |a, b| (a / b).floor())
 }
 
-pub(super) fn modulo(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn modulo(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let pair = both(call)?;
     nonzero(call, floats(pair).1)?;
     let modulo = |a: i64, b: i64| {
@@ -102,16 +102,16 @@ pub(super) fn modulo(call: &Call<'_>) -> Result<Item, Error> {
     calculate(call, pair, modulo, |a, b| a - b * (a / b).floor())
 }
 
-pub(super) fn pow(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn pow(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let pair = both(call)?;
-    if let Pair::Ints(base, exponent) = pair
+    if let NumericOperands::Ints(base, exponent) = pair
         && exponent >= 0
     {
         let power = u32::try_from(exponent)
             .ok()
             .and_then(|exponent| base.checked_pow(exponent));
         return power
-            .map(|power| Item::Value(power.into()))
+            .map(|power| LazyValue::Value(power.into()))
             .ok_or_else(|| too_large(call));
     }
     let (base, exponent) = floats(pair);
@@ -119,11 +119,11 @@ pub(super) fn pow(call: &Call<'_>) -> Result<Item, Error> {
     if (base == 0.0 && exponent < 0.0) || (power.is_nan() && !base.is_nan() && !exponent.is_nan()) {
         return Err(call.fail("the result is no number"));
     }
-    Ok(Item::Value(power.into()))
+    Ok(LazyValue::Value(power.into()))
 }
 
-fn both(call: &Call<'_>) -> Result<Pair, Error> {
-    let (left, right) = call.pair()?;
+fn both(call: &FunctionCall<'_>) -> Result<NumericOperands, Error> {
+    let (left, right) = call.two_values()?;
     numbers(call, &left, &right)
 }
 
@@ -131,13 +131,13 @@ fn both(call: &Call<'_>) -> Result<Pair, Error> {
     clippy::cast_precision_loss,
     reason = "Python makes a float of an integer the same way"
 )]
-fn numbers(call: &Call<'_>, left: &Value, right: &Value) -> Result<Pair, Error> {
+fn numbers(call: &FunctionCall<'_>, left: &Value, right: &Value) -> Result<NumericOperands, Error> {
     match (number(left), number(right)) {
-        (Some(Ok(left)), Some(Ok(right))) => Ok(Pair::Ints(left, right)),
+        (Some(Ok(left)), Some(Ok(right))) => Ok(NumericOperands::Ints(left, right)),
         (Some(left), Some(right)) => {
             let float =
                 |number: Result<i64, f64>| number.map_or_else(|float| float, |int| int as f64);
-            Ok(Pair::Floats(float(left), float(right)))
+            Ok(NumericOperands::Floats(float(left), float(right)))
         }
         _ => {
             let (left, right) = (left.reveal().kind(), right.reveal().kind());
@@ -160,14 +160,14 @@ fn number(value: &Value) -> Option<Result<i64, f64>> {
     clippy::cast_precision_loss,
     reason = "Python makes a float of an integer the same way"
 )]
-fn floats(pair: Pair) -> (f64, f64) {
+fn floats(pair: NumericOperands) -> (f64, f64) {
     match pair {
-        Pair::Ints(left, right) => (left as f64, right as f64),
-        Pair::Floats(left, right) => (left, right),
+        NumericOperands::Ints(left, right) => (left as f64, right as f64),
+        NumericOperands::Floats(left, right) => (left, right),
     }
 }
 
-fn nonzero(call: &Call<'_>, divisor: f64) -> Result<(), Error> {
+fn nonzero(call: &FunctionCall<'_>, divisor: f64) -> Result<(), Error> {
     if divisor == 0.0 {
         return Err(call.fail("cannot divide by zero"));
     }
@@ -175,20 +175,20 @@ fn nonzero(call: &Call<'_>, divisor: f64) -> Result<(), Error> {
 }
 
 fn calculate(
-    call: &Call<'_>,
-    pair: Pair,
+    call: &FunctionCall<'_>,
+    pair: NumericOperands,
     ints: impl Fn(i64, i64) -> Option<i64>,
     floats: impl Fn(f64, f64) -> f64,
-) -> Result<Item, Error> {
+) -> Result<LazyValue, Error> {
     match pair {
-        Pair::Ints(left, right) => match ints(left, right) {
-            Some(result) => Ok(Item::Value(result.into())),
+        NumericOperands::Ints(left, right) => match ints(left, right) {
+            Some(result) => Ok(LazyValue::Value(result.into())),
             None => Err(too_large(call)),
         },
-        Pair::Floats(left, right) => Ok(Item::Value(floats(left, right).into())),
+        NumericOperands::Floats(left, right) => Ok(LazyValue::Value(floats(left, right).into())),
     }
 }
 
-fn too_large(call: &Call<'_>) -> Error {
+fn too_large(call: &FunctionCall<'_>) -> Error {
     call.fail("the result needs more than 64 bits")
 }

@@ -4,14 +4,14 @@ use std::cell::Cell;
 
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
-use crate::expr::item::{Item, Scene};
+use crate::expr::lazy::{LazyValue, Scene};
 use crate::value::{List, Map, Value};
 
 /// A function: gets its call, gives what the expression stands for.
-pub(in crate::expr) type Function = fn(&Call<'_>) -> Result<Item, Error>;
+pub(in crate::expr) type ExpressionFunction = fn(&FunctionCall<'_>) -> Result<LazyValue, Error>;
 
 /// One call of a function: its argument, and what stands beside it.
-pub(in crate::expr) struct Call<'a> {
+pub(in crate::expr) struct FunctionCall<'a> {
     pub(super) evaluator: &'a Evaluator,
     pub(super) name: &'a str,
     /// The argument, as it is written.
@@ -22,7 +22,7 @@ pub(in crate::expr) struct Call<'a> {
     sensitive: Cell<bool>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> FunctionCall<'a> {
     pub(in crate::expr) fn new(
         evaluator: &'a Evaluator,
         name: &'a str,
@@ -41,10 +41,10 @@ impl<'a> Call<'a> {
     }
 
     /// Calls the function. What is made of something sensitive is sensitive.
-    pub(in crate::expr) fn run(&self, function: Function) -> Result<Item, Error> {
+    pub(in crate::expr) fn invoke(&self, function: ExpressionFunction) -> Result<LazyValue, Error> {
         let item = function(self)?;
         match item {
-            Item::Value(value) if self.sensitive.get() => Ok(Item::Value(value.sensitive())),
+            LazyValue::Value(value) if self.sensitive.get() => Ok(LazyValue::Value(value.sensitive())),
             other => Ok(other),
         }
     }
@@ -58,14 +58,14 @@ impl<'a> Call<'a> {
     }
 
     /// The text that a value is; the error says what is taken.
-    pub(super) fn name_in<'v>(&self, value: &'v Value, taken: &str) -> Result<&'v str, Error> {
+    pub(super) fn require_text<'v>(&self, value: &'v Value, taken: &str) -> Result<&'v str, Error> {
         let problem = || self.fail(format!("takes {taken}, not {}", value.kind()));
         value.as_str().ok_or_else(problem)
     }
 
     /// Evaluates a raw value as a whole.
     pub(super) fn evaluate(&self, raw: &Value) -> Result<Value, Error> {
-        let value = self.evaluator.deep(raw, self.scene, None)?;
+        let value = self.evaluator.evaluate_raw(raw, self.scene, None)?;
         if value.has_sensitive() {
             self.sensitive.set(true);
         }
@@ -88,7 +88,7 @@ impl<'a> Call<'a> {
     }
 
     /// Exactly two evaluated arguments.
-    pub(super) fn pair(&self) -> Result<(Value, Value), Error> {
+    pub(super) fn two_values(&self) -> Result<(Value, Value), Error> {
         match <[Value; 2]>::try_from(self.values()?) {
             Ok([left, right]) => Ok((left, right)),
             Err(values) => Err(self.fail(format!("takes two values, not {}", values.len()))),
@@ -107,23 +107,23 @@ impl<'a> Call<'a> {
     }
 
     /// Whether arguments are evaluated as values, so that text is no path.
-    pub(super) fn maps_value(&self) -> bool {
+    pub(super) fn has_map_value(&self) -> bool {
         self.map.get("map_value").is_some_and(Value::is_truthy)
     }
 
     /// Evaluates a raw argument the way logic functions do: text is a path.
-    pub(super) fn one(&self, raw: &Value) -> Result<Item, Error> {
-        if self.maps_value() {
-            return self.evaluator.deep(raw, self.scene, None).map(Item::Value);
+    pub(super) fn evaluate_operand(&self, raw: &Value) -> Result<LazyValue, Error> {
+        if self.has_map_value() {
+            return self.evaluator.evaluate_raw(raw, self.scene, None).map(LazyValue::Value);
         }
-        self.evaluator.one(raw, self.scene)
+        self.evaluator.single_result(raw, self.scene)
     }
 
     /// Whether what a raw argument gives is true.
-    pub(super) fn is_true(&self, item: &Item) -> Result<bool, Error> {
+    pub(super) fn is_true(&self, item: &LazyValue) -> Result<bool, Error> {
         Ok(match item {
-            Item::Value(value) => value.is_truthy(),
-            Item::Lazy(_) => self.evaluator.value_of(item.clone())?.is_truthy(),
+            LazyValue::Value(value) => value.is_truthy(),
+            LazyValue::Lazy(_) => self.evaluator.value_of(item.clone())?.is_truthy(),
             _ => true,
         })
     }

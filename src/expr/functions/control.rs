@@ -4,19 +4,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::expr::error::Error;
-use crate::expr::item::Item;
-use crate::expr::lookup_options::Options;
+use crate::expr::lazy::LazyValue;
+use crate::expr::lookup_options::LookupOptions;
 use crate::value::Value;
 
-use super::call::Call;
+use super::call::FunctionCall;
 use super::schema;
 
-pub(super) fn foreach(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn foreach(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let current = &call.scene.current;
     let items = match current {
-        Item::Value(value) if value.as_map().is_some() => {
+        LazyValue::Value(value) if value.as_map().is_some() => {
             let map = value.as_map().into_iter().flatten();
-            map.map(|(key, item)| (Value::Str(Arc::clone(key)), Item::Value(item.clone())))
+            map.map(|(key, item)| (Value::Str(Arc::clone(key)), LazyValue::Value(item.clone())))
                 .collect()
         }
         item => match call.evaluator.values(item)? {
@@ -24,16 +24,16 @@ pub(super) fn foreach(call: &Call<'_>) -> Result<Item, Error> {
             None => vec![(Value::Int(0), item.clone())],
         },
     };
-    let results = call.evaluator.for_each_of(call.raw, items, call.scene)?;
-    Ok(Item::Value(call.evaluator.list_of(results)?.into()))
+    let results = call.evaluator.for_each_keyed(call.raw, items, call.scene)?;
+    Ok(LazyValue::Value(call.evaluator.values_of(results)?.into()))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all functions have the same type")]
-pub(super) fn quote(call: &Call<'_>) -> Result<Item, Error> {
-    Ok(Item::Value(call.raw.clone()))
+pub(super) fn quote(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
+    Ok(LazyValue::Value(call.raw.clone()))
 }
 
-pub(super) fn template(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn template(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let overrides = call.option("overrides")?;
     let mut text = match call.raw {
         Value::Str(text) => text.to_string(),
@@ -49,10 +49,10 @@ pub(super) fn template(call: &Call<'_>) -> Result<Item, Error> {
             .collect();
         text = format!("#jinja2: {}\n{text}", pairs.join(", "));
     }
-    call.evaluator.template(&text, call.scene).map(Item::Value)
+    call.evaluator.template(&text, call.scene).map(LazyValue::Value)
 }
 
-fn from_path(call: &Call<'_>, source: &Value) -> Result<String, Error> {
+fn from_path(call: &FunctionCall<'_>, source: &Value) -> Result<String, Error> {
     let Some(path) = source
         .get("path")
         .map(|path| PathBuf::from(path.reveal().to_string()))
@@ -62,24 +62,24 @@ fn from_path(call: &Call<'_>, source: &Value) -> Result<String, Error> {
     let path = if path.is_absolute() {
         path
     } else {
-        super::files::base_of(call.evaluator, call.scene, Some("src"), false)?.join(path)
+        super::files::named_directory(call.evaluator, call.scene, Some("src"), false)?.join(path)
     };
     let bytes = call
         .evaluator
-        .world()
+        .system()
         .read(&path)
         .map_err(|error| call.fail(format!("cannot read `{}`: {error}", path.display())))?;
-    call.evaluator.reads_file(&path);
+    call.evaluator.record_file_read(&path);
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-pub(super) fn validate_json(call: &Call<'_>) -> Result<Item, Error> {
-    let (value, schema) = call.pair()?;
+pub(super) fn validate_json(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
+    let (value, schema) = call.two_values()?;
     let valid = schema::is_valid(&value, &schema, 0).map_err(|problem| call.fail(problem))?;
-    Ok(Item::Value(valid.into()))
+    Ok(LazyValue::Value(valid.into()))
 }
 
-pub(super) fn lookup(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn lookup(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let value = call.value()?;
     let Some((name, args)) = value.as_map().and_then(|map| map.first()) else {
         return Err(call.fail("takes a map with the name of a lookup"));
@@ -90,9 +90,9 @@ pub(super) fn lookup(call: &Call<'_>) -> Result<Item, Error> {
     };
     let options = value.as_map().into_iter().flatten().skip(1);
     let options = options.map(|(key, value)| (Arc::clone(key), value.clone()));
-    let options = Options(options.collect());
+    let options = LookupOptions(options.collect());
     let results = call.evaluator.lookup(name, &args, &options, call.scene)?;
-    Ok(Item::Value(match results.len() {
+    Ok(LazyValue::Value(match results.len() {
         0 => Value::Null,
         1 => results.into_iter().next().unwrap_or_default(),
         _ => results.into(),

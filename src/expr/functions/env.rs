@@ -4,28 +4,28 @@ use std::collections::BTreeMap;
 
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
-use crate::expr::item::{Item, Scene};
+use crate::expr::lazy::{LazyValue, Scene};
 use crate::expr::reads::Read;
 use crate::value::{EnvRuleOptions, Map, Value, filter_env};
 
-use super::call::Call;
+use super::call::FunctionCall;
 
 impl Evaluator {
     /// A variable of the environment of the task; the read is recorded.
     pub(in crate::expr) fn env(&self, name: &str, scene: &Scene) -> Option<String> {
         let value = match &scene.context.env {
             Some(env) => env.0.get(name).cloned(),
-            None => self.world().env(name),
+            None => self.system().env(name),
         };
-        let read = Read::Env(self.memo().name(name));
-        self.tracker().read(read, value.clone().map(Value::from));
+        let read = Read::Env(self.memo().intern_name(name));
+        self.tracker().record_read(read, value.clone().map(Value::from));
         value
     }
 
     fn env_all(&self, scene: &Scene) -> BTreeMap<String, String> {
         match &scene.context.env {
             Some(env) => BTreeMap::clone(&env.0),
-            None => self.world().env_all().into_iter().collect(),
+            None => self.system().env_all().into_iter().collect(),
         }
     }
 }
@@ -35,11 +35,11 @@ const NO_UPDATE: &str = "cannot change the environment of this process (`update_
     tasks share the process, and run at the same time; give the map to the operations that need \
     it, as their `environment`";
 
-pub(super) fn get_env(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn get_env(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let args = call.raw;
     if !args.is_truthy() {
         let all = call.evaluator.env_all(call.scene);
-        return Ok(Item::Value(Value::map(
+        return Ok(LazyValue::Value(Value::map(
             all.into_iter().map(|(name, value)| (name, value.into())),
         )));
     }
@@ -52,21 +52,21 @@ pub(super) fn get_env(call: &Call<'_>) -> Result<Item, Error> {
         return Err(call.fail(format!("takes the name of a variable, not {}", name.kind())));
     };
     match (call.evaluator.env(name, call.scene), default) {
-        (Some(value), _) => Ok(Item::Value(value.into())),
-        (None, Some(default)) => call.evaluate(default).map(Item::Value),
-        (None, None) => Ok(Item::Value(Value::Null)),
+        (Some(value), _) => Ok(LazyValue::Value(value.into())),
+        (None, Some(default)) => call.evaluate(default).map(LazyValue::Value),
+        (None, None) => Ok(LazyValue::Value(Value::Null)),
     }
 }
 
-pub(super) fn has_env(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn has_env(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let name = call.value()?;
     let name = name.as_str().unwrap_or_default();
-    Ok(Item::Value(
+    Ok(LazyValue::Value(
         call.evaluator.env(name, call.scene).is_some().into(),
     ))
 }
 
-pub(super) fn to_env(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn to_env(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let rules = call.value()?;
     let empty = Map::new();
     let rules = match rules.reveal() {
@@ -91,5 +91,5 @@ pub(super) fn to_env(call: &Call<'_>) -> Result<Item, Error> {
         let secret = result.sensitive.contains(&name);
         (name, Value::from(value).sensitive_if(secret))
     });
-    Ok(Item::Value(Value::map(variables)))
+    Ok(LazyValue::Value(Value::map(variables)))
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
-use crate::expr::item::{Item, Scene};
+use crate::expr::lazy::{LazyValue, Scene};
 use crate::expr::ports::Effect;
 use crate::value::{External, ExternalKind, Map, Value, hex};
 
-use super::call::Call;
+use super::call::FunctionCall;
 
-pub(super) fn abspath(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn abspath(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let args = call.values()?;
     let text = |place: usize| args.get(place).filter(|arg| !arg.is_null());
     let Some(path) = text(0).map(|path| path.reveal().to_string()) else {
@@ -27,17 +27,17 @@ pub(super) fn abspath(call: &Call<'_>) -> Result<Item, Error> {
         location.as_deref(),
         create,
     )
-    .map(Item::Value)
+    .map(LazyValue::Value)
 }
 
-pub(super) fn get_dir(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn get_dir(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let args = call.values()?;
     let location = args
         .first()
         .filter(|arg| !arg.is_null())
         .map(|arg| arg.reveal().to_string());
     let create = args.get(1).is_some_and(Value::is_truthy);
-    directory(call.evaluator, call.scene, location.as_deref(), create).map(Item::Value)
+    directory(call.evaluator, call.scene, location.as_deref(), create).map(LazyValue::Value)
 }
 
 /// A path made absolute, as a value that stands for what is there.
@@ -56,7 +56,7 @@ pub(in crate::expr) fn absolute_path(
             location,
         ));
     }
-    let base = base_of(evaluator, scene, location, create && !path.contains('/'))?;
+    let base = named_directory(evaluator, scene, location, create && !path.contains('/'))?;
     let whole = base.join(path);
     if create && let Some(parent) = whole.parent() {
         make_dir(evaluator, "abspath", parent)?;
@@ -71,12 +71,12 @@ pub(in crate::expr) fn directory(
     location: Option<&str>,
     create: bool,
 ) -> Result<Value, Error> {
-    let base = base_of(evaluator, scene, location, create)?;
+    let base = named_directory(evaluator, scene, location, create)?;
     Ok(path_value(evaluator, &base, &base, location))
 }
 
 /// Where a named directory is.
-pub(super) fn base_of(
+pub(super) fn named_directory(
     evaluator: &Evaluator,
     scene: &Scene,
     location: Option<&str>,
@@ -85,10 +85,10 @@ pub(super) fn base_of(
     if location == Some("src") && scene.context.base_dir.is_absolute() {
         return Ok(scene.context.base_dir.clone());
     }
-    let place = evaluator.place(scene);
+    let place = evaluator.directory_owner(scene);
     let location = location.unwrap_or("ensemble");
-    let base = evaluator.world().directory(&place, location);
-    let base = base.map_err(|problem| failed("get_dir", &problem))?;
+    let base = evaluator.system().directory(&place, location);
+    let base = base.map_err(|problem| function_error("get_dir", &problem))?;
     if create {
         make_dir(evaluator, "get_dir", &base)?;
     }
@@ -100,11 +100,11 @@ pub(super) fn base_of(
 
 fn make_dir(evaluator: &Evaluator, function: &str, path: &Path) -> Result<(), Error> {
     let path = path.to_owned();
-    let made = evaluator.perform(&Effect::MakeDir { path });
-    made.map(drop).map_err(|problem| failed(function, &problem))
+    let created = evaluator.perform(&Effect::MakeDir { path });
+    created.map(drop).map_err(|problem| function_error(function, &problem))
 }
 
-fn write(call: &Call<'_>, path: &Path, contents: Vec<u8>, sensitive: bool) -> Result<(), Error> {
+fn write(call: &FunctionCall<'_>, path: &Path, contents: Vec<u8>, sensitive: bool) -> Result<(), Error> {
     let path = path.to_owned();
     let written = call.evaluator.perform(&Effect::WriteFile {
         path,
@@ -116,7 +116,7 @@ fn write(call: &Call<'_>, path: &Path, contents: Vec<u8>, sensitive: bool) -> Re
         .map_err(|problem| call.fail(problem.to_string()))
 }
 
-fn failed(function: &str, problem: &dyn Display) -> Error {
+fn function_error(function: &str, problem: &dyn Display) -> Error {
     Error::Function {
         function: function.to_owned(),
         problem: problem.to_string(),
@@ -124,14 +124,14 @@ fn failed(function: &str, problem: &dyn Display) -> Error {
 }
 
 fn path_value(evaluator: &Evaluator, path: &Path, base: &Path, location: Option<&str>) -> Value {
-    let path = normal(path);
-    evaluator.reads_file(&path);
+    let path = normalize_path(path);
+    evaluator.record_file_read(&path);
     let text = Value::from(path.to_string_lossy().into_owned());
-    let world = evaluator.world();
-    let below = path.strip_prefix(normal(base)).unwrap_or(&path);
+    let system = evaluator.system();
+    let below = path.strip_prefix(normalize_path(base)).unwrap_or(&path);
     let bare = || format!("path:{}:{}", location.unwrap_or_default(), below.display());
-    let digest = world.tree_digest(&path).unwrap_or_else(bare);
-    let exact = world.content_digest(&path).unwrap_or_else(bare);
+    let digest = system.tree_digest(&path).unwrap_or_else(bare);
+    let exact = system.content_digest(&path).unwrap_or_else(bare);
     let expression = Value::map([("path", text.clone())]);
     Value::External(Arc::new(External {
         kind: ExternalKind::Path,
@@ -144,7 +144,7 @@ fn path_value(evaluator: &Evaluator, path: &Path, base: &Path, location: Option<
 }
 
 /// The path without `.` and `..`.
-pub(in crate::expr) fn normal(path: &Path) -> PathBuf {
+pub(in crate::expr) fn normalize_path(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
         match component {
@@ -160,20 +160,20 @@ pub(in crate::expr) fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-pub(super) fn file(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn file(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let name = call.value()?.reveal().to_string();
     let base = match call.text("dir")? {
-        Some(dir) => base_of(call.evaluator, call.scene, None, false)?.join(dir),
-        None => base_of(call.evaluator, call.scene, None, false)?,
+        Some(dir) => named_directory(call.evaluator, call.scene, None, false)?.join(dir),
+        None => named_directory(call.evaluator, call.scene, None, false)?,
     };
-    let path = normal(&base.join(&name));
+    let path = normalize_path(&base.join(&name));
     let encoding = call.text("encoding")?;
     if let Some(contents) = call.option("contents")? {
-        let bytes = encoded(call, &contents, &path, encoding.as_deref())?;
+        let bytes = encode_contents(call, &contents, &path, encoding.as_deref())?;
         write(call, &path, bytes, contents.has_sensitive())?;
     }
     let expression = Value::map([("file", name.as_str().into())]);
-    Ok(Item::Value(file_value(
+    Ok(LazyValue::Value(file_value(
         call,
         &path,
         name.into(),
@@ -183,15 +183,15 @@ pub(super) fn file(call: &Call<'_>) -> Result<Item, Error> {
 }
 
 fn file_value(
-    call: &Call<'_>,
+    call: &FunctionCall<'_>,
     path: &Path,
     shown: Value,
     expression: Value,
     encoding: Option<String>,
 ) -> Value {
-    call.evaluator.reads_file(path);
-    let digest = match call.evaluator.world().read(path) {
-        Ok(bytes) => decoded(&bytes, encoding.as_deref()),
+    call.evaluator.record_file_read(path);
+    let digest = match call.evaluator.system().read(path) {
+        Ok(bytes) => decode_contents(&bytes, encoding.as_deref()),
         Err(_) => Value::Null,
     };
     let parts = Map::from_iter([
@@ -213,13 +213,13 @@ fn file_value(
 
 /// What is written for a value: text as it is, nothing for null, other values as YAML, as variables
 /// or as JSON, by the encoding or else by the name of the file.
-fn encoded(
-    call: &Call<'_>,
+fn encode_contents(
+    call: &FunctionCall<'_>,
     contents: &Value,
     path: &Path,
     encoding: Option<&str>,
 ) -> Result<Vec<u8>, Error> {
-    let plain = revealed(contents);
+    let plain = reveal_all(contents);
     let extension = path.extension().and_then(|extension| extension.to_str());
     let extension = extension.or_else(|| path.file_name()?.to_str()?.strip_prefix('.'));
     match (encoding.or(extension), &plain) {
@@ -227,7 +227,7 @@ fn encoded(
             Ok(text.as_bytes().to_vec())
         }
         (Some("yaml" | "yml"), _) => {
-            let yaml = call.evaluator.world().to_yaml(&plain);
+            let yaml = call.evaluator.system().to_yaml(&plain);
             let yaml = yaml.map_err(|problem| call.fail(problem.to_string()))?;
             Ok(yaml.into_bytes())
         }
@@ -244,25 +244,25 @@ fn encoded(
     }
 }
 
-fn json(call: &Call<'_>, value: &Value) -> Result<Vec<u8>, Error> {
+fn json(call: &FunctionCall<'_>, value: &Value) -> Result<Vec<u8>, Error> {
     serde_json::to_vec_pretty(value).map_err(|error| call.fail(error.to_string()))
 }
 
 /// The value with all marks of sensitivity taken away: only for what goes where it is protected.
-pub(in crate::expr) fn revealed(value: &Value) -> Value {
+pub(in crate::expr) fn reveal_all(value: &Value) -> Value {
     match value.reveal() {
-        Value::List(items) if value.has_sensitive() => Value::list(items.iter().map(revealed)),
+        Value::List(items) if value.has_sensitive() => Value::list(items.iter().map(reveal_all)),
         Value::Map(map) if value.has_sensitive() => Value::map(
             map.iter()
-                .map(|(key, item)| (Arc::clone(key), revealed(item))),
+                .map(|(key, item)| (Arc::clone(key), reveal_all(item))),
         ),
-        Value::External(external) => revealed(&external.value),
+        Value::External(external) => reveal_all(&external.value),
         other => other.clone(),
     }
 }
 
 /// Bytes as a value: text if they are, or else their hexadecimal digits.
-fn decoded(bytes: &[u8], encoding: Option<&str>) -> Value {
+fn decode_contents(bytes: &[u8], encoding: Option<&str>) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) if encoding != Some("binary") => text.into(),
         Ok(text) => text.into(),
@@ -270,19 +270,19 @@ fn decoded(bytes: &[u8], encoding: Option<&str>) -> Value {
     }
 }
 
-pub(super) fn temporary(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn tempfile(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let contents = call.value()?;
     let suffix = call.text("suffix")?.unwrap_or_default();
     let encoding = call.text("encoding")?;
     let mut random = [0; 8];
-    call.evaluator.world().random(&mut random);
+    call.evaluator.system().random(&mut random);
     let name = format!("unfurl-{}{}", hex(&random), suffix.replace('/', "_"));
-    let path = call.evaluator.world().temp_dir().join(name);
-    let bytes = encoded(call, &contents, &path, encoding.as_deref())?;
+    let path = call.evaluator.system().temp_dir().join(name);
+    let bytes = encode_contents(call, &contents, &path, encoding.as_deref())?;
     write(call, &path, bytes, true)?;
     let shown = Value::from(path.to_string_lossy().into_owned());
     let expression = Value::map([("tempfile", shown.clone())]);
-    Ok(Item::Value(file_value(
+    Ok(LazyValue::Value(file_value(
         call, &path, shown, expression, encoding,
     )))
 }
@@ -295,11 +295,11 @@ impl Evaluator {
             .get("path")
             .map(|path| PathBuf::from(path.to_string()));
         let path = path.unwrap_or_default();
-        self.reads_file(&path);
+        self.record_file_read(&path);
         let encoding = external.parts.get("encoding").and_then(Value::as_str);
-        match self.world().read(&path) {
-            Ok(bytes) => Ok(decoded(&bytes, encoding)),
-            Err(problem) => Err(failed(
+        match self.system().read(&path) {
+            Ok(bytes) => Ok(decode_contents(&bytes, encoding)),
+            Err(problem) => Err(function_error(
                 "file",
                 &format!("cannot read `{}`: {problem}", path.display()),
             )),

@@ -1,19 +1,19 @@
 //! `_generate`: texts nobody can guess.
 
 use crate::expr::error::Error;
-use crate::expr::item::Item;
+use crate::expr::lazy::LazyValue;
 use crate::value::Value;
 
-use super::call::Call;
+use super::call::FunctionCall;
 
 const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const DIGITS: &str = "0123456789";
 const SIGNS: &str = "%()*+,-./<>?=^_~";
 
 /// The longest text that is made.
-const LONGEST: usize = 100_000;
+const MAX_LENGTH: usize = 100_000;
 
-pub(super) fn generate(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn generate(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let argument = call.value()?;
     let option = |name: &str| match argument.get(name) {
         Some(value) => Ok(Some(value.clone())),
@@ -23,7 +23,7 @@ pub(super) fn generate(call: &Call<'_>) -> Result<Item, Error> {
     let length = option("len")?
         .and_then(|length| length.as_int())
         .unwrap_or_default();
-    let length = usize::try_from(length).unwrap_or_default().min(LONGEST);
+    let length = usize::try_from(length).unwrap_or_default().min(MAX_LENGTH);
     let or = |default: usize| if length == 0 { default } else { length };
     let everything = format!("{LETTERS}{DIGITS}{SIGNS}");
     let text = match preset.as_str() {
@@ -42,7 +42,7 @@ pub(super) fn generate(call: &Call<'_>) -> Result<Item, Error> {
             pick(call, &alphabet, or(10))
         }
     };
-    Ok(Item::Value(text.into()))
+    Ok(LazyValue::Value(text.into()))
 }
 
 /// The characters of ranges such as `[[a, z], [48, 58]]`; the end is outside.
@@ -57,15 +57,15 @@ fn alphabet(ranges: &Value) -> Option<String> {
             other => other.as_int().and_then(|code| u32::try_from(code).ok()),
         };
         let end = code(end)?.min(u32::from(char::MAX));
-        alphabet.extend((code(start)?..end).filter_map(char::from_u32).take(LONGEST));
+        alphabet.extend((code(start)?..end).filter_map(char::from_u32).take(MAX_LENGTH));
     }
     (!alphabet.is_empty()).then_some(alphabet)
 }
 
-fn pick(call: &Call<'_>, alphabet: &str, count: usize) -> String {
+fn pick(call: &FunctionCall<'_>, alphabet: &str, count: usize) -> String {
     let alphabet: Vec<char> = alphabet.chars().collect();
     let mut bytes = vec![0; count * 8];
-    call.evaluator.world().random(&mut bytes);
+    call.evaluator.system().random(&mut bytes);
     let size = alphabet.len() as u64;
     let pick = |bytes: &[u8]| {
         let number = bytes

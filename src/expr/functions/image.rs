@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use crate::expr::error::Error;
-use crate::expr::item::Item;
+use crate::expr::lazy::LazyValue;
 use crate::value::{External, ExternalKind, Map, Value};
 
-use super::call::Call;
+use super::call::FunctionCall;
 
-pub(super) fn container_image(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn container_image(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let name = call.value()?;
     if name.is_null() {
-        return Ok(Item::Value(Value::Null));
+        return Ok(LazyValue::Value(Value::Null));
     }
-    Ok(Item::Value(make(
-        call.name_in(&name, "the name of an image")?,
+    Ok(LazyValue::Value(make(
+        call.require_text(&name, "the name of an image")?,
     )))
 }
 

@@ -12,7 +12,7 @@ const UNBOUNDED: usize = 9999;
 
 /// The rules of a kind of label.
 #[derive(Debug, Clone)]
-pub(in crate::expr) struct Style {
+pub(in crate::expr) struct LabelRules {
     allowed: String,
     start: String,
     start_prepend: String,
@@ -32,7 +32,7 @@ enum Case {
     Upper,
 }
 
-impl Style {
+impl LabelRules {
     /// The options by name.
     pub(in crate::expr) const OPTIONS: [&'static str; 10] = [
         "allowed",
@@ -48,7 +48,7 @@ impl Style {
     ];
 
     /// The rules of one of the functions.
-    pub(in crate::expr) fn of(function: &str) -> Self {
+    pub(in crate::expr) fn rules_of(function: &str) -> Self {
         let plain = Self {
             allowed: r"\w".to_owned(),
             start: "a-zA-Z".to_owned(),
@@ -131,11 +131,11 @@ fn inner(set: &str) -> &str {
 }
 
 /// Makes a label of a text; of a list, joined; of the keys and values of a map.
-pub(in crate::expr) fn to_label(value: &Value, style: &Style) -> Result<Value, String> {
+pub(in crate::expr) fn to_label(value: &Value, style: &LabelRules) -> Result<Value, String> {
     match value.reveal() {
         Value::Map(map) => {
             let mut labels = Map::new();
-            let plain = Style {
+            let plain = LabelRules {
                 digest: None,
                 ..style.clone()
             };
@@ -154,14 +154,14 @@ pub(in crate::expr) fn to_label(value: &Value, style: &Style) -> Result<Value, S
     }
 }
 
-fn joined(texts: &[String], style: &Style) -> Result<String, String> {
+fn joined(texts: &[String], style: &LabelRules) -> Result<String, String> {
     if texts.is_empty() {
         return Ok(String::new());
     }
     let count = texts.len();
     let separators = style.sep.chars().count() * (count - 1);
     let space = style.max - separators.min(style.max - 1);
-    let part = Style {
+    let part = LabelRules {
         start: style.allowed.clone(),
         start_prepend: String::new(),
         end: None,
@@ -200,7 +200,7 @@ fn joined(texts: &[String], style: &Style) -> Result<String, String> {
             text += &digest;
         }
     }
-    let whole = Style {
+    let whole = LabelRules {
         allowed: format!("{}{}", style.allowed, regex::escape(&style.sep)),
         digest: None,
         digest_length: Some(0),
@@ -209,7 +209,7 @@ fn joined(texts: &[String], style: &Style) -> Result<String, String> {
     label_of(&text, &whole)
 }
 
-fn label_of(text: &str, style: &Style) -> Result<String, String> {
+fn label_of(text: &str, style: &LabelRules) -> Result<String, String> {
     let set = |set: &str| {
         let pattern = format!("[^{set}]");
         Regex::new(&pattern).map_err(|_| format!("`[{set}]` is not a set of characters"))
@@ -262,7 +262,7 @@ fn shortened(label: &str, replace: &str, length: usize) -> String {
     start + replace + &end
 }
 
-fn digest(text: &str, style: &Style) -> String {
+fn digest(text: &str, style: &LabelRules) -> String {
     let mut hasher = Sha1::new();
     hasher.update(text);
     hasher.update(style.digest.as_deref().unwrap_or_default());

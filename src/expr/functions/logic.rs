@@ -3,23 +3,23 @@
 use std::cmp::Ordering;
 
 use crate::expr::error::Error;
-use crate::expr::item::Item;
+use crate::expr::lazy::LazyValue;
 use crate::value::Value;
 
-use super::call::Call;
+use super::call::FunctionCall;
 
-pub(super) fn if_else(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn if_else(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let truth = condition(call)?;
     match call.map.get(if truth { "then" } else { "else" }) {
-        Some(branch) => call.one(branch),
-        None => Ok(Item::Value(truth.into())),
+        Some(branch) => call.evaluate_operand(branch),
+        None => Ok(LazyValue::Value(truth.into())),
     }
 }
 
-pub(super) fn and(call: &Call<'_>) -> Result<Item, Error> {
-    let mut last = Item::Value(false.into());
+pub(super) fn and(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
+    let mut last = LazyValue::Value(false.into());
     for raw in operands(call)? {
-        last = call.one(&raw)?;
+        last = call.evaluate_operand(&raw)?;
         if !call.is_true(&last)? {
             break;
         }
@@ -27,24 +27,24 @@ pub(super) fn and(call: &Call<'_>) -> Result<Item, Error> {
     Ok(last)
 }
 
-pub(super) fn or(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn or(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     for raw in operands(call)? {
-        let item = call.one(&raw)?;
+        let item = call.evaluate_operand(&raw)?;
         if call.is_true(&item)? {
             return Ok(item);
         }
     }
-    Ok(Item::Value(false.into()))
+    Ok(LazyValue::Value(false.into()))
 }
 
-pub(super) fn not(call: &Call<'_>) -> Result<Item, Error> {
-    Ok(Item::Value((!condition(call)?).into()))
+pub(super) fn not(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
+    Ok(LazyValue::Value((!condition(call)?).into()))
 }
 
 /// Whether a condition holds: of more than one result the first decides.
-fn condition(call: &Call<'_>) -> Result<bool, Error> {
-    if call.maps_value() {
-        return call.is_true(&call.one(call.raw)?);
+fn condition(call: &FunctionCall<'_>) -> Result<bool, Error> {
+    if call.has_map_value() {
+        return call.is_true(&call.evaluate_operand(call.raw)?);
     }
     match call.evaluator.results(call.raw, call.scene)?.first() {
         Some(first) => call.is_true(first),
@@ -53,11 +53,11 @@ fn condition(call: &Call<'_>) -> Result<bool, Error> {
 }
 
 /// The raw operands: those of a list as they are written, those of anything else quoted.
-fn operands(call: &Call<'_>) -> Result<Vec<Value>, Error> {
+fn operands(call: &FunctionCall<'_>) -> Result<Vec<Value>, Error> {
     if let Value::List(items) = call.raw {
         return Ok(items.to_vec());
     }
-    let values = match call.evaluator.value_of(call.one(call.raw)?)?.reveal() {
+    let values = match call.evaluator.value_of(call.evaluate_operand(call.raw)?)?.reveal() {
         Value::List(items) => items.to_vec(),
         other => vec![other.clone()],
     };
@@ -66,9 +66,9 @@ fn operands(call: &Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// Whether two values are equal, or with `wanted` false that they differ.
-pub(super) fn equal(call: &Call<'_>, wanted: bool) -> Result<Item, Error> {
-    let (left, right) = call.pair()?;
-    Ok(Item::Value((same(&left, &right) == wanted).into()))
+pub(super) fn compare_equality(call: &FunctionCall<'_>, expected: bool) -> Result<LazyValue, Error> {
+    let (left, right) = call.two_values()?;
+    Ok(LazyValue::Value((same(&left, &right) == expected).into()))
 }
 
 /// Whether two values are equal as Python sees it, for which true is 1.
@@ -80,13 +80,13 @@ fn same(left: &Value, right: &Value) -> bool {
     number(left) == number(right)
 }
 
-pub(super) fn compare(call: &Call<'_>, holds: fn(Ordering) -> bool) -> Result<Item, Error> {
-    let (left, right) = call.pair()?;
+pub(super) fn compare(call: &FunctionCall<'_>, holds: fn(Ordering) -> bool) -> Result<LazyValue, Error> {
+    let (left, right) = call.two_values()?;
     let Some(order) = order(&left, &right) else {
         let (left, right) = (left.reveal().kind(), right.reveal().kind());
         return Err(call.fail(format!("cannot compare {left} and {right}")));
     };
-    Ok(Item::Value(holds(order).into()))
+    Ok(LazyValue::Value(holds(order).into()))
 }
 
 #[expect(

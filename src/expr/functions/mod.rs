@@ -13,13 +13,13 @@ mod port;
 mod scalar;
 mod schema;
 mod strings;
-mod table;
+mod registry;
 mod tosca;
 mod values;
 
-pub(super) use call::Call;
-pub(super) use files::{absolute_path, directory, revealed};
-pub(super) use label::{Style, to_label};
+pub(super) use call::FunctionCall;
+pub(super) use files::{absolute_path, directory, reveal_all};
+pub(super) use label::{LabelRules, to_label};
 pub use port::port_spec;
 pub use schema::admits;
-pub(super) use table::find;
+pub(super) use registry::find;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::expr::error::Error;
-use crate::expr::item::Item;
+use crate::expr::lazy::LazyValue;
 use crate::value::{External, ExternalKind, Map, Value};
 
-use super::call::Call;
+use super::call::FunctionCall;
 
 const PARTS: [&str; 5] = [
     "protocol",
@@ -16,9 +16,9 @@ const PARTS: [&str; 5] = [
     "target_range",
 ];
 
-pub(super) fn portspec(call: &Call<'_>) -> Result<Item, Error> {
-    let given = call.value()?;
-    let mut parts = match given.reveal() {
+pub(super) fn portspec(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
+    let argument = call.value()?;
+    let mut parts = match argument.reveal() {
         Value::Int(port) => {
             let port = Value::Int(*port);
             Map::from_iter([
@@ -29,7 +29,7 @@ pub(super) fn portspec(call: &Call<'_>) -> Result<Item, Error> {
         }
         Value::Map(map) => Map::clone(map),
         Value::Str(text) if !text.is_empty() => parse(call, text)?,
-        other if !other.is_truthy() => return Ok(Item::Value(Value::Null)),
+        other if !other.is_truthy() => return Ok(LazyValue::Value(Value::Null)),
         other => {
             return Err(call.fail(format!(
                 "takes a port, a text or a map, not {}",
@@ -43,7 +43,7 @@ pub(super) fn portspec(call: &Call<'_>) -> Result<Item, Error> {
     let text = port_spec(&parts);
     let mut shown = parts.clone();
     shown.insert("spec".into(), text.into());
-    Ok(Item::Value(Value::External(Arc::new(External {
+    Ok(LazyValue::Value(Value::External(Arc::new(External {
         kind: ExternalKind::Other,
         value: Value::from(parts),
         parts: shown,
@@ -53,7 +53,7 @@ pub(super) fn portspec(call: &Call<'_>) -> Result<Item, Error> {
     }))))
 }
 
-fn parse(call: &Call<'_>, text: &str) -> Result<Map, Error> {
+fn parse(call: &FunctionCall<'_>, text: &str) -> Result<Map, Error> {
     let (ports, protocol) = text.split_once('/').unwrap_or((text, "tcp"));
     let (source, target) = ports.split_once(':').unwrap_or((ports, ports));
     let target = if target.is_empty() { source } else { target };

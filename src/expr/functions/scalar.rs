@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::expr::error::Error;
-use crate::expr::item::Item;
+use crate::expr::lazy::LazyValue;
 use crate::value::units::{self, Units};
 use crate::value::{External, ExternalKind, Map, Value, upstream_json};
 
-use super::call::Call;
+use super::call::FunctionCall;
 
 /// The kind a unit belongs to, and its standard spelling.
 fn unit(name: &str) -> Option<(Units, &'static str, f64)> {
@@ -28,7 +28,7 @@ struct Scalar {
     kind: Units,
 }
 
-fn parse(call: &Call<'_>, text: &str) -> Result<Scalar, Error> {
+fn parse(call: &FunctionCall<'_>, text: &str) -> Result<Scalar, Error> {
     let text = text.trim();
     let end = text
         .find(|c: char| c.is_ascii_alphabetic())
@@ -47,12 +47,12 @@ fn parse(call: &Call<'_>, text: &str) -> Result<Scalar, Error> {
     }
 }
 
-pub(super) fn scalar(call: &Call<'_>) -> Result<Item, Error> {
-    let given = call.value()?;
-    if matches!(given, Value::External(_)) || given.is_null() {
-        return Ok(Item::Value(given));
+pub(super) fn scalar(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
+    let argument = call.value()?;
+    if matches!(argument, Value::External(_)) || argument.is_null() {
+        return Ok(LazyValue::Value(argument));
     }
-    let scalar = parse(call, &given.reveal().to_string())?;
+    let scalar = parse(call, &argument.reveal().to_string())?;
     let number = whole(scalar.number);
     let text = Value::from(format!("{number} {}", scalar.unit));
     let base = whole(scalar.number * scalar.factor);
@@ -62,7 +62,7 @@ pub(super) fn scalar(call: &Call<'_>) -> Result<Item, Error> {
         ("base", base),
     ];
     let expression = Value::map([("scalar", text.clone())]);
-    Ok(Item::Value(Value::External(Arc::new(External {
+    Ok(LazyValue::Value(Value::External(Arc::new(External {
         kind: ExternalKind::Other,
         parts: parts
             .into_iter()
@@ -75,12 +75,12 @@ pub(super) fn scalar(call: &Call<'_>) -> Result<Item, Error> {
     }))))
 }
 
-pub(super) fn scalar_value(call: &Call<'_>) -> Result<Item, Error> {
-    let given = call.value()?;
+pub(super) fn scalar_value(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
+    let argument = call.value()?;
     let round = call.option("round")?.filter(|round| !round.is_null());
-    let (number, is_whole) = match given.reveal() {
-        Value::Null => return Ok(Item::Value(given)),
-        Value::Int(_) if round.is_none() => return Ok(Item::Value(given)),
+    let (number, is_whole) = match argument.reveal() {
+        Value::Null => return Ok(LazyValue::Value(argument)),
+        Value::Int(_) if round.is_none() => return Ok(LazyValue::Value(argument)),
         #[expect(clippy::cast_precision_loss, reason = "Python divides the same way")]
         Value::Int(number) => (*number as f64, true),
         Value::Float(number) => (*number, false),
@@ -88,7 +88,7 @@ pub(super) fn scalar_value(call: &Call<'_>) -> Result<Item, Error> {
             let scalar = parse(call, &text.to_string())?;
             let Some(name) = call.text("unit")? else {
                 let is_whole = scalar.number.fract() == 0.0;
-                return Ok(Item::Value(rounded(
+                return Ok(LazyValue::Value(round_number(
                     scalar.number,
                     is_whole,
                     round.as_ref(),
@@ -101,12 +101,12 @@ pub(super) fn scalar_value(call: &Call<'_>) -> Result<Item, Error> {
             (scalar.number * scalar.factor / target, false)
         }
     };
-    Ok(Item::Value(rounded(number, is_whole, round.as_ref())))
+    Ok(LazyValue::Value(round_number(number, is_whole, round.as_ref())))
 }
 
 /// A number as `round` asks for it; without one, less than 1 is told as it is, and all else as a
 /// whole number. So many digits of what was no whole number give none.
-fn rounded(number: f64, is_whole: bool, round: Option<&Value>) -> Value {
+fn round_number(number: f64, is_whole: bool, round: Option<&Value>) -> Value {
     match round.map(Value::reveal) {
         Some(Value::Int(places)) => {
             let places = i32::try_from((*places).clamp(-300, 300)).unwrap_or_default();

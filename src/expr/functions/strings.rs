@@ -1,23 +1,23 @@
 //! `concat`, `token`, `urljoin` and labels.
 
 use crate::expr::error::Error;
-use crate::expr::item::Item;
+use crate::expr::lazy::LazyValue;
 use crate::value::{Value, encode_percent};
 
-use super::call::Call;
-use super::label::{Style, to_label};
+use super::call::FunctionCall;
+use super::label::{LabelRules, to_label};
 
-pub(super) fn concat(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn concat(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let value = call.value()?;
     let Some(items) = value.as_list() else {
-        return Ok(Item::Value(value));
+        return Ok(LazyValue::Value(value));
     };
     let separator = call.text("sep")?.unwrap_or_default();
     let texts: Vec<_> = items.iter().map(|item| item.reveal().to_string()).collect();
-    Ok(Item::Value(texts.join(&separator).into()))
+    Ok(LazyValue::Value(texts.join(&separator).into()))
 }
 
-pub(super) fn token(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn token(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let args = call.values()?;
     let parts = match args.as_slice() {
         [text, separator, place] => (text.as_str(), separator.as_str(), place.as_int()),
@@ -35,11 +35,11 @@ pub(super) fn token(call: &Call<'_>) -> Result<Item, Error> {
     let part = usize::try_from(place)
         .ok()
         .and_then(|place| parts.get(place));
-    part.map(|part| Item::Value((*part).into()))
+    part.map(|part| LazyValue::Value((*part).into()))
         .ok_or_else(|| call.fail(format!("the text has {count} parts, none at {place}")))
 }
 
-pub(super) fn urljoin(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn urljoin(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let args = call.values()?;
     let part = |place: usize| {
         let value: Option<&Value> = args.get(place);
@@ -53,7 +53,7 @@ pub(super) fn urljoin(call: &Call<'_>) -> Result<Item, Error> {
         .iter()
         .all(|part| part.is_none())
     {
-        return Ok(Item::Value(Value::Null));
+        return Ok(LazyValue::Value(Value::Null));
     }
     let scheme = scheme.unwrap_or_default();
     let is_default = matches!(
@@ -87,10 +87,10 @@ pub(super) fn urljoin(call: &Call<'_>) -> Result<Item, Error> {
         url.push('#');
         url.push_str(&encode_percent(&fragment, b"/"));
     }
-    Ok(Item::Value(url.into()))
+    Ok(LazyValue::Value(url.into()))
 }
 
-pub(super) fn label(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn label(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let value = match call.value()? {
         Value::List(items) => Value::list(items.iter().flat_map(|item| match item {
             Value::List(items) => items.to_vec(),
@@ -98,13 +98,13 @@ pub(super) fn label(call: &Call<'_>) -> Result<Item, Error> {
         })),
         other => other,
     };
-    let mut style = Style::of(call.name);
-    for name in Style::OPTIONS {
+    let mut style = LabelRules::rules_of(call.name);
+    for name in LabelRules::OPTIONS {
         if let Some(option) = call.option(name)? {
             style.set(name, &option);
         }
     }
     to_label(&value, &style)
-        .map(Item::Value)
+        .map(LazyValue::Value)
         .map_err(|problem| call.fail(problem))
 }

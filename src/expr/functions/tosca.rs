@@ -1,27 +1,27 @@
 //! The functions of TOSCA: inputs, properties, attributes, artifacts, nodes of a type.
 
 use crate::expr::error::Error;
-use crate::expr::item::{Item, Scene};
+use crate::expr::lazy::{LazyValue, Scene};
 use crate::value::Value;
 
-use super::call::Call;
+use super::call::FunctionCall;
 use super::files::absolute_path;
 
-pub(super) fn get_input(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn get_input(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let (name, default) = match call.raw {
         Value::List(items) => (items.first().unwrap_or(&Value::Null), items.get(1)),
         other => (other, None),
     };
     let name = call.evaluate(name)?;
-    let name = call.name_in(&name, "the name of an input")?;
+    let name = call.require_text(&name, "the name of an input")?;
     let root = call.evaluator.scope().root(call.scene.entity());
     let found = match call.evaluator.attribute_item(root, "inputs")? {
-        Some(inputs) => call.evaluator.get(&inputs, name, None, call.scene)?,
+        Some(inputs) => call.evaluator.get_key(&inputs, name, None, call.scene)?,
         None => None,
     };
     match (found, default) {
         (Some(item), _) => Ok(item),
-        (None, Some(default)) => call.evaluate(default).map(Item::Value),
+        (None, Some(default)) => call.evaluate(default).map(LazyValue::Value),
         (None, None) => Err(Error::UndefinedInput {
             name: name.to_owned(),
         }),
@@ -30,7 +30,7 @@ pub(super) fn get_input(call: &Call<'_>) -> Result<Item, Error> {
 
 /// `get_attribute: [entity, name, …]`, where the name may also be that of a requirement or
 /// capability whose attribute comes next.
-pub(super) fn get_attribute(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn get_attribute(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let args = call.values()?;
     let mut args = args.iter().map(|arg| arg.reveal().to_string());
     let (Some(entity), Some(candidate)) = (args.next(), args.next()) else {
@@ -38,10 +38,10 @@ pub(super) fn get_attribute(call: &Call<'_>) -> Result<Item, Error> {
     };
     let start = keyword(&entity);
     let rest: Vec<_> = args.collect();
-    let scene = call.scene.at(Item::entity(call.scene.entity()));
+    let scene = call.scene.at(LazyValue::entity(call.scene.entity()));
     let mut results = Vec::new();
     let mut starts = Vec::new();
-    for start in call.evaluator.path(&start, &scene)? {
+    for start in call.evaluator.evaluate_path(&start, &scene)? {
         match call.evaluator.values(&start)? {
             Some(items) if start.is_list() => starts.extend(items),
             _ => starts.push(start),
@@ -58,19 +58,19 @@ pub(super) fn get_attribute(call: &Call<'_>) -> Result<Item, Error> {
             }
         }
     }
-    let found = call.evaluator.together(results)?;
-    Ok(found.unwrap_or(Item::Value(Value::Null)))
+    let found = call.evaluator.combine_results(results)?;
+    Ok(found.unwrap_or(LazyValue::Value(Value::Null)))
 }
 
 fn find_in(
-    call: &Call<'_>,
+    call: &FunctionCall<'_>,
     of: crate::value::Handle,
     candidate: &str,
     rest: &[String],
     scene: &Scene,
-) -> Result<Option<Item>, Error> {
-    let start = Item::entity(of);
-    let mut item = match call.evaluator.get(&start, candidate, None, scene)? {
+) -> Result<Option<LazyValue>, Error> {
+    let start = LazyValue::entity(of);
+    let mut item = match call.evaluator.get_key(&start, candidate, None, scene)? {
         Some(item) => item,
         None if rest.is_empty() => return Ok(None),
         None => {
@@ -82,7 +82,7 @@ fn find_in(
             let Some(named) = named else {
                 return Ok(None);
             };
-            Item::Value(named)
+            LazyValue::Value(named)
         }
     };
     for part in rest {
@@ -91,14 +91,14 @@ fn find_in(
             let items = call.evaluator.values(&item)?.unwrap_or_default();
             let mut found = items
                 .into_iter()
-                .filter_map(|item| call.evaluator.get(&item, part, None, scene).transpose());
+                .filter_map(|item| call.evaluator.get_key(&item, part, None, scene).transpose());
             match found.next() {
                 Some(next) => item = next?,
                 None => return Ok(None),
             }
             continue;
         }
-        match call.evaluator.get(&item, part, index, scene)? {
+        match call.evaluator.get_key(&item, part, index, scene)? {
             Some(next) => item = next,
             None => return Ok(None),
         }
@@ -119,38 +119,38 @@ fn keyword(entity: &str) -> String {
     }
 }
 
-pub(super) fn get_nodes_of_type(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn get_nodes_of_type(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let name = call.value()?;
-    let name = call.name_in(&name, "the name of a type")?;
+    let name = call.require_text(&name, "the name of a type")?;
     let from = call.scene.entity();
     let root = call.evaluator.scope().root(from);
-    let every = call.evaluator.every_instance(from).into_iter();
+    let every = call.evaluator.root_and_instances(from).into_iter();
     let matching = every.filter(|of| *of != root && call.evaluator.scope().is_type(*of, name));
-    Ok(Item::Value(Value::list(matching.map(Value::Entity))))
+    Ok(LazyValue::Value(Value::list(matching.map(Value::Entity))))
 }
 
-pub(super) fn get_artifact(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn get_artifact(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let args = call.values()?;
     let (Some(entity), Some(name)) = (args.first(), args.get(1)) else {
         return Err(call.fail("takes an entity and the name of an artifact"));
     };
     let Some(name) = name.as_str() else {
-        return Ok(Item::Value(Value::Null));
+        return Ok(LazyValue::Value(Value::Null));
     };
     let entities = match entity.reveal() {
         Value::Entity(of) => vec![*of],
         Value::Str(entity) => {
-            let scene = call.scene.at(Item::entity(call.scene.entity()));
-            let found = call.evaluator.path(&keyword(entity), &scene)?;
-            found.iter().filter_map(Item::as_entity).collect()
+            let scene = call.scene.at(LazyValue::entity(call.scene.entity()));
+            let found = call.evaluator.evaluate_path(&keyword(entity), &scene)?;
+            found.iter().filter_map(LazyValue::as_entity).collect()
         }
-        Value::Null => return Ok(Item::Value(super::image::make(name))),
+        Value::Null => return Ok(LazyValue::Value(super::image::make(name))),
         _ => Vec::new(),
     };
     let scope = call.evaluator.scope();
     let artifact = entities.into_iter().find_map(|of| scope.artifact(of, name));
     let artifact = artifact.unwrap_or_default();
-    Ok(Item::Value(match artifact.as_str() {
+    Ok(LazyValue::Value(match artifact.as_str() {
         Some(path) if path.starts_with('/') => {
             absolute_path(call.evaluator, call.scene, path, None, false)?
         }
@@ -159,7 +159,7 @@ pub(super) fn get_artifact(call: &Call<'_>) -> Result<Item, Error> {
     }))
 }
 
-pub(super) fn find_connection(call: &Call<'_>) -> Result<Item, Error> {
+pub(super) fn find_connection(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let from = call.scene.entity();
     let target = match call.value()?.reveal() {
         Value::Entity(target) => *target,
@@ -171,7 +171,7 @@ pub(super) fn find_connection(call: &Call<'_>) -> Result<Item, Error> {
         .as_deref()
         .unwrap_or("tosca.relationships.ConnectsTo");
     let host = call.evaluator.variable("OPERATION_HOST", call.scene)?;
-    let from = host.as_ref().and_then(Item::as_entity).unwrap_or(from);
+    let from = host.as_ref().and_then(LazyValue::as_entity).unwrap_or(from);
     let connection = call.evaluator.scope().connection(from, target, relation);
-    Ok(connection.map_or(Item::Value(Value::Null), Item::entity))
+    Ok(connection.map_or(LazyValue::Value(Value::Null), LazyValue::entity))
 }

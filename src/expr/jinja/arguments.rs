@@ -6,64 +6,64 @@ use minijinja::value::{Kwargs, Rest, Value as JinjaValue};
 use minijinja::{Environment, State};
 
 use crate::expr::evaluator::Evaluator;
-use crate::expr::item::Item;
+use crate::expr::lazy::LazyValue;
 use crate::value::{List, Map, Value};
 
-use super::error::{Result, failed};
+use super::error::{Result, filter_error};
 use super::limits;
 use super::variables::Variables;
 
 /// A filter: gets what it is called with, gives a value for the engine.
-pub(super) type Filter = fn(&Arguments<'_>) -> Result<JinjaValue>;
+pub(super) type FilterFn = fn(&FilterArguments<'_>) -> Result<JinjaValue>;
 
 /// Filters: the name of each, its parameters, and what it does.
-pub(super) type Filters = &'static [(&'static str, &'static [&'static str], Filter)];
+pub(super) type FilterTable = &'static [(&'static str, &'static [&'static str], FilterFn)];
 
 /// What may stand before the name of a filter, a test or a lookup.
 pub(super) const PREFIXES: [&str; 3] = ["", "ansible.builtin.", "ansible.legacy."];
 
 /// Says that a filter takes any number of arguments by place; the others it takes by name.
-pub(super) const ANY: &str = "*";
+pub(super) const VARIADIC: &str = "*";
 
 /// The arguments of a call, by place and by name.
-pub(super) struct Given {
+pub(super) struct CallArguments {
     pub(super) places: Rest<JinjaValue>,
     pub(super) names: Kwargs,
 }
 
 /// Says that a filter takes any arguments by name, too.
-pub(super) const NAMED: &str = "**";
+pub(super) const VARIADIC_NAMED: &str = "**";
 
 /// What a filter is called with.
 #[derive(Debug)]
-pub(super) struct Arguments<'a> {
+pub(super) struct FilterArguments<'a> {
     /// The variables of the rendering.
     pub(super) variables: Arc<Variables>,
     /// What stands before the `|`.
     pub(super) subject: &'a JinjaValue,
     name: &'static str,
     parameters: &'static [&'static str],
-    given: Vec<Option<JinjaValue>>,
+    supplied: Vec<Option<JinjaValue>>,
     /// The arguments by place of a filter that takes any number.
-    pub(super) rest: Vec<JinjaValue>,
+    pub(super) positional: Vec<JinjaValue>,
     /// The arguments by name of a filter that takes any.
     pub(super) named: Map,
 }
 
 /// Adds filters, each under its name and those that Ansible gives its own.
-pub(super) fn add(environment: &mut Environment<'_>, filters: Filters) {
+pub(super) fn add_filters(environment: &mut Environment<'_>, filters: FilterTable) {
     for &(name, parameters, filter) in filters {
         for prefix in PREFIXES {
             let run = move |state: &State,
                             subject: &JinjaValue,
                             places: Rest<JinjaValue>,
                             names: Kwargs| {
-                let variables = Variables::of(state)?;
-                let given = Given { places, names };
-                let answer = filter(&Arguments::new(
-                    variables, name, parameters, subject, &given,
+                let variables = Variables::from_state(state)?;
+                let supplied = CallArguments { places, names };
+                let answer = filter(&FilterArguments::new(
+                    variables, name, parameters, subject, &supplied,
                 )?)?;
-                limits::text_of(answer.as_str().map_or(0, str::len))?;
+                limits::check_text_length(answer.as_str().map_or(0, str::len))?;
                 Ok::<_, minijinja::Error>(answer)
             };
             environment.add_filter(format!("{prefix}{name}"), run);
@@ -71,47 +71,47 @@ pub(super) fn add(environment: &mut Environment<'_>, filters: Filters) {
     }
 }
 
-impl<'a> Arguments<'a> {
+impl<'a> FilterArguments<'a> {
     pub(super) fn new(
         variables: Arc<Variables>,
         name: &'static str,
         parameters: &'static [&'static str],
         subject: &'a JinjaValue,
-        args: &Given,
+        args: &CallArguments,
     ) -> Result<Self> {
-        let Given { places, names } = args;
-        let mut given = vec![None; parameters.len()];
+        let CallArguments { places, names } = args;
+        let mut supplied = vec![None; parameters.len()];
         let mut rest = Vec::new();
         let mut named = Map::new();
-        if parameters.first() == Some(&ANY) {
+        if parameters.first() == Some(&VARIADIC) {
             rest = places.to_vec();
         } else {
             if places.len() > parameters.len() {
                 let problem = format!("`{name}` takes at most {} arguments", parameters.len());
-                return Err(failed(problem));
+                return Err(filter_error(problem));
             }
-            for (slot, value) in given.iter_mut().zip(places.iter()) {
+            for (slot, value) in supplied.iter_mut().zip(places.iter()) {
                 *slot = Some(value.clone());
             }
         }
         for option in names.args() {
-            if parameters.contains(&NAMED) {
+            if parameters.contains(&VARIADIC_NAMED) {
                 let value: JinjaValue = names.get(option)?;
-                named.insert(option.into(), variables.open(&value)?);
+                named.insert(option.into(), variables.revealed_value(&value)?);
                 continue;
             }
             let Some(place) = parameters.iter().position(|known| *known == option) else {
-                return Err(failed(format!("`{name}` has no argument `{option}`")));
+                return Err(filter_error(format!("`{name}` has no argument `{option}`")));
             };
-            given[place] = Some(names.get(option)?);
+            supplied[place] = Some(names.get(option)?);
         }
         Ok(Self {
             variables,
             subject,
             name,
             parameters,
-            given,
-            rest,
+            supplied,
+            positional: rest,
             named,
         })
     }
@@ -122,7 +122,7 @@ impl<'a> Arguments<'a> {
 
     /// An error that names the filter.
     pub(super) fn fail(&self, problem: impl std::fmt::Display) -> minijinja::Error {
-        failed(format!("`{}`: {problem}", self.name))
+        filter_error(format!("`{}`: {problem}", self.name))
     }
 
     /// An argument as the engine has it; none if it was not given.
@@ -131,12 +131,12 @@ impl<'a> Arguments<'a> {
             .parameters
             .iter()
             .position(|known| *known == parameter)?;
-        self.given[place].as_ref()
+        self.supplied[place].as_ref()
     }
 
     /// An argument, open to view; none if it was not given or is null.
     pub(super) fn get(&self, parameter: &str) -> Result<Option<Value>> {
-        let value = self.raw(parameter).map(|value| self.variables.open(value));
+        let value = self.raw(parameter).map(|value| self.variables.revealed_value(value));
         Ok(value.transpose()?.filter(|value| !value.is_null()))
     }
 
@@ -172,7 +172,7 @@ impl<'a> Arguments<'a> {
 
     /// What stands before the `|`, open to view.
     pub(super) fn subject(&self) -> Result<Value> {
-        self.variables.open(self.subject)
+        self.variables.revealed_value(self.subject)
     }
 
     /// What stands before the `|`, as text.
@@ -204,10 +204,10 @@ impl<'a> Arguments<'a> {
     }
 
     /// The arguments by place, each as a list.
-    pub(super) fn rest_lists(&self) -> Result<Vec<List>> {
-        let lists = self.rest.iter();
+    pub(super) fn positional_lists(&self) -> Result<Vec<List>> {
+        let lists = self.positional.iter();
         lists
-            .map(|list| self.list(&self.variables.open(list)?))
+            .map(|list| self.list(&self.variables.revealed_value(list)?))
             .collect()
     }
 
@@ -216,13 +216,13 @@ impl<'a> Arguments<'a> {
         clippy::unnecessary_wraps,
         reason = "it ends most filters, which can fail"
     )]
-    pub(super) fn give(&self, value: impl Into<Value>) -> Result<JinjaValue> {
-        Ok(self.variables.give(Item::Value(value.into())))
+    pub(super) fn engine_value(&self, value: impl Into<Value>) -> Result<JinjaValue> {
+        Ok(self.variables.engine_value(LazyValue::Value(value.into())))
     }
 
     /// A list of values for the engine, unless they are too many.
-    pub(super) fn give_list(&self, items: List) -> Result<JinjaValue> {
-        limits::items_of(items.len())?;
-        self.give(items)
+    pub(super) fn engine_list(&self, items: List) -> Result<JinjaValue> {
+        limits::check_item_count(items.len())?;
+        self.engine_value(items)
     }
 }

@@ -6,15 +6,15 @@ use minijinja::value::Value as JinjaValue;
 
 use crate::value::{List, Map, Value};
 
-use super::arguments::{ANY, Arguments, Filters};
-use super::error::{Result, failed};
-use super::layout::part;
+use super::arguments::{VARIADIC, FilterArguments, FilterTable};
+use super::error::{Result, filter_error};
+use super::text_layout::part;
 use super::limits;
 
 /// How deep maps may nest that are combined, and lists that are flattened.
 pub(super) const DEPTH: usize = 100;
 
-const COMBINE: &[&str] = &[ANY, "recursive", "list_merge"];
+const COMBINE: &[&str] = &[VARIADIC, "recursive", "list_merge"];
 const NAMES: &[&str] = &["key_name", "value_name"];
 const UNIQUE: &[&str] = &["case_sensitive", "attribute"];
 const SUBELEMENTS: &[&str] = &["subelements", "skip_missing"];
@@ -23,7 +23,7 @@ const DICTSORT: &[&str] = &["case_sensitive", "by", "reverse"];
 const GROUPBY: &[&str] = &["attribute", "default", "case_sensitive"];
 
 /// The filters on lists and maps.
-pub(super) const FILTERS: Filters = &[
+pub(super) const FILTERS: FilterTable = &[
     ("combine", COMBINE, combine),
     ("dict2items", NAMES, dict2items),
     ("items2dict", NAMES, items2dict),
@@ -36,8 +36,8 @@ pub(super) const FILTERS: Filters = &[
     ("extract", &["container", "morekeys"], extract),
     ("subelements", SUBELEMENTS, subelements),
     ("rekey_on_member", REKEY, rekey_on_member),
-    ("zip", &[ANY], |args| zipped(args, false)),
-    ("zip_longest", &[ANY, "fillvalue"], |args| {
+    ("zip", &[VARIADIC], |args| zipped(args, false)),
+    ("zip_longest", &[VARIADIC, "fillvalue"], |args| {
         zipped(args, true)
     }),
     ("batch", &["linecount", "fill_with"], batch),
@@ -47,7 +47,7 @@ pub(super) const FILTERS: Filters = &[
     ("sum", &["attribute", "start"], sum),
 ];
 
-fn combine(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn combine(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let recursive = args.flag("recursive", false)?;
     let lists = args.text("list_merge")?;
     let lists = lists.as_deref().unwrap_or("replace");
@@ -64,7 +64,7 @@ fn combine(args: &Arguments<'_>) -> Result<JinjaValue> {
         return Err(args.fail(format!("`list_merge` is one of `{known}`")));
     }
     let mut values = Vec::new();
-    let others = args.rest.iter().map(|value| args.variables.open(value));
+    let others = args.positional.iter().map(|value| args.variables.revealed_value(value));
     for value in std::iter::once(args.subject()).chain(others) {
         match value? {
             Value::List(items) => values.extend(items.iter().cloned()),
@@ -76,19 +76,19 @@ fn combine(args: &Arguments<'_>) -> Result<JinjaValue> {
         let Value::Map(map) = &value else {
             return Err(args.fail(format!("takes maps, not {}", value.kind())));
         };
-        result = merged(result, map, recursive, lists, 0)?;
+        result = merge_maps(result, map, recursive, lists, 0)?;
     }
-    args.give(result)
+    args.engine_value(result)
 }
 
-fn merged(mut base: Map, over: &Map, recursive: bool, lists: &str, depth: usize) -> Result<Map> {
+fn merge_maps(mut base: Map, over: &Map, recursive: bool, lists: &str, depth: usize) -> Result<Map> {
     if depth > DEPTH {
-        return Err(failed("`combine`: maps nest too deep"));
+        return Err(filter_error("`combine`: maps nest too deep"));
     }
     for (key, value) in over {
         let value = match (base.get(key), value) {
             (Some(Value::Map(old)), Value::Map(new)) if recursive => {
-                merged(Map::clone(old), new, recursive, lists, depth + 1)?.into()
+                merge_maps(Map::clone(old), new, recursive, lists, depth + 1)?.into()
             }
             (Some(Value::List(old)), Value::List(new)) => {
                 let both = |a: &List, b: &List| Value::list(a.iter().chain(b).cloned());
@@ -110,10 +110,10 @@ fn merged(mut base: Map, over: &Map, recursive: bool, lists: &str, depth: usize)
 
 fn without(items: &[Value], others: &[Value]) -> List {
     let others: HashSet<String> = others.iter().map(identity).collect();
-    let kept = items
+    let remaining = items
         .iter()
         .filter(|item| !others.contains(&identity(item)));
-    kept.cloned().collect()
+    remaining.cloned().collect()
 }
 
 /// Whether each of some items is among others.
@@ -162,10 +162,10 @@ fn once(items: impl IntoIterator<Item = Value>, of: impl Fn(&Value) -> String) -
     items.filter(|item| seen.insert(of(item))).collect()
 }
 
-fn dict2items(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn dict2items(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let map = args.subject_map()?;
     let (key_name, value_name) = names(args)?;
-    args.give(items(&map, &key_name, &value_name))
+    args.engine_value(items(&map, &key_name, &value_name))
 }
 
 /// Each entry of a map, as a map with two names for its key and its value.
@@ -179,14 +179,14 @@ pub(super) fn items(map: &Map, key_name: &str, value_name: &str) -> List {
     map.iter().map(item).collect()
 }
 
-fn names(args: &Arguments<'_>) -> Result<(String, String)> {
+fn names(args: &FilterArguments<'_>) -> Result<(String, String)> {
     let name = |name, default: &str| -> Result<String> {
         Ok(args.text(name)?.unwrap_or_else(|| default.to_owned()))
     };
     Ok((name("key_name", "key")?, name("value_name", "value")?))
 }
 
-fn items2dict(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn items2dict(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let (key_name, value_name) = names(args)?;
     let mut map = Map::new();
     for item in args.subject_list()? {
@@ -195,15 +195,15 @@ fn items2dict(args: &Arguments<'_>) -> Result<JinjaValue> {
         };
         map.insert(key.to_string().into(), value.clone());
     }
-    args.give(map)
+    args.engine_value(map)
 }
 
-fn flatten(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn flatten(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let levels = args.size("levels")?.unwrap_or(DEPTH);
     let skip_nulls = args.flag("skip_nulls", true)?;
     let mut flat = List::new();
     flatten_into(&args.subject_list()?, levels, skip_nulls, &mut flat)?;
-    args.give_list(flat)
+    args.engine_list(flat)
 }
 
 pub(super) fn flatten_into(
@@ -220,45 +220,45 @@ pub(super) fn flatten_into(
             Value::Null if skip_nulls => {}
             other => flat.push(other.clone()),
         }
-        limits::items_of(flat.len())?;
+        limits::check_item_count(flat.len())?;
     }
     Ok(())
 }
 
-fn other(args: &Arguments<'_>) -> Result<List> {
-    let given = args.get("b")?;
-    args.list(&given.unwrap_or_else(|| Value::list([])))
+fn other(args: &FilterArguments<'_>) -> Result<List> {
+    let supplied = args.get("b")?;
+    args.list(&supplied.unwrap_or_else(|| Value::list([])))
 }
 
-fn union(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn union(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let both = args.subject_list()?.into_iter().chain(other(args)?);
-    args.give_list(once(both, identity))
+    args.engine_list(once(both, identity))
 }
 
-fn intersect(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn intersect(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let right: HashSet<String> = other(args)?.iter().map(identity).collect();
     let both = args.subject_list()?.into_iter();
     let both = both.filter(|item| right.contains(&identity(item)));
-    args.give_list(once(both, identity))
+    args.engine_list(once(both, identity))
 }
 
-fn difference(args: &Arguments<'_>) -> Result<JinjaValue> {
-    args.give_list(once(
+fn difference(args: &FilterArguments<'_>) -> Result<JinjaValue> {
+    args.engine_list(once(
         without(&args.subject_list()?, &other(args)?),
         identity,
     ))
 }
 
-fn symmetric_difference(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn symmetric_difference(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let (left, right) = (args.subject_list()?, other(args)?);
     let both = without(&left, &right)
         .into_iter()
         .chain(without(&right, &left));
-    args.give_list(once(both, identity))
+    args.engine_list(once(both, identity))
 }
 
 /// Without `case_sensitive`, texts that differ in case only are the same, as Jinja2 has it.
-fn unique(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn unique(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let case_sensitive = args.flag("case_sensitive", false)?;
     let attribute = args.text("attribute")?;
     let of = |item: &Value| {
@@ -266,36 +266,36 @@ fn unique(args: &Arguments<'_>) -> Result<JinjaValue> {
             Some(attribute) => part(item, attribute),
             None => item.clone(),
         };
-        identity(&folded(item, case_sensitive))
+        identity(&fold_case(item, case_sensitive))
     };
-    args.give_list(once(args.subject_list()?, of))
+    args.engine_list(once(args.subject_list()?, of))
 }
 
-fn folded(value: Value, case_sensitive: bool) -> Value {
+fn fold_case(value: Value, case_sensitive: bool) -> Value {
     match value.as_str() {
         Some(text) if !case_sensitive => text.to_lowercase().into(),
         _ => value,
     }
 }
 
-fn extract(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn extract(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let container = args
         .raw("container")
         .ok_or_else(|| args.fail("takes a map or a list"))?;
     let mut found = container.get_item(args.subject)?;
     if let Some(more) = args.raw("morekeys").filter(|more| !more.is_none()) {
-        let keys = match args.variables.open(more)? {
+        let keys = match args.variables.revealed_value(more)? {
             Value::List(keys) => keys.to_vec(),
             key => vec![key],
         };
         for key in keys {
-            found = found.get_item(&args.give(key)?)?;
+            found = found.get_item(&args.engine_value(key)?)?;
         }
     }
     Ok(found)
 }
 
-fn subelements(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn subelements(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let path = match args.get("subelements")? {
         Some(Value::List(path)) => path.iter().map(Value::to_string).collect::<Vec<_>>(),
         Some(path) => path.to_string().split('.').map(str::to_owned).collect(),
@@ -306,7 +306,7 @@ fn subelements(args: &Arguments<'_>) -> Result<JinjaValue> {
         other => args.list(&other)?,
     };
     let skip_missing = args.flag("skip_missing", false)?;
-    args.give_list(pairs(&items, &path, skip_missing, true).map_err(|problem| args.fail(problem))?)
+    args.engine_list(pairs(&items, &path, skip_missing, true).map_err(|problem| args.fail(problem))?)
 }
 
 /// Each item with each element of a list in it.
@@ -344,14 +344,14 @@ pub(super) fn pairs(
         for element in elements.as_list().into_iter().flatten() {
             pairs.push(Value::list([shown.clone(), element.clone()]));
         }
-        if pairs.len() > limits::ITEMS {
+        if pairs.len() > limits::MAX_ITEMS {
             return Err("there are too many pairs".to_owned());
         }
     }
     Ok(pairs)
 }
 
-fn rekey_on_member(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn rekey_on_member(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let key = args.text("key")?.unwrap_or_default();
     let overwrite = match args.text("duplicates")?.as_deref() {
         None | Some("error") => false,
@@ -377,14 +377,14 @@ fn rekey_on_member(args: &Arguments<'_>) -> Result<JinjaValue> {
         }
         map.insert(name, item);
     }
-    args.give(map)
+    args.engine_value(map)
 }
 
-fn zipped(args: &Arguments<'_>, longest: bool) -> Result<JinjaValue> {
+fn zipped(args: &FilterArguments<'_>, longest: bool) -> Result<JinjaValue> {
     let mut lists = vec![args.subject_list()?];
-    lists.extend(args.rest_lists()?);
+    lists.extend(args.positional_lists()?);
     let fill = args.get("fillvalue")?.unwrap_or_default();
-    args.give_list(rows(&lists, longest, &fill)?)
+    args.engine_list(rows(&lists, longest, &fill)?)
 }
 
 /// The first items of some lists, then the second ones, and so on.
@@ -396,18 +396,18 @@ pub(super) fn rows(lists: &[List], longest: bool, fill: &Value) -> Result<List> 
         lengths.min()
     };
     let length = length.unwrap_or_default();
-    limits::items_of(length.saturating_mul(lists.len()))?;
+    limits::check_item_count(length.saturating_mul(lists.len()))?;
     let cell = |list: &List, row: usize| list.get(row).unwrap_or(fill).clone();
     let row = |row| Value::list(lists.iter().map(|list| cell(list, row)));
     Ok((0..length).map(row).collect())
 }
 
-fn batch(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn batch(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let size = args.size("linecount")?.unwrap_or(1).max(1);
     let fill = args.get("fill_with")?;
     let items = args.subject_list()?;
     if fill.is_some() {
-        limits::items_of(size)?;
+        limits::check_item_count(size)?;
     }
     let rows = items.chunks(size).map(|chunk| {
         let mut row = chunk.to_vec();
@@ -416,12 +416,12 @@ fn batch(args: &Arguments<'_>) -> Result<JinjaValue> {
         }
         Value::from(row)
     });
-    args.give_list(rows.collect())
+    args.engine_list(rows.collect())
 }
 
-fn slice(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn slice(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let count = args.size("slices")?.unwrap_or(1).max(1);
-    limits::items_of(count)?;
+    limits::check_item_count(count)?;
     let fill = args.get("fill_with")?;
     let items = args.subject_list()?;
     let (each, longer) = (items.len() / count, items.len() % count);
@@ -436,10 +436,10 @@ fn slice(args: &Arguments<'_>) -> Result<JinjaValue> {
         }
         rows.push(row.into());
     }
-    args.give_list(rows)
+    args.engine_list(rows)
 }
 
-fn dictsort(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn dictsort(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let map = args.subject_map()?;
     let by_value = match args.text("by")?.as_deref() {
         None | Some("key") => false,
@@ -451,7 +451,7 @@ fn dictsort(args: &Arguments<'_>) -> Result<JinjaValue> {
     let pair = |(key, value): (&Arc<str>, &Value)| {
         let key = Value::Str(Arc::clone(key));
         let by = if by_value { value.clone() } else { key.clone() };
-        let by = args.give(folded(by, case_sensitive))?;
+        let by = args.engine_value(fold_case(by, case_sensitive))?;
         Ok((by, Value::list([key, value.clone()])))
     };
     let mut pairs = map.iter().map(pair).collect::<Result<Vec<_>>>()?;
@@ -459,11 +459,11 @@ fn dictsort(args: &Arguments<'_>) -> Result<JinjaValue> {
         let order = left.cmp(right);
         if reverse { order.reverse() } else { order }
     });
-    args.give_list(pairs.into_iter().map(|(_, pair)| pair).collect())
+    args.engine_list(pairs.into_iter().map(|(_, pair)| pair).collect())
 }
 
 /// Groups, sorted: each a list of the common value and the items, with names for both.
-fn groupby(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn groupby(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let attribute = args.text("attribute")?.unwrap_or_default();
     let default = args.get("default")?;
     let case_sensitive = args.flag("case_sensitive", false)?;
@@ -474,29 +474,29 @@ fn groupby(args: &Arguments<'_>) -> Result<JinjaValue> {
             Value::Null => default.clone().unwrap_or_default(),
             value => value,
         };
-        let by = folded(value.clone(), case_sensitive);
+        let by = fold_case(value.clone(), case_sensitive);
         let place = *places.entry(identity(&by)).or_insert(groups.len());
         if place == groups.len() {
-            groups.push((args.give(by)?, value, List::new()));
+            groups.push((args.engine_value(by)?, value, List::new()));
         }
         groups[place].2.push(item);
     }
     groups.sort_by(|(left, ..), (right, ..)| left.cmp(right));
     let groups = groups.into_iter().map(|(_, value, items)| {
-        let (value, items) = (args.give(value)?, args.give(items)?);
-        Ok(JinjaValue::from_object(Group { value, items }))
+        let (value, items) = (args.engine_value(value)?, args.engine_value(items)?);
+        Ok(JinjaValue::from_object(GroupObject { value, items }))
     });
     Ok(groups.collect::<Result<Vec<_>>>()?.into())
 }
 
 /// A group: a pair whose parts have the names `grouper` and `list`, too.
 #[derive(Debug)]
-struct Group {
+struct GroupObject {
     value: JinjaValue,
     items: JinjaValue,
 }
 
-impl minijinja::value::Object for Group {
+impl minijinja::value::Object for GroupObject {
     fn repr(self: &Arc<Self>) -> minijinja::value::ObjectRepr {
         minijinja::value::ObjectRepr::Seq
     }
@@ -514,7 +514,7 @@ impl minijinja::value::Object for Group {
     }
 }
 
-fn sum(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn sum(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let mut items = args.subject_list()?;
     if let Some(attribute) = args.text("attribute")? {
         items = items.iter().map(|item| part(item, &attribute)).collect();
@@ -524,9 +524,9 @@ fn sum(args: &Arguments<'_>) -> Result<JinjaValue> {
         let mut all = start.to_vec();
         for item in items {
             all.extend(args.list(&item)?);
-            limits::items_of(all.len())?;
+            limits::check_item_count(all.len())?;
         }
-        return args.give(all);
+        return args.engine_value(all);
     }
     let whole = |value: &Value| match value {
         Value::Bool(truth) => Some(i128::from(*truth)),
@@ -541,13 +541,13 @@ fn sum(args: &Arguments<'_>) -> Result<JinjaValue> {
     if let Some(total) = total {
         return match i64::try_from(total) {
             Ok(total) => Ok(total.into()),
-            Err(_) => args.give(Value::Big(total.to_string().into())),
+            Err(_) => args.engine_value(Value::Big(total.to_string().into())),
         };
     }
     let mut total = 0.0;
     for item in all() {
-        total += super::percent::float(item)
-            .ok_or_else(|| failed(format!("`sum`: {} is no number", item.kind())))?;
+        total += super::percent_format::float(item)
+            .ok_or_else(|| filter_error(format!("`sum`: {} is no number", item.kind())))?;
     }
     Ok(total.into())
 }

@@ -6,32 +6,32 @@ use minijinja::value::Value as JinjaValue;
 use crate::expr::reads::Read;
 use crate::value::{List, Value};
 
-use super::arguments::{ANY, Arguments, Filters};
+use super::arguments::{VARIADIC, FilterArguments, FilterTable};
 use super::error::Result;
 use super::limits;
-use super::twister::Twister;
+use super::mersenne_twister::MersenneTwister;
 
 /// How many combinations there may be.
-const MOST: usize = 100_000;
+const MAX_COMBINATIONS: usize = 100_000;
 
 /// The filters that combine, choose and shuffle.
-pub(super) const FILTERS: Filters = &[
-    ("product", &[ANY, "repeat"], product),
+pub(super) const FILTERS: FilterTable = &[
+    ("product", &[VARIADIC, "repeat"], product),
     ("permutations", &["r"], |args| arrangements(args, false)),
     ("combinations", &["r"], |args| arrangements(args, true)),
     ("random", &["start", "step", "seed"], random),
     ("shuffle", &["seed"], shuffle),
 ];
 
-fn product(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn product(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let mut lists = vec![args.subject_list()?];
-    lists.extend(args.rest_lists()?);
+    lists.extend(args.positional_lists()?);
     let repeat = args.size("repeat")?.unwrap_or(1);
     if lists.len().saturating_mul(repeat) > 64 {
         return Err(args.fail("there are too many lists"));
     }
     let every: Vec<&List> = std::iter::repeat_n(&lists, repeat).flatten().collect();
-    args.give_list(cartesian(&every).map_err(|problem| args.fail(problem))?)
+    args.engine_list(cartesian(&every).map_err(|problem| args.fail(problem))?)
 }
 
 /// Each way to take an item of each list, that of the last one changing first.
@@ -39,7 +39,7 @@ pub(super) fn cartesian(lists: &[&List]) -> std::result::Result<List, &'static s
     let mut count = 1_usize;
     for items in lists {
         count = count.saturating_mul(items.len());
-        if count > MOST {
+        if count > MAX_COMBINATIONS {
             return Err("there are too many combinations");
         }
     }
@@ -48,7 +48,7 @@ pub(super) fn cartesian(lists: &[&List]) -> std::result::Result<List, &'static s
 }
 
 /// The ways to take `r` items: with `sorted`, each set of them once.
-fn arrangements(args: &Arguments<'_>, sorted: bool) -> Result<JinjaValue> {
+fn arrangements(args: &FilterArguments<'_>, sorted: bool) -> Result<JinjaValue> {
     let items = args.subject_list()?;
     let length = args.size("r")?.unwrap_or(items.len());
     if length > 64 && length <= items.len() {
@@ -57,34 +57,34 @@ fn arrangements(args: &Arguments<'_>, sorted: bool) -> Result<JinjaValue> {
     let count = items.len();
     let items = items.into_iter();
     let ways = match sorted {
-        _ if length > count => return args.give(List::new()),
+        _ if length > count => return args.engine_value(List::new()),
         true => Either::Left(items.combinations(length)),
         false => Either::Right(items.permutations(length)),
     };
-    let rows: List = ways.take(MOST + 1).map(Value::from).collect();
-    if rows.len() > MOST {
+    let rows: List = ways.take(MAX_COMBINATIONS + 1).map(Value::from).collect();
+    if rows.len() > MAX_COMBINATIONS {
         return Err(args.fail("there are too many ways"));
     }
-    args.give(rows)
+    args.engine_value(rows)
 }
 
 /// The generator of a seed, or of bytes nobody can guess.
-fn generator(args: &Arguments<'_>) -> Result<Twister> {
+fn generator(args: &FilterArguments<'_>) -> Result<MersenneTwister> {
     if let Some(seed) = args.get("seed")? {
         return Ok(match &seed {
-            Value::Int(seed) => Twister::of_number(seed.unsigned_abs()),
-            other => Twister::of_text(&other.to_string()),
+            Value::Int(seed) => MersenneTwister::from_number(seed.unsigned_abs()),
+            other => MersenneTwister::from_text(&other.to_string()),
         });
     }
-    args.evaluator().tracker().read(Read::Volatile, None);
+    args.evaluator().tracker().record_read(Read::Volatile, None);
     let mut bytes = [0; 32];
-    args.evaluator().world().random(&mut bytes);
-    Ok(Twister::of_bytes(&bytes))
+    args.evaluator().system().random(&mut bytes);
+    Ok(MersenneTwister::from_bytes(&bytes))
 }
 
 /// An item of a list, or a number below another; the same each time for a `seed`, and that of
 /// Python.
-fn random(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn random(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let mut generator = generator(args)?;
     if let Some(end) = args.subject.as_i64() {
         let start = args.int("start")?.unwrap_or(0);
@@ -111,16 +111,16 @@ fn random(args: &Arguments<'_>) -> Result<JinjaValue> {
         return Err(args.fail("takes a list with items, or a number above zero"));
     };
     let place = usize::try_from(generator.below(count)).unwrap_or_default();
-    args.give(items[place].clone())
+    args.engine_value(items[place].clone())
 }
 
-fn shuffle(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn shuffle(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let mut generator = generator(args)?;
     let mut items = args.subject_list()?;
-    limits::items_of(items.len())?;
+    limits::check_item_count(items.len())?;
     for last in (1..items.len()).rev() {
         let other = generator.below(last as u64 + 1);
         items.swap(last, usize::try_from(other).unwrap_or_default());
     }
-    args.give(items)
+    args.engine_value(items)
 }

@@ -8,12 +8,12 @@ use minijinja::value::{Kwargs, Object, ObjectRepr, Value as JinjaValue};
 
 use crate::expr::reads::Read;
 
-use super::arguments::{Arguments, Filters};
-use super::error::{Result, failed};
+use super::arguments::{FilterArguments, FilterTable};
+use super::error::{Result, filter_error};
 use super::variables::Variables;
 
 /// The filters on times.
-pub(super) const FILTERS: Filters = &[
+pub(super) const FILTERS: FilterTable = &[
     ("to_datetime", &["format"], to_datetime),
     ("strftime", &["second", "utc"], strftime),
 ];
@@ -88,12 +88,12 @@ impl Object for Time {
 )]
 fn seconds(time: DateTime) -> Result<f64> {
     let zoned = time.to_zoned(jiff::tz::TimeZone::UTC);
-    let zoned = zoned.map_err(|error| failed(error.to_string()))?;
+    let zoned = zoned.map_err(|error| filter_error(error.to_string()))?;
     Ok(zoned.timestamp().as_microsecond() as f64 / 1e6)
 }
 
 fn shown(format: &str, time: DateTime) -> Result<String> {
-    let problem = |error: jiff::Error| failed(format!("`{format}` shows no time: {error}"));
+    let problem = |error: jiff::Error| filter_error(format!("`{format}` shows no time: {error}"));
     let zoned = time.to_zoned(jiff::tz::TimeZone::UTC).map_err(problem)?;
     // Python's fractions of seconds have six digits.
     let format = format.replace("%f", "%6f");
@@ -106,9 +106,9 @@ fn shown(format: &str, time: DateTime) -> Result<String> {
     reason = "the engine hands arguments over by value"
 )]
 pub(super) fn now(state: &State, options: Kwargs) -> Result<JinjaValue> {
-    let variables = Variables::of(state)?;
-    variables.evaluator.tracker().read(Read::Volatile, None);
-    let now = variables.evaluator.world().now();
+    let variables = Variables::from_state(state)?;
+    variables.evaluator.tracker().record_read(Read::Volatile, None);
+    let now = variables.evaluator.system().now();
     let now = now.to_zoned(jiff::tz::TimeZone::UTC).datetime();
     // Times are in UTC, asked for or not.
     options.get::<Option<bool>>("utc")?;
@@ -118,7 +118,7 @@ pub(super) fn now(state: &State, options: Kwargs) -> Result<JinjaValue> {
     }
 }
 
-fn to_datetime(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn to_datetime(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
     let format = args.text("format")?;
     let format = format.as_deref().unwrap_or("%Y-%m-%d %H:%M:%S");
@@ -134,7 +134,7 @@ fn to_datetime(args: &Arguments<'_>) -> Result<JinjaValue> {
     clippy::cast_possible_truncation,
     reason = "a time out of range is refused next"
 )]
-fn strftime(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn strftime(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let format = args.subject_text()?;
     let timestamp = match args.text("second")? {
         Some(second) => {
@@ -145,8 +145,8 @@ fn strftime(args: &Arguments<'_>) -> Result<JinjaValue> {
             jiff::Timestamp::from_second(second as i64).map_err(|error| args.fail(error))?
         }
         None => {
-            args.evaluator().tracker().read(Read::Volatile, None);
-            args.evaluator().world().now()
+            args.evaluator().tracker().record_read(Read::Volatile, None);
+            args.evaluator().system().now()
         }
     };
     // Times are in UTC, asked for or not.

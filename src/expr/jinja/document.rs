@@ -12,17 +12,17 @@ use minijinja::{Environment, Error as JinjaError, ErrorKind, Output, State, Unde
 
 use crate::expr::context::Context;
 use crate::expr::evaluator::Evaluator;
-use crate::expr::item::{Item, Scene};
+use crate::expr::lazy::{LazyValue, Scene};
 use crate::expr::memo::Memo;
-use crate::expr::ports::World;
+use crate::expr::ports::SystemContext;
 use crate::expr::scope::Scope;
 use crate::value::{Handle, Map, Value};
 
-use super::engine::{environment, put_plain};
-use super::error::failed;
-use super::own;
-use super::source::{Backslashes, Delimiters, prepared_as};
-use super::variables::{Functions, Variables};
+use super::engine::{environment, write_value};
+use super::error::filter_error;
+use super::mutable;
+use super::preprocess::{Backslashes, Delimiters, prepare_source};
+use super::variables::{FunctionObject, Variables};
 
 /// How many steps a rendering may take.
 const FUEL: u64 = 50_000_000;
@@ -31,7 +31,7 @@ const FUEL: u64 = 50_000_000;
 const DEPTH: usize = 100;
 
 /// What documents have beside their variables.
-pub trait Library: Send + Sync {
+pub trait TemplateLibrary: Send + Sync {
     /// The text of a template; none if there is no such file.
     fn load(&self, path: &str) -> Result<Option<String>, String>;
 
@@ -46,14 +46,14 @@ pub trait Library: Send + Sync {
 }
 
 /// Renders documents. Templates that it has loaded are kept.
-pub struct Documents {
+pub struct DocumentRenderer {
     environment: Environment<'static>,
     variables: Arc<Variables>,
 }
 
 /// What came of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
+pub struct RenderedDocument {
     /// The text.
     pub text: String,
     /// Whether a sensitive value was at hand.
@@ -62,7 +62,7 @@ pub struct Document {
 
 /// A document that cannot be rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flaw {
+pub struct DocumentError {
     /// What is wrong, in lower case.
     pub problem: String,
     /// The template that it is in: the document's name, or the path of what it includes.
@@ -71,62 +71,62 @@ pub struct Flaw {
     pub line: Option<usize>,
 }
 
-impl Debug for Documents {
+impl Debug for DocumentRenderer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Documents").finish_non_exhaustive()
     }
 }
 
-impl Documents {
+impl DocumentRenderer {
     /// Makes a renderer with variables that all documents have. `functions` is the name under which
     /// templates reach the functions of the library.
     pub fn new(
         scope: Arc<dyn Scope>,
-        world: Arc<dyn World>,
-        library: &Arc<dyn Library>,
+        system: Arc<dyn SystemContext>,
+        library: &Arc<dyn TemplateLibrary>,
         functions: &'static str,
-        words: &Map,
+        values: &Map,
     ) -> Self {
         let memo = Arc::new(Memo::default());
-        let evaluator = Evaluator::safe(scope, world, memo);
+        let evaluator = Evaluator::sandboxed(scope, system, memo);
         let scene = Scene::new(Context::new(Handle(0)));
         let variables = Variables::new(evaluator, scene);
         let mut environment = environment(UndefinedBehavior::Strict, FUEL);
         environment.set_recursion_limit(DEPTH);
         environment.set_formatter(format);
         environment.set_path_join_callback(|name, parent| join(name, parent).into());
-        environment.add_function(own::OWN, own::own);
+        environment.add_function(mutable::MUTABLE_FUNCTION, mutable::make_mutable);
         let loader = Arc::clone(library);
         environment.set_loader(move |path| {
-            let text = loader.load(path).map_err(failed)?;
-            Ok(text.map(|text| prepared_text(&text)))
+            let text = loader.load(path).map_err(filter_error)?;
+            Ok(text.map(|text| prepare_text(&text)))
         });
         for name in library.filters() {
             let library = Arc::clone(library);
             let filter =
                 move |state: &State, subject: JinjaValue, args: Rest<JinjaValue>, named: Kwargs| {
-                    let variables = Variables::of(state)?;
-                    let mut all = vec![variables.open(&subject)?];
+                    let variables = Variables::from_state(state)?;
+                    let mut all = vec![variables.revealed_value(&subject)?];
                     for arg in args.iter() {
-                        all.push(variables.open(arg)?);
+                        all.push(variables.revealed_value(arg)?);
                     }
-                    let named = opened(&variables, &named)?;
-                    let given = library.filter(name, &all, &named).map_err(failed)?;
-                    Ok::<_, JinjaError>(variables.give(Item::Value(given)))
+                    let named = reveal_arguments(&variables, &named)?;
+                    let result = library.filter(name, &all, &named).map_err(filter_error)?;
+                    Ok::<_, JinjaError>(variables.engine_value(LazyValue::Value(result)))
                 };
             environment.add_filter(*name, filter);
         }
-        let calls = Module {
+        let calls = LibraryModule {
             library: Arc::clone(library),
             prefix: String::new(),
         };
         environment.add_global(functions, JinjaValue::from_object(calls));
         environment.add_global(
             "__unfurl",
-            JinjaValue::from_object(Functions(Arc::clone(&variables))),
+            JinjaValue::from_object(FunctionObject(Arc::clone(&variables))),
         );
-        for (name, value) in words {
-            let value = variables.give(Item::Value(value.clone()));
+        for (name, value) in values {
+            let value = variables.engine_value(LazyValue::Value(value.clone()));
             environment.add_global(name.to_string(), value);
         }
         Self {
@@ -136,18 +136,18 @@ impl Documents {
     }
 
     /// Renders a text with more variables; `name` is its path, from which others are relative.
-    pub fn render(&self, name: &str, text: &str, words: &Map) -> Result<Document, Flaw> {
+    pub fn render(&self, name: &str, text: &str, values: &Map) -> Result<RenderedDocument, DocumentError> {
         let tracker = self.variables.evaluator.tracker();
         let outer = tracker.begin_notes();
-        let give = |value: &Value| self.variables.give(Item::Value(value.clone()));
-        let words = words
+        let give = |value: &Value| self.variables.engine_value(LazyValue::Value(value.clone()));
+        let values = values
             .iter()
             .map(|(name, value)| (name.to_string(), give(value)));
-        let context = Words {
-            words: words.collect(),
+        let context = DocumentVariables {
+            values: values.collect(),
             variables: Arc::clone(&self.variables),
         };
-        let prepared = prepared_text(text);
+        let prepared = prepare_text(text);
         let template = self.environment.template_from_named_str(name, &prepared);
         let rendered =
             template.and_then(|template| template.render(JinjaValue::from_object(context)));
@@ -158,19 +158,19 @@ impl Documents {
                 if text.ends_with('\n') && prepared.ends_with('\n') {
                     done.push('\n');
                 }
-                Ok(Document {
+                Ok(RenderedDocument {
                     text: done,
                     sensitive: notes.sensitive,
                 })
             }
-            Err(error) => Err(flaw(&error, notes.missing)),
+            Err(error) => Err(document_error(&error, notes.missing)),
         }
     }
 }
 
 /// The text that is compiled.
-fn prepared_text(text: &str) -> String {
-    prepared_as(Backslashes::Escape, text, &Delimiters::default()).into_owned()
+fn prepare_text(text: &str) -> String {
+    prepare_source(Backslashes::Escape, text, &Delimiters::default()).into_owned()
 }
 
 /// A path that begins with dots is relative to the template that names it.
@@ -191,11 +191,11 @@ fn join(name: &str, parent: &str) -> String {
     parts.join("/")
 }
 
-fn opened(variables: &Arc<Variables>, named: &Kwargs) -> Result<Map, JinjaError> {
+fn reveal_arguments(variables: &Arc<Variables>, named: &Kwargs) -> Result<Map, JinjaError> {
     let mut map = Map::new();
     for name in named.args() {
         let value: JinjaValue = named.get(name)?;
-        map.insert(name.into(), variables.open(&value)?);
+        map.insert(name.into(), variables.revealed_value(&value)?);
     }
     Ok(map)
 }
@@ -205,23 +205,23 @@ fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<
     if value.is_undefined() {
         return Err(ErrorKind::UndefinedError.into());
     }
-    put_plain(output, state, value)
+    write_value(output, state, value)
 }
 
 /// The variables of one document. Those that are not there are noted, for the message that may
 /// follow.
-struct Words {
-    words: BTreeMap<String, JinjaValue>,
+struct DocumentVariables {
+    values: BTreeMap<String, JinjaValue>,
     variables: Arc<Variables>,
 }
 
-impl Debug for Words {
+impl Debug for DocumentVariables {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.words.keys()).finish()
+        f.debug_set().entries(self.values.keys()).finish()
     }
 }
 
-impl Object for Words {
+impl Object for DocumentVariables {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Map
     }
@@ -231,23 +231,23 @@ impl Object for Words {
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<JinjaValue> {
-        let found = self.words.get(key).cloned();
+        let found = self.values.get(key).cloned();
         let missing = found.is_none().then(|| format!("`{key}` is not defined"));
         self.variables
             .evaluator
             .tracker()
-            .note(|notes| notes.missing = missing);
+            .update_notes(|notes| notes.missing = missing);
         found
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        let names = self.words.keys().cloned().map(JinjaValue::from);
+        let names = self.values.keys().cloned().map(JinjaValue::from);
         Enumerator::Values(names.collect())
     }
 }
 
 /// What went wrong, and where: an error within others says it best.
-fn flaw(error: &JinjaError, missing: Option<String>) -> Flaw {
+fn document_error(error: &JinjaError, missing: Option<String>) -> DocumentError {
     let mut innermost = error;
     let mut source = error.source();
     while let Some(next) = source {
@@ -268,7 +268,7 @@ fn flaw(error: &JinjaError, missing: Option<String>) -> Flaw {
             .detail()
             .map_or_else(|| kind.to_string(), str::to_owned),
     };
-    Flaw {
+    DocumentError {
         problem,
         template: innermost.name().or_else(|| error.name()).map(str::to_owned),
         line: innermost.line().or_else(|| error.line()),
@@ -276,34 +276,34 @@ fn flaw(error: &JinjaError, missing: Option<String>) -> Flaw {
 }
 
 /// The functions of the library: `salt['a.b'](…)` and `salt.a.b(…)`.
-struct Module {
-    library: Arc<dyn Library>,
+struct LibraryModule {
+    library: Arc<dyn TemplateLibrary>,
     /// The module; empty for all of them.
     prefix: String,
 }
 
-impl Debug for Module {
+impl Debug for LibraryModule {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Module").field(&self.prefix).finish()
     }
 }
 
-impl Module {
-    fn run(
+impl LibraryModule {
+    fn call_library(
         &self,
         state: &State<'_, '_>,
         function: &str,
         args: &[JinjaValue],
     ) -> Result<JinjaValue, JinjaError> {
-        let variables = Variables::of(state)?;
+        let variables = Variables::from_state(state)?;
         let (args, named): (&[JinjaValue], Kwargs) = from_args(args)?;
         let args: Vec<Value> = args
             .iter()
-            .map(|arg| variables.take(arg))
+            .map(|arg| variables.native_value(arg))
             .collect::<Result<_, _>>()?;
-        let named = opened(&variables, &named)?;
-        let given = self.library.call(function, &args, &named).map_err(failed)?;
-        Ok(variables.give(Item::Value(given)))
+        let named = reveal_arguments(&variables, &named)?;
+        let result = self.library.call(function, &args, &named).map_err(filter_error)?;
+        Ok(variables.engine_value(LazyValue::Value(result)))
     }
 
     fn full(&self, name: &str) -> String {
@@ -315,7 +315,7 @@ impl Module {
     }
 }
 
-impl Object for Module {
+impl Object for LibraryModule {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Plain
     }
@@ -331,7 +331,7 @@ impl Object for Module {
         state: &mut State<'_, '_>,
         args: &[JinjaValue],
     ) -> Result<JinjaValue, JinjaError> {
-        self.run(state, &self.prefix, args)
+        self.call_library(state, &self.prefix, args)
     }
 
     fn call_method(
@@ -340,6 +340,6 @@ impl Object for Module {
         method: &str,
         args: &[JinjaValue],
     ) -> Result<JinjaValue, JinjaError> {
-        self.run(state, &self.full(method), args)
+        self.call_library(state, &self.full(method), args)
     }
 }

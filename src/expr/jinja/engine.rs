@@ -10,28 +10,28 @@ use minijinja::{
 
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
-use crate::expr::item::Scene;
+use crate::expr::lazy::Scene;
 use crate::expr::reads::Read;
-use crate::expr::tracker::Notes;
+use crate::expr::tracker::RenderNotes;
 use crate::value::Value;
 
-use super::error::failed;
-use super::object::Thing;
-use super::source::{Delimiters, prepared};
-use super::variables::{Names, Variables};
-use super::{checks, filters, header, limits, literal, methods};
+use super::error::filter_error;
+use super::lazy_object::LazyObject;
+use super::preprocess::{Delimiters, prepare_template};
+use super::variables::{VariableObject, Variables};
+use super::{test_functions, registry, header, limits, python_literal, python_methods};
 
 /// How many steps a rendering may take.
 const FUEL: u64 = 5_000_000;
 
 /// How many compiled templates are kept.
-const BOUND: usize = 20_000;
+const MAX_COMPILED: usize = 20_000;
 
 /// Begins the name of a template that is its own text.
-const TEXT: char = '\u{1}';
+const INLINE_PREFIX: char = '\u{1}';
 
 /// Longer templates are cut in messages.
-const SHOWN: usize = 200;
+const MAX_SHOWN: usize = 200;
 
 /// An environment and how many templates it has compiled.
 struct Engine {
@@ -41,17 +41,17 @@ struct Engine {
 }
 
 /// Where anything undefined is an error at once.
-static STRICT: LazyLock<Mutex<Engine>> =
+static STRICT_ENGINE: LazyLock<Mutex<Engine>> =
     LazyLock::new(|| Mutex::new(Engine::new(UndefinedBehavior::Strict)));
 
 /// For templates that ask whether something is defined: looking further into something undefined
 /// is no error, only using it is.
-static ASKING: LazyLock<Mutex<Engine>> =
+static CHAINABLE_ENGINE: LazyLock<Mutex<Engine>> =
     LazyLock::new(|| Mutex::new(Engine::new(UndefinedBehavior::Chainable)));
 
 /// What a rendering has put out so far.
 #[derive(Debug, Default)]
-struct Emitted {
+struct OutputState {
     count: usize,
     last: Option<JinjaValue>,
     length: usize,
@@ -65,7 +65,7 @@ impl Engine {
         let count = Arc::clone(&compiled);
         environment.set_loader(move |name| {
             count.fetch_add(1, Ordering::Relaxed);
-            Ok(name.strip_prefix(TEXT).map(str::to_owned))
+            Ok(name.strip_prefix(INLINE_PREFIX).map(str::to_owned))
         });
         Self {
             environment: Arc::new(environment),
@@ -76,7 +76,7 @@ impl Engine {
 
     /// The environment, a new one if the old one is full.
     fn get(&mut self) -> Arc<Environment<'static>> {
-        if self.compiled.load(Ordering::Relaxed) >= BOUND {
+        if self.compiled.load(Ordering::Relaxed) >= MAX_COMPILED {
             *self = Self::new(self.undefined);
         }
         Arc::clone(&self.environment)
@@ -89,10 +89,10 @@ pub(super) fn environment(undefined: UndefinedBehavior, fuel: u64) -> Environmen
     environment.set_fuel(Some(fuel));
     environment.set_debug(false);
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-    environment.set_unknown_method_callback(methods::call);
+    environment.set_unknown_method_callback(python_methods::call);
     environment.set_formatter(format);
-    filters::add(&mut environment);
-    checks::add(&mut environment);
+    registry::add(&mut environment);
+    test_functions::add_tests(&mut environment);
     environment
 }
 
@@ -101,38 +101,38 @@ fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<
     if value.is_undefined() && state.undefined_behavior() == UndefinedBehavior::Chainable {
         return Err(ErrorKind::UndefinedError.into());
     }
-    if value.downcast_object_ref::<Thing>().is_some() {
-        return put(output, state, value, &value.to_string());
+    if value.downcast_object_ref::<LazyObject>().is_some() {
+        return write_checked(output, state, value, &value.to_string());
     }
-    put_plain(output, state, value)
+    write_value(output, state, value)
 }
 
 /// Puts a value out that is evaluated as a whole.
-pub(super) fn put_plain(
+pub(super) fn write_value(
     output: &mut Output,
     state: &mut State,
     value: &JinjaValue,
 ) -> Result<(), JinjaError> {
     if let Some(text) = value.as_str() {
-        return put(output, state, value, text);
+        return write_checked(output, state, value, text);
     }
-    let text = Variables::of(state)?.open(value)?.to_string();
-    put(output, state, value, &text)
+    let text = Variables::from_state(state)?.revealed_value(value)?.to_string();
+    write_checked(output, state, value, &text)
 }
 
 /// Puts the text of a value out, unless the template puts out too much.
-fn put(
+fn write_checked(
     output: &mut Output,
     state: &mut State,
     value: &JinjaValue,
     text: &str,
 ) -> Result<(), JinjaError> {
     output.write_str(text)?;
-    let emitted = state.get_or_insert_extension(Emitted::default());
+    let emitted = state.get_or_insert_extension(OutputState::default());
     emitted.count += 1;
     emitted.total += text.len();
-    if emitted.total > limits::OUTPUT {
-        return Err(failed("the template puts out too much"));
+    if emitted.total > limits::MAX_OUTPUT {
+        return Err(filter_error("the template puts out too much"));
     }
     emitted.length = text.len();
     emitted.last = Some(value.clone());
@@ -143,18 +143,18 @@ impl Evaluator {
     /// Renders a template to a native value. What touches anything sensitive is sensitive.
     pub(in crate::expr) fn template(&self, text: &str, scene: &Scene) -> Result<Value, Error> {
         if let Some(of) = scene.current.as_entity() {
-            self.tracker().read(Read::Entity(of), None);
+            self.tracker().record_read(Read::Entity(of), None);
         }
         let outer = self.tracker().begin_notes();
         let variables = Variables::new(self.clone(), scene.clone());
         let rendered = render(text.trim(), &variables);
-        variables.forget();
+        variables.clear_cache();
         let notes = self.tracker().end_notes(outer);
         let value = match rendered {
             Ok(value) => value,
             Err(error) => {
                 let error = explain(&error, text, &notes);
-                if scene.context.strict || !matches!(error.bare(), Error::Undefined { .. }) {
+                if scene.context.strict || !matches!(error.innermost(), Error::Undefined { .. }) {
                     return Err(error);
                 }
                 Value::Null
@@ -171,25 +171,25 @@ impl Evaluator {
 }
 
 fn render(text: &str, variables: &Arc<Variables>) -> Result<Value, JinjaError> {
-    let context = JinjaValue::from_object(Names(Arc::clone(variables)));
+    let context = JinjaValue::from_object(VariableObject(Arc::clone(variables)));
     let syntax = |problem| JinjaError::new(ErrorKind::SyntaxError, problem);
     let (other_syntax, text) = header::split(text).map_err(syntax)?;
     if let Some((syntax, delimiters)) = other_syntax {
-        let text = prepared(text, &delimiters);
+        let text = prepare_template(text, &delimiters);
         let mut environment = environment(UndefinedBehavior::Strict, FUEL);
         environment.set_syntax(syntax);
         let template = environment.template_from_str(&text)?;
         return result(&template.render_captured(context)?, variables);
     }
-    let engine = if asks(text) { &*ASKING } else { &*STRICT };
-    let text = prepared(text, &Delimiters::default());
+    let engine = if tests_definedness(text) { &*CHAINABLE_ENGINE } else { &*STRICT_ENGINE };
+    let text = prepare_template(text, &Delimiters::default());
     let environment = engine.lock().unwrap_or_else(PoisonError::into_inner).get();
-    let template = environment.get_template(&format!("{TEXT}{text}"))?;
+    let template = environment.get_template(&format!("{INLINE_PREFIX}{text}"))?;
     result(&template.render_captured(context)?, variables)
 }
 
 /// Whether a template asks if something is defined.
-fn asks(text: &str) -> bool {
+fn tests_definedness(text: &str) -> bool {
     ["default", "defined", "d("]
         .iter()
         .any(|word| text.contains(word))
@@ -201,10 +201,10 @@ fn result(
     variables: &Arc<Variables>,
 ) -> Result<Value, JinjaError> {
     let output = captured.output();
-    let Some(emitted) = captured.state().get_extension::<Emitted>() else {
+    let Some(emitted) = captured.state().get_extension::<OutputState>() else {
         return Ok(match output {
             "" => Value::Null,
-            text => literal::native(text),
+            text => python_literal::native(text),
         });
     };
     match &emitted.last {
@@ -212,17 +212,17 @@ fn result(
             match only.as_str() {
                 // What filters such as `to_json` give is meant as text.
                 Some(text) if only.is_safe() => Ok(text.into()),
-                Some(text) => Ok(literal::native(text)),
-                None => variables.take(only),
+                Some(text) => Ok(python_literal::native(text)),
+                None => variables.native_value(only),
             }
         }
-        _ => Ok(literal::native(output)),
+        _ => Ok(python_literal::native(output)),
     }
 }
 
 /// What went wrong, in our words.
-fn explain(error: &JinjaError, text: &str, notes: &Notes) -> Error {
-    let shown: String = text.trim().chars().take(SHOWN).collect();
+fn explain(error: &JinjaError, text: &str, notes: &RenderNotes) -> Error {
+    let shown: String = text.trim().chars().take(MAX_SHOWN).collect();
     let template = if shown.len() < text.trim().len() {
         shown + "…"
     } else {
@@ -234,7 +234,7 @@ fn explain(error: &JinjaError, text: &str, notes: &Notes) -> Error {
     if error.kind() == ErrorKind::UndefinedError {
         let missing = notes.missing.clone();
         let what = missing.unwrap_or_else(|| "something undefined is used".to_owned());
-        return Error::Undefined { what, template };
+        return Error::Undefined { message: what, template };
     }
     let problem = error
         .detail()

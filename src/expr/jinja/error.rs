@@ -6,6 +6,6 @@ use minijinja::{Error as JinjaError, ErrorKind};
 pub(super) type Result<T> = std::result::Result<T, JinjaError>;
 
 /// An error of a filter.
-pub(super) fn failed(problem: impl Into<String>) -> JinjaError {
+pub(super) fn filter_error(problem: impl Into<String>) -> JinjaError {
     JinjaError::new(ErrorKind::InvalidOperation, problem.into())
 }

@@ -2,7 +2,7 @@
 
 use minijinja::syntax::SyntaxConfig;
 
-use super::source::Delimiters;
+use super::preprocess::Delimiters;
 
 /// Other syntax, and its delimiters.
 type Syntax = (SyntaxConfig, Delimiters);

@@ -2,40 +2,40 @@
 
 use minijinja::value::{Rest, Value as JinjaValue, ValueKind};
 
-use super::error::{Result, failed};
-use super::object::Thing;
+use super::error::{Result, filter_error};
+use super::lazy_object::LazyObject;
 
 /// The longest text, in bytes.
-pub(super) const TEXT: usize = 16 << 20;
+pub(super) const MAX_TEXT: usize = 16 << 20;
 
 /// The longest text that a template keeps in a variable; two of them can make a longer one.
-const KEPT: usize = 4 << 20;
+const MAX_VARIABLE: usize = 4 << 20;
 
 /// How many items a list may have.
-pub(super) const ITEMS: usize = 1 << 20;
+pub(super) const MAX_ITEMS: usize = 1 << 20;
 
 /// How much all that a template puts out may be.
-pub(super) const OUTPUT: usize = 64 << 20;
+pub(super) const MAX_OUTPUT: usize = 64 << 20;
 
 /// How deep lists and maps may nest.
-const DEPTH: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// Refuses a text that would be too long.
-pub(super) fn text_of(length: usize) -> Result<()> {
-    if length > TEXT {
-        return Err(failed(format!(
+pub(super) fn check_text_length(length: usize) -> Result<()> {
+    if length > MAX_TEXT {
+        return Err(filter_error(format!(
             "the text would be longer than {} MiB",
-            TEXT >> 20
+            MAX_TEXT >> 20
         )));
     }
     Ok(())
 }
 
 /// Refuses a list that would have too many items.
-pub(super) fn items_of(count: usize) -> Result<()> {
-    if count > ITEMS {
-        return Err(failed(format!(
-            "the list would have more than {ITEMS} items"
+pub(super) fn check_item_count(count: usize) -> Result<()> {
+    if count > MAX_ITEMS {
+        return Err(filter_error(format!(
+            "the list would have more than {MAX_ITEMS} items"
         )));
     }
     Ok(())
@@ -46,13 +46,13 @@ pub(super) fn items_of(count: usize) -> Result<()> {
     clippy::needless_pass_by_value,
     reason = "the engine hands arguments over by value"
 )]
-pub(super) fn checked(values: Rest<JinjaValue>) -> Result<bool> {
-    let mut budget = KEPT;
+pub(super) fn check_values(values: Rest<JinjaValue>) -> Result<bool> {
+    let mut budget = MAX_VARIABLE;
     for value in values.iter() {
         if !fits(value, &mut budget, 0) {
-            return Err(failed(format!(
+            return Err(filter_error(format!(
                 "a variable would hold more than {} MiB",
-                KEPT >> 20
+                MAX_VARIABLE >> 20
             )));
         }
     }
@@ -66,7 +66,7 @@ fn fits(value: &JinjaValue, budget: &mut usize, depth: usize) -> bool {
         return false;
     };
     *budget = rest;
-    if value.downcast_object_ref::<Thing>().is_some() {
+    if value.downcast_object_ref::<LazyObject>().is_some() {
         return true;
     }
     match value.kind() {
@@ -75,7 +75,7 @@ fn fits(value: &JinjaValue, budget: &mut usize, depth: usize) -> bool {
             let Ok(mut items) = value.try_iter() else {
                 return true;
             };
-            depth < DEPTH
+            depth < MAX_DEPTH
                 && items.all(|item| {
                     let inner = is_map.then(|| value.get_item(&item).ok()).flatten();
                     fits(&item, budget, depth + 1)

@@ -12,7 +12,7 @@ use minijinja::value::{Kwargs, Rest, Value as JinjaValue};
 
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
-use crate::expr::item::{Item, Scene};
+use crate::expr::lazy::{LazyValue, Scene};
 use crate::expr::ports::Effect;
 use crate::expr::reads::Read;
 use crate::value::{List, Value};
@@ -21,66 +21,66 @@ use super::arguments::PREFIXES;
 use super::error::Result;
 use super::variables::Variables;
 use super::{lookup_files, lookup_lists};
-use crate::expr::lookup_options::{Options, lookup_error};
+use crate::expr::lookup_options::{LookupOptions, lookup_error};
 
-pub(super) fn one(
+pub(super) fn lookup_function(
     state: &State,
     name: String,
     args: Rest<JinjaValue>,
     options: Kwargs,
 ) -> Result<JinjaValue> {
-    let variables = Variables::of(state)?;
-    let Some((mut results, wants_list)) = run(&variables, &name, &args, &options)? else {
+    let variables = Variables::from_state(state)?;
+    let Some((mut results, returns_list)) = run_lookup(&variables, &name, &args, &options)? else {
         return Ok(JinjaValue::from(()));
     };
     let texts: Option<Vec<&str>> = results.iter().map(Value::as_str).collect();
     let item = match texts {
-        _ if wants_list => results.into(),
+        _ if returns_list => results.into(),
         Some(texts) if !texts.is_empty() => texts.join(",").into(),
         _ if results.len() == 1 => results.swap_remove(0),
         _ => results.into(),
     };
-    Ok(variables.give(Item::Value(item)))
+    Ok(variables.engine_value(LazyValue::Value(item)))
 }
 
-pub(super) fn all(
+pub(super) fn query_function(
     state: &State,
     name: String,
     args: Rest<JinjaValue>,
     options: Kwargs,
 ) -> Result<JinjaValue> {
-    let variables = Variables::of(state)?;
-    let results = run(&variables, &name, &args, &options)?;
+    let variables = Variables::from_state(state)?;
+    let results = run_lookup(&variables, &name, &args, &options)?;
     let results = results.map(|(results, _)| results).unwrap_or_default();
-    Ok(variables.give(Item::Value(results.into())))
+    Ok(variables.engine_value(LazyValue::Value(results.into())))
 }
 
 /// The results, and whether a list is wanted; none if it failed and that is to be ignored.
-fn run(
+fn run_lookup(
     variables: &Arc<Variables>,
     name: &str,
     args: &Rest<JinjaValue>,
-    given: &Kwargs,
+    keyword_args: &Kwargs,
 ) -> Result<Option<(List, bool)>> {
     let args = args
         .iter()
-        .map(|arg| variables.take(arg))
+        .map(|arg| variables.native_value(arg))
         .collect::<Result<List>>()?;
-    let mut options = Options::default();
-    for option in given.args() {
-        let value = variables.take(&given.get::<JinjaValue>(option)?)?;
+    let mut options = LookupOptions::default();
+    for option in keyword_args.args() {
+        let value = variables.native_value(&keyword_args.get::<JinjaValue>(option)?)?;
         options.0.insert(option.into(), value);
     }
     let lenient = matches!(options.text("errors").as_deref(), Some("ignore" | "warn"));
-    let wants_list = options.flag("wantlist", false);
+    let returns_list = options.flag("wantlist", false);
     match variables
         .evaluator
         .lookup(name, &args, &options, &variables.scene)
     {
-        Ok(results) => Ok(Some((results, wants_list))),
+        Ok(results) => Ok(Some((results, returns_list))),
         // What must not be used is told, whatever else is ignored.
-        Err(error) if !lenient || matches!(error.bare(), Error::Refused { .. }) => {
-            Err(variables.fail(error))
+        Err(error) if !lenient || matches!(error.innermost(), Error::Refused { .. }) => {
+            Err(variables.engine_error(error))
         }
         Err(_) => Ok(None),
     }
@@ -108,7 +108,7 @@ impl Evaluator {
         &self,
         name: &str,
         terms: &[Value],
-        options: &Options,
+        options: &LookupOptions,
         scene: &Scene,
     ) -> std::result::Result<List, Error> {
         let short = PREFIXES[1..].iter().find_map(|it| name.strip_prefix(it));
@@ -126,7 +126,7 @@ impl Evaluator {
                 Ok(texts().map(get).collect())
             }
             "unfurl" => {
-                let one = |term: &Value| self.one(term, scene).and_then(|item| self.value_of(item));
+                let one = |term: &Value| self.single_result(term, scene).and_then(|item| self.value_of(item));
                 terms.iter().map(one).collect()
             }
             "vars" => {
@@ -151,7 +151,7 @@ impl Evaluator {
             _ => match lookup_files::run(self, name, terms, options, scene) {
                 Some(results) => results,
                 None => Err(failed(format!(
-                    "there is no such lookup; those known are {KNOWN}"
+                    "there is no such lookup; those known are {KNOWN_LOOKUPS}"
                 ))),
             },
         }
@@ -159,10 +159,10 @@ impl Evaluator {
 
     /// One of all items, drawn; nothing if there is none.
     fn random_choice(&self, terms: &[Value]) -> List {
-        self.tracker().read(Read::Volatile, None);
+        self.tracker().record_read(Read::Volatile, None);
         let mut items: List = terms.iter().flat_map(lookup_lists::items_of).collect();
         let mut bytes = [0; 8];
-        self.world().random(&mut bytes);
+        self.system().random(&mut bytes);
         let count = items.len().max(1) as u64;
         let place = usize::try_from(u64::from_be_bytes(bytes) % count).unwrap_or_default();
         if items.is_empty() {
@@ -177,15 +177,15 @@ impl Evaluator {
         &self,
         name: &str,
         terms: &[Value],
-        options: &Options,
+        options: &LookupOptions,
     ) -> std::result::Result<List, Error> {
         let action = if name == "url" {
             "uses the network"
         } else {
             "runs a program"
         };
-        self.permit(name, action)?;
-        self.tracker().read(Read::Volatile, None);
+        self.check_permission(name, action)?;
+        self.tracker().record_read(Read::Volatile, None);
         let mut results = List::new();
         for term in terms {
             let term = term.reveal().to_string();
@@ -208,7 +208,7 @@ impl Evaluator {
     }
 }
 
-const KNOWN: &str = "`csvfile`, `dict`, `env`, `file`, `fileglob`, `first_found`, \
+const KNOWN_LOOKUPS: &str = "`csvfile`, `dict`, `env`, `file`, `fileglob`, `first_found`, \
     `indexed_items`, `ini`, `items`, `lines`, `list`, `nested`, `password`, `pipe`, \
     `random_choice`, `sequence`, `subelements`, `template`, `together`, `unfurl`, `unvault`, \
     `url`, `varnames` and `vars`";

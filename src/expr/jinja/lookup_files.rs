@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::functions;
-use crate::expr::item::Scene;
+use crate::expr::lazy::Scene;
 use crate::expr::ports::Effect;
 use crate::value::{List, Value};
 
 use super::lookup_lists::items_of;
-use crate::expr::lookup_options::{Options, lookup_error};
+use crate::expr::lookup_options::{LookupOptions, lookup_error};
 use crate::text::Glob;
 
 type Result<T> = std::result::Result<T, Error>;
@@ -23,10 +23,10 @@ pub(super) fn run(
     evaluator: &Evaluator,
     name: &str,
     terms: &[Value],
-    options: &Options,
+    options: &LookupOptions,
     scene: &Scene,
 ) -> Option<Result<List>> {
-    let files = Files {
+    let files = FileLookup {
         evaluator,
         name,
         options,
@@ -50,14 +50,14 @@ pub(super) fn run(
     }
 }
 
-struct Files<'a> {
+struct FileLookup<'a> {
     evaluator: &'a Evaluator,
     name: &'a str,
-    options: &'a Options,
+    options: &'a LookupOptions,
     scene: &'a Scene,
 }
 
-impl Files<'_> {
+impl FileLookup<'_> {
     fn fail(&self, problem: impl Into<String>) -> Error {
         lookup_error(self.name, problem.into())
     }
@@ -71,8 +71,8 @@ impl Files<'_> {
         if base_dir.is_absolute() {
             return Ok(base_dir.join(path));
         }
-        let place = self.evaluator.place(self.scene);
-        let base = self.evaluator.world().directory(&place, "ensemble");
+        let place = self.evaluator.directory_owner(self.scene);
+        let base = self.evaluator.system().directory(&place, "ensemble");
         Ok(base
             .map_err(|problem| self.fail(problem.to_string()))?
             .join(base_dir)
@@ -81,8 +81,8 @@ impl Files<'_> {
 
     fn read(&self, path: &str) -> Result<String> {
         let path = self.path(path)?;
-        self.evaluator.reads_file(&path);
-        match self.evaluator.world().read(&path) {
+        self.evaluator.record_file_read(&path);
+        match self.evaluator.system().read(&path) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             Err(problem) => Err(self.fail(format!("cannot read `{}`: {problem}", path.display()))),
         }
@@ -125,7 +125,7 @@ impl Files<'_> {
         let value = self.evaluator.template(&text, &scene)?;
         let end = if text.ends_with('\n') { "\n" } else { "" };
         let sensitive = value.has_sensitive();
-        let shown = match functions::revealed(&value) {
+        let shown = match functions::reveal_all(&value) {
             Value::Null => end.to_owned(),
             value => format!("{value}{end}"),
         };
@@ -137,13 +137,13 @@ impl Files<'_> {
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(List::new());
         };
-        self.evaluator.reads_file(directory);
+        self.evaluator.record_file_read(directory);
         let glob = Glob::new(&name.to_string_lossy());
-        let world = self.evaluator.world();
-        let entries = world.list(directory).unwrap_or_default().into_iter();
+        let system = self.evaluator.system();
+        let entries = system.list(directory).unwrap_or_default().into_iter();
         let matching = entries.filter(|entry| {
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
-            glob.matches(&name) && !world.is_dir(entry)
+            glob.matches(&name) && !system.is_dir(entry)
         });
         Ok(matching
             .map(|entry| entry.to_string_lossy().into_owned().into())
@@ -189,8 +189,8 @@ impl Files<'_> {
         );
         for candidate in candidates {
             let path = self.path(&candidate)?;
-            self.evaluator.reads_file(&path);
-            if self.evaluator.world().exists(&path) {
+            self.evaluator.record_file_read(&path);
+            if self.evaluator.system().exists(&path) {
                 return Ok(vec![path.to_string_lossy().into_owned().into()]);
             }
         }
@@ -228,11 +228,11 @@ impl Files<'_> {
                 .parse()
                 .map_err(|_| self.fail(format!("`{name}` is a number, not `{text}`"))),
         };
-        let (wanted, by) = (column("col", 1)?, column("keycol", 0)?);
+        let (target, by) = (column("col", 1)?, column("keycol", 0)?);
         for row in rows(&self.read(&file)?, delimiter) {
             if row.get(by).is_some_and(|cell| *cell == key) {
-                let cell = row.get(wanted).cloned();
-                let problem = || self.fail(format!("the row of `{key}` has no column {wanted}"));
+                let cell = row.get(target).cloned();
+                let problem = || self.fail(format!("the row of `{key}` has no column {target}"));
                 return Ok(vec![cell.ok_or_else(problem)?.into()]);
             }
         }
@@ -250,7 +250,7 @@ impl Files<'_> {
         };
         let exact = option("case_sensitive").is_some_and(|text| text.eq_ignore_ascii_case("true"));
         let entries = entries(&self.read(&file)?, section.as_deref(), exact);
-        let wanted = if exact {
+        let target = if exact {
             key.clone()
         } else {
             key.to_lowercase()
@@ -261,7 +261,7 @@ impl Files<'_> {
             let found = entries.into_iter().filter(|(name, _)| regex.is_match(name));
             return Ok(found.map(|(_, value)| value.into()).collect());
         }
-        let found = entries.into_iter().rev().find(|(name, _)| *name == wanted);
+        let found = entries.into_iter().rev().find(|(name, _)| *name == target);
         let value = found.map(|(_, value)| value).or_else(|| option("default"));
         Ok(vec![value.unwrap_or_default().into()])
     }
@@ -271,14 +271,14 @@ impl Files<'_> {
         let (path, option) = self.term(term);
         let full = self.path(&path)?;
         let keeps = path != "/dev/null";
-        self.evaluator.reads_file(&full);
-        if keeps && self.evaluator.world().exists(&full) {
+        self.evaluator.record_file_read(&full);
+        if keeps && self.evaluator.system().exists(&full) {
             let text = self.read(&path)?;
             let password = text.lines().next().unwrap_or_default();
             let password = password.split(" salt=").next().unwrap_or_default();
             return Ok(vec![Value::from(password).sensitive()]);
         }
-        self.evaluator.permit("password", "writes a file")?;
+        self.evaluator.check_permission("password", "writes a file")?;
         if option("encrypt").is_some() {
             return Err(self.fail("passwords are not hashed in templates"));
         }
@@ -293,7 +293,7 @@ impl Files<'_> {
             return Err(self.fail("there are no characters to choose from"));
         }
         let mut bytes = vec![0; length * 4];
-        self.evaluator.world().random(&mut bytes);
+        self.evaluator.system().random(&mut bytes);
         let letter = |bytes: &[u8]| {
             let number = bytes
                 .iter()

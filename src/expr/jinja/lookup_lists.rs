@@ -2,17 +2,17 @@
 
 use crate::value::{List, Value};
 
-use super::{collections, combinatorics, limits, percent};
-use crate::expr::lookup_options::Options;
+use super::{collections, combinatorics, limits, percent_format};
+use crate::expr::lookup_options::LookupOptions;
 
 /// What a lookup gives.
-pub(super) fn run(name: &str, terms: &[Value], options: &Options) -> Result<List, String> {
-    let told = |error: minijinja::Error| error.detail().unwrap_or_default().to_owned();
+pub(super) fn run(name: &str, terms: &[Value], options: &LookupOptions) -> Result<List, String> {
+    let error_text = |error: minijinja::Error| error.detail().unwrap_or_default().to_owned();
     match name {
         "list" => Ok(terms.to_vec()),
         "flattened" => {
             let mut flat = List::new();
-            collections::flatten_into(terms, collections::DEPTH, false, &mut flat).map_err(told)?;
+            collections::flatten_into(terms, collections::DEPTH, false, &mut flat).map_err(error_text)?;
             Ok(flat)
         }
         "dict" => {
@@ -27,7 +27,7 @@ pub(super) fn run(name: &str, terms: &[Value], options: &Options) -> Result<List
             .collect()),
         "together" => {
             let lists: Vec<List> = terms.iter().map(items_of).collect();
-            collections::rows(&lists, true, &Value::Null).map_err(told)
+            collections::rows(&lists, true, &Value::Null).map_err(error_text)
         }
         "nested" => {
             let lists: Vec<List> = terms.iter().map(items_of).collect();
@@ -67,7 +67,7 @@ fn subelements(terms: &[Value]) -> Result<List, String> {
 }
 
 #[derive(Debug, Default)]
-struct Sequence {
+struct SequenceSpec {
     start: Option<i64>,
     end: Option<i64>,
     count: Option<i64>,
@@ -75,14 +75,14 @@ struct Sequence {
     format: Option<String>,
 }
 
-fn sequence(terms: &[Value], options: &Options) -> Result<List, String> {
+fn sequence(terms: &[Value], options: &LookupOptions) -> Result<List, String> {
     let mut texts: Vec<String> = terms.iter().map(|term| term.reveal().to_string()).collect();
     if texts.is_empty() {
         texts.push(String::new());
     }
     let mut numbers = List::new();
     for text in texts {
-        let mut sequence = Sequence::default();
+        let mut sequence = SequenceSpec::default();
         for (name, value) in &options.0 {
             sequence.set(name, &value.to_string())?;
         }
@@ -98,7 +98,7 @@ fn sequence(terms: &[Value], options: &Options) -> Result<List, String> {
     Ok(numbers)
 }
 
-impl Sequence {
+impl SequenceSpec {
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         let slot = match name {
             "start" => &mut self.start,
@@ -172,12 +172,12 @@ impl Sequence {
         let mut number = start;
         while (stride > 0 && number <= end) || (stride < 0 && number >= end) {
             let text = match &self.format {
-                Some(format) => percent::format(format, &[number.into()], &Value::Null)
+                Some(format) => percent_format::format(format, &[number.into()], &Value::Null)
                     .map_err(|error| error.detail().unwrap_or_default().to_owned())?,
                 None => number.to_string(),
             };
             numbers.push(text.into());
-            limits::items_of(numbers.len()).map_err(|_| "there are too many numbers".to_owned())?;
+            limits::check_item_count(numbers.len()).map_err(|_| "there are too many numbers".to_owned())?;
             match number.checked_add(stride) {
                 Some(next) => number = next,
                 None => break,

@@ -9,16 +9,16 @@ use minijinja::State;
 use minijinja::value::Value as JinjaValue;
 
 use crate::expr::functions;
-use crate::expr::item::Item;
-use crate::expr::lookup_options::Options;
+use crate::expr::lazy::LazyValue;
+use crate::expr::lookup_options::LookupOptions;
 use crate::value::Value;
 
-use super::arguments::{Arguments, Filters};
+use super::arguments::{FilterArguments, FilterTable};
 use super::error::Result;
 use super::variables::Variables;
 
 /// The filters on paths that take their arguments as all others do.
-pub(super) const FILTERS: Filters = &[
+pub(super) const FILTERS: FilterTable = &[
     ("basename", &[], |args| {
         Ok(basename(&args.subject_text()?, '/').into())
     }),
@@ -29,7 +29,7 @@ pub(super) const FILTERS: Filters = &[
     ("path_join", &[], path_join),
     ("realpath", &[], realpath),
     ("normpath", &[], |args| {
-        Ok(normal(&args.subject_text()?).into())
+        Ok(normalize_path(&args.subject_text()?).into())
     }),
     ("relpath", &["start"], relpath),
     ("commonpath", &[], commonpath),
@@ -47,12 +47,12 @@ pub(super) fn abspath(
     location: Option<String>,
     create: Option<bool>,
 ) -> Result<JinjaValue> {
-    let variables = Variables::of(state)?;
-    let path = variables.open(path)?.to_string();
+    let variables = Variables::from_state(state)?;
+    let path = variables.revealed_value(path)?.to_string();
     let (evaluator, scene) = (&variables.evaluator, &variables.scene);
     let create = create.unwrap_or_default();
     let path = functions::absolute_path(evaluator, scene, &path, location.as_deref(), create);
-    Ok(variables.give(Item::Value(path.map_err(|error| variables.fail(error))?)))
+    Ok(variables.engine_value(LazyValue::Value(path.map_err(|error| variables.engine_error(error))?)))
 }
 
 pub(super) fn get_dir(
@@ -60,16 +60,16 @@ pub(super) fn get_dir(
     location: &JinjaValue,
     create: Option<bool>,
 ) -> Result<JinjaValue> {
-    let variables = Variables::of(state)?;
-    let location = variables.open(location)?.to_string();
+    let variables = Variables::from_state(state)?;
+    let location = variables.revealed_value(location)?.to_string();
     let (evaluator, scene) = (&variables.evaluator, &variables.scene);
     let create = create.unwrap_or_default();
     let path = functions::directory(evaluator, scene, Some(&location), create);
-    Ok(variables.give(Item::Value(path.map_err(|error| variables.fail(error))?)))
+    Ok(variables.engine_value(LazyValue::Value(path.map_err(|error| variables.engine_error(error))?)))
 }
 
 pub(super) fn which(state: &State, name: String) -> Result<JinjaValue> {
-    let path = Variables::of(state)?.evaluator.world().which(&name);
+    let path = Variables::from_state(state)?.evaluator.system().which(&name);
     Ok(text_of(&path.unwrap_or_default()))
 }
 
@@ -90,16 +90,16 @@ fn dirname(path: &str) -> String {
     }
 }
 
-fn splitext(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn splitext(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let path = args.subject_text()?;
     let name = Path::new(&path)
         .extension()
         .map(|extension| extension.len() + 1);
     let (root, extension) = path.split_at(path.len() - name.unwrap_or_default());
-    args.give(Value::list([root.into(), extension.into()]))
+    args.engine_value(Value::list([root.into(), extension.into()]))
 }
 
-fn path_join(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn path_join(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let parts = match args.subject()? {
         Value::List(parts) => parts.to_vec(),
         other => vec![other],
@@ -111,7 +111,7 @@ fn path_join(args: &Arguments<'_>) -> Result<JinjaValue> {
 }
 
 /// The path without `.`, `..` and doubled slashes.
-fn normal(path: &str) -> String {
+fn normalize_path(path: &str) -> String {
     let is_absolute = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
     for part in path
@@ -132,20 +132,20 @@ fn normal(path: &str) -> String {
 }
 
 /// The path from the folder of the ensemble.
-fn absolute(args: &Arguments<'_>, path: &str) -> Result<String> {
-    let place = args.evaluator().place(&args.variables.scene);
-    let base = args.evaluator().world().directory(&place, "ensemble");
+fn absolute(args: &FilterArguments<'_>, path: &str) -> Result<String> {
+    let place = args.evaluator().directory_owner(&args.variables.scene);
+    let base = args.evaluator().system().directory(&place, "ensemble");
     let base = base.map_err(|problem| args.fail(problem))?;
-    Ok(normal(&base.join(path).to_string_lossy()))
+    Ok(normalize_path(&base.join(path).to_string_lossy()))
 }
 
-fn realpath(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn realpath(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let path = PathBuf::from(absolute(args, &args.subject_text()?)?);
-    args.evaluator().reads_file(&path);
-    Ok(text_of(&args.evaluator().world().real_path(&path)))
+    args.evaluator().record_file_read(&path);
+    Ok(text_of(&args.evaluator().system().real_path(&path)))
 }
 
-fn relpath(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn relpath(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let path = absolute(args, &args.subject_text()?)?;
     let start = absolute(args, &args.text("start")?.unwrap_or_else(|| ".".to_owned()))?;
     let (path, start) = (Path::new(&path), Path::new(&start));
@@ -163,11 +163,11 @@ fn relpath(args: &Arguments<'_>) -> Result<JinjaValue> {
     Ok(text_of(&relative))
 }
 
-fn commonpath(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn commonpath(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let paths: Vec<PathBuf> = args
         .subject_list()?
         .iter()
-        .map(|path| normal(&path.to_string()).into())
+        .map(|path| normalize_path(&path.to_string()).into())
         .collect();
     let Some((first, others)) = paths.split_first() else {
         return Err(args.fail("takes a list with paths"));
@@ -178,7 +178,7 @@ fn commonpath(args: &Arguments<'_>) -> Result<JinjaValue> {
     Ok(text_of(common.unwrap_or(Path::new(""))))
 }
 
-fn expanduser(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn expanduser(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let path = args.subject_text()?;
     let home = args.evaluator().env("HOME", &args.variables.scene);
     Ok(match (path.strip_prefix('~'), home) {
@@ -190,7 +190,7 @@ fn expanduser(args: &Arguments<'_>) -> Result<JinjaValue> {
 }
 
 /// Puts in `$NAME` and `${NAME}` of variables that are set.
-fn expandvars(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn expandvars(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
     let mut done = String::new();
     let mut rest = text.as_str();
@@ -221,23 +221,23 @@ fn expandvars(args: &Arguments<'_>) -> Result<JinjaValue> {
     Ok((done + rest).into())
 }
 
-fn fileglob(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn fileglob(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let pattern = args.subject()?;
     let found = args.evaluator().lookup(
         "fileglob",
         &[pattern],
-        &Options::default(),
+        &LookupOptions::default(),
         &args.variables.scene,
     );
-    args.give_list(found.map_err(|error| args.variables.fail(error))?)
+    args.engine_list(found.map_err(|error| args.variables.engine_error(error))?)
 }
 
-fn win_basename(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn win_basename(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let path = args.subject_text()?.replace('/', "\\");
     Ok(basename(drive(&path).1, '\\').into())
 }
 
-fn win_dirname(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn win_dirname(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let path = args.subject_text()?;
     let (drive, rest) = drive(&path);
     let head = rest.rfind(['\\', '/']).map_or("", |at| &rest[..=at]);
@@ -245,10 +245,10 @@ fn win_dirname(args: &Arguments<'_>) -> Result<JinjaValue> {
     Ok(format!("{drive}{}", if short.is_empty() { head } else { short }).into())
 }
 
-fn win_splitdrive(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn win_splitdrive(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let path = args.subject_text()?;
     let (drive, rest) = drive(&path);
-    args.give(Value::list([drive.into(), rest.into()]))
+    args.engine_value(Value::list([drive.into(), rest.into()]))
 }
 
 /// The drive of a Windows path, and the rest.

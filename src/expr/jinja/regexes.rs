@@ -5,8 +5,8 @@ use regex::{Captures, Regex, RegexBuilder};
 
 use crate::value::{List, Value};
 
-use super::arguments::{ANY, Arguments, Filters};
-use super::error::{Result, failed};
+use super::arguments::{VARIADIC, FilterArguments, FilterTable};
+use super::error::{Result, filter_error};
 use super::limits;
 
 const REPLACE: &[&str] = &[
@@ -17,11 +17,11 @@ const REPLACE: &[&str] = &[
     "count",
     "mandatory_count",
 ];
-const SEARCH: &[&str] = &[ANY, "ignorecase", "multiline"];
+const SEARCH: &[&str] = &[VARIADIC, "ignorecase", "multiline"];
 const FIND_ALL: &[&str] = &["regex", "multiline", "ignorecase"];
 
 /// The filters with regular expressions.
-pub(super) const FILTERS: Filters = &[
+pub(super) const FILTERS: FilterTable = &[
     ("regex_replace", REPLACE, regex_replace),
     ("regex_search", SEARCH, regex_search),
     ("regex_findall", FIND_ALL, regex_findall),
@@ -36,16 +36,16 @@ pub(super) fn regex(pattern: &str, ignore_case: bool, multiline: bool) -> Result
         .multi_line(multiline)
         .size_limit(1 << 22)
         .build()
-        .map_err(|error| failed(format!("cannot use the regular expression: {error}")))
+        .map_err(|error| filter_error(format!("cannot use the regular expression: {error}")))
 }
 
 /// A regular expression with the flags that a filter or test is called with.
-pub(super) fn given_regex(args: &Arguments<'_>, pattern: &str) -> Result<Regex> {
+pub(super) fn regex_with_flags(args: &FilterArguments<'_>, pattern: &str) -> Result<Regex> {
     let ignore_case = args.flag("ignorecase", false)?;
     regex(pattern, ignore_case, args.flag("multiline", false)?)
 }
 
-fn regex_replace(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn regex_replace(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
     let pattern = args.text("pattern")?.unwrap_or_default();
     let replacement = args.text("replacement")?.unwrap_or_default();
@@ -53,20 +53,20 @@ fn regex_replace(args: &Arguments<'_>) -> Result<JinjaValue> {
         .size("count")?
         .filter(|count| *count > 0)
         .unwrap_or(usize::MAX);
-    let regex = given_regex(args, &pattern)?;
+    let regex = regex_with_flags(args, &pattern)?;
     let mut done = String::new();
     let (mut last, mut places) = (0, 0);
     for found in regex.captures_iter(&text).take(count) {
         let whole = found.get_match();
         done += &text[last..whole.start()];
-        done += &expanded(&replacement, &found);
-        limits::text_of(done.len())?;
+        done += &expand_references(&replacement, &found);
+        limits::check_text_length(done.len())?;
         last = whole.end();
         places += 1;
     }
-    let wanted = args.size("mandatory_count")?.unwrap_or_default();
-    if wanted > 0 && wanted != places {
-        return Err(args.fail(format!("`{pattern}` is there {places} times, not {wanted}")));
+    let required = args.size("mandatory_count")?.unwrap_or_default();
+    if required > 0 && required != places {
+        return Err(args.fail(format!("`{pattern}` is there {places} times, not {required}")));
     }
     Ok((done + &text[last..]).into())
 }
@@ -81,7 +81,7 @@ fn group<'t>(found: &Captures<'t>, name: &str) -> Option<&'t str> {
 }
 
 /// Puts the groups in for `\1` and `\g<name>`.
-fn expanded(replacement: &str, found: &Captures<'_>) -> String {
+fn expand_references(replacement: &str, found: &Captures<'_>) -> String {
     let mut text = String::new();
     let mut rest = replacement;
     while let Some((before, after)) = rest.split_once('\\') {
@@ -121,20 +121,20 @@ fn expanded(replacement: &str, found: &Captures<'_>) -> String {
     text + rest
 }
 
-fn regex_search(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn regex_search(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
-    let mut given = args.rest.iter();
-    let pattern = given
+    let mut supplied = args.positional.iter();
+    let pattern = supplied
         .next()
         .ok_or_else(|| args.fail("takes a regular expression"))?;
-    let pattern = args.variables.open(pattern)?.to_string();
-    let regex = given_regex(args, &pattern)?;
+    let pattern = args.variables.revealed_value(pattern)?.to_string();
+    let regex = regex_with_flags(args, &pattern)?;
     let Some(found) = regex.captures(&text) else {
         return Ok(JinjaValue::from(()));
     };
     let mut groups = List::new();
-    for name in given {
-        let name = args.variables.open(name)?.to_string();
+    for name in supplied {
+        let name = args.variables.revealed_value(name)?.to_string();
         let plain = name.trim_start_matches('\\');
         let plain = plain
             .strip_prefix("g<")
@@ -145,28 +145,28 @@ fn regex_search(args: &Arguments<'_>) -> Result<JinjaValue> {
     if groups.is_empty() {
         return Ok(found[0].into());
     }
-    args.give_list(groups)
+    args.engine_list(groups)
 }
 
-fn regex_findall(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn regex_findall(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
     let pattern = args.text("regex")?.unwrap_or_default();
-    let regex = given_regex(args, &pattern)?;
+    let regex = regex_with_flags(args, &pattern)?;
     let text_of = |found: &Captures<'_>, group| {
         Value::from(found.get(group).map_or("", |group| group.as_str()))
     };
     let found = regex
         .captures_iter(&text)
-        .take(limits::ITEMS + 1)
+        .take(limits::MAX_ITEMS + 1)
         .map(|found| match found.len() {
             1 => text_of(&found, 0),
             2 => text_of(&found, 1),
             count => Value::list((1..count).map(|group| text_of(&found, group))),
         });
-    args.give_list(found.collect())
+    args.engine_list(found.collect())
 }
 
-fn regex_escape(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn regex_escape(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
     let kind = args.text("re_type")?;
     let special = match kind.as_deref().unwrap_or("python") {

@@ -4,12 +4,12 @@ use std::f64::consts::E;
 
 use minijinja::value::Value as JinjaValue;
 
-use crate::text::quote_for_shell;
+use crate::text::shlex_quote;
 use crate::value::Value;
 
-use super::arguments::{ANY, Arguments, Filters};
+use super::arguments::{VARIADIC, FilterArguments, FilterTable};
 use super::error::Result;
-use super::{limits, percent};
+use super::{limits, percent_format};
 
 const COMMENT: &[&str] = &[
     "style",
@@ -27,7 +27,7 @@ const TERNARY: &[&str] = &["true_val", "false_val", "none_val"];
 const HUMAN: &[&str] = &["default_unit", "isbits"];
 
 /// The filters on texts and numbers.
-pub(super) const FILTERS: Filters = &[
+pub(super) const FILTERS: FilterTable = &[
     ("quote", &[], quote),
     ("split", &["sep", "maxsplit"], split),
     ("bool", &[], to_bool),
@@ -38,7 +38,7 @@ pub(super) const FILTERS: Filters = &[
     ("default", DEFAULT, default),
     ("d", DEFAULT, default),
     ("ternary", TERNARY, ternary),
-    ("undef", &[ANY], |args| {
+    ("undef", &[VARIADIC], |args| {
         Err(args.fail("is a function: `undef(hint='…')`"))
     }),
     ("int", &["default", "base"], to_int),
@@ -48,7 +48,7 @@ pub(super) const FILTERS: Filters = &[
     ("pow", &["y"], |args| powers(args, "y", 1.0, f64::powf)),
     ("root", &["base"], |args| {
         powers(args, "base", 2.0, |value, base| {
-            value.powf(1.0 / base).clean()
+            value.powf(1.0 / base).snap_to_integer()
         })
     }),
     ("log", &["base"], |args| powers(args, "base", E, logarithm)),
@@ -63,13 +63,13 @@ fn logarithm(value: f64, base: f64) -> f64 {
     }
 }
 
-trait Clean {
-    fn clean(self) -> Self;
+trait SnapToInteger {
+    fn snap_to_integer(self) -> Self;
 }
 
-impl Clean for f64 {
+impl SnapToInteger for f64 {
     /// A whole root stays whole, although it was computed with fractions.
-    fn clean(self) -> Self {
+    fn snap_to_integer(self) -> Self {
         let near = self.round();
         if (self - near).abs() < near.abs() * 4.0 * Self::EPSILON {
             near
@@ -80,13 +80,13 @@ impl Clean for f64 {
 }
 
 fn powers(
-    args: &Arguments<'_>,
+    args: &FilterArguments<'_>,
     parameter: &str,
     usual: f64,
     of: fn(f64, f64) -> f64,
 ) -> Result<JinjaValue> {
     let number = |value: &Value| {
-        percent::float(value)
+        percent_format::float(value)
             .ok_or_else(|| args.fail(format!("takes numbers, not {}", value.kind())))
     };
     let other = args
@@ -100,34 +100,34 @@ fn powers(
     }
 }
 
-fn quote(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn quote(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     Ok(match args.subject()? {
         Value::Null => "''".into(),
-        value => quote_for_shell(&value.to_string()).into(),
+        value => shlex_quote(&value.to_string()).into(),
     })
 }
 
-fn split(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn split(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
-    let most = args
+    let max_parts = args
         .int("maxsplit")?
-        .and_then(|most| usize::try_from(most).ok());
-    let most = most.map_or(usize::MAX, |most| most.saturating_add(1));
+        .and_then(|max_parts| usize::try_from(max_parts).ok());
+    let max_parts = max_parts.map_or(usize::MAX, |max_parts| max_parts.saturating_add(1));
     let parts: Vec<Value> = match args.text("sep")? {
         Some(separator) if separator.is_empty() => return Err(args.fail("the separator is empty")),
-        Some(separator) => text.splitn(most, &*separator).map(Value::from).collect(),
-        None => words(&text, most),
+        Some(separator) => text.splitn(max_parts, &*separator).map(Value::from).collect(),
+        None => words(&text, max_parts),
     };
-    args.give_list(parts)
+    args.engine_list(parts)
 }
 
 /// Words between spaces, so many at most; the last one is the rest.
-pub(super) fn words(text: &str, most: usize) -> Vec<Value> {
+pub(super) fn words(text: &str, max_parts: usize) -> Vec<Value> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
         let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-        if words.len() + 1 >= most {
+        if words.len() + 1 >= max_parts {
             words.push(rest.into());
             break;
         }
@@ -137,7 +137,7 @@ pub(super) fn words(text: &str, most: usize) -> Vec<Value> {
     words
 }
 
-fn to_bool(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn to_bool(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let value = args.subject()?;
     Ok(match &value {
         Value::Null => JinjaValue::from(()),
@@ -150,7 +150,7 @@ fn to_bool(args: &Arguments<'_>) -> Result<JinjaValue> {
     })
 }
 
-fn to_int(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn to_int(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let value = args.subject()?;
     let base = args.int("base")?.and_then(|base| u32::try_from(base).ok());
     let base = base.unwrap_or(10).clamp(2, 36);
@@ -181,19 +181,19 @@ fn truncated(float: f64) -> Option<i64> {
     (float.abs() < 9.2e18).then_some(float as i64)
 }
 
-fn to_float(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn to_float(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let value = args.subject()?;
     let number = match &value {
         Value::Str(text) => text.trim().replace('_', "").parse().ok(),
-        other => percent::float(other),
+        other => percent_format::float(other),
     };
     Ok(number.map_or_else(|| or_default(args, 0.0), JinjaValue::from))
 }
 
 /// What stands for a text that is no number.
-fn or_default(args: &Arguments<'_>, usual: impl Into<JinjaValue>) -> JinjaValue {
-    let given = args.raw("default").cloned();
-    given.unwrap_or_else(|| usual.into())
+fn or_default(args: &FilterArguments<'_>, usual: impl Into<JinjaValue>) -> JinjaValue {
+    let supplied = args.raw("default").cloned();
+    supplied.unwrap_or_else(|| usual.into())
 }
 
 const SIZES: &str = "KMGTPEZY";
@@ -206,7 +206,7 @@ fn power_of(unit: &str) -> Option<i32> {
     }
 }
 
-fn human_to_bytes(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn human_to_bytes(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
     let text = text.trim();
     let end = text
@@ -232,11 +232,11 @@ fn human_to_bytes(args: &Arguments<'_>) -> Result<JinjaValue> {
     Ok(truncated(bytes).unwrap_or(i64::MAX).into())
 }
 
-fn human_readable(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn human_readable(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let subject = args.subject()?;
     let size = match &subject {
         Value::Str(text) => text.trim().parse().ok(),
-        other => percent::float(other),
+        other => percent_format::float(other),
     };
     let size = size.ok_or_else(|| args.fail(format!("`{subject}` is no number")))?;
     let is_bits = args.flag("isbits", false)?;
@@ -265,7 +265,7 @@ fn human_readable(args: &Arguments<'_>) -> Result<JinjaValue> {
     Ok(format!("{:.2} {unit}", size / 1024f64.powi(power)).into())
 }
 
-fn urlsplit(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn urlsplit(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let url = args.subject_text()?;
     let (rest, fragment) = url.split_once('#').unwrap_or((&url, ""));
     let (rest, query_text) = rest.split_once('?').unwrap_or((rest, ""));
@@ -302,14 +302,14 @@ fn urlsplit(args: &Arguments<'_>) -> Result<JinjaValue> {
     match args.text("query")?.filter(|query| !query.is_empty()) {
         Some(name) => {
             let part = parts.get(&name).cloned();
-            args.give(part.ok_or_else(|| args.fail(format!("URLs have no `{name}`")))?)
+            args.engine_value(part.ok_or_else(|| args.fail(format!("URLs have no `{name}`")))?)
         }
-        None => args.give(parts),
+        None => args.engine_value(parts),
     }
 }
 
 /// A text as a comment of a language.
-fn comment(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn comment(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
     let style = args.text("style")?;
     let (beginning, prefix, decoration, end) = match style.as_deref().unwrap_or("plain") {
@@ -320,23 +320,23 @@ fn comment(args: &Arguments<'_>) -> Result<JinjaValue> {
         "xml" => ("<!--", Some(" -"), " - ", "-->"),
         other => return Err(args.fail(format!("there is no style `{other}`"))),
     };
-    let given = |name: &str, usual: &str| -> Result<String> {
+    let supplied = |name: &str, usual: &str| -> Result<String> {
         Ok(args.text(name)?.unwrap_or_else(|| usual.to_owned()))
     };
-    let newline = given("newline", "\n")?;
-    let decoration = given("decoration", decoration)?;
+    let newline = supplied("newline", "\n")?;
+    let decoration = supplied("decoration", decoration)?;
     let usual = match prefix {
         Some(prefix) => prefix.to_owned(),
         None => decoration.trim_end().to_owned(),
     };
-    let (prefix, postfix) = (given("prefix", &usual)?, given("postfix", &usual)?);
+    let (prefix, postfix) = (supplied("prefix", &usual)?, supplied("postfix", &usual)?);
     let (before, after) = (
         args.size("prefix_count")?.unwrap_or(1),
         args.size("postfix_count")?.unwrap_or(1),
     );
-    limits::text_of(before.saturating_mul(prefix.len() + newline.len()))?;
-    limits::text_of(after.saturating_mul(postfix.len() + newline.len()))?;
-    let (beginning, end) = (given("beginning", beginning)?, given("end", end)?);
+    limits::check_text_length(before.saturating_mul(prefix.len() + newline.len()))?;
+    limits::check_text_length(after.saturating_mul(postfix.len() + newline.len()))?;
+    let (beginning, end) = (supplied("beginning", beginning)?, supplied("end", end)?);
     let mut lines: Vec<String> = Vec::new();
     if !beginning.is_empty() {
         lines.push(beginning);
@@ -351,7 +351,7 @@ fn comment(args: &Arguments<'_>) -> Result<JinjaValue> {
     Ok(lines.join(&newline).into())
 }
 
-fn type_debug(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn type_debug(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     Ok(match args.subject()? {
         Value::Null => "NoneType",
         Value::Bool(_) => "bool",
@@ -364,7 +364,7 @@ fn type_debug(args: &Arguments<'_>) -> Result<JinjaValue> {
     .into())
 }
 
-fn mandatory(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn mandatory(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     if args.subject.is_undefined() {
         let message = args.text("msg")?;
         return Err(
@@ -374,7 +374,7 @@ fn mandatory(args: &Arguments<'_>) -> Result<JinjaValue> {
     Ok(args.subject.clone())
 }
 
-fn default(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn default(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let missing = args.subject.is_undefined();
     if missing || (args.flag("boolean", false)? && !args.subject.is_true()) {
         return Ok(args
@@ -385,7 +385,7 @@ fn default(args: &Arguments<'_>) -> Result<JinjaValue> {
     Ok(args.subject.clone())
 }
 
-fn ternary(args: &Arguments<'_>) -> Result<JinjaValue> {
+fn ternary(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let name = match (args.subject.is_none(), args.raw("none_val")) {
         (true, Some(_)) => "none_val",
         _ if args.subject.is_true() => "true_val",

@@ -9,9 +9,9 @@ use minijinja::{Error as JinjaError, ErrorKind, State};
 
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
-use crate::expr::form::needs_evaluation;
-use crate::expr::functions::{self, Call};
-use crate::expr::item::{Item, Scene};
+use crate::expr::syntax::needs_evaluation;
+use crate::expr::functions::{self, FunctionCall};
+use crate::expr::lazy::{LazyValue, Scene};
 use crate::expr::reads::Read;
 use crate::value::{Handle, Map, Value};
 
@@ -19,7 +19,7 @@ use crate::value::{Handle, Map, Value};
 pub(super) struct Variables {
     pub(super) evaluator: Evaluator,
     pub(super) scene: Scene,
-    known: Mutex<HashMap<String, JinjaValue>>,
+    cached: Mutex<HashMap<String, JinjaValue>>,
 }
 
 impl Debug for Variables {
@@ -33,31 +33,31 @@ impl Variables {
         Arc::new(Self {
             evaluator,
             scene,
-            known: Mutex::default(),
+            cached: Mutex::default(),
         })
     }
 
     /// The variables of the rendering a filter or test is used in.
-    pub(super) fn of(state: &State<'_, '_>) -> Result<Arc<Self>, JinjaError> {
+    pub(super) fn from_state(state: &State<'_, '_>) -> Result<Arc<Self>, JinjaError> {
         let functions = state.lookup("__unfurl");
         let functions = functions
             .as_ref()
-            .and_then(|value| value.downcast_object_ref::<Functions>());
+            .and_then(|value| value.downcast_object_ref::<FunctionObject>());
         functions
             .map(|functions| Arc::clone(&functions.0))
             .ok_or_else(|| JinjaError::new(ErrorKind::InvalidOperation, "`__unfurl` is not itself"))
     }
 
     /// What a variable stands for.
-    pub(super) fn item(&self, name: &str) -> Result<Option<Item>, Error> {
+    pub(super) fn item(&self, name: &str) -> Result<Option<LazyValue>, Error> {
         let entity = self.scene.entity();
         if self.scene.context.vars.get(name).is_some() {
             return self.evaluator.variable(name, &self.scene);
         }
         let attributes = |of: Option<Handle>| {
             of.map(|of| {
-                self.evaluator.touch(of);
-                Item::Attributes(of)
+                self.evaluator.record_entity(of);
+                LazyValue::Attributes(of)
             })
         };
         let special = |key: &str| match self.evaluator.special(entity, key) {
@@ -66,22 +66,22 @@ impl Variables {
         };
         Ok(match name {
             "SELF" => match &self.scene.current {
-                Item::Value(Value::Entity(of)) => attributes(Some(*of)),
+                LazyValue::Value(Value::Entity(of)) => attributes(Some(*of)),
                 other => Some(other.clone()),
             },
             "Self" => Some(self.scene.current.clone()),
-            "NODES" => Some(Item::All(entity)),
-            "ROOT" | "TOPOLOGY" => Some(Item::Topology(self.evaluator.scope().root(entity))),
+            "NODES" => Some(LazyValue::AllInstances(entity)),
+            "ROOT" | "TOPOLOGY" => Some(LazyValue::Topology(self.evaluator.scope().root(entity))),
             "HOST" => attributes(special(".parent").or_else(|| special(".."))),
             "SOURCE" => attributes(special(".source")),
             "TARGET" => attributes(special(".target")),
             "ORCHESTRATOR" => {
                 let scope = self.evaluator.scope();
                 let own = scope.find(entity, "localhost");
-                attributes(own.or_else(|| scope.external("localhost")))
+                attributes(own.or_else(|| scope.external_entity("localhost")))
             }
-            "__now" => Some(Item::Value(self.now())),
-            "__python_executable" => Some(Item::Value("python3".into())),
+            "__now" => Some(LazyValue::Value(self.now())),
+            "__python_executable" => Some(LazyValue::Value("python3".into())),
             _ => None,
         })
     }
@@ -91,47 +91,47 @@ impl Variables {
         reason = "a time in seconds, as Python gives it"
     )]
     fn now(&self) -> Value {
-        self.evaluator.tracker().read(Read::Volatile, None);
-        let now = self.evaluator.world().now();
+        self.evaluator.tracker().record_read(Read::Volatile, None);
+        let now = self.evaluator.system().now();
         Value::Float(now.as_microsecond() as f64 / 1e6)
     }
 
     /// Drops the values given so far: they hold these variables, which hold them.
-    pub(super) fn forget(&self) {
-        self.known().clear();
+    pub(super) fn clear_cache(&self) {
+        self.cached().clear();
     }
 
     fn find(self: &Arc<Self>, name: &str) -> Option<JinjaValue> {
         if name == "__unfurl" {
-            return Some(JinjaValue::from_object(Functions(Arc::clone(self))));
+            return Some(JinjaValue::from_object(FunctionObject(Arc::clone(self))));
         }
-        if let Some(known) = self.known().get(name) {
+        if let Some(known) = self.cached().get(name) {
             return Some(known.clone());
         }
         let found = match self.item(name) {
-            Ok(Some(item)) => self.give(item),
+            Ok(Some(item)) => self.engine_value(item),
             Ok(None) => {
                 if !GLOBALS.contains(&name) {
-                    let what = format!("`{name}` is not defined");
+                    let message = format!("`{name}` is not defined");
                     self.evaluator
                         .tracker()
-                        .note(|notes| notes.missing = Some(what));
+                        .update_notes(|notes| notes.missing = Some(message));
                 }
                 return None;
             }
-            Err(error) => JinjaValue::from(self.fail(error)),
+            Err(error) => JinjaValue::from(self.engine_error(error)),
         };
-        self.known().insert(name.to_owned(), found.clone());
+        self.cached().insert(name.to_owned(), found.clone());
         Some(found)
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, JinjaValue>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cached(&self) -> std::sync::MutexGuard<'_, HashMap<String, JinjaValue>> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The name of the function that checks what a template has bound to a name.
-pub(super) const CHECK: &str = "__checked";
+pub(super) const CHECK_FUNCTION: &str = "__checked";
 
 /// Functions of the engine that are no variables.
 const GLOBALS: [&str; 14] = [
@@ -148,14 +148,14 @@ const GLOBALS: [&str; 14] = [
     "cycler",
     "joiner",
     "undef",
-    CHECK,
+    CHECK_FUNCTION,
 ];
 
 /// The variables as the engine sees them.
 #[derive(Debug)]
-pub(super) struct Names(pub(super) Arc<Variables>);
+pub(super) struct VariableObject(pub(super) Arc<Variables>);
 
-impl Object for Names {
+impl Object for VariableObject {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Map
     }
@@ -176,9 +176,9 @@ impl Object for Names {
 
 /// `__unfurl`: the functions of expressions, for templates.
 #[derive(Debug)]
-pub(super) struct Functions(pub(super) Arc<Variables>);
+pub(super) struct FunctionObject(pub(super) Arc<Variables>);
 
-impl Object for Functions {
+impl Object for FunctionObject {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Plain
     }
@@ -189,13 +189,13 @@ impl Object for Functions {
         method: &str,
         args: &[JinjaValue],
     ) -> Result<JinjaValue, JinjaError> {
-        self.0.call(method, args)
+        self.0.call_function(method, args)
     }
 }
 
 impl Variables {
     /// Calls a function of expressions with arguments from a template.
-    pub(super) fn call(
+    pub(super) fn call_function(
         self: &Arc<Self>,
         name: &str,
         args: &[JinjaValue],
@@ -205,34 +205,34 @@ impl Variables {
             return Err(JinjaError::new(ErrorKind::UnknownFunction, problem));
         };
         self.evaluator
-            .admit(name)
-            .map_err(|error| self.fail(error))?;
+            .check_function_allowed(name)
+            .map_err(|error| self.engine_error(error))?;
         let (args, options): (&[JinjaValue], Kwargs) = from_args(args)?;
         let mut args = args
             .iter()
-            .map(|arg| self.take(arg))
+            .map(|arg| self.native_value(arg))
             .collect::<Result<Vec<_>, _>>()?;
         let arg = match args.len() {
             1 => args.swap_remove(0),
             _ => Value::from(args),
         };
         let mut map = Map::new();
-        let arg = quoted(arg);
+        let arg = quote_expression(arg);
         map.insert(name.into(), arg.clone());
         for option in options.args() {
-            let value = self.take(&options.get::<JinjaValue>(option)?)?;
-            map.insert(option.into(), quoted(value));
+            let value = self.native_value(&options.get::<JinjaValue>(option)?)?;
+            map.insert(option.into(), quote_expression(value));
         }
-        let call = Call::new(&self.evaluator, name, &arg, &map, &self.scene);
-        match call.run(function) {
-            Ok(item) => Ok(self.give(item)),
-            Err(error) => Err(self.fail(error)),
+        let call = FunctionCall::new(&self.evaluator, name, &arg, &map, &self.scene);
+        match call.invoke(function) {
+            Ok(item) => Ok(self.engine_value(item)),
+            Err(error) => Err(self.engine_error(error)),
         }
     }
 }
 
 /// What came out of a template is not evaluated again.
-fn quoted(value: Value) -> Value {
+fn quote_expression(value: Value) -> Value {
     if needs_evaluation(&value) {
         Value::map([("q", value)])
     } else {

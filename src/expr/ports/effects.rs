@@ -51,12 +51,12 @@ impl Debug for Effect {
 
 /// The result of an effect that was performed.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct EffectOutput {
     /// The output of a program, or the contents at a URL; nothing for other effects.
     pub output: Vec<u8>,
 }
 
-impl Debug for Answer {
+impl Debug for EffectOutput {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Answer").finish_non_exhaustive()
     }
@@ -65,5 +65,5 @@ impl Debug for Answer {
 /// Performs the effects of expressions.
 pub trait Effects {
     /// Performs an effect, which was allowed.
-    fn perform(&self, effect: &Effect) -> Result<Answer, EffectError>;
+    fn perform(&self, effect: &Effect) -> Result<EffectOutput, EffectError>;
 }

@@ -34,12 +34,12 @@ pub enum EffectError {
     #[error("the program printed too much")]
     TooMuchOutput,
     /// A program failed.
-    #[error("the program ended with {code}: {said}")]
+    #[error("the program ended with {code}: {output}")]
     Exited {
         /// The exit code of the program.
         code: i32,
         /// Its messages.
-        said: String,
+        output: String,
     },
     /// The system cannot do it.
     #[error("{0}")]

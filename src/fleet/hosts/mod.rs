@@ -1,11 +1,11 @@
 //! The hosts that can be named, and the ways to them.
 
-mod gathered;
-mod known;
-mod machines;
-mod visit;
+mod gather;
+mod fleet_hosts;
+mod endpoint_locator;
+mod host_session;
 
-pub use gathered::Hosts;
-pub use known::KnownHosts;
-pub(crate) use machines::Machines;
-pub use visit::HostVisit;
+pub use gather::GatheredHosts;
+pub use fleet_hosts::FleetHosts;
+pub(crate) use endpoint_locator::EndpointLocator;
+pub use host_session::HostSession;

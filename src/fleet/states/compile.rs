@@ -2,58 +2,58 @@
 
 use std::sync::Arc;
 
-use super::hosts::StateHost;
-use super::request::{StatesRequest, What};
+use super::choose_hosts::StateHost;
+use super::request::{StatesRequest, StateSelection};
 use super::roots::FolderRoots;
-use crate::converge::{Aggregation, Ground, Mode, Roots, RootsError, Setup, Targets};
+use crate::converge::{Aggregation, CompileInput, Mode, FileRoots, FileRootsError, EngineOptions, StateTargets};
 use crate::value::{Map, Value};
 use crate::yaml::emit;
 
 /// The state file that stands for a typed state.
-const TYPED: &str = "op";
+const TYPED_SLS: &str = "op";
 const TYPED_PATH: &str = "op.sls";
 
 /// Says what the states of each machine are made from.
-pub(super) struct Compiler<'a> {
+pub(super) struct StatesCompiler<'a> {
     request: &'a StatesRequest,
-    roots: Arc<dyn Roots>,
+    roots: Arc<dyn FileRoots>,
     /// Whether nothing runs after that.
-    pub(super) only_compiles: bool,
+    pub(super) is_compile_only: bool,
 }
 
-impl<'a> Compiler<'a> {
+impl<'a> StatesCompiler<'a> {
     pub(super) fn new(request: &'a StatesRequest) -> Self {
-        let folders = FolderRoots::new(request.tree.roots.clone());
-        let roots: Arc<dyn Roots> = match &request.tree.what {
-            What::One {
+        let folders = FolderRoots::new(request.source.roots.clone());
+        let roots: Arc<dyn FileRoots> = match &request.source.selection {
+            StateSelection::Single {
                 function,
                 arguments,
-            } => Arc::new(Typed {
-                text: typed(function, arguments).into_bytes().into(),
+            } => Arc::new(TypedStateRoots {
+                text: typed_state_source(function, arguments).into_bytes().into(),
                 folders,
             }),
-            What::Top | What::Sls(_) => Arc::new(folders),
+            StateSelection::Top | StateSelection::Sls(_) => Arc::new(folders),
         };
         Self {
             request,
             roots,
-            only_compiles: false,
+            is_compile_only: false,
         }
     }
 
     /// What the states of a machine are made from.
-    pub(super) fn ground(&self, host: &StateHost) -> Ground {
-        let tree = &self.request.tree;
-        Ground {
+    pub(super) fn compile_input(&self, host: &StateHost) -> CompileInput {
+        let tree = &self.request.source;
+        CompileInput {
             id: Arc::clone(&host.name),
             roots: Arc::clone(&self.roots),
             pillar: host.pillar(&tree.pillar),
             grains: tree.grains.clone(),
             options: tree.options.clone().into(),
-            targets: match &tree.what {
-                What::Top => Targets::Highstate,
-                What::Sls(names) => Targets::Sls(names.clone()),
-                What::One { .. } => Targets::Sls(vec![TYPED.to_owned()]),
+            targets: match &tree.selection {
+                StateSelection::Top => StateTargets::Highstate,
+                StateSelection::Sls(names) => StateTargets::Sls(names.clone()),
+                StateSelection::Single { .. } => StateTargets::Sls(vec![TYPED_SLS.to_owned()]),
             },
             ordering: tree.ordering,
         }
@@ -61,8 +61,8 @@ impl<'a> Compiler<'a> {
 
     /// How the states of a machine run. One whose states have no requisites leaves the run where a
     /// state fails (P34).
-    pub(super) fn setup(&self, has_links: bool) -> Setup {
-        let options = &self.request.tree.options;
+    pub(super) fn run_setup(&self, has_links: bool) -> EngineOptions {
+        let options = &self.request.source.options;
         let option = |key: &str| options.get(key).map(Value::reveal);
         let failhard = option("failhard").is_some_and(Value::is_truthy);
         let names = |key: &str| -> Vec<String> {
@@ -75,26 +75,26 @@ impl<'a> Compiler<'a> {
             Some(Value::List(_)) => Aggregation::Modules(names("state_aggregate")),
             _ => Aggregation::Never,
         };
-        let most = option("state_max_parallel").and_then(Value::as_int);
-        Setup {
+        let max_parallel = option("state_max_parallel").and_then(Value::as_int);
+        EngineOptions {
             mode: if self.request.test {
                 Mode::Test
             } else {
                 Mode::Apply
             },
-            failhard: failhard || (self.request.over_hosts && !has_links),
-            max_parallel: most
-                .and_then(|most| usize::try_from(most).ok())
+            failhard: failhard || (self.request.has_named_hosts && !has_links),
+            max_parallel: max_parallel
+                .and_then(|max_parallel| usize::try_from(max_parallel).ok())
                 .unwrap_or(0),
             aggregate,
             disabled: names("state_runs_disabled"),
-            ..Setup::default()
+            ..EngineOptions::default()
         }
     }
 }
 
 /// A typed state as a state file.
-fn typed(function: &str, arguments: &Map) -> String {
+fn typed_state_source(function: &str, arguments: &Map) -> String {
     let arguments = arguments
         .iter()
         .map(|(key, value)| Value::map([(Arc::clone(key), value.clone())]));
@@ -109,20 +109,20 @@ fn typed(function: &str, arguments: &Map) -> String {
 }
 
 /// A typed state over a state tree.
-struct Typed {
+struct TypedStateRoots {
     text: Arc<[u8]>,
     folders: FolderRoots,
 }
 
-impl Roots for Typed {
-    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, RootsError> {
+impl FileRoots for TypedStateRoots {
+    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, FileRootsError> {
         if path == TYPED_PATH {
             return Ok(Some(Arc::clone(&self.text)));
         }
         self.folders.read(path)
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<String>, RootsError> {
+    fn list(&self, folder: &str) -> Result<Vec<String>, FileRootsError> {
         let mut all = self.folders.list(folder)?;
         if folder.is_empty() {
             all.push(TYPED_PATH.to_owned());
@@ -132,7 +132,7 @@ impl Roots for Typed {
         Ok(all)
     }
 
-    fn mode(&self, path: &str) -> Result<Option<u32>, RootsError> {
+    fn mode(&self, path: &str) -> Result<Option<u32>, FileRootsError> {
         self.folders.mode(path)
     }
 }
@@ -149,7 +149,7 @@ mod tests {
         ]
         .into_iter()
         .collect();
-        insta::assert_snapshot!(typed("file.managed", &arguments), @r"
+        insta::assert_snapshot!(typed_state_source("file.managed", &arguments), @r"
         #!yaml
         '/a: b':
           file.managed:

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::drive::driver;
-use super::hosts::{StateHost, lost};
+use super::apply::driver;
+use super::choose_hosts::{StateHost, loss_reason};
 use super::request::StatesView;
-use crate::exec::{Machine, Next, drive};
+use crate::exec::{StateMachine, MachineStep, drive};
 use crate::fleet::Error;
-use crate::host::fact::{Fact, Reading};
+use crate::host::fact::{Fact, FactReading};
 use crate::host::{Action, ActionResult, Question, Secret};
 use crate::system::signals::Interrupts;
 
@@ -29,36 +29,36 @@ pub struct FactsRequest {
 
 /// What was read of a machine.
 #[derive(Debug)]
-pub struct FactsOf {
+pub struct MachineFacts {
     /// How people call it.
     pub name: Arc<str>,
     /// A reading for each fact, or why the machine was lost.
-    pub readings: Result<Vec<Reading>, String>,
+    pub readings: Result<Vec<FactReading>, String>,
 }
 
 /// Reads the facts of all machines, in their order.
 pub fn read_facts(
     request: &FactsRequest,
     view: &mut dyn StatesView,
-) -> Result<Vec<FactsOf>, Error> {
+) -> Result<Vec<MachineFacts>, Error> {
     let mut driver = driver(&request.interrupts, request.sudo.as_ref());
-    let mut round = Round::new(request);
+    let mut round = FactsRun::new(request);
     drive(&mut round, &mut driver, view)?;
-    Ok(round.all)
+    Ok(round.results)
 }
 
 /// One look at all machines.
-struct Round<'a> {
+struct FactsRun<'a> {
     request: &'a FactsRequest,
     waiting: VecDeque<usize>,
     running: usize,
-    all: Vec<FactsOf>,
+    results: Vec<MachineFacts>,
 }
 
-impl<'a> Round<'a> {
+impl<'a> FactsRun<'a> {
     fn new(request: &'a FactsRequest) -> Self {
         let not_reached = || Err("it was not come to".to_owned());
-        let all = request.hosts.iter().map(|host| FactsOf {
+        let all = request.hosts.iter().map(|host| MachineFacts {
             name: Arc::clone(&host.name),
             readings: not_reached(),
         });
@@ -66,27 +66,27 @@ impl<'a> Round<'a> {
             request,
             waiting: (0..request.hosts.len()).collect(),
             running: 0,
-            all: all.collect(),
+            results: all.collect(),
         }
     }
 }
 
-impl<'a> Machine for Round<'a> {
+impl<'a> StateMachine for FactsRun<'a> {
     type View = dyn StatesView + 'a;
     type Error = Error;
 
-    fn next(&mut self, _view: &mut Self::View) -> Result<Next, Error> {
+    fn next(&mut self, _view: &mut Self::View) -> Result<MachineStep, Error> {
         if self.running < self.request.parallel.max(1)
             && let Some(at) = self.waiting.pop_front()
         {
             self.running += 1;
             let action = Action::Read(self.request.facts.clone());
             let request = self.request.hosts[at].request(action);
-            return Ok(Next::Perform(at as u64, Box::new(request)));
+            return Ok(MachineStep::Perform(at as u64, Box::new(request)));
         }
         Ok(match self.running {
-            0 => Next::End,
-            _ => Next::Wait(None),
+            0 => MachineStep::End,
+            _ => MachineStep::Wait(None),
         })
     }
 
@@ -98,8 +98,8 @@ impl<'a> Machine for Round<'a> {
     ) -> Result<(), Error> {
         self.running -= 1;
         let at = usize::try_from(tag).unwrap_or(usize::MAX);
-        if let Some(facts) = self.all.get_mut(at) {
-            facts.readings = match (lost(result.exit()), result) {
+        if let Some(facts) = self.results.get_mut(at) {
+            facts.readings = match (loss_reason(result.exit()), result) {
                 (Some(reason), _) => Err(reason),
                 (None, ActionResult::Read(output)) => Ok(output.readings),
                 (None, other) => Err(other.exit().to_string()),
@@ -112,7 +112,7 @@ impl<'a> Machine for Round<'a> {
         self.waiting.clear();
     }
 
-    fn ask(&mut self, question: &Question, view: &mut Self::View) -> Option<Secret> {
-        view.ask(question)
+    fn prompt_secret(&mut self, question: &Question, view: &mut Self::View) -> Option<Secret> {
+        view.prompt_secret(question)
     }
 }

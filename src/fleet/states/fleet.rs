@@ -4,32 +4,32 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::compile::Compiler;
-use super::hosts::{StateHost, lost};
+use super::compile::StatesCompiler;
+use super::choose_hosts::{StateHost, loss_reason};
 use super::request::{StatesRequest, StatesView};
-use crate::converge::{DeedId, HostRun, Next, Preparation, Prepared, Stamp, StateResult};
+use crate::converge::{ActionId, HostRun, NextAction, Preparation, PreparedStates, Timestamp, StateResult};
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::exec;
 use crate::fleet::Error;
 use crate::host::fact::Fact;
-use crate::host::{Action, ActionResult, Question, Request, Secret};
+use crate::host::{Action, ActionResult, Question, ActionRequest, Secret};
 use crate::system::clock;
 
 /// A machine with its states.
 #[derive(Debug)]
-pub(super) struct Machine {
+pub(super) struct FleetMachine {
     pub(super) host: StateHost,
     pub(super) run: HostRun,
-    pub(super) stage: Stage,
+    pub(super) stage: MachineStage,
     /// The last place of its order that it may come to; none for to the end.
-    pub(super) gate: Option<usize>,
+    pub(super) barrier: Option<usize>,
     /// How many actions run there.
     in_flight: usize,
 }
 
 /// How far a machine is.
 #[derive(Debug)]
-pub(super) enum Stage {
+pub(super) enum MachineStage {
     /// Its states are compiled, for which it is asked what it is like, and the facts are read that
     /// they need first.
     Prepare,
@@ -38,12 +38,12 @@ pub(super) enum Stage {
     /// Its states run.
     Running,
     /// It has come to an end.
-    Ended(End),
+    Ended(MachineEnd),
 }
 
 /// How a machine has ended.
 #[derive(Debug, Clone)]
-pub enum End {
+pub enum MachineEnd {
     /// All its states were come to.
     Done,
     /// It was lost, or never reached. States that were not come to are not in its results.
@@ -54,27 +54,27 @@ pub enum End {
     Refused(Arc<(Diagnostics, Sources)>),
 }
 
-impl Machine {
+impl FleetMachine {
     fn new(host: StateHost) -> Self {
         Self {
-            run: HostRun::new(&host.place),
+            run: HostRun::new(&host.location),
             host,
-            stage: Stage::Prepare,
-            gate: None,
+            stage: MachineStage::Prepare,
+            barrier: None,
             in_flight: 0,
         }
     }
 
     /// Whether it takes part still.
     pub(super) fn is_active(&self) -> bool {
-        !matches!(self.stage, Stage::Ended(_))
+        !matches!(self.stage, MachineStage::Ended(_))
     }
 
     /// Whether a state of it failed, or it did.
     pub(super) fn has_failed(&self) -> bool {
         let lost = match &self.stage {
-            Stage::Ended(End::Done | End::Stopped) => false,
-            Stage::Ended(_) => true,
+            MachineStage::Ended(MachineEnd::Done | MachineEnd::Stopped) => false,
+            MachineStage::Ended(_) => true,
             _ => false,
         };
         lost || self.has_failed_state()
@@ -87,113 +87,113 @@ impl Machine {
     }
 
     /// Says what is next.
-    fn step(&mut self, compiler: &Compiler<'_>) -> Next {
+    fn step(&mut self, compiler: &StatesCompiler<'_>) -> NextAction {
         match self.stage {
-            Stage::Prepare => self.prepare(compiler),
-            Stage::Running => self.run.next(self.gate, now()),
-            Stage::Ready | Stage::Ended(_) => Next::Wait,
+            MachineStage::Prepare => self.prepare(compiler),
+            MachineStage::Running => self.run.next(self.barrier, now()),
+            MachineStage::Ready | MachineStage::Ended(_) => NextAction::Wait,
         }
     }
 
     /// Compiles its states and reads what they need first.
-    fn prepare(&mut self, compiler: &Compiler<'_>) -> Next {
+    fn prepare(&mut self, compiler: &StatesCompiler<'_>) -> NextAction {
         if self.in_flight > 0 {
-            return Next::Wait;
+            return NextAction::Wait;
         }
         let host = &self.host;
-        let ground = || compiler.ground(host);
-        let begin = |prepared: &Prepared| {
+        let ground = || compiler.compile_input(host);
+        let begin = |prepared: &PreparedStates| {
             let low = Arc::clone(&prepared.low);
-            let setup = compiler.setup(low.has_links);
+            let setup = compiler.run_setup(low.has_links);
             (low, setup)
         };
-        let prepared = if compiler.only_compiles {
+        let prepared = if compiler.is_compile_only {
             self.run.compile(ground, begin)
         } else {
             self.run.prepare(ground, begin)
         };
         self.stage = match prepared {
-            Preparation::Read(facts) => return Next::Read(facts),
-            Preparation::Ready => Stage::Ready,
-            Preparation::Stuck(reason) => Stage::Ended(End::Lost(reason)),
+            Preparation::Read(facts) => return NextAction::Read(facts),
+            Preparation::Ready => MachineStage::Ready,
+            Preparation::Stuck(reason) => MachineStage::Ended(MachineEnd::Lost(reason)),
             Preparation::Refused(problems, sources) => {
-                Stage::Ended(End::Refused(Arc::new((problems, *sources))))
+                MachineStage::Ended(MachineEnd::Refused(Arc::new((problems, *sources))))
             }
         };
-        Next::Wait
+        NextAction::Wait
     }
 
     /// It is lost: nothing more is asked of it.
-    fn lose(&mut self, reason: String) {
+    fn mark_lost(&mut self, reason: String) {
         if self.is_active() {
-            self.stage = Stage::Ended(End::Lost(reason));
+            self.stage = MachineStage::Ended(MachineEnd::Lost(reason));
         }
     }
 }
 
 /// What an action is for, and on which machine.
-struct Work {
+struct RunningAction {
     machine: usize,
-    goal: Goal,
+    goal: ActionPurpose,
 }
 
-enum Goal {
+enum ActionPurpose {
     Read(Vec<Fact>),
     /// Changes, and what people call the state they are for.
-    Change(DeedId, String),
+    Change(ActionId, String),
 }
 
 /// All machines of a run.
 pub(super) struct Fleet<'a> {
-    pub(super) machines: Vec<Machine>,
+    pub(super) machines: Vec<FleetMachine>,
     /// Machines that may have something to do.
-    due: VecDeque<usize>,
+    ready: VecDeque<usize>,
     /// The machine that goes on until it waits for something.
     advancing: Option<usize>,
     /// How many machines do something.
     busy: usize,
-    timers: BTreeMap<(Instant, usize), DeedId>,
+    timers: BTreeMap<(Instant, usize), ActionId>,
     /// The actions that run.
-    works: HashMap<u64, Work>,
+    running_actions: HashMap<u64, RunningAction>,
     next_tag: u64,
     /// Why the run stopped early.
     pub(super) stopped: Option<String>,
-    pub(super) compiler: Compiler<'a>,
+    pub(super) compiler: StatesCompiler<'a>,
     parallel: usize,
 }
 
 impl<'a> Fleet<'a> {
     pub(super) fn new(request: &'a StatesRequest) -> Self {
         Self {
-            machines: request.hosts.iter().cloned().map(Machine::new).collect(),
-            due: VecDeque::new(),
+            machines: request.hosts.iter().cloned().map(FleetMachine::new).collect(),
+            ready: VecDeque::new(),
             advancing: None,
             busy: 0,
             timers: BTreeMap::new(),
-            works: HashMap::new(),
+            running_actions: HashMap::new(),
             next_tag: 0,
             stopped: None,
-            compiler: Compiler::new(request),
+            compiler: StatesCompiler::new(request),
             parallel: request.parallel.max(1),
         }
     }
 
     /// Lets machines go on that have something to do.
-    pub(super) fn wants(&mut self, machines: impl IntoIterator<Item = usize>) {
-        self.due.extend(machines);
+    pub(super) fn enqueue(&mut self, machines: impl IntoIterator<Item = usize>) {
+        self.ready.extend(machines);
     }
 
     /// Lets a machine go on until it asks for an action, or waits for something.
-    fn advance(&mut self, at: usize, view: &mut dyn StatesView) -> Option<exec::Next> {
+    fn advance(&mut self, at: usize, view: &mut dyn StatesView) -> Option<exec::MachineStep> {
         loop {
             let machine = &mut self.machines[at];
             let (action, goal) = match machine.step(&self.compiler) {
-                Next::Wait | Next::AtGate => return None,
-                Next::Done => {
-                    machine.stage = Stage::Ended(End::Done);
+                NextAction::Wait | NextAction::AtLimit => return None,
+                NextAction::Done => {
+                    machine.stage = MachineStage::Ended(MachineEnd::Done);
                     return None;
                 }
-                Next::Sleep { deed, time, .. } => {
+                NextAction::Sleep { action: deed, time, .. } => {
                     // Two that end at the same moment differ by a breath.
                     let mut end = Instant::now() + time;
                     while self.timers.contains_key(&(end, at)) {
@@ -202,57 +202,57 @@ impl<'a> Fleet<'a> {
                     self.timers.insert((end, at), deed);
                     continue;
                 }
-                Next::Read(facts) => (Action::Read(facts.clone()), Goal::Read(facts)),
-                Next::Change {
-                    deed,
+                NextAction::Read(facts) => (Action::Read(facts.clone()), ActionPurpose::Read(facts)),
+                NextAction::Change {
+                    action: deed,
                     changes,
                     chunk,
                 } => {
                     let label = machine.run.label(chunk);
-                    view.state_begins(&machine.host.name, &label);
+                    view.state_started(&machine.host.name, &label);
                     self.advancing = Some(at);
-                    (Action::Change(changes), Goal::Change(deed, label))
+                    (Action::Change(changes), ActionPurpose::Change(deed, label))
                 }
             };
             let request = machine.host.request(action);
-            return Some(self.begin(request, Work { machine: at, goal }));
+            return Some(self.start_action(request, RunningAction { machine: at, goal }));
         }
     }
 
-    fn begin(&mut self, request: Request, work: Work) -> exec::Next {
+    fn start_action(&mut self, request: ActionRequest, work: RunningAction) -> exec::MachineStep {
         let machine = &mut self.machines[work.machine];
         self.busy += usize::from(machine.in_flight == 0);
         machine.in_flight += 1;
         let tag = self.next_tag;
         self.next_tag += 1;
-        self.works.insert(tag, work);
-        exec::Next::Perform(tag, Box::new(request))
+        self.running_actions.insert(tag, work);
+        exec::MachineStep::Perform(tag, Box::new(request))
     }
 
-    fn heard(&mut self, work: Work, result: ActionResult, view: &mut dyn StatesView) {
+    fn handle_result(&mut self, work: RunningAction, result: ActionResult, view: &mut dyn StatesView) {
         let at = work.machine;
         let machine = &mut self.machines[at];
         machine.in_flight -= 1;
         match (work.goal, result) {
-            (Goal::Read(facts), ActionResult::Read(output)) => match lost(&output.exit) {
-                Some(reason) => machine.lose(reason),
-                None => machine.run.learned(facts, output.readings),
+            (ActionPurpose::Read(facts), ActionResult::Read(output)) => match loss_reason(&output.exit) {
+                Some(reason) => machine.mark_lost(reason),
+                None => machine.run.learn(facts, output.readings),
             },
-            (Goal::Change(deed, label), ActionResult::Change(output)) => {
-                let reason = lost(&output.exit);
-                for result in machine.run.changed(deed, output.outputs, now()) {
+            (ActionPurpose::Change(deed, label), ActionResult::Change(output)) => {
+                let reason = loss_reason(&output.exit);
+                for result in machine.run.finish_change(deed, output.outputs, now()) {
                     let label = format!("{}.{} {}", result.state, result.fun, result.name);
-                    view.state_ends(&machine.host.name, &label);
+                    view.state_finished(&machine.host.name, &label);
                 }
                 if let Some(reason) = reason {
                     let unknown = format!("nobody knows what became of `{label}`");
-                    machine.lose(format!("{reason}; {unknown}"));
+                    machine.mark_lost(format!("{reason}; {unknown}"));
                 }
             }
-            (_, result) => machine.lose(result.exit().to_string()),
+            (_, result) => machine.mark_lost(result.exit().to_string()),
         }
         self.busy -= usize::from(machine.in_flight == 0);
-        self.due.push_front(at);
+        self.ready.push_front(at);
     }
 
     /// Ends the run: nothing more begins.
@@ -260,22 +260,22 @@ impl<'a> Fleet<'a> {
         self.stopped.get_or_insert(reason);
         for machine in &mut self.machines {
             if machine.is_active() {
-                machine.stage = Stage::Ended(End::Stopped);
+                machine.stage = MachineStage::Ended(MachineEnd::Stopped);
             }
         }
     }
 }
 
-impl<'a> exec::Machine for Fleet<'a> {
+impl<'a> exec::StateMachine for Fleet<'a> {
     type View = dyn StatesView + 'a;
     type Error = Error;
 
-    fn next(&mut self, view: &mut Self::View) -> Result<exec::Next, Error> {
+    fn next(&mut self, view: &mut Self::View) -> Result<exec::MachineStep, Error> {
         loop {
             let at = match self.advancing.take() {
                 Some(at) => at,
                 None if self.busy >= self.parallel => break,
-                None => match self.due.pop_front() {
+                None => match self.ready.pop_front() {
                     Some(at) => at,
                     None => break,
                 },
@@ -284,11 +284,11 @@ impl<'a> exec::Machine for Fleet<'a> {
                 return Ok(next);
             }
         }
-        if self.works.is_empty() && self.timers.is_empty() && self.due.is_empty() {
-            return Ok(exec::Next::End);
+        if self.running_actions.is_empty() && self.timers.is_empty() && self.ready.is_empty() {
+            return Ok(exec::MachineStep::End);
         }
         let until = self.timers.first_key_value().map(|((end, _), _)| *end);
-        Ok(exec::Next::Wait(until))
+        Ok(exec::MachineStep::Wait(until))
     }
 
     fn complete(
@@ -297,8 +297,8 @@ impl<'a> exec::Machine for Fleet<'a> {
         result: ActionResult,
         view: &mut Self::View,
     ) -> Result<(), Error> {
-        if let Some(work) = self.works.remove(&tag) {
-            self.heard(work, result, view);
+        if let Some(work) = self.running_actions.remove(&tag) {
+            self.handle_result(work, result, view);
         }
         Ok(())
     }
@@ -307,7 +307,7 @@ impl<'a> exec::Machine for Fleet<'a> {
         if self.stopped.is_none() {
             self.stop("interrupted".to_owned());
             self.timers.clear();
-            self.due.clear();
+            self.ready.clear();
         }
     }
 
@@ -320,17 +320,17 @@ impl<'a> exec::Machine for Fleet<'a> {
             }
             let (at, deed) = (*at, *deed);
             self.timers.pop_first();
-            self.machines[at].run.slept(deed, now());
-            self.due.push_back(at);
+            self.machines[at].run.finish_sleep(deed, now());
+            self.ready.push_back(at);
         }
     }
 
-    fn ask(&mut self, question: &Question, view: &mut Self::View) -> Option<Secret> {
-        view.ask(question)
+    fn prompt_secret(&mut self, question: &Question, view: &mut Self::View) -> Option<Secret> {
+        view.prompt_secret(question)
     }
 }
 
 /// This moment.
-fn now() -> Stamp {
-    Stamp(clock::now().as_microsecond())
+fn now() -> Timestamp {
+    Timestamp(clock::now().as_microsecond())
 }

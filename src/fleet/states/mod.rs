@@ -1,18 +1,18 @@
 //! Host states: brings machines to what state files describe.
 
 mod compile;
-mod drive;
+mod apply;
 mod facts;
 mod fleet;
-mod flow;
-mod hosts;
+mod machine_order;
+mod choose_hosts;
 mod report;
 mod request;
 mod roots;
 
-pub use drive::{CompiledMachine, compile_all, perform};
-pub use facts::{FactsOf, FactsRequest, read_facts};
-pub use fleet::End;
-pub use hosts::{StateHost, choose, this_machine};
+pub use apply::{CompiledMachine, compile_all, apply_states};
+pub use facts::{MachineFacts, FactsRequest, read_facts};
+pub use fleet::MachineEnd;
+pub use choose_hosts::{StateHost, choose_hosts, this_machine};
 pub use report::{MachineReport, StatesReport};
-pub use request::{Pace, StatesRequest, StatesView, Tree, What};
+pub use request::{MachinePace, StatesRequest, StatesView, StatesSource, StateSelection};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fleet::{End, Machine, Stage};
+use super::fleet::{MachineEnd, FleetMachine, MachineStage};
 use super::request::StatesRequest;
-use crate::converge::{Low, Outcome, Stamp, StateResult};
+use crate::converge::{LowData, StateOutcome, Timestamp, StateResult};
 
 /// What came of states.
 #[derive(Debug)]
@@ -24,18 +24,18 @@ pub struct MachineReport {
     /// How people call it.
     pub name: Arc<str>,
     /// How it ended.
-    pub end: End,
+    pub end: MachineEnd,
     /// What became of each state that it came to, in the order of running.
     pub results: Vec<StateResult>,
     /// Its states; none if they were not compiled.
-    pub low: Option<Arc<Low>>,
+    pub low: Option<Arc<LowData>>,
 }
 
 impl MachineReport {
     /// Whether it was lost, or a state of it failed.
     pub fn has_failed(&self) -> bool {
         let failed = |result: &StateResult| result.outcome.result == Some(false);
-        !matches!(self.end, End::Done | End::Stopped) || self.results.iter().any(failed)
+        !matches!(self.end, MachineEnd::Done | MachineEnd::Stopped) || self.results.iter().any(failed)
     }
 
     /// How many of its states it did not come to.
@@ -49,7 +49,7 @@ impl MachineReport {
 }
 
 /// The entry that stands for a machine which the top file gives no states (S7).
-fn unmatched() -> StateResult {
+fn unmatched_result() -> StateResult {
     let comment =
         "No Top file or master_tops data matches found. Please see master log for details.";
     StateResult {
@@ -60,18 +60,18 @@ fn unmatched() -> StateResult {
         fun: "None".into(),
         sls: None,
         number: 0,
-        start: Stamp::default(),
+        start: Timestamp::default(),
         duration: Duration::ZERO,
         skipped: false,
         parallel: false,
         doubtful: false,
-        outcome: Outcome::failed(comment),
+        outcome: StateOutcome::failed(comment),
     }
 }
 
 impl StatesReport {
     pub(super) fn of(
-        machines: Vec<Machine>,
+        machines: Vec<FleetMachine>,
         request: &StatesRequest,
         stopped: Option<String>,
     ) -> Self {
@@ -80,13 +80,13 @@ impl StatesReport {
             results.sort_by_key(|result| result.number);
             let prepared = machine.run.prepared();
             if prepared.is_some_and(|prepared| prepared.compiled.is_unmatched) {
-                results.push(unmatched());
+                results.push(unmatched_result());
             }
             MachineReport {
                 name: machine.host.name,
                 end: match machine.stage {
-                    Stage::Ended(end) => end,
-                    _ => End::Stopped,
+                    MachineStage::Ended(end) => end,
+                    _ => MachineEnd::Stopped,
                 },
                 results,
                 low: machine.run.into_prepared().map(|prepared| prepared.low),

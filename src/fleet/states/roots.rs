@@ -3,12 +3,12 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::converge::{Roots, RootsError};
+use crate::converge::{FileRoots, FileRootsError};
 use crate::system::fs;
 use crate::system::fs::WalkLimits;
 
 /// The largest file that a state tree may have, in bytes.
-const LARGEST: u64 = 1 << 30;
+const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// State trees in folders; the first that has a file counts.
 #[derive(Debug, Clone)]
@@ -33,23 +33,23 @@ impl FolderRoots {
     }
 }
 
-fn refused(error: &fs::Error, path: &Path) -> RootsError {
-    RootsError {
+fn read_error(error: &fs::Error, path: &Path) -> FileRootsError {
+    FileRootsError {
         path: path.display().to_string(),
         reason: error.to_string(),
     }
 }
 
-impl Roots for FolderRoots {
-    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, RootsError> {
+impl FileRoots for FolderRoots {
+    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, FileRootsError> {
         let Some(file) = self.find(path) else {
             return Ok(None);
         };
-        let bytes = fs::read_within(&file, LARGEST).map_err(|error| refused(&error, &file))?;
+        let bytes = fs::read_within(&file, MAX_FILE_BYTES).map_err(|error| read_error(&error, &file))?;
         Ok(Some(bytes.into()))
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<String>, RootsError> {
+    fn list(&self, folder: &str) -> Result<Vec<String>, FileRootsError> {
         let mut all = Vec::new();
         for root in &self.folders {
             let start = root.join(folder.trim_matches('/'));
@@ -57,7 +57,7 @@ impl Roots for FolderRoots {
                 continue;
             }
             let found = fs::walk(&start, WalkLimits::default());
-            let found = found.map_err(|error| refused(&error, &start))?;
+            let found = found.map_err(|error| read_error(&error, &start))?;
             for entry in found {
                 let below = entry.path.strip_prefix(root).unwrap_or(&entry.path);
                 if fs::is_file(&entry.path) {
@@ -70,11 +70,11 @@ impl Roots for FolderRoots {
         Ok(all)
     }
 
-    fn mode(&self, path: &str) -> Result<Option<u32>, RootsError> {
+    fn mode(&self, path: &str) -> Result<Option<u32>, FileRootsError> {
         let Some(file) = self.find(path) else {
             return Ok(None);
         };
-        let mode = fs::mode_of(&file).map_err(|error| refused(&error, &file))?;
+        let mode = fs::mode_of(&file).map_err(|error| read_error(&error, &file))?;
         Ok(Some(mode & 0o7777))
     }
 }

@@ -29,8 +29,8 @@ pub struct LoadedTasks {
 /// There is no such file, or it has errors.
 pub fn find_tasks(file: Option<&Path>, here: &Path) -> Result<LoadedTasks, Error> {
     let file = match file {
-        Some(file) => Some(chosen(&fs::absolute(file, here))?),
-        None => nearest(here),
+        Some(file) => Some(explicit_file(&fs::absolute(file, here))?),
+        None => nearest_file(here),
     };
     let mut sources = Sources::default();
     let Some(file) = file else {
@@ -47,14 +47,14 @@ pub fn find_tasks(file: Option<&Path>, here: &Path) -> Result<LoadedTasks, Error
             tasks,
             sources,
         }),
-        Err(problems) => Err(Error::with_places(ErrorKind::Invalid, problems, sources)),
+        Err(problems) => Err(Error::with_sources(ErrorKind::Invalid, problems, sources)),
     }
 }
 
 /// The file that was named; a folder means the one in it.
-fn chosen(path: &Path) -> Result<PathBuf, Error> {
+fn explicit_file(path: &Path) -> Result<PathBuf, Error> {
     if fs::is_dir(path)
-        && let Some(file) = in_folder(path)
+        && let Some(file) = file_in_folder(path)
     {
         return Ok(file);
     }
@@ -65,22 +65,22 @@ fn chosen(path: &Path) -> Result<PathBuf, Error> {
     Err(Error::new(ErrorKind::Refused, message, None))
 }
 
-fn in_folder(folder: &Path) -> Option<PathBuf> {
+fn file_in_folder(folder: &Path) -> Option<PathBuf> {
     let mut files = NAMES.iter().map(|name| folder.join(name));
     files.find(|file| fs::is_file(file))
 }
 
-fn nearest(folder: &Path) -> Option<PathBuf> {
+fn nearest_file(folder: &Path) -> Option<PathBuf> {
     let env = Env::of_this_process();
     let root = env.non_empty("UNFURL_SEARCH_ROOT").map(PathBuf::from);
     let inside = |folder: &&Path| {
-        let root = root.as_deref().filter(|root| here_is_below(root, folder));
+        let root = root.as_deref().filter(|root| is_within_search_root(root, folder));
         root.is_none_or(|root| folder.starts_with(root))
     };
-    folder.ancestors().take_while(inside).find_map(in_folder)
+    folder.ancestors().take_while(inside).find_map(file_in_folder)
 }
 
 /// Whether the highest folder to search has anything to do with this one.
-fn here_is_below(root: &Path, folder: &Path) -> bool {
+fn is_within_search_root(root: &Path, folder: &Path) -> bool {
     folder.starts_with(root) || root.starts_with(folder)
 }

@@ -4,18 +4,18 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::host::helpers::{Book, Roles};
-use crate::host::{Chain, Question, Secret};
-use crate::runbook::{Call, Deed, Event, How, Options, Task, Tasks};
+use crate::host::services::{HostResolver, RoleSource};
+use crate::host::{ExecutorChain, Question, Secret};
+use crate::runbook::{TaskCall, StepAction, HostEvent, CommandOptions, TaskOptions, Task, Tasks};
 use crate::system::signals::Interrupts;
 
 /// Shows what happens on hosts, and asks people.
 pub trait HostsView {
     /// Takes the next thing that happened.
-    fn event(&mut self, event: &Event);
+    fn event(&mut self, event: &HostEvent);
 
     /// Asks for a secret; none if nobody answers.
-    fn ask(&mut self, question: &Question) -> Option<Secret>;
+    fn prompt_secret(&mut self, question: &Question) -> Option<Secret>;
 
     /// Asks something; what is `secret` is not shown while it is typed. None if nobody answers.
     fn prompt(&mut self, text: &str, default: Option<&str>, secret: bool) -> Option<String>;
@@ -23,7 +23,7 @@ pub trait HostsView {
 
 /// What runs after the tasks, without being one of them (F28).
 #[derive(Debug, Clone)]
-pub enum AdHoc {
+pub enum AdHocTask {
     /// A command.
     Command {
         /// The text, for the shell of each host.
@@ -36,18 +36,18 @@ pub enum AdHoc {
         /// Its name for people.
         name: &'static str,
         /// What it does.
-        deed: Deed,
+        action: StepAction,
         /// How.
-        how: Box<How>,
+        options: Box<CommandOptions>,
     },
 }
 
-impl AdHoc {
+impl AdHocTask {
     pub(super) fn task(&self, folder: &Path) -> Arc<Task> {
         match self {
-            Self::Command { text, sudo } => Tasks::of_command(text, sudo.as_deref(), folder).0,
-            Self::Step { name, deed, how } => {
-                Tasks::of_step(name, deed.clone(), How::clone(how), folder)
+            Self::Command { text, sudo } => Tasks::command_task(text, sudo.as_deref(), folder).0,
+            Self::Step { name, action: deed, options: how } => {
+                Tasks::step_task(name, deed.clone(), CommandOptions::clone(how), folder)
             }
         }
     }
@@ -55,22 +55,22 @@ impl AdHoc {
 
 /// What is to run over hosts.
 #[derive(Debug)]
-pub struct RunbookRequest {
+pub struct TasksRequest {
     /// The tasks that there are.
     pub tasks: Tasks,
     /// What is called of them, in order.
-    pub calls: Vec<Call>,
+    pub calls: Vec<TaskCall>,
     /// What runs after them.
-    pub command: Option<AdHoc>,
+    pub command: Option<AdHocTask>,
     /// How they run. Folder, variables and user of this machine are those of this process where
     /// they are empty.
-    pub options: Options,
+    pub options: TaskOptions,
     /// How hosts are reached.
-    pub book: Rc<dyn Book>,
+    pub resolver: Rc<dyn HostResolver>,
     /// The roles beyond those of the tasks.
-    pub roles: Rc<dyn Roles>,
+    pub roles: Rc<dyn RoleSource>,
     /// What each action on a host goes through, if it says nothing else.
-    pub chain: Option<Arc<Chain>>,
+    pub chain: Option<Arc<ExecutorChain>>,
     /// What templates may use, by name (`--allow`).
     pub allowed: Vec<String>,
     /// Tells whether somebody asks for an end.

@@ -4,22 +4,22 @@ use serde_json::Value;
 
 use super::Error;
 use super::endpoint::{HttpEndpoint, SshEndpoint};
-use super::error::clean;
-use super::settings::Settings;
-use super::ssh::call;
-use crate::text::quoted_always;
+use super::error::sanitize;
+use super::settings::LfsSettings;
+use super::ssh::run_remote_command;
+use crate::text::force_quote_word;
 use crate::value::Secrets;
 
 /// Where the HTTP API is, and headers, which are secret.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Granted {
+pub(super) struct ApiAccess {
     /// Where it is.
     pub(super) endpoint: HttpEndpoint,
     /// Names and values that each request needs.
     pub(super) headers: Vec<(String, String)>,
 }
 
-impl std::fmt::Debug for Granted {
+impl std::fmt::Debug for ApiAccess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Granted")
             .field("endpoint", &self.endpoint)
@@ -28,27 +28,27 @@ impl std::fmt::Debug for Granted {
 }
 
 /// Asks with `git-lfs-authenticate`. A server that does not have it may let everybody in.
-pub(super) fn authenticate(settings: &Settings, to: &SshEndpoint) -> Result<Granted, Error> {
-    let words = format!("git-lfs-authenticate {} upload", quoted_always(&to.path));
-    let output = call(settings, to, &words, Vec::new())?;
-    let usual = to.over_http();
+pub(super) fn authenticate(settings: &LfsSettings, to: &SshEndpoint) -> Result<ApiAccess, Error> {
+    let words = format!("git-lfs-authenticate {} upload", force_quote_word(&to.path));
+    let output = run_remote_command(settings, to, &words, Vec::new())?;
+    let usual = to.http_endpoint();
     if !output.is_ok() {
-        let said = clean(
+        let response = sanitize(
             &String::from_utf8_lossy(&output.stderr),
             &Secrets::default(),
         );
         return Err(Error::NoServer(format!(
-            "`{}` has neither `git-lfs-transfer` nor `git-lfs-authenticate`: {said}",
-            to.shown()
+            "`{}` has neither `git-lfs-transfer` nor `git-lfs-authenticate`: {response}",
+            to.display_address()
         )));
     }
-    read(&output.stdout, usual).ok_or_else(|| Error::Garbled {
-        server: to.shown(),
+    parse_access(&output.stdout, usual).ok_or_else(|| Error::InvalidResponse {
+        server: to.display_address(),
         reason: "`git-lfs-authenticate` did not say where to go".to_owned(),
     })
 }
 
-fn read(bytes: &[u8], usual: HttpEndpoint) -> Option<Granted> {
+fn parse_access(bytes: &[u8], usual: HttpEndpoint) -> Option<ApiAccess> {
     let value: Value = serde_json::from_slice(bytes).ok()?;
     let href = value
         .get("href")
@@ -57,7 +57,7 @@ fn read(bytes: &[u8], usual: HttpEndpoint) -> Option<Granted> {
     let url = href.trim_end_matches('/');
     let endpoint = match url.split_once("://") {
         Some(("http" | "https", rest)) if !rest.split('/').next()?.contains('@') => {
-            HttpEndpoint::at(url.to_owned())
+            HttpEndpoint::without_login(url.to_owned())
         }
         None if url.is_empty() => usual,
         _ => return None,
@@ -70,7 +70,7 @@ fn read(bytes: &[u8], usual: HttpEndpoint) -> Option<Granted> {
             .collect::<Option<_>>()?,
         Some(_) => return None,
     };
-    Some(Granted { endpoint, headers })
+    Some(ApiAccess { endpoint, headers })
 }
 
 #[cfg(test)]
@@ -83,24 +83,24 @@ mod tests {
         HttpEndpoint {
             url: "https://h/r.git/info/lfs".into(),
             login: None,
-            otherwise: None,
+            fallback_url: None,
         }
     }
 
     #[test]
     fn the_server_says_where_to_go_and_with_what() {
         let text = br#"{"href": "https://lfs/x/", "header": {"Authorization": "t0ken"}}"#;
-        let granted = read(text, usual()).unwrap();
+        let granted = parse_access(text, usual()).unwrap();
         assert_eq!(granted.endpoint.url, "https://lfs/x");
         assert_eq!(granted.headers[0].1, "t0ken");
         assert!(!format!("{granted:?}").contains("t0ken"));
-        assert_eq!(read(b"{}", usual()).unwrap().endpoint, usual());
+        assert_eq!(parse_access(b"{}", usual()).unwrap().endpoint, usual());
         for text in [
             &br#"{"href": "file:///x"}"#[..],
             br#"{"header": 1}"#,
             b"welcome",
         ] {
-            assert_eq!(read(text, usual()), None);
+            assert_eq!(parse_access(text, usual()), None);
         }
     }
 
@@ -108,7 +108,7 @@ mod tests {
         /// What a server sends never breaks the reader.
         #[test]
         fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            read(&bytes, usual());
+            parse_access(&bytes, usual());
         }
     }
 }

@@ -2,79 +2,79 @@
 
 use super::Error;
 use super::authenticate::authenticate;
-use super::endpoint::{Endpoint, SshEndpoint};
+use super::endpoint::{LfsEndpoint, SshEndpoint};
 use super::http_api::HttpApi;
-use super::lock::{Created, LfsLock};
-use super::reply::Page;
-use super::settings::Settings;
-use super::ssh::{self, Failed};
+use super::lock::{LockOutcome, LfsLock};
+use super::response::LockPage;
+use super::settings::LfsSettings;
+use super::ssh::{self, SshError};
 use crate::git::Repository;
 use crate::system::env::Env;
 
 /// The most parts of a list that are asked for.
-const MOST_PAGES: usize = 1000;
+const MAX_PAGES: usize = 1000;
 
 /// What became of a lock that was given back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Released {
+pub enum ReleaseOutcome {
     /// It is free.
-    Freed,
+    Released,
     /// It was not there any more.
-    WasFree,
+    NotLocked,
     /// Somebody else has it meanwhile.
-    Taken(LfsLock),
+    LockedByOther(LfsLock),
 }
 
 /// The server for the locks of a repository.
 #[derive(Debug)]
 pub struct Client {
-    settings: Settings,
-    way: Way,
+    settings: LfsSettings,
+    transport: LfsTransport,
 }
 
 #[derive(Debug)]
-enum Way {
+enum LfsTransport {
     Http(Box<HttpApi>),
     Ssh(SshEndpoint),
     /// Over HTTP, after each request was granted over SSH: what is granted ends soon.
-    Granted(SshEndpoint),
+    SshAuthenticatedHttp(SshEndpoint),
 }
 
 impl Client {
     /// The server at `url`, which may be a remote's name, else the one that git-lfs would take.
     /// Reads settings; connects to nothing.
     pub fn open(repository: &Repository, url: Option<&str>, env: &Env) -> Result<Self, Error> {
-        let settings = Settings::of(repository, url, env)?;
+        let settings = LfsSettings::discover(repository, url, env)?;
         let way = match &settings.endpoint {
-            Endpoint::Http(http) => {
-                Way::Http(Box::new(HttpApi::new(&settings, http.clone(), Vec::new())))
+            LfsEndpoint::Http(http) => {
+                LfsTransport::Http(Box::new(HttpApi::new(&settings, http.clone(), Vec::new())))
             }
-            Endpoint::Ssh(ssh) => Way::Ssh(ssh.clone()),
+            LfsEndpoint::Ssh(ssh) => LfsTransport::Ssh(ssh.clone()),
         };
-        Ok(Self { settings, way })
+        Ok(Self { settings, transport: way })
     }
 
     /// Where it is, without user and password.
     pub fn server(&self) -> String {
-        match &self.way {
-            Way::Http(api) => api.url().to_owned(),
-            Way::Ssh(ssh) | Way::Granted(ssh) => ssh.shown(),
+        match &self.transport {
+            LfsTransport::Http(api) => api.url().to_owned(),
+            LfsTransport::Ssh(ssh) | LfsTransport::SshAuthenticatedHttp(ssh) => ssh.display_address(),
         }
     }
 
     /// Locks a path, which need not exist. If it is taken, finds out by whom.
-    pub fn create(&mut self, path: &str) -> Result<Created, Error> {
-        let created = self.by(
+    pub fn create(&mut self, path: &str) -> Result<LockOutcome, Error> {
+        let created = self.request(
             |settings, ssh| ssh::create(settings, ssh, path),
             |api| api.create(path),
         )?;
         match created {
-            Created::Ours(lock) if lock.path != path => Err(Error::Garbled {
+            LockOutcome::Acquired(lock) if lock.path != path => Err(Error::InvalidResponse {
                 server: self.server(),
                 reason: "it has locked another path".to_owned(),
             }),
             // Who has it may have gone meanwhile.
-            Created::Taken(None) => Ok(Created::Taken(self.find(path).ok().flatten())),
+            LockOutcome::HeldByOther(None) => Ok(LockOutcome::HeldByOther(self.find(path).ok().flatten())),
             other => Ok(other),
         }
     }
@@ -82,9 +82,9 @@ impl Client {
     /// The lock of a path, if somebody holds it.
     pub fn find(&mut self, path: &str) -> Result<Option<LfsLock>, Error> {
         let mut cursor: Option<String> = None;
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let from = cursor.as_deref();
-            let page: Page = self.by(
+            let page: LockPage = self.request(
                 |settings, ssh| ssh::list(settings, ssh, Some(path), from),
                 |api| api.list(Some(path), from),
             )?;
@@ -96,7 +96,7 @@ impl Client {
                 _ => return Ok(None),
             }
         }
-        Err(Error::Garbled {
+        Err(Error::InvalidResponse {
             server: self.server(),
             reason: "its list of locks has no end".to_owned(),
         })
@@ -104,44 +104,44 @@ impl Client {
 
     /// Gives a lock back, unless the path is locked by another lock meanwhile: on some servers
     /// that has the same id.
-    pub fn release(&mut self, lock: &LfsLock) -> Result<Released, Error> {
+    pub fn release(&mut self, lock: &LfsLock) -> Result<ReleaseOutcome, Error> {
         match self.find(&lock.path)? {
-            None => return Ok(Released::WasFree),
-            Some(other) if !other.is_same(lock) => return Ok(Released::Taken(other)),
+            None => return Ok(ReleaseOutcome::NotLocked),
+            Some(other) if !other.is_same(lock) => return Ok(ReleaseOutcome::LockedByOther(other)),
             Some(_) => {}
         }
         let freed = self.unlock(lock, false)?;
         Ok(if freed {
-            Released::Freed
+            ReleaseOutcome::Released
         } else {
-            Released::WasFree
+            ReleaseOutcome::NotLocked
         })
     }
 
     /// Removes a lock, with `force` also that of somebody else; says whether it was there.
     pub fn unlock(&mut self, lock: &LfsLock, force: bool) -> Result<bool, Error> {
-        self.by(
+        self.request(
             |settings, ssh| ssh::unlock(settings, ssh, lock, force),
             |api| api.unlock(lock, force),
         )
     }
 
-    fn by<T>(
+    fn request<T>(
         &mut self,
-        over_ssh: impl Fn(&Settings, &SshEndpoint) -> Result<T, Failed>,
+        over_ssh: impl Fn(&LfsSettings, &SshEndpoint) -> Result<T, SshError>,
         over_http: impl Fn(&mut HttpApi) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let ssh = match &mut self.way {
-            Way::Http(api) => return over_http(api),
-            Way::Granted(ssh) => ssh.clone(),
-            Way::Ssh(ssh) => match over_ssh(&self.settings, ssh) {
+        let ssh = match &mut self.transport {
+            LfsTransport::Http(api) => return over_http(api),
+            LfsTransport::SshAuthenticatedHttp(ssh) => ssh.clone(),
+            LfsTransport::Ssh(ssh) => match over_ssh(&self.settings, ssh) {
                 Ok(result) => return Ok(result),
-                Err(Failed::Error(error)) => return Err(error),
-                Err(Failed::NoTransfer) => ssh.clone(),
+                Err(SshError::Error(error)) => return Err(error),
+                Err(SshError::NoTransfer) => ssh.clone(),
             },
         };
         let granted = authenticate(&self.settings, &ssh)?;
-        self.way = Way::Granted(ssh);
+        self.transport = LfsTransport::SshAuthenticatedHttp(ssh);
         let mut api = HttpApi::new(&self.settings, granted.endpoint, granted.headers);
         over_http(&mut api)
     }

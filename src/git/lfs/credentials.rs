@@ -3,28 +3,28 @@
 
 use std::path::Path;
 
-use super::settings::GIT_LIMIT;
+use super::settings::GIT_TIME_LIMIT;
 use crate::system::process::{self, Helper};
 use crate::text::base64;
 
 /// A user and a password.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Login {
+pub(super) struct Credentials {
     /// The user.
     pub(super) user: String,
     /// The password or token.
     pub(super) password: String,
 }
 
-impl std::fmt::Debug for Login {
+impl std::fmt::Debug for Credentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Login").finish_non_exhaustive()
     }
 }
 
-impl Login {
+impl Credentials {
     /// What a request says for it.
-    pub(super) fn header(&self) -> String {
+    pub(super) fn authorization_header(&self) -> String {
         let both = format!("{}:{}", self.user, self.password);
         format!("Basic {}", base64::encode(both.as_bytes()))
     }
@@ -37,30 +37,30 @@ impl Login {
 }
 
 /// Asks git's helpers for the login of a URL.
-pub(super) fn fill(root: &Path, url: &str, user: Option<&str>) -> Option<Login> {
-    let answer = ask(root, "fill", &request(url, user, None)?)?;
+pub(super) fn fill(root: &Path, url: &str, user: Option<&str>) -> Option<Credentials> {
+    let answer = run_helper(root, "fill", &format_request(url, user, None)?)?;
     let value = |name: &str| {
         let mut lines = answer.lines().filter_map(|line| line.split_once('='));
         let found = lines.find(|(key, _)| *key == name);
         found.map(|(_, value)| value.to_owned())
     };
-    Some(Login {
+    Some(Credentials {
         user: value("username").unwrap_or_default(),
         password: value("password")?,
     })
 }
 
 /// Tells git's helpers that a login was right, or that it was not.
-pub(super) fn tell(root: &Path, url: &str, login: &Login, right: bool) {
+pub(super) fn report_result(root: &Path, url: &str, login: &Credentials, right: bool) {
     let word = if right { "approve" } else { "reject" };
-    if let Some(request) = request(url, Some(&login.user), Some(&login.password)) {
+    if let Some(request) = format_request(url, Some(&login.user), Some(&login.password)) {
         // A helper that cannot remember is no reason to stop.
-        ask(root, word, &request);
+        run_helper(root, word, &request);
     }
 }
 
 /// What git's helpers read: nothing if it could be read as something else.
-fn request(url: &str, user: Option<&str>, password: Option<&str>) -> Option<String> {
+fn format_request(url: &str, user: Option<&str>, password: Option<&str>) -> Option<String> {
     let (protocol, rest) = url.split_once("://")?;
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let fields = [
@@ -82,7 +82,7 @@ fn request(url: &str, user: Option<&str>, password: Option<&str>) -> Option<Stri
     Some(text)
 }
 
-fn ask(root: &Path, word: &str, request: &str) -> Option<String> {
+fn run_helper(root: &Path, word: &str, request: &str) -> Option<String> {
     let words = [
         "git",
         "-c",
@@ -94,7 +94,7 @@ fn ask(root: &Path, word: &str, request: &str) -> Option<String> {
         cwd: Some(root.to_owned()),
         extra_env: vec![("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned())],
         stdin: request.as_bytes().to_vec(),
-        time_limit: GIT_LIMIT,
+        time_limit: GIT_TIME_LIMIT,
         ..Helper::new(words)
     };
     let output = process::run(&helper).ok()?;
@@ -107,19 +107,19 @@ mod tests {
 
     #[test]
     fn a_login_is_sent_as_basic_and_not_shown() {
-        let login = Login {
+        let login = Credentials {
             user: "Aladdin".into(),
             password: "open sesame".into(),
         };
-        assert_eq!(login.header(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+        assert_eq!(login.authorization_header(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
         assert!(!format!("{login:?}").contains("sesame"));
     }
 
     #[test]
     fn a_value_that_could_be_read_as_two_is_not_asked_for() {
-        let whole = request("https://h:8/a/b", Some("me"), None).unwrap();
+        let whole = format_request("https://h:8/a/b", Some("me"), None).unwrap();
         assert_eq!(whole, "protocol=https\nhost=h:8\npath=a/b\nusername=me\n\n");
-        assert_eq!(request("https://h/a", Some("me\nhost=evil"), None), None);
+        assert_eq!(format_request("https://h/a", Some("me\nhost=evil"), None), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::value::decode_percent;
 
 /// Where a server is.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) enum Endpoint {
+pub(super) enum LfsEndpoint {
     /// It speaks the HTTP API.
     Http(HttpEndpoint),
     /// It is asked over SSH.
@@ -20,7 +20,7 @@ pub(super) struct HttpEndpoint {
     /// The user and the password that stood in the URL.
     pub(super) login: Option<(String, Option<String>)>,
     /// Another URL it may be at.
-    pub(super) otherwise: Option<String>,
+    pub(super) fallback_url: Option<String>,
 }
 
 /// A server that is asked over SSH.
@@ -42,37 +42,37 @@ impl std::fmt::Debug for HttpEndpoint {
     }
 }
 
-impl std::fmt::Debug for Endpoint {
+impl std::fmt::Debug for LfsEndpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.shown())
+        f.write_str(&self.display_address())
     }
 }
 
 impl HttpEndpoint {
     /// An endpoint to which nobody logs in with its URL.
-    pub(super) fn at(url: String) -> Self {
+    pub(super) fn without_login(url: String) -> Self {
         Self {
             url,
             login: None,
-            otherwise: None,
+            fallback_url: None,
         }
     }
 }
 
-impl Endpoint {
+impl LfsEndpoint {
     /// Its address as people may see it.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn display_address(&self) -> String {
         match self {
             Self::Http(http) => http.url.clone(),
-            Self::Ssh(ssh) => ssh.shown(),
+            Self::Ssh(ssh) => ssh.display_address(),
         }
     }
 
     /// The server of a repository with this URL.
     pub(super) fn of_repository(url: &str) -> Result<Self, Error> {
-        match read(url)? {
+        match parse_url(url)? {
             Self::Http(mut http) => {
-                http.url = below(&http.url);
+                http.url = api_url(&http.url);
                 Ok(Self::Http(http))
             }
             ssh @ Self::Ssh(_) => Ok(ssh),
@@ -81,12 +81,12 @@ impl Endpoint {
 
     /// The server that a setting names. The URL may also be that of a repository.
     pub(super) fn of_setting(url: &str) -> Result<Self, Error> {
-        match read(url)? {
+        match parse_url(url)? {
             Self::Http(mut http) => {
                 if http.url.strip_suffix(".git").is_some() {
-                    http.url = below(&http.url);
+                    http.url = api_url(&http.url);
                 } else if !http.url.ends_with("/info/lfs") && has_path(&http.url) {
-                    http.otherwise = Some(below(&http.url));
+                    http.fallback_url = Some(api_url(&http.url));
                 }
                 Ok(Self::Http(http))
             }
@@ -97,7 +97,7 @@ impl Endpoint {
 
 impl SshEndpoint {
     /// Its address as people may see it.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn display_address(&self) -> String {
         let slash = if self.path.starts_with('/') { "" } else { "/" };
         let port = self.port.map(|port| format!(":{port}"));
         let port = port.unwrap_or_default();
@@ -105,10 +105,10 @@ impl SshEndpoint {
     }
 
     /// Where the HTTP API of the same repository should be.
-    pub(super) fn over_http(&self) -> HttpEndpoint {
+    pub(super) fn http_endpoint(&self) -> HttpEndpoint {
         let host = self.host.rsplit('@').next().unwrap_or(&self.host);
         let path = self.path.trim_start_matches('/').trim_end_matches('/');
-        HttpEndpoint::at(below(&format!("https://{host}/{path}")))
+        HttpEndpoint::without_login(api_url(&format!("https://{host}/{path}")))
     }
 }
 
@@ -117,7 +117,7 @@ pub fn check_url(url: &str) -> Result<(), Error> {
     if is_name(url) {
         return Ok(());
     }
-    read(url).map(|_| ())
+    parse_url(url).map(|_| ())
 }
 
 /// Whether a text can be the name of a remote.
@@ -127,7 +127,7 @@ pub(super) fn is_name(text: &str) -> bool {
 }
 
 /// Where the HTTP API is for the repository of this URL.
-fn below(url: &str) -> String {
+fn api_url(url: &str) -> String {
     format!("{}.git/info/lfs", url.strip_suffix(".git").unwrap_or(url))
 }
 
@@ -137,23 +137,23 @@ fn has_path(url: &str) -> bool {
 }
 
 /// Reads a URL, be it of a server or of a repository.
-fn read(url: &str) -> Result<Endpoint, Error> {
+fn parse_url(url: &str) -> Result<LfsEndpoint, Error> {
     if url.chars().any(|c| c.is_control() || c.is_whitespace()) || url.starts_with('-') {
-        return no("the URL of the git-lfs server is not valid");
+        return invalid("the URL of the git-lfs server is not valid");
     }
     let Some((scheme, rest)) = url.split_once("://") else {
-        return read_short(url);
+        return parse_scp_like(url);
     };
     match scheme.to_ascii_lowercase().as_str() {
-        scheme @ ("http" | "https") => http(scheme, rest),
-        "git" => http("https", rest),
-        "ssh" | "git+ssh" | "ssh+git" => ssh(rest),
-        "file" => no("a repository in a folder has no git-lfs server"),
-        _ => no("the URL of the git-lfs server has a scheme that is not known"),
+        scheme @ ("http" | "https") => parse_http(scheme, rest),
+        "git" => parse_http("https", rest),
+        "ssh" | "git+ssh" | "ssh+git" => parse_ssh(rest),
+        "file" => invalid("a repository in a folder has no git-lfs server"),
+        _ => invalid("the URL of the git-lfs server has a scheme that is not known"),
     }
 }
 
-fn http(scheme: &str, rest: &str) -> Result<Endpoint, Error> {
+fn parse_http(scheme: &str, rest: &str) -> Result<LfsEndpoint, Error> {
     let rest = rest.trim_end_matches('/');
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
@@ -162,20 +162,20 @@ fn http(scheme: &str, rest: &str) -> Result<Endpoint, Error> {
         None => (None, authority),
     };
     if host.is_empty() || path.contains(['?', '#']) {
-        return no("the URL of the git-lfs server has no host, or more than a path");
+        return invalid("the URL of the git-lfs server has no host, or more than a path");
     }
     let login = login.map(|login| match login.split_once(':') {
         Some((user, password)) => (decode_percent(user), Some(decode_percent(password))),
         None => (decode_percent(login), None),
     });
     let url = format!("{scheme}://{host}{path}");
-    Ok(Endpoint::Http(HttpEndpoint {
+    Ok(LfsEndpoint::Http(HttpEndpoint {
         login,
-        ..HttpEndpoint::at(url)
+        ..HttpEndpoint::without_login(url)
     }))
 }
 
-fn ssh(rest: &str) -> Result<Endpoint, Error> {
+fn parse_ssh(rest: &str) -> Result<LfsEndpoint, Error> {
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let (user, host) = match authority.rsplit_once('@') {
         // A password in the URL of an SSH server is of no use.
@@ -185,7 +185,7 @@ fn ssh(rest: &str) -> Result<Endpoint, Error> {
     let (host, port) = match host.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => match port.parse() {
             Ok(port) => (host, Some(port)),
-            Err(_) => return no_ssh(),
+            Err(_) => return invalid_ssh(),
         },
         _ => (host, None),
     };
@@ -199,15 +199,15 @@ fn ssh(rest: &str) -> Result<Endpoint, Error> {
 }
 
 /// `[user@]host:path`, or the path of a folder.
-fn read_short(url: &str) -> Result<Endpoint, Error> {
+fn parse_scp_like(url: &str) -> Result<LfsEndpoint, Error> {
     let colon = url.find(':');
     let Some(colon) = colon.filter(|colon| !url[..*colon].contains('/')) else {
-        return no("a repository in a folder has no git-lfs server");
+        return invalid("a repository in a folder has no git-lfs server");
     };
     let (host, path) = (&url[..colon], &url[colon + 1..]);
     if path.starts_with(':') {
         // `ext::…` and its like run programs.
-        return no("the URL of the git-lfs server has a scheme that is not known");
+        return invalid("the URL of the git-lfs server has a scheme that is not known");
     }
     let (user, host) = match host.rsplit_once('@') {
         Some((user, host)) => (Some(user), host),
@@ -221,28 +221,28 @@ fn ssh_endpoint(
     host: &str,
     port: Option<u16>,
     path: &str,
-) -> Result<Endpoint, Error> {
+) -> Result<LfsEndpoint, Error> {
     let whole = match user {
         Some(user) => format!("{user}@{host}"),
         None => host.to_owned(),
     };
     let is_bad = host.is_empty() || host.starts_with('-') || whole.starts_with('-');
     if is_bad || path.is_empty() || path.starts_with('-') {
-        return no_ssh();
+        return invalid_ssh();
     }
-    Ok(Endpoint::Ssh(SshEndpoint {
+    Ok(LfsEndpoint::Ssh(SshEndpoint {
         host: whole,
         port,
         path: path.to_owned(),
     }))
 }
 
-fn no<T>(why: &str) -> Result<T, Error> {
+fn invalid<T>(why: &str) -> Result<T, Error> {
     Err(Error::NoServer(why.to_owned()))
 }
 
-fn no_ssh() -> Result<Endpoint, Error> {
-    no("the SSH address of the git-lfs server has no valid host and path")
+fn invalid_ssh() -> Result<LfsEndpoint, Error> {
+    invalid("the SSH address of the git-lfs server has no valid host and path")
 }
 
 #[cfg(test)]
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     fn repository(url: &str) -> String {
-        Endpoint::of_repository(url).map_or_else(|error| error.to_string(), |it| it.shown())
+        LfsEndpoint::of_repository(url).map_or_else(|error| error.to_string(), |it| it.display_address())
     }
 
     #[test]
@@ -272,9 +272,9 @@ mod tests {
 
     #[test]
     fn a_server_that_a_setting_names_is_taken_as_it_is() {
-        let setting = |url: &str| match Endpoint::of_setting(url).unwrap() {
-            Endpoint::Http(http) => (http.url, http.otherwise),
-            Endpoint::Ssh(ssh) => (ssh.shown(), None),
+        let setting = |url: &str| match LfsEndpoint::of_setting(url).unwrap() {
+            LfsEndpoint::Http(http) => (http.url, http.fallback_url),
+            LfsEndpoint::Ssh(ssh) => (ssh.display_address(), None),
         };
         let same = |url: &str| (url.to_owned(), None);
         assert_eq!(
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_login_in_a_url_is_kept_apart() {
-        let Ok(Endpoint::Http(http)) = Endpoint::of_setting("https://me:p%40w@h/x") else {
+        let Ok(LfsEndpoint::Http(http)) = LfsEndpoint::of_setting("https://me:p%40w@h/x") else {
             panic!("it is no HTTP endpoint");
         };
         let login = Some(("me".to_owned(), Some("p@w".to_owned())));
@@ -319,25 +319,25 @@ mod tests {
             "",
             "user@-h:x",
         ] {
-            let error = Endpoint::of_repository(url);
+            let error = LfsEndpoint::of_repository(url);
             assert!(matches!(error, Err(Error::NoServer(_))), "{url}: {error:?}");
         }
     }
 
     #[test]
     fn a_server_of_ssh_has_its_http_api_on_the_same_host() {
-        let Ok(Endpoint::Ssh(ssh)) = Endpoint::of_repository("git@h:o/r") else {
+        let Ok(LfsEndpoint::Ssh(ssh)) = LfsEndpoint::of_repository("git@h:o/r") else {
             panic!("it is no SSH endpoint");
         };
-        assert_eq!(ssh.over_http().url, "https://h/o/r.git/info/lfs");
+        assert_eq!(ssh.http_endpoint().url, "https://h/o/r.git/info/lfs");
     }
 
     proptest! {
         /// Whatever stands in a configuration, reading it ends.
         #[test]
         fn any_text_is_read_or_refused(url in ".{0,40}") {
-            Endpoint::of_repository(&url).ok();
-            Endpoint::of_setting(&url).ok();
+            LfsEndpoint::of_repository(&url).ok();
+            LfsEndpoint::of_setting(&url).ok();
         }
     }
 }

@@ -16,18 +16,18 @@ pub enum Error {
         /// What went wrong.
         reason: String,
         /// Whether it may have heard what it was asked.
-        asked: bool,
+        was_sent: bool,
     },
     /// It knows no locks.
     #[error("`{server}` has no locks of git-lfs (it answered {status})")]
-    NoLocks {
+    LocksUnsupported {
         /// The server.
         server: String,
         /// What it answered.
         status: u16,
     },
     /// It wants to know who asks, and takes nobody it is told.
-    #[error("`{server}` does not accept who asks{}", told(.message))]
+    #[error("`{server}` does not accept who asks{}", message_suffix(.message))]
     Unauthorized {
         /// The server.
         server: String,
@@ -35,7 +35,7 @@ pub enum Error {
         message: String,
     },
     /// Who asks may not lock.
-    #[error("`{server}` forbids it{}", told(.message))]
+    #[error("`{server}` forbids it{}", message_suffix(.message))]
     Forbidden {
         /// The server.
         server: String,
@@ -43,7 +43,7 @@ pub enum Error {
         message: String,
     },
     /// It failed by itself.
-    #[error("`{server}` answered {status}{}", told(.message))]
+    #[error("`{server}` answered {status}{}", message_suffix(.message))]
     Failed {
         /// The server.
         server: String,
@@ -54,7 +54,7 @@ pub enum Error {
     },
     /// Its answer makes no sense.
     #[error("the answer of `{server}` makes no sense: {reason}")]
-    Garbled {
+    InvalidResponse {
         /// The server.
         server: String,
         /// Why not.
@@ -62,7 +62,7 @@ pub enum Error {
     },
 }
 
-fn told(message: &str) -> String {
+fn message_suffix(message: &str) -> String {
     if message.is_empty() {
         String::new()
     } else {
@@ -78,14 +78,14 @@ impl Error {
                 "give the ensemble's repository a remote, or set `lfs_lock: {url: …}`"
             }
             Self::Unreachable { .. } => "see whether the server runs and `git fetch` reaches it",
-            Self::NoLocks { .. } => {
+            Self::LocksUnsupported { .. } => {
                 "set `lfs_lock: {url: …}` to a server that has them, or `lfs_lock: {lock: no}`"
             }
             Self::Unauthorized { .. } => {
                 "store a login with a git credential helper; see whether `git lfs locks` works"
             }
             Self::Forbidden { .. } => "locking takes the right to push to the repository",
-            Self::Failed { .. } | Self::Garbled { .. } => {
+            Self::Failed { .. } | Self::InvalidResponse { .. } => {
                 "try again; see what `git lfs locks` says there"
             }
         }
@@ -94,30 +94,30 @@ impl Error {
     /// Whether a server that was asked for a lock may have given it all the same.
     pub fn may_have_locked(&self) -> bool {
         match self {
-            Self::Unreachable { asked, .. } => *asked,
-            Self::Failed { .. } | Self::Garbled { .. } => true,
+            Self::Unreachable { was_sent: was_sent, .. } => *was_sent,
+            Self::Failed { .. } | Self::InvalidResponse { .. } => true,
             Self::NoServer(_)
-            | Self::NoLocks { .. }
+            | Self::LocksUnsupported { .. }
             | Self::Unauthorized { .. }
             | Self::Forbidden { .. } => false,
         }
     }
 
     /// Takes secrets out of what it tells, and what is not for a terminal.
-    pub(super) fn without(self, secrets: &Secrets) -> Self {
-        let clean = |text: String| clean(&text, secrets);
+    pub(super) fn redacted(self, secrets: &Secrets) -> Self {
+        let clean = |text: String| sanitize(&text, secrets);
         match self {
             Self::NoServer(reason) => Self::NoServer(clean(reason)),
             Self::Unreachable {
                 server,
                 reason,
-                asked,
+                was_sent: was_sent,
             } => Self::Unreachable {
                 server,
                 reason: clean(reason),
-                asked,
+                was_sent: was_sent,
             },
-            Self::NoLocks { .. } => self,
+            Self::LocksUnsupported { .. } => self,
             Self::Unauthorized { server, message } => Self::Unauthorized {
                 server,
                 message: clean(message),
@@ -135,7 +135,7 @@ impl Error {
                 status,
                 message: clean(message),
             },
-            Self::Garbled { server, reason } => Self::Garbled {
+            Self::InvalidResponse { server, reason } => Self::InvalidResponse {
                 server,
                 reason: clean(reason),
             },
@@ -144,17 +144,17 @@ impl Error {
 }
 
 /// The most characters that are shown of what a server said.
-const MOST_SHOWN: usize = 300;
+const MAX_MESSAGE_CHARS: usize = 300;
 
 /// What a server or program said, as one short line without control characters and secrets.
-pub(super) fn clean(text: &str, secrets: &Secrets) -> String {
+pub(super) fn sanitize(text: &str, secrets: &Secrets) -> String {
     let text = secrets.redact(text);
     let words: Vec<_> = text
         .split(|c: char| c.is_control() || c.is_whitespace())
         .filter(|word| !word.is_empty())
         .collect();
     let line = words.join(" ");
-    match line.char_indices().nth(MOST_SHOWN) {
+    match line.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
@@ -168,11 +168,11 @@ mod tests {
     fn what_a_server_says_is_shown_without_secrets_in_one_line() {
         let said = "bad token\u{1b}[31m s3cret\r\nfor you";
         insta::assert_snapshot!(
-            clean(said, &["s3cret", "to", ""].into_iter().collect()),
+            sanitize(said, &["s3cret", "to", ""].into_iter().collect()),
             @"bad token [31m <<REDACTED>> for you"
         );
         assert_eq!(
-            clean(&"x".repeat(1000), &Secrets::default())
+            sanitize(&"x".repeat(1000), &Secrets::default())
                 .chars()
                 .count(),
             301

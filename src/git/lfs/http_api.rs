@@ -1,25 +1,25 @@
 //! The HTTP API for locks.
 
 use super::Error;
-use super::credentials::{self, Login};
+use super::credentials::{self, Credentials};
 use super::endpoint::HttpEndpoint;
-use super::lock::{Created, LfsLock};
-use super::reply::{Page, lock_in, message_in, page_in, refusal};
-use super::settings::{Settings, about_url};
+use super::lock::{LockOutcome, LfsLock};
+use super::response::{LockPage, parse_lock, parse_message, parse_page, refusal_error};
+use super::settings::{LfsSettings, url_settings};
 use crate::system::http::{self, Limits, Request, Response};
 use crate::value::{Secrets, encode_percent};
 
 /// The form of what is sent and of what comes back.
-const FORM: &str = "application/vnd.git-lfs+json";
+const MEDIA_TYPE: &str = "application/vnd.git-lfs+json";
 
 /// A server that speaks the HTTP API.
 pub(super) struct HttpApi {
-    settings: Settings,
+    settings: LfsSettings,
     endpoint: HttpEndpoint,
     /// What each request says besides.
     headers: Vec<(String, String)>,
     limits: Limits,
-    login: Option<Login>,
+    login: Option<Credentials>,
     /// What must not be shown.
     secrets: Secrets,
 }
@@ -35,17 +35,17 @@ impl std::fmt::Debug for HttpApi {
 impl HttpApi {
     /// The API at an endpoint. The headers are what let one in, if the server gave them.
     pub(super) fn new(
-        settings: &Settings,
+        settings: &LfsSettings,
         endpoint: HttpEndpoint,
         granted: Vec<(String, String)>,
     ) -> Self {
         let mut headers = granted;
         let mut limits = Limits {
-            connect: settings.connect,
-            total: settings.total(),
+            connect: settings.connect_timeout,
+            total: settings.request_timeout(),
             ..Limits::default()
         };
-        for (name, value) in about_url(&settings.root, &endpoint.url) {
+        for (name, value) in url_settings(&settings.root, &endpoint.url) {
             match (name.as_str(), value.split_once(':')) {
                 ("extraheader", Some((name, value))) => {
                     headers.push((name.trim().to_owned(), value.trim().to_owned()));
@@ -55,7 +55,7 @@ impl HttpApi {
             }
         }
         let login = match &endpoint.login {
-            Some((user, Some(password))) => Some(Login {
+            Some((user, Some(password))) => Some(Credentials {
                 user: user.clone(),
                 password: password.clone(),
             }),
@@ -76,12 +76,12 @@ impl HttpApi {
             login: None,
             secrets,
         };
-        api.log_in(login);
+        api.set_login(login);
         api
     }
 
-    fn log_in(&mut self, login: Option<Login>) {
-        let secrets = login.iter().flat_map(Login::secrets);
+    fn set_login(&mut self, login: Option<Credentials>) {
+        let secrets = login.iter().flat_map(Credentials::secrets);
         secrets.for_each(|secret| self.secrets.add(secret));
         self.login = login;
     }
@@ -92,22 +92,22 @@ impl HttpApi {
     }
 
     /// Locks a path.
-    pub(super) fn create(&mut self, path: &str) -> Result<Created, Error> {
+    pub(super) fn create(&mut self, path: &str) -> Result<LockOutcome, Error> {
         let mut body = serde_json::json!({ "path": path });
         self.add_reference(&mut body);
-        let response = self.ask("/locks", Some(&body))?;
+        let response = self.call("/locks", Some(&body))?;
         match response.status {
-            200 | 201 => match lock_in(&response.body) {
-                Some(lock) => Ok(Created::Ours(lock)),
-                None => Err(self.garbled("it has no lock")),
+            200 | 201 => match parse_lock(&response.body) {
+                Some(lock) => Ok(LockOutcome::Acquired(lock)),
+                None => Err(self.invalid_response("it has no lock")),
             },
-            409 => Ok(Created::Taken(lock_in(&response.body))),
-            _ => Err(self.refused(&response)),
+            409 => Ok(LockOutcome::HeldByOther(parse_lock(&response.body))),
+            _ => Err(self.refusal_error(&response)),
         }
     }
 
     /// One part of the list of the locks, of a path if one is given.
-    pub(super) fn list(&mut self, path: Option<&str>, cursor: Option<&str>) -> Result<Page, Error> {
+    pub(super) fn list(&mut self, path: Option<&str>, cursor: Option<&str>) -> Result<LockPage, Error> {
         let mut query = String::from("?limit=100");
         for (name, value) in [("path", path), ("cursor", cursor)] {
             if let Some(value) = value {
@@ -117,11 +117,11 @@ impl HttpApi {
         if let Some(reference) = &self.settings.reference {
             query.extend(["&refspec=", &encode_percent(reference, b"")]);
         }
-        let response = self.ask(&format!("/locks{query}"), None)?;
+        let response = self.call(&format!("/locks{query}"), None)?;
         if response.status != 200 {
-            return Err(self.refused(&response));
+            return Err(self.refusal_error(&response));
         }
-        page_in(&response.body).ok_or_else(|| self.garbled("it has no list of locks"))
+        parse_page(&response.body).ok_or_else(|| self.invalid_response("it has no list of locks"))
     }
 
     /// Gives a lock back; says whether it was there.
@@ -129,11 +129,11 @@ impl HttpApi {
         let mut body = serde_json::json!({ "force": force });
         self.add_reference(&mut body);
         let path = format!("/locks/{}/unlock", encode_percent(&lock.id, b""));
-        let response = self.ask(&path, Some(&body))?;
+        let response = self.call(&path, Some(&body))?;
         match response.status {
             200 | 204 => Ok(true),
             404 => Ok(false),
-            _ => Err(self.refused(&response)),
+            _ => Err(self.refusal_error(&response)),
         }
     }
 
@@ -144,10 +144,10 @@ impl HttpApi {
     }
 
     /// Sends a request; where the server wants to know who asks, with a login.
-    fn ask(&mut self, path: &str, body: Option<&serde_json::Value>) -> Result<Response, Error> {
+    fn call(&mut self, path: &str, body: Option<&serde_json::Value>) -> Result<Response, Error> {
         let mut response = self.send(path, body)?;
         if response.status == 404
-            && let Some(otherwise) = self.endpoint.otherwise.take()
+            && let Some(otherwise) = self.endpoint.fallback_url.take()
         {
             let first = std::mem::replace(&mut self.endpoint.url, otherwise);
             let second = self.send(path, body)?;
@@ -158,12 +158,12 @@ impl HttpApi {
             }
         }
         if response.status == 401 {
-            response = self.ask_with_login(path, body, response)?;
+            response = self.call_with_login(path, body, response)?;
         }
         Ok(response)
     }
 
-    fn ask_with_login(
+    fn call_with_login(
         &mut self,
         path: &str,
         body: Option<&serde_json::Value>,
@@ -171,36 +171,36 @@ impl HttpApi {
     ) -> Result<Response, Error> {
         let (root, url) = (self.settings.root.clone(), self.endpoint.url.clone());
         if let Some(wrong) = self.login.take() {
-            credentials::tell(&root, &url, &wrong, false);
+            credentials::report_result(&root, &url, &wrong, false);
         }
         let user = self.endpoint.login.clone().map(|(user, _)| user);
         let Some(login) = credentials::fill(&root, &url, user.as_deref()) else {
             return Ok(refused);
         };
-        self.log_in(Some(login.clone()));
+        self.set_login(Some(login.clone()));
         let response = self.send(path, body)?;
         match response.status {
             401 => {
-                credentials::tell(&root, &url, &login, false);
+                credentials::report_result(&root, &url, &login, false);
                 self.login = None;
             }
-            200..=299 | 403 | 404 | 409 => credentials::tell(&root, &url, &login, true),
+            200..=299 | 403 | 404 | 409 => credentials::report_result(&root, &url, &login, true),
             _ => {}
         }
         Ok(response)
     }
 
     fn send(&self, path: &str, body: Option<&serde_json::Value>) -> Result<Response, Error> {
-        let mut headers = vec![("Accept".to_owned(), FORM.to_owned())];
+        let mut headers = vec![("Accept".to_owned(), MEDIA_TYPE.to_owned())];
         if body.is_some() {
-            headers.push(("Content-Type".to_owned(), FORM.to_owned()));
+            headers.push(("Content-Type".to_owned(), MEDIA_TYPE.to_owned()));
         }
         headers.extend(self.headers.iter().cloned());
         let has_one = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
         if let Some(login) = &self.login
             && !self.headers.iter().any(has_one)
         {
-            headers.push(("Authorization".to_owned(), login.header()));
+            headers.push(("Authorization".to_owned(), login.authorization_header()));
         }
         let request = Request {
             url: format!("{}{path}", self.endpoint.url),
@@ -211,29 +211,29 @@ impl HttpApi {
             let error = Error::Unreachable {
                 server: self.endpoint.url.clone(),
                 reason: error.to_string(),
-                asked: !matches!(
+                was_sent: !matches!(
                     error,
                     http::Error::NotConnected(_) | http::Error::Invalid(_)
                 ),
             };
-            error.without(&self.secrets)
+            error.redacted(&self.secrets)
         })
     }
 
-    fn refused(&self, response: &Response) -> Error {
-        let message = message_in(&response.body);
+    fn refusal_error(&self, response: &Response) -> Error {
+        let message = parse_message(&response.body);
         let no_locks = [404, 405, 410, 501];
-        let error = refusal(
+        let error = refusal_error(
             self.endpoint.url.clone(),
             message,
             response.status,
             &no_locks,
         );
-        error.without(&self.secrets)
+        error.redacted(&self.secrets)
     }
 
-    fn garbled(&self, reason: &str) -> Error {
-        Error::Garbled {
+    fn invalid_response(&self, reason: &str) -> Error {
+        Error::InvalidResponse {
             server: self.endpoint.url.clone(),
             reason: reason.to_owned(),
         }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// How far apart a server may date one lock. Some look at their clock more than once.
-const SAME_MOMENT: i64 = 2;
+const TIMESTAMP_TOLERANCE: i64 = 2;
 
 /// A lock, as its server tells of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,11 +23,11 @@ pub struct LfsLock {
 
 /// What came of asking for a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Created {
+pub enum LockOutcome {
     /// It is ours.
-    Ours(LfsLock),
+    Acquired(LfsLock),
     /// Somebody has it; this is what the server tells of it.
-    Taken(Option<LfsLock>),
+    HeldByOther(Option<LfsLock>),
 }
 
 impl LfsLock {
@@ -36,15 +36,15 @@ impl LfsLock {
         self.id == other.id
             && self.path == other.path
             && self.owner == other.owner
-            && same_moment(self.locked_at.as_deref(), other.locked_at.as_deref())
+            && is_same_time(self.locked_at.as_deref(), other.locked_at.as_deref())
     }
 }
 
-fn same_moment(one: Option<&str>, other: Option<&str>) -> bool {
+fn is_same_time(one: Option<&str>, other: Option<&str>) -> bool {
     let parsed = |text: Option<&str>| text.and_then(|text| text.parse::<Timestamp>().ok());
     match (parsed(one), parsed(other)) {
         (Some(one), Some(other)) => {
-            one.as_second().abs_diff(other.as_second()) <= SAME_MOMENT.unsigned_abs()
+            one.as_second().abs_diff(other.as_second()) <= TIMESTAMP_TOLERANCE.unsigned_abs()
         }
         _ => one == other,
     }

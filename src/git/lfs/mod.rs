@@ -9,13 +9,13 @@ mod endpoint;
 mod error;
 mod http_api;
 mod lock;
-mod packets;
-mod reply;
+mod pkt_line;
+mod response;
 mod settings;
 mod ssh;
 
-pub use client::{Client, Released};
+pub use client::{Client, ReleaseOutcome};
 pub use endpoint::check_url;
 pub use error::Error;
-pub use lock::{Created, LfsLock};
-pub use reply::locks_told_of;
+pub use lock::{LockOutcome, LfsLock};
+pub use response::count_locks;

@@ -4,31 +4,31 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Error;
-use super::endpoint::{Endpoint, is_name};
+use super::endpoint::{LfsEndpoint, is_name};
 use crate::git::Repository;
 use crate::system::env::Env;
 use crate::system::fs;
 use crate::system::process::{self, Helper};
 
 /// How long git-lfs waits where no setting says otherwise.
-const WAIT: u64 = 30;
+const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
 
 /// How long `git` may take to read its settings or to ask for a login.
-pub(super) const GIT_LIMIT: Duration = Duration::from_secs(20);
+pub(super) const GIT_TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// What git's settings say.
 #[derive(Debug, Clone)]
-pub(super) struct Settings {
+pub(super) struct LfsSettings {
     /// The top of the working tree.
     pub(super) root: PathBuf,
     /// Where the server is.
-    pub(super) endpoint: Endpoint,
+    pub(super) endpoint: LfsEndpoint,
     /// The branch that is locked for, as the server names it.
     pub(super) reference: Option<String>,
     /// How long it may take to be connected.
-    pub(super) connect: Duration,
+    pub(super) connect_timeout: Duration,
     /// How long the server may say nothing.
-    pub(super) activity: Duration,
+    pub(super) activity_timeout: Duration,
     /// The words before those of an SSH call, and whether a shell has to read them.
     pub(super) ssh: SshCommand,
 }
@@ -37,7 +37,7 @@ pub(super) struct Settings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SshCommand {
     /// Its path, or a line of shell.
-    pub(super) text: String,
+    pub(super) command: String,
     /// Whether it is a line of shell.
     pub(super) is_shell: bool,
     /// What kind of program it is, if a setting says so.
@@ -45,13 +45,13 @@ pub(super) struct SshCommand {
 }
 
 /// The settings of a repository: git's own, and those in its file `.lfsconfig`.
-struct Config {
+struct LfsConfig {
     git: git2::Config,
     shared: Option<git2::Config>,
 }
 
-impl Config {
-    fn of(repository: &Repository) -> Option<Self> {
+impl LfsConfig {
+    fn open(repository: &Repository) -> Option<Self> {
         let git = repository.inner.config().ok()?.snapshot().ok()?;
         let file = repository.root().join(".lfsconfig");
         let shared = fs::is_file(&file).then(|| git2::Config::open(&file).ok());
@@ -61,87 +61,87 @@ impl Config {
         })
     }
 
-    fn own(&self, name: &str) -> Option<String> {
+    fn git_value(&self, name: &str) -> Option<String> {
         let text = self.git.get_string(name).ok()?;
         (!text.is_empty()).then_some(text)
     }
 
     /// A setting that a repository may bring with it.
-    fn any(&self, name: &str) -> Option<String> {
-        self.own(name).or_else(|| {
+    fn value(&self, name: &str) -> Option<String> {
+        self.git_value(name).or_else(|| {
             let text = self.shared.as_ref()?.get_string(name).ok()?;
             (!text.is_empty()).then_some(text)
         })
     }
 
     fn seconds(&self, name: &str) -> Duration {
-        let seconds = self.own(name).and_then(|text| text.parse().ok());
+        let seconds = self.git_value(name).and_then(|text| text.parse().ok());
         // Zero would mean for ever.
-        Duration::from_secs(seconds.filter(|it| (1..=3600).contains(it)).unwrap_or(WAIT))
+        Duration::from_secs(seconds.filter(|it| (1..=3600).contains(it)).unwrap_or(DEFAULT_TIMEOUT_SECONDS))
     }
 }
 
-impl Settings {
+impl LfsSettings {
     /// Finds out where the locks of a repository are: at `url`, which may be a remote's name, else
     /// where git-lfs would look.
-    pub(super) fn of(repository: &Repository, url: Option<&str>, env: &Env) -> Result<Self, Error> {
-        let config = Config::of(repository)
+    pub(super) fn discover(repository: &Repository, url: Option<&str>, env: &Env) -> Result<Self, Error> {
+        let config = LfsConfig::open(repository)
             .ok_or_else(|| Error::NoServer("git's settings cannot be read".to_owned()))?;
         let branch = repository.branch();
         let reference = branch.as_ref().map(|branch| {
-            let merged = config.own(&format!("branch.{branch}.merge"));
+            let merged = config.git_value(&format!("branch.{branch}.merge"));
             merged.unwrap_or_else(|| format!("refs/heads/{branch}"))
         });
         Ok(Self {
             root: repository.root().to_owned(),
             endpoint: endpoint(repository, &config, url, branch.as_deref())?,
             reference,
-            connect: config.seconds("lfs.dialtimeout"),
-            activity: config.seconds("lfs.activitytimeout"),
-            ssh: SshCommand::of(&config, env),
+            connect_timeout: config.seconds("lfs.dialtimeout"),
+            activity_timeout: config.seconds("lfs.activitytimeout"),
+            ssh: SshCommand::detect(&config, env),
         })
     }
 
     /// How long one request may take.
-    pub(super) fn total(&self) -> Duration {
-        self.connect.min(self.activity) + self.activity
+    pub(super) fn request_timeout(&self) -> Duration {
+        self.connect_timeout.min(self.activity_timeout) + self.activity_timeout
     }
 }
 
 fn endpoint(
     repository: &Repository,
-    config: &Config,
+    config: &LfsConfig,
     url: Option<&str>,
     branch: Option<&str>,
-) -> Result<Endpoint, Error> {
+) -> Result<LfsEndpoint, Error> {
     if let Some(url) = url {
         if is_name(url) && repository.inner.find_remote(url).is_ok() {
-            return of_remote(repository, config, url);
+            return remote_endpoint(repository, config, url);
         }
-        return Endpoint::of_setting(url);
+        return LfsEndpoint::of_setting(url);
     }
     for name in ["lfs.pushurl", "lfs.url"] {
-        if let Some(url) = config.any(name) {
-            return Endpoint::of_setting(&url);
+        if let Some(url) = config.value(name) {
+            return LfsEndpoint::of_setting(&url);
         }
     }
-    let of_branch = branch.and_then(|branch| config.own(&format!("branch.{branch}.remote")));
+    let of_branch = branch.and_then(|branch| config.git_value(&format!("branch.{branch}.remote")));
     let names = repository.remote_names();
     let remote = of_branch
         .filter(|name| names.contains(name))
         .or_else(|| repository.only_remote());
     match remote {
-        Some(remote) => of_remote(repository, config, &remote),
+        Some(remote) => remote_endpoint(repository, config, &remote),
         None => Err(Error::NoServer(
             "the repository has no remote, so there is no git-lfs server".to_owned(),
         )),
     }
 }
 
-fn of_remote(repository: &Repository, config: &Config, remote: &str) -> Result<Endpoint, Error> {
+fn remote_endpoint(repository: &Repository, config: &LfsConfig, remote: &str) -> Result<LfsEndpoint, Error> {
     for name in ["lfspushurl", "lfsurl"] {
-        if let Some(url) = config.any(&format!("remote.{remote}.{name}")) {
-            return Endpoint::of_setting(&url);
+        if let Some(url) = config.value(&format!("remote.{remote}.{name}")) {
+            return LfsEndpoint::of_setting(&url);
         }
     }
     let found = repository.inner.find_remote(remote).ok();
@@ -150,16 +150,16 @@ fn of_remote(repository: &Repository, config: &Config, remote: &str) -> Result<E
         push.or_else(|| remote.url().ok())
     });
     match url.filter(|url| !url.is_empty()) {
-        Some(url) => Endpoint::of_repository(url),
+        Some(url) => LfsEndpoint::of_repository(url),
         None => Err(Error::NoServer(format!("the remote `{remote}` has no URL"))),
     }
 }
 
 impl SshCommand {
     /// What git would call.
-    fn of(config: &Config, env: &Env) -> Self {
+    fn detect(config: &LfsConfig, env: &Env) -> Self {
         let line = env.non_empty("GIT_SSH_COMMAND").map(str::to_owned);
-        let line = line.or_else(|| config.own("core.sshCommand"));
+        let line = line.or_else(|| config.git_value("core.sshCommand"));
         let variant = env.non_empty("GIT_SSH_VARIANT").map(str::to_owned);
         let (text, is_shell) = match (line, env.non_empty("GIT_SSH")) {
             (Some(line), _) => (line, true),
@@ -167,19 +167,19 @@ impl SshCommand {
             (None, None) => ("ssh".to_owned(), false),
         };
         Self {
-            text,
+            command: text,
             is_shell,
-            variant: variant.or_else(|| config.own("ssh.variant")),
+            variant: variant.or_else(|| config.git_value("ssh.variant")),
         }
     }
 }
 
 /// The settings of git that are about one URL, such as `extraheader`: names in lower case, without
 /// `http.`.
-pub(super) fn about_url(root: &std::path::Path, url: &str) -> Vec<(String, String)> {
+pub(super) fn url_settings(root: &std::path::Path, url: &str) -> Vec<(String, String)> {
     let helper = Helper {
         cwd: Some(root.to_owned()),
-        time_limit: GIT_LIMIT,
+        time_limit: GIT_TIME_LIMIT,
         ..Helper::new(["git", "config", "--null", "--get-urlmatch", "http", url])
     };
     // Without git there is nothing to read.

@@ -1,30 +1,30 @@
 //! The command that reads or changes all that an action asks for, and what its output says.
 
-use super::{changes, reads};
+use super::{change_script, read_script};
 use crate::host::{
-    Action, ActionResult, Background, Changed, Command, Exit, Program, ReadOutput, RunOutput,
+    Action, ActionResult, Background, ChangeOutput, Command, Exit, Program, ReadOutput, RunOutput,
 };
 use crate::value::Secrets;
 
 /// The most bytes that are kept of what a script gives: all.
-const KEPT: usize = 1 << 31;
+const MAX_OUTPUT_BYTES: usize = 1 << 31;
 
 /// What the shell is told: to run the script that it reads, if it ends as all of it does.
-const START: &str = "_s=$(cat); case $_s in *'#.') eval \"unset _s; $_s\";; *) exit 97;; esac";
+const START_SHELL_SCRIPT: &str = "_s=$(cat); case $_s in *'#.') eval \"unset _s; $_s\";; *) exit 97;; esac";
 
 /// The command that reads or changes all of it; none for any other action.
 pub(in crate::host) fn command(action: &Action) -> Option<Command> {
     let text = match action {
-        Action::Read(facts) => reads::script(facts),
-        Action::Change(changes) => changes::script(changes),
+        Action::Read(facts) => read_script::script(facts),
+        Action::Change(changes) => change_script::script(changes),
         Action::Run(_) | Action::Put(_) | Action::Get(_) => return None,
     };
-    let words = ["/bin/sh", "-c", START].map(str::to_owned).to_vec();
+    let words = ["/bin/sh", "-c", START_SHELL_SCRIPT].map(str::to_owned).to_vec();
     let mut command = Command::new(Program::Argv(words), "");
     command.stdin = Some(text.into_bytes());
-    command.kept_bytes = KEPT;
+    command.capture_limit = MAX_OUTPUT_BYTES;
     command.secrets = secrets(action);
-    if changes::keeps_background(action) {
+    if change_script::may_keep_background(action) {
         command.background = Background::Keep;
     }
     Some(command)
@@ -35,7 +35,7 @@ fn secrets(action: &Action) -> Secrets {
     let Action::Change(changes) = action else {
         return Secrets::default();
     };
-    changes.iter().filter_map(changes::secret).collect()
+    changes.iter().filter_map(change_script::change_secret).collect()
 }
 
 /// What the output of the command says.
@@ -43,11 +43,11 @@ pub(in crate::host) fn result(action: &Action, output: &RunOutput) -> ActionResu
     let bytes = output.stdout.bytes();
     match action {
         Action::Read(facts) => {
-            let readings = reads::parse(facts, &bytes);
+            let readings = read_script::parse(facts, &bytes);
             let exit = if readings.len() == facts.len() {
                 Exit::Code(0)
             } else {
-                broken_off(output)
+                truncation_exit(output)
             };
             ActionResult::Read(ReadOutput {
                 exit,
@@ -56,8 +56,8 @@ pub(in crate::host) fn result(action: &Action, output: &RunOutput) -> ActionResu
             })
         }
         Action::Change(changes) => {
-            let changed = changes::parse(changes, &bytes, || broken_off(output));
-            ActionResult::Change(Changed {
+            let changed = change_script::parse(changes, &bytes, || truncation_exit(output));
+            ActionResult::Change(ChangeOutput {
                 elapsed: output.elapsed,
                 ..changed
             })
@@ -67,9 +67,9 @@ pub(in crate::host) fn result(action: &Action, output: &RunOutput) -> ActionResu
 }
 
 /// Why a script did not come to its end.
-fn broken_off(output: &RunOutput) -> Exit {
-    let said = output.stderr.text();
-    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+fn truncation_exit(output: &RunOutput) -> Exit {
+    let stderr = output.stderr.text();
+    let last = stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
     match (&output.exit, last) {
         (Exit::Code(97), _) => Exit::Failed("the script did not come there whole".to_owned()),
         (Exit::Code(_) | Exit::Signal(_), Some(last)) => Exit::Failed(last.to_owned()),

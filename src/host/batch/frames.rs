@@ -49,9 +49,9 @@ pub(super) fn heading(word: &str) -> Option<(char, Vec<usize>)> {
 }
 
 /// The exit code of what ran too long.
-pub(super) const LATE: i32 = 124;
+pub(super) const TIMEOUT_CODE: i32 = 124;
 
 /// Whether a command with a time limit ended by it: each `timeout` has its own code for that.
-pub(super) fn is_late(code: i32) -> bool {
-    [LATE, 128 + 15, 128 + 9].contains(&code)
+pub(super) fn is_timeout_code(code: i32) -> bool {
+    [TIMEOUT_CODE, 128 + 15, 128 + 9].contains(&code)
 }

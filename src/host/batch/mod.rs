@@ -5,17 +5,17 @@
 //! run only if all of it came. The place needs a POSIX shell and the usual small programs (`stat`,
 //! `find`, `sha256sum`, `mv`, `chown` and so on, those of GNU or of busybox), and nothing else.
 
-mod changes;
+mod change_script;
 mod command;
-mod driver;
+mod prelude;
 mod frames;
-mod inner;
-mod reads;
-mod words;
+mod command_script;
+mod read_script;
+mod shell_words;
 
 pub(super) use command::{command, result};
-pub(crate) use inner::inner_script;
-pub(super) use inner::{folder, is_name};
+pub(crate) use command_script::command_script;
+pub(super) use command_script::{folder, is_name};
 
 #[cfg(test)]
 mod tests;

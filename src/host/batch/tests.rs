@@ -15,10 +15,10 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::host::change::{Change, Like, Run, Write};
-use crate::host::fact::{Domain, Entry, Fact, Probe, Reading, Setting};
-use crate::host::native::{self, Names};
-use crate::host::{Action, ActionResult, Captured, Changed, Exit, Program, RunOutput};
+use crate::host::change::{Change, ModeAndOwner, CommandRun, FileWrite};
+use crate::host::fact::{Domain, FileStat, Fact, Probe, FactReading, CommandSetting};
+use crate::host::native::{self, AccountNames};
+use crate::host::{Action, ActionResult, CapturedOutput, ChangeOutput, Exit, Program, RunOutput};
 
 /// The shells that are tried, as words that a script can be given to.
 fn shells() -> Vec<Vec<&'static str>> {
@@ -57,14 +57,14 @@ fn run_in(shell: &[&str], action: &Action) -> ActionResult {
         action,
         &RunOutput {
             exit: Exit::Code(output.status.code().unwrap()),
-            stdout: Captured::of(output.stdout),
-            stderr: Captured::of(output.stderr),
+            stdout: CapturedOutput::of(output.stdout),
+            stderr: CapturedOutput::of(output.stderr),
             elapsed: Duration::ZERO,
         },
     )
 }
 
-fn read_in(shell: &[&str], facts: &[Fact]) -> Vec<Reading> {
+fn read_in(shell: &[&str], facts: &[Fact]) -> Vec<FactReading> {
     match run_in(shell, &Action::Read(facts.to_vec())) {
         ActionResult::Read(output) => {
             assert_eq!(output.exit, Exit::Code(0), "{shell:?} {output:?}");
@@ -74,15 +74,15 @@ fn read_in(shell: &[&str], facts: &[Fact]) -> Vec<Reading> {
     }
 }
 
-fn change_in(shell: &[&str], changes: &[Change]) -> Changed {
+fn change_in(shell: &[&str], changes: &[Change]) -> ChangeOutput {
     match run_in(shell, &Action::Change(changes.to_vec())) {
         ActionResult::Change(changed) => changed,
         other => panic!("{other:?}"),
     }
 }
 
-fn native_readings(facts: &[Fact]) -> Vec<Reading> {
-    let mut names = Names::default();
+fn native_readings(facts: &[Fact]) -> Vec<FactReading> {
+    let mut names = AccountNames::default();
     let read = |fact: &Fact| native::read(fact, &mut names).unwrap();
     facts.iter().map(read).collect()
 }
@@ -103,10 +103,10 @@ fn text(path: &Path) -> String {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Change {
-    Change::Write(Write {
+    Change::Write(FileWrite {
         path: text(path),
         bytes: bytes.to_vec(),
-        like: Like::default(),
+        like: ModeAndOwner::default(),
         secret: false,
     })
 }
@@ -178,7 +178,7 @@ fn every_shell_reads_what_this_process_reads() {
 fn probe(text: &str) -> Probe {
     Probe {
         text: text.to_owned(),
-        setting: Setting::default(),
+        setting: CommandSetting::default(),
         reads: Domain::All,
     }
 }
@@ -186,7 +186,7 @@ fn probe(text: &str) -> Probe {
 #[test]
 fn probes_and_commands_keep_their_outputs_their_codes_and_their_setting_apart() {
     let folder = tempfile::tempdir().unwrap();
-    let setting = Setting {
+    let setting = CommandSetting {
         shell: None,
         user: None,
         cwd: Some(text(folder.path())),
@@ -204,7 +204,7 @@ fn probes_and_commands_keep_their_outputs_their_codes_and_their_setting_apart() 
     for shell in shells() {
         let found = read_in(&shell, &facts);
         let probed = |at: usize| match &found[at] {
-            Reading::Probe(probed) => probed,
+            FactReading::Probe(probed) => probed,
             other => panic!("{shell:?} {other:?}"),
         };
         let expected = format!("it's $HOME\n{}\n0027\n", text(folder.path()));
@@ -222,19 +222,19 @@ fn probes_and_commands_keep_their_outputs_their_codes_and_their_setting_apart() 
             (124, &b"begun\n"[..])
         );
         assert_eq!(probed(2).code, 137);
-        assert_eq!(probed(3).stdout.len(), crate::host::fact::MOST_PRINTED);
+        assert_eq!(probed(3).stdout.len(), crate::host::fact::MAX_PROBE_STDOUT_BYTES);
 
-        let mut run = Run::new("cat; echo made > made; exit 3");
+        let mut run = CommandRun::new("cat; echo made > made; exit 3");
         run.setting = setting.clone();
         run.stdin = Some(b"in\0put".to_vec());
         run.good_codes = vec![3];
-        let mut long = Run::new("head -c 3000000 /dev/zero | tr '\\0' x; echo end");
+        let mut long = CommandRun::new("head -c 3000000 /dev/zero | tr '\\0' x; echo end");
         long.setting.cwd = Some("/".to_owned());
         let changes = [
             Change::Run(run),
             Change::Run(long),
-            Change::Run(Run::new("echo no >&2; exit 4")),
-            Change::Run(Run::new("echo never")),
+            Change::Run(CommandRun::new("echo no >&2; exit 4")),
+            Change::Run(CommandRun::new("echo never")),
         ];
         let changed = change_in(&shell, &changes);
         assert_eq!(changed.exit, Exit::Code(4), "{shell:?}");
@@ -252,9 +252,9 @@ fn probes_and_commands_keep_their_outputs_their_codes_and_their_setting_apart() 
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 fn all_changes(root: &Path) -> Vec<Change> {
     let at = |name: &str| root.join(name);
-    let like = |mode| Like {
+    let like = |mode| ModeAndOwner {
         mode: Some(mode),
-        ..Like::default()
+        ..ModeAndOwner::default()
     };
     let random: Vec<u8> = (0..50_000_u32)
         .map(|it| (it.wrapping_mul(it) >> 7).to_le_bytes()[0])
@@ -281,7 +281,7 @@ fn all_changes(root: &Path) -> Vec<Change> {
         path: text(&at(name)),
         target: target.to_owned(),
         hard,
-        like: Like::default(),
+        like: ModeAndOwner::default(),
     };
     changes.extend([
         link("a/l", "plain", false),
@@ -344,9 +344,9 @@ fn all_changes(root: &Path) -> Vec<Change> {
 }
 
 /// What is in a folder, without what no two are the same in.
-fn contents(root: &Path) -> Vec<(String, Entry, Option<Vec<u8>>)> {
+fn contents(root: &Path) -> Vec<(String, FileStat, Option<Vec<u8>>)> {
     let tree = native_readings(&[Fact::Tree(text(root))]).remove(0);
-    let Reading::Tree(entries) = tree else {
+    let FactReading::Tree(entries) = tree else {
         panic!("{tree:?}");
     };
     let all = entries.into_iter().map(|(path, mut entry)| {
@@ -368,7 +368,7 @@ fn contents(root: &Path) -> Vec<(String, Entry, Option<Vec<u8>>)> {
 fn every_shell_makes_the_changes_that_this_process_makes() {
     let folder = tempfile::tempdir().unwrap();
     let changes = all_changes(folder.path());
-    let mut names = Names::default();
+    let mut names = AccountNames::default();
     for change in &changes {
         native::apply(change, &mut names).unwrap();
     }
@@ -408,7 +408,7 @@ fn a_change_that_fails_says_so_in_the_same_words_everywhere_and_ends_the_others(
         Change::Folder {
             path: text(&at("none/folder")),
             parents: false,
-            like: Like::default(),
+            like: ModeAndOwner::default(),
         },
         Change::Move {
             from: text(&at("gone")),
@@ -421,15 +421,15 @@ fn a_change_that_fails_says_so_in_the_same_words_everywhere_and_ends_the_others(
         },
         Change::Set {
             path: text(&at("gone")),
-            like: Like {
+            like: ModeAndOwner {
                 mode: Some(0o600),
-                ..Like::default()
+                ..ModeAndOwner::default()
             },
             follow: true,
         },
     ];
     for change in bad {
-        let native = native::apply(&change, &mut Names::default()).unwrap_err();
+        let native = native::apply(&change, &mut AccountNames::default()).unwrap_err();
         for shell in shells() {
             let changes = [
                 write(&at("first"), b"1"),
@@ -485,7 +485,7 @@ fn what_was_acknowledged_is_done_and_the_rest_is_unknown() {
     ];
     let action = Action::Change(changes.to_vec());
     let output = RunOutput {
-        stdout: Captured::of("k0\0k"),
+        stdout: CapturedOutput::of("k0\0k"),
         ..RunOutput::not_run(Exit::Failed("the connection was lost".to_owned()))
     };
     let ActionResult::Change(changed) = result(&action, &output) else {

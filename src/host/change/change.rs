@@ -5,7 +5,7 @@ use std::fmt::{Debug, Formatter};
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::host::fact::{Domain, Setting};
+use crate::host::fact::{Domain, CommandSetting};
 use crate::value::REDACTED;
 
 /// One thing to change on a machine. Each is whole or has not happened: files are written beside
@@ -14,7 +14,7 @@ use crate::value::REDACTED;
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// Writes a file. It replaces a file; a link at the path is replaced itself.
-    Write(Write),
+    Write(FileWrite),
     /// Makes a folder, which may be there already.
     Folder {
         /// Where.
@@ -22,7 +22,7 @@ pub enum Change {
         /// Whether those above it are made too.
         parents: bool,
         /// What it is like.
-        like: Like,
+        like: ModeAndOwner,
     },
     /// Makes a link. It replaces a file or another link.
     Link {
@@ -33,7 +33,7 @@ pub enum Change {
         /// Whether it is another name of the file.
         hard: bool,
         /// Who owns it.
-        like: Like,
+        like: ModeAndOwner,
     },
     /// Removes a file, a link, or a folder with all that is in it. Nothing need be there.
     Remove {
@@ -45,7 +45,7 @@ pub enum Change {
         /// Where.
         path: String,
         /// What it is to be like.
-        like: Like,
+        like: ModeAndOwner,
         /// Whether what a link leads to is set, and not the link.
         follow: bool,
     },
@@ -75,11 +75,11 @@ pub enum Change {
         written: Option<i64>,
     },
     /// Runs a command.
-    Run(Run),
+    Run(CommandRun),
 }
 
 /// What a change does, and to what, as messages say it.
-pub(crate) fn subject(change: &Change) -> (&'static str, &str) {
+pub(crate) fn describe_change(change: &Change) -> (&'static str, &str) {
     match change {
         Change::Write(write) => ("write", &write.path),
         Change::Folder { path, .. } => ("make the folder", path),
@@ -99,13 +99,13 @@ mod tests {
 
     #[test]
     fn what_nobody_may_see_is_neither_serialized_nor_shown() {
-        let write = Write {
+        let write = FileWrite {
             path: "/etc/key".to_owned(),
             bytes: b"hunter2".to_vec(),
-            like: Like::default(),
+            like: ModeAndOwner::default(),
             secret: true,
         };
-        let mut run = Run::new("login hunter2");
+        let mut run = CommandRun::new("login hunter2");
         run.shown = Some("login".to_owned());
         run.stdin = Some(b"hunter2".to_vec());
         run.setting.env = vec![("TOKEN".to_owned(), "hunter2".to_owned())];
@@ -120,20 +120,20 @@ mod tests {
 
 /// A file that is written. What nobody may see of it is never serialized.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
-pub struct Write {
+pub struct FileWrite {
     /// Where.
     pub path: String,
     /// What it contains.
     pub bytes: Vec<u8>,
     /// What it is like; a file that is there keeps what is not given.
-    pub like: Like,
+    pub like: ModeAndOwner,
     /// Whether nobody may see what it contains.
     pub secret: bool,
 }
 
 /// Permission bits and owners.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Like {
+pub struct ModeAndOwner {
     /// The permission bits.
     pub mode: Option<u32>,
     /// The owner: a name or a number.
@@ -142,14 +142,14 @@ pub struct Like {
     pub group: Option<String>,
 }
 
-impl Like {
+impl ModeAndOwner {
     /// Whether nothing is asked.
     pub fn is_any(&self) -> bool {
         *self == Self::default()
     }
 }
 
-impl Serialize for Write {
+impl Serialize for FileWrite {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let bytes: &[u8] = if self.secret { &[] } else { &self.bytes };
         let mut fields = serializer.serialize_struct("Write", 4)?;
@@ -161,7 +161,7 @@ impl Serialize for Write {
     }
 }
 
-impl Debug for Write {
+impl Debug for FileWrite {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("Write");
         shown.field("path", &self.path);
@@ -177,11 +177,11 @@ impl Debug for Write {
 /// A command that changes something. Of one that must not be seen, only what stands for it is
 /// serialized.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
-pub struct Run {
+pub struct CommandRun {
     /// The text for the shell.
     pub text: String,
     /// Who runs it, where, and for how long.
-    pub setting: Setting,
+    pub setting: CommandSetting,
     /// What it reads; nothing if none.
     pub stdin: Option<Vec<u8>>,
     /// What it changes.
@@ -194,12 +194,12 @@ pub struct Run {
     pub keeps_background: bool,
 }
 
-impl Run {
+impl CommandRun {
     /// A command that may change anything, for the default shell.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            setting: Setting::default(),
+            setting: CommandSetting::default(),
             stdin: None,
             touches: vec![Domain::All],
             shown: None,
@@ -216,7 +216,7 @@ impl Run {
     }
 }
 
-impl Serialize for Run {
+impl Serialize for CommandRun {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut setting = self.setting.clone();
         if self.shown.is_some() {
@@ -237,7 +237,7 @@ impl Serialize for Run {
     }
 }
 
-impl Debug for Run {
+impl Debug for CommandRun {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Run")
             .field("text", self.shown.as_ref().unwrap_or(&self.text))

@@ -1,7 +1,7 @@
 //! What can be changed on a machine.
 
 mod change;
-mod shown;
+mod shell_command;
 
-pub(crate) use change::subject;
-pub use change::{Change, Like, Run, Write};
+pub(crate) use change::describe_change;
+pub use change::{Change, ModeAndOwner, CommandRun, FileWrite};

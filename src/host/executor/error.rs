@@ -38,12 +38,12 @@ pub enum ExecutorError {
         option: &'static str,
     },
     /// An option has a value that it cannot have. The value is not told: it may be a secret.
-    #[error("the option `{option}` of executors must be {wanted}")]
+    #[error("the option `{option}` of executors must be {expected}")]
     Value {
         /// The option.
         option: String,
         /// What it must be.
-        wanted: &'static str,
+        expected: &'static str,
     },
     /// No executor has an option of this name.
     #[error("no executor has the option `{option}`; there are {known}")]

@@ -40,11 +40,11 @@
 
 mod error;
 mod options;
-mod own;
-mod run;
-mod shift;
+mod custom;
+mod chain_run;
+mod command_wrapper;
 mod splay;
 
 pub use error::ExecutorError;
-pub use options::{ChainSpec, Surroundings};
-pub use run::{ChainProgress, ChainRun, Note, Start};
+pub use options::{ChainSpec, ExecutorEnvironment};
+pub use chain_run::{ChainProgress, ChainRun, ChainNote, ChainContext};

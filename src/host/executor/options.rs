@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use super::error::ExecutorError;
 use crate::host::Secret;
-use crate::host::chain::{Become, Chain, Executor, Own, Spread};
+use crate::host::chain::{BecomeUser, ExecutorChain, ChainExecutor, CustomExecutor, Spread};
 use crate::system::fs;
 use crate::value::{Map, Value};
 use crate::yaml::{Schema, parse_text};
 
 /// The options that a request may set, and the configuration where it does not.
-const OF_REQUEST: [&str; 5] = ["splaytime", "spread", "timeout", "attempts", "interval"];
+const REQUEST_OPTIONS: [&str; 5] = ["splaytime", "spread", "timeout", "attempts", "interval"];
 
 /// The options that the configuration alone may set: it decides what those who ask are allowed.
-const OF_CONFIGURATION: [&str; 7] = [
+const CONFIGURATION_OPTIONS: [&str; 7] = [
     "sudo_user",
     "sudo_password",
     "su_user",
@@ -38,8 +38,8 @@ const BUILT_IN: &[&str] = &[
 ];
 
 /// The names of all options.
-fn options() -> impl Iterator<Item = &'static str> {
-    OF_REQUEST.into_iter().chain(OF_CONFIGURATION)
+fn option_names() -> impl Iterator<Item = &'static str> {
+    REQUEST_OPTIONS.into_iter().chain(CONFIGURATION_OPTIONS)
 }
 
 /// The time over which hosts are spread unless told otherwise, in seconds (X14).
@@ -49,7 +49,7 @@ const ATTEMPTS: u32 = 3;
 /// How long `retry` waits in between, in seconds.
 const INTERVAL: f64 = 5.0;
 /// The folder beside the ensemble with executors of the user's own.
-const OWN_FOLDER: &str = "executors";
+const CUSTOM_FOLDER: &str = "executors";
 /// The keys under which a configuration names the chain.
 const CHAIN_KEYS: [&str; 2] = ["chain", "module_executors"];
 
@@ -64,7 +64,7 @@ pub struct ChainSpec {
 
 /// What is needed to find executors of the user's own and to run them.
 #[derive(Debug, Clone, Default)]
-pub struct Surroundings {
+pub struct ExecutorEnvironment {
     /// The folder of the ensemble.
     pub folder: PathBuf,
     /// The environment of the programs.
@@ -73,9 +73,9 @@ pub struct Surroundings {
 
 /// A chain, and what people should know of how it was made.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Resolved {
+pub struct ResolvedChain {
     /// The chain.
-    pub chain: Chain,
+    pub chain: ExecutorChain,
     /// Sentences without a final period.
     pub warnings: Vec<String>,
 }
@@ -130,12 +130,12 @@ impl ChainSpec {
     pub fn resolve(
         &self,
         configuration: &Self,
-        surroundings: &Surroundings,
-    ) -> Result<Resolved, ExecutorError> {
-        let mut reader = Reader {
+        environment: &ExecutorEnvironment,
+    ) -> Result<ResolvedChain, ExecutorError> {
+        let mut reader = ChainReader {
             request: self,
             configuration,
-            surroundings,
+            environment: environment,
             warnings: Vec::new(),
         };
         let names = self.names.as_ref().or(configuration.names.as_ref());
@@ -145,16 +145,16 @@ impl ChainSpec {
         for (place, name) in names.iter().enumerate() {
             let is_last = place + 1 == names.len();
             let direct = matches!(name.as_str(), "direct" | "direct_call");
-            let becomes = is_last && direct && reader.trusted("sudo_user").is_some();
+            let becomes = is_last && direct && reader.configuration_option("sudo_user").is_some();
             executors.push(reader.executor(if becomes { "sudo" } else { name })?);
         }
         reader.check_options(&executors)?;
-        let chain = Chain::new(executors);
-        if chain.performs_nothing() {
+        let chain = ExecutorChain::new(executors);
+        if chain.never_executes() {
             let text = "no executor of the chain runs anything: end it with `direct`";
             reader.warnings.push(text.to_owned());
         }
-        Ok(Resolved {
+        Ok(ResolvedChain {
             chain,
             warnings: reader.warnings,
         })
@@ -191,51 +191,51 @@ fn names_of(value: &Value) -> Option<Vec<String>> {
     }
 }
 
-struct Reader<'a> {
+struct ChainReader<'a> {
     request: &'a ChainSpec,
     configuration: &'a ChainSpec,
-    surroundings: &'a Surroundings,
+    environment: &'a ExecutorEnvironment,
     warnings: Vec<String>,
 }
 
-impl Reader<'_> {
-    fn executor(&self, name: &str) -> Result<Executor, ExecutorError> {
+impl ChainReader<'_> {
+    fn executor(&self, name: &str) -> Result<ChainExecutor, ExecutorError> {
         Ok(match name {
-            "direct" | "direct_call" => Executor::Direct,
+            "direct" | "direct_call" => ChainExecutor::Direct,
             "splay" => self.splay()?,
-            "sudo" | "become" => Executor::Sudo(Become {
-                user: self.needed("sudo", "sudo_user")?,
-                password: self.trusted("sudo_password").map(Secret::new),
+            "sudo" | "become" => ChainExecutor::Sudo(BecomeUser {
+                user: self.required_option("sudo", "sudo_user")?,
+                password: self.configuration_option("sudo_password").map(Secret::new),
             }),
-            "su" => Executor::Su(Become {
-                user: self.needed("su", "su_user")?,
-                password: self.trusted("su_password").map(Secret::new),
+            "su" => ChainExecutor::Su(BecomeUser {
+                user: self.required_option("su", "su_user")?,
+                password: self.configuration_option("su_password").map(Secret::new),
             }),
-            "container" => Executor::Container {
-                name: self.needed("container", "container")?,
+            "container" => ChainExecutor::Container {
+                name: self.required_option("container", "container")?,
                 engine: self.engine(),
             },
-            "chroot" => Executor::Chroot(self.needed("chroot", "chroot")?.into()),
-            "timeout" => Executor::Timeout(self.seconds("timeout", None)?),
-            "retry" => Executor::Retry {
+            "chroot" => ChainExecutor::Chroot(self.required_option("chroot", "chroot")?.into()),
+            "timeout" => ChainExecutor::Timeout(self.seconds("timeout", None)?),
+            "retry" => ChainExecutor::Retry {
                 attempts: self.count("attempts", ATTEMPTS)?,
                 interval: self.seconds("interval", Some(INTERVAL))?,
             },
-            "dryrun" => Executor::DryRun,
-            name => Executor::Own(Box::new(self.own(name)?)),
+            "dryrun" => ChainExecutor::DryRun,
+            name => ChainExecutor::Custom(Box::new(self.custom_executor(name)?)),
         })
     }
 
-    fn splay(&self) -> Result<Executor, ExecutorError> {
+    fn splay(&self) -> Result<ChainExecutor, ExecutorError> {
         let spread = match self.option("spread").as_ref().map(Value::reveal) {
             None | Some(Value::Null) => Spread::default(),
             Some(value) => match value.as_str() {
                 Some("hash") => Spread::Hash,
                 Some("rank") => Spread::Rank,
-                _ => return Err(wrong("spread", "`hash` or `rank`")),
+                _ => return Err(invalid_value("spread", "`hash` or `rank`")),
             },
         };
-        Ok(Executor::Splay {
+        Ok(ChainExecutor::Splay {
             seconds: self.count("splaytime", SPLAY_TIME)?,
             spread,
         })
@@ -249,29 +249,29 @@ impl Reader<'_> {
     }
 
     /// An option that only the configuration may set.
-    fn trusted(&self, name: &str) -> Option<String> {
+    fn configuration_option(&self, name: &str) -> Option<String> {
         let value = self.configuration.options.get(name)?;
         let text = value.reveal().to_string();
         (!value.is_null() && !text.is_empty()).then_some(text)
     }
 
-    fn needed(
+    fn required_option(
         &self,
         executor: &'static str,
         option: &'static str,
     ) -> Result<String, ExecutorError> {
-        let value = self.trusted(option);
+        let value = self.configuration_option(option);
         let value = value.ok_or(ExecutorError::Missing { executor, option })?;
-        let odd = value.starts_with('-') || value.contains(char::is_control);
-        if odd {
-            return Err(wrong(option, "a name that does not begin with `-`"));
+        let is_invalid = value.starts_with('-') || value.contains(char::is_control);
+        if is_invalid {
+            return Err(invalid_value(option, "a name that does not begin with `-`"));
         }
         Ok(value)
     }
 
     /// The program that reaches containers.
     fn engine(&self) -> String {
-        let named = self.trusted("container_engine");
+        let named = self.configuration_option("container_engine");
         named.unwrap_or_else(|| "docker".to_owned())
     }
 
@@ -284,7 +284,7 @@ impl Reader<'_> {
             .as_int()
             .and_then(|it| u32::try_from(it).ok());
         let count = count.filter(|count| *count > 0);
-        count.ok_or_else(|| wrong(option, "a positive whole number"))
+        count.ok_or_else(|| invalid_value(option, "a positive whole number"))
     }
 
     fn seconds(
@@ -292,7 +292,7 @@ impl Reader<'_> {
         option: &'static str,
         default: Option<f64>,
     ) -> Result<Duration, ExecutorError> {
-        const WANTED: &str = "a positive number of seconds";
+        const EXPECTED: &str = "a positive number of seconds";
         let number = match self.option(option).as_ref().map(|it| it.reveal().clone()) {
             None => default,
             Some(Value::Int(seconds)) => u32::try_from(seconds).ok().map(f64::from),
@@ -301,48 +301,48 @@ impl Reader<'_> {
         };
         let time = number.and_then(|number| Duration::try_from_secs_f64(number).ok());
         let time = time.filter(|time| option == "interval" || !time.is_zero());
-        time.ok_or_else(|| wrong(option, WANTED))
+        time.ok_or_else(|| invalid_value(option, EXPECTED))
     }
 
-    fn own(&self, name: &str) -> Result<Own, ExecutorError> {
-        let folder = &self.surroundings.folder;
+    fn custom_executor(&self, name: &str) -> Result<CustomExecutor, ExecutorError> {
+        let folder = &self.environment.folder;
         let path = if name.contains('/') {
             folder.join(name)
         } else {
-            folder.join(OWN_FOLDER).join(name)
+            folder.join(CUSTOM_FOLDER).join(name)
         };
         let program = fs::absolute(Path::new(&path), folder);
         if !fs::is_program(&program) {
             return Err(ExecutorError::Unknown {
                 name: name.to_owned(),
                 why: format!("there is no program `{}`", program.display()),
-                known: listed(BUILT_IN.iter().copied()),
+                known: list_names(BUILT_IN.iter().copied()),
             });
         }
-        Ok(Own {
+        Ok(CustomExecutor {
             name: name.to_owned(),
             program,
             folder: folder.clone(),
-            environment: self.surroundings.environment.clone(),
+            environment: self.environment.environment.clone(),
             options: json_of(&self.request.options),
             configuration: json_of(&self.configuration.options),
         })
     }
 
     /// Warns of options that the request may not set, and refuses those that nobody has.
-    fn check_options(&mut self, executors: &[Executor]) -> Result<(), ExecutorError> {
-        let has_own = executors.iter().any(|it| matches!(it, Executor::Own(_)));
-        let given = self.configuration.options.keys();
-        for name in self.request.options.keys().chain(given) {
-            if !has_own && !options().any(|known| *known == **name) {
+    fn check_options(&mut self, executors: &[ChainExecutor]) -> Result<(), ExecutorError> {
+        let has_own = executors.iter().any(|it| matches!(it, ChainExecutor::Custom(_)));
+        let configured_names = self.configuration.options.keys();
+        for name in self.request.options.keys().chain(configured_names) {
+            if !has_own && !option_names().any(|known| *known == **name) {
                 return Err(ExecutorError::UnknownOption {
                     option: name.to_string(),
-                    known: listed(options()),
+                    known: list_names(option_names()),
                 });
             }
         }
         for name in self.request.options.keys() {
-            if OF_CONFIGURATION.contains(&&**name) {
+            if CONFIGURATION_OPTIONS.contains(&&**name) {
                 self.warnings.push(format!(
                     "the option `{name}` of executors is ignored: only the configuration may set it"
                 ));
@@ -352,14 +352,14 @@ impl Reader<'_> {
     }
 }
 
-fn wrong(option: &str, wanted: &'static str) -> ExecutorError {
+fn invalid_value(option: &str, expected: &'static str) -> ExecutorError {
     ExecutorError::Value {
         option: option.to_owned(),
-        wanted,
+        expected: expected,
     }
 }
 
-fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+fn list_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }
@@ -398,7 +398,7 @@ mod tests {
     }
 
     fn names(request: &ChainSpec, configuration: &ChainSpec) -> String {
-        match request.resolve(configuration, &Surroundings::default()) {
+        match request.resolve(configuration, &ExecutorEnvironment::default()) {
             Ok(resolved) => {
                 let all = resolved.chain.executors().iter();
                 all.map(|it| it.name().to_owned())
@@ -435,8 +435,8 @@ mod tests {
             "[splay, sudo]",
             "{splaytime: 60, sudo_user: root, chroot: /}",
         );
-        let resolved = request.resolve(&config, &Surroundings::default()).unwrap();
-        let [Executor::Splay { seconds, spread }, Executor::Sudo(to)] = resolved.chain.executors()
+        let resolved = request.resolve(&config, &ExecutorEnvironment::default()).unwrap();
+        let [ChainExecutor::Splay { seconds, spread }, ChainExecutor::Sudo(to)] = resolved.chain.executors()
         else {
             panic!("{resolved:?}");
         };
@@ -450,14 +450,14 @@ mod tests {
 
     #[test]
     fn every_option_is_one_or_the_other() {
-        for option in options() {
-            let given = ChainSpec {
+        for option in option_names() {
+            let configured_names = ChainSpec {
                 names: None,
                 options: Map::from_iter([(option.into(), Value::from("x"))]),
             };
-            let resolved = given.resolve(&ChainSpec::default(), &Surroundings::default());
+            let resolved = configured_names.resolve(&ChainSpec::default(), &ExecutorEnvironment::default());
             let ignored = resolved.unwrap().warnings.len();
-            assert_eq!(ignored == 1, OF_CONFIGURATION.contains(&option), "{option}");
+            assert_eq!(ignored == 1, CONFIGURATION_OPTIONS.contains(&option), "{option}");
         }
     }
 
@@ -489,20 +489,20 @@ mod tests {
         let file = folder.path().join("executors/mine");
         std::fs::create_dir(file.parent().unwrap()).unwrap();
         std::fs::write(&file, "#!/bin/sh\n").unwrap();
-        let surroundings = Surroundings {
+        let environment = ExecutorEnvironment {
             folder: folder.path().to_path_buf(),
             environment: Vec::new(),
         };
-        let wanted = parsed("[mine, ./executors/mine]", "{free: 1}");
+        let expected = parsed("[mine, ./executors/mine]", "{free: 1}");
         assert!(
-            wanted
-                .resolve(&ChainSpec::default(), &surroundings)
+            expected
+                .resolve(&ChainSpec::default(), &environment)
                 .is_err()
         );
         let mode = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(&file, mode).unwrap();
-        let resolved = wanted
-            .resolve(&ChainSpec::default(), &surroundings)
+        let resolved = expected
+            .resolve(&ChainSpec::default(), &environment)
             .unwrap();
         assert_eq!(resolved.chain.executors().len(), 2);
     }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 /// The parts that the time is divided into; a power of two.
-const PARTS: u32 = 8192;
+const SLOTS: u32 = 8192;
 
 /// The part of a host: the hash of its name that is known as one at a time, of Bob Jenkins.
-pub(super) fn part_of(host: &str) -> u32 {
+pub(super) fn name_slot(host: &str) -> u32 {
     let mixed = host.chars().fold(0_u32, |hash, c| {
         let hash = hash.wrapping_add(u32::from(c));
         let hash = hash.wrapping_add(hash << 10);
@@ -14,18 +14,18 @@ pub(super) fn part_of(host: &str) -> u32 {
     });
     let hash = mixed.wrapping_add(mixed << 3);
     let hash = hash ^ (hash >> 11);
-    hash.wrapping_add(hash << 15) & (PARTS - 1)
+    hash.wrapping_add(hash << 15) & (SLOTS - 1)
 }
 
 /// How long a host waits, in whole seconds, out of so many.
-pub(super) fn by_name(host: &str, seconds: u32) -> Duration {
-    let whole = u64::from(seconds) * u64::from(part_of(host)) / u64::from(PARTS);
+pub(super) fn delay_by_name(host: &str, seconds: u32) -> Duration {
+    let whole = u64::from(seconds) * u64::from(name_slot(host)) / u64::from(SLOTS);
     Duration::from_secs(whole)
 }
 
 /// How long the host of a rank, counted from 0, waits out of so many seconds, where all wait
 /// equally long after one another.
-pub(super) fn by_rank(rank: u32, of: u32, seconds: u32) -> Duration {
+pub(super) fn delay_by_rank(rank: u32, of: u32, seconds: u32) -> Duration {
     Duration::from_secs(u64::from(seconds)) * rank.min(of) / of.max(1)
 }
 
@@ -45,16 +45,16 @@ mod tests {
             ("", 0, 0, 0),
         ];
         for (host, part, long, short) in vectors {
-            assert_eq!(part_of(host), part, "{host}");
-            assert_eq!(by_name(host, 300).as_secs(), long, "{host}");
-            assert_eq!(by_name(host, 30).as_secs(), short, "{host}");
+            assert_eq!(name_slot(host), part, "{host}");
+            assert_eq!(delay_by_name(host, 300).as_secs(), long, "{host}");
+            assert_eq!(delay_by_name(host, 30).as_secs(), short, "{host}");
         }
     }
 
     #[test]
     fn ranks_are_spread_evenly() {
-        let at = |rank| by_rank(rank, 4, 10).as_millis();
+        let at = |rank| delay_by_rank(rank, 4, 10).as_millis();
         assert_eq!([at(0), at(1), at(2), at(3)], [0, 2500, 5000, 7500]);
-        assert_eq!(by_rank(3, 0, 10), Duration::from_secs(0));
+        assert_eq!(delay_by_rank(3, 0, 10), Duration::from_secs(0));
     }
 }

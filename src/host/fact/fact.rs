@@ -23,13 +23,13 @@ pub enum Fact {
 }
 
 /// The most bytes of a file that are read as a fact.
-pub const MOST_CONTENT: u64 = 16 << 20;
+pub const MAX_CONTENT_BYTES: u64 = 16 << 20;
 
 /// The most bytes that are kept of what a probe prints.
-pub const MOST_PRINTED: usize = 4 << 20;
+pub const MAX_PROBE_STDOUT_BYTES: usize = 4 << 20;
 
 /// The most bytes that are kept of what a probe complains.
-pub const MOST_COMPLAINED: usize = 64 << 10;
+pub const MAX_PROBE_STDERR_BYTES: usize = 64 << 10;
 
 /// A command that changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct Probe {
     /// The text for the shell.
     pub text: String,
     /// Who runs it, where, and for how long.
-    pub setting: Setting,
+    pub setting: CommandSetting,
     /// What its answer depends on.
     pub reads: Domain,
 }
@@ -45,7 +45,7 @@ pub struct Probe {
 /// How a command is run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Setting {
+pub struct CommandSetting {
     /// The shell; `/bin/sh` if none.
     pub shell: Option<String>,
     /// The user; who acts on the machine, if none.
@@ -81,26 +81,26 @@ pub enum Domain {
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reading {
+pub enum FactReading {
     /// Nothing stands there.
     Absent,
     /// What [`super::Fact::Path`] and [`super::Fact::Target`] give.
-    Entry(Entry),
+    Entry(FileStat),
     /// What [`super::Fact::Digest`] gives.
     Digest(String),
     /// What [`super::Fact::Content`] gives.
     Content(Vec<u8>),
     /// What [`super::Fact::Tree`] gives: paths below the folder, without a slash in front, in order.
-    Tree(Vec<(String, Entry)>),
+    Tree(Vec<(String, FileStat)>),
     /// What [`super::Fact::Probe`] gives.
-    Probe(Probed),
+    Probe(ProbeOutput),
     /// It could not be read. The message says why.
     Failed(String),
 }
 
 /// What a probe gave.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Probed {
+pub struct ProbeOutput {
     /// The exit code, as a shell gives it for a signal; 124 if it ran too long.
     pub code: i32,
     /// What it printed, the first [`super::MOST_PRINTED`] bytes.
@@ -111,9 +111,9 @@ pub struct Probed {
 
 /// What stands at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct FileStat {
     /// What it is.
-    pub kind: EntryKind,
+    pub kind: FileKind,
     /// Its permission bits, the lowest twelve.
     pub mode: u32,
     /// The name of its owner, or the number where it has no name.
@@ -129,7 +129,7 @@ pub struct Entry {
 /// What kind of thing stands at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum EntryKind {
+pub enum FileKind {
     /// A file.
     File,
     /// A folder.
@@ -140,19 +140,19 @@ pub enum EntryKind {
     Other,
 }
 
-impl Entry {
+impl FileStat {
     /// Whether it is a file.
     pub fn is_file(&self) -> bool {
-        self.kind == EntryKind::File
+        self.kind == FileKind::File
     }
 
     /// Whether it is a folder.
     pub fn is_folder(&self) -> bool {
-        self.kind == EntryKind::Folder
+        self.kind == FileKind::Folder
     }
 }
 
 /// Why a file was not read.
-pub(crate) fn not_read(path: &str, why: &str) -> String {
+pub(crate) fn read_failure_message(path: &str, why: &str) -> String {
     format!("could not read `{path}`: {why}")
 }

@@ -2,8 +2,8 @@
 
 mod fact;
 
-pub(crate) use fact::not_read;
+pub(crate) use fact::read_failure_message;
 pub use fact::{
-    Domain, Entry, EntryKind, Fact, MOST_COMPLAINED, MOST_CONTENT, MOST_PRINTED, Probe, Probed,
-    Reading, Setting,
+    Domain, FileStat, FileKind, Fact, MAX_PROBE_STDERR_BYTES, MAX_CONTENT_BYTES, MAX_PROBE_STDOUT_BYTES, Probe, ProbeOutput,
+    FactReading, CommandSetting,
 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// What is wrong in a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum InventoryProblem {
     /// A section's heading is none.
     #[error("`{0}` is no section: it is `[group]`, `[group:vars]` or `[group:children]`")]
     Section(String),
@@ -39,7 +39,7 @@ pub enum Problem {
     NoGroup(String),
     /// A group is below itself.
     #[error("the group `{0}` is among its own children")]
-    Circle(Arc<str>),
+    Cycle(Arc<str>),
     /// Something is of the wrong kind.
     #[error("`{name}` is {found}; it must be {expected}")]
     Kind {
@@ -65,7 +65,7 @@ pub enum Problem {
 
 /// Why a host of an inventory cannot be reached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ReachError {
+pub enum HostAccessError {
     /// A variable has a value that cannot be used.
     #[error("`{variable}` of the host `{host}` is {reason}")]
     Variable {

@@ -29,22 +29,22 @@
 //! goes before what: all hosts, then parent groups, then groups, then the host.
 
 mod error;
-mod ini;
+mod ansible_ini;
 mod model;
-mod own;
+mod unfurl_yaml;
 mod range;
-mod reach;
+mod host_access;
 mod read;
 mod roles;
-mod yaml;
+mod ansible_yaml;
 
-pub use error::ReachError;
+pub use error::HostAccessError;
 pub use model::Inventory;
 #[cfg(test)]
-pub use reach::Reach;
-pub use reach::Way;
+pub use host_access::HostAccess;
+pub use host_access::ConnectionMethod;
 pub use read::NoVault;
-pub use roles::Lookup;
+pub use roles::InventoryRole;
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::error::Problem;
+use super::error::InventoryProblem;
 use super::range::MAX_HOSTS;
 use crate::value::{Fold, Map, Value};
 
@@ -17,13 +17,13 @@ pub(super) const UNGROUPED: &str = "ungrouped";
 /// Hosts with their data, and groups of them, in the order in which they were written.
 #[derive(Debug, Clone, Default)]
 pub struct Inventory {
-    pub(super) hosts: IndexMap<Arc<str>, Host, Fold>,
-    pub(super) groups: IndexMap<Arc<str>, Group, Fold>,
+    pub(super) hosts: IndexMap<Arc<str>, InventoryHost, Fold>,
+    pub(super) groups: IndexMap<Arc<str>, HostGroup, Fold>,
 }
 
 /// One host.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Host {
+pub(super) struct InventoryHost {
     pub(super) data: Map,
     /// The groups that name it.
     pub(super) groups: Vec<usize>,
@@ -31,23 +31,23 @@ pub(super) struct Host {
 
 /// One group.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Group {
+pub(super) struct HostGroup {
     pub(super) data: Map,
     pub(super) hosts: Vec<usize>,
     /// Those of `hosts`, so that none is added twice.
-    known: HashSet<usize, Fold>,
+    host_set: HashSet<usize, Fold>,
     pub(super) children: Vec<usize>,
     /// Those of `children`.
-    known_children: HashSet<usize, Fold>,
+    child_set: HashSet<usize, Fold>,
     pub(super) parents: Vec<usize>,
-    pub(super) members: Members,
+    pub(super) members: GroupMembers,
     /// How many groups are above it at most; none before that is known.
     depth: usize,
 }
 
 /// Where the hosts of a group come from.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum Members {
+pub enum GroupMembers {
     /// They are listed.
     #[default]
     Listed,
@@ -59,11 +59,11 @@ pub enum Members {
 
 impl Inventory {
     /// Adds a host, or data to one that is there; what is new goes before what was there.
-    pub fn add_host(&mut self, name: impl Into<Arc<str>>, data: Map) -> Result<(), Problem> {
+    pub fn add_host(&mut self, name: impl Into<Arc<str>>, data: Map) -> Result<(), InventoryProblem> {
         let host = self.hosts.entry(name.into()).or_default();
         host.data.extend(data);
         if self.hosts.len() > MAX_HOSTS {
-            return Err(Problem::TooMany(MAX_HOSTS));
+            return Err(InventoryProblem::TooMany(MAX_HOSTS));
         }
         Ok(())
     }
@@ -75,39 +75,39 @@ impl Inventory {
     }
 
     /// Says where the hosts of a group come from. The group is added if it is not there.
-    pub fn set_members(&mut self, group: &str, members: Members) {
+    pub fn set_members(&mut self, group: &str, members: GroupMembers) {
         let index = self.group_index(group);
         self.groups[index].members = members;
     }
 
     /// Puts a host into a group; both are added if they are not there.
-    pub fn put(&mut self, host: &str, group: &str) {
+    pub fn add_to_group(&mut self, host: &str, group: &str) {
         let is_built_in = group == ALL || group == UNGROUPED;
         let group = self.group_index(group);
         let entry = match self.hosts.get_index_of(host) {
             Some(index) => index,
-            None => self.hosts.insert_full(host.into(), Host::default()).0,
+            None => self.hosts.insert_full(host.into(), InventoryHost::default()).0,
         };
         // Which hosts these two have is known without saying it.
-        if !is_built_in && self.groups[group].known.insert(entry) {
+        if !is_built_in && self.groups[group].host_set.insert(entry) {
             self.groups[group].hosts.push(entry);
             self.hosts[entry].groups.push(group);
         }
     }
 
     /// Puts a group below another; both are added if they are not there.
-    pub fn put_below(&mut self, child: &str, parent: &str) -> Result<(), Problem> {
+    pub fn add_child_group(&mut self, child: &str, parent: &str) -> Result<(), InventoryProblem> {
         let (child, parent) = (self.group_index(child), self.group_index(parent));
         let is_under_all = self.groups.get_index_of(ALL) == Some(parent);
         // Every group is below that of all hosts; saying so would make it count more than others.
-        if is_under_all || self.groups[parent].known_children.contains(&child) {
+        if is_under_all || self.groups[parent].child_set.contains(&child) {
             return Ok(());
         }
-        if self.below(child).contains(&parent) {
+        if self.with_descendants(child).contains(&parent) {
             let (name, _) = self.groups.get_index(child).expect("it was just found");
-            return Err(Problem::Circle(Arc::clone(name)));
+            return Err(InventoryProblem::Cycle(Arc::clone(name)));
         }
-        self.groups[parent].known_children.insert(child);
+        self.groups[parent].child_set.insert(child);
         self.groups[parent].children.push(child);
         self.groups[child].parents.push(parent);
         let mut open = vec![child];
@@ -126,12 +126,12 @@ impl Inventory {
     fn group_index(&mut self, name: &str) -> usize {
         match self.groups.get_index_of(name) {
             Some(index) => index,
-            None => self.groups.insert_full(name.into(), Group::default()).0,
+            None => self.groups.insert_full(name.into(), HostGroup::default()).0,
         }
     }
 
     /// A group and all below it, each once, parents before children where there is one way.
-    pub(super) fn below(&self, group: usize) -> Vec<usize> {
+    pub(super) fn with_descendants(&self, group: usize) -> Vec<usize> {
         let mut found = Vec::new();
         let mut known: HashSet<usize, Fold> = HashSet::default();
         let mut open = vec![group];
@@ -145,24 +145,24 @@ impl Inventory {
     }
 
     /// Adds all of another inventory; what that says of a host or group goes before what this says.
-    pub fn extend(&mut self, other: &Self) -> Result<(), Problem> {
+    pub fn extend(&mut self, other: &Self) -> Result<(), InventoryProblem> {
         for (name, host) in &other.hosts {
             self.add_host(Arc::clone(name), host.data.clone())?;
         }
         for (name, group) in &other.groups {
             self.add_group(Arc::clone(name), group.data.clone());
-            if group.members != Members::Listed {
+            if group.members != GroupMembers::Listed {
                 self.set_members(name, group.members.clone());
             }
             for host in &group.hosts {
                 let (host, _) = other.hosts.get_index(*host).expect("indices are its own");
-                self.put(host, name);
+                self.add_to_group(host, name);
             }
         }
         for (name, group) in &other.groups {
             for child in &group.children {
                 let (child, _) = other.groups.get_index(*child).expect("indices are its own");
-                self.put_below(child, name)?;
+                self.add_child_group(child, name)?;
             }
         }
         Ok(())

@@ -1,19 +1,19 @@
 //! Ranges in names of hosts: `web[01:20]`, `db-[a:c]`, `n[1:9:2]`.
 
-use super::error::Problem;
+use super::error::InventoryProblem;
 
 /// How many hosts an inventory may have.
 pub(super) const MAX_HOSTS: usize = 1_000_000;
 
 /// The hosts that a pattern names, and the port behind it.
-pub(super) fn hosts(pattern: &str) -> Result<(Vec<String>, Option<u16>), Problem> {
+pub(super) fn hosts(pattern: &str) -> Result<(Vec<String>, Option<u16>), InventoryProblem> {
     let (name, port) = split_port(pattern)?;
     let mut names = vec![String::new()];
     let mut rest = name;
     while let Some((head, inside, tail)) = next_range(rest) {
-        let steps = steps(name, inside)?;
+        let steps = expand_range(name, inside)?;
         if names.len().saturating_mul(steps.len()) > MAX_HOSTS {
-            return Err(Problem::TooMany(MAX_HOSTS));
+            return Err(InventoryProblem::TooMany(MAX_HOSTS));
         }
         let longer = names.iter().flat_map(|before| {
             steps
@@ -37,8 +37,8 @@ fn next_range(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// The port stands behind the only colon outside of brackets, or behind brackets around all.
-fn split_port(pattern: &str) -> Result<(&str, Option<u16>), Problem> {
-    let bad = || Problem::Port(pattern.to_owned());
+fn split_port(pattern: &str) -> Result<(&str, Option<u16>), InventoryProblem> {
+    let bad = || InventoryProblem::Port(pattern.to_owned());
     let mut depth = 0_usize;
     let mut colons = Vec::new();
     for (at, c) in pattern.char_indices() {
@@ -64,8 +64,8 @@ fn split_port(pattern: &str) -> Result<(&str, Option<u16>), Problem> {
     Ok((inner.unwrap_or(name), port))
 }
 
-fn steps(text: &str, inside: &str) -> Result<Vec<String>, Problem> {
-    let bad = |reason| Problem::Range {
+fn expand_range(text: &str, inside: &str) -> Result<Vec<String>, InventoryProblem> {
+    let bad = |reason| InventoryProblem::Range {
         text: text.to_owned(),
         reason,
     };
@@ -86,12 +86,12 @@ fn steps(text: &str, inside: &str) -> Result<Vec<String>, Problem> {
     if last.is_empty() {
         return Err(bad("it has no end"));
     }
-    if let (Some(first), Some(last)) = (letter(first), letter(last)) {
+    if let (Some(first), Some(last)) = (letter_index(first), letter_index(last)) {
         if first > last {
             return Err(bad("it ends before it begins"));
         }
         let letters = (first..=last).step_by(step);
-        return Ok(letters.filter_map(of_letter).map(String::from).collect());
+        return Ok(letters.filter_map(letter_at).map(String::from).collect());
     }
     let is_filled = first.starts_with('0') && first.len() > 1;
     if is_filled && first.len() != last.len() {
@@ -107,7 +107,7 @@ fn steps(text: &str, inside: &str) -> Result<Vec<String>, Problem> {
         return Ok(Vec::new());
     }
     if (to - from) / step >= MAX_HOSTS {
-        return Err(Problem::TooMany(MAX_HOSTS));
+        return Err(InventoryProblem::TooMany(MAX_HOSTS));
     }
     let width = if is_filled { first.len() } else { 0 };
     let numbers = (from..=to).step_by(step);
@@ -115,7 +115,7 @@ fn steps(text: &str, inside: &str) -> Result<Vec<String>, Problem> {
 }
 
 /// The place of a letter: small ones before capitals.
-fn letter(text: &str) -> Option<u8> {
+fn letter_index(text: &str) -> Option<u8> {
     match text.as_bytes() {
         [small @ b'a'..=b'z'] => Some(small - b'a'),
         [capital @ b'A'..=b'Z'] => Some(capital - b'A' + 26),
@@ -123,7 +123,7 @@ fn letter(text: &str) -> Option<u8> {
     }
 }
 
-fn of_letter(place: u8) -> Option<char> {
+fn letter_at(place: u8) -> Option<char> {
     match place {
         0..26 => Some(char::from(b'a' + place)),
         26..52 => Some(char::from(b'A' + place - 26)),

@@ -8,11 +8,11 @@ use crate::system::fs;
 use crate::value::Value;
 use crate::yaml::{self, Limits, TagReader};
 
-use super::error::Problem;
-use super::ini;
+use super::error::InventoryProblem;
+use super::ansible_ini;
 use super::model::Inventory;
-use super::own;
-use super::yaml as ansible;
+use super::unfurl_yaml;
+use super::ansible_yaml as ansible;
 
 /// The largest file.
 const MAX_BYTES: u64 = 256 << 20;
@@ -41,7 +41,7 @@ impl Inventory {
             return Err(Diagnostic::error(message).into());
         };
         if text.starts_with("#!") && fs::is_program(path) {
-            let message = format!("`{}`: {}", path.display(), Problem::Program);
+            let message = format!("`{}`: {}", path.display(), InventoryProblem::Program);
             let help = "write what it prints into a file, or make it the `command` of a role";
             return Err(Diagnostic::error(message).help(help).into());
         }
@@ -61,15 +61,15 @@ impl Inventory {
         let text = sources.get(source).map(|source| Arc::clone(&source.text));
         let text = text.unwrap_or_else(|| Arc::from(""));
         if !is_yaml && has_heading(&text) {
-            return Ok((ini::read(&text, source)?, Diagnostics::default()));
+            return Ok((ansible_ini::read(&text, source)?, Diagnostics::default()));
         }
         let parsed = yaml::parse(sources, source, &Limits::default());
         let root = match parsed {
             Ok(root) if is_yaml || root.as_map().is_some() => root,
-            Err(problems) if is_yaml || looks_like_yaml(&text) => return Err(problems),
-            _ => return Ok((ini::read(&text, source)?, Diagnostics::default())),
+            Err(problems) if is_yaml || is_probably_yaml(&text) => return Err(problems),
+            _ => return Ok((ansible_ini::read(&text, source)?, Diagnostics::default())),
         };
-        let mut context = ansible::Context {
+        let mut context = ansible::YamlReader {
             sources,
             tags,
             problems: Diagnostics::default(),
@@ -77,8 +77,8 @@ impl Inventory {
         let map = context.entries(&root, "the file");
         let inventory = match map {
             None => Self::default(),
-            Some(map) if map.iter().all(|(key, _)| own::KEYS.contains(&&**key)) => {
-                own::read(map, &mut context)
+            Some(map) if map.iter().all(|(key, _)| unfurl_yaml::KEYS.contains(&&**key)) => {
+                unfurl_yaml::read(map, &mut context)
             }
             Some(map) => ansible::read(map, &mut context),
         };
@@ -91,11 +91,11 @@ impl Inventory {
 
 /// Whether a line is the heading of a section.
 fn has_heading(text: &str) -> bool {
-    text.lines().any(|line| ini::heading(line.trim()).is_some())
+    text.lines().any(|line| ansible_ini::heading(line.trim()).is_some())
 }
 
 /// Whether the first line that says something ends as a key of a map does.
-fn looks_like_yaml(text: &str) -> bool {
+fn is_probably_yaml(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
     first.is_some_and(|line| line == "---" || line.ends_with(':') || line.starts_with('{'))

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::error::RoleError;
-use super::model::{ALL, Inventory, Members, UNGROUPED};
+use super::model::{ALL, Inventory, GroupMembers, UNGROUPED};
 use crate::text::did_you_mean;
 use crate::value::{Fold, Map, Value};
 
 /// What a role is.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Lookup {
+pub enum InventoryRole {
     /// These hosts.
     Hosts(Vec<Arc<str>>),
     /// These hosts, with data of the role (F10).
@@ -26,7 +26,7 @@ pub enum Lookup {
     Expression(Value),
 }
 
-impl Lookup {
+impl InventoryRole {
     /// The hosts, where they are known without asking.
     pub fn hosts(&self) -> Option<&[Arc<str>]> {
         match self {
@@ -39,7 +39,7 @@ impl Lookup {
 impl Inventory {
     /// What a role is: the hosts of its group and of those below it, each once, in the order in
     /// which they were written (F8, F11). `all` and `ungrouped` are roles of every inventory.
-    pub fn hosts_of(&self, role: &str) -> Result<Lookup, RoleError> {
+    pub fn hosts_of(&self, role: &str) -> Result<InventoryRole, RoleError> {
         if role == ALL {
             return Ok(self.lookup(self.hosts.keys().cloned().collect(), ALL));
         }
@@ -55,13 +55,13 @@ impl Inventory {
             });
         };
         match &self.groups[index].members {
-            Members::Command(command) => return Ok(Lookup::Command(command.clone())),
-            Members::Expression(expression) => return Ok(Lookup::Expression(expression.clone())),
-            Members::Listed => {}
+            GroupMembers::Command(command) => return Ok(InventoryRole::Command(command.clone())),
+            GroupMembers::Expression(expression) => return Ok(InventoryRole::Expression(expression.clone())),
+            GroupMembers::Listed => {}
         }
         let mut hosts = Vec::new();
         let mut known: HashSet<usize, Fold> = HashSet::default();
-        for group in self.below(index) {
+        for group in self.with_descendants(index) {
             for host in &self.groups[group].hosts {
                 if known.insert(*host) {
                     hosts.extend(
@@ -75,13 +75,13 @@ impl Inventory {
         Ok(self.lookup(hosts, role))
     }
 
-    fn lookup(&self, hosts: Vec<Arc<str>>, role: &str) -> Lookup {
+    fn lookup(&self, hosts: Vec<Arc<str>>, role: &str) -> InventoryRole {
         match self.groups.get(role) {
-            Some(group) if !group.data.is_empty() => Lookup::Mapping {
+            Some(group) if !group.data.is_empty() => InventoryRole::Mapping {
                 hosts,
                 data: group.data.clone(),
             },
-            _ => Lookup::Hosts(hosts),
+            _ => InventoryRole::Hosts(hosts),
         }
     }
 }

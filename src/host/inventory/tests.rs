@@ -1,6 +1,6 @@
 use super::*;
 use crate::diagnostic::{Diagnostics, Severity, Sources};
-use crate::host::book::Via;
+use crate::host::resolver::TargetRoute;
 
 fn parse(text: &str) -> Result<(Inventory, Diagnostics), Diagnostics> {
     let mut sources = Sources::default();
@@ -36,8 +36,8 @@ fn hosts(inventory: &Inventory, role: &str) -> Vec<String> {
         .collect()
 }
 
-fn reach(inventory: &Inventory, host: &str) -> Reach {
-    inventory.reach(host).unwrap().unwrap()
+fn reach(inventory: &Inventory, host: &str) -> HostAccess {
+    inventory.host_access(host).unwrap().unwrap()
 }
 
 const OWN: &str = "
@@ -76,13 +76,13 @@ fn our_own_form_has_hosts_groups_and_roles_that_are_asked_for_later() {
     );
     assert_eq!(
         inventory.hosts_of("live"),
-        Ok(Lookup::Command("./live-hosts.sh".into()))
+        Ok(InventoryRole::Command("./live-hosts.sh".into()))
     );
     assert!(matches!(
         inventory.hosts_of("ready"),
-        Ok(Lookup::Expression(_))
+        Ok(InventoryRole::Expression(_))
     ));
-    let Ok(Lookup::Mapping { data, .. }) = inventory.hosts_of("web") else {
+    let Ok(InventoryRole::Mapping { data, .. }) = inventory.hosts_of("web") else {
         panic!("no data");
     };
     assert_eq!(data["http_port"].as_int(), Some(80));
@@ -98,7 +98,7 @@ fn our_own_form_has_hosts_groups_and_roles_that_are_asked_for_later() {
 #[test]
 fn what_is_said_of_a_host_is_how_it_is_reached() {
     let inventory = read(OWN);
-    let Way::Ssh(db1) = reach(&inventory, "db1").way else {
+    let ConnectionMethod::Ssh(db1) = reach(&inventory, "db1").method else {
         panic!("not over SSH");
     };
     assert_eq!(
@@ -109,22 +109,22 @@ fn what_is_said_of_a_host_is_how_it_is_reached() {
         (db1.user.as_deref(), db1.identity_files),
         (Some("ops"), vec!["~/.ssh/ops".into()])
     );
-    assert_eq!(db1.via, Some(Via::Jumps(vec!["a".into(), "b@c:1".into()])));
-    let Way::Ssh(far) = reach(&inventory, "far").way else {
+    assert_eq!(db1.via, Some(TargetRoute::Jumps(vec!["a".into(), "b@c:1".into()])));
+    let ConnectionMethod::Ssh(far) = reach(&inventory, "far").method else {
         panic!("not over SSH");
     };
-    assert_eq!(far.via, Some(Via::Command("nc 'x' %h".into())));
+    assert_eq!(far.via, Some(TargetRoute::Command("nc 'x' %h".into())));
     assert_eq!(far.identity_files, ["k1", "k2"]);
     assert_eq!(
         far.password.as_ref().map(crate::host::Secret::reveal),
         Some("123")
     );
-    assert_eq!(reach(&inventory, "here").way, Way::Here);
+    assert_eq!(reach(&inventory, "here").method, ConnectionMethod::Local);
     let boxed = reach(&inventory, "box");
     let name = "web-1".to_owned();
     assert_eq!(
-        boxed.way,
-        Way::Container {
+        boxed.method,
+        ConnectionMethod::Container {
             engine: "podman",
             name
         }
@@ -135,7 +135,7 @@ fn what_is_said_of_a_host_is_how_it_is_reached() {
         ("sudo", "app")
     );
     assert!(!format!("{inventory:?} {escalation:?} {far:?}").contains("hunter2"));
-    assert!(inventory.reach("nobody").is_none());
+    assert!(inventory.host_access("nobody").is_none());
 }
 
 #[test]
@@ -146,17 +146,17 @@ fn arguments_of_ssh_are_understood_as_far_as_they_say_where_to_go() {
     let inventory = read(text);
     let a = reach(&inventory, "a");
     assert_eq!(a.ignored, ["`-X` of `ansible_ssh_common_args`"]);
-    let Way::Ssh(a) = a.way else {
+    let ConnectionMethod::Ssh(a) = a.method else {
         panic!("not over SSH")
     };
-    assert_eq!(a.via, Some(Via::Command("ssh -W %h:%p j".into())));
+    assert_eq!(a.via, Some(TargetRoute::Command("ssh -W %h:%p j".into())));
     assert_eq!((a.user.as_deref(), a.port), (Some("u"), Some(7)));
     let b = reach(&inventory, "b");
     assert_eq!(
         b.ignored,
         ["`-o StrictHostKeyChecking=no` of `ansible_ssh_common_args`"]
     );
-    let error = |host: &str| inventory.reach(host).unwrap().unwrap_err().to_string();
+    let error = |host: &str| inventory.host_access(host).unwrap().unwrap_err().to_string();
     insta::assert_snapshot!(error("c"), @"the host `c` is reached by `winrm`, which is not supported");
     insta::assert_snapshot!(error("d"), @"`ansible_host` of the host `d` is a template, which is not evaluated here");
     insta::assert_snapshot!(error("e"), @"`ansible_port` of the host `e` is not a number from 1 to 65535");

@@ -16,11 +16,11 @@ use std::time::{Duration, SystemTime};
 
 use nix::errno::Errno;
 
-use super::copy::{self, beside};
-use super::names::{Names, Owner};
-use crate::host::change::{Change, Like, Write, subject};
+use super::copy::{self, temporary_sibling};
+use super::accounts::{AccountNames, OwnerIds};
+use crate::host::change::{Change, ModeAndOwner, FileWrite, describe_change};
 use crate::system::clock;
-use crate::system::fault::{self, Call};
+use crate::system::fault::{self, SystemCall};
 use crate::system::fs;
 
 /// The permission bits of a new file that asks for none.
@@ -28,19 +28,19 @@ pub(crate) const FILE_MODE: u32 = 0o644;
 /// The permission bits of a new folder that asks for none.
 pub(crate) const FOLDER_MODE: u32 = 0o755;
 /// The permission bits of a file that is not whole yet.
-const OWN_MODE: u32 = 0o600;
+const PARTIAL_FILE_MODE: u32 = 0o600;
 
 /// Makes a change that is no command, or says why it could not.
 ///
 /// # Errors
 ///
 /// What was to be done, where, and what the system said.
-pub(crate) fn apply(change: &Change, names: &mut Names) -> Result<(), String> {
-    let (what, path) = subject(change);
-    made(change, names).map_err(|error| format!("could not {what} `{path}`: {}", fs::said(&error)))
+pub(crate) fn apply(change: &Change, names: &mut AccountNames) -> Result<(), String> {
+    let (what, path) = describe_change(change);
+    apply_file_change(change, names).map_err(|error| format!("could not {what} `{path}`: {}", fs::os_message(&error)))
 }
 
-fn made(change: &Change, names: &mut Names) -> std::io::Result<()> {
+fn apply_file_change(change: &Change, names: &mut AccountNames) -> std::io::Result<()> {
     match change {
         Change::Write(it) => write(it, owner(names, &it.like)?),
         Change::Folder {
@@ -56,7 +56,7 @@ fn made(change: &Change, names: &mut Names) -> std::io::Result<()> {
         } => link(Path::new(path), target, *hard, owner(names, like)?),
         Change::Remove { path } => remove(Path::new(path)),
         Change::Set { path, like, follow } => {
-            set(Path::new(path), like, *follow, owner(names, like)?)
+            set_attributes(Path::new(path), like, *follow, owner(names, like)?)
         }
         Change::Move { from, to } => rename(Path::new(from), Path::new(to)),
         Change::Copy { from, to, preserve } => copy::copy(from.as_ref(), to.as_ref(), *preserve),
@@ -69,7 +69,7 @@ fn made(change: &Change, names: &mut Names) -> std::io::Result<()> {
     }
 }
 
-fn owner(names: &mut Names, like: &Like) -> std::io::Result<Owner> {
+fn owner(names: &mut AccountNames, like: &ModeAndOwner) -> std::io::Result<OwnerIds> {
     names.owner(like).map_err(std::io::Error::other)
 }
 
@@ -77,15 +77,15 @@ fn is_folder(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
-fn write(it: &Write, owner: Owner) -> std::io::Result<()> {
+fn write(it: &FileWrite, owner: OwnerIds) -> std::io::Result<()> {
     let path = Path::new(&it.path);
     let old = std::fs::symlink_metadata(path).ok();
     if old.as_ref().is_some_and(Metadata::is_dir) {
         return Err(Errno::EISDIR.into());
     }
     let old = old.filter(Metadata::is_file);
-    let new = beside(path);
-    let result = write_new(&new, it, owner, old.as_ref()).and_then(|()| move_over(&new, path));
+    let new = temporary_sibling(path);
+    let result = write_new(&new, it, owner, old.as_ref()).and_then(|()| rename_over(&new, path));
     if result.is_err() {
         // What is told is the first error.
         std::fs::remove_file(&new).ok();
@@ -93,27 +93,27 @@ fn write(it: &Write, owner: Owner) -> std::io::Result<()> {
     result
 }
 
-fn move_over(new: &Path, path: &Path) -> std::io::Result<()> {
-    fault::call(Call::Rename(new, path), || std::fs::rename(new, path))
+fn rename_over(new: &Path, path: &Path) -> std::io::Result<()> {
+    fault::call(SystemCall::Rename(new, path), || std::fs::rename(new, path))
 }
 
-fn write_new(new: &Path, it: &Write, owner: Owner, old: Option<&Metadata>) -> std::io::Result<()> {
+fn write_new(new: &Path, it: &FileWrite, owner: OwnerIds, old: Option<&Metadata>) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(OWN_MODE);
-    let file = fault::call(Call::Open(new), || options.open(new))?;
+    options.write(true).create_new(true).mode(PARTIAL_FILE_MODE);
+    let file = fault::call(SystemCall::Open(new), || options.open(new))?;
     fault::write_all(&file, new, &it.bytes)?;
     let is = file.metadata()?;
-    let kept = Owner {
+    let owner_ids = OwnerIds {
         user: owner.user.or(old.map(MetadataExt::uid)),
         group: owner.group.or(old.map(MetadataExt::gid)),
     };
-    let differs = |wanted: Option<u32>, is: u32| wanted.filter(|wanted| *wanted != is);
-    let (user, group) = (differs(kept.user, is.uid()), differs(kept.group, is.gid()));
+    let differs = |desired: Option<u32>, is: u32| desired.filter(|desired| *desired != is);
+    let (user, group) = (differs(owner_ids.user, is.uid()), differs(owner_ids.group, is.gid()));
     if user.is_some() || group.is_some() {
-        let given = fchown(&file, user, group);
+        let chown_result = fchown(&file, user, group);
         // Who may not give files away may still replace them where nobody asked for the owner.
         if owner.user.is_some() || owner.group.is_some() {
-            given?;
+            chown_result?;
         }
     }
     let old_mode = old.map(|old| old.mode() & 0o7777);
@@ -124,20 +124,20 @@ fn write_new(new: &Path, it: &Write, owner: Owner, old: Option<&Metadata>) -> st
     Ok(())
 }
 
-fn make_folder(path: &Path, parents: bool, like: &Like, owner: Owner) -> std::io::Result<()> {
+fn make_folder(path: &Path, parents: bool, like: &ModeAndOwner, owner: OwnerIds) -> std::io::Result<()> {
     if path.is_dir() {
-        return set(path, like, true, owner);
+        return set_attributes(path, like, true, owner);
     }
     if parents && let Some(above) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
         make_parents(above)?;
     }
     let create = || DirBuilder::new().mode(0o700).create(path);
-    fault::call(Call::MakeFolder(path), create)?;
-    let like = Like {
+    fault::call(SystemCall::MakeFolder(path), create)?;
+    let like = ModeAndOwner {
         mode: like.mode.or(Some(FOLDER_MODE)),
-        ..Like::default()
+        ..ModeAndOwner::default()
     };
-    let result = set(path, &like, true, owner);
+    let result = set_attributes(path, &like, true, owner);
     if result.is_err() {
         std::fs::remove_dir(path).ok();
     }
@@ -159,22 +159,22 @@ fn make_parents(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-fn link(path: &Path, target: &str, hard: bool, owner: Owner) -> std::io::Result<()> {
+fn link(path: &Path, target: &str, hard: bool, owner: OwnerIds) -> std::io::Result<()> {
     if is_folder(path) {
         return Err(Errno::EISDIR.into());
     }
-    let new = beside(path);
+    let new = temporary_sibling(path);
     if hard {
-        fault::call(Call::Link(&new), || std::fs::hard_link(target, &new))?;
+        fault::call(SystemCall::Link(&new), || std::fs::hard_link(target, &new))?;
     } else {
-        fault::call(Call::Link(&new), || symlink(target, &new))?;
+        fault::call(SystemCall::Link(&new), || symlink(target, &new))?;
     }
-    let owned = if owner == Owner::default() {
+    let owned = if owner == OwnerIds::default() {
         Ok(())
     } else {
         lchown(&new, owner.user, owner.group)
     };
-    let result = owned.and_then(|()| move_over(&new, path));
+    let result = owned.and_then(|()| rename_over(&new, path));
     // It is left where it failed, and where both were names of one file already.
     std::fs::remove_file(&new).ok();
     result
@@ -182,9 +182,9 @@ fn link(path: &Path, target: &str, hard: bool, owner: Owner) -> std::io::Result<
 
 fn remove(path: &Path) -> std::io::Result<()> {
     let result = if is_folder(path) {
-        fault::call(Call::RemoveTree(path), || std::fs::remove_dir_all(path))
+        fault::call(SystemCall::RemoveTree(path), || std::fs::remove_dir_all(path))
     } else {
-        fault::call(Call::Unlink(path), || std::fs::remove_file(path))
+        fault::call(SystemCall::Unlink(path), || std::fs::remove_file(path))
     };
     match result {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -192,8 +192,8 @@ fn remove(path: &Path) -> std::io::Result<()> {
     }
 }
 
-fn set(path: &Path, like: &Like, follow: bool, owner: Owner) -> std::io::Result<()> {
-    if owner != Owner::default() {
+fn set_attributes(path: &Path, like: &ModeAndOwner, follow: bool, owner: OwnerIds) -> std::io::Result<()> {
+    if owner != OwnerIds::default() {
         if follow {
             chown(path, owner.user, owner.group)?;
         } else {
@@ -213,7 +213,7 @@ fn rename(from: &Path, to: &Path) -> std::io::Result<()> {
     if is_folder(to) {
         return Err(Errno::EISDIR.into());
     }
-    match move_over(from, to) {
+    match rename_over(from, to) {
         Err(error) if error.kind() == ErrorKind::CrossesDevices => {
             copy::copy(from, to, true)?;
             remove(from)
@@ -224,7 +224,7 @@ fn rename(from: &Path, to: &Path) -> std::io::Result<()> {
 
 fn touch(path: &Path, read: Option<i64>, written: Option<i64>) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(OWN_MODE);
+    options.write(true).create_new(true).mode(PARTIAL_FILE_MODE);
     let file = match options.open(path) {
         Ok(file) => {
             file.set_permissions(Permissions::from_mode(FILE_MODE))?;

@@ -1,24 +1,24 @@
 //! The commands of facts and changes, as this machine runs them.
 
-use crate::host::change::Run;
-use crate::host::fact::{Probe, Probed, Setting};
-use crate::host::{Background, Captured, Command, Exit, Program, RunOutput};
+use crate::host::change::CommandRun;
+use crate::host::fact::{Probe, ProbeOutput, CommandSetting};
+use crate::host::{Background, CapturedOutput, Command, Exit, Program, RunOutput};
 use crate::host::{batch, fact};
 use crate::system::env::Env;
 use crate::system::user;
 
 /// What a command that changes nothing is kept of, in bytes, of both its outputs.
-const PROBE_KEPT: usize = 2 * fact::MOST_PRINTED;
+const MAX_PROBE_OUTPUT_BYTES: usize = 2 * fact::MAX_PROBE_STDOUT_BYTES;
 
 /// The command of a probe.
 pub(crate) fn probe_command(probe: &Probe, env: &Env) -> Command {
     let mut command = command(&probe.setting, &probe.text, None, env);
-    command.kept_bytes = PROBE_KEPT;
+    command.capture_limit = MAX_PROBE_OUTPUT_BYTES;
     command
 }
 
 /// The command of a change.
-pub(crate) fn run_command(run: &Run, env: &Env) -> Command {
+pub(crate) fn run_command(run: &CommandRun, env: &Env) -> Command {
     let mut command = command(&run.setting, &run.text, run.stdin.as_deref(), env);
     if run.shown.is_some() {
         command
@@ -36,7 +36,7 @@ pub(crate) fn run_command(run: &Run, env: &Env) -> Command {
 }
 
 /// What a probe gave, of the output of its command.
-pub(crate) fn probed(output: &RunOutput) -> Result<Probed, String> {
+pub(crate) fn probe_output(output: &RunOutput) -> Result<ProbeOutput, String> {
     let code = match &output.exit {
         Exit::TimedOut => 124,
         Exit::NotFound(_) => 127,
@@ -45,19 +45,19 @@ pub(crate) fn probed(output: &RunOutput) -> Result<Probed, String> {
             None => return Err(exit.to_string()),
         },
     };
-    let first = |captured: &Captured, most: usize| {
+    let first = |captured: &CapturedOutput, limit: usize| {
         let mut bytes = captured.head.clone();
-        bytes.truncate(most);
+        bytes.truncate(limit);
         bytes
     };
-    Ok(Probed {
+    Ok(ProbeOutput {
         code,
-        stdout: first(&output.stdout, fact::MOST_PRINTED),
-        stderr: first(&output.stderr, fact::MOST_COMPLAINED),
+        stdout: first(&output.stdout, fact::MAX_PROBE_STDOUT_BYTES),
+        stderr: first(&output.stderr, fact::MAX_PROBE_STDERR_BYTES),
     })
 }
 
-fn command(setting: &Setting, text: &str, stdin: Option<&[u8]>, env: &Env) -> Command {
+fn command(setting: &CommandSetting, text: &str, stdin: Option<&[u8]>, env: &Env) -> Command {
     let own = user::name();
     let other = setting.user.as_deref().filter(|name| {
         let is_own = *name == own || name.parse() == Ok(user::id());
@@ -69,8 +69,8 @@ fn command(setting: &Setting, text: &str, stdin: Option<&[u8]>, env: &Env) -> Co
             .unwrap_or_else(|| "/".to_owned())
     };
     let mut command = match other {
-        Some(name) => as_user(name, setting, text, stdin),
-        None => plain(setting, text, stdin),
+        Some(name) => command_as_user(name, setting, text, stdin),
+        None => command_as_self(setting, text, stdin),
     };
     command.cwd = match (&setting.cwd, other) {
         (Some(folder), None) => folder.into(),
@@ -87,7 +87,7 @@ fn command(setting: &Setting, text: &str, stdin: Option<&[u8]>, env: &Env) -> Co
     command
 }
 
-fn plain(setting: &Setting, text: &str, stdin: Option<&[u8]>) -> Command {
+fn command_as_self(setting: &CommandSetting, text: &str, stdin: Option<&[u8]>) -> Command {
     let text = match setting.umask {
         Some(umask) => format!("umask {umask:04o}\n{text}"),
         None => text.to_owned(),
@@ -104,8 +104,8 @@ fn plain(setting: &Setting, text: &str, stdin: Option<&[u8]>) -> Command {
 
 /// A command that another user runs. What it is goes through its input, where no list of
 /// processes shows it.
-fn as_user(name: &str, setting: &Setting, text: &str, stdin: Option<&[u8]>) -> Command {
-    let script = batch::inner_script(setting, text);
+fn command_as_user(name: &str, setting: &CommandSetting, text: &str, stdin: Option<&[u8]>) -> Command {
+    let script = batch::command_script(setting, text);
     let read = format!(
         "_t=$(dd bs=1 count={} 2>/dev/null); eval \"$_t\"",
         script.len()

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 
 /// What others may not do with a copy that does not keep the permission bits as they are.
-const KEPT_BACK: u32 = 0o022;
+const RESTRICTED_MODE_BITS: u32 = 0o022;
 
 /// A hidden name in the same folder, which nobody else has.
-pub(super) fn beside(path: &Path) -> PathBuf {
+pub(super) fn temporary_sibling(path: &Path) -> PathBuf {
     path.with_file_name(format!(".unfurl-{}", ulid::Ulid::generate()))
 }
 
@@ -27,7 +27,7 @@ pub(super) fn copy(from: &Path, to: &Path, preserve: bool) -> std::io::Result<()
         Ok(_) if source.is_dir() => return Err(Errno::EEXIST.into()),
         _ => {}
     }
-    let new = beside(to);
+    let new = temporary_sibling(to);
     let result = copy_into(from, &new, &source, preserve).and_then(|()| std::fs::rename(&new, to));
     if result.is_err() {
         // One of the two is nothing to remove; what is told is the first error.
@@ -60,24 +60,24 @@ fn copy_into(from: &Path, to: &Path, source: &Metadata, preserve: bool) -> std::
             options.write(true).create_new(true).mode(0o600);
             let mut file = options.open(&to)?;
             std::io::copy(&mut File::open(&from)?, &mut file)?;
-            finish(&file, &source, preserve)?;
+            apply_metadata(&file, &source, preserve)?;
         }
     }
     for (folder, source) in later.iter().rev() {
-        finish(&File::open(folder)?, source, preserve)?;
+        apply_metadata(&File::open(folder)?, source, preserve)?;
     }
     Ok(())
 }
 
-fn finish(file: &File, source: &Metadata, preserve: bool) -> std::io::Result<()> {
+fn apply_metadata(file: &File, source: &Metadata, preserve: bool) -> std::io::Result<()> {
     if !preserve {
-        let mode = source.mode() & 0o777 & !KEPT_BACK;
+        let mode = source.mode() & 0o777 & !RESTRICTED_MODE_BITS;
         return file.set_permissions(Permissions::from_mode(mode));
     }
     let is = file.metadata()?;
     if (is.uid(), is.gid()) != (source.uid(), source.gid()) {
-        let given = fchown(file, Some(source.uid()), Some(source.gid()));
-        match given {
+        let chown_result = fchown(file, Some(source.uid()), Some(source.gid()));
+        match chown_result {
             // Who may not give files away keeps them.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {}
             other => other?,

@@ -3,10 +3,10 @@
 mod change;
 mod command;
 mod copy;
-mod names;
+mod accounts;
 mod read;
 
 pub(crate) use change::apply;
-pub(crate) use command::{probe_command, probed, run_command};
-pub(crate) use names::Names;
+pub(crate) use command::{probe_command, probe_output, run_command};
+pub(crate) use accounts::AccountNames;
 pub(crate) use read::read;

@@ -7,49 +7,49 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use super::names::Names;
-use crate::host::fact::{Entry, EntryKind, Fact, MOST_CONTENT, Reading, not_read};
+use super::accounts::AccountNames;
+use crate::host::fact::{FileStat, FileKind, Fact, MAX_CONTENT_BYTES, FactReading, read_failure_message};
 use crate::system::fs;
 use crate::value::hex;
 
 /// The permission bits of a mode.
 const PERMISSIONS: u32 = 0o7777;
 /// How much of a file is read at a time for its digest, in bytes.
-const PIECE: usize = 256 << 10;
+const CHUNK_BYTES: usize = 256 << 10;
 
 /// Reads a fact; none for one that a command gives.
-pub(crate) fn read(fact: &Fact, names: &mut Names) -> Option<Reading> {
+pub(crate) fn read(fact: &Fact, names: &mut AccountNames) -> Option<FactReading> {
     Some(match fact {
-        Fact::Path(path) => entry_at(Path::new(path), std::fs::symlink_metadata(path), names),
-        Fact::Target(path) => entry_at(Path::new(path), std::fs::metadata(path), names),
-        Fact::Digest(path) => of_file(path, digest),
-        Fact::Content(path) => of_file(path, content),
+        Fact::Path(path) => stat_path(Path::new(path), std::fs::symlink_metadata(path), names),
+        Fact::Target(path) => stat_path(Path::new(path), std::fs::metadata(path), names),
+        Fact::Digest(path) => read_regular_file(path, digest),
+        Fact::Content(path) => read_regular_file(path, content),
         Fact::Tree(path) => tree(Path::new(path), names),
         Fact::Probe(_) => return None,
     })
 }
 
 /// What cannot be looked at is not there, as for a shell.
-fn entry_at(path: &Path, metadata: std::io::Result<Metadata>, names: &mut Names) -> Reading {
+fn stat_path(path: &Path, metadata: std::io::Result<Metadata>, names: &mut AccountNames) -> FactReading {
     match metadata {
-        Ok(metadata) => Reading::Entry(entry(path, &metadata, names)),
-        Err(_) => Reading::Absent,
+        Ok(metadata) => FactReading::Entry(file_stat(path, &metadata, names)),
+        Err(_) => FactReading::Absent,
     }
 }
 
-fn entry(path: &Path, metadata: &Metadata, names: &mut Names) -> Entry {
+fn file_stat(path: &Path, metadata: &Metadata, names: &mut AccountNames) -> FileStat {
     let file_type = metadata.file_type();
     let kind = if file_type.is_file() {
-        EntryKind::File
+        FileKind::File
     } else if file_type.is_dir() {
-        EntryKind::Folder
+        FileKind::Folder
     } else if file_type.is_symlink() {
-        let says = std::fs::read_link(path).unwrap_or_default();
-        EntryKind::Link(says.to_string_lossy().into_owned())
+        let link_target = std::fs::read_link(path).unwrap_or_default();
+        FileKind::Link(link_target.to_string_lossy().into_owned())
     } else {
-        EntryKind::Other
+        FileKind::Other
     };
-    Entry {
+    FileStat {
         kind,
         mode: metadata.mode() & PERMISSIONS,
         user: names.user(metadata.uid()).to_owned(),
@@ -60,38 +60,38 @@ fn entry(path: &Path, metadata: &Metadata, names: &mut Names) -> Entry {
 }
 
 /// Reads a file, if there is one: opening anything else could wait for ever.
-fn of_file(path: &str, read: fn(File, u64) -> std::io::Result<Reading>) -> Reading {
+fn read_regular_file(path: &str, read: fn(File, u64) -> std::io::Result<FactReading>) -> FactReading {
     let length = match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => metadata.len(),
-        _ => return Reading::Absent,
+        _ => return FactReading::Absent,
     };
     let result = File::open(path).and_then(|file| read(file, length));
-    result.unwrap_or_else(|error| Reading::Failed(not_read(path, &fs::said(&error))))
+    result.unwrap_or_else(|error| FactReading::Failed(read_failure_message(path, &fs::os_message(&error))))
 }
 
-fn digest(mut file: File, length: u64) -> std::io::Result<Reading> {
+fn digest(mut file: File, length: u64) -> std::io::Result<FactReading> {
     let mut hash = Sha256::new();
-    let room = usize::try_from(length.saturating_add(1)).unwrap_or(PIECE);
-    let mut piece = vec![0; room.clamp(1, PIECE)];
+    let room = usize::try_from(length.saturating_add(1)).unwrap_or(CHUNK_BYTES);
+    let mut piece = vec![0; room.clamp(1, CHUNK_BYTES)];
     loop {
         match file.read(&mut piece)? {
-            0 => return Ok(Reading::Digest(hex(&hash.finalize()))),
+            0 => return Ok(FactReading::Digest(hex(&hash.finalize()))),
             count => hash.update(&piece[..count]),
         }
     }
 }
 
-fn content(file: File, length: u64) -> std::io::Result<Reading> {
-    let room = usize::try_from(length.min(MOST_CONTENT)).unwrap_or(0);
+fn content(file: File, length: u64) -> std::io::Result<FactReading> {
+    let room = usize::try_from(length.min(MAX_CONTENT_BYTES)).unwrap_or(0);
     let mut bytes = Vec::with_capacity(room);
-    file.take(MOST_CONTENT).read_to_end(&mut bytes)?;
-    Ok(Reading::Content(bytes))
+    file.take(MAX_CONTENT_BYTES).read_to_end(&mut bytes)?;
+    Ok(FactReading::Content(bytes))
 }
 
 /// All that is in a folder; what of it cannot be listed is left out.
-fn tree(root: &Path, names: &mut Names) -> Reading {
+fn tree(root: &Path, names: &mut AccountNames) -> FactReading {
     if !root.is_dir() {
-        return Reading::Absent;
+        return FactReading::Absent;
     }
     let mut found = Vec::new();
     let mut folders = vec![(root.to_owned(), String::new())];
@@ -112,9 +112,9 @@ fn tree(root: &Path, names: &mut Names) -> Reading {
             if metadata.is_dir() {
                 folders.push((item.path(), path.clone()));
             }
-            found.push((path, entry(&item.path(), &metadata, names)));
+            found.push((path, file_stat(&item.path(), &metadata, names)));
         }
     }
     found.sort_by(|one, other| one.0.cmp(&other.0));
-    Reading::Tree(found)
+    FactReading::Tree(found)
 }

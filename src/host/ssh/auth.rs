@@ -9,20 +9,20 @@ use russh::keys::agent::client::{AgentClient, AgentStream};
 use russh::keys::{Algorithm, Certificate, HashAlg, PrivateKey, PrivateKeyWithHashAlg, PublicKey};
 use russh::{MethodKind, MethodSet};
 
-use super::client::Client;
-use super::failure::{Failure, shown};
-use super::keys::{self, KeyFile, Keys};
+use super::client::SshClient;
+use super::failure::{ConnectFailure, display_name};
+use super::keys::{self, KeyFile, KeyCache};
 use crate::host::{Destination, Identities, Question, Secret};
 
 /// How many factors a host may want, one after the other.
-const MOST_FACTORS: usize = 5;
+const MAX_FACTORS: usize = 5;
 /// How many rounds of questions a host may ask in one keyboard-interactive login.
-const MOST_ROUNDS: usize = 5;
+const MAX_ROUNDS: usize = 5;
 
-type Agent = AgentClient<Box<dyn AgentStream + Send + Unpin>>;
+type AgentConnection = AgentClient<Box<dyn AgentStream + Send + Unpin>>;
 
 /// Something that proves who the user is.
-enum Proof {
+enum Credential {
     /// A key of the agent.
     Agent(PublicKey),
     /// A certificate for a key of the agent.
@@ -34,35 +34,35 @@ enum Proof {
 }
 
 /// What an attempt gave.
-enum Step {
+enum AuthStep {
     /// The user is in.
-    In,
+    Authenticated,
     /// The proof was taken, and the host wants another one.
-    Further,
+    PartialSuccess,
     /// It was not taken.
-    No,
+    Rejected,
 }
 
 /// A login on its way.
-pub(super) struct Login<'a> {
-    pub(super) handle: &'a mut Handle<Client>,
+pub(super) struct Authenticator<'a> {
+    pub(super) handle: &'a mut Handle<SshClient>,
     pub(super) destination: &'a Destination,
-    pub(super) keys: &'a Keys,
+    pub(super) keys: &'a KeyCache,
     /// What the host takes, once it has told.
     offered: Option<MethodSet>,
     /// What was tried, as messages name it.
     tried: Vec<String>,
     /// What was asked in vain, told if nothing else lets in.
-    asked: Option<(Question, bool)>,
+    unanswered: Option<(Question, bool)>,
     /// Whether the host has asked anything itself.
-    was_asked: bool,
+    has_prompted: bool,
 }
 
-impl<'a> Login<'a> {
+impl<'a> Authenticator<'a> {
     pub(super) fn new(
-        handle: &'a mut Handle<Client>,
+        handle: &'a mut Handle<SshClient>,
         destination: &'a Destination,
-        keys: &'a Keys,
+        keys: &'a KeyCache,
     ) -> Self {
         Self {
             handle,
@@ -70,32 +70,32 @@ impl<'a> Login<'a> {
             keys,
             offered: None,
             tried: Vec::new(),
-            asked: None,
-            was_asked: false,
+            unanswered: None,
+            has_prompted: false,
         }
     }
 
     /// Logs in, or says why that is not possible.
-    pub(super) async fn run(mut self) -> Result<(), Failure> {
+    pub(super) async fn run(mut self) -> Result<(), ConnectFailure> {
         let mut agent = self.agent().await;
-        let mut proofs = self.proofs(agent.as_mut()).await.into_iter();
+        let mut credentials = self.collect_credentials(agent.as_mut()).await.into_iter();
         let mut password = self.identities().password.clone();
-        if proofs.len() == 0 {
+        if credentials.len() == 0 {
             let user = self.user();
             let answer = self.handle.authenticate_none(user).await;
-            if matches!(self.step(answer)?, Step::In) {
+            if matches!(self.handle_auth_result(answer)?, AuthStep::Authenticated) {
                 return Ok(());
             }
         }
-        for _ in 0..MOST_FACTORS {
-            let step = match self.with_keys(&mut proofs, agent.as_mut()).await? {
-                Step::No => self.with_password(&mut password).await?,
+        for _ in 0..MAX_FACTORS {
+            let step = match self.try_keys(&mut credentials, agent.as_mut()).await? {
+                AuthStep::Rejected => self.try_password(&mut password).await?,
                 step => step,
             };
             match step {
-                Step::In => return Ok(()),
-                Step::Further => {}
-                Step::No => break,
+                AuthStep::Authenticated => return Ok(()),
+                AuthStep::PartialSuccess => {}
+                AuthStep::Rejected => break,
             }
         }
         Err(self.failure())
@@ -109,12 +109,12 @@ impl<'a> Login<'a> {
         self.destination.address.user.clone()
     }
 
-    fn takes(&self, method: MethodKind) -> bool {
+    fn accepts(&self, method: MethodKind) -> bool {
         let offered = self.offered.as_ref();
         offered.is_none_or(|offered| offered.contains(&method))
     }
 
-    async fn agent(&self) -> Option<Agent> {
+    async fn agent(&self) -> Option<AgentConnection> {
         let socket = self.identities().agent.as_ref()?;
         let agent = AgentClient::connect_uds(socket).await.ok()?;
         let mut agent = agent.dynamic();
@@ -126,107 +126,107 @@ impl<'a> Login<'a> {
     }
 
     /// All keys there are, those of the agent first, and of these those that files name.
-    async fn proofs(&mut self, agent: Option<&mut Agent>) -> Vec<Proof> {
+    async fn collect_credentials(&mut self, agent: Option<&mut AgentConnection>) -> Vec<Credential> {
         let identities = self.identities();
         let files = identities.files.clone();
         let named = identities.certificates.clone();
         let reading = tokio::task::spawn_blocking(move || {
-            let wanted: Vec<PublicKey> =
+            let preferred_keys: Vec<PublicKey> =
                 files.iter().filter_map(|it| keys::public_key(it)).collect();
-            (wanted, keys::certificates(&files, &named))
+            (preferred_keys, keys::certificates(&files, &named))
         });
-        let (wanted, certificates) = reading.await.unwrap_or_default();
-        let mut proofs = Vec::new();
+        let (preferred_keys, certificates) = reading.await.unwrap_or_default();
+        let mut credentials = Vec::new();
         let mut held = Vec::new();
         if let Some(agent) = agent {
             let all = agent.request_identities().await.unwrap_or_default();
-            let is_wanted = |identity: &AgentIdentity| has(&wanted, &identity.public_key());
-            let (named, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_wanted);
+            let is_preferred = |identity: &AgentIdentity| contains_key(&preferred_keys, &identity.public_key());
+            let (named, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_preferred);
             let others = others.into_iter().filter(|_| !identities.only_files);
             for identity in named.into_iter().chain(others) {
                 held.push(identity.public_key().into_owned());
-                add_of_agent(&mut proofs, identity, &certificates);
+                add_agent_credentials(&mut credentials, identity, &certificates);
             }
         }
         for file in &identities.files {
             match self.keys.read(file, identities.passphrase.as_ref()).await {
-                KeyFile::Open(key) if has(&held, key.public_key()) => {}
-                KeyFile::Open(key) => {
+                KeyFile::Unlocked(key) if contains_key(&held, key.public_key()) => {}
+                KeyFile::Unlocked(key) => {
                     let fitting = certificates_for(&certificates, key.public_key());
-                    proofs.extend(fitting.map(|it| Proof::Certificate(Arc::clone(&key), it)));
-                    proofs.push(Proof::Key(key));
+                    credentials.extend(fitting.map(|it| Credential::Certificate(Arc::clone(&key), it)));
+                    credentials.push(Credential::Key(key));
                 }
                 KeyFile::Locked {
                     public: Some(key), ..
-                } if has(&held, &key) => {}
+                } if contains_key(&held, &key) => {}
                 KeyFile::Locked {
                     question, refused, ..
                 } => {
-                    self.asked.get_or_insert((question, refused));
+                    self.unanswered.get_or_insert((question, refused));
                 }
                 KeyFile::Unusable(why) => self.tried.extend(why),
             }
         }
-        proofs
+        credentials
     }
 
-    async fn with_keys(
+    async fn try_keys(
         &mut self,
-        proofs: &mut std::vec::IntoIter<Proof>,
-        mut agent: Option<&mut Agent>,
-    ) -> Result<Step, Failure> {
-        while self.takes(MethodKind::PublicKey)
-            && let Some(proof) = proofs.next()
+        credentials: &mut std::vec::IntoIter<Credential>,
+        mut agent: Option<&mut AgentConnection>,
+    ) -> Result<AuthStep, ConnectFailure> {
+        while self.accepts(MethodKind::PublicKey)
+            && let Some(credential) = credentials.next()
         {
-            let step = self.with_key(proof, agent.as_deref_mut()).await?;
-            if !matches!(step, Step::No) {
+            let step = self.try_key(credential, agent.as_deref_mut()).await?;
+            if !matches!(step, AuthStep::Rejected) {
                 return Ok(step);
             }
         }
-        Ok(Step::No)
+        Ok(AuthStep::Rejected)
     }
 
-    async fn with_key(&mut self, proof: Proof, agent: Option<&mut Agent>) -> Result<Step, Failure> {
+    async fn try_key(&mut self, credential: Credential, agent: Option<&mut AgentConnection>) -> Result<AuthStep, ConnectFailure> {
         let user = self.user();
-        let answer = match (proof, agent) {
-            (Proof::Key(key), _) => {
-                self.note(&key.algorithm(), "key");
+        let answer = match (credential, agent) {
+            (Credential::Key(key), _) => {
+                self.note_attempt(&key.algorithm(), "key");
                 let hash = self.hash_for(&key.algorithm()).await;
                 let key = PrivateKeyWithHashAlg::new(key, hash);
                 self.handle.authenticate_publickey(user, key).await
             }
-            (Proof::Certificate(key, certificate), _) => {
-                self.note(&key.algorithm(), "certificate");
+            (Credential::Certificate(key, certificate), _) => {
+                self.note_attempt(&key.algorithm(), "certificate");
                 let handle = &mut *self.handle;
                 handle
                     .authenticate_openssh_cert(user, key, *certificate)
                     .await
             }
-            (Proof::Agent(key), Some(agent)) => {
-                self.note(&key.algorithm(), "key of the agent");
+            (Credential::Agent(key), Some(agent)) => {
+                self.note_attempt(&key.algorithm(), "key of the agent");
                 let hash = self.hash_for(&key.algorithm()).await;
                 let handle = &mut *self.handle;
                 let answer = handle.authenticate_publickey_with(user, key, hash, agent);
                 // An agent may refuse to sign with a key; the next one may do.
                 match answer.await {
                     Ok(answer) => Ok(answer),
-                    Err(_) => return self.alive(),
+                    Err(_) => return self.check_connection(),
                 }
             }
-            (Proof::AgentCertificate(certificate), Some(agent)) => {
+            (Credential::AgentCertificate(certificate), Some(agent)) => {
                 let algorithm = certificate.algorithm();
-                self.note(&algorithm, "certificate of the agent");
+                self.note_attempt(&algorithm, "certificate of the agent");
                 let hash = self.hash_for(&algorithm).await;
                 let handle = &mut *self.handle;
                 let answer = handle.authenticate_certificate_with(user, *certificate, hash, agent);
                 match answer.await {
                     Ok(answer) => Ok(answer),
-                    Err(_) => return self.alive(),
+                    Err(_) => return self.check_connection(),
                 }
             }
-            (Proof::Agent(_) | Proof::AgentCertificate(_), None) => return Ok(Step::No),
+            (Credential::Agent(_) | Credential::AgentCertificate(_), None) => return Ok(AuthStep::Rejected),
         };
-        self.step(answer)
+        self.handle_auth_result(answer)
     }
 
     /// What an RSA key signs with: the best that the host takes.
@@ -240,59 +240,59 @@ impl<'a> Login<'a> {
         }
     }
 
-    async fn with_password(&mut self, password: &mut Option<Secret>) -> Result<Step, Failure> {
-        let asks = [MethodKind::Password, MethodKind::KeyboardInteractive];
-        if self.offered.is_none() || !asks.into_iter().any(|method| self.takes(method)) {
-            return Ok(Step::No);
+    async fn try_password(&mut self, password: &mut Option<Secret>) -> Result<AuthStep, ConnectFailure> {
+        let prompting_methods = [MethodKind::Password, MethodKind::KeyboardInteractive];
+        if self.offered.is_none() || !prompting_methods.into_iter().any(|method| self.accepts(method)) {
+            return Ok(AuthStep::Rejected);
         }
         let question = Question::Login(self.destination.address.to_string());
         let Some(secret) = password.take() else {
             let refused = self.tried.iter().any(|it| it == "password");
-            if !refused && !self.takes(MethodKind::Password) {
+            if !refused && !self.accepts(MethodKind::Password) {
                 // Some hosts offer to ask, and then ask nothing.
-                let step = self.with_answers(None).await?;
-                if !matches!(step, Step::No) || !self.was_asked {
+                let step = self.try_keyboard_interactive(None).await?;
+                if !matches!(step, AuthStep::Rejected) || !self.has_prompted {
                     return Ok(step);
                 }
             }
             // What opens a key comes before what does without one.
-            if refused || self.asked.is_none() {
-                self.asked = Some((question, refused));
+            if refused || self.unanswered.is_none() {
+                self.unanswered = Some((question, refused));
             }
-            return Ok(Step::No);
+            return Ok(AuthStep::Rejected);
         };
         self.tried.push("password".to_owned());
-        if self.takes(MethodKind::Password) {
+        if self.accepts(MethodKind::Password) {
             let (user, text) = (self.user(), secret.reveal());
             let answer = self.handle.authenticate_password(user, text).await;
-            let step = self.step(answer)?;
-            if !matches!(step, Step::No) {
+            let step = self.handle_auth_result(answer)?;
+            if !matches!(step, AuthStep::Rejected) {
                 // The next factor may be a question that has the same answer.
-                *password = matches!(step, Step::Further).then_some(secret);
+                *password = matches!(step, AuthStep::PartialSuccess).then_some(secret);
                 return Ok(step);
             }
         }
-        if self.takes(MethodKind::KeyboardInteractive) {
-            let step = self.with_answers(Some(&secret)).await?;
-            if !matches!(step, Step::No) {
+        if self.accepts(MethodKind::KeyboardInteractive) {
+            let step = self.try_keyboard_interactive(Some(&secret)).await?;
+            if !matches!(step, AuthStep::Rejected) {
                 return Ok(step);
             }
         }
-        self.asked = Some((question, true));
-        Ok(Step::No)
+        self.unanswered = Some((question, true));
+        Ok(AuthStep::Rejected)
     }
 
-    async fn with_answers(&mut self, secret: Option<&Secret>) -> Result<Step, Failure> {
+    async fn try_keyboard_interactive(&mut self, secret: Option<&Secret>) -> Result<AuthStep, ConnectFailure> {
         let user = self.user();
         let started = self
             .handle
             .authenticate_keyboard_interactive_start(user, None)
             .await;
-        let mut reply = started.map_err(|error| self.lost(&error))?;
-        let mut answered = false;
-        for _ in 0..MOST_ROUNDS {
+        let mut reply = started.map_err(|error| self.connection_lost(&error))?;
+        let mut has_answered = false;
+        for _ in 0..MAX_ROUNDS {
             let prompts = match reply {
-                Reply::Success => return Ok(Step::In),
+                Reply::Success => return Ok(AuthStep::Authenticated),
                 Reply::Failure {
                     remaining_methods,
                     partial_success,
@@ -301,17 +301,17 @@ impl<'a> Login<'a> {
                         remaining_methods,
                         partial_success,
                     };
-                    return self.step(Ok(answer));
+                    return self.handle_auth_result(Ok(answer));
                 }
                 Reply::InfoRequest { prompts, .. } => prompts,
             };
             let hidden = prompts.iter().any(|prompt| !prompt.echo);
-            self.was_asked |= hidden;
-            if hidden && (answered || secret.is_none()) {
+            self.has_prompted |= hidden;
+            if hidden && (has_answered || secret.is_none()) {
                 // Asked again, it would not take the same answer.
-                return Ok(Step::No);
+                return Ok(AuthStep::Rejected);
             }
-            answered |= hidden;
+            has_answered |= hidden;
             let reveal = || secret.map_or_else(String::new, |it| it.reveal().to_owned());
             let answer =
                 |prompt: &russh::client::Prompt| if prompt.echo { String::new() } else { reveal() };
@@ -320,14 +320,14 @@ impl<'a> Login<'a> {
                 .handle
                 .authenticate_keyboard_interactive_respond(answers)
                 .await;
-            reply = next.map_err(|error| self.lost(&error))?;
+            reply = next.map_err(|error| self.connection_lost(&error))?;
         }
-        Ok(Step::No)
+        Ok(AuthStep::Rejected)
     }
 
-    fn step(&mut self, answer: Result<AuthResult, russh::Error>) -> Result<Step, Failure> {
-        match answer.map_err(|error| self.lost(&error))? {
-            AuthResult::Success => Ok(Step::In),
+    fn handle_auth_result(&mut self, answer: Result<AuthResult, russh::Error>) -> Result<AuthStep, ConnectFailure> {
+        match answer.map_err(|error| self.connection_lost(&error))? {
+            AuthResult::Success => Ok(AuthStep::Authenticated),
             AuthResult::Failure {
                 remaining_methods,
                 partial_success,
@@ -339,33 +339,33 @@ impl<'a> Login<'a> {
                     return Err(self.failure());
                 }
                 Ok(if partial_success {
-                    Step::Further
+                    AuthStep::PartialSuccess
                 } else {
-                    Step::No
+                    AuthStep::Rejected
                 })
             }
         }
     }
 
     /// The host is still there, and the next proof may do.
-    fn alive(&self) -> Result<Step, Failure> {
+    fn check_connection(&self) -> Result<AuthStep, ConnectFailure> {
         if self.handle.is_closed() {
             return Err(self.failure());
         }
-        Ok(Step::No)
+        Ok(AuthStep::Rejected)
     }
 
-    fn note(&mut self, algorithm: &Algorithm, what: &str) {
+    fn note_attempt(&mut self, algorithm: &Algorithm, what: &str) {
         self.tried.push(format!("{algorithm} {what}"));
     }
 
-    fn lost(&self, error: &russh::Error) -> Failure {
-        self.refused(&format!("the connection was lost meanwhile: {error}"))
+    fn connection_lost(&self, error: &russh::Error) -> ConnectFailure {
+        self.login_refused(&format!("the connection was lost meanwhile: {error}"))
     }
 
-    fn failure(&self) -> Failure {
-        if let Some((question, refused)) = &self.asked {
-            return Failure::Asked {
+    fn failure(&self) -> ConnectFailure {
+        if let Some((question, refused)) = &self.unanswered {
+            return ConnectFailure::NeedsAnswer {
                 question: question.clone(),
                 refused: *refused,
             };
@@ -379,19 +379,19 @@ impl<'a> Login<'a> {
             let names: Vec<&str> = offered.iter().map(<&str>::from).collect();
             format!("; it takes {}", names.join(", "))
         });
-        self.refused(&format!("{tried}{takes}"))
+        self.login_refused(&format!("{tried}{takes}"))
     }
 
-    fn refused(&self, why: &str) -> Failure {
-        Failure::LoginRefused {
-            host: shown(self.destination),
+    fn login_refused(&self, why: &str) -> ConnectFailure {
+        ConnectFailure::LoginRefused {
+            host: display_name(self.destination),
             user: self.user(),
             why: why.to_owned(),
         }
     }
 }
 
-fn has(keys: &[PublicKey], key: &PublicKey) -> bool {
+fn contains_key(keys: &[PublicKey], key: &PublicKey) -> bool {
     keys.iter().any(|it| it.key_data() == key.key_data())
 }
 
@@ -403,15 +403,15 @@ fn certificates_for<'a>(
     all.iter().filter(fits).cloned().map(Box::new)
 }
 
-fn add_of_agent(proofs: &mut Vec<Proof>, identity: AgentIdentity, certificates: &[Certificate]) {
+fn add_agent_credentials(credentials: &mut Vec<Credential>, identity: AgentIdentity, certificates: &[Certificate]) {
     match identity {
         AgentIdentity::PublicKey { key, .. } => {
             let fitting = certificates_for(certificates, &key);
-            proofs.extend(fitting.map(Proof::AgentCertificate));
-            proofs.push(Proof::Agent(key));
+            credentials.extend(fitting.map(Credential::AgentCertificate));
+            credentials.push(Credential::Agent(key));
         }
         AgentIdentity::Certificate { certificate, .. } => {
-            proofs.push(Proof::AgentCertificate(Box::new(certificate)));
+            credentials.push(Credential::AgentCertificate(Box::new(certificate)));
         }
     }
 }

@@ -10,8 +10,8 @@ use russh::keys::{HashAlg, PublicKeyOrCertificate};
 use russh::{Channel, ChannelOpenFailure};
 use tokio::net::{TcpStream, UnixStream};
 
-use super::failure::Failure;
-use super::known_hosts::{self, Known, KnownName, Verdict};
+use super::failure::ConnectFailure;
+use super::known_hosts::{self, KnownHostEntries, KnownHostName, HostKeyVerdict};
 use crate::host::HostKeys;
 
 /// Where connections that come in through a host lead to: a port there, `host:port` here.
@@ -19,21 +19,21 @@ pub(super) type Forwards = HashMap<u32, (String, u16)>;
 
 /// What a connection tells beside its answers.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct ClientState {
     /// Why the host's key was refused.
-    pub(super) key: Option<Failure>,
+    pub(super) key_refusal: Option<ConnectFailure>,
     /// What the host said when it ended the connection.
-    pub(super) farewell: Option<String>,
+    pub(super) disconnect_message: Option<String>,
     /// What may come in through the host.
     pub(super) forwards: Forwards,
 }
 
 /// The same, seen from both ends.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ear(Arc<Mutex<Heard>>);
+pub(super) struct SharedClientState(Arc<Mutex<ClientState>>);
 
-impl Ear {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Heard> {
+impl SharedClientState {
+    pub(super) fn lock(&self) -> MutexGuard<'_, ClientState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -43,43 +43,43 @@ impl Ear {
 pub(super) struct KeyCheck {
     /// The host and port, as messages name it.
     pub(super) host: String,
-    pub(super) name: KnownName,
-    pub(super) known: Known,
+    pub(super) name: KnownHostName,
+    pub(super) known: KnownHostEntries,
     pub(super) unknown: HostKeys,
     /// Where a new key is added.
     pub(super) file: Option<PathBuf>,
 }
 
 impl KeyCheck {
-    fn refusal(&self, shown: &PublicKeyOrCertificate) -> Option<Failure> {
+    fn refusal(&self, shown: &PublicKeyOrCertificate) -> Option<ConnectFailure> {
         let key = shown.public_key();
         let host = self.host.clone();
         let kind = key.algorithm().to_string();
         let fingerprint = key.fingerprint(HashAlg::Sha256).to_string();
-        match self.known.judge(shown, &self.name) {
-            Verdict::Trusted => None,
-            Verdict::Changed(known) => Some(Failure::ChangedKey {
+        match self.known.verify(shown, &self.name) {
+            HostKeyVerdict::Trusted => None,
+            HostKeyVerdict::Changed(known) => Some(ConnectFailure::ChangedKey {
                 host,
                 kind,
                 fingerprint,
                 file: known.file,
                 line: known.line,
             }),
-            Verdict::Revoked(known) => Some(Failure::RevokedKey {
+            HostKeyVerdict::Revoked(known) => Some(ConnectFailure::RevokedKey {
                 host,
                 file: known.file,
                 line: known.line,
             }),
-            Verdict::Unknown => match (self.unknown, &self.file) {
-                (HostKeys::Strict, _) => Some(Failure::UnknownKey {
+            HostKeyVerdict::Unknown => match (self.unknown, &self.file) {
+                (HostKeys::Strict, _) => Some(ConnectFailure::UnknownKey {
                     host,
                     kind,
                     fingerprint,
                 }),
                 (HostKeys::AcceptNew, None) => None,
                 (HostKeys::AcceptNew, Some(file)) => {
-                    let learned = known_hosts::learn(file, &self.name, &key);
-                    learned.err().map(|error| Failure::NotLearned {
+                    let learned = known_hosts::add_key(file, &self.name, &key);
+                    learned.err().map(|error| ConnectFailure::KeyNotSaved {
                         host,
                         file: file.clone(),
                         why: error.to_string(),
@@ -92,16 +92,16 @@ impl KeyCheck {
 
 /// This side of a connection.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct SshClient {
     pub(super) check: KeyCheck,
     /// The agent that the host may use.
     pub(super) agent: Option<PathBuf>,
-    pub(super) ear: Ear,
+    pub(super) state: SharedClientState,
 }
 
 /// Goes on with a channel that a server opens, once there is what it leads to. A channel that
 /// nobody asked for is turned down as its handle is dropped.
-fn carry<S>(
+fn accept_channel<S>(
     channel: Channel<Msg>,
     reply: ChannelOpenHandle,
     connecting: impl Future<Output = std::io::Result<S>> + Send + 'static,
@@ -112,14 +112,14 @@ fn carry<S>(
         match connecting.await {
             Ok(socket) => {
                 reply.accept().await;
-                join(channel, socket).await;
+                pipe_channel(channel, socket).await;
             }
             Err(_) => reply.reject(ChannelOpenFailure::ConnectFailed).await,
         }
     });
 }
 
-impl Handler for Client {
+impl Handler for SshClient {
     type Error = russh::Error;
 
     async fn check_server_key(
@@ -128,7 +128,7 @@ impl Handler for Client {
     ) -> Result<bool, Self::Error> {
         let refusal = self.check.refusal(shown);
         let is_trusted = refusal.is_none();
-        self.ear.lock().key = refusal;
+        self.state.lock().key_refusal = refusal;
         Ok(is_trusted)
     }
 
@@ -141,7 +141,7 @@ impl Handler for Client {
         let Some(agent) = self.agent.clone() else {
             return Ok(());
         };
-        carry(channel, reply, UnixStream::connect(agent));
+        accept_channel(channel, reply, UnixStream::connect(agent));
         Ok(())
     }
 
@@ -155,11 +155,11 @@ impl Handler for Client {
         reply: ChannelOpenHandle,
         _session: &mut Session,
     ) -> Result<(), Self::Error> {
-        let target = self.ear.lock().forwards.get(&connected_port).cloned();
+        let target = self.state.lock().forwards.get(&connected_port).cloned();
         let Some(target) = target else {
             return Ok(());
         };
-        carry(channel, reply, TcpStream::connect(target));
+        accept_channel(channel, reply, TcpStream::connect(target));
         Ok(())
     }
 
@@ -221,12 +221,12 @@ impl Handler for Client {
         reason: DisconnectReason<Self::Error>,
     ) -> Result<(), Self::Error> {
         match reason {
-            DisconnectReason::ReceivedDisconnect(said) => {
-                self.ear.lock().farewell = Some(said.message);
+            DisconnectReason::ReceivedDisconnect(disconnect) => {
+                self.state.lock().disconnect_message = Some(disconnect.message);
                 Ok(())
             }
             DisconnectReason::Error(error) => {
-                self.ear.lock().farewell.get_or_insert(error.to_string());
+                self.state.lock().disconnect_message.get_or_insert(error.to_string());
                 Err(error)
             }
         }
@@ -234,7 +234,7 @@ impl Handler for Client {
 }
 
 /// Carries bytes both ways until one side is done with both.
-pub(in crate::host) async fn join<S>(channel: Channel<Msg>, mut socket: S)
+pub(in crate::host) async fn pipe_channel<S>(channel: Channel<Msg>, mut socket: S)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {

@@ -13,46 +13,46 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::auth::Login;
-use super::client::{Client, Ear, KeyCheck};
+use super::auth::Authenticator;
+use super::client::{SshClient, SharedClientState, KeyCheck};
 use super::connection::Connection;
-use super::failure::{Failure, shown};
-use super::keys::Keys;
-use super::known_hosts::{Known, KnownName};
-use super::line::{Line, Proxy};
+use super::failure::{ConnectFailure, display_name};
+use super::keys::KeyCache;
+use super::known_hosts::{KnownHostEntries, KnownHostName};
+use super::byte_stream::{GuardedStream, ProxyCommand};
 use crate::host::Destination;
 use crate::host::Route;
 use crate::system::fs;
 
 /// The longest time between two attempts.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(10);
 /// How many bytes of a channel may be on their way, and how many messages of it may wait here.
-const WINDOW: u32 = 2 << 20;
-const MESSAGES: usize = 32;
+const WINDOW_BYTES: u32 = 2 << 20;
+const CHANNEL_MESSAGES: usize = 32;
 /// After how many unanswered signs of life a host is given up, as `ServerAliveCountMax` is.
-const UNANSWERED: usize = 3;
+const MAX_UNANSWERED_KEEPALIVES: usize = 3;
 
 /// A future of any kind.
-pub(super) type AnyFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub(super) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Gives the connection to the host that leads on.
-pub(super) trait Ways: Send + Sync {
+pub(super) trait JumpConnector: Send + Sync {
     /// Opens it, or gives the one that is open.
-    fn to(&self, gate: Arc<Destination>) -> AnyFuture<'_, Result<Arc<Connection>, Failure>>;
+    fn connect_to(&self, jump_host: Arc<Destination>) -> BoxFuture<'_, Result<Arc<Connection>, ConnectFailure>>;
 }
 
 /// What all connections have in common.
-pub(super) struct Opener<'a> {
-    pub(super) keys: &'a Keys,
+pub(super) struct Connector<'a> {
+    pub(super) keys: &'a KeyCache,
     /// How many may be opened at a time.
-    pub(super) opening: &'a Semaphore,
-    pub(super) ways: &'a dyn Ways,
+    pub(super) open_permits: &'a Semaphore,
+    pub(super) jumps: &'a dyn JumpConnector,
 }
 
-impl Opener<'_> {
+impl Connector<'_> {
     /// Opens a connection. The time for an attempt begins when it is its turn, and when the hosts
     /// on the way are reached.
-    pub(super) async fn open(&self, destination: &Arc<Destination>) -> Result<Connection, Failure> {
+    pub(super) async fn open(&self, destination: &Arc<Destination>) -> Result<Connection, ConnectFailure> {
         let attempts = destination.attempts.max(1);
         let mut count = 1;
         loop {
@@ -60,136 +60,136 @@ impl Opener<'_> {
                 Ok(connection) => return Ok(connection),
                 Err(failure) => failure,
             };
-            if count >= attempts || !failure.may_pass() {
-                return Err(failure.after(count));
+            if count >= attempts || !failure.is_transient() {
+                return Err(failure.with_attempts(count));
             }
-            if !matches!(failure, Failure::TimedOut { .. }) {
-                let pause = destination.connect_timeout.min(LONGEST_PAUSE);
+            if !matches!(failure, ConnectFailure::TimedOut { .. }) {
+                let pause = destination.connect_timeout.min(MAX_RETRY_PAUSE);
                 tokio::time::sleep(pause).await;
             }
             count += 1;
         }
     }
 
-    async fn attempt(&self, destination: &Arc<Destination>) -> Result<Connection, Failure> {
-        let gate = match gate(destination) {
-            Some(gate) => {
-                let open = self.ways.to(gate).await;
-                Some(open.map_err(|failure| Failure::Jump {
-                    host: shown(destination),
+    async fn attempt(&self, destination: &Arc<Destination>) -> Result<Connection, ConnectFailure> {
+        let jump_host = match jump_host(destination) {
+            Some(jump_host) => {
+                let open = self.jumps.connect_to(jump_host).await;
+                Some(open.map_err(|failure| ConnectFailure::Jump {
+                    host: display_name(destination),
                     failure: Box::new(failure),
                 })?)
             }
             None => None,
         };
-        let turn = self.opening.acquire().await;
+        let turn = self.open_permits.acquire().await;
         let within = destination.connect_timeout;
-        let result = timeout(within, self.reach(destination, gate)).await;
+        let result = timeout(within, self.connect(destination, jump_host)).await;
         drop(turn);
         result.unwrap_or_else(|_| {
-            Err(Failure::TimedOut {
-                host: shown(destination),
+            Err(ConnectFailure::TimedOut {
+                host: display_name(destination),
                 time: within,
                 count: 1,
             })
         })
     }
 
-    async fn reach(
+    async fn connect(
         &self,
         destination: &Arc<Destination>,
-        gate: Option<Arc<Connection>>,
-    ) -> Result<Connection, Failure> {
+        jump_host: Option<Arc<Connection>>,
+    ) -> Result<Connection, ConnectFailure> {
         let address = &destination.address;
-        if let Some(gate) = gate {
-            let channel = gate.forward(&address.host, address.port).await;
-            let channel = channel.map_err(|why| broken(destination, why))?;
-            let mut connection = self.talk(destination, channel.into_stream()).await?;
-            connection.gate = Some(gate);
+        if let Some(jump_host) = jump_host {
+            let channel = jump_host.open_tcp_channel(&address.host, address.port).await;
+            let channel = channel.map_err(|why| broken_connection(destination, why))?;
+            let mut connection = self.handshake(destination, channel.into_stream()).await?;
+            connection.jump_host = Some(jump_host);
             return Ok(connection);
         }
         let Route::Command(text) = &destination.route else {
             let socket = dial(destination).await?;
-            return self.talk(destination, socket).await;
+            return self.handshake(destination, socket).await;
         };
-        let started = Proxy::start(text).map_err(|error| {
-            broken(
+        let started = ProxyCommand::start(text).map_err(|error| {
+            broken_connection(
                 destination,
                 format!("the proxy command cannot run: {error}"),
             )
         });
         let (proxy, stream) = started?;
-        match self.talk(destination, stream).await {
+        match self.handshake(destination, stream).await {
             Ok(mut connection) => {
                 connection.proxy = Some(proxy);
                 Ok(connection)
             }
-            Err(failure) => Err(with_complaint(failure, &proxy).await),
+            Err(failure) => Err(with_proxy_stderr(failure, &proxy).await),
         }
     }
 
     /// Agrees on keys with the host and logs in.
-    async fn talk(
+    async fn handshake(
         &self,
         destination: &Arc<Destination>,
-        stream: impl super::line::Stream + 'static,
-    ) -> Result<Connection, Failure> {
-        let ear = Ear::default();
-        let client = self.client(destination, &ear).await;
+        stream: impl super::byte_stream::ByteStream + 'static,
+    ) -> Result<Connection, ConnectFailure> {
+        let client_state = SharedClientState::default();
+        let client = self.client(destination, &client_state).await;
         let config = Arc::new(config(destination, &client.check.known));
-        let (line, hold) = Line::new(stream);
+        let (line, hold) = GuardedStream::new(stream);
         let mut handle = match client::connect_stream(config, line, client).await {
             Ok(handle) => handle,
             Err(error) => {
-                let refusal = ear.lock().key.take();
-                return Err(refusal.unwrap_or_else(|| failed(destination, &error)));
+                let refusal = client_state.lock().key_refusal.take();
+                return Err(refusal.unwrap_or_else(|| handshake_failure(destination, &error)));
             }
         };
-        self.log_in(&mut handle, destination, &ear).await?;
-        Ok(Connection::new(handle, hold, ear, destination))
+        self.log_in(&mut handle, destination, &client_state).await?;
+        Ok(Connection::new(handle, hold, client_state, destination))
     }
 
     async fn log_in(
         &self,
-        handle: &mut Handle<Client>,
+        handle: &mut Handle<SshClient>,
         destination: &Destination,
-        ear: &Ear,
-    ) -> Result<(), Failure> {
-        let login = Login::new(handle, destination, self.keys);
+        client_state: &SharedClientState,
+    ) -> Result<(), ConnectFailure> {
+        let login = Authenticator::new(handle, destination, self.keys);
         let result = login.run().await;
-        result.map_err(|failure| match (failure, ear.lock().farewell.take()) {
-            (Failure::LoginRefused { host, user, why }, Some(said)) => {
+        result.map_err(|failure| match (failure, client_state.lock().disconnect_message.take()) {
+            (ConnectFailure::LoginRefused { host, user, why }, Some(said)) => {
                 let why = format!("{why}; it ended the connection: {said}");
-                Failure::LoginRefused { host, user, why }
+                ConnectFailure::LoginRefused { host, user, why }
             }
             (failure, _) => failure,
         })
     }
 
-    async fn client(&self, destination: &Arc<Destination>, ear: &Ear) -> Client {
+    async fn client(&self, destination: &Arc<Destination>, client_state: &SharedClientState) -> SshClient {
         let address = &destination.address;
         let alias = destination.host_key_alias.as_deref();
-        let name = KnownName::new(&address.host, address.port, alias);
+        let name = KnownHostName::new(&address.host, address.port, alias);
         let (files, sought) = (destination.known_hosts.clone(), name.clone());
-        let reading = tokio::task::spawn_blocking(move || Known::read(&files, &sought));
+        let reading = tokio::task::spawn_blocking(move || KnownHostEntries::read(&files, &sought));
         let check = KeyCheck {
-            host: shown(destination),
+            host: display_name(destination),
             name,
             known: reading.await.unwrap_or_default(),
             unknown: destination.host_keys,
             file: destination.known_hosts.first().cloned(),
         };
         let agent = destination.identities.agent.clone();
-        Client {
+        SshClient {
             check,
             agent: agent.filter(|_| destination.forward_agent),
-            ear: ear.clone(),
+            state: client_state.clone(),
         }
     }
 }
 
 /// The host that leads to another one: the last of its jumps, reached through those before it.
-fn gate(destination: &Destination) -> Option<Arc<Destination>> {
+fn jump_host(destination: &Destination) -> Option<Arc<Destination>> {
     let Route::Jumps(jumps) = &destination.route else {
         return None;
     };
@@ -197,16 +197,16 @@ fn gate(destination: &Destination) -> Option<Arc<Destination>> {
     if before.is_empty() {
         return Some(Arc::clone(last));
     }
-    let mut gate = Destination::clone(last);
-    gate.route = Route::Jumps(before.to_vec());
-    Some(Arc::new(gate))
+    let mut jump_host = Destination::clone(last);
+    jump_host.route = Route::Jumps(before.to_vec());
+    Some(Arc::new(jump_host))
 }
 
 /// Reaches a host straight: each of its addresses in order, with an equal share of the time.
-async fn dial(destination: &Destination) -> Result<TcpStream, Failure> {
+async fn dial(destination: &Destination) -> Result<TcpStream, ConnectFailure> {
     let address = &destination.address;
     let looked_up = tokio::net::lookup_host((address.host.as_str(), address.port)).await;
-    let no_address = |why: &str| Failure::Lookup {
+    let no_address = |why: &str| ConnectFailure::Lookup {
         name: address.host.clone(),
         why: why.to_owned(),
     };
@@ -229,14 +229,14 @@ async fn dial(destination: &Destination) -> Result<TcpStream, Failure> {
                 return Ok(socket);
             }
             Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
-                Failure::Refused {
-                    host: shown(destination),
+                ConnectFailure::Refused {
+                    host: display_name(destination),
                     count: 1,
                 }
             }
-            Ok(Err(error)) => broken(destination, fs::said(&error).to_lowercase()),
-            Err(_) => Failure::TimedOut {
-                host: shown(destination),
+            Ok(Err(error)) => broken_connection(destination, fs::os_message(&error).to_lowercase()),
+            Err(_) => ConnectFailure::TimedOut {
+                host: display_name(destination),
                 time: destination.connect_timeout,
                 count: 1,
             },
@@ -245,14 +245,14 @@ async fn dial(destination: &Destination) -> Result<TcpStream, Failure> {
     Err(last)
 }
 
-fn config(destination: &Destination, known: &Known) -> Config {
+fn config(destination: &Destination, known: &KnownHostEntries) -> Config {
     Config {
         client_id: SshId::Standard("SSH-2.0-unfurl".into()),
-        window_size: WINDOW,
-        channel_buffer_size: MESSAGES,
-        preferred: preferred(known),
+        window_size: WINDOW_BYTES,
+        channel_buffer_size: CHANNEL_MESSAGES,
+        preferred: preferred_algorithms(known),
         keepalive_interval: destination.keepalive.filter(|it| !it.is_zero()),
-        keepalive_max: UNANSWERED,
+        keepalive_max: MAX_UNANSWERED_KEEPALIVES,
         nodelay: true,
         ..Config::default()
     }
@@ -260,7 +260,7 @@ fn config(destination: &Destination, known: &Known) -> Config {
 
 /// The kinds of keys that the host is known by come first: it would otherwise show a good key that
 /// nobody knows.
-fn preferred(known: &Known) -> Preferred {
+fn preferred_algorithms(known: &KnownHostEntries) -> Preferred {
     let mut preferred = Preferred::DEFAULT;
     let kind = |algorithm: &Algorithm| match algorithm {
         Algorithm::Rsa { .. } => Algorithm::Rsa { hash: None },
@@ -281,11 +281,11 @@ fn preferred(known: &Known) -> Preferred {
     preferred
 }
 
-fn failed(destination: &Destination, error: &russh::Error) -> Failure {
+fn handshake_failure(destination: &Destination, error: &russh::Error) -> ConnectFailure {
     let why = match error {
         russh::Error::NoCommonAlgo { kind, theirs, .. } => {
-            return Failure::Incompatible {
-                host: shown(destination),
+            return ConnectFailure::Incompatible {
+                host: display_name(destination),
                 why: format!(
                     "it offers no {kind:?} algorithm that is safe, only {}",
                     theirs.join(", ")
@@ -298,26 +298,26 @@ fn failed(destination: &Destination, error: &russh::Error) -> Failure {
         russh::Error::IO(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
             "it closed the connection before the login".to_owned()
         }
-        russh::Error::IO(error) => fs::said(error).to_lowercase(),
+        russh::Error::IO(error) => fs::os_message(error).to_lowercase(),
         russh::Error::Version => "what answers there does not speak SSH".to_owned(),
         other => other.to_string().to_lowercase(),
     };
-    broken(destination, why)
+    broken_connection(destination, why)
 }
 
-fn broken(destination: &Destination, why: String) -> Failure {
-    Failure::Broken {
-        host: shown(destination),
+fn broken_connection(destination: &Destination, why: String) -> ConnectFailure {
+    ConnectFailure::Broken {
+        host: display_name(destination),
         why,
         count: 1,
     }
 }
 
-async fn with_complaint(failure: Failure, proxy: &Proxy) -> Failure {
+async fn with_proxy_stderr(failure: ConnectFailure, proxy: &ProxyCommand) -> ConnectFailure {
     // Its last words may still be on their way.
     tokio::time::sleep(Duration::from_millis(50)).await;
-    match (failure, proxy.complaint()) {
-        (Failure::Broken { host, why, count }, Some(said)) => Failure::Broken {
+    match (failure, proxy.last_stderr_line()) {
+        (ConnectFailure::Broken { host, why, count }, Some(said)) => ConnectFailure::Broken {
             host,
             why: format!("{why}; the proxy command said: {said}"),
             count,

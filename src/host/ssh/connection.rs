@@ -9,28 +9,28 @@ use russh::{Channel, ChannelOpenFailure, Disconnect};
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::{sleep, timeout};
 
-use super::client::{Client, Ear};
-use super::failure::shown;
-use super::line::{Hold, Proxy};
+use super::client::{SshClient, SharedClientState};
+use super::failure::display_name;
+use super::byte_stream::{StreamGuard, ProxyCommand};
 use crate::host::Destination;
-use crate::host::script::{START, killing, loaded};
+use crate::host::script::{START_COMMAND, kill_script, loader_input};
 
 /// How long a host that is told goodbye may take to read it.
-const GOODBYE: Duration = Duration::from_millis(200);
+const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(200);
 /// How often it is looked whether that was sent.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// An open connection. When it is dropped, the host sees it end.
 pub(in crate::host) struct Connection {
-    handle: Handle<Client>,
-    _hold: Hold,
-    pub(super) ear: Ear,
+    handle: Handle<SshClient>,
+    _stream_guard: StreamGuard,
+    pub(super) client_state: SharedClientState,
     /// The host as messages name it.
     pub(super) host: String,
     forwards_agent: bool,
     /// The connection that this one goes through.
-    pub(super) gate: Option<Arc<Self>>,
-    pub(super) proxy: Option<Proxy>,
+    pub(super) jump_host: Option<Arc<Self>>,
+    pub(super) proxy: Option<ProxyCommand>,
     /// The marks of the commands that run.
     running: Mutex<HashSet<String>>,
 }
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Connection {
 
 /// Why there is no session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum NoSession {
+pub(super) enum SessionError {
     /// The host allows no more of them on this connection.
     Refused,
     /// The connection has ended.
@@ -54,18 +54,18 @@ pub(super) enum NoSession {
 
 impl Connection {
     pub(super) fn new(
-        handle: Handle<Client>,
-        hold: Hold,
-        ear: Ear,
+        handle: Handle<SshClient>,
+        stream_guard: StreamGuard,
+        client_state: SharedClientState,
         destination: &Destination,
     ) -> Self {
         Self {
             handle,
-            _hold: hold,
-            ear,
-            host: shown(destination),
+            _stream_guard: stream_guard,
+            client_state: client_state,
+            host: display_name(destination),
             forwards_agent: destination.forward_agent && destination.identities.agent.is_some(),
-            gate: None,
+            jump_host: None,
             proxy: None,
             running: Mutex::default(),
         }
@@ -82,16 +82,16 @@ impl Connection {
     }
 
     /// Opens a session. It must be told to close.
-    pub(super) async fn session(&self) -> Result<Channel<Msg>, NoSession> {
+    pub(super) async fn open_session(&self) -> Result<Channel<Msg>, SessionError> {
         match self.handle.channel_open_session().await {
             Ok(channel) => Ok(channel),
-            Err(russh::Error::ChannelOpenFailure(_)) => Err(NoSession::Refused),
-            Err(_) => Err(NoSession::Lost),
+            Err(russh::Error::ChannelOpenFailure(_)) => Err(SessionError::Refused),
+            Err(_) => Err(SessionError::Lost),
         }
     }
 
     /// Opens a way on from the host. Says why not.
-    pub(in crate::host) async fn forward(
+    pub(in crate::host) async fn open_tcp_channel(
         &self,
         host: &str,
         port: u16,
@@ -117,40 +117,40 @@ impl Connection {
 
     /// Asks the host to take connections that lead to a target seen from here; gives the port
     /// there, or says why not.
-    pub(in crate::host) async fn listen(
+    pub(in crate::host) async fn listen_remotely(
         &self,
         address: &str,
         port: u16,
         target: (String, u16),
     ) -> Result<u32, String> {
-        let wanted = u32::from(port);
+        let requested_port = u32::from(port);
         // The first connection may come before the answer.
-        self.ear.lock().forwards.insert(wanted, target.clone());
-        let asked = self.handle.tcpip_forward(address, wanted).await;
-        let given = asked.map(|given| if given == 0 { wanted } else { given });
-        if given.as_ref().ok() != Some(&wanted) {
-            self.ear.lock().forwards.remove(&wanted);
+        self.client_state.lock().forwards.insert(requested_port, target.clone());
+        let response = self.handle.tcpip_forward(address, requested_port).await;
+        let assigned_port = response.map(|assigned_port| if assigned_port == 0 { requested_port } else { assigned_port });
+        if assigned_port.as_ref().ok() != Some(&requested_port) {
+            self.client_state.lock().forwards.remove(&requested_port);
         }
         let refused = |_| format!("{} does not take connections for us", self.host);
-        let given = given.map_err(refused)?;
-        self.ear.lock().forwards.insert(given, target);
-        Ok(given)
+        let assigned_port = assigned_port.map_err(refused)?;
+        self.client_state.lock().forwards.insert(assigned_port, target);
+        Ok(assigned_port)
     }
 
     /// Tells the host not to take connections any more.
-    pub(in crate::host) async fn listen_no_more(&self, address: &str, port: u32) {
-        self.ear.lock().forwards.remove(&port);
+    pub(in crate::host) async fn stop_listening(&self, address: &str, port: u32) {
+        self.client_state.lock().forwards.remove(&port);
         // It may have gone meanwhile.
         self.handle.cancel_tcpip_forward(address, port).await.ok();
     }
 
     /// A command runs from now on.
-    pub(in crate::host) fn begun(&self, mark: &str) {
+    pub(in crate::host) fn add_running(&self, mark: &str) {
         self.running().insert(mark.to_owned());
     }
 
     /// A command does not run any more.
-    pub(in crate::host) fn ended(&self, mark: &str) {
+    pub(in crate::host) fn remove_running(&self, mark: &str) {
         self.running().remove(mark);
     }
 
@@ -165,32 +165,32 @@ impl Connection {
             kill_all(self, &marks).await;
         }
         let goodbye = self.handle.disconnect(Disconnect::ByApplication, "", "");
-        let said = async {
+        let flush = async {
             if goodbye.await.is_ok() {
                 while !self.is_lost() {
-                    sleep(LOOK).await;
+                    sleep(POLL_INTERVAL).await;
                 }
             }
         };
-        timeout(GOODBYE, said).await.ok();
+        timeout(DISCONNECT_TIMEOUT, flush).await.ok();
     }
 }
 
 /// How long such a text may run.
-pub(in crate::host) const KILLING: Duration = Duration::from_secs(5);
+pub(in crate::host) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Starts a shell with a line, gives it a text to run, and waits for its end, within some seconds. What it writes is lost.
-pub(super) async fn run_text(
+pub(super) async fn run_script(
     connection: &Connection,
     line: &str,
     text: &str,
-) -> Result<(), NoSession> {
+) -> Result<(), SessionError> {
     let running = async {
-        let mut channel = connection.session().await?;
+        let mut channel = connection.open_session().await?;
         if channel.exec(false, line).await.is_ok() {
             let mut input = Box::pin(channel.make_writer());
             // A host that does not read the text does not run it, and nobody can change that.
-            input.write_all(&loaded(text)).await.ok();
+            input.write_all(&loader_input(text)).await.ok();
             input.shutdown().await.ok();
             drop(input);
             while channel.wait().await.is_some() {}
@@ -198,14 +198,14 @@ pub(super) async fn run_text(
         channel.close().await.ok();
         Ok(())
     };
-    timeout(KILLING, running).await.unwrap_or(Ok(()))
+    timeout(KILL_TIMEOUT, running).await.unwrap_or(Ok(()))
 }
 
 /// Kills all that runs with these marks.
 async fn kill_all(connection: &Connection, marks: &[String]) {
     let commands: Vec<_> = marks.iter().map(|mark| (mark.clone(), None)).collect();
     // A host that allows no further session sees the connection end, which is all there is left.
-    run_text(connection, START, &killing("KILL", &commands))
+    run_script(connection, START_COMMAND, &kill_script("KILL", &commands))
         .await
         .ok();
 }

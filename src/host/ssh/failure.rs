@@ -9,7 +9,7 @@ use crate::host::Question;
 
 /// Why a host is not reached. It is shared by all that waited for the connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(in crate::host) enum Failure {
+pub(in crate::host) enum ConnectFailure {
     /// The name stands for no address. It is not tried again (F44).
     #[error("the name `{name}` cannot be looked up: {why}")]
     Lookup {
@@ -97,7 +97,7 @@ pub(in crate::host) enum Failure {
     },
     /// A new key could not be written down.
     #[error("could not add the key of {host} to `{}`: {why}", file.display())]
-    NotLearned {
+    KeyNotSaved {
         /// The host and its port.
         host: String,
         /// The file.
@@ -117,7 +117,7 @@ pub(in crate::host) enum Failure {
     },
     /// Something must be asked first.
     #[error("{}", Exit::from(self.clone()))]
-    Asked {
+    NeedsAnswer {
         /// What.
         question: Question,
         /// Whether there was an answer, which was refused.
@@ -136,9 +136,9 @@ pub(in crate::host) enum Failure {
     Closing,
 }
 
-impl Failure {
+impl ConnectFailure {
     /// Whether another attempt may help.
-    pub(super) fn may_pass(&self) -> bool {
+    pub(super) fn is_transient(&self) -> bool {
         matches!(
             self,
             Self::TimedOut { .. } | Self::Refused { .. } | Self::Broken { .. }
@@ -146,7 +146,7 @@ impl Failure {
     }
 
     /// The same, after so many attempts.
-    pub(super) fn after(mut self, tries: u32) -> Self {
+    pub(super) fn with_attempts(mut self, tries: u32) -> Self {
         if let Self::TimedOut { count, .. }
         | Self::Refused { count, .. }
         | Self::Broken { count, .. } = &mut self
@@ -157,21 +157,21 @@ impl Failure {
     }
 }
 
-impl From<Failure> for Exit {
-    fn from(failure: Failure) -> Self {
+impl From<ConnectFailure> for Exit {
+    fn from(failure: ConnectFailure) -> Self {
         match failure {
-            Failure::Asked { question, refused } => Self::Asked { question, refused },
-            Failure::Jump { failure, .. } if matches!(*failure, Failure::Asked { .. }) => {
+            ConnectFailure::NeedsAnswer { question, refused } => Self::NeedsAnswer { question, refused },
+            ConnectFailure::Jump { failure, .. } if matches!(*failure, ConnectFailure::NeedsAnswer { .. }) => {
                 Self::from(*failure)
             }
-            Failure::Closing => Self::Cancelled,
+            ConnectFailure::Closing => Self::Cancelled,
             other => Self::Unreachable(other.to_string()),
         }
     }
 }
 
 /// How messages name a host and its port: as the user wrote it, and where that is.
-pub(in crate::host) fn shown(destination: &Destination) -> String {
+pub(in crate::host) fn display_name(destination: &Destination) -> String {
     let Destination { name, address, .. } = destination;
     let host = &address.host;
     if name.contains(host.as_str()) {
@@ -200,16 +200,16 @@ mod tests {
     #[test]
     fn a_message_names_the_host_and_how_often_it_was_tried() {
         let address = Address::parse("me@web:2222", "", 22).unwrap();
-        let host = shown(&Destination::new("me@web:2222", address.clone()));
-        let failure = Failure::TimedOut {
+        let host = display_name(&Destination::new("me@web:2222", address.clone()));
+        let failure = ConnectFailure::TimedOut {
             host,
             time: Duration::from_secs(10),
             count: 1,
         };
-        insta::assert_snapshot!(failure.clone().after(3), @"timed out connecting to web port 2222 after 10 s (tried 3 times)");
+        insta::assert_snapshot!(failure.clone().with_attempts(3), @"timed out connecting to web port 2222 after 10 s (tried 3 times)");
         insta::assert_snapshot!(failure, @"timed out connecting to web port 2222 after 10 s");
-        let refused = Failure::Refused {
-            host: shown(&Destination::new("front", address)),
+        let refused = ConnectFailure::Refused {
+            host: display_name(&Destination::new("front", address)),
             count: 1,
         };
         insta::assert_snapshot!(refused, @"front (web) port 2222 refused the connection");
@@ -218,14 +218,14 @@ mod tests {
     #[test]
     fn a_question_on_the_way_stays_a_question() {
         let question = Question::Login("me@gate:22".into());
-        let failure = Failure::Jump {
+        let failure = ConnectFailure::Jump {
             host: "web port 22".into(),
-            failure: Box::new(Failure::Asked {
+            failure: Box::new(ConnectFailure::NeedsAnswer {
                 question: question.clone(),
                 refused: false,
             }),
         };
-        let asked = Exit::Asked {
+        let asked = Exit::NeedsAnswer {
             question,
             refused: false,
         };

@@ -11,13 +11,13 @@ use crate::host::{Question, Secret};
 use crate::system::fs;
 
 /// The largest file that is read as a key, in bytes.
-const LARGEST: u64 = 1 << 20;
+const MAX_KEY_FILE_BYTES: u64 = 1 << 20;
 
 /// What a file with a key gives.
 #[derive(Debug, Clone)]
 pub(super) enum KeyFile {
     /// The key.
-    Open(Arc<PrivateKey>),
+    Unlocked(Arc<PrivateKey>),
     /// It needs a passphrase, or another one than that given.
     Locked {
         question: Question,
@@ -28,13 +28,13 @@ pub(super) enum KeyFile {
     Unusable(Option<String>),
 }
 
-type Known = HashMap<(PathBuf, Option<String>), (Option<SystemTime>, KeyFile)>;
+type CachedKeys = HashMap<(PathBuf, Option<String>), (Option<SystemTime>, KeyFile)>;
 
 /// The keys that were read. A passphrase takes long to try, so that is done once for all hosts.
 #[derive(Debug, Clone, Default)]
-pub(in crate::host) struct Keys(Arc<Mutex<Known>>);
+pub(in crate::host) struct KeyCache(Arc<Mutex<CachedKeys>>);
 
-impl Keys {
+impl KeyCache {
     /// Reads a key, unless that was done since its file changed.
     pub(super) async fn read(&self, file: &Path, passphrase: Option<&Secret>) -> KeyFile {
         let passphrase = passphrase.map(|it| it.reveal().to_owned());
@@ -43,7 +43,7 @@ impl Keys {
         let reading = tokio::task::spawn_blocking(move || {
             // Others wait meanwhile: they need the same key most of the time.
             let mut known = keys.lock().unwrap_or_else(PoisonError::into_inner);
-            let changed = fs::modified(&place.0);
+            let changed = fs::modified_time(&place.0);
             if let Some((then, key)) = known.get(&place)
                 && *then == changed
             {
@@ -58,14 +58,14 @@ impl Keys {
 }
 
 fn read(file: &Path, passphrase: Option<&str>) -> KeyFile {
-    let bytes = match fs::read_within(file, LARGEST) {
+    let bytes = match fs::read_within(file, MAX_KEY_FILE_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.is_not_found() => return KeyFile::Unusable(None),
         Err(error) => return KeyFile::Unusable(Some(error.to_string())),
     };
     let text = String::from_utf8_lossy(&bytes);
     match decode_secret_key(&text, None) {
-        Ok(key) if !key.is_encrypted() => return KeyFile::Open(Arc::new(key)),
+        Ok(key) if !key.is_encrypted() => return KeyFile::Unlocked(Arc::new(key)),
         Err(error) if !is_locked(&text) => {
             let why = format!("`{}` is no key: {error}", file.display());
             return KeyFile::Unusable(Some(why));
@@ -75,12 +75,12 @@ fn read(file: &Path, passphrase: Option<&str>) -> KeyFile {
     if let Some(passphrase) = passphrase
         && let Ok(key) = decode_secret_key(&text, Some(passphrase))
     {
-        return KeyFile::Open(Arc::new(key));
+        return KeyFile::Unlocked(Arc::new(key));
     }
     KeyFile::Locked {
         question: Question::Passphrase(file.to_owned()),
         refused: passphrase.is_some(),
-        public: public_of(file, &text),
+        public: public_key_of(file, &text),
     }
 }
 
@@ -90,17 +90,17 @@ fn is_locked(text: &str) -> bool {
     text.contains("ENCRYPTED") || PrivateKey::from_openssh(text).is_ok_and(|key| key.is_encrypted())
 }
 
-fn public_of(file: &Path, text: &str) -> Option<PublicKey> {
+fn public_key_of(file: &Path, text: &str) -> Option<PublicKey> {
     if let Ok(key) = PrivateKey::from_openssh(text) {
         return Some(key.public_key().clone());
     }
-    let text = fs::read_to_string(&beside(file, ".pub")).ok()?;
+    let text = fs::read_to_string(&public_key_path(file, ".pub")).ok()?;
     PublicKey::from_openssh(text.trim()).ok()
 }
 
 /// The public key that belongs to a file, for which no passphrase is needed.
 pub(super) fn public_key(file: &Path) -> Option<PublicKey> {
-    if let Ok(text) = fs::read_to_string(&beside(file, ".pub"))
+    if let Ok(text) = fs::read_to_string(&public_key_path(file, ".pub"))
         && let Ok(key) = PublicKey::from_openssh(text.trim())
     {
         return Some(key);
@@ -115,14 +115,14 @@ pub(super) fn public_key(file: &Path) -> Option<PublicKey> {
 
 /// The certificates beside key files, and those named.
 pub(super) fn certificates(files: &[PathBuf], named: &[PathBuf]) -> Vec<Certificate> {
-    let usual = files.iter().map(|file| beside(file, "-cert.pub"));
+    let usual = files.iter().map(|file| public_key_path(file, "-cert.pub"));
     let all = named.iter().cloned().chain(usual);
     all.filter_map(|file| fs::read_to_string(&file).ok())
         .filter_map(|text| Certificate::from_openssh(text.trim()).ok())
         .collect()
 }
 
-fn beside(file: &Path, ending: &str) -> PathBuf {
+fn public_key_path(file: &Path, ending: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)

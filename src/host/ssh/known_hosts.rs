@@ -15,11 +15,11 @@ use crate::system::clock;
 use crate::text::{Glob, base64};
 
 /// The largest file of known hosts that is read, in bytes.
-const LARGEST: u64 = 64 << 20;
+const MAX_KNOWN_HOSTS_BYTES: u64 = 64 << 20;
 
 /// A key with the place that names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct KnownKey {
+pub(super) struct KnownHostKey {
     pub(super) key: PublicKey,
     pub(super) file: PathBuf,
     /// From 1.
@@ -28,69 +28,69 @@ pub(super) struct KnownKey {
 
 /// What the files say about one host.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Known {
+pub(super) struct KnownHostEntries {
     /// Keys of the host.
-    pub(super) keys: Vec<KnownKey>,
+    pub(super) keys: Vec<KnownHostKey>,
     /// Keys of the host on whatever port. They are trusted, but another one is not a change.
-    anywhere: Vec<PublicKey>,
+    any_port_keys: Vec<PublicKey>,
     /// Keys whose certificates are trusted.
     pub(super) authorities: Vec<PublicKey>,
-    revoked: Vec<KnownKey>,
+    revoked: Vec<KnownHostKey>,
 }
 
 /// What is to be thought of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum HostKeyVerdict {
     /// It is the host's.
     Trusted,
     /// Nobody knows the host.
     Unknown,
     /// The host had another one, which stands there.
-    Changed(KnownKey),
+    Changed(KnownHostKey),
     /// It must never be trusted again.
-    Revoked(KnownKey),
+    Revoked(KnownHostKey),
 }
 
 /// A host as the files name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct KnownName {
+pub(super) struct KnownHostName {
     /// `host`, `[host]:port`, or the alias.
     name: String,
     /// The host alone, where the name has a port.
-    bare: Option<String>,
+    host_only: Option<String>,
 }
 
-impl KnownName {
+impl KnownHostName {
     /// The name of a host and port; an alias stands for both.
     pub(super) fn new(host: &str, port: u16, alias: Option<&str>) -> Self {
         match alias {
             Some(alias) => Self {
                 name: alias.to_lowercase(),
-                bare: None,
+                host_only: None,
             },
             None if port == DEFAULT_PORT => Self {
                 name: host.to_lowercase(),
-                bare: None,
+                host_only: None,
             },
             None => Self {
                 name: format!("[{}]:{port}", host.to_lowercase()),
-                bare: Some(host.to_lowercase()),
+                host_only: Some(host.to_lowercase()),
             },
         }
     }
 
     fn host(&self) -> &str {
-        self.bare.as_deref().unwrap_or(&self.name)
+        self.host_only.as_deref().unwrap_or(&self.name)
     }
 }
 
-impl Known {
+impl KnownHostEntries {
     /// Reads what the files say about a host. Files that cannot be read say nothing, and neither
     /// do lines that are no entries.
-    pub(super) fn read(files: &[PathBuf], name: &KnownName) -> Self {
+    pub(super) fn read(files: &[PathBuf], name: &KnownHostName) -> Self {
         let mut known = Self::default();
         for file in files {
-            let text = File::open(file).and_then(|open| text_of(&open));
+            let text = File::open(file).and_then(|open| read_text(&open));
             if let Ok(text) = text {
                 known.add(file, &text, name);
             }
@@ -98,20 +98,20 @@ impl Known {
         known
     }
 
-    fn add(&mut self, file: &Path, text: &str, name: &KnownName) {
+    fn add(&mut self, file: &Path, text: &str, name: &KnownHostName) {
         for (place, line) in text.lines().enumerate() {
-            let Some((marker, hosts, key)) = fields(line) else {
+            let Some((marker, hosts, key)) = split_fields(line) else {
                 continue;
             };
-            let exact = names(hosts, &name.name);
-            let bare = name.bare.as_deref();
-            if !exact && !bare.is_some_and(|bare| names(hosts, bare)) {
+            let exact = matches_names(hosts, &name.name);
+            let bare = name.host_only.as_deref();
+            if !exact && !bare.is_some_and(|bare| matches_names(hosts, bare)) {
                 continue;
             }
             let Ok(key) = PublicKey::from_openssh(key) else {
                 continue;
             };
-            let known = KnownKey {
+            let known = KnownHostKey {
                 key,
                 file: file.to_owned(),
                 line: place + 1,
@@ -120,33 +120,33 @@ impl Known {
                 "@cert-authority" => self.authorities.push(known.key),
                 "@revoked" => self.revoked.push(known),
                 "" if exact => self.keys.push(known),
-                "" => self.anywhere.push(known.key),
+                "" => self.any_port_keys.push(known.key),
                 _ => {}
             }
         }
     }
 
     /// Judges what a host shows.
-    pub(super) fn judge(&self, shown: &PublicKeyOrCertificate, name: &KnownName) -> Verdict {
+    pub(super) fn verify(&self, shown: &PublicKeyOrCertificate, name: &KnownHostName) -> HostKeyVerdict {
         let key = shown.public_key();
         let is = |known: &PublicKey| known.key_data() == key.key_data();
         if let Some(revoked) = self.revoked.iter().find(|known| is(&known.key)) {
-            return Verdict::Revoked(revoked.clone());
+            return HostKeyVerdict::Revoked(revoked.clone());
         }
         if let Some(certificate) = shown.certificate()
-            && self.vouches_for(certificate, name)
+            && self.is_certified(certificate, name)
         {
-            return Verdict::Trusted;
+            return HostKeyVerdict::Trusted;
         }
-        if self.keys.iter().any(|known| is(&known.key)) || self.anywhere.iter().any(is) {
-            return Verdict::Trusted;
+        if self.keys.iter().any(|known| is(&known.key)) || self.any_port_keys.iter().any(is) {
+            return HostKeyVerdict::Trusted;
         }
-        let same_kind = |known: &&KnownKey| known.key.algorithm() == key.algorithm();
+        let same_kind = |known: &&KnownHostKey| known.key.algorithm() == key.algorithm();
         let other = self.keys.iter().find(same_kind).or(self.keys.first());
-        other.map_or(Verdict::Unknown, |known| Verdict::Changed(known.clone()))
+        other.map_or(HostKeyVerdict::Unknown, |known| HostKeyVerdict::Changed(known.clone()))
     }
 
-    fn vouches_for(&self, certificate: &Certificate, name: &KnownName) -> bool {
+    fn is_certified(&self, certificate: &Certificate, name: &KnownHostName) -> bool {
         let signer = certificate.signature_key();
         let is_revoked = self.revoked.iter().any(|it| it.key.key_data() == signer);
         let trusted: Vec<_> = self
@@ -159,7 +159,7 @@ impl Known {
         let is_named = names.is_empty()
             || names
                 .iter()
-                .any(|it| Glob::without_sets(&it.to_lowercase()).matches(name.host()));
+                .any(|it| Glob::without_brackets(&it.to_lowercase()).matches(name.host()));
         !is_revoked
             && is_named
             && certificate.cert_type() == CertType::Host
@@ -170,7 +170,7 @@ impl Known {
 
 /// Adds the key of a host to a file, unless it stands there already, which another process may
 /// have seen to. Folder and file are created where they are missing, for the user alone.
-pub(super) fn learn(file: &Path, name: &KnownName, key: &PublicKey) -> std::io::Result<()> {
+pub(super) fn add_key(file: &Path, name: &KnownHostName, key: &PublicKey) -> std::io::Result<()> {
     if let Some(folder) = file.parent().filter(|it| !it.as_os_str().is_empty()) {
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true).mode(0o700).create(folder)?;
@@ -179,8 +179,8 @@ pub(super) fn learn(file: &Path, name: &KnownName, key: &PublicKey) -> std::io::
     options.read(true).append(true).create(true).mode(0o600);
     let mut open = options.open(file)?;
     open.lock()?;
-    let text = text_of(&open)?;
-    let mut known = Known::default();
+    let text = read_text(&open)?;
+    let mut known = KnownHostEntries::default();
     known.add(file, &text, name);
     if known
         .keys
@@ -200,14 +200,14 @@ pub(super) fn learn(file: &Path, name: &KnownName, key: &PublicKey) -> std::io::
     open.write_all(format!("{gap}{} {line}\n", name.name).as_bytes())
 }
 
-fn text_of(file: &File) -> std::io::Result<String> {
+fn read_text(file: &File) -> std::io::Result<String> {
     let mut bytes = Vec::new();
-    file.take(LARGEST).read_to_end(&mut bytes)?;
+    file.take(MAX_KNOWN_HOSTS_BYTES).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The marker, the hosts and the key of a line.
-fn fields(line: &str) -> Option<(&str, &str, &str)> {
+fn split_fields(line: &str) -> Option<(&str, &str, &str)> {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {
         return None;
@@ -223,7 +223,7 @@ fn fields(line: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// Whether a list of patterns, or a hash, stands for a name.
-fn names(hosts: &str, name: &str) -> bool {
+fn matches_names(hosts: &str, name: &str) -> bool {
     if let Some(hashed) = hosts.strip_prefix("|1|") {
         return is_hash_of(hashed, name);
     }
@@ -260,12 +260,12 @@ mod tests {
     }
 
     fn verdict(text: &str, (host, port): (&str, u16), shown: &str) -> String {
-        let name = KnownName::new(host, port, None);
-        let mut known = Known::default();
+        let name = KnownHostName::new(host, port, None);
+        let mut known = KnownHostEntries::default();
         known.add(Path::new("known"), text, &name);
-        match known.judge(&key(shown).into(), &name) {
-            Verdict::Changed(it) => format!("changed:{}", it.line),
-            Verdict::Revoked(it) => format!("revoked:{}", it.line),
+        match known.verify(&key(shown).into(), &name) {
+            HostKeyVerdict::Changed(it) => format!("changed:{}", it.line),
+            HostKeyVerdict::Revoked(it) => format!("revoked:{}", it.line),
             other => format!("{other:?}"),
         }
     }
@@ -317,9 +317,9 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("ssh/known_hosts");
-        let name = KnownName::new("web", 222, None);
-        learn(&file, &name, &key(ONE)).unwrap();
-        learn(&file, &name, &key(ONE)).unwrap();
+        let name = KnownHostName::new("web", 222, None);
+        add_key(&file, &name, &key(ONE)).unwrap();
+        add_key(&file, &name, &key(ONE)).unwrap();
         assert_eq!(
             std::fs::read_to_string(&file).unwrap(),
             format!("[web]:222 {ONE}\n")
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_pattern_with_many_stars_is_quick() {
-        assert!(!names(&"*a".repeat(30), &"b".repeat(200)));
-        assert!(names("*.ex?mple.*", "a.b.example.org"));
+        assert!(!matches_names(&"*a".repeat(30), &"b".repeat(200)));
+        assert!(matches_names("*.ex?mple.*", "a.b.example.org"));
     }
 }

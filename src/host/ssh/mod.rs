@@ -9,11 +9,11 @@ mod connection;
 mod failure;
 mod keys;
 mod known_hosts;
-mod line;
+mod byte_stream;
 mod pool;
 
-pub(super) use client::join;
-pub(super) use connection::{Connection, KILLING};
-pub(super) use failure::shown;
+pub(super) use client::pipe_channel;
+pub(super) use connection::{Connection, KILL_TIMEOUT};
+pub(super) use failure::display_name;
 pub(super) use pool::Lease;
-pub use pool::{Pool, PoolLimits};
+pub use pool::{ConnectionPool, PoolLimits};

@@ -12,20 +12,20 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::connect::{AnyFuture, Opener, Ways};
-use super::connection::{Connection, NoSession, run_text};
-use super::failure::{Failure, shown};
-use super::keys::Keys;
+use super::connect::{BoxFuture, Connector, JumpConnector};
+use super::connection::{Connection, SessionError, run_script};
+use super::failure::{ConnectFailure, display_name};
+use super::keys::KeyCache;
 use crate::host::{Address, Destination, Route};
 
 /// The most connections to one host by one way.
-const MOST: usize = 4;
+const MAX_CONNECTIONS: usize = 4;
 /// How often a host may refuse the only session of a connection, and how long it has in between: a
 /// session that has just ended may still count there.
-const REFUSALS: u32 = 5;
-const REFUSED: Duration = Duration::from_millis(50);
+const MAX_SESSION_REFUSALS: u32 = 5;
+const SESSION_RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// How long all connections together may take to be closed.
-const CLOSING: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Bounds of what is open at a time.
 #[derive(Debug, Clone)]
@@ -50,20 +50,20 @@ impl Default for PoolLimits {
 /// The open connections, one for each address and way, more where one does not do. A connection is
 /// opened at first use, and shared by all that need it (F41, F42).
 #[derive(Clone)]
-pub struct Pool {
-    shared: Arc<Shared>,
+pub struct ConnectionPool {
+    shared: Arc<PoolState>,
 }
 
 /// What all connections share.
-struct Shared {
+struct PoolState {
     limits: PoolLimits,
     opening: Semaphore,
-    keys: Keys,
-    lanes: Mutex<HashMap<Address, Vec<Arc<Lane>>>>,
+    keys: KeyCache,
+    host_pools: Mutex<HashMap<Address, Vec<Arc<HostPool>>>>,
     closing: watch::Sender<bool>,
 }
 
-impl Debug for Pool {
+impl Debug for ConnectionPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pool")
             .field("limits", &self.shared.limits)
@@ -71,16 +71,16 @@ impl Debug for Pool {
     }
 }
 
-impl Pool {
+impl ConnectionPool {
     /// A pool without any connection.
     pub fn new(limits: PoolLimits) -> Self {
         let opening = limits.opening.clamp(1, Semaphore::MAX_PERMITS);
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(PoolState {
                 limits,
                 opening: Semaphore::new(opening),
-                keys: Keys::default(),
-                lanes: Mutex::default(),
+                keys: KeyCache::default(),
+                host_pools: Mutex::default(),
                 closing: watch::Sender::new(false),
             }),
         }
@@ -91,52 +91,52 @@ impl Pool {
     pub(in crate::host) async fn lease(
         &self,
         destination: &Arc<Destination>,
-    ) -> Result<Lease, Failure> {
-        self.lane(destination).lease(self).await
+    ) -> Result<Lease, ConnectFailure> {
+        self.host_pool(destination).lease(self).await
     }
 
     /// Opens a session on a host.
     pub(in crate::host) async fn session(
         &self,
         destination: &Arc<Destination>,
-    ) -> Result<(Lease, Channel<Msg>), Failure> {
-        self.lane(destination).session(self).await
+    ) -> Result<(Lease, Channel<Msg>), ConnectFailure> {
+        self.host_pool(destination).session(self).await
     }
 
     /// Starts a shell with a line beside the session of a lease, and gives it a text to run. The
     /// shell gets a connection of its own where the host allows the shared one no more sessions.
     pub(in crate::host) async fn run_beside(&self, lease: &Lease, line: &str, text: &str) {
-        match run_text(&lease.connection, line, text).await {
-            Ok(()) | Err(NoSession::Lost) => return,
-            Err(NoSession::Refused) => {}
+        match run_script(&lease.connection, line, text).await {
+            Ok(()) | Err(SessionError::Lost) => return,
+            Err(SessionError::Refused) => {}
         }
-        if let Ok(connection) = self.opener().open(&lease.lane.destination).await {
+        if let Ok(connection) = self.connector().open(&lease.host_pool.destination).await {
             // There is no other way left.
-            run_text(&connection, line, text).await.ok();
+            run_script(&connection, line, text).await.ok();
             connection.close().await;
         }
     }
 
-    fn opener(&self) -> Opener<'_> {
-        Opener {
+    fn connector(&self) -> Connector<'_> {
+        Connector {
             keys: &self.shared.keys,
-            opening: &self.shared.opening,
-            ways: self,
+            open_permits: &self.shared.opening,
+            jumps: self,
         }
     }
 
     /// The connections to a host.
-    fn lane(&self, destination: &Arc<Destination>) -> Arc<Lane> {
-        let lanes = self.shared.lanes.lock();
-        let mut lanes = lanes.unwrap_or_else(PoisonError::into_inner);
-        let ways = lanes.entry(destination.address.clone()).or_default();
-        let is = |lane: &&Arc<Lane>| is_same_way(&lane.destination, destination);
-        if let Some(lane) = ways.iter().find(is) {
-            return Arc::clone(lane);
+    fn host_pool(&self, destination: &Arc<Destination>) -> Arc<HostPool> {
+        let host_pools = self.shared.host_pools.lock();
+        let mut host_pools = host_pools.unwrap_or_else(PoisonError::into_inner);
+        let same_address = host_pools.entry(destination.address.clone()).or_default();
+        let is = |host_pool: &&Arc<HostPool>| can_share_connection(&host_pool.destination, destination);
+        if let Some(host_pool) = same_address.iter().find(is) {
+            return Arc::clone(host_pool);
         }
-        let lane = Arc::new(Lane::new(Arc::clone(destination)));
-        ways.push(Arc::clone(&lane));
-        lane
+        let host_pool = Arc::new(HostPool::new(Arc::clone(destination)));
+        same_address.push(Arc::clone(&host_pool));
+        host_pool
     }
 
     fn is_closing(&self) -> bool {
@@ -144,7 +144,7 @@ impl Pool {
     }
 
     /// Waits until all is to be closed.
-    async fn closing(&self) {
+    async fn wait_for_close(&self) {
         let mut closing = self.shared.closing.subscribe();
         // The one that tells lives as long as this.
         closing.wait_for(|closing| *closing).await.ok();
@@ -154,70 +154,70 @@ impl Pool {
     /// the host allows it, and lost. No connection is opened any more.
     pub async fn close(&self) {
         self.shared.closing.send_replace(true);
-        let lanes: Vec<Arc<Lane>> = {
-            let lanes = self.shared.lanes.lock();
-            let mut lanes = lanes.unwrap_or_else(PoisonError::into_inner);
-            lanes.drain().flat_map(|(_, ways)| ways).collect()
+        let host_pools: Vec<Arc<HostPool>> = {
+            let host_pools = self.shared.host_pools.lock();
+            let mut host_pools = host_pools.unwrap_or_else(PoisonError::into_inner);
+            host_pools.drain().flat_map(|(_, same_address)| same_address).collect()
         };
         let mut closing: JoinSet<()> = JoinSet::new();
-        for connection in lanes.iter().flat_map(|lane| lane.take()) {
+        for connection in host_pools.iter().flat_map(|host_pool| host_pool.take_connections()) {
             closing.spawn(async move { connection.close().await });
         }
         let all = async { while closing.join_next().await.is_some() {} };
-        timeout(CLOSING, all).await.ok();
+        timeout(CLOSE_TIMEOUT, all).await.ok();
     }
 }
 
-impl Ways for Pool {
-    fn to(&self, gate: Arc<Destination>) -> AnyFuture<'_, Result<Arc<Connection>, Failure>> {
+impl JumpConnector for ConnectionPool {
+    fn connect_to(&self, jump_host: Arc<Destination>) -> BoxFuture<'_, Result<Arc<Connection>, ConnectFailure>> {
         Box::pin(async move {
             // Ways through a host are no sessions there, so the lease goes at once.
-            let lease = self.lease(&gate).await?;
+            let lease = self.lease(&jump_host).await?;
             Ok(Arc::clone(&lease.connection))
         })
     }
 }
 
-type Opening = watch::Receiver<Option<Result<(), Failure>>>;
+type OpenReceiver = watch::Receiver<Option<Result<(), ConnectFailure>>>;
 
 /// The connections to one host by one way.
-struct Lane {
+struct HostPool {
     destination: Arc<Destination>,
-    state: Mutex<State>,
+    state: Mutex<HostPoolState>,
     /// Somebody may find a connection with room now.
     changed: Notify,
 }
 
 #[derive(Default)]
-struct State {
-    open: Vec<Slot>,
-    opening: Option<Opening>,
+struct HostPoolState {
+    open: Vec<PooledConnection>,
+    opening: Option<OpenReceiver>,
     /// How many connections there may be, once the host has refused more.
-    most: Option<usize>,
+    max_connections: Option<usize>,
 }
 
-struct Slot {
+struct PooledConnection {
     connection: Arc<Connection>,
     /// How many sessions it has.
-    used: usize,
+    sessions: usize,
     /// How many it may have.
-    most: usize,
+    max_sessions: usize,
 }
 
 /// The right to have one session on a connection.
 pub(in crate::host) struct Lease {
-    lane: Arc<Lane>,
+    host_pool: Arc<HostPool>,
     pub(in crate::host) connection: Arc<Connection>,
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.lane.with_slot(&self.connection, |slot| slot.used -= 1);
-        self.lane.changed.notify_one();
+        self.host_pool.with_slot(&self.connection, |slot| slot.sessions -= 1);
+        self.host_pool.changed.notify_one();
     }
 }
 
-impl Lane {
+impl HostPool {
     fn new(destination: Arc<Destination>) -> Self {
         Self {
             destination,
@@ -226,26 +226,26 @@ impl Lane {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HostPoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with_slot(&self, connection: &Arc<Connection>, change: impl FnOnce(&mut Slot)) {
+    fn with_slot(&self, connection: &Arc<Connection>, change: impl FnOnce(&mut PooledConnection)) {
         let mut state = self.state();
-        let is = |slot: &&mut Slot| Arc::ptr_eq(&slot.connection, connection);
+        let is = |slot: &&mut PooledConnection| Arc::ptr_eq(&slot.connection, connection);
         if let Some(slot) = state.open.iter_mut().find(is) {
             change(slot);
         }
     }
 
     /// Takes all connections out.
-    fn take(&self) -> Vec<Arc<Connection>> {
+    fn take_connections(&self) -> Vec<Arc<Connection>> {
         let open = std::mem::take(&mut self.state().open);
         open.into_iter().map(|slot| slot.connection).collect()
     }
 
     /// Gives a connection with room, which may mean to open it, or to wait until there is room.
-    async fn lease(self: &Arc<Self>, pool: &Pool) -> Result<Lease, Failure> {
+    async fn lease(self: &Arc<Self>, pool: &ConnectionPool) -> Result<Lease, ConnectFailure> {
         loop {
             let woken = self.changed.notified();
             tokio::pin!(woken);
@@ -253,17 +253,17 @@ impl Lane {
             let opening = {
                 let mut state = self.state();
                 state.open.retain(|slot| !slot.connection.is_lost());
-                if let Some(slot) = state.open.iter_mut().find(|slot| slot.used < slot.most) {
-                    slot.used += 1;
+                if let Some(slot) = state.open.iter_mut().find(|slot| slot.sessions < slot.max_sessions) {
+                    slot.sessions += 1;
                     return Ok(Lease {
-                        lane: Arc::clone(self),
+                        host_pool: Arc::clone(self),
                         connection: Arc::clone(&slot.connection),
                     });
                 }
                 if pool.is_closing() {
-                    return Err(Failure::Closing);
+                    return Err(ConnectFailure::Closing);
                 }
-                let may_open = state.open.len() < state.most.unwrap_or(MOST);
+                let may_open = state.open.len() < state.max_connections.unwrap_or(MAX_CONNECTIONS);
                 if state.opening.is_none() && (may_open || state.open.is_empty()) {
                     state.opening = Some(self.open(pool));
                 }
@@ -278,79 +278,79 @@ impl Lane {
                 opened = opening.wait_for(Option::is_some) => match opened.as_deref() {
                     Ok(Some(Err(failure))) => return Err(failure.clone()),
                     Ok(_) => {}
-                    Err(_) => return Err(Failure::Closing),
+                    Err(_) => return Err(ConnectFailure::Closing),
                 }
             }
         }
     }
 
     /// Begins to open a connection, on its own: who asked for it first may give up.
-    fn open(self: &Arc<Self>, pool: &Pool) -> Opening {
-        let (tell, told) = watch::channel(None);
-        let (lane, pool) = (Arc::clone(self), pool.clone());
+    fn open(self: &Arc<Self>, pool: &ConnectionPool) -> OpenReceiver {
+        let (result_sender, result_receiver) = watch::channel(None);
+        let (host_pool, pool) = (Arc::clone(self), pool.clone());
         tokio::spawn(async move {
-            let opener = pool.opener();
+            let opener = pool.connector();
             let result = tokio::select! {
-                result = opener.open(&lane.destination) => result,
-                () = pool.closing() => Err(Failure::Closing),
+                result = opener.open(&host_pool.destination) => result,
+                () = pool.wait_for_close() => Err(ConnectFailure::Closing),
             };
             let sessions = pool.shared.limits.sessions.max(1);
-            let result = result.map(|connection| lane.opened(connection, sessions));
+            let result = result.map(|connection| host_pool.add_connection(connection, sessions));
             if result.is_err() {
-                let mut state = lane.state();
+                let mut state = host_pool.state();
                 state.opening = None;
                 // What is open has to do.
-                state.most = Some(state.open.len());
+                state.max_connections = Some(state.open.len());
             }
             // Those that wait for room look again, whatever came of it.
-            tell.send_replace(Some(result));
-            lane.changed.notify_waiters();
+            result_sender.send_replace(Some(result));
+            host_pool.changed.notify_waiters();
         });
-        told
+        result_receiver
     }
 
-    fn opened(&self, connection: Connection, sessions: usize) {
+    fn add_connection(&self, connection: Connection, sessions: usize) {
         let mut state = self.state();
         state.opening = None;
-        state.most = None;
-        state.open.push(Slot {
+        state.max_connections = None;
+        state.open.push(PooledConnection {
             connection: Arc::new(connection),
-            used: 0,
-            most: sessions,
+            sessions: 0,
+            max_sessions: sessions,
         });
     }
 
     /// Opens a session. A connection that proves to be lost is opened anew, once; a host that
     /// allows fewer sessions than we thought gets fewer.
-    async fn session(self: &Arc<Self>, pool: &Pool) -> Result<(Lease, Channel<Msg>), Failure> {
+    async fn session(self: &Arc<Self>, pool: &ConnectionPool) -> Result<(Lease, Channel<Msg>), ConnectFailure> {
         let mut losses = 0;
         let mut refusals = 0;
         loop {
             let lease = self.lease(pool).await?;
             let within = self.destination.connect_timeout;
-            let opened = timeout(within, lease.connection.session()).await;
-            match opened.unwrap_or(Err(NoSession::Lost)) {
+            let opened = timeout(within, lease.connection.open_session()).await;
+            match opened.unwrap_or(Err(SessionError::Lost)) {
                 Ok(channel) => return Ok((lease, channel)),
-                Err(NoSession::Lost) => {
-                    self.forget(&lease.connection);
+                Err(SessionError::Lost) => {
+                    self.remove_connection(&lease.connection);
                     losses += 1;
                     if losses > 1 {
                         return Err(self.broken("the connection was lost at once"));
                     }
                 }
-                Err(NoSession::Refused) => {
+                Err(SessionError::Refused) => {
                     let mut is_only = false;
                     self.with_slot(&lease.connection, |slot| {
-                        is_only = slot.used <= 1;
-                        slot.most = slot.most.min(slot.used.saturating_sub(1)).max(1);
+                        is_only = slot.sessions <= 1;
+                        slot.max_sessions = slot.max_sessions.min(slot.sessions.saturating_sub(1)).max(1);
                     });
                     drop(lease);
                     if is_only {
                         refusals += 1;
-                        if refusals > REFUSALS {
+                        if refusals > MAX_SESSION_REFUSALS {
                             return Err(self.broken("it allows no session"));
                         }
-                        sleep(REFUSED).await;
+                        sleep(SESSION_RETRY_PAUSE).await;
                     }
                 }
             }
@@ -358,16 +358,16 @@ impl Lane {
     }
 
     /// Does not use a connection any more.
-    fn forget(&self, connection: &Arc<Connection>) {
+    fn remove_connection(&self, connection: &Arc<Connection>) {
         let mut state = self.state();
         state
             .open
             .retain(|slot| !Arc::ptr_eq(&slot.connection, connection));
     }
 
-    fn broken(&self, why: &str) -> Failure {
-        Failure::Broken {
-            host: shown(&self.destination),
+    fn broken(&self, why: &str) -> ConnectFailure {
+        ConnectFailure::Broken {
+            host: display_name(&self.destination),
             why: why.to_owned(),
             count: 1,
         }
@@ -375,11 +375,11 @@ impl Lane {
 }
 
 /// Whether two destinations with one address share their connections.
-fn is_same_way(one: &Destination, other: &Destination) -> bool {
+fn can_share_connection(one: &Destination, other: &Destination) -> bool {
     let route = match (&one.route, &other.route) {
         (Route::Jumps(one), Route::Jumps(other)) => {
             let pairs = || one.iter().zip(other);
-            one.len() == other.len() && pairs().all(|(one, other)| is_same(one, other))
+            one.len() == other.len() && pairs().all(|(one, other)| is_same_hop(one, other))
         }
         (one, other) => one == other,
     };
@@ -391,6 +391,6 @@ fn is_same_way(one: &Destination, other: &Destination) -> bool {
         && one.forward_agent == other.forward_agent
 }
 
-fn is_same(one: &Destination, other: &Destination) -> bool {
-    one.address == other.address && is_same_way(one, other)
+fn is_same_hop(one: &Destination, other: &Destination) -> bool {
+    one.address == other.address && can_share_connection(one, other)
 }

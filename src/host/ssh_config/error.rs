@@ -2,11 +2,11 @@
 
 use std::fmt::{Display, Formatter};
 
-use crate::diagnostic::{Diagnostic, Place, Sources, Span};
+use crate::diagnostic::{Diagnostic, SourcePosition, Sources, Span};
 
 /// What is wrong at one place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum ConfigProblem {
     /// The file cannot be read. What the system said.
     #[error("{0}")]
     Unreadable(String),
@@ -82,19 +82,19 @@ pub enum Problem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     /// What is wrong.
-    pub problem: Problem,
+    pub problem: ConfigProblem,
     /// The file, the line and the column, counted from 1.
-    pub place: Place,
+    pub location: SourcePosition,
     /// The line in the text of the file.
     pub span: Span,
 }
 
 impl Display for Error {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let Place { path, line, .. } = &self.place;
+        let SourcePosition { path, line, .. } = &self.location;
         match (&self.problem, line) {
             // The system's words name the file already.
-            (Problem::Unreadable(message), _) => f.write_str(message),
+            (ConfigProblem::Unreadable(message), _) => f.write_str(message),
             (problem, 0) => write!(f, "{}: {problem}", path.display()),
             (problem, line) => write!(f, "{}:{line}: {problem}", path.display()),
         }
@@ -122,8 +122,8 @@ impl Error {
         };
         let diagnostic = make(message).label(self.span, "");
         match &self.problem {
-            Problem::Writable(_) => diagnostic.help("`chmod go-w` it"),
-            Problem::Unknown(_) => {
+            ConfigProblem::Writable(_) => diagnostic.help("`chmod go-w` it"),
+            ConfigProblem::Unknown(_) => {
                 diagnostic.help("`IgnoreUnknown` above it makes it quiet, if it is for others")
             }
             _ => diagnostic,
@@ -133,14 +133,14 @@ impl Error {
 
 /// A configuration that OpenSSH would not take either.
 #[derive(Debug, Clone)]
-pub struct Refused {
+pub struct RejectedConfig {
     /// What is wrong; never empty.
     pub errors: Vec<Error>,
     /// The texts of the files.
     pub sources: Sources,
 }
 
-impl Display for Refused {
+impl Display for RejectedConfig {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         for (at, error) in self.errors.iter().enumerate() {
             write!(f, "{}{error}", if at == 0 { "" } else { "\n" })?;
@@ -149,4 +149,4 @@ impl Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for RejectedConfig {}

@@ -1,16 +1,16 @@
 //! Finds what a configuration says about one host.
 
-use super::files::{Condition, Config, File, Item};
-use super::local::{Local, World};
-use super::matching::{Criterion, What};
-use super::options::{Canonicalize, Options, Proxy};
+use super::files::{BlockCondition, SshConfig, ConfigFile, ConfigItem};
+use super::context::{LocalUser, ConfigContext};
+use super::matching::{Criterion, CriterionKind};
+use super::options::{Canonicalize, SshOptions, Proxy};
 use super::tokens::{self, TokenError, Tokens};
 use crate::host::DEFAULT_PORT;
 use crate::host::pattern;
 
 /// The host that is asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Query<'a> {
+pub struct HostQuery<'a> {
     /// The host as it was asked for, without user and port.
     pub host: &'a str,
     /// The user that was asked for, who goes before any that the files name.
@@ -38,39 +38,39 @@ pub enum LookupError {
     NotCanonical(String),
 }
 
-impl Config {
+impl SshConfig {
     /// What the files say about a host. They are read a second time, as OpenSSH does, where
     /// `CanonicalizeHostname` or `Match final` asks for that.
     pub fn lookup(
         &self,
-        query: Query<'_>,
-        local: &Local,
-        world: &dyn World,
-    ) -> Result<Options, LookupError> {
-        let mut pass = Pass {
+        query: HostQuery<'_>,
+        local: &LocalUser,
+        context: &dyn ConfigContext,
+    ) -> Result<SshOptions, LookupError> {
+        let mut pass = ConfigPass {
             query,
             local,
-            world,
+            context: context,
             host: query.host.to_owned(),
-            options: Options {
+            options: SshOptions {
                 user: query.user.map(str::to_owned),
                 port: query.port,
-                ..Options::default()
+                ..SshOptions::default()
             },
             is_final: false,
-            wants_final: false,
+            needs_final: false,
         };
         pass.files(&self.files)?;
-        let mut host = pass.connected()?;
+        let mut host = pass.effective_host()?;
         if host.parse::<std::net::IpAddr>().is_err() {
             host.make_ascii_lowercase();
         }
         let canonicalize = pass.options.canonicalize.unwrap_or(Canonicalize::No);
         if canonicalize != Canonicalize::No {
-            host = canonical(host, &pass.options, world)?;
-            pass.wants_final = true;
+            host = canonical(host, &pass.options, context)?;
+            pass.needs_final = true;
         }
-        if pass.wants_final {
+        if pass.needs_final {
             pass.options.host_name = Some(host.clone());
             pass.host.clone_from(&host);
             pass.is_final = true;
@@ -82,7 +82,7 @@ impl Config {
 }
 
 /// Adds the first domain in which there is such a host.
-fn canonical(host: String, options: &Options, world: &dyn World) -> Result<String, LookupError> {
+fn canonical(host: String, options: &SshOptions, context: &dyn ConfigContext) -> Result<String, LookupError> {
     let is_direct = matches!(options.proxy, None | Some(Proxy::None));
     if !is_direct && options.canonicalize != Some(Canonicalize::Always)
         || host.parse::<std::net::IpAddr>().is_ok()
@@ -90,20 +90,20 @@ fn canonical(host: String, options: &Options, world: &dyn World) -> Result<Strin
         return Ok(host);
     }
     if let Some(anchored) = host.strip_suffix('.') {
-        return Ok(if world.resolves(&host) {
+        return Ok(if context.name_resolves(&host) {
             anchored.to_owned()
         } else {
             host
         });
     }
-    let most = options.canonicalize_max_dots.unwrap_or(1) as usize;
-    if host.matches('.').count() > most {
+    let max_dots = options.canonicalize_max_dots.unwrap_or(1) as usize;
+    if host.matches('.').count() > max_dots {
         return Ok(host);
     }
     let domains = options.canonical_domains.iter().flatten();
     for domain in domains.take_while(|domain| !domain.eq_ignore_ascii_case("none")) {
         let name = format!("{host}.{}", domain.trim_end_matches('.'));
-        if world.resolves(&format!("{name}.")) {
+        if context.name_resolves(&format!("{name}.")) {
             return Ok(name);
         }
     }
@@ -114,32 +114,32 @@ fn canonical(host: String, options: &Options, world: &dyn World) -> Result<Strin
 }
 
 /// One reading of the files.
-struct Pass<'a> {
-    query: Query<'a>,
-    local: &'a Local,
-    world: &'a dyn World,
+struct ConfigPass<'a> {
+    query: HostQuery<'a>,
+    local: &'a LocalUser,
+    context: &'a dyn ConfigContext,
     /// What `Host` patterns are compared with.
     host: String,
-    options: Options,
+    options: SshOptions,
     is_final: bool,
-    wants_final: bool,
+    needs_final: bool,
 }
 
-impl Pass<'_> {
-    fn files(&mut self, files: &[File]) -> Result<(), LookupError> {
+impl ConfigPass<'_> {
+    fn files(&mut self, files: &[ConfigFile]) -> Result<(), LookupError> {
         for file in files {
             for block in &file.blocks {
                 let counts = match &block.condition {
-                    Condition::Outer => true,
-                    Condition::Host(words) => pattern::is_meant(&self.host, words),
-                    Condition::Match(criteria) => self.holds(criteria)?,
+                    BlockCondition::Inherited => true,
+                    BlockCondition::Host(words) => pattern::matches_host_line(&self.host, words),
+                    BlockCondition::Match(criteria) => self.is_satisfied(criteria)?,
                 };
                 for item in &block.items {
                     match item {
-                        Item::Set(setting) if counts => setting.apply(&mut self.options),
-                        Item::Include(included) if counts => self.files(&included.files)?,
-                        Item::Include(included) => self.wants_final |= included.asks,
-                        Item::Set(_) => {}
+                        ConfigItem::Set(setting) if counts => setting.apply(&mut self.options),
+                        ConfigItem::Include(included) if counts => self.files(&included.files)?,
+                        ConfigItem::Include(included) => self.needs_final |= included.has_match_final,
+                        ConfigItem::Set(_) => {}
                     }
                 }
             }
@@ -148,7 +148,7 @@ impl Pass<'_> {
     }
 
     /// The host that would be connected to, as far as it is known.
-    fn connected(&self) -> Result<String, LookupError> {
+    fn effective_host(&self) -> Result<String, LookupError> {
         Ok(match &self.options.host_name {
             Some(name) if self.is_final => name.clone(),
             Some(name) => tokens::host_name(name, &self.host)?,
@@ -156,35 +156,35 @@ impl Pass<'_> {
         })
     }
 
-    fn holds(&mut self, criteria: &[Criterion]) -> Result<bool, LookupError> {
-        let host = self.connected()?;
+    fn is_satisfied(&mut self, criteria: &[Criterion]) -> Result<bool, LookupError> {
+        let host = self.effective_host()?;
         let user = self.options.user.as_deref().unwrap_or(&self.local.user);
         let mut all_hold = true;
-        for Criterion { negated, what } in criteria {
-            let holds = match what {
-                What::All => true,
-                What::Never => *negated,
-                What::Final | What::Canonical => self.is_final,
-                What::Host(list) => pattern::matches_host(&host, list),
-                What::OriginalHost(list) => pattern::matches_host(self.query.host, list),
-                What::User(list) => pattern::matches_list(user, list),
-                What::LocalUser(list) => pattern::matches_list(&self.local.user, list),
-                What::Tagged(list) => {
+        for Criterion { negated, kind: kind } in criteria {
+            let holds = match kind {
+                CriterionKind::All => true,
+                CriterionKind::Never => *negated,
+                CriterionKind::Final | CriterionKind::Canonical => self.is_final,
+                CriterionKind::Host(list) => pattern::matches_host(&host, list),
+                CriterionKind::OriginalHost(list) => pattern::matches_host(self.query.host, list),
+                CriterionKind::User(list) => pattern::matches_list(user, list),
+                CriterionKind::LocalUser(list) => pattern::matches_list(&self.local.user, list),
+                CriterionKind::Tagged(list) => {
                     let tag = self.options.tag.as_deref().unwrap_or("");
                     pattern::matches_list(tag, list)
                 }
                 // A command is not run where another criterion has failed already.
-                What::Exec(_) if !all_hold => continue,
-                What::Exec(command) => self.succeeds(command, &host)?,
+                CriterionKind::Exec(_) if !all_hold => continue,
+                CriterionKind::Exec(command) => self.succeeds(command, &host)?,
             };
-            self.wants_final |= *what == What::Final;
+            self.needs_final |= *kind == CriterionKind::Final;
             all_hold &= holds != *negated;
         }
         Ok(all_hold)
     }
 
     fn succeeds(&self, command: &str, host: &str) -> Result<bool, LookupError> {
-        let Options {
+        let SshOptions {
             user,
             port,
             host_key_alias,
@@ -200,7 +200,7 @@ impl Pass<'_> {
             jumps: "",
         };
         let command = tokens.command(command)?;
-        let ran = self.world.succeeds(&command);
+        let ran = self.context.command_succeeds(&command);
         ran.map_err(|reason| LookupError::Exec { command, reason })
     }
 }

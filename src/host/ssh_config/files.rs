@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::error::{Error, Problem, Refused};
+use super::error::{Error, ConfigProblem, RejectedConfig};
 use super::glob;
 use super::keyword;
-use super::line::{Line, words};
-use super::local::Local;
-use super::matching::{Criteria, Criterion, What};
-use super::setting::Setting;
+use super::line::{ConfigLine, words};
+use super::context::LocalUser;
+use super::matching::{Criteria, Criterion, CriterionKind};
+use super::setting::OptionSetting;
 use super::tokens::with_home;
-use crate::diagnostic::{Place, SourceId, Sources, Span};
+use crate::diagnostic::{SourcePosition, SourceId, Sources, Span};
 use crate::host::pattern;
 use crate::system::fs;
 
@@ -25,43 +25,43 @@ const SYSTEM_FILE: &str = "/etc/ssh/ssh_config";
 
 /// Which files are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Files {
+pub enum SshConfigFiles {
     /// That of the user, `~/.ssh/config`, then that of all users. Those that are missing are passed over.
     #[default]
-    Usual,
+    Default,
     /// This one instead of both, which must be there.
     Only(PathBuf),
     /// None.
-    Nothing,
+    None,
 }
 
 /// All that the files say, read once for any number of hosts.
 #[derive(Debug, Clone, Default)]
-pub struct Config {
-    pub(super) files: Vec<File>,
+pub struct SshConfig {
+    pub(super) files: Vec<ConfigFile>,
     warnings: Vec<Error>,
     sources: Sources,
 }
 
 /// One file.
 #[derive(Debug, Clone, Default)]
-pub(super) struct File {
-    pub(super) blocks: Vec<Block>,
+pub(super) struct ConfigFile {
+    pub(super) blocks: Vec<ConfigBlock>,
 }
 
-impl File {
+impl ConfigFile {
     /// Whether it, or a file that it includes, has a `Match final`. That is enough for OpenSSH to
     /// read everything again, even where it does not count.
-    pub(super) fn asks_for_final(&self) -> bool {
-        let is_final = |criterion: &Criterion| criterion.what == What::Final;
+    pub(super) fn has_match_final(&self) -> bool {
+        let is_final = |criterion: &Criterion| criterion.kind == CriterionKind::Final;
         self.blocks.iter().any(|block| {
-            let asks = match &block.condition {
-                Condition::Match(criteria) => criteria.iter().any(is_final),
-                Condition::Outer | Condition::Host(_) => false,
+            let has_final = match &block.condition {
+                BlockCondition::Match(criteria) => criteria.iter().any(is_final),
+                BlockCondition::Inherited | BlockCondition::Host(_) => false,
             };
-            asks || block.items.iter().any(|item| match item {
-                Item::Set(_) => false,
-                Item::Include(included) => included.asks,
+            has_final || block.items.iter().any(|item| match item {
+                ConfigItem::Set(_) => false,
+                ConfigItem::Include(included) => included.has_match_final,
             })
         })
     }
@@ -69,24 +69,24 @@ impl File {
 
 /// Files that one line includes.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Included {
-    pub(super) files: Vec<File>,
+pub(super) struct IncludedFiles {
+    pub(super) files: Vec<ConfigFile>,
     /// Whether one of them has a `Match final`.
-    pub(super) asks: bool,
+    pub(super) has_match_final: bool,
 }
 
 /// Lines that count under one condition.
 #[derive(Debug, Clone)]
-pub(super) struct Block {
-    pub(super) condition: Condition,
-    pub(super) items: Vec<Item>,
+pub(super) struct ConfigBlock {
+    pub(super) condition: BlockCondition,
+    pub(super) items: Vec<ConfigItem>,
 }
 
 /// When lines count.
 #[derive(Debug, Clone)]
-pub(super) enum Condition {
+pub(super) enum BlockCondition {
     /// Whenever the line counts that includes the file.
-    Outer,
+    Inherited,
     /// If the host is like these.
     Host(Vec<String>),
     /// If all of these hold.
@@ -95,23 +95,23 @@ pub(super) enum Condition {
 
 /// What a line says.
 #[derive(Debug, Clone)]
-pub(super) enum Item {
-    Set(Setting),
-    Include(Included),
+pub(super) enum ConfigItem {
+    Set(OptionSetting),
+    Include(IncludedFiles),
 }
 
 /// Whose file it is that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Owner {
+enum ConfigOwner {
     User,
     System,
 }
 
-impl Config {
+impl SshConfig {
     /// Reads the files. What OpenSSH refuses is refused, except for options that it does not know
     /// and files of the usual places that cannot be read: those are warnings.
-    pub fn read(files: &Files, local: &Local) -> Result<Self, Refused> {
-        let mut reader = Reader {
+    pub fn read(files: &SshConfigFiles, local: &LocalUser) -> Result<Self, RejectedConfig> {
+        let mut reader = ConfigReader {
             local,
             config: Self::default(),
             errors: Vec::new(),
@@ -119,19 +119,19 @@ impl Config {
             count: 0,
         };
         match files {
-            Files::Nothing => {}
-            Files::Only(path) => reader.top(path, Owner::User, false),
-            Files::Usual => {
+            SshConfigFiles::None => {}
+            SshConfigFiles::Only(path) => reader.read_top_level(path, ConfigOwner::User, false),
+            SshConfigFiles::Default => {
                 let user = local.home.join(".ssh/config");
-                reader.top(&user, Owner::User, true);
-                reader.top(Path::new(SYSTEM_FILE), Owner::System, true);
+                reader.read_top_level(&user, ConfigOwner::User, true);
+                reader.read_top_level(Path::new(SYSTEM_FILE), ConfigOwner::System, true);
             }
         }
-        let Reader { config, errors, .. } = reader;
+        let ConfigReader { config, errors, .. } = reader;
         if errors.is_empty() {
             return Ok(config);
         }
-        Err(Refused {
+        Err(RejectedConfig {
             errors,
             sources: config.sources,
         })
@@ -148,9 +148,9 @@ impl Config {
     }
 }
 
-struct Reader<'a> {
-    local: &'a Local,
-    config: Config,
+struct ConfigReader<'a> {
+    local: &'a LocalUser,
+    config: SshConfig,
     errors: Vec<Error>,
     /// What `IgnoreUnknown` says.
     ignored: Option<String>,
@@ -159,19 +159,19 @@ struct Reader<'a> {
 
 /// Where a line is.
 #[derive(Clone, Copy)]
-struct At<'a> {
+struct LineContext<'a> {
     path: &'a Path,
     line: usize,
     span: Span,
-    owner: Owner,
+    owner: ConfigOwner,
     depth: usize,
 }
 
-impl At<'_> {
-    fn error(&self, problem: Problem) -> Error {
+impl LineContext<'_> {
+    fn error(&self, problem: ConfigProblem) -> Error {
         Error {
             problem,
-            place: Place {
+            location: SourcePosition {
                 path: self.path.to_path_buf(),
                 line: self.line,
                 column: 1,
@@ -181,12 +181,12 @@ impl At<'_> {
     }
 }
 
-impl Reader<'_> {
-    fn top(&mut self, path: &Path, owner: Owner, is_usual: bool) {
+impl ConfigReader<'_> {
+    fn read_top_level(&mut self, path: &Path, owner: ConfigOwner, is_usual: bool) {
         if is_usual && !fs::exists(path) {
             return;
         }
-        let at = At {
+        let at = LineContext {
             path,
             line: 0,
             span: Span::NONE,
@@ -195,7 +195,7 @@ impl Reader<'_> {
         };
         match self.file(at, is_usual) {
             Ok(file) => self.config.files.push(file),
-            Err(error) if is_usual && matches!(error.problem, Problem::Unreadable(_)) => {
+            Err(error) if is_usual && matches!(error.problem, ConfigProblem::Unreadable(_)) => {
                 self.config.warnings.push(error);
             }
             Err(error) => self.errors.push(error),
@@ -203,27 +203,27 @@ impl Reader<'_> {
     }
 
     /// Reads one file. Problems of its lines are kept; what is returned ends the reading of it.
-    fn file(&mut self, at: At<'_>, is_checked: bool) -> Result<File, Error> {
+    fn file(&mut self, at: LineContext<'_>, is_checked: bool) -> Result<ConfigFile, Error> {
         self.count += 1;
-        let unreadable = |error: fs::Error| at.error(Problem::Unreadable(error.to_string()));
+        let unreadable = |error: fs::Error| at.error(ConfigProblem::Unreadable(error.to_string()));
         if is_checked
             && let Ok(mode) = fs::mode_of(at.path)
             && mode & 0o022 != 0
         {
-            return Err(at.error(Problem::Writable(mode)));
+            return Err(at.error(ConfigProblem::Writable(mode)));
         }
         let bytes = fs::read_within(at.path, MAX_BYTES).map_err(unreadable)?;
         let text = String::from_utf8_lossy(&bytes);
         if let std::borrow::Cow::Owned(_) = text {
-            self.config.warnings.push(at.error(Problem::NotText));
+            self.config.warnings.push(at.error(ConfigProblem::NotText));
         }
         let source = self.config.sources.add(at.path, text.as_ref(), None);
         Ok(self.lines(&text, source, at))
     }
 
-    fn lines(&mut self, text: &str, source: SourceId, file: At<'_>) -> File {
-        let mut blocks = vec![Block {
-            condition: Condition::Outer,
+    fn lines(&mut self, text: &str, source: SourceId, file: LineContext<'_>) -> ConfigFile {
+        let mut blocks = vec![ConfigBlock {
+            condition: BlockCondition::Inherited,
             items: Vec::new(),
         }];
         let mut start = 0;
@@ -231,18 +231,18 @@ impl Reader<'_> {
             let line = text.trim_end();
             let begin = start + (line.len() - line.trim_start().len());
             let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-            let at = At {
+            let at = LineContext {
                 line: number + 1,
                 span: Span::new(source, place(begin), place(start + line.len())),
                 ..file
             };
             start += text.len();
             match self.line(line, at) {
-                Ok(Some(Said::Block(condition))) => blocks.push(Block {
+                Ok(Some(ParsedLine::Block(condition))) => blocks.push(ConfigBlock {
                     condition,
                     items: Vec::new(),
                 }),
-                Ok(Some(Said::Item(item))) => {
+                Ok(Some(ParsedLine::Item(item))) => {
                     if let Some(block) = blocks.last_mut() {
                         block.items.push(item);
                     }
@@ -250,82 +250,82 @@ impl Reader<'_> {
                 Ok(None) => {}
                 Err(problem) => self.errors.push(at.error(problem)),
             }
-            if self.is_lost() {
+            if self.has_too_many_errors() {
                 break;
             }
         }
-        File { blocks }
+        ConfigFile { blocks }
     }
 
     /// Whether going on makes no sense.
-    fn is_lost(&self) -> bool {
-        let ends = |error: &Error| matches!(error.problem, Problem::TooDeep | Problem::TooMany(_));
+    fn has_too_many_errors(&self) -> bool {
+        let ends = |error: &Error| matches!(error.problem, ConfigProblem::TooDeep | ConfigProblem::TooMany(_));
         self.errors.iter().rev().take(1).any(ends) || self.errors.len() > 100
     }
 
-    fn line(&mut self, text: &str, at: At<'_>) -> Result<Option<Said>, Problem> {
-        let Some(line) = Line::read(text) else {
+    fn line(&mut self, text: &str, at: LineContext<'_>) -> Result<Option<ParsedLine>, ConfigProblem> {
+        let Some(line) = ConfigLine::read(text) else {
             return Ok(None);
         };
         if text.contains('\0') {
-            return Err(Problem::Nul);
+            return Err(ConfigProblem::Nul);
         }
         if line.rest.is_empty() {
-            return Err(Problem::NoArgument(line.keyword.to_owned()));
+            return Err(ConfigProblem::NoArgument(line.keyword.to_owned()));
         }
         let keyword = line.keyword.to_ascii_lowercase();
         match keyword.as_str() {
-            "host" => return hosts(line).map(|hosts| Some(Said::Block(Condition::Host(hosts)))),
+            "host" => return hosts(line).map(|hosts| Some(ParsedLine::Block(BlockCondition::Host(hosts)))),
             "match" => {
                 let criteria = Criteria::read(line.rest)?;
                 let warnings = criteria.warnings.into_iter();
                 let warnings = warnings.map(|problem| at.error(problem));
                 self.config.warnings.extend(warnings);
-                return Ok(Some(Said::Block(Condition::Match(criteria.all))));
+                return Ok(Some(ParsedLine::Block(BlockCondition::Match(criteria.all))));
             }
             "include" => {
                 return self.include(line, at).map(|files| {
-                    let asks = files.iter().any(File::asks_for_final);
-                    Some(Said::Item(Item::Include(Included { files, asks })))
+                    let has_final = files.iter().any(ConfigFile::has_match_final);
+                    Some(ParsedLine::Item(ConfigItem::Include(IncludedFiles { files, has_match_final: has_final })))
                 });
             }
             "ignoreunknown" if self.ignored.is_none() => {
-                let words = words(line.rest).ok_or(Problem::Quotes)?;
+                let words = words(line.rest).ok_or(ConfigProblem::Quotes)?;
                 self.ignored = words.into_iter().next();
                 return Ok(None);
             }
             _ => {}
         }
-        if let Some(setting) = Setting::read(&keyword, line) {
-            return setting.map(|setting| Some(Said::Item(Item::Set(setting))));
+        if let Some(setting) = OptionSetting::read(&keyword, line) {
+            return setting.map(|setting| Some(ParsedLine::Item(ConfigItem::Set(setting))));
         }
         if keyword == "canonicalizepermittedcnames" && !line.rest.eq_ignore_ascii_case("none") {
-            let problem = Problem::Unsupported(line.keyword.to_owned());
+            let problem = ConfigProblem::Unsupported(line.keyword.to_owned());
             self.config.warnings.push(at.error(problem));
         }
         let ignored = self.ignored.as_deref();
         let is_ignored = ignored.is_some_and(|names| pattern::matches_host(&keyword, names));
         if !keyword::is_known(&keyword) && !is_ignored {
-            let problem = Problem::Unknown(line.keyword.to_owned());
+            let problem = ConfigProblem::Unknown(line.keyword.to_owned());
             self.config.warnings.push(at.error(problem));
         }
         Ok(None)
     }
 
     /// Reads the files that a line includes.
-    fn include(&mut self, line: Line<'_>, at: At<'_>) -> Result<Vec<File>, Problem> {
-        let words = words(line.rest).ok_or(Problem::Quotes)?;
+    fn include(&mut self, line: ConfigLine<'_>, at: LineContext<'_>) -> Result<Vec<ConfigFile>, ConfigProblem> {
+        let words = words(line.rest).ok_or(ConfigProblem::Quotes)?;
         let mut files = Vec::new();
         for word in words {
             if word.is_empty() {
-                return Err(Problem::EmptyArgument(line.keyword.to_owned()));
+                return Err(ConfigProblem::EmptyArgument(line.keyword.to_owned()));
             }
-            if word.starts_with('~') && at.owner == Owner::System {
-                return Err(Problem::HomeInclude(word));
+            if word.starts_with('~') && at.owner == ConfigOwner::System {
+                return Err(ConfigProblem::HomeInclude(word));
             }
             let word = if word.starts_with(['/', '~']) {
                 word
-            } else if at.owner == Owner::User {
+            } else if at.owner == ConfigOwner::User {
                 format!("~/.ssh/{word}")
             } else {
                 format!("/etc/ssh/{word}")
@@ -335,12 +335,12 @@ impl Reader<'_> {
             let found = glob::paths(&pattern).into_iter();
             for path in found.filter(|path| !fs::is_dir(path)) {
                 if at.depth >= MAX_DEPTH {
-                    return Err(Problem::TooDeep);
+                    return Err(ConfigProblem::TooDeep);
                 }
                 if self.count >= MAX_FILES {
-                    return Err(Problem::TooMany(MAX_FILES));
+                    return Err(ConfigProblem::TooMany(MAX_FILES));
                 }
-                let inner = At {
+                let inner = LineContext {
                     path: &path,
                     line: 0,
                     span: Span::NONE,
@@ -351,7 +351,7 @@ impl Reader<'_> {
                     Ok(file) => files.push(file),
                     Err(error) => self.errors.push(error),
                 }
-                if self.is_lost() {
+                if self.has_too_many_errors() {
                     return Ok(files);
                 }
             }
@@ -361,15 +361,15 @@ impl Reader<'_> {
 }
 
 /// What a line gives.
-enum Said {
-    Block(Condition),
-    Item(Item),
+enum ParsedLine {
+    Block(BlockCondition),
+    Item(ConfigItem),
 }
 
-fn hosts(line: Line<'_>) -> Result<Vec<String>, Problem> {
-    let words = words(line.rest).ok_or(Problem::Quotes)?;
+fn hosts(line: ConfigLine<'_>) -> Result<Vec<String>, ConfigProblem> {
+    let words = words(line.rest).ok_or(ConfigProblem::Quotes)?;
     if words.iter().any(String::is_empty) {
-        return Err(Problem::EmptyArgument(line.keyword.to_owned()));
+        return Err(ConfigProblem::EmptyArgument(line.keyword.to_owned()));
     }
     Ok(words)
 }

@@ -45,7 +45,7 @@ fn within(folder: &Path, pattern: &str) -> Vec<PathBuf> {
     } else {
         folder
     };
-    let glob = Glob::of_name(pattern);
+    let glob = Glob::for_file_name(pattern);
     // A folder that cannot be listed has nothing for us.
     let entries = fs::list(listed).unwrap_or_default();
     let names = entries.into_iter().map(|entry| entry.name);

@@ -2,7 +2,7 @@
 
 /// Names in lower case, sorted: those that are read elsewhere, those that are not, and those that
 /// older versions knew.
-const KNOWN: &[&str] = &[
+const KNOWN_KEYWORDS: &[&str] = &[
     "addkeystoagent",
     "addressfamily",
     "afstokenpassing",
@@ -120,7 +120,7 @@ const KNOWN: &[&str] = &[
 
 /// Whether OpenSSH has an option of this name, given in lower case, that is not read here.
 pub(super) fn is_known(keyword: &str) -> bool {
-    KNOWN.binary_search(&keyword).is_ok()
+    KNOWN_KEYWORDS.binary_search(&keyword).is_ok()
 }
 
 #[cfg(test)]
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_names_are_sorted_for_the_search() {
-        assert!(KNOWN.is_sorted());
+        assert!(KNOWN_KEYWORDS.is_sorted());
         assert!(is_known("xauthlocation") && !is_known("prot"));
     }
 }

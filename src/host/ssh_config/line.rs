@@ -2,7 +2,7 @@
 
 /// A line with something to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+pub(super) struct ConfigLine<'a> {
     /// The keyword as written, without quotes.
     pub(super) keyword: &'a str,
     /// What follows it and its `=`, if that is anything.
@@ -12,7 +12,7 @@ pub(super) struct Line<'a> {
 /// What may stand between words.
 const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 
-impl<'a> Line<'a> {
+impl<'a> ConfigLine<'a> {
     /// Reads a line; none if it is empty or a comment.
     pub(super) fn read(text: &'a str) -> Option<Self> {
         let text = text.trim_end_matches([' ', '\t', '\r', '\n', '\u{c}']);
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Option<(&str, &str)> {
-        Line::read(text).map(|line| (line.keyword, line.rest))
+        ConfigLine::read(text).map(|line| (line.keyword, line.rest))
     }
 
     #[test]

@@ -1,18 +1,18 @@
 //! The criteria of `Match` lines.
 
-use super::error::Problem;
+use super::error::ConfigProblem;
 use super::line::words;
 
 /// One criterion, and whether it must not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Criterion {
     pub(super) negated: bool,
-    pub(super) what: What,
+    pub(super) kind: CriterionKind,
 }
 
 /// What must hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum CriterionKind {
     /// Everything does.
     All,
     /// The configuration is read for the second time, which this asks for.
@@ -40,13 +40,13 @@ pub(super) enum What {
 pub(super) struct Criteria {
     pub(super) all: Vec<Criterion>,
     /// What is not supported.
-    pub(super) warnings: Vec<Problem>,
+    pub(super) warnings: Vec<ConfigProblem>,
 }
 
 impl Criteria {
     /// Reads what stands behind `Match`.
-    pub(super) fn read(text: &str) -> Result<Self, Problem> {
-        let words = words(text).ok_or(Problem::Quotes)?;
+    pub(super) fn read(text: &str) -> Result<Self, ConfigProblem> {
+        let words = words(text).ok_or(ConfigProblem::Quotes)?;
         let mut words = words.into_iter().peekable();
         let mut criteria = Self::default();
         while let Some(word) = words.next() {
@@ -54,25 +54,25 @@ impl Criteria {
                 Some(name) => (true, name.to_ascii_lowercase()),
                 None => (false, word.to_ascii_lowercase()),
             };
-            let what = match name.as_str() {
+            let kind = match name.as_str() {
                 "all" => {
                     if criteria.all.len() > 1 || words.peek().is_some_and(|word| !word.is_empty()) {
-                        return Err(Problem::AllWithOthers);
+                        return Err(ConfigProblem::AllWithOthers);
                     }
-                    What::All
+                    CriterionKind::All
                 }
-                "canonical" => What::Canonical,
-                "final" => What::Final,
+                "canonical" => CriterionKind::Canonical,
+                "final" => CriterionKind::Final,
                 _ => criteria.with_argument(&name, words.next(), &word)?,
             };
-            let is_last = what == What::All;
-            criteria.all.push(Criterion { negated, what });
+            let is_last = kind == CriterionKind::All;
+            criteria.all.push(Criterion { negated, kind: kind });
             if is_last {
                 return Ok(criteria);
             }
         }
         if criteria.all.is_empty() {
-            return Err(Problem::NoCriteria);
+            return Err(ConfigProblem::NoCriteria);
         }
         Ok(criteria)
     }
@@ -82,25 +82,25 @@ impl Criteria {
         name: &str,
         argument: Option<String>,
         word: &str,
-    ) -> Result<What, Problem> {
-        let make: fn(String) -> What = match name {
-            "host" => What::Host,
-            "originalhost" => What::OriginalHost,
-            "user" => What::User,
-            "localuser" => What::LocalUser,
-            "tagged" => What::Tagged,
-            "exec" => What::Exec,
+    ) -> Result<CriterionKind, ConfigProblem> {
+        let make: fn(String) -> CriterionKind = match name {
+            "host" => CriterionKind::Host,
+            "originalhost" => CriterionKind::OriginalHost,
+            "user" => CriterionKind::User,
+            "localuser" => CriterionKind::LocalUser,
+            "tagged" => CriterionKind::Tagged,
+            "exec" => CriterionKind::Exec,
             "localnetwork" | "sessiontype" | "command" | "version" => {
-                let problem = Problem::UnsupportedCriterion(name.to_owned());
+                let problem = ConfigProblem::UnsupportedCriterion(name.to_owned());
                 self.warnings.push(problem);
-                |_| What::Never
+                |_| CriterionKind::Never
             }
-            _ => return Err(Problem::UnknownCriterion(word.to_owned())),
+            _ => return Err(ConfigProblem::UnknownCriterion(word.to_owned())),
         };
         let argument = argument.filter(|argument| !argument.is_empty());
         match argument {
             Some(argument) => Ok(make(argument)),
-            None => Err(Problem::NoCriterionArgument(name.to_owned())),
+            None => Err(ConfigProblem::NoCriterionArgument(name.to_owned())),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// What a configuration says about one host. Texts have their placeholders still, see
 /// [`super::Tokens`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct SshOptions {
     /// The name or address to connect to: that of `HostName`, else the one asked for, in lower
     /// case; `CanonicalizeHostname` may have added a domain.
     pub host: String,

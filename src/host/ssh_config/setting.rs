@@ -4,32 +4,32 @@ use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::error::Problem;
-use super::line::{Line, words};
-use super::options::{Canonicalize, ForwardAgent, Jump, Options, Proxy, Strictness};
+use super::error::ConfigProblem;
+use super::line::{ConfigLine, words};
+use super::options::{Canonicalize, ForwardAgent, Jump, SshOptions, Proxy, Strictness};
 use super::time;
 use crate::host::HostParts;
 
 /// One option with its value: sets it, unless an earlier line counts.
 #[derive(Clone)]
-pub(super) struct Setting(Arc<dyn Fn(&mut Options) + Send + Sync>);
+pub(super) struct OptionSetting(Arc<dyn Fn(&mut SshOptions) + Send + Sync>);
 
-impl Debug for Setting {
+impl Debug for OptionSetting {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Setting").finish_non_exhaustive()
     }
 }
 
 /// What readers of a value need.
-struct Value<'a> {
+struct OptionValue<'a> {
     keyword: &'a str,
     text: &'a str,
 }
 
-impl Setting {
+impl OptionSetting {
     /// Reads a line whose keyword is given in lower case; none if this option is not read.
-    pub(super) fn read(keyword: &str, line: Line<'_>) -> Option<Result<Self, Problem>> {
-        let value = Value {
+    pub(super) fn read(keyword: &str, line: ConfigLine<'_>) -> Option<Result<Self, ConfigProblem>> {
+        let value = OptionValue {
             keyword: line.keyword,
             text: line.rest,
         };
@@ -60,25 +60,25 @@ impl Setting {
         })
     }
 
-    fn new(set: impl Fn(&mut Options) + Send + Sync + 'static) -> Self {
+    fn new(set: impl Fn(&mut SshOptions) + Send + Sync + 'static) -> Self {
         Self(Arc::new(set))
     }
 
     /// Takes the value, unless an earlier one counts.
-    pub(super) fn apply(&self, to: &mut Options) {
+    pub(super) fn apply(&self, to: &mut SshOptions) {
         (self.0)(to);
     }
 }
 
 /// Where an option is kept of which the first value counts.
-type Slot<T> = fn(&mut Options) -> &mut Option<T>;
+type OptionSlot<T> = fn(&mut SshOptions) -> &mut Option<T>;
 
-fn first<T>(value: Result<T, Problem>, slot: Slot<T>) -> Result<Setting, Problem>
+fn first<T>(value: Result<T, ConfigProblem>, slot: OptionSlot<T>) -> Result<OptionSetting, ConfigProblem>
 where
     T: Clone + Send + Sync + 'static,
 {
     let set = |value: T| {
-        Setting::new(move |to| {
+        OptionSetting::new(move |to| {
             slot(to).get_or_insert_with(|| value.clone());
         })
     };
@@ -87,11 +87,11 @@ where
 
 /// As [`first`], but a time of `none` is left to later lines.
 fn first_time(
-    time: Result<Option<Duration>, Problem>,
-    slot: Slot<Duration>,
-) -> Result<Setting, Problem> {
+    time: Result<Option<Duration>, ConfigProblem>,
+    slot: OptionSlot<Duration>,
+) -> Result<OptionSetting, ConfigProblem> {
     let set = |time: Option<Duration>| {
-        Setting::new(move |to| {
+        OptionSetting::new(move |to| {
             let slot = slot(to);
             *slot = slot.or(time);
         })
@@ -100,11 +100,11 @@ fn first_time(
 }
 
 fn each_once(
-    item: Result<String, Problem>,
-    list: fn(&mut Options) -> &mut Vec<String>,
-) -> Result<Setting, Problem> {
+    item: Result<String, ConfigProblem>,
+    list: fn(&mut SshOptions) -> &mut Vec<String>,
+) -> Result<OptionSetting, ConfigProblem> {
     let set = |item: String| {
-        Setting::new(move |to| {
+        OptionSetting::new(move |to| {
             if !list(to).contains(&item) {
                 list(to).push(item.clone());
             }
@@ -113,8 +113,8 @@ fn each_once(
     item.map(set)
 }
 
-fn proxy_jump(jumps: Vec<Jump>) -> Setting {
-    Setting::new(move |to| {
+fn proxy_jump(jumps: Vec<Jump>) -> OptionSetting {
+    OptionSetting::new(move |to| {
         if to.proxy.is_some() || to.no_jumps {
             return;
         }
@@ -124,8 +124,8 @@ fn proxy_jump(jumps: Vec<Jump>) -> Setting {
     })
 }
 
-fn proxy_command(command: String) -> Setting {
-    Setting::new(move |to| {
+fn proxy_command(command: String) -> OptionSetting {
+    OptionSetting::new(move |to| {
         to.proxy.get_or_insert_with(|| {
             if command.eq_ignore_ascii_case("none") {
                 Proxy::None
@@ -136,43 +136,43 @@ fn proxy_command(command: String) -> Setting {
     })
 }
 
-impl Value<'_> {
+impl OptionValue<'_> {
     /// All that stands behind the keyword.
     fn raw(&self) -> &str {
         self.text.trim_start_matches([' ', '\t', '\r', '\n', '='])
     }
 
-    fn command(&self) -> Result<String, Problem> {
+    fn command(&self) -> Result<String, ConfigProblem> {
         match self.raw() {
-            "" => Err(Problem::NoArgument(self.keyword.to_owned())),
+            "" => Err(ConfigProblem::NoArgument(self.keyword.to_owned())),
             command => Ok(command.to_owned()),
         }
     }
 
-    fn words(&self) -> Result<Vec<String>, Problem> {
-        let words = words(self.text).ok_or(Problem::Quotes)?;
+    fn words(&self) -> Result<Vec<String>, ConfigProblem> {
+        let words = words(self.text).ok_or(ConfigProblem::Quotes)?;
         if words.is_empty() {
-            return Err(Problem::NoArgument(self.keyword.to_owned()));
+            return Err(ConfigProblem::NoArgument(self.keyword.to_owned()));
         }
         if words.iter().any(String::is_empty) {
-            return Err(Problem::EmptyArgument(self.keyword.to_owned()));
+            return Err(ConfigProblem::EmptyArgument(self.keyword.to_owned()));
         }
         Ok(words)
     }
 
-    fn word(&self) -> Result<String, Problem> {
+    fn word(&self) -> Result<String, ConfigProblem> {
         let mut words = self.words()?.into_iter();
         match (words.next(), words.next()) {
             (Some(word), None) => Ok(word),
-            (_, extra) => Err(Problem::Extra {
+            (_, extra) => Err(ConfigProblem::Extra {
                 keyword: self.keyword.to_owned(),
                 extra: extra.unwrap_or_default(),
             }),
         }
     }
 
-    fn refused(&self, value: &str, expected: &'static str) -> Problem {
-        Problem::Value {
+    fn invalid(&self, value: &str, expected: &'static str) -> ConfigProblem {
+        ConfigProblem::Value {
             keyword: self.keyword.to_owned(),
             value: value.to_owned(),
             expected,
@@ -180,36 +180,36 @@ impl Value<'_> {
     }
 
     /// One word, read by a function.
-    fn one<T>(
+    fn parse_word<T>(
         &self,
         read: impl FnOnce(&str) -> Option<T>,
         expected: &'static str,
-    ) -> Result<T, Problem> {
+    ) -> Result<T, ConfigProblem> {
         let word = self.word()?;
-        read(&word).ok_or_else(|| self.refused(&word, expected))
+        read(&word).ok_or_else(|| self.invalid(&word, expected))
     }
 
-    fn flag(&self) -> Result<bool, Problem> {
-        self.one(flag, "`yes` or `no`")
+    fn flag(&self) -> Result<bool, ConfigProblem> {
+        self.parse_word(flag, "`yes` or `no`")
     }
 
-    fn port(&self) -> Result<u16, Problem> {
-        self.one(port, "a port from 1 to 65535")
+    fn port(&self) -> Result<u16, ConfigProblem> {
+        self.parse_word(port, "a port from 1 to 65535")
     }
 
-    fn number(&self) -> Result<u32, Problem> {
-        self.one(|text| text.parse().ok(), "a number")
+    fn number(&self) -> Result<u32, ConfigProblem> {
+        self.parse_word(|text| text.parse().ok(), "a number")
     }
 
-    fn time(&self) -> Result<Option<Duration>, Problem> {
+    fn time(&self) -> Result<Option<Duration>, ConfigProblem> {
         let read = |text: &str| match text {
             "none" => Some(None),
             text => time::read(text).map(Some),
         };
-        self.one(read, "a time such as `30`, `1m30s` or `none`")
+        self.parse_word(read, "a time such as `30`, `1m30s` or `none`")
     }
 
-    fn forward_agent(&self) -> Result<ForwardAgent, Problem> {
+    fn forward_agent(&self) -> Result<ForwardAgent, ConfigProblem> {
         let word = self.word()?;
         Ok(match flag(&word) {
             Some(true) => ForwardAgent::Yes,
@@ -218,17 +218,17 @@ impl Value<'_> {
         })
     }
 
-    fn files(&self) -> Result<Vec<String>, Problem> {
+    fn files(&self) -> Result<Vec<String>, ConfigProblem> {
         let files = self.words()?;
         let none = |file: &String| file.eq_ignore_ascii_case("none");
         match files.iter().any(none) {
-            true if files.len() > 1 => Err(self.refused("none", "files, or `none` alone")),
+            true if files.len() > 1 => Err(self.invalid("none", "files, or `none` alone")),
             true => Ok(Vec::new()),
             false => Ok(files),
         }
     }
 
-    fn strictness(&self) -> Result<Strictness, Problem> {
+    fn strictness(&self) -> Result<Strictness, ConfigProblem> {
         let read = |text: &str| match text.to_ascii_lowercase().as_str() {
             "ask" => Some(Strictness::Ask),
             "accept-new" => Some(Strictness::AcceptNew),
@@ -241,10 +241,10 @@ impl Value<'_> {
                 }
             }),
         };
-        self.one(read, "`yes`, `no`, `ask`, `off` or `accept-new`")
+        self.parse_word(read, "`yes`, `no`, `ask`, `off` or `accept-new`")
     }
 
-    fn canonicalize(&self) -> Result<Canonicalize, Problem> {
+    fn canonicalize(&self) -> Result<Canonicalize, ConfigProblem> {
         let read = |text: &str| match flag(text) {
             Some(true) => Some(Canonicalize::Yes),
             Some(false) => Some(Canonicalize::No),
@@ -252,20 +252,20 @@ impl Value<'_> {
                 .eq_ignore_ascii_case("always")
                 .then_some(Canonicalize::Always),
         };
-        self.one(read, "`yes`, `no` or `always`")
+        self.parse_word(read, "`yes`, `no` or `always`")
     }
 
     /// The hosts to pass; none for `none`.
-    fn jumps(&self) -> Result<Vec<Jump>, Problem> {
+    fn jumps(&self) -> Result<Vec<Jump>, ConfigProblem> {
         let text = self.raw();
         let text = text.split_once('#').map_or(text, |(text, _)| text).trim();
         if text.is_empty() {
-            return Err(Problem::NoArgument(self.keyword.to_owned()));
+            return Err(ConfigProblem::NoArgument(self.keyword.to_owned()));
         }
         if text.eq_ignore_ascii_case("none") {
             return Ok(Vec::new());
         }
-        let read = |text| jump(text).ok_or_else(|| self.refused(text, "`[user@]host[:port],…`"));
+        let read = |text| jump(text).ok_or_else(|| self.invalid(text, "`[user@]host[:port],…`"));
         text.split(',').map(read).collect()
     }
 }
@@ -292,19 +292,19 @@ fn jump(text: &str) -> Option<Jump> {
         .strip_prefix("ssh://")
         .map_or(text, |rest| rest.strip_suffix('/').unwrap_or(rest));
     let parts = HostParts::parse(text);
-    let given = match &parts.port {
+    let port_number = match &parts.port {
         Some(text) => Some(port(text)?),
         None => None,
     };
-    let odd = |c: char| c.is_whitespace() || c.is_control();
-    let is_odd = |name: &String| name.starts_with('-') || name.contains(odd);
-    let host = parts.host.filter(|host| !is_odd(host))?;
-    if parts.user.as_ref().is_some_and(is_odd) {
+    let is_forbidden = |c: char| c.is_whitespace() || c.is_control();
+    let has_forbidden = |name: &String| name.starts_with('-') || name.contains(is_forbidden);
+    let host = parts.host.filter(|host| !has_forbidden(host))?;
+    if parts.user.as_ref().is_some_and(has_forbidden) {
         return None;
     }
     Some(Jump {
         user: parts.user,
         host,
-        port: given,
+        port: port_number,
     })
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use sha1::{Digest as _, Sha1};
 
-use super::local::Local;
+use super::context::LocalUser;
 use crate::system::user;
 use crate::value::hex;
 
@@ -36,7 +36,7 @@ pub enum TokenError {
 #[derive(Debug, Clone)]
 pub struct Tokens<'a> {
     /// This machine and its user.
-    pub local: &'a Local,
+    pub local: &'a LocalUser,
     /// `%h`: the host that is connected to.
     pub host: &'a str,
     /// `%n`: the host as it was asked for.
@@ -55,12 +55,12 @@ impl Tokens<'_> {
     /// The path that a value names: `~`, placeholders and variables are replaced.
     pub fn path(&self, text: &str) -> Result<PathBuf, TokenError> {
         let text = with_home(text, self.local)?;
-        self.replaced(&text, true).map(PathBuf::from)
+        self.replace_tokens(&text, true).map(PathBuf::from)
     }
 
     /// A command for `Match exec`.
     pub(super) fn command(&self, text: &str) -> Result<String, TokenError> {
-        self.replaced(text, false)
+        self.replace_tokens(text, false)
     }
 
     /// A command for `ProxyCommand`, with `exec` before it, so that no shell stays around.
@@ -71,14 +71,14 @@ impl Tokens<'_> {
     /// A part of a `ProxyCommand` or a `ProxyJump`, which have few placeholders.
     pub fn proxy(&self, text: &str) -> Result<String, TokenError> {
         replace(text, |token| match token {
-            'h' | 'k' | 'n' | 'p' | 'r' => self.of(token),
+            'h' | 'k' | 'n' | 'p' | 'r' => self.token_value(token),
             _ => None,
         })
     }
 
-    fn replaced(&self, text: &str, with_variables: bool) -> Result<String, TokenError> {
+    fn replace_tokens(&self, text: &str, with_variables: bool) -> Result<String, TokenError> {
         if !with_variables {
-            return replace(text, |token| self.of(token));
+            return replace(text, |token| self.token_value(token));
         }
         // Each piece between variables has its own placeholders: what a variable holds has none.
         let mut whole = String::new();
@@ -90,15 +90,15 @@ impl Tokens<'_> {
             };
             let (name, behind) = after.split_once('}').ok_or_else(|| unset(after))?;
             let value = self.local.env.get(name).ok_or_else(|| unset(name))?;
-            whole += &replace(before, |token| self.of(token))?;
+            whole += &replace(before, |token| self.token_value(token))?;
             whole += value;
             rest = behind;
         }
-        Ok(whole + &replace(rest, |token| self.of(token))?)
+        Ok(whole + &replace(rest, |token| self.token_value(token))?)
     }
 
-    fn of(&self, token: char) -> Option<String> {
-        let Local {
+    fn token_value(&self, token: char) -> Option<String> {
+        let LocalUser {
             user,
             uid,
             home,
@@ -161,7 +161,7 @@ fn replace(text: &str, value: impl Fn(char) -> Option<String>) -> Result<String,
 }
 
 /// Puts the home of a user in place of `~` or `~name` at the start.
-pub(super) fn with_home(text: &str, local: &Local) -> Result<String, TokenError> {
+pub(super) fn with_home(text: &str, local: &LocalUser) -> Result<String, TokenError> {
     let Some(rest) = text.strip_prefix('~') else {
         return Ok(text.to_owned());
     };
@@ -182,7 +182,7 @@ pub(super) fn with_home(text: &str, local: &Local) -> Result<String, TokenError>
 mod tests {
     use super::*;
 
-    fn tokens(local: &Local) -> Tokens<'_> {
+    fn tokens(local: &LocalUser) -> Tokens<'_> {
         Tokens {
             local,
             host: "h.example",
@@ -194,8 +194,8 @@ mod tests {
         }
     }
 
-    fn local() -> Local {
-        Local {
+    fn local() -> LocalUser {
+        LocalUser {
             user: "me".to_owned(),
             uid: 7,
             home: "/home/me".into(),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::steps::Steps;
-use crate::plan::{GroupId, Item, When};
+use crate::plan::{GroupId, PlanItem, RunCondition};
 
 /// Whether a step is part of the job once those before it have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(crate) enum Admission {
     /// What it follows has failed.
     Blocked,
     /// What it is for has not happened.
-    Dropped,
+    NotNeeded,
 }
 
 /// Whether groups run, as far as that is known.
@@ -26,7 +26,7 @@ impl Admissions {
     pub(super) fn of(&mut self, group: GroupId, steps: &dyn Steps) -> Admission {
         let mut stack = vec![group];
         while let Some(at) = stack.last().copied() {
-            let mut unknown = needed_by(at, steps);
+            let mut unknown = group_dependencies(at, steps);
             unknown.retain(|other| !self.0.contains_key(other));
             if unknown.is_empty() || stack.len() > steps.plan().groups.len() {
                 let admission = self.decide(at, steps);
@@ -36,10 +36,10 @@ impl Admissions {
                 stack.extend(unknown);
             }
         }
-        self.known(group)
+        self.cached_admission(group)
     }
 
-    fn known(&self, group: GroupId) -> Admission {
+    fn cached_admission(&self, group: GroupId) -> Admission {
         let known = self.0.get(&group).copied();
         known.unwrap_or(Admission::Runs)
     }
@@ -48,37 +48,37 @@ impl Admissions {
         let group = &steps.plan().groups[group];
         let outer = group
             .parent
-            .map_or(Admission::Runs, |parent| self.known(parent));
+            .map_or(Admission::Runs, |parent| self.cached_admission(parent));
         if outer != Admission::Runs {
             return outer;
         }
-        match &group.when {
-            When::Always => Admission::Runs,
-            When::Succeeded(before) => match self.known(*before) {
+        match &group.condition {
+            RunCondition::Always => Admission::Runs,
+            RunCondition::Succeeded(before) => match self.cached_admission(*before) {
                 Admission::Runs if has_failed(*before, steps) => Admission::Blocked,
                 other => other,
             },
-            When::Failed(causes) => {
+            RunCondition::Failed(causes) => {
                 let mut causes = causes.iter().map(|(cause, _)| *cause);
                 let failed = causes
-                    .any(|cause| self.known(cause) == Admission::Runs && has_failed(cause, steps));
+                    .any(|cause| self.cached_admission(cause) == Admission::Runs && has_failed(cause, steps));
                 if failed {
                     Admission::Runs
                 } else {
-                    Admission::Dropped
+                    Admission::NotNeeded
                 }
             }
         }
     }
 }
 
-fn needed_by(group: GroupId, steps: &dyn Steps) -> Vec<GroupId> {
+fn group_dependencies(group: GroupId, steps: &dyn Steps) -> Vec<GroupId> {
     let group = &steps.plan().groups[group];
     let mut needed: Vec<GroupId> = group.parent.into_iter().collect();
-    match &group.when {
-        When::Always => {}
-        When::Succeeded(before) => needed.push(*before),
-        When::Failed(causes) => needed.extend(causes.iter().map(|(cause, _)| *cause)),
+    match &group.condition {
+        RunCondition::Always => {}
+        RunCondition::Succeeded(before) => needed.push(*before),
+        RunCondition::Failed(causes) => needed.extend(causes.iter().map(|(cause, _)| *cause)),
     }
     needed
 }
@@ -89,9 +89,9 @@ fn has_failed(group: GroupId, steps: &dyn Steps) -> bool {
     while let Some(group) = stack.pop() {
         for item in &steps.plan().groups[group].items {
             match item {
-                Item::Group(inner) => stack.push(*inner),
-                Item::Step(step) if steps.has_failed(*step) => return true,
-                Item::Step(_) => {}
+                PlanItem::Group(inner) => stack.push(*inner),
+                PlanItem::Step(step) if steps.has_failed(*step) => return true,
+                PlanItem::Step(_) => {}
             }
         }
     }
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     /// A step, and a group with another one that depends on how the first ends.
-    fn after(when: impl Fn(GroupId) -> When) -> (FakeSteps, GroupId) {
+    fn after(when: impl Fn(GroupId) -> RunCondition) -> (FakeSteps, GroupId) {
         let mut steps = FakeSteps::default();
         steps.add_turn(1, 1);
         let group = steps.add_group(None, when(0));
@@ -116,19 +116,19 @@ mod tests {
         Admissions::default().of(group, steps)
     }
 
-    fn on_failure(cause: GroupId) -> When {
-        When::Failed(vec![(cause, "cause".into())])
+    fn on_failure(cause: GroupId) -> RunCondition {
+        RunCondition::Failed(vec![(cause, "cause".into())])
     }
 
     #[test]
     fn a_group_without_conditions_runs() {
-        let (steps, group) = after(|_| When::Always);
+        let (steps, group) = after(|_| RunCondition::Always);
         assert_eq!(admission(&steps, group), Admission::Runs);
     }
 
     #[test]
     fn a_group_is_blocked_where_the_one_before_it_failed() {
-        let (mut steps, group) = after(When::Succeeded);
+        let (mut steps, group) = after(RunCondition::Succeeded);
         assert_eq!(admission(&steps, group), Admission::Runs);
         steps.failed.insert(0);
         assert_eq!(admission(&steps, group), Admission::Blocked);
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_group_for_failures_runs_only_after_one() {
         let (mut steps, group) = after(on_failure);
-        assert_eq!(admission(&steps, group), Admission::Dropped);
+        assert_eq!(admission(&steps, group), Admission::NotNeeded);
         steps.failed.insert(0);
         assert_eq!(admission(&steps, group), Admission::Runs);
     }
@@ -145,17 +145,17 @@ mod tests {
     #[test]
     fn a_group_within_one_that_does_not_run_does_not_run_either() {
         let (mut steps, group) = after(on_failure);
-        let inner = steps.add_group(Some(group), When::Always);
-        assert_eq!(admission(&steps, inner), Admission::Dropped);
+        let inner = steps.add_group(Some(group), RunCondition::Always);
+        assert_eq!(admission(&steps, inner), Admission::NotNeeded);
     }
 
     #[test]
     fn a_failure_within_an_inner_group_is_one_of_the_outer() {
         let mut steps = FakeSteps::default();
-        let outer = steps.add_group(None, When::Always);
+        let outer = steps.add_group(None, RunCondition::Always);
         let inner = steps.add_inner_group(outer);
         let step = steps.add_step(inner, 1);
-        let after = steps.add_group(None, When::Succeeded(outer));
+        let after = steps.add_group(None, RunCondition::Succeeded(outer));
         steps.failed.insert(step);
         assert_eq!(admission(&steps, after), Admission::Blocked);
     }
@@ -163,17 +163,17 @@ mod tests {
     #[test]
     fn a_group_after_a_dropped_one_is_dropped() {
         let (mut steps, group) = after(on_failure);
-        let next = steps.add_group(None, When::Succeeded(group));
-        assert_eq!(admission(&steps, next), Admission::Dropped);
+        let next = steps.add_group(None, RunCondition::Succeeded(group));
+        assert_eq!(admission(&steps, next), Admission::NotNeeded);
     }
 
     #[test]
     fn groups_that_follow_each_other_in_a_long_chain_are_decided_without_recursion() {
         let mut steps = FakeSteps::default();
-        let mut last = steps.add_group(None, When::Always);
+        let mut last = steps.add_group(None, RunCondition::Always);
         let step = steps.add_step(last, 1);
         for _ in 0..100_000 {
-            last = steps.add_group(None, When::Succeeded(last));
+            last = steps.add_group(None, RunCondition::Succeeded(last));
         }
         assert_eq!(admission(&steps, last), Admission::Runs);
         steps.failed.insert(step);

@@ -7,18 +7,18 @@ use crate::value::Handle;
 
 /// The nodes that are worked on, and the steps that wait for their turn there.
 #[derive(Debug, Default)]
-pub(crate) struct Exclusive {
+pub(crate) struct ExclusiveNodes {
     /// The nodes that are worked on.
     busy: HashSet<Handle>,
     /// The node that each task works on.
-    keys: HashMap<usize, Handle>,
+    task_nodes: HashMap<usize, Handle>,
     /// The steps that wait for a node.
-    held: HashMap<Handle, VecDeque<StepId>>,
+    waiting: HashMap<Handle, VecDeque<StepId>>,
     /// The steps whose node is free again.
     free: VecDeque<StepId>,
 }
 
-impl Exclusive {
+impl ExclusiveNodes {
     /// Takes the first step whose node has become free.
     pub(crate) fn pop(&mut self) -> Option<StepId> {
         self.free.pop_front()
@@ -30,10 +30,10 @@ impl Exclusive {
     }
 
     /// Keeps a step until a node is free; says whether the node is worked on.
-    pub(crate) fn holds(&mut self, key: Handle, step: StepId) -> bool {
+    pub(crate) fn wait_if_busy(&mut self, key: Handle, step: StepId) -> bool {
         let busy = self.busy.contains(&key);
         if busy {
-            self.held.entry(key).or_default().push_back(step);
+            self.waiting.entry(key).or_default().push_back(step);
         }
         busy
     }
@@ -41,15 +41,15 @@ impl Exclusive {
     /// Gives a node to a task.
     pub(crate) fn occupy(&mut self, key: Handle, task: usize) {
         self.busy.insert(key);
-        self.keys.insert(task, key);
+        self.task_nodes.insert(task, key);
     }
 
     /// Frees the node of a task that has ended, for those that wait for it.
     pub(crate) fn free(&mut self, task: usize) {
-        if let Some(key) = self.keys.remove(&task) {
+        if let Some(key) = self.task_nodes.remove(&task) {
             self.busy.remove(&key);
-            if let Some(held) = self.held.remove(&key) {
-                self.free.extend(held);
+            if let Some(waiting) = self.waiting.remove(&key) {
+                self.free.extend(waiting);
             }
         }
     }
@@ -61,29 +61,29 @@ mod tests {
 
     #[test]
     fn a_step_waits_until_the_task_on_its_node_has_ended() {
-        let mut exclusive = Exclusive::default();
+        let mut exclusive = ExclusiveNodes::default();
         let node = Handle(1);
-        assert!(!exclusive.holds(node, 0));
+        assert!(!exclusive.wait_if_busy(node, 0));
         exclusive.occupy(node, 7);
-        assert!(exclusive.holds(node, 1) && exclusive.holds(node, 2));
+        assert!(exclusive.wait_if_busy(node, 1) && exclusive.wait_if_busy(node, 2));
         assert!(exclusive.pop().is_none());
         exclusive.free(7);
         assert_eq!((exclusive.pop(), exclusive.pop()), (Some(1), Some(2)));
-        assert!(exclusive.is_empty() && !exclusive.holds(node, 1));
+        assert!(exclusive.is_empty() && !exclusive.wait_if_busy(node, 1));
     }
 
     #[test]
     fn steps_of_other_nodes_are_not_held() {
-        let mut exclusive = Exclusive::default();
+        let mut exclusive = ExclusiveNodes::default();
         exclusive.occupy(Handle(1), 7);
-        assert!(!exclusive.holds(Handle(2), 1));
+        assert!(!exclusive.wait_if_busy(Handle(2), 1));
     }
 
     #[test]
     fn the_end_of_a_task_without_a_node_frees_nothing() {
-        let mut exclusive = Exclusive::default();
+        let mut exclusive = ExclusiveNodes::default();
         exclusive.occupy(Handle(1), 7);
-        assert!(exclusive.holds(Handle(1), 1));
+        assert!(exclusive.wait_if_busy(Handle(1), 1));
         exclusive.free(8);
         assert!(exclusive.is_empty());
     }

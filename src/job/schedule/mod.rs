@@ -8,10 +8,10 @@ mod scheduler;
 mod steps;
 #[cfg(test)]
 mod testing;
-mod waits;
+mod wait_set;
 
 pub(super) use admission::Admission;
-pub(super) use exclusive::Exclusive;
-pub(super) use scheduler::{ADDED, Scheduler};
+pub(super) use exclusive::ExclusiveNodes;
+pub(super) use scheduler::{ADDED_RANK, Scheduler};
 pub(super) use steps::Steps;
-pub(super) use waits::{Awaited, Wait, Waits};
+pub(super) use wait_set::{AwaitedAttribute, WaitKind, WaitSet};

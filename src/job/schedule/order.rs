@@ -8,7 +8,7 @@ use crate::value::Handle;
 
 /// When the turn of a step comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Turn {
+pub(super) enum StepRound {
     /// As soon as what it requires is there.
     First,
     /// After those that set what it reads.
@@ -18,13 +18,13 @@ pub(super) enum Turn {
 }
 
 /// The steps whose order is sought, and those that they wait for already.
-pub(super) struct Ordering<'a> {
+pub(super) struct StepOrdering<'a> {
     pub(super) steps: &'a dyn Steps,
     pub(super) done: &'a [bool],
     pub(super) waiting: &'a HashMap<StepId, Vec<StepId>>,
 }
 
-impl Ordering<'_> {
+impl StepOrdering<'_> {
     /// Whether a step is still to be done.
     pub(super) fn is_open(&self, step: StepId) -> bool {
         !self.done[step] && self.steps.runs(step)
@@ -32,8 +32,8 @@ impl Ordering<'_> {
 
     /// The steps that come in the second round: deferred ones, what follows them in their unit,
     /// and what requires their instance unless they wait for it.
-    pub(super) fn turns(&self, units: &[Vec<StepId>]) -> Vec<Turn> {
-        let mut late = vec![Turn::First; self.done.len()];
+    pub(super) fn rounds(&self, units: &[Vec<StepId>]) -> Vec<StepRound> {
+        let mut late = vec![StepRound::First; self.done.len()];
         let mut late_instances: HashMap<Handle, Vec<StepId>> = HashMap::new();
         let steps = self.by_instance(units, |step| self.is_open(step));
         let mut through = HashMap::new();
@@ -49,13 +49,13 @@ impl Ordering<'_> {
             });
             // What an instance does is in order: a late check comes before what it may spare.
             let own = late_instances.get(&instance).and_then(|own| own.last());
-            let own = own.map_or(Turn::First, |step| late[*step]);
-            let mut turn = if follows { Turn::AfterLate } else { own };
+            let own = own.map_or(StepRound::First, |step| late[*step]);
+            let mut turn = if follows { StepRound::AfterLate } else { own };
             for step in unit {
                 if self.steps.is_deferred(*step) {
-                    turn = turn.max(Turn::Late);
+                    turn = turn.max(StepRound::Late);
                 }
-                if turn != Turn::First && !self.done[*step] {
+                if turn != StepRound::First && !self.done[*step] {
                     late[*step] = turn;
                     late_instances.entry(instance).or_default().push(*step);
                 }

@@ -3,19 +3,19 @@
 use std::collections::{HashMap, HashSet};
 
 use super::admission::{Admission, Admissions};
-use super::order::{Ordering, Turn};
+use super::order::{StepOrdering, StepRound};
 use super::steps::Steps;
-use super::waits::Awaited;
+use super::wait_set::AwaitedAttribute;
 use crate::dag::ReadyQueue;
 use crate::plan::{GroupId, StepId};
 use crate::value::Handle;
 
 /// The rank of steps for instances that the job has added: after the first round.
-pub(crate) const ADDED: u8 = 1;
+pub(crate) const ADDED_RANK: u8 = 1;
 /// The rank of steps that wait for what others set.
-pub(crate) const LATE: u8 = 2;
+pub(crate) const LATE_RANK: u8 = 2;
 /// The rank of steps that waited for what then did not change.
-pub(crate) const STRAGGLES: u8 = 4;
+pub(crate) const STALLED_RANK: u8 = 4;
 
 /// The steps of a job on their way.
 #[derive(Debug, Default)]
@@ -29,9 +29,9 @@ pub(crate) struct Scheduler {
     /// Steps that go on with what there is, since what they wait for waits for them.
     released: HashSet<StepId>,
     /// The live attributes that a deferred step read, with their values then.
-    awaited: HashMap<StepId, Vec<Awaited>>,
+    awaited: HashMap<StepId, Vec<AwaitedAttribute>>,
     /// Steps whose recorded reads are compared again when their turn comes.
-    undecided: HashSet<StepId>,
+    pending_comparison: HashSet<StepId>,
     admissions: Admissions,
     /// The groups of which all steps are done, until somebody asks.
     settled_groups: Vec<GroupId>,
@@ -51,12 +51,12 @@ impl Scheduler {
     }
 
     /// How many steps are queued and not done.
-    pub(crate) fn left(&self) -> usize {
-        self.queue.left()
+    pub(crate) fn remaining(&self) -> usize {
+        self.queue.unfinished()
     }
 
-    fn ordering<'a>(&'a self, steps: &'a dyn Steps) -> Ordering<'a> {
-        Ordering {
+    fn ordering<'a>(&'a self, steps: &'a dyn Steps) -> StepOrdering<'a> {
+        StepOrdering {
             steps,
             done: &self.done,
             waiting: &self.waiting,
@@ -69,17 +69,17 @@ impl Scheduler {
     pub(crate) fn build(&mut self, steps: &dyn Steps) {
         let units = steps.units(0);
         let ordering = self.ordering(steps);
-        let turns = ordering.turns(&units);
+        let turns = ordering.rounds(&units);
         let all = 0..self.done.len();
         let mut order: Vec<StepId> = all.filter(|step| ordering.is_open(*step)).collect();
         order.sort_by_key(|step| turns[*step]);
-        let place = places(&order);
+        let place = positions(&order);
         let mut edges = ordering.sequence_edges(&units);
         edges.extend(ordering.requirement_edges(&units, &place));
         for step in &order {
-            let is_first = turns[*step] == Turn::First;
+            let is_first = turns[*step] == StepRound::First;
             self.queue
-                .add_ranked(*step, if is_first { 0 } else { LATE });
+                .add_ranked(*step, if is_first { 0 } else { LATE_RANK });
         }
         let is_forward = |step: &StepId, on: &StepId| {
             let both = place.get(on).zip(place.get(step));
@@ -87,12 +87,12 @@ impl Scheduler {
         };
         for (step, on) in edges {
             if is_forward(&step, &on) {
-                self.queue.wait(step, on);
+                self.queue.add_dependency(step, on);
             }
         }
         for (step, producers) in &self.waiting {
             for on in producers {
-                self.queue.wait(*step, *on);
+                self.queue.add_dependency(*step, *on);
             }
         }
     }
@@ -104,7 +104,7 @@ impl Scheduler {
         let ordering = self.ordering(steps);
         let new = units.iter().flatten().copied();
         let new: Vec<StepId> = new.filter(|step| ordering.is_open(*step)).collect();
-        let place = places(&new);
+        let place = positions(&new);
         let mut edges = ordering.sequence_edges(&units);
         edges.extend(ordering.requirement_edges(&units, &place));
         edges.retain(|(step, on)| place.get(on) < place.get(step));
@@ -122,10 +122,10 @@ impl Scheduler {
             edges.extend(on.map(|on| (*step, *on)));
         }
         for step in &new {
-            self.queue.add_ranked(*step, ADDED);
+            self.queue.add_ranked(*step, ADDED_RANK);
         }
         for (step, on) in edges {
-            self.queue.wait(step, on);
+            self.queue.add_dependency(step, on);
         }
     }
 
@@ -150,28 +150,28 @@ impl Scheduler {
     }
 
     /// Puts a step back that was taken, to come again once it waits for nothing.
-    pub(crate) fn put_back(&mut self, step: StepId) {
+    pub(crate) fn requeue(&mut self, step: StepId) {
         self.queue.put_back(step);
         for on in self.waiting.get(&step).into_iter().flatten() {
-            self.queue.wait(step, *on);
+            self.queue.add_dependency(step, *on);
         }
     }
 
     /// Puts a step back that gets nothing by waiting: it comes after all others, and so does the
     /// rest of its group.
-    pub(crate) fn put_back_last(&mut self, step: StepId, steps: &dyn Steps) {
-        self.queue.set_rank(step, STRAGGLES);
+    pub(crate) fn requeue_last(&mut self, step: StepId, steps: &dyn Steps) {
+        self.queue.set_rank(step, STALLED_RANK);
         let group = steps.group(step).map(|group| steps.steps_of(group));
         let after = group.into_iter().flatten().filter(|other| *other > step);
         for other in after {
-            self.queue.set_rank(other, STRAGGLES + 1);
+            self.queue.set_rank(other, STALLED_RANK + 1);
         }
         self.queue.put_back(step);
     }
 
     /// Whether others than a step that waits come first still.
     pub(crate) fn may_wait(&self, step: StepId) -> bool {
-        self.queue.has_ready() && self.queue.rank(step) < STRAGGLES
+        self.queue.has_ready() && self.queue.rank(step) < STALLED_RANK
     }
 
     /// Marks a step as done, for the queue and for those that read what it sets.
@@ -179,7 +179,7 @@ impl Scheduler {
         if std::mem::replace(&mut self.done[step], true) {
             return;
         }
-        self.queue.done(step);
+        self.queue.mark_done(step);
         if let Some(group) = steps.group(step)
             && self.is_settled(group, steps)
         {
@@ -225,8 +225,8 @@ impl Scheduler {
         let group = steps.group(step);
         let mut open = self.open_steps(steps.target(step), steps);
         open.retain(|other| {
-            let elsewhere = is_null && steps.group(*other) != group;
-            *other < step || (elsewhere && *other != step)
+            let other_group = is_null && steps.group(*other) != group;
+            *other < step || (other_group && *other != step)
         });
         open
     }
@@ -243,7 +243,7 @@ impl Scheduler {
     }
 
     /// Lets a step wait for others, and for attributes to get other values.
-    pub(crate) fn defer(&mut self, step: StepId, on: Vec<StepId>, awaited: Vec<Awaited>) {
+    pub(crate) fn defer(&mut self, step: StepId, on: Vec<StepId>, awaited: Vec<AwaitedAttribute>) {
         self.waiting.insert(step, on);
         self.awaited.insert(step, awaited);
     }
@@ -259,7 +259,7 @@ impl Scheduler {
     }
 
     /// The attributes that a deferred step waits for; none if it was not deferred.
-    pub(crate) fn awaited(&self, step: StepId) -> Option<&[Awaited]> {
+    pub(crate) fn awaited(&self, step: StepId) -> Option<&[AwaitedAttribute]> {
         self.awaited.get(&step).map(Vec::as_slice)
     }
 
@@ -279,15 +279,15 @@ impl Scheduler {
     }
 
     /// Leaves open whether a step runs, until its turn comes and those that it waits for have ended.
-    pub(crate) fn leave_undecided(&mut self, step: StepId, mut on: Vec<StepId>) {
+    pub(crate) fn defer_comparison(&mut self, step: StepId, mut on: Vec<StepId>) {
         on.retain(|producer| !self.done[*producer]);
         self.waiting.insert(step, on);
-        self.undecided.insert(step);
+        self.pending_comparison.insert(step);
     }
 
     /// Says once whether it was left open if a step runs.
-    pub(crate) fn take_undecided(&mut self, step: StepId) -> bool {
-        self.undecided.remove(&step)
+    pub(crate) fn take_pending_comparison(&mut self, step: StepId) -> bool {
+        self.pending_comparison.remove(&step)
     }
 
     /// Whether a step goes on with what there is.
@@ -313,7 +313,7 @@ impl Scheduler {
 }
 
 /// The places of steps in an order.
-fn places(order: &[StepId]) -> HashMap<StepId, usize> {
+fn positions(order: &[StepId]) -> HashMap<StepId, usize> {
     order.iter().copied().zip(0..).collect()
 }
 
@@ -428,12 +428,12 @@ mod tests {
     fn a_step_that_is_left_out_does_not_break_the_chain() {
         let mut steps = FakeSteps::default();
         steps.add_turn(1, 3);
-        steps.left_out.insert(1);
+        steps.skipped.insert(1);
         let mut scheduler = steps.queued();
         assert_eq!(ready(&mut scheduler), [0]);
         scheduler.finish(0, &steps);
         assert_eq!(ready(&mut scheduler), [2]);
-        assert_eq!(scheduler.left(), 1);
+        assert_eq!(scheduler.remaining(), 1);
     }
 
     #[test]
@@ -454,7 +454,7 @@ mod tests {
         let mut scheduler = steps.queued();
         assert_eq!(scheduler.pop(), Some(0));
         scheduler.wait(0, vec![1]);
-        scheduler.put_back(0);
+        scheduler.requeue(0);
         assert_eq!(ready(&mut scheduler), [1]);
         scheduler.finish(1, &steps);
         assert_eq!(ready(&mut scheduler), [0]);
@@ -470,7 +470,7 @@ mod tests {
         let mut scheduler = steps.queued();
         assert_eq!(scheduler.pop(), Some(0));
         assert!(scheduler.may_wait(0));
-        scheduler.put_back_last(0, &steps);
+        scheduler.requeue_last(0, &steps);
         assert_eq!(drain(&mut scheduler, &steps), [1, 2, 0]);
     }
 
@@ -481,7 +481,7 @@ mod tests {
         steps.add_turn(2, 1);
         let mut scheduler = steps.queued();
         assert_eq!(scheduler.pop(), Some(0));
-        scheduler.put_back_last(0, &steps);
+        scheduler.requeue_last(0, &steps);
         assert!(!scheduler.may_wait(0));
     }
 
@@ -516,7 +516,7 @@ mod tests {
     fn open_steps_are_those_of_the_job_that_are_not_done() {
         let mut steps = FakeSteps::default();
         steps.add_turn(1, 3);
-        steps.left_out.insert(1);
+        steps.skipped.insert(1);
         let mut scheduler = steps.queued();
         scheduler.finish(0, &steps);
         assert_eq!(scheduler.open_steps(Handle(1), &steps), [2]);
@@ -559,7 +559,7 @@ mod tests {
     fn a_group_is_settled_once_with_its_last_step() {
         let mut steps = FakeSteps::default();
         steps.add_turn(1, 3);
-        steps.left_out.insert(2);
+        steps.skipped.insert(2);
         let mut scheduler = steps.queued();
         scheduler.finish(0, &steps);
         assert!(scheduler.take_settled_groups().is_empty());
@@ -607,10 +607,10 @@ mod tests {
         steps.add_turn(2, 1);
         let mut scheduler = steps.scheduler();
         scheduler.finish(1, &steps);
-        scheduler.leave_undecided(0, vec![1]);
+        scheduler.defer_comparison(0, vec![1]);
         assert!(scheduler.waits_for(0).is_empty(), "step 1 is done");
-        assert!(scheduler.take_undecided(0));
-        assert!(!scheduler.take_undecided(0));
+        assert!(scheduler.take_pending_comparison(0));
+        assert!(!scheduler.take_pending_comparison(0));
     }
 
     #[test]
@@ -632,7 +632,7 @@ mod tests {
         steps.add_turn(1, 1);
         let mut scheduler = steps.scheduler();
         assert_eq!(scheduler.awaited(0), None);
-        let awaited = Awaited {
+        let awaited = AwaitedAttribute {
             of: Handle(2),
             name: "port".into(),
             value: Value::from(80),
@@ -657,7 +657,7 @@ mod tests {
                 }
             }
             let order = drain(&mut steps.queued(), &steps);
-            let place = places(&order);
+            let place = positions(&order);
             prop_assert_eq!(place.len(), turns.iter().map(Vec::len).sum::<usize>());
             prop_assert_eq!(place.len(), order.len());
             for (number, turn) in turns.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The facts about the steps of a job that their order depends on.
 
-use crate::plan::{GroupId, Item, Plan, StepId};
+use crate::plan::{GroupId, PlanItem, Plan, StepId};
 use crate::value::Handle;
 
 /// Answers what the scheduler asks about the steps of a job.
@@ -42,8 +42,8 @@ pub(crate) trait Steps {
         let items = self.plan().groups[group].items.iter();
         items
             .filter_map(|item| match item {
-                Item::Step(step) => Some(*step),
-                Item::Group(_) => None,
+                PlanItem::Step(step) => Some(*step),
+                PlanItem::Group(_) => None,
             })
             .collect()
     }
@@ -57,8 +57,8 @@ pub(crate) trait Steps {
                 let (mut steps, mut stack) = (Vec::new(), vec![*item]);
                 while let Some(item) = stack.pop() {
                     match item {
-                        Item::Step(step) => steps.push(step),
-                        Item::Group(group) => stack.extend(plan.groups[group].items.iter().rev()),
+                        PlanItem::Step(step) => steps.push(step),
+                        PlanItem::Group(group) => stack.extend(plan.groups[group].items.iter().rev()),
                     }
                 }
                 steps

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::scheduler::Scheduler;
 use super::steps::Steps;
-use crate::plan::{Activity, Group, GroupId, Item, Plan, Reason, Step, StepId, Target, When};
+use crate::plan::{StepActivity, StepGroup, GroupId, PlanItem, Plan, Reason, PlanStep, StepId, StepTarget, RunCondition};
 use crate::value::Handle;
 
 /// Steps in groups, one group for each turn of an instance.
@@ -12,7 +12,7 @@ use crate::value::Handle;
 pub(super) struct FakeSteps {
     plan: Plan,
     instances: Vec<Handle>,
-    pub(super) left_out: HashSet<StepId>,
+    pub(super) skipped: HashSet<StepId>,
     pub(super) deferred: HashSet<StepId>,
     pub(super) failed: HashSet<StepId>,
     pub(super) removes: bool,
@@ -22,43 +22,43 @@ pub(super) struct FakeSteps {
 impl FakeSteps {
     /// Adds a group of steps for an instance at the end of the plan; returns the steps.
     pub(super) fn add_turn(&mut self, instance: u32, steps: usize) -> Vec<StepId> {
-        let group = self.add_group(None, When::Always);
-        self.plan.items.push(Item::Group(group));
+        let group = self.add_group(None, RunCondition::Always);
+        self.plan.items.push(PlanItem::Group(group));
         (0..steps).map(|_| self.add_step(group, instance)).collect()
     }
 
     /// Adds a group that is part of no item yet.
-    pub(super) fn add_group(&mut self, parent: Option<GroupId>, when: When) -> GroupId {
-        self.plan.groups.push(Group {
-            target: Target::Node("any".into()),
+    pub(super) fn add_group(&mut self, parent: Option<GroupId>, when: RunCondition) -> GroupId {
+        self.plan.groups.push(StepGroup {
+            target: StepTarget::Node("any".into()),
             workflow: "deploy".into(),
             items: Vec::new(),
             parent,
-            when,
+            condition: when,
         });
         self.plan.groups.len() - 1
     }
 
     /// Adds a group within another.
     pub(super) fn add_inner_group(&mut self, outer: GroupId) -> GroupId {
-        let group = self.add_group(Some(outer), When::Always);
-        self.plan.groups[outer].items.push(Item::Group(group));
+        let group = self.add_group(Some(outer), RunCondition::Always);
+        self.plan.groups[outer].items.push(PlanItem::Group(group));
         group
     }
 
     /// Adds a step to a group.
     pub(super) fn add_step(&mut self, group: GroupId, instance: u32) -> StepId {
         let step = self.plan.steps.len();
-        self.plan.steps.push(Step {
-            target: Target::Node("any".into()),
-            activity: Activity::SetState("started".into()),
+        self.plan.steps.push(PlanStep {
+            target: StepTarget::Node("any".into()),
+            activity: StepActivity::SetState("started".into()),
             reason: Reason::Add,
             start_state: None,
             group: Some(group),
             is_final: false,
             critical: false,
         });
-        self.plan.groups[group].items.push(Item::Step(step));
+        self.plan.groups[group].items.push(PlanItem::Step(step));
         self.instances.push(Handle(instance));
         step
     }
@@ -109,7 +109,7 @@ impl Steps for FakeSteps {
     }
 
     fn runs(&self, step: StepId) -> bool {
-        !self.left_out.contains(&step)
+        !self.skipped.contains(&step)
     }
 
     fn is_deferred(&self, step: StepId) -> bool {

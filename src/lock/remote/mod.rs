@@ -1,11 +1,11 @@
 //! The lock of an ensemble for all machines (`lfs_lock`), on a git-lfs server.
 
-mod hold;
-mod look;
-mod place;
+mod guard;
+mod status;
+mod location;
 mod settings;
 
-pub use hold::RemoteLock;
-pub use look::{RemoteListed, break_remote, look_at_remote};
-pub use place::{Locking, Place, Refusal};
+pub use guard::RemoteLock;
+pub use status::{RemoteLockStatus, break_remote_lock, remote_lock_status};
+pub use location::{RemoteLockRequest, LockLocation, RemoteLockError};
 pub use settings::{LockMode, RemoteLockSettings};

@@ -9,7 +9,7 @@ use crate::git::lfs;
 use crate::yaml::{Mapping, Node};
 
 /// What a name may have filled in.
-const FILLED_IN: &[&str] = &["environment", "ensemble_uri", "local_lock_path"];
+const PLACEHOLDERS: &[&str] = &["environment", "ensemble_uri", "local_lock_path"];
 
 /// How an ensemble is locked for all machines, through git-lfs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct LockNameParts<'a> {
 }
 
 /// The keys of the section.
-const KEYS: [&str; 3] = ["lock", "url", "name"];
+const SECTION_KEYS: [&str; 3] = ["lock", "url", "name"];
 
 impl RemoteLockSettings {
     /// Reads the section, and says what is wrong in it.
@@ -74,9 +74,9 @@ impl RemoteLockSettings {
                 wrong(name, "`name` of `lfs_lock` is not a text", help);
                 return None;
             };
-            if let Some(unknown) = unknown_part(text) {
+            if let Some(unknown) = unknown_placeholder(text) {
                 let message = format!("nothing is known to fill in for `{unknown}`");
-                let known: Vec<_> = FILLED_IN.iter().map(|it| format!("`${it}`")).collect();
+                let known: Vec<_> = PLACEHOLDERS.iter().map(|it| format!("`${it}`")).collect();
                 let help = format!("there are {}", known.join(", "));
                 wrong(name, &message, &help);
             }
@@ -106,21 +106,21 @@ impl RemoteLockSettings {
     /// The path that stands for the lock on the server: its name filled in, else that of the local
     /// lock file; escaped as Unfurl does.
     pub fn path(&self, parts: &LockNameParts<'_>) -> String {
-        let name = self.name.as_deref().map(|name| filled_in(name, parts));
+        let name = self.name.as_deref().map(|name| fill_placeholders(name, parts));
         let name = name.unwrap_or_default();
         let name = match name.trim_start_matches('/') {
             "" => parts.local_lock_path,
             name => name,
         };
-        escaped(name)
+        escape_path(name)
     }
 }
 
 fn refuse_unknown_keys(node: &Node, problems: &mut Diagnostics) {
     for (key, entry) in node.as_map().into_iter().flat_map(Mapping::iter) {
-        if !KEYS.contains(&&**key) {
+        if !SECTION_KEYS.contains(&&**key) {
             let message = format!("`lfs_lock` has no key `{key}`");
-            let known: Vec<_> = KEYS.iter().map(|it| format!("`{it}`")).collect();
+            let known: Vec<_> = SECTION_KEYS.iter().map(|it| format!("`{it}`")).collect();
             let problem = Diagnostic::error(message).label(entry.value.span(), "");
             problems.push(problem.help(format!("it has {}", known.join(", "))));
         }
@@ -128,7 +128,7 @@ fn refuse_unknown_keys(node: &Node, problems: &mut Diagnostics) {
 }
 
 /// `${NAME}`, `${A|B:default}` and `$NAME`, after backslashes if there are some.
-fn parts() -> &'static Regex {
+fn placeholder_pattern() -> &'static Regex {
     static PARTS: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(\\+)?\$(?:\{([\w|]+)(:.+?)?\}|([A-Za-z_]\w*))")
             .expect("the pattern is a regular expression")
@@ -137,18 +137,18 @@ fn parts() -> &'static Regex {
 }
 
 /// The first part of a name that nothing can be filled in for.
-fn unknown_part(name: &str) -> Option<String> {
+fn unknown_placeholder(name: &str) -> Option<String> {
     let is_unknown = |found: &Captures<'_>| {
         let names = found.get(2).or_else(|| found.get(4));
         let names = names.map_or("", |names| names.as_str());
-        let known = names.split('|').any(|name| FILLED_IN.contains(&name));
+        let known = names.split('|').any(|name| PLACEHOLDERS.contains(&name));
         found.get(1).is_none() && found.get(3).is_none() && !known
     };
-    let found = parts().captures_iter(name).find(is_unknown)?;
+    let found = placeholder_pattern().captures_iter(name).find(is_unknown)?;
     Some(found[0].to_owned())
 }
 
-fn filled_in(name: &str, with: &LockNameParts<'_>) -> String {
+fn fill_placeholders(name: &str, with: &LockNameParts<'_>) -> String {
     let value = |name: &str| match name {
         "environment" => Some(with.environment),
         "ensemble_uri" => Some(with.ensemble_uri),
@@ -165,11 +165,11 @@ fn filled_in(name: &str, with: &LockNameParts<'_>) -> String {
         let value = names.split('|').find_map(value);
         value.unwrap_or(default).to_owned()
     };
-    parts().replace_all(name, replace).into_owned()
+    placeholder_pattern().replace_all(name, replace).into_owned()
 }
 
 /// A name in which what is no letter, digit, `_`, `/` or `-` is written as its number.
-fn escaped(name: &str) -> String {
+fn escape_path(name: &str) -> String {
     static PLAIN: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"[^\p{L}\p{N}_/-]").expect("the pattern is a regular expression")
     });

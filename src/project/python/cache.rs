@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::answer::FileDigest;
+use super::converter_output::FileDigest;
 use crate::system::env::Env;
 use crate::system::fs;
 
 /// Where the entries are.
 #[derive(Debug)]
-pub(super) struct Cache(PathBuf);
+pub(super) struct ConversionCache(PathBuf);
 
 /// One conversion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct CacheEntry {
     /// The Pythons there were.
     pub(super) pythons: Vec<PathBuf>,
     /// Where the package that converted it was installed.
@@ -32,7 +32,7 @@ pub(super) struct Entry {
     digest: String,
 }
 
-impl Entry {
+impl CacheEntry {
     /// An entry with its digest.
     pub(super) fn new(
         pythons: &[PathBuf],
@@ -52,7 +52,7 @@ impl Entry {
     }
 
     /// Whether the same would come of it today. Without any Python nothing else would come of it.
-    fn holds(&self, pythons: &[PathBuf]) -> bool {
+    fn is_valid(&self, pythons: &[PathBuf]) -> bool {
         let same_tools =
             pythons.is_empty() || (self.pythons == pythons && fs::exists(&self.package));
         same_tools
@@ -60,13 +60,13 @@ impl Entry {
             && self
                 .files
                 .iter()
-                .all(|FileDigest(path, expected)| digest_of(path) == *expected)
+                .all(|FileDigest(path, expected)| file_digest(path) == *expected)
     }
 }
 
-impl Cache {
+impl ConversionCache {
     /// The folder in which the user's programs keep such things; none if there is none.
-    pub(super) fn of(env: &Env) -> Option<Self> {
+    pub(super) fn open(env: &Env) -> Option<Self> {
         let absolute = |name| {
             env.non_empty(name)
                 .map(Path::new)
@@ -79,14 +79,14 @@ impl Cache {
     }
 
     /// The entry of a key, if the same would come of it today.
-    pub(super) fn get(&self, key: &str, pythons: &[PathBuf]) -> Option<Entry> {
+    pub(super) fn get(&self, key: &str, pythons: &[PathBuf]) -> Option<CacheEntry> {
         let bytes = fs::read(&self.path(key)).ok()?;
-        let entry: Entry = serde_json::from_slice(&bytes).ok()?;
-        entry.holds(pythons).then_some(entry)
+        let entry: CacheEntry = serde_json::from_slice(&bytes).ok()?;
+        entry.is_valid(pythons).then_some(entry)
     }
 
     /// Keeps an entry, for nobody else to read.
-    pub(super) fn put(&self, key: &str, entry: &Entry) {
+    pub(super) fn put(&self, key: &str, entry: &CacheEntry) {
         let Ok(bytes) = serde_json::to_vec(entry) else {
             return;
         };
@@ -117,7 +117,7 @@ pub(super) fn digest(parts: &[&[u8]]) -> String {
     })
 }
 
-fn digest_of(path: &Path) -> Option<String> {
+fn file_digest(path: &Path) -> Option<String> {
     fs::read(path).ok().map(|bytes| digest(&[&bytes]))
 }
 
@@ -127,8 +127,8 @@ mod tests {
 
     struct Place {
         folder: tempfile::TempDir,
-        cache: Cache,
-        entry: Entry,
+        cache: ConversionCache,
+        entry: CacheEntry,
     }
 
     fn place() -> Place {
@@ -140,13 +140,13 @@ mod tests {
         fs::write_plain(&beside, b"1", None).unwrap();
         fs::write_plain(&package, b"", None).unwrap();
         let files = vec![
-            FileDigest(beside.clone(), digest_of(&beside)),
+            FileDigest(beside.clone(), file_digest(&beside)),
             FileDigest(folder.path().join("none.yaml"), None),
         ];
         let pythons = [PathBuf::from("/p")];
         Place {
-            cache: Cache::of(&env).unwrap(),
-            entry: Entry::new(&pythons, package, files, vec!["w".into()], "a: 1\n".into()),
+            cache: ConversionCache::open(&env).unwrap(),
+            entry: CacheEntry::new(&pythons, package, files, vec!["w".into()], "a: 1\n".into()),
             folder,
         }
     }
@@ -204,7 +204,7 @@ mod tests {
             for (name, value) in variables {
                 env.set(*name, *value);
             }
-            Cache::of(&env).map(|cache| cache.0.display().to_string())
+            ConversionCache::open(&env).map(|cache| cache.0.display().to_string())
         };
         let home = ("HOME", "/h");
         let of_home = Some("/h/.cache/unfurl/python".to_owned());

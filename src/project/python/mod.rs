@@ -4,11 +4,11 @@
 //! process of its own, without network where the system can do that, with little of the
 //! environment, and not for long. What came of it is kept, so that an unchanged file runs once.
 
-mod answer;
+mod converter_output;
 mod cache;
-mod convert;
-mod find;
-mod report;
+mod converter;
+mod interpreters;
+mod failure_report;
 
-pub(super) use convert::{Converted, Python};
-pub(super) use report::report;
+pub(super) use converter::{ConvertedTemplate, PythonConverter};
+pub(super) use failure_report::failure_report;

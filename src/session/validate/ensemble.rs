@@ -13,7 +13,7 @@ use crate::yaml::Limits;
 
 /// What was found in one ensemble or service template.
 #[derive(Debug, Clone, Default)]
-pub struct Checked {
+pub struct ValidationReport {
     /// Every problem, in no order.
     pub problems: Diagnostics,
     /// The texts that the problems point into.
@@ -21,14 +21,14 @@ pub struct Checked {
 }
 
 /// Checks an ensemble.
-pub(super) fn ensemble(options: &SessionOptions) -> Checked {
-    check(options).unwrap_or_else(|failure| Checked {
+pub(super) fn ensemble(options: &SessionOptions) -> ValidationReport {
+    check(options).unwrap_or_else(|failure| ValidationReport {
         problems: failure.problems,
         sources: failure.sources,
     })
 }
 
-fn check(options: &SessionOptions) -> Result<Checked, LoadError> {
+fn check(options: &SessionOptions) -> Result<ValidationReport, LoadError> {
     let found = session::find(options)?;
     let options = SessionOptions {
         check_unused: true,
@@ -40,7 +40,7 @@ fn check(options: &SessionOptions) -> Result<Checked, LoadError> {
     if let Err(error) = plan::refuse_cycles(&topology) {
         problems.push(Diagnostic::from(error));
     }
-    Ok(Checked {
+    Ok(ValidationReport {
         problems,
         sources: session.sources,
     })
@@ -48,8 +48,8 @@ fn check(options: &SessionOptions) -> Result<Checked, LoadError> {
 
 /// Checks a project's file, then each ensemble that it lists or, where it lists none, the one in
 /// its usual place. Gives one result for each of them.
-pub(super) fn project(file: &Path, options: &SessionOptions, env: &Env) -> Vec<Checked> {
-    let mut own = Checked::default();
+pub(super) fn project(file: &Path, options: &SessionOptions, env: &Env) -> Vec<ValidationReport> {
+    let mut own = ValidationReport::default();
     let mut loader = FileLoader::new(&mut own.sources, env, Limits::default());
     let loaded = Project::load(file, &mut loader, &Limits::default());
     own.problems.append(loader.take_warnings());
@@ -83,7 +83,7 @@ fn manifests(project: &Project) -> Vec<PathBuf> {
         }
     }
     if manifests.is_empty() {
-        manifests.extend(project.usual_manifest());
+        manifests.extend(project.fallback_manifest());
     }
     manifests
 }

@@ -1,10 +1,10 @@
 //! Checks what a path names and reports every problem. Changes nothing.
 
 mod ensemble;
-mod files;
+mod csar_files;
 mod service;
-mod subject;
+mod target;
 mod validate;
 
-pub use ensemble::Checked;
+pub use ensemble::ValidationReport;
 pub use validate::validate;

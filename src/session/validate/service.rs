@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::files::missing_files;
+use super::csar_files::missing_files;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::project::{Csar, FileLoader};
 use crate::session::FileImporter;
@@ -20,17 +20,17 @@ pub(super) fn service_template(file: &Path, loader: &mut FileLoader<'_>, env: &E
         std::mem::forget(template);
         problems
     });
-    all(problems, loader)
+    collect_problems(problems, loader)
 }
 
 /// Checks a CSAR: the service template, and that all files it names are there.
 pub(super) fn csar(csar: &Csar, loader: &mut FileLoader<'_>, env: &Env) -> Diagnostics {
     let problems = read_csar(csar, loader, env);
-    all(problems, loader)
+    collect_problems(problems, loader)
 }
 
 /// The problems, whether they kept the text from being read or not, and what the loader warns of.
-fn all(read: Result<Diagnostics, Diagnostics>, loader: &mut FileLoader<'_>) -> Diagnostics {
+fn collect_problems(read: Result<Diagnostics, Diagnostics>, loader: &mut FileLoader<'_>) -> Diagnostics {
     let (Ok(mut problems) | Err(mut problems)) = read;
     problems.append(loader.take_warnings());
     problems
@@ -44,7 +44,7 @@ fn read_csar(
     if csar.archive {
         loader.open_archive(&csar.root)?;
     }
-    let entry = csar.entry(loader)?;
+    let entry = csar.entry_file(loader)?;
     let (template, mut problems) = read(&entry, loader, env)?;
     if let Some(template) = template.filter(|_| csar.archive) {
         problems.append(missing_files(&template, loader));
@@ -52,14 +52,14 @@ fn read_csar(
     Ok(problems)
 }
 
-type Read = (Option<ServiceTemplate>, Diagnostics);
+type ServiceRead = (Option<ServiceTemplate>, Diagnostics);
 
-fn read(file: &Path, loader: &mut FileLoader<'_>, env: &Env) -> Result<Read, Diagnostics> {
+fn read(file: &Path, loader: &mut FileLoader<'_>, env: &Env) -> Result<ServiceRead, Diagnostics> {
     let limits = Limits::default();
     let (_, text) = loader.read(file, None)?;
     let root = yaml::expand(&text, loader, &limits)?.root;
     if root.get("tosca_definitions_version").is_none() {
-        return Err(without_version(&root).into());
+        return Err(missing_version_problem(&root).into());
     }
     let options = ReadOptions {
         check_unused: true,
@@ -84,7 +84,7 @@ fn is_unfurl(root: &Node) -> bool {
 }
 
 /// What is wrong with a text that is neither an ensemble nor a service template.
-fn without_version(root: &Node) -> Diagnostic {
+fn missing_version_problem(root: &Node) -> Diagnostic {
     let Some(map) = root.as_map() else {
         let message = format!(
             "this is no ensemble, project or service template, but {}",

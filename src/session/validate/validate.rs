@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::ensemble::{Checked, ensemble, project};
+use super::ensemble::{ValidationReport, ensemble, project};
 use super::service::{csar, service_template};
-use super::subject::{Subject, subject};
+use super::target::{ValidationTarget, find_target};
 use crate::diagnostic::Sources;
-use crate::project::{self, FileLoader, Request};
+use crate::project::{self, FileLoader, LocateRequest};
 use crate::session;
 use crate::session::LoadError;
 use crate::session::SessionOptions;
@@ -16,26 +16,26 @@ use crate::yaml::Limits;
 
 /// Checks what `options.ensemble` names: an ensemble, a project with its ensembles, a service
 /// template or a CSAR. Gives one result for each ensemble or service template.
-pub fn validate(options: &SessionOptions) -> Result<Vec<Checked>, LoadError> {
+pub fn validate(options: &SessionOptions) -> Result<Vec<ValidationReport>, LoadError> {
     let cwd = session::current_dir()?;
     let env = Env::of_this_process();
     let mut sources = Sources::default();
     let mut loader = FileLoader::new(&mut sources, &env, Limits::default());
-    let found = subject(&options.ensemble, &cwd, &mut loader);
+    let found = find_target(&options.ensemble, &cwd, &mut loader);
     let path = match &found {
-        Subject::Ensemble => return Ok(vec![ensemble(options)]),
-        Subject::Project(file) => return Ok(project(file, options, &env)),
-        Subject::ServiceTemplate(path) => path,
-        Subject::Csar(csar) => &csar.root,
+        ValidationTarget::Ensemble => return Ok(vec![ensemble(options)]),
+        ValidationTarget::Project(file) => return Ok(project(file, options, &env)),
+        ValidationTarget::ServiceTemplate(path) => path,
+        ValidationTarget::Csar(csar) => &csar.root,
     };
     let problems = match (set_trust(options, &cwd, path, &mut loader), &found) {
         (Err(error), _) => error.into(),
-        (Ok(()), Subject::Csar(found)) => csar(found, &mut loader, &env),
+        (Ok(()), ValidationTarget::Csar(found)) => csar(found, &mut loader, &env),
         (Ok(()), _) => service_template(path, &mut loader, &env),
     };
     // The trees of the texts are left to the end of the process, which frees them at once.
     std::mem::forget(loader);
-    Ok(vec![Checked { problems, sources }])
+    Ok(vec![ValidationReport { problems, sources }])
 }
 
 /// Tells the loader what a service template at a path may do.
@@ -45,7 +45,7 @@ fn set_trust(
     path: &Path,
     loader: &mut FileLoader<'_>,
 ) -> Result<(), project::Error> {
-    let request = Request {
+    let request = LocateRequest {
         argument: &options.ensemble,
         cwd,
         search_root: None,
@@ -57,8 +57,8 @@ fn set_trust(
         Some(parent) if !fs::is_dir(path) => parent,
         _ => path,
     };
-    let trust = project::trust(&request, folder, loader)?;
+    let trust = project::trust_for_file(&request, folder, loader)?;
     loader.set_trust(&trust, folder);
-    loader.set_places(folder, None);
+    loader.set_predefined_repositories(folder, None);
     Ok(())
 }

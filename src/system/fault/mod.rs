@@ -4,13 +4,13 @@
 //! Nothing happens here unless the program is built with the feature `fault-injection`, and the
 //! variable that names the fault is set when the process starts.
 
-mod calls;
+mod system_call;
 #[cfg(feature = "fault-injection")]
 mod injection;
 #[cfg(not(feature = "fault-injection"))]
 mod passage;
 
-pub use calls::Call;
+pub use system_call::SystemCall;
 #[cfg(feature = "fault-injection")]
 pub use injection::{call, hide_from, write_all};
 #[cfg(not(feature = "fault-injection"))]

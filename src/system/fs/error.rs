@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// What was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum FileAction {
     /// Reading a file.
     Read,
     /// Writing a file.
@@ -29,7 +29,7 @@ pub enum Action {
     Lock,
 }
 
-impl Display for Action {
+impl Display for FileAction {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Read => "read",
@@ -48,10 +48,10 @@ impl Display for Action {
 
 /// A file operation that failed: what was tried, where and why.
 #[derive(Debug, thiserror::Error)]
-#[error("could not {action} `{}`: {}", path.display(), reason(source))]
+#[error("could not {action} `{}`: {}", path.display(), os_message_fragment(source))]
 pub struct Error {
     /// What was tried.
-    pub action: Action,
+    pub action: FileAction,
     /// On what.
     pub path: PathBuf,
     /// What the system said.
@@ -60,7 +60,7 @@ pub struct Error {
 
 impl Error {
     /// Says that `action` failed on `path`.
-    pub fn new(action: Action, path: &Path, source: io::Error) -> Self {
+    pub fn new(action: FileAction, path: &Path, source: io::Error) -> Self {
         Self {
             action,
             path: path.to_owned(),
@@ -74,7 +74,7 @@ impl Error {
     }
 
     /// Whether it may not be done: by this user, or on this disk.
-    pub fn is_refusal(&self) -> bool {
+    pub fn is_permission_problem(&self) -> bool {
         use io::ErrorKind;
         let kinds = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
         kinds.contains(&self.source.kind())
@@ -108,14 +108,14 @@ impl Error {
 }
 
 /// What the system said, without its number.
-pub fn said(error: &io::Error) -> String {
+pub fn os_message(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error ").next().unwrap_or(&text).to_owned()
 }
 
 /// What the system said, without its number and as a fragment.
-fn reason(error: &io::Error) -> String {
-    let text = said(error);
+fn os_message_fragment(error: &io::Error) -> String {
+    let text = os_message(error);
     let mut characters = text.chars();
     match characters.next() {
         Some(first) => first.to_lowercase().chain(characters).collect(),
@@ -124,7 +124,7 @@ fn reason(error: &io::Error) -> String {
 }
 
 /// Makes an error of what the system said about `path`.
-pub(super) fn because(action: Action, path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
+pub(super) fn error_context(action: FileAction, path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
     move |source| Error::new(action, path, source)
 }
 
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_message_says_what_where_and_why() {
         let full = io::Error::from_raw_os_error(nix::libc::ENOSPC);
-        let error = Error::new(Action::Write, Path::new("/srv/ensemble.yaml"), full);
+        let error = Error::new(FileAction::Write, Path::new("/srv/ensemble.yaml"), full);
         insta::assert_snapshot!(error, @"could not write `/srv/ensemble.yaml`: no space left on device");
         insta::assert_snapshot!(error.hint().unwrap(), @"free some space on the disk that holds `/srv/ensemble.yaml`");
     }
@@ -150,7 +150,7 @@ mod tests {
             nix::libc::EIO,
         ] {
             let source = io::Error::from_raw_os_error(code);
-            let error = Error::new(Action::Write, Path::new("x"), source);
+            let error = Error::new(FileAction::Write, Path::new("x"), source);
             assert!(error.hint().is_some(), "{error}");
         }
     }

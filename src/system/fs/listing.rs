@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::error::because;
-use super::{Action, Error};
+use super::error::error_context;
+use super::{FileAction, Error};
 
 /// What an entry of a folder is, links not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Default for WalkLimits {
 
 /// Lists a folder, sorted by name.
 pub fn list(folder: &Path) -> Result<Vec<DirEntry>, Error> {
-    let failed = || because(Action::List, folder);
+    let failed = || error_context(FileAction::List, folder);
     let mut entries = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed())? {
         let entry = entry.map_err(failed())?;
@@ -82,7 +82,7 @@ pub fn walk(root: &Path, limits: WalkLimits) -> Result<Vec<DirEntry>, Error> {
                 limits.entries, limits.depth
             );
             return Err(Error::new(
-                Action::List,
+                FileAction::List,
                 root,
                 std::io::Error::other(message),
             ));

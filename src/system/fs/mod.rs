@@ -6,11 +6,11 @@ mod listing;
 mod reading;
 mod writing;
 
-pub use error::{Action, Error, said};
+pub use error::{FileAction, Error, os_message};
 pub use listing::{EntryKind, WalkLimits, list, walk};
 pub use reading::{
     absolute, canonicalize, exists, is_dir, is_file, is_mount, is_own, is_program, is_symlink,
-    is_within, mode_of, modified, normalize, read, read_link, read_start, read_to_string,
+    is_within, mode_of, modified_time, normalize, read, read_link, read_start, read_to_string,
     read_within,
 };
 pub(super) use writing::temporary_name;

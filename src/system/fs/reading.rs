@@ -5,44 +5,44 @@ use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use super::error::because;
-use super::{Action, Error};
+use super::error::error_context;
+use super::{FileAction, Error};
 
 /// Reads all of a file.
 pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(because(Action::Read, path))
+    std::fs::read(path).map_err(error_context(FileAction::Read, path))
 }
 
 /// Reads all of a file, unless it is larger than `most` bytes or, as a device, never ends.
-pub fn read_within(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
-    let file = std::fs::File::open(path).map_err(because(Action::Read, path))?;
+pub fn read_within(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Error> {
+    let file = std::fs::File::open(path).map_err(error_context(FileAction::Read, path))?;
     let mut bytes = Vec::new();
-    let mut limited = file.take(most.saturating_add(1));
+    let mut limited = file.take(max_bytes.saturating_add(1));
     limited
         .read_to_end(&mut bytes)
-        .map_err(because(Action::Read, path))?;
-    if bytes.len() as u64 > most {
-        let message = format!("it has more than {} MiB", most >> 20);
+        .map_err(error_context(FileAction::Read, path))?;
+    if bytes.len() as u64 > max_bytes {
+        let message = format!("it has more than {} MiB", max_bytes >> 20);
         let source = std::io::Error::new(std::io::ErrorKind::FileTooLarge, message);
-        return Err(because(Action::Read, path)(source));
+        return Err(error_context(FileAction::Read, path)(source));
     }
     Ok(bytes)
 }
 
 /// Reads the first `most` bytes of a file, or all where it is shorter.
-pub fn read_start(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
-    let file = std::fs::File::open(path).map_err(because(Action::Read, path))?;
+pub fn read_start(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Error> {
+    let file = std::fs::File::open(path).map_err(error_context(FileAction::Read, path))?;
     let mut bytes = Vec::new();
-    let mut limited = file.take(most);
+    let mut limited = file.take(max_bytes);
     limited
         .read_to_end(&mut bytes)
-        .map_err(because(Action::Read, path))?;
+        .map_err(error_context(FileAction::Read, path))?;
     Ok(bytes)
 }
 
 /// Reads all of a file as text.
 pub fn read_to_string(path: &Path) -> Result<String, Error> {
-    std::fs::read_to_string(path).map_err(because(Action::Read, path))
+    std::fs::read_to_string(path).map_err(error_context(FileAction::Read, path))
 }
 
 /// Whether there is something at the path, links followed.
@@ -67,7 +67,7 @@ pub fn is_symlink(path: &Path) -> bool {
 
 /// Reads where a link leads.
 pub fn read_link(path: &Path) -> Result<PathBuf, Error> {
-    std::fs::read_link(path).map_err(because(Action::Read, path))
+    std::fs::read_link(path).map_err(error_context(FileAction::Read, path))
 }
 
 /// Whether another file system begins at a path.
@@ -90,18 +90,18 @@ pub fn is_program(path: &Path) -> bool {
 
 /// Gives the permission bits of a file.
 pub fn mode_of(path: &Path) -> Result<u32, Error> {
-    let metadata = std::fs::metadata(path).map_err(because(Action::Inspect, path))?;
+    let metadata = std::fs::metadata(path).map_err(error_context(FileAction::Inspect, path))?;
     Ok(metadata.permissions().mode() & 0o7777)
 }
 
 /// When a file was last written, if there is one.
-pub fn modified(path: &Path) -> Option<std::time::SystemTime> {
+pub fn modified_time(path: &Path) -> Option<std::time::SystemTime> {
     std::fs::metadata(path).ok()?.modified().ok()
 }
 
 /// Gives the absolute path with all links resolved.
 pub fn canonicalize(path: &Path) -> Result<PathBuf, Error> {
-    path.canonicalize().map_err(because(Action::Inspect, path))
+    path.canonicalize().map_err(error_context(FileAction::Inspect, path))
 }
 
 /// Whether what is at the path, which may be a link itself, belongs to this user.
@@ -124,24 +124,24 @@ pub fn absolute(path: &Path, base: &Path) -> PathBuf {
 
 /// Takes `.` and `..` out of a path by their letters alone.
 pub fn normalize(path: &Path) -> PathBuf {
-    let mut clean = PathBuf::new();
+    let mut normalized = PathBuf::new();
     for part in path.components() {
         match part {
             Component::CurDir => {}
-            Component::ParentDir => match clean.components().next_back() {
+            Component::ParentDir => match normalized.components().next_back() {
                 Some(Component::Normal(_)) => {
-                    clean.pop();
+                    normalized.pop();
                 }
                 Some(Component::RootDir | Component::Prefix(_)) => {}
-                _ => clean.push(".."),
+                _ => normalized.push(".."),
             },
-            other => clean.push(other),
+            other => normalized.push(other),
         }
     }
-    if clean.as_os_str().is_empty() {
-        clean.push(".");
+    if normalized.as_os_str().is_empty() {
+        normalized.push(".");
     }
-    clean
+    normalized
 }
 
 #[cfg(test)]

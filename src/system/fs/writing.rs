@@ -6,30 +6,30 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::error::because;
+use super::error::error_context;
 use super::listing::{EntryKind, WalkLimits, walk};
-use super::{Action, Error};
-use crate::system::fault::{self, Call};
+use super::{FileAction, Error};
+use crate::system::fault::{self, SystemCall};
 
 /// Writes a file so that at every instant either all of the old or all of the new is there: a
 /// temporary file beside it, synced, renamed. A file that exists keeps its permission bits unless
 /// `mode` gives others; a link stays and its target is written.
 pub fn write_atomic(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Error> {
     let target = if path.is_symlink() {
-        path.canonicalize().map_err(because(Action::Write, path))?
+        path.canonicalize().map_err(error_context(FileAction::Write, path))?
     } else {
         path.to_owned()
     };
-    let kept = std::fs::metadata(&target)
+    let old_mode = std::fs::metadata(&target)
         .ok()
         .map(|m| m.permissions().mode() & 0o7777);
     let beside = temporary_name(&target);
     let result =
-        write_and_sync(&beside, bytes, mode.or(kept)).and_then(|()| move_name(&beside, &target));
+        write_and_sync(&beside, bytes, mode.or(old_mode)).and_then(|()| rename_and_sync(&beside, &target));
     if let Err(source) = result {
         // What is left is the temporary file only, and the first error is the one to tell.
         remove_file(&beside).ok();
-        return Err(Error::new(Action::Write, path, source));
+        return Err(Error::new(FileAction::Write, path, source));
     }
     sync_dir(parent_of(&target))
 }
@@ -40,17 +40,17 @@ fn write_and_sync(path: &Path, bytes: &[u8], mode: Option<u32>) -> std::io::Resu
     if let Some(mode) = mode {
         options.mode(mode);
     }
-    let file = fault::call(Call::Open(path), || options.open(path))?;
+    let file = fault::call(SystemCall::Open(path), || options.open(path))?;
     if let Some(mode) = mode {
         // The umask must not take away bits the file had before.
         file.set_permissions(Permissions::from_mode(mode))?;
     }
     fault::write_all(&file, path, bytes)?;
-    fault::call(Call::Sync(path), || file.sync_all())
+    fault::call(SystemCall::Sync(path), || file.sync_all())
 }
 
-fn move_name(from: &Path, to: &Path) -> std::io::Result<()> {
-    fault::call(Call::Rename(from, to), || std::fs::rename(from, to))
+fn rename_and_sync(from: &Path, to: &Path) -> std::io::Result<()> {
+    fault::call(SystemCall::Rename(from, to), || std::fs::rename(from, to))
 }
 
 /// A name beside `path` that the usual `.gitignore` (`*.tmp.*`) keeps out of git.
@@ -69,9 +69,9 @@ fn parent_of(path: &Path) -> &Path {
 
 /// Makes the names in a folder durable.
 pub fn sync_dir(folder: &Path) -> Result<(), Error> {
-    let failed = || because(Action::Sync, folder);
+    let failed = || error_context(FileAction::Sync, folder);
     let file = File::open(folder).map_err(failed())?;
-    match fault::call(Call::SyncFolder(folder), || file.sync_all()) {
+    match fault::call(SystemCall::SyncFolder(folder), || file.sync_all()) {
         // Some file systems cannot sync folders and need not.
         Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
         other => other.map_err(failed()),
@@ -81,13 +81,13 @@ pub fn sync_dir(folder: &Path) -> Result<(), Error> {
 /// Writes a file that a crash may take: rendered files, logs. Parent folders are created.
 pub fn write_plain(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Error> {
     create_dir_all(parent_of(path))?;
-    let failed = || because(Action::Write, path);
+    let failed = || error_context(FileAction::Write, path);
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
     if let Some(mode) = mode {
         options.mode(mode);
     }
-    let file = fault::call(Call::Open(path), || options.open(path)).map_err(failed())?;
+    let file = fault::call(SystemCall::Open(path), || options.open(path)).map_err(failed())?;
     if let Some(mode) = mode {
         file.set_permissions(Permissions::from_mode(mode))
             .map_err(failed())?;
@@ -121,7 +121,7 @@ impl Appender {
     /// As [`Self::open`]; what is created has these permission bits.
     pub fn open_with(path: &Path, mode: Option<u32>) -> Result<Self, Error> {
         let mut unsynced = create_folders(parent_of(path))?;
-        let failed = || because(Action::Write, path);
+        let failed = || error_context(FileAction::Write, path);
         if !path.exists() {
             unsynced.push(parent_of(path).to_owned());
         }
@@ -130,7 +130,7 @@ impl Appender {
         if let Some(mode) = mode {
             options.mode(mode);
         }
-        let file = fault::call(Call::Open(path), || options.open(path)).map_err(failed())?;
+        let file = fault::call(SystemCall::Open(path), || options.open(path)).map_err(failed())?;
         let length = file.metadata().map_err(failed())?.len();
         Ok(Self {
             file,
@@ -151,16 +151,16 @@ impl Appender {
             Err(source) => {
                 // Half an entry would hide those that follow it.
                 let take_back = || self.file.set_len(self.length);
-                fault::call(Call::Truncate(&self.path), take_back).ok();
-                Err(Error::new(Action::Write, &self.path, source))
+                fault::call(SystemCall::Truncate(&self.path), take_back).ok();
+                Err(Error::new(FileAction::Write, &self.path, source))
             }
         }
     }
 
     /// Makes everything appended so far durable.
     pub fn sync(&mut self) -> Result<(), Error> {
-        fault::call(Call::Sync(&self.path), || self.file.sync_data())
-            .map_err(because(Action::Sync, &self.path))?;
+        fault::call(SystemCall::Sync(&self.path), || self.file.sync_data())
+            .map_err(error_context(FileAction::Sync, &self.path))?;
         // The last first: a folder's name is of no use before what is in it.
         while let Some(folder) = self.unsynced.last() {
             sync_dir(folder)?;
@@ -188,38 +188,38 @@ fn create_folders(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     }
     let parent = parent_of(folder);
     let mut changed = create_folders(parent)?;
-    match fault::call(Call::MakeFolder(folder), || std::fs::create_dir(folder)) {
+    match fault::call(SystemCall::MakeFolder(folder), || std::fs::create_dir(folder)) {
         Ok(()) => changed.push(parent.to_owned()),
         // Somebody else may create it at the same time.
         Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => {}
-        Err(error) => return Err(Error::new(Action::CreateFolder, folder, error)),
+        Err(error) => return Err(Error::new(FileAction::CreateFolder, folder, error)),
     }
     Ok(changed)
 }
 
 /// Removes a file.
 pub fn remove_file(path: &Path) -> Result<(), Error> {
-    fault::call(Call::Unlink(path), || std::fs::remove_file(path))
-        .map_err(because(Action::Remove, path))
+    fault::call(SystemCall::Unlink(path), || std::fs::remove_file(path))
+        .map_err(error_context(FileAction::Remove, path))
 }
 
 /// Removes a file if it is there; says whether it was.
 pub fn remove_file_if_exists(path: &Path) -> Result<bool, Error> {
-    found(remove_file(path))
+    removed_if_found(remove_file(path))
 }
 
 /// Removes a folder and everything in it.
 pub fn remove_dir_all(folder: &Path) -> Result<(), Error> {
-    fault::call(Call::RemoveTree(folder), || std::fs::remove_dir_all(folder))
-        .map_err(because(Action::Remove, folder))
+    fault::call(SystemCall::RemoveTree(folder), || std::fs::remove_dir_all(folder))
+        .map_err(error_context(FileAction::Remove, folder))
 }
 
 /// Removes a folder and everything in it if it is there; says whether it was.
 pub fn remove_dir_if_exists(folder: &Path) -> Result<bool, Error> {
-    found(remove_dir_all(folder))
+    removed_if_found(remove_dir_all(folder))
 }
 
-fn found(result: Result<(), Error>) -> Result<bool, Error> {
+fn removed_if_found(result: Result<(), Error>) -> Result<bool, Error> {
     match result {
         Ok(()) => Ok(true),
         Err(error) if error.is_not_found() => Ok(false),
@@ -229,22 +229,22 @@ fn found(result: Result<(), Error>) -> Result<bool, Error> {
 
 /// Renames a file or a folder.
 pub fn rename(from: &Path, to: &Path) -> Result<(), Error> {
-    move_name(from, to).map_err(because(Action::Move, from))
+    rename_and_sync(from, to).map_err(error_context(FileAction::Move, from))
 }
 
 /// Moves a folder to where another may be, which it replaces; across disks it is copied.
 pub fn move_dir(from: &Path, to: &Path) -> Result<(), Error> {
     if !from.is_dir() {
         let missing = std::io::Error::from(ErrorKind::NotFound);
-        return Err(Error::new(Action::Move, from, missing));
+        return Err(Error::new(FileAction::Move, from, missing));
     }
     create_dir_all(parent_of(to))?;
     if to.is_dir() {
         match exchange(from, to) {
             // At every instant one of the two is at `to`.
             Ok(()) => return remove_dir_all(from),
-            Err(error) if is_no_exchange(&error) => {}
-            Err(error) => return Err(Error::new(Action::Move, from, error)),
+            Err(error) if is_exchange_unsupported(&error) => {}
+            Err(error) => return Err(Error::new(FileAction::Move, from, error)),
         }
     }
     move_dir_in_steps(from, to)
@@ -255,7 +255,7 @@ pub fn move_dir(from: &Path, to: &Path) -> Result<(), Error> {
 fn exchange(one: &Path, other: &Path) -> std::io::Result<()> {
     use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
     let exchange = || renameat2(AT_FDCWD, one, AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE);
-    fault::call(Call::Exchange(one, other), || Ok(exchange()?))
+    fault::call(SystemCall::Exchange(one, other), || Ok(exchange()?))
 }
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
@@ -264,7 +264,7 @@ fn exchange(_: &Path, _: &Path) -> std::io::Result<()> {
 }
 
 /// Whether a file system, or a pair of them, knows no exchange.
-fn is_no_exchange(error: &std::io::Error) -> bool {
+fn is_exchange_unsupported(error: &std::io::Error) -> bool {
     let kind = error.kind();
     kind == ErrorKind::CrossesDevices
         || kind == ErrorKind::InvalidInput
@@ -277,16 +277,16 @@ fn move_dir_in_steps(from: &Path, to: &Path) -> Result<(), Error> {
     let aside = temporary_name(to);
     let replaced = std::fs::symlink_metadata(to).is_ok();
     if replaced {
-        move_name(to, &aside).map_err(because(Action::Move, to))?;
+        rename_and_sync(to, &aside).map_err(error_context(FileAction::Move, to))?;
     }
-    let moved = match move_name(from, to) {
+    let moved = match rename_and_sync(from, to) {
         Err(error) if error.kind() == ErrorKind::CrossesDevices => {
             copy_dir(from, to).and_then(|()| remove_dir_all(from))
         }
-        other => other.map_err(because(Action::Move, from)),
+        other => other.map_err(error_context(FileAction::Move, from)),
     };
     if moved.is_err() && replaced && !to.exists() {
-        move_name(&aside, to).ok();
+        rename_and_sync(&aside, to).ok();
     } else if replaced {
         remove_dir_if_exists(&aside)?;
     }
@@ -301,17 +301,17 @@ pub fn copy_dir(from: &Path, to: &Path) -> Result<(), Error> {
             continue;
         };
         let target = to.join(relative);
-        let failed = || because(Action::Copy, &entry.path);
+        let failed = || error_context(FileAction::Copy, &entry.path);
         match entry.kind {
             EntryKind::Folder => create_dir_all(&target)?,
             EntryKind::File => {
                 let copy = || std::fs::copy(&entry.path, &target);
-                fault::call(Call::Open(&target), copy).map_err(failed())?;
+                fault::call(SystemCall::Open(&target), copy).map_err(failed())?;
             }
             EntryKind::Link => {
                 let link = std::fs::read_link(&entry.path).map_err(failed())?;
                 let create = || std::os::unix::fs::symlink(link, &target);
-                fault::call(Call::Link(&target), create).map_err(failed())?;
+                fault::call(SystemCall::Link(&target), create).map_err(failed())?;
             }
             EntryKind::Other => {}
         }
@@ -330,8 +330,8 @@ impl TemporaryDir {
         let path = parent.join(format!("{prefix}{}", ulid::Ulid::generate()));
         create_dir_all(parent)?;
         let create = || std::fs::DirBuilder::new().mode(0o700).create(&path);
-        fault::call(Call::MakeFolder(&path), create)
-            .map_err(because(Action::CreateFolder, &path))?;
+        fault::call(SystemCall::MakeFolder(&path), create)
+            .map_err(error_context(FileAction::CreateFolder, &path))?;
         Ok(Self(path))
     }
 

@@ -4,7 +4,7 @@ use crate::ui::words::one_line;
 use crate::value::Value;
 
 /// How much deeper what belongs to a key stands.
-const STEP: usize = 4;
+const INDENT_STEP: usize = 4;
 
 /// Appends data, indented by so many columns. Sensitive values are redacted.
 pub fn nested(value: &Value, indent: usize, text: &mut String) {
@@ -15,7 +15,7 @@ pub fn nested(value: &Value, indent: usize, text: &mut String) {
             sorted.sort_by_key(|(key, _)| *key);
             for (key, value) in sorted {
                 line(&format!("{}:", one_line(key)), indent, text);
-                nested(value, indent + STEP, text);
+                nested(value, indent + INDENT_STEP, text);
             }
         }
         Value::List(items) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::nested::nested;
 use super::summary::{StateCounts, StateLine};
-use crate::name::Words;
+use crate::name::EnumWords;
 use crate::ui::words::one_line;
 use crate::value::Value;
 
@@ -26,7 +26,7 @@ pub enum StateDetail {
     Changes,
 }
 
-impl Words for StateDetail {
+impl EnumWords for StateDetail {
     const WORDS: &'static [(Self, &'static str, &'static str)] = &[
         (Self::Full, "full", "All"),
         (Self::Terse, "terse", "A line each"),

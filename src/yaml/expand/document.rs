@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::expander::{Expander, Missing, rebuilt};
+use super::expander::{Expander, MissingTarget, with_entries};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::yaml::directive::STRATEGY;
 use crate::yaml::merge::same_or_merged;
-use crate::yaml::{Entry, Kind, Limits, Loader, Node, Route};
+use crate::yaml::{MapEntry, NodeKind, Limits, Loader, Node, Route};
 
 /// How often a document is gone through: once more for each link of a chain of directives that
 /// bring what the next one needs.
-const MOST_PASSES: usize = 100;
+const MAX_PASSES: usize = 100;
 
 /// Expands all merge directives of a document; the files they include expand in its place.
 pub fn expand(
@@ -28,11 +28,11 @@ pub fn expand(
     }
     let mut expander = Expander::new(root, loader, limits);
     let mut missing = 0;
-    for _ in 0..MOST_PASSES {
+    for _ in 0..MAX_PASSES {
         let expanded = expander.pass(root)?;
         let open = std::mem::take(&mut expander.missing);
         if open.is_empty() {
-            return Ok(done(clean(&expanded), root, expander.merges));
+            return Ok(done(remove_spent_directives(&expanded), root, expander.merges));
         }
         // What another directive brings may hold what was missing.
         if open.len() == missing {
@@ -48,7 +48,7 @@ pub fn expand(
     Err(Diagnostic::error(message).label(root.span(), "").into())
 }
 
-fn missing_includes(open: &[Missing]) -> Option<Diagnostic> {
+fn missing_includes(open: &[MissingTarget]) -> Option<Diagnostic> {
     let required: Vec<_> = open.iter().filter(|missing| !missing.optional).collect();
     let names: Vec<_> = required
         .iter()
@@ -63,21 +63,21 @@ fn missing_includes(open: &[Missing]) -> Option<Diagnostic> {
 }
 
 /// Takes out what asks to be taken out but met nothing, and strategies that have been followed.
-fn clean(node: &Node) -> Node {
+fn remove_spent_directives(node: &Node) -> Node {
     if !node.may_have_directives() {
         return node.clone();
     }
     let map = match node.kind() {
-        Kind::Seq(items) => {
-            let items = items.iter().map(clean).collect();
+        NodeKind::Seq(items) => {
+            let items = items.iter().map(remove_spent_directives).collect();
             let (tag, anchor) = (node.tag().map(Arc::from), node.anchor().map(Arc::from));
-            return Node::with_anchor(Kind::Seq(items), node.span(), tag, anchor);
+            return Node::with_anchor(NodeKind::Seq(items), node.span(), tag, anchor);
         }
-        Kind::Map(map) => map,
+        NodeKind::Map(map) => map,
         _ => return node.clone(),
     };
     let strategy = |node: &Node| node.get(STRATEGY).and_then(Node::as_str).map(str::to_owned);
-    let kept = map
+    let retained = map
         .iter()
         .filter_map(|(key, entry)| match strategy(&entry.value).as_deref() {
             Some("whiteout" | "nullout") => None,
@@ -86,11 +86,11 @@ fn clean(node: &Node) -> Node {
                 (!followed).then(|| (Arc::clone(key), entry.clone()))
             }
             _ => {
-                let value = clean(&entry.value);
-                Some((Arc::clone(key), Entry::new(entry.key_span, value)))
+                let value = remove_spent_directives(&entry.value);
+                Some((Arc::clone(key), MapEntry::new(entry.key_span, value)))
             }
         });
-    rebuilt(node, kept.collect())
+    with_entries(node, retained.collect())
 }
 
 /// A document with its merge directives expanded.
@@ -101,12 +101,12 @@ pub struct Expanded {
     /// The document as it was written.
     pub raw: Node,
     /// The merges, in the order in which they were done.
-    pub merges: Vec<Merge>,
+    pub merges: Vec<MergeRecord>,
 }
 
 /// What the directives of one map gave.
 #[derive(Debug, Clone)]
-pub struct Merge {
+pub struct MergeRecord {
     /// The map, in the document as it was written.
     pub route: Route,
     /// All they gave together, without the map's own keys.
@@ -118,7 +118,7 @@ pub struct Merge {
 impl Expanded {
     /// What the directives alone give at a route: the document overrides it with its difference.
     pub fn base(&self, route: &Route) -> Option<Node> {
-        let mut around: Vec<&Merge> = self
+        let mut around: Vec<&MergeRecord> = self
             .merges
             .iter()
             .filter(|merge| route.steps().starts_with(merge.route.steps()))

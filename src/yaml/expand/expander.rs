@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::Merge;
+use super::MergeRecord;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::yaml::directive::{ANCHOR, Directive, STRATEGY};
 use crate::yaml::merge::merge_maps;
-use crate::yaml::{Entry, Kind, Limits, Loaded, Loader, Mapping, Node, Route, Step};
+use crate::yaml::{MapEntry, NodeKind, Limits, LoadResult, Loader, Mapping, Node, Route, RouteStep};
 
-pub(super) fn rebuilt(node: &Node, map: Mapping) -> Node {
+pub(super) fn with_entries(node: &Node, map: Mapping) -> Node {
     Node::with_anchor(
-        Kind::Map(map),
+        NodeKind::Map(map),
         node.span(),
         node.tag().map(Arc::from),
         node.anchor().map(Arc::from),
@@ -19,27 +19,27 @@ pub(super) fn rebuilt(node: &Node, map: Mapping) -> Node {
 }
 
 /// A directive that found nothing so far.
-pub(super) struct Missing {
+pub(super) struct MissingTarget {
     pub(super) name: String,
     pub(super) optional: bool,
     pub(super) span: Span,
 }
 
 /// Why expanding goes no further; the problems say it.
-pub(super) struct Halt;
+pub(super) struct ExpansionAborted;
 
 /// What a map becomes.
-pub(super) enum Outcome {
-    Is(Node),
+pub(super) enum MapOutcome {
+    Expanded(Node),
     /// Only optional directives stood in it, and they found nothing.
-    Gone,
+    Removed,
 }
 
 /// What a map is made of.
 #[derive(Default)]
-struct Parts {
+struct MapParts {
     /// Its own entries, expanded.
-    own: Vec<(Arc<str>, Entry)>,
+    own: Vec<(Arc<str>, MapEntry)>,
     /// What its directives give together, and the key of the first.
     merged: Option<(Node, Span)>,
     /// The anchor it defines.
@@ -55,12 +55,12 @@ pub(super) struct Expander<'l> {
     /// Where directives look things up: the document, as far as it is expanded.
     pub(super) document: Node,
     pub(super) anchors: HashMap<Arc<str>, Node>,
-    pub(super) included: HashMap<(SourceId, String, Option<String>), Loaded>,
-    pub(super) missing: Vec<Missing>,
-    pub(super) merges: Vec<Merge>,
+    pub(super) included: HashMap<(SourceId, String, Option<String>), LoadResult>,
+    pub(super) missing: Vec<MissingTarget>,
+    pub(super) merges: Vec<MergeRecord>,
     pub(super) problems: Diagnostics,
     /// Where the map stands that is being expanded.
-    pub(super) path: Vec<Step>,
+    pub(super) path: Vec<RouteStep>,
     /// What is being merged right now, outermost first.
     pub(super) active: Vec<Node>,
     depth: usize,
@@ -68,9 +68,9 @@ pub(super) struct Expander<'l> {
     pub(super) drops_missing: bool,
     /// What templates became in this pass, by their address, if it is the same everywhere. The
     /// template is kept, so that no other node gets its address.
-    pub(super) known: HashMap<usize, (Node, Node)>,
+    pub(super) template_cache: HashMap<usize, (Node, Node)>,
     /// How often something was met that depends on where or when it is expanded.
-    pub(super) dependent: usize,
+    pub(super) context_dependencies: usize,
 }
 
 impl<'l> Expander<'l> {
@@ -89,8 +89,8 @@ impl<'l> Expander<'l> {
             depth: 0,
             work: 0,
             drops_missing: false,
-            known: HashMap::new(),
-            dependent: 0,
+            template_cache: HashMap::new(),
+            context_dependencies: 0,
         };
         expander.find_anchors(root);
         expander
@@ -98,14 +98,14 @@ impl<'l> Expander<'l> {
 
     pub(super) fn pass(&mut self, root: &Node) -> Result<Node, Diagnostics> {
         self.merges.clear();
-        self.known.clear();
+        self.template_cache.clear();
         let outcome = self.map(root);
         if self.problems.has_errors() {
             return Err(std::mem::take(&mut self.problems));
         }
         Ok(match outcome {
-            Ok(Outcome::Is(node)) => node,
-            Ok(Outcome::Gone) | Err(Halt) => rebuilt(root, Mapping::default()),
+            Ok(MapOutcome::Expanded(node)) => node,
+            Ok(MapOutcome::Removed) | Err(ExpansionAborted) => with_entries(root, Mapping::default()),
         })
     }
 
@@ -118,8 +118,8 @@ impl<'l> Expander<'l> {
             self.anchors.insert(Arc::from(name), node.clone());
         }
         match node.kind() {
-            Kind::Seq(items) => items.iter().for_each(|item| self.find_anchors(item)),
-            Kind::Map(map) => map
+            NodeKind::Seq(items) => items.iter().for_each(|item| self.find_anchors(item)),
+            NodeKind::Map(map) => map
                 .iter()
                 .for_each(|(_, entry)| self.find_anchors(&entry.value)),
             _ => {}
@@ -135,9 +135,9 @@ impl<'l> Expander<'l> {
         });
     }
 
-    pub(super) fn map(&mut self, node: &Node) -> Result<Outcome, Halt> {
+    pub(super) fn map(&mut self, node: &Node) -> Result<MapOutcome, ExpansionAborted> {
         let Some(map) = node.as_map().filter(|_| node.may_have_directives()) else {
-            return Ok(Outcome::Is(node.clone()));
+            return Ok(MapOutcome::Expanded(node.clone()));
         };
         self.count(node)?;
         self.depth += 1;
@@ -147,7 +147,7 @@ impl<'l> Expander<'l> {
     }
 
     /// Bounds depth and work, which directives can multiply.
-    fn count(&mut self, node: &Node) -> Result<(), Halt> {
+    fn count(&mut self, node: &Node) -> Result<(), ExpansionAborted> {
         self.work += 1 + node.as_map().map_or(0, |map| map.len() as u64);
         if self.depth >= self.limits.max_depth {
             self.problem(
@@ -156,57 +156,57 @@ impl<'l> Expander<'l> {
                 "too deep here",
                 "",
             );
-            return Err(Halt);
+            return Err(ExpansionAborted);
         }
         if self.work > u64::from(self.limits.max_nodes) {
             let message = "merge directives make the document too large";
             self.problem(message.into(), node.span(), "too large with this", "");
-            return Err(Halt);
+            return Err(ExpansionAborted);
         }
         Ok(())
     }
 
-    fn entries(&mut self, node: &Node, map: &Mapping) -> Result<Outcome, Halt> {
-        let mut parts = Parts::default();
+    fn entries(&mut self, node: &Node, map: &Mapping) -> Result<MapOutcome, ExpansionAborted> {
+        let mut parts = MapParts::default();
         for (key, entry) in map {
             if &**key == ANCHOR {
                 parts.name = entry.value.as_str().map(Arc::from);
-                self.dependent += 1;
-            } else if let Some(directive) = self.directive(key, entry) {
-                match self.template(&directive, key, entry)? {
-                    Found::Node { node, .. } if node.as_map().is_none() && map.len() == 1 => {
-                        return Ok(Outcome::Is(node));
+                self.context_dependencies += 1;
+            } else if let Some(directive) = self.parse_directive(key, entry) {
+                match self.resolve_directive(&directive, key, entry)? {
+                    Resolution::Node { node, .. } if node.as_map().is_none() && map.len() == 1 => {
+                        return Ok(MapOutcome::Expanded(node));
                     }
-                    found => self.found(&mut parts, found, key, entry, &directive),
+                    found => self.add_resolution(&mut parts, found, key, entry, &directive),
                 }
             } else if let Some(value) = self.value(key, &entry.value)? {
                 let key_span = entry.key_span;
-                parts.own.push((Arc::clone(key), Entry { key_span, value }));
+                parts.own.push((Arc::clone(key), MapEntry { key_span, value }));
             }
         }
-        self.put_together(node, map, parts)
+        self.assemble_map(node, map, parts)
     }
 
     /// Adds what a directive of a map gives to its parts.
-    fn found(
+    fn add_resolution(
         &mut self,
-        parts: &mut Parts,
-        found: Found,
+        parts: &mut MapParts,
+        found: Resolution,
         key: &Arc<str>,
-        entry: &Entry,
+        entry: &MapEntry,
         directive: &Directive,
     ) {
         match found {
-            Found::Nothing => {}
-            Found::Missing if self.drops_missing && directive.optional => {
-                self.dependent += 1;
+            Resolution::Empty => {}
+            Resolution::Unresolved if self.drops_missing && directive.optional => {
+                self.context_dependencies += 1;
                 parts.dropped = true;
             }
-            Found::Missing => {
-                self.miss(directive, key, entry);
+            Resolution::Unresolved => {
+                self.record_missing(directive, key, entry);
                 parts.own.push((Arc::clone(key), entry.clone()));
             }
-            Found::Node { node, .. } if node.as_map().is_none() => self.problem(
+            Resolution::Node { node, .. } if node.as_map().is_none() => self.problem(
                 format!(
                     "`{key}` gives {}, which cannot be merged into a map",
                     node.kind_name()
@@ -215,7 +215,7 @@ impl<'l> Expander<'l> {
                 "needs a map",
                 "let the directive stand alone to put the value in the place of the map",
             ),
-            Found::Node { node, .. } => {
+            Resolution::Node { node, .. } => {
                 parts.merged = Some(match parts.merged.take() {
                     None => (node, entry.key_span),
                     Some((base, first)) => (self.merge(&base, &node), first),
@@ -224,35 +224,35 @@ impl<'l> Expander<'l> {
         }
     }
 
-    fn put_together(&mut self, node: &Node, map: &Mapping, parts: Parts) -> Result<Outcome, Halt> {
-        let Parts {
+    fn assemble_map(&mut self, node: &Node, map: &Mapping, parts: MapParts) -> Result<MapOutcome, ExpansionAborted> {
+        let MapParts {
             own,
             merged,
             name,
             dropped,
         } = parts;
         if dropped && own.is_empty() && merged.is_none() && name.is_none() {
-            return Ok(Outcome::Gone);
+            return Ok(MapOutcome::Removed);
         }
         let same = own.len() == map.len() && same_values(&own, map);
         let own = if same {
             node.clone()
         } else {
-            rebuilt(node, own.into_iter().collect())
+            with_entries(node, own.into_iter().collect())
         };
         if let Some(name) = name {
             self.anchors.insert(name, own.clone());
         }
         let Some((base, span)) = merged else {
-            return Ok(Outcome::Is(own));
+            return Ok(MapOutcome::Expanded(own));
         };
         let result = self.merge(&base, &own);
         if self.active.is_empty() {
             let route = Route::from(self.path.clone());
-            self.merges.push(Merge { route, base, span });
+            self.merges.push(MergeRecord { route, base, span });
         }
         self.check(&result, span)?;
-        Ok(Outcome::Is(result))
+        Ok(MapOutcome::Expanded(result))
     }
 
     fn merge(&mut self, base: &Node, over: &Node) -> Node {
@@ -269,7 +269,7 @@ impl<'l> Expander<'l> {
     }
 
     /// Refuses a result that is too large once it is written out.
-    fn check(&mut self, node: &Node, span: Span) -> Result<(), Halt> {
+    fn check(&mut self, node: &Node, span: Span) -> Result<(), ExpansionAborted> {
         let message = if node.weight() > self.limits.max_nodes {
             "merge directives make the document too large"
         } else if node.depth() + self.path.len() > self.limits.max_depth {
@@ -278,20 +278,20 @@ impl<'l> Expander<'l> {
             return Ok(());
         };
         self.problem(message.into(), span, "merged here", "");
-        Err(Halt)
+        Err(ExpansionAborted)
     }
 
     /// The value of a key that is no directive; `None` if nothing is left of it.
-    fn value(&mut self, key: &Arc<str>, value: &Node) -> Result<Option<Node>, Halt> {
+    fn value(&mut self, key: &Arc<str>, value: &Node) -> Result<Option<Node>, ExpansionAborted> {
         if !value.may_have_directives() || key.starts_with('+') {
             return Ok(Some(value.clone()));
         }
-        self.path.push(Step::Key(Arc::clone(key)));
+        self.path.push(RouteStep::Key(Arc::clone(key)));
         let outcome = match value.kind() {
-            Kind::Seq(items) => self.list(value, items).map(Some),
+            NodeKind::Seq(items) => self.list(value, items).map(Some),
             _ => self.map(value).map(|outcome| match outcome {
-                Outcome::Is(node) => Some(node),
-                Outcome::Gone => None,
+                MapOutcome::Expanded(node) => Some(node),
+                MapOutcome::Removed => None,
             }),
         };
         self.path.pop();
@@ -299,7 +299,7 @@ impl<'l> Expander<'l> {
     }
 
     /// A list in which a directive that gives a list puts its items.
-    fn list(&mut self, node: &Node, items: &[Node]) -> Result<Node, Halt> {
+    fn list(&mut self, node: &Node, items: &[Node]) -> Result<Node, ExpansionAborted> {
         let mut expanded = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             if item.as_map().is_none() || !item.may_have_directives() {
@@ -309,12 +309,12 @@ impl<'l> Expander<'l> {
             if item.get(STRATEGY).and_then(Node::as_str) == Some("whiteout") {
                 continue;
             }
-            self.path.push(Step::Index(index));
+            self.path.push(RouteStep::Index(index));
             let outcome = self.map(item);
             self.path.pop();
             match outcome? {
-                Outcome::Gone => {}
-                Outcome::Is(found) => match found.as_seq() {
+                MapOutcome::Removed => {}
+                MapOutcome::Expanded(found) => match found.as_seq() {
                     Some(items) => expanded.extend_from_slice(items),
                     None => expanded.push(found),
                 },
@@ -330,7 +330,7 @@ impl<'l> Expander<'l> {
         }
         let (tag, anchor) = (node.tag().map(Arc::from), node.anchor().map(Arc::from));
         Ok(Node::with_anchor(
-            Kind::Seq(expanded),
+            NodeKind::Seq(expanded),
             node.span(),
             tag,
             anchor,
@@ -338,22 +338,22 @@ impl<'l> Expander<'l> {
     }
 }
 
-fn same_values(own: &[(Arc<str>, Entry)], map: &Mapping) -> bool {
+fn same_values(own: &[(Arc<str>, MapEntry)], map: &Mapping) -> bool {
     own.iter()
         .zip(map)
         .all(|((_, new), (_, old))| new.value.is_same(&old.value))
 }
 
 /// What a directive gives.
-pub(super) enum Found {
+pub(super) enum Resolution {
     /// This, to be expanded unless `raw`.
     Node {
         node: Node,
         raw: bool,
-        route: Option<Vec<Step>>,
+        route: Option<Vec<RouteStep>>,
     },
     /// Nothing, and that is fine.
-    Nothing,
+    Empty,
     /// Nothing so far.
-    Missing,
+    Unresolved,
 }

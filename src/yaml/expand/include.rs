@@ -1,13 +1,13 @@
 //! Include directives: what they ask for and what they get.
 
-use super::expander::{Expander, Found};
-use super::template::step_into;
+use super::expander::{Expander, Resolution};
+use super::resolution::step_into;
 use crate::yaml::directive::{Directive, fragment};
-use crate::yaml::{Entry, IncludeRequest, Loaded, Node};
+use crate::yaml::{MapEntry, IncludeRequest, LoadResult, Node};
 
 impl Expander<'_> {
     /// Fetches the file of an include directive.
-    pub(super) fn include(&mut self, directive: &Directive, entry: &Entry) -> Found {
+    pub(super) fn include(&mut self, directive: &Directive, entry: &MapEntry) -> Resolution {
         let span = entry.key_span;
         let Some((request, pointer)) = self.request(directive, entry) else {
             self.problem(
@@ -16,13 +16,13 @@ impl Expander<'_> {
                 "names no file",
                 "write `+include: file.yaml` or `+include: {file: file.yaml}`",
             );
-            return Found::Nothing;
+            return Resolution::Empty;
         };
         let raw = entry.value.get("merge").and_then(Node::as_str) == Some("raw");
         match self.fetch(&request) {
-            Loaded::Found { root, .. } if !root.is_null() => {
+            LoadResult::Found { root, .. } if !root.is_null() => {
                 if let Some(node) = part_of(&root, &pointer) {
-                    return Found::Node {
+                    return Resolution::Node {
                         node,
                         raw,
                         route: None,
@@ -38,24 +38,24 @@ impl Expander<'_> {
                     "included here",
                     "correct the fragment behind `#`",
                 );
-                Found::Nothing
+                Resolution::Empty
             }
-            Loaded::Later => Found::Missing,
-            Loaded::Missing if !request.optional => {
+            LoadResult::Deferred => Resolution::Unresolved,
+            LoadResult::Missing if !request.optional => {
                 self.problem(
                     format!("the included file `{}` does not exist", request.file),
                     span,
                     "included here",
                     "correct its path, or write `+?include` if it need not be there",
                 );
-                Found::Nothing
+                Resolution::Empty
             }
-            _ => Found::Nothing,
+            _ => Resolution::Empty,
         }
     }
 
     /// Asks the loader once for each file that a text names.
-    fn fetch(&mut self, request: &IncludeRequest) -> Loaded {
+    fn fetch(&mut self, request: &IncludeRequest) -> LoadResult {
         let key = (
             request.from,
             request.file.clone(),
@@ -68,13 +68,13 @@ impl Expander<'_> {
             Ok(loaded) => loaded,
             Err(problems) => {
                 self.problems.append(problems);
-                Loaded::Skipped
+                LoadResult::Skipped
             }
         };
-        if let Loaded::Found { root, .. } = &loaded {
+        if let LoadResult::Found { root, .. } = &loaded {
             self.find_anchors(root);
         }
-        if !matches!(loaded, Loaded::Later) {
+        if !matches!(loaded, LoadResult::Deferred) {
             self.included.insert(key, loaded.clone());
         }
         loaded
@@ -84,7 +84,7 @@ impl Expander<'_> {
     fn request(
         &self,
         directive: &Directive,
-        entry: &Entry,
+        entry: &MapEntry,
     ) -> Option<(IncludeRequest, Vec<String>)> {
         let value = &entry.value;
         let text = |key: &str| value.get(key).and_then(Node::as_str).map(str::to_owned);
@@ -102,7 +102,7 @@ impl Expander<'_> {
         let request = IncludeRequest {
             repository: text("repository").or_else(|| stated("name").map(str::to_owned)),
             repository_url: stated("url").map(str::to_owned),
-            when: text("when"),
+            condition_variable: text("when"),
             optional: directive.optional,
             span: entry.key_span,
             from: entry.key_span.source,

@@ -3,8 +3,8 @@
 mod document;
 mod expander;
 mod include;
-mod template;
+mod resolution;
 #[cfg(test)]
 mod tests;
 
-pub use document::{Expanded, Merge, expand};
+pub use document::{Expanded, MergeRecord, expand};

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::value::Value;
-use crate::yaml::{Expanded, IncludeRequest, Limits, Loaded, Loader, Node, Route, expand, parse};
+use crate::yaml::{Expanded, IncludeRequest, Limits, LoadResult, Loader, Node, Route, expand, parse};
 
 /// A loader of files that are at hand.
 #[derive(Default)]
@@ -20,21 +20,21 @@ impl Files {
 }
 
 impl Loader for Files {
-    fn load(&mut self, request: &IncludeRequest) -> Result<Loaded, Diagnostics> {
+    fn load(&mut self, request: &IncludeRequest) -> Result<LoadResult, Diagnostics> {
         self.loads += 1;
         if let Some(name) = &request.repository {
             let known = Route::keys(["repositories", name.as_str()]);
             if known.find(&request.document).is_none() {
-                return Ok(Loaded::Later);
+                return Ok(LoadResult::Deferred);
             }
         }
         let Some(text) = self.texts.get(request.file.as_str()) else {
-            return Ok(Loaded::Missing);
+            return Ok(LoadResult::Missing);
         };
         let text = (*text).to_owned();
         let source = self.sources.add(&request.file, text, Some(request.span));
         let root = parse(&self.sources, source, &Limits::default())?;
-        Ok(Loaded::Found { source, root })
+        Ok(LoadResult::Found { source, root })
     }
 }
 
@@ -46,7 +46,7 @@ fn expanded_with(text: &str, files: &[(&'static str, &'static str)]) -> Result<E
     let root = loader.parse("ensemble.yaml", text);
     expand(&root, &mut loader, &Limits::default()).map_err(|problems| {
         let shown = problems.iter().map(|problem| {
-            let place = problem.span().and_then(|span| loader.sources.place(span));
+            let place = problem.span().and_then(|span| loader.sources.position(span));
             let place = place.map(|place| place.to_string()).unwrap_or_default();
             format!("{place}: {}", problem.message)
         });

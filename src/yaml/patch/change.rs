@@ -4,22 +4,22 @@ use indexmap::IndexMap;
 
 use super::PatchError;
 use crate::value::{List, Map, Value};
-use crate::yaml::{Op, Patch, Route, Step};
+use crate::yaml::{PatchOp, Patch, Route, RouteStep};
 
 /// What happens to one value.
 #[derive(Debug)]
-pub(super) enum Change {
+pub(super) enum ValueChange {
     /// It becomes this.
     Set(Value),
     /// It goes.
     Remove,
     /// Parts of it change.
-    Inside(IndexMap<Step, Self>),
+    Inside(IndexMap<RouteStep, Self>),
 }
 
-impl Change {
+impl ValueChange {
     /// Takes all patches together; a later one sees what an earlier one did.
-    pub(super) fn of(patches: &[Patch]) -> Result<Self, PatchError> {
+    pub(super) fn from_patches(patches: &[Patch]) -> Result<Self, PatchError> {
         let mut all = Self::Inside(IndexMap::new());
         for patch in patches {
             all.add(patch, 0)?;
@@ -30,8 +30,8 @@ impl Change {
     fn add(&mut self, patch: &Patch, depth: usize) -> Result<(), PatchError> {
         let Some(step) = patch.route.steps().get(depth) else {
             *self = match &patch.op {
-                Op::Set(value) => Self::Set(value.clone()),
-                Op::Remove => Self::Remove,
+                PatchOp::Set(value) => Self::Set(value.clone()),
+                PatchOp::Remove => Self::Remove,
             };
             return Ok(());
         };
@@ -50,7 +50,7 @@ impl Change {
                     _ => Value::Null,
                 };
                 let route = Route::from(patch.route.steps()[..depth].to_vec());
-                if let Some(value) = parts.onto(Some(base), &route)? {
+                if let Some(value) = parts.apply_to(Some(base), &route)? {
                     *self = Self::Set(value);
                 }
                 Ok(())
@@ -59,7 +59,7 @@ impl Change {
     }
 
     /// Does it to a value; gives `None` if nothing is left, or if nothing comes to be.
-    pub(super) fn onto(
+    pub(super) fn apply_to(
         &self,
         base: Option<Value>,
         route: &Route,
@@ -70,7 +70,7 @@ impl Change {
             Self::Inside(parts) if parts.is_empty() => return Ok(base),
             Self::Inside(parts) => parts,
         };
-        let list = parts.keys().all(|step| matches!(step, Step::Index(_)));
+        let list = parts.keys().all(|step| matches!(step, RouteStep::Index(_)));
         match base {
             None | Some(Value::Null) if list => onto_list(parts, &List::new(), route).map(filled),
             None | Some(Value::Null) => onto_map(parts, &Map::new(), route).map(filled),
@@ -87,18 +87,18 @@ fn filled(value: Value) -> Option<Value> {
 }
 
 fn onto_map(
-    parts: &IndexMap<Step, Change>,
+    parts: &IndexMap<RouteStep, ValueChange>,
     base: &Map,
     route: &Route,
 ) -> Result<Value, PatchError> {
     let mut map = base.clone();
     for (step, change) in parts {
-        let Step::Key(key) = step else {
+        let RouteStep::Key(key) = step else {
             return Err(PatchError::no_such_place(route, "a map"));
         };
-        match change.onto(map.get(key).cloned(), &route.clone().key(key.clone()))? {
+        match change.apply_to(map.get(key).cloned(), &route.clone().key(key.clone()))? {
             Some(value) => drop(map.insert(key.clone(), value)),
-            None if matches!(change, Change::Remove) => drop(map.shift_remove(key)),
+            None if matches!(change, ValueChange::Remove) => drop(map.shift_remove(key)),
             // Nothing was taken out of what is null, or not there.
             None => {}
         }
@@ -107,22 +107,22 @@ fn onto_map(
 }
 
 fn onto_list(
-    parts: &IndexMap<Step, Change>,
+    parts: &IndexMap<RouteStep, ValueChange>,
     base: &List,
     route: &Route,
 ) -> Result<Value, PatchError> {
     let mut items: Vec<Option<Value>> = base.iter().cloned().map(Some).collect();
     for (step, change) in parts {
         let index = match step {
-            Step::Index(index) if *index <= items.len() => *index,
-            Step::Index(_) if matches!(change, Change::Remove) => continue,
+            RouteStep::Index(index) if *index <= items.len() => *index,
+            RouteStep::Index(_) if matches!(change, ValueChange::Remove) => continue,
             _ => {
                 return Err(PatchError::no_such_place(route, "a list"));
             }
         };
         let old = items.get(index).cloned().flatten();
-        let new = change.onto(old, &route.clone().index(index))?;
-        if new.is_none() && !matches!(change, Change::Remove) {
+        let new = change.apply_to(old, &route.clone().index(index))?;
+        if new.is_none() && !matches!(change, ValueChange::Remove) {
             continue;
         }
         if index == items.len() {

@@ -2,12 +2,12 @@
 
 use indexmap::IndexMap;
 
-use super::change::Change;
-use super::page::Page;
+use super::change::ValueChange;
+use super::buffer::EditBuffer;
 use crate::diagnostic::{SourceId, Sources, Span};
 use crate::value::{REDACTED, Value};
-use crate::yaml::emit::{Fragments, Rendered, emit_flow, visible};
-use crate::yaml::{Kind, Limits, Node, Patch, Route, Step, parse};
+use crate::yaml::emit::{FragmentWriter, RenderedValue, emit_flow, visible};
+use crate::yaml::{NodeKind, Limits, Node, Patch, Route, RouteStep, parse};
 
 /// Why a text cannot be edited in place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +50,7 @@ pub enum PatchError {
     /// The text has a form in which the edit cannot be made in place: what came of it would not
     /// read as what was meant.
     #[error("cannot edit a text of this form in place: it would not read as what was meant")]
-    Misread,
+    NotRoundTrip,
 }
 
 impl PatchError {
@@ -63,8 +63,8 @@ impl PatchError {
 /// Applies patches to the text that `root` was parsed from (not expanded); all other bytes stay.
 /// What is given back was read again: it says what was meant, and all else as before.
 pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, PatchError> {
-    let change = Change::of(patches)?;
-    if matches!(&change, Change::Inside(parts) if parts.is_empty()) {
+    let change = ValueChange::from_patches(patches)?;
+    if matches!(&change, ValueChange::Inside(parts) if parts.is_empty()) {
         return Ok(text.to_owned());
     }
     if has_lone_returns(text) {
@@ -74,14 +74,14 @@ pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, Patch
         return Err(PatchError::Mark);
     }
     let mut editor = Editor {
-        page: Page::new(text),
+        page: EditBuffer::new(text),
         touched_anchors: Vec::new(),
     };
     let route = Route::root();
-    editor.edit(Target {
+    editor.edit(EditTarget {
         node: root,
         change: &change,
-        slot: Slot::Root,
+        slot: ValueSlot::Root,
         route: &route,
     })?;
     let result = editor.page.finish()?;
@@ -91,8 +91,8 @@ pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, Patch
         .find(|name| has_alias(&result, name))
     {
         Some(name) => Err(PatchError::Anchor { name }),
-        None if is_as_meant(&result, root, &change)? => Ok(result),
-        None => Err(PatchError::Misread),
+        None if verify_edit(&result, root, &change)? => Ok(result),
+        None => Err(PatchError::NotRoundTrip),
     }
 }
 
@@ -112,7 +112,7 @@ fn has_alias(text: &str, name: &str) -> bool {
 
 /// Where a value stands.
 #[derive(Clone, Copy)]
-pub(super) enum Slot {
+pub(super) enum ValueSlot {
     /// It is the document.
     Root,
     /// Behind the colon of a block mapping at this column.
@@ -125,7 +125,7 @@ pub(super) enum Slot {
     FlowItem,
 }
 
-impl Slot {
+impl ValueSlot {
     pub(super) fn is_flow(self) -> bool {
         matches!(self, Self::FlowKey { .. } | Self::FlowItem)
     }
@@ -133,14 +133,14 @@ impl Slot {
 
 /// A value and what happens to it.
 #[derive(Clone, Copy)]
-pub(super) struct Target<'a> {
+pub(super) struct EditTarget<'a> {
     pub(super) node: &'a Node,
-    pub(super) change: &'a Change,
-    pub(super) slot: Slot,
+    pub(super) change: &'a ValueChange,
+    pub(super) slot: ValueSlot,
     pub(super) route: &'a Route,
 }
 
-impl Target<'_> {
+impl EditTarget<'_> {
     pub(super) fn start(&self) -> usize {
         self.node.span().start as usize
     }
@@ -156,52 +156,52 @@ impl Target<'_> {
     }
 }
 
-pub(super) type Parts = IndexMap<Step, Change>;
+pub(super) type Parts = IndexMap<RouteStep, ValueChange>;
 
 /// A text, and what its edits have done so far.
 pub(super) struct Editor<'t> {
-    pub(super) page: Page<'t>,
+    pub(super) page: EditBuffer<'t>,
     pub(super) touched_anchors: Vec<String>,
 }
 
 impl Editor<'_> {
-    pub(super) fn edit(&mut self, target: Target<'_>) -> Result<(), PatchError> {
+    pub(super) fn edit(&mut self, target: EditTarget<'_>) -> Result<(), PatchError> {
         let parts = match target.change {
-            Change::Set(value) => {
+            ValueChange::Set(value) => {
                 self.replace(target.node, value, target.slot);
                 return Ok(());
             }
-            Change::Remove => {
+            ValueChange::Remove => {
                 self.replace(target.node, &Value::Null, target.slot);
                 return Ok(());
             }
-            Change::Inside(parts) => parts,
+            ValueChange::Inside(parts) => parts,
         };
         self.touched_anchors
             .extend(target.node.anchor().map(str::to_owned));
         let braces = self.page.has_brackets(target.node);
         match target.node.kind() {
-            Kind::Map(map) if map.is_empty() => self.rewrite(target),
-            Kind::Map(map) if braces => self.flow_map(target, map, parts),
+            NodeKind::Map(map) if map.is_empty() => self.rewrite(target),
+            NodeKind::Map(map) if braces => self.flow_map(target, map, parts),
             // Without braces inside of `[]`, it is one `key: value` pair and has no room.
-            Kind::Map(_) if target.slot.is_flow() => self.rewrite(target),
-            Kind::Map(map) => self.block_map(target, map, parts),
-            Kind::Seq(items) if items.is_empty() => self.rewrite(target),
-            Kind::Seq(items) if braces => self.flow_list(target, items, parts),
-            Kind::Seq(items) => self.block_list(target, items, parts),
+            NodeKind::Map(_) if target.slot.is_flow() => self.rewrite(target),
+            NodeKind::Map(map) => self.block_map(target, map, parts),
+            NodeKind::Seq(items) if items.is_empty() => self.rewrite(target),
+            NodeKind::Seq(items) if braces => self.flow_list(target, items, parts),
+            NodeKind::Seq(items) => self.block_list(target, items, parts),
             _ => self.rewrite(target),
         }
     }
 
     /// Writes a value anew with the change in it, where its text cannot be changed in part.
-    pub(super) fn rewrite(&mut self, target: Target<'_>) -> Result<(), PatchError> {
+    pub(super) fn rewrite(&mut self, target: EditTarget<'_>) -> Result<(), PatchError> {
         if has_tags(target.node) {
             return Err(target.unsupported());
         }
         // Nothing may come of it: a removal where nothing is.
         if let Some(value) = target
             .change
-            .onto(Some(target.node.to_value()), target.route)?
+            .apply_to(Some(target.node.to_value()), target.route)?
         {
             self.replace(target.node, &value, target.slot);
         }
@@ -209,12 +209,12 @@ impl Editor<'_> {
     }
 
     /// Puts a value in the place of another; comments on its line stay.
-    pub(super) fn replace(&mut self, node: &Node, value: &Value, slot: Slot) {
-        self.lose_anchors(node);
+    pub(super) fn replace(&mut self, node: &Node, value: &Value, slot: ValueSlot) {
+        self.record_lost_anchors(node);
         let (start, end) = (node.span().start as usize, node.span().end as usize);
         match slot {
-            Slot::Root => self.replace_root(node, value),
-            Slot::Key { from, column } => {
+            ValueSlot::Root => self.replace_root(node, value),
+            ValueSlot::Key { from, column } => {
                 self.replace_block(
                     node,
                     from,
@@ -222,7 +222,7 @@ impl Editor<'_> {
                     &self.fragments().value(value, column, false),
                 );
             }
-            Slot::Item { from, column } => {
+            ValueSlot::Item { from, column } => {
                 self.replace_block(
                     node,
                     from,
@@ -230,35 +230,35 @@ impl Editor<'_> {
                     &self.fragments().value(value, column, true),
                 );
             }
-            Slot::FlowKey { from } => {
+            ValueSlot::FlowKey { from } => {
                 let text = format!(" {}", emit_flow(value));
                 self.page.splice(from, end.max(from), &text);
             }
-            Slot::FlowItem => {
+            ValueSlot::FlowItem => {
                 let start = self.page.with_properties(start);
                 self.page.splice(start, end, &emit_flow(value));
             }
         }
     }
 
-    pub(super) fn fragments(&self) -> Fragments {
-        Fragments {
+    pub(super) fn fragments(&self) -> FragmentWriter {
+        FragmentWriter {
             literal_end: !self.page.has_indented_comments(),
         }
     }
 
     /// Remembers which anchors go with a node: no alias may be left of them.
-    pub(super) fn lose_anchors(&mut self, node: &Node) {
+    pub(super) fn record_lost_anchors(&mut self, node: &Node) {
         if !node.has_anchors() {
             return;
         }
         self.touched_anchors
             .extend(node.anchor().map(str::to_owned));
         match node.kind() {
-            Kind::Seq(items) => items.iter().for_each(|item| self.lose_anchors(item)),
-            Kind::Map(map) => {
+            NodeKind::Seq(items) => items.iter().for_each(|item| self.record_lost_anchors(item)),
+            NodeKind::Map(map) => {
                 for (_, entry) in map {
-                    self.lose_anchors(&entry.value);
+                    self.record_lost_anchors(&entry.value);
                 }
             }
             _ => {}
@@ -266,11 +266,11 @@ impl Editor<'_> {
     }
 
     /// Replaces what stands behind a colon or a dash.
-    pub(super) fn replace_block(&mut self, old: &Node, from: usize, end: usize, new: &Rendered) {
+    pub(super) fn replace_block(&mut self, old: &Node, from: usize, end: usize, new: &RenderedValue) {
         let page = &self.page;
         let end = end.max(from);
         let start = old.span().start as usize;
-        let lines = matches!(old.kind(), Kind::Map(_) | Kind::Seq(_)) && !page.has_brackets(old);
+        let lines = matches!(old.kind(), NodeKind::Map(_) | NodeKind::Seq(_)) && !page.has_brackets(old);
         let comment = if !lines {
             // A comment behind the value is about the value.
             page.comment_at(end)
@@ -295,7 +295,7 @@ impl Editor<'_> {
     }
 
     /// Adds lines behind a block collection. `open` says that its last part goes.
-    pub(super) fn add_lines(&mut self, target: Target<'_>, lines: &str, open: bool) {
+    pub(super) fn add_lines(&mut self, target: EditTarget<'_>, lines: &str, open: bool) {
         let place = self.page.next_line(target.end());
         if open || self.page.text[..place].ends_with('\n') {
             self.page.splice(place, place, lines);
@@ -309,18 +309,18 @@ impl Editor<'_> {
     }
 
     /// Puts a value in the place of an alias.
-    pub(super) fn replace_alias(&mut self, value: &Value, slot: Slot, end: usize) {
+    pub(super) fn replace_alias(&mut self, value: &Value, slot: ValueSlot, end: usize) {
         let (from, new) = match slot {
-            Slot::Key { from, column } => (from, self.fragments().value(value, column, false)),
-            Slot::FlowKey { from } => {
+            ValueSlot::Key { from, column } => (from, self.fragments().value(value, column, false)),
+            ValueSlot::FlowKey { from } => {
                 let text = format!(" {}", emit_flow(value));
                 self.page.splice(from, end, &text);
                 return;
             }
-            Slot::Root | Slot::Item { .. } | Slot::FlowItem => return,
+            ValueSlot::Root | ValueSlot::Item { .. } | ValueSlot::FlowItem => return,
         };
         let place = u32::try_from(from).unwrap_or(u32::MAX);
-        let alias = Node::new(Kind::Null, Span::new(SourceId::NONE, place, place), None);
+        let alias = Node::new(NodeKind::Null, Span::new(SourceId::NONE, place, place), None);
         self.replace_block(&alias, from, end, &new);
     }
 
@@ -357,8 +357,8 @@ impl Editor<'_> {
 fn has_tags(node: &Node) -> bool {
     node.tag().is_some()
         || match node.kind() {
-            Kind::Seq(items) => items.iter().any(has_tags),
-            Kind::Map(map) => map.iter().any(|(_, entry)| has_tags(&entry.value)),
+            NodeKind::Seq(items) => items.iter().any(has_tags),
+            NodeKind::Map(map) => map.iter().any(|(_, entry)| has_tags(&entry.value)),
             _ => false,
         }
 }
@@ -366,9 +366,9 @@ fn has_tags(node: &Node) -> bool {
 /// The text at the end of a node, if it ends with one that it states itself.
 fn last_text(node: &Node) -> Option<&Node> {
     let last = match node.kind() {
-        Kind::Seq(items) => items.last()?,
-        Kind::Map(map) => &map.at(map.stated().checked_sub(1)?)?.1.value,
-        Kind::Str(_) => return Some(node),
+        NodeKind::Seq(items) => items.last()?,
+        NodeKind::Map(map) => &map.entry_at(map.stated().checked_sub(1)?)?.1.value,
+        NodeKind::Str(_) => return Some(node),
         _ => return None,
     };
     (last.span().end == node.span().end).then(|| last_text(last))?
@@ -378,44 +378,44 @@ fn last_text(node: &Node) -> Option<&Node> {
 ///
 /// The event parser reads some texts that YAML forbids, such as `: [2] : f`; an edit that would be
 /// right in a valid text can break one of these. Takes as long as reading does.
-pub(super) fn is_as_meant(text: &str, old: &Node, change: &Change) -> Result<bool, PatchError> {
+pub(super) fn verify_edit(text: &str, old: &Node, change: &ValueChange) -> Result<bool, PatchError> {
     let mut sources = Sources::default();
     let source = sources.add("edited", text, None);
     let Ok(new) = parse(&sources, source, &Limits::default()) else {
         return Ok(false);
     };
     let old = old.to_value();
-    let meant = match change.onto(Some(old.clone()), &Route::root())? {
+    let meant = match change.apply_to(Some(old.clone()), &Route::root())? {
         Some(meant) => meant,
-        None if matches!(change, Change::Remove) => Value::Null,
+        None if matches!(change, ValueChange::Remove) => Value::Null,
         None => old,
     };
-    Ok(is(&new, &meant))
+    Ok(matches_value(&new, &meant))
 }
 
 /// Whether a node is what is written of a value.
-fn is(node: &Node, value: &Value) -> bool {
+fn matches_value(node: &Node, value: &Value) -> bool {
     match (node.kind(), visible(value)) {
         // It stays where its text stays, and is not told where a text is written.
-        (Kind::Str(text), Value::Sensitive(_)) if **text == *REDACTED => true,
-        (_, Value::Sensitive(inner)) => is(node, inner),
-        (Kind::Seq(items), Value::List(values)) => {
+        (NodeKind::Str(text), Value::Sensitive(_)) if **text == *REDACTED => true,
+        (_, Value::Sensitive(inner)) => matches_value(node, inner),
+        (NodeKind::Seq(items), Value::List(values)) => {
             items.len() == values.len()
                 && items
                     .iter()
                     .zip(&**values)
-                    .all(|(item, value)| is(item, value))
+                    .all(|(item, value)| matches_value(item, value))
         }
-        (Kind::Map(map), Value::Map(values)) => {
+        (NodeKind::Map(map), Value::Map(values)) => {
             map.len() == values.len()
                 && map.iter().all(|(key, entry)| {
                     let value = values.get(&**key);
-                    value.is_some_and(|value| is(&entry.value, value))
+                    value.is_some_and(|value| matches_value(&entry.value, value))
                 })
         }
-        (Kind::Seq(_) | Kind::Map(_), _) | (_, Value::List(_) | Value::Map(_)) => false,
-        (Kind::Null, Value::Null | Value::Entity(_)) => true,
-        (Kind::Str(text), Value::Str(other)) => text == other,
+        (NodeKind::Seq(_) | NodeKind::Map(_), _) | (_, Value::List(_) | Value::Map(_)) => false,
+        (NodeKind::Null, Value::Null | Value::Entity(_)) => true,
+        (NodeKind::Str(text), Value::Str(other)) => text == other,
         // Some numbers are written alike, and not a number is like no other.
         (_, value) => emit_flow(&node.to_value()) == emit_flow(value),
     }

@@ -1,35 +1,35 @@
 //! Edits of lists.
 
-use super::change::Change;
-use super::edit::{Editor, Parts, PatchError, Slot, Target};
+use super::change::ValueChange;
+use super::edit::{Editor, Parts, PatchError, ValueSlot, EditTarget};
 use super::mapping::runs;
 use crate::value::{List, Value};
 use crate::yaml::emit::emit_flow;
-use crate::yaml::{Node, Step};
+use crate::yaml::{Node, RouteStep};
 
 /// What happens to a list, sorted out.
 #[derive(Default)]
-struct Plan<'a> {
-    edited: Vec<(usize, &'a Change)>,
+struct ListPlan<'a> {
+    edited: Vec<(usize, &'a ValueChange)>,
     removed: Vec<usize>,
     added: List,
 }
 
-impl<'a> Plan<'a> {
-    fn of(target: Target<'_>, parts: &'a Parts, length: usize) -> Result<Self, PatchError> {
+impl<'a> ListPlan<'a> {
+    fn of(target: EditTarget<'_>, parts: &'a Parts, length: usize) -> Result<Self, PatchError> {
         let mut plan = Self::default();
         let no_such_place = || PatchError::no_such_place(target.route, "a list");
         for (step, change) in parts {
-            let Step::Index(index) = step else {
+            let RouteStep::Index(index) = step else {
                 return Err(no_such_place());
             };
             match change {
-                Change::Remove if *index < length => plan.removed.push(*index),
-                Change::Remove => {}
+                ValueChange::Remove if *index < length => plan.removed.push(*index),
+                ValueChange::Remove => {}
                 change if *index < length => plan.edited.push((*index, change)),
                 change if *index == length + plan.added.len() => {
                     let route = target.route.clone().index(*index);
-                    plan.added.extend(change.onto(None, &route)?);
+                    plan.added.extend(change.apply_to(None, &route)?);
                 }
                 _ => return Err(no_such_place()),
             }
@@ -42,11 +42,11 @@ impl<'a> Plan<'a> {
 impl Editor<'_> {
     pub(super) fn block_list(
         &mut self,
-        target: Target<'_>,
+        target: EditTarget<'_>,
         items: &[Node],
         parts: &Parts,
     ) -> Result<(), PatchError> {
-        let plan = Plan::of(target, parts, items.len())?;
+        let plan = ListPlan::of(target, parts, items.len())?;
         if plan.removed.len() == items.len() {
             self.replace(target.node, &Value::from(plan.added), target.slot);
             return Ok(());
@@ -56,12 +56,12 @@ impl Editor<'_> {
             return self.rewrite(target);
         };
         let column = self.page.prefix(dashes[0]).chars().count();
-        self.edit_items(target, items, plan.edited, |index| Slot::Item {
+        self.edit_items(target, items, plan.edited, |index| ValueSlot::Item {
             from: dashes[index] + 1,
             column,
         })?;
         for run in runs(&plan.removed) {
-            self.lose_items(&items[run.clone()]);
+            self.record_lost_items(&items[run.clone()]);
             let start = dashes[run.start];
             let end = (items[run.end - 1].span().end as usize).max(dashes[run.end - 1] + 1);
             let range = if self.page.prefix(start).trim().is_empty() {
@@ -77,28 +77,28 @@ impl Editor<'_> {
         }
         if !plan.added.is_empty() {
             let lines = self.fragments().items(&plan.added, column);
-            let last_goes = plan.removed.last() == Some(&(items.len() - 1));
-            self.add_lines(target, &lines, last_goes);
+            let removes_last = plan.removed.last() == Some(&(items.len() - 1));
+            self.add_lines(target, &lines, removes_last);
         }
         Ok(())
     }
 
-    fn lose_items(&mut self, items: &[Node]) {
+    fn record_lost_items(&mut self, items: &[Node]) {
         for item in items {
-            self.lose_anchors(item);
+            self.record_lost_anchors(item);
         }
     }
 
     fn edit_items(
         &mut self,
-        target: Target<'_>,
+        target: EditTarget<'_>,
         items: &[Node],
-        edited: Vec<(usize, &Change)>,
-        slot_of: impl Fn(usize) -> Slot,
+        edited: Vec<(usize, &ValueChange)>,
+        slot_of: impl Fn(usize) -> ValueSlot,
     ) -> Result<(), PatchError> {
         for (index, change) in edited {
             let route = target.route.clone().index(index);
-            self.edit(Target {
+            self.edit(EditTarget {
                 node: &items[index],
                 change,
                 slot: slot_of(index),
@@ -110,7 +110,7 @@ impl Editor<'_> {
 
     /// The dashes of a block list, `None` if some cannot be found. To append, the first is enough:
     /// lists of records are long.
-    fn dashes(&self, target: Target<'_>, items: &[Node], plan: &Plan<'_>) -> Option<Vec<usize>> {
+    fn dashes(&self, target: EditTarget<'_>, items: &[Node], plan: &ListPlan<'_>) -> Option<Vec<usize>> {
         let only_added = plan.edited.is_empty() && plan.removed.is_empty();
         let needed = if only_added { &items[..1] } else { items };
         let mut done = target.start();
@@ -129,11 +129,11 @@ impl Editor<'_> {
 
     pub(super) fn flow_list(
         &mut self,
-        target: Target<'_>,
+        target: EditTarget<'_>,
         items: &[Node],
         parts: &Parts,
     ) -> Result<(), PatchError> {
-        let plan = Plan::of(target, parts, items.len())?;
+        let plan = ListPlan::of(target, parts, items.len())?;
         if plan.removed.len() == items.len() {
             self.replace(target.node, &Value::from(plan.added), target.slot);
             return Ok(());
@@ -148,9 +148,9 @@ impl Editor<'_> {
             places.push(self.page.with_properties(start)..end);
             done = end;
         }
-        self.edit_items(target, items, plan.edited, |_| Slot::FlowItem)?;
+        self.edit_items(target, items, plan.edited, |_| ValueSlot::FlowItem)?;
         for run in runs(&plan.removed) {
-            self.lose_items(&items[run.clone()]);
+            self.record_lost_items(&items[run.clone()]);
             let range = match (places.get(run.end), run.start.checked_sub(1)) {
                 (Some(next), _) => places[run.start].start..next.start,
                 (None, Some(before)) => places[before].end..places[run.end - 1].end,
@@ -159,10 +159,10 @@ impl Editor<'_> {
             self.page.splice(range.start, range.end, "");
         }
         if !plan.added.is_empty() {
-            let kept = (0..places.len())
+            let last_retained = (0..places.len())
                 .rev()
                 .find(|index| !plan.removed.contains(index));
-            let place = kept.map_or(target.end(), |index| places[index].end);
+            let place = last_retained.map_or(target.end(), |index| places[index].end);
             let mut text = String::new();
             for item in &plan.added {
                 text.push_str(", ");

@@ -3,15 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::change::Change;
-use super::edit::{Editor, Parts, PatchError, Slot, Target};
+use super::change::ValueChange;
+use super::edit::{Editor, Parts, PatchError, ValueSlot, EditTarget};
 use crate::value::{Map, Value};
 use crate::yaml::emit::emit_flow;
-use crate::yaml::{Entry, Mapping, Step};
+use crate::yaml::{MapEntry, Mapping, RouteStep};
 
 /// Where an entry stands.
 #[derive(Clone, Copy)]
-struct Extent {
+struct EntryExtent {
     /// The key with its properties.
     start: usize,
     /// Behind the colon.
@@ -22,7 +22,7 @@ struct Extent {
 
 /// What happens to a mapping, sorted out.
 #[derive(Default)]
-struct Plan {
+struct MappingPlan {
     /// Entries that go, in their order.
     removed: Vec<usize>,
     added: Map,
@@ -31,7 +31,7 @@ struct Plan {
 impl Editor<'_> {
     pub(super) fn block_map(
         &mut self,
-        target: Target<'_>,
+        target: EditTarget<'_>,
         map: &Mapping,
         parts: &Parts,
     ) -> Result<(), PatchError> {
@@ -49,24 +49,24 @@ impl Editor<'_> {
             let Some(range) = self.lines_of(map, &run) else {
                 return Err(target.unsupported());
             };
-            self.lose(map, &run);
+            self.record_lost_entries(map, &run);
             self.page.splice(range.start, range.end, "");
         }
         if !plan.added.is_empty() {
             let lines = self.fragments().entries(&plan.added, column);
-            let last_goes = plan.removed.last() == map.stated().checked_sub(1).as_ref();
-            self.add_lines(target, &lines, last_goes);
+            let removes_last = plan.removed.last() == map.stated().checked_sub(1).as_ref();
+            self.add_lines(target, &lines, removes_last);
         }
         Ok(())
     }
 
     pub(super) fn flow_map(
         &mut self,
-        target: Target<'_>,
+        target: EditTarget<'_>,
         map: &Mapping,
         parts: &Parts,
     ) -> Result<(), PatchError> {
-        let extents: Option<Vec<Extent>> = (0..map.stated())
+        let extents: Option<Vec<EntryExtent>> = (0..map.stated())
             .map(|index| self.extent(map, index))
             .collect();
         let Some(extents) = extents else {
@@ -86,7 +86,7 @@ impl Editor<'_> {
             return Err(target.unsupported());
         }
         for run in runs(&plan.removed) {
-            self.lose(map, &run);
+            self.record_lost_entries(map, &run);
             let range = match (extents.get(run.end), run.start.checked_sub(1)) {
                 (Some(next), _) => extents[run.start].start..next.start,
                 (None, Some(before)) => extents[before].end..extents[run.end - 1].end,
@@ -95,10 +95,10 @@ impl Editor<'_> {
             self.page.splice(range.start, range.end, "");
         }
         if !plan.added.is_empty() {
-            let kept = (0..extents.len())
+            let last_retained = (0..extents.len())
                 .rev()
                 .find(|index| !plan.removed.contains(index));
-            let place = kept.map_or(target.start() + 1, |index| extents[index].end);
+            let place = last_retained.map_or(target.start() + 1, |index| extents[index].end);
             let text = emit_flow(&Value::from(plan.added));
             let text = text
                 .strip_prefix('{')
@@ -113,34 +113,34 @@ impl Editor<'_> {
     /// Without a column it is a flow mapping.
     fn entries(
         &mut self,
-        target: Target<'_>,
+        target: EditTarget<'_>,
         map: &Mapping,
         parts: &Parts,
         column: Option<usize>,
-    ) -> Result<Option<Plan>, PatchError> {
-        let mut plan = Plan::default();
+    ) -> Result<Option<MappingPlan>, PatchError> {
+        let mut plan = MappingPlan::default();
         let mut edits = Vec::new();
         for (step, change) in parts {
-            let Step::Key(key) = step else {
+            let RouteStep::Key(key) = step else {
                 return Err(PatchError::no_such_place(target.route, "a map"));
             };
             let route = target.route.clone().key(Arc::clone(key));
             let stated = map.index_of(key).filter(|index| *index < map.stated());
             let Some(index) = stated else {
                 let inherited = map.get(key).map(crate::yaml::Node::to_value);
-                match change.onto(inherited.clone(), &route)? {
+                match change.apply_to(inherited.clone(), &route)? {
                     Some(value) => drop(plan.added.insert(Arc::clone(key), value)),
                     None if inherited.is_some() => return Err(target.unsupported()),
                     None => {}
                 }
                 continue;
             };
-            let Some((extent, (_, entry))) = self.extent(map, index).zip(map.at(index)) else {
+            let Some((extent, (_, entry))) = self.extent(map, index).zip(map.entry_at(index)) else {
                 return Ok(None);
             };
             match change {
-                Change::Remove => plan.removed.push(index),
-                Change::Inside(_) if extent.alias => return Err(PatchError::Alias { route }),
+                ValueChange::Remove => plan.removed.push(index),
+                ValueChange::Inside(_) if extent.alias => return Err(PatchError::Alias { route }),
                 _ => edits.push((route, change, extent, entry)),
             }
         }
@@ -154,21 +154,21 @@ impl Editor<'_> {
     fn entry(
         &mut self,
         route: &crate::yaml::Route,
-        change: &Change,
-        extent: Extent,
-        entry: &Entry,
+        change: &ValueChange,
+        extent: EntryExtent,
+        entry: &MapEntry,
         column: Option<usize>,
     ) -> Result<(), PatchError> {
         let from = extent.from;
         let slot = match column {
-            Some(column) => Slot::Key { from, column },
-            None => Slot::FlowKey { from },
+            Some(column) => ValueSlot::Key { from, column },
+            None => ValueSlot::FlowKey { from },
         };
-        if let (Change::Set(value), true) = (change, extent.alias) {
+        if let (ValueChange::Set(value), true) = (change, extent.alias) {
             self.replace_alias(value, slot, extent.end);
             return Ok(());
         }
-        self.edit(Target {
+        self.edit(EditTarget {
             node: &entry.value,
             change,
             slot,
@@ -177,18 +177,18 @@ impl Editor<'_> {
     }
 
     /// Remembers what goes with entries.
-    fn lose(&mut self, map: &Mapping, run: &Range<usize>) {
+    fn record_lost_entries(&mut self, map: &Mapping, run: &Range<usize>) {
         for index in run.clone() {
             let alias = self.extent(map, index).is_some_and(|extent| extent.alias);
-            if let (Some((_, entry)), false) = (map.at(index), alias) {
-                self.lose_anchors(&entry.value);
+            if let (Some((_, entry)), false) = (map.entry_at(index), alias) {
+                self.record_lost_anchors(&entry.value);
             }
         }
     }
 
     /// The column of the keys; `None` if the first is explicit (`? key`), or stands on the line of
     /// the key that the map is the value of: nothing may stand below it in its column.
-    fn column(&self, target: Target<'_>, map: &Mapping) -> Option<usize> {
+    fn column(&self, target: EditTarget<'_>, map: &Mapping) -> Option<usize> {
         let start = if map.stated() > 0 {
             self.extent(map, 0)?.start
         } else {
@@ -199,8 +199,8 @@ impl Editor<'_> {
     }
 
     /// Where an entry that the text states stands.
-    fn extent(&self, map: &Mapping, index: usize) -> Option<Extent> {
-        let (_, entry) = map.at(index)?;
+    fn extent(&self, map: &Mapping, index: usize) -> Option<EntryExtent> {
+        let (_, entry) = map.entry_at(index)?;
         let key = entry.key_span;
         let start = self.page.with_properties(key.start as usize);
         if self.page.prefix(start).trim_end().ends_with('?') {
@@ -212,7 +212,7 @@ impl Editor<'_> {
             let end = value.end as usize;
             // A key without colon inside of `{}` has no value; it cannot be given one in place.
             let from = from?;
-            return Some(Extent {
+            return Some(EntryExtent {
                 start,
                 from,
                 end: end.max(from),
@@ -221,7 +221,7 @@ impl Editor<'_> {
         }
         let from = from?;
         let end = self.page.alias_at(from)?;
-        Some(Extent {
+        Some(EntryExtent {
             start,
             from,
             end,

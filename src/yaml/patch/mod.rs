@@ -4,7 +4,7 @@ mod change;
 mod edit;
 mod list;
 mod mapping;
-mod page;
+mod buffer;
 #[cfg(test)]
 mod tests;
 

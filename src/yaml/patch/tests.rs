@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use crate::diagnostic::Sources;
 use crate::value::Value;
-use crate::yaml::patch::change::Change;
-use crate::yaml::{Kind, Limits, Node, Patch, PatchError, Route, Step, apply, parse};
+use crate::yaml::patch::change::ValueChange;
+use crate::yaml::{NodeKind, Limits, Node, Patch, PatchError, Route, RouteStep, apply, parse};
 
 fn tree(text: &str) -> Node {
     let mut sources = Sources::default();
@@ -21,8 +21,8 @@ fn read(text: &str) -> Value {
 fn route(text: &str) -> Route {
     let steps = text.split('/').filter(|step| !step.is_empty());
     let steps = steps.map(|step| match step.parse() {
-        Ok(index) => Step::Index(index),
-        Err(_) => Step::Key(step.into()),
+        Ok(index) => RouteStep::Index(index),
+        Err(_) => RouteStep::Key(step.into()),
     });
     Route::from(steps.collect::<Vec<_>>())
 }
@@ -38,9 +38,9 @@ fn remove(text: &str, at: &str) -> String {
 fn patched(text: &str, patches: &[Patch]) -> String {
     let before = tree(text);
     let after = apply(text, &before, patches).unwrap();
-    let expected = Change::of(patches).unwrap();
+    let expected = ValueChange::from_patches(patches).unwrap();
     let expected = expected
-        .onto(Some(before.to_value()), &Route::root())
+        .apply_to(Some(before.to_value()), &Route::root())
         .unwrap();
     assert_eq!(read(&after), expected.unwrap_or_default(), "{after}");
     after
@@ -331,13 +331,13 @@ const NASTY: [&str; 8] = [
 /// All routes of a tree, with that of one more key or item in each collection.
 fn routes(node: &Node, at: &Route, all: &mut Vec<Route>) {
     match node.kind() {
-        Kind::Map(map) => {
+        NodeKind::Map(map) => {
             for (key, entry) in map {
                 routes(&entry.value, &at.clone().key(key.clone()), all);
             }
             all.push(at.clone().key("new key"));
         }
-        Kind::Seq(items) => {
+        NodeKind::Seq(items) => {
             for (index, item) in items.iter().enumerate() {
                 routes(item, &at.clone().index(index), all);
             }
@@ -370,8 +370,8 @@ proptest! {
             })
             .collect();
         if let Ok(after) = apply(text, &before, &patches) {
-            let change = Change::of(&patches).unwrap();
-            let expected = change.onto(Some(before.to_value()), &Route::root()).unwrap();
+            let change = ValueChange::from_patches(&patches).unwrap();
+            let expected = change.apply_to(Some(before.to_value()), &Route::root()).unwrap();
             prop_assert_eq!(read(&after), expected.unwrap_or_default(), "{:?}\n{}", patches, after);
         }
         prop_assert_eq!(apply(text, &before, &[]).unwrap(), text);
@@ -408,7 +408,7 @@ fn an_edit_that_would_not_read_as_meant_is_refused() {
     let root = tree("a: 1\nb: [2]\n");
     let patches = [Patch::set(route("a"), 3)];
     let refused = apply("b: [2]\na: 1\n", &root, &patches);
-    assert_eq!(refused, Err(PatchError::Misread));
+    assert_eq!(refused, Err(PatchError::NotRoundTrip));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unfurl::testing::host::{
-    Action, ActionResult, Command, Container, Content, Exit, Get, Place, Pool, Put,
+    Action, ActionResult, Command, Container, Content, Exit, Get, Location, ConnectionPool, Put,
 };
 
 use super::sshd::{Sshd, call, pooled, sh};
@@ -26,15 +26,15 @@ fn engine(folder: &Path) -> String {
     file.to_string_lossy().into_owned()
 }
 
-fn container(engine: &str, name: &str, on: Place) -> Place {
-    Place::Container(Arc::new(Container {
+fn container(engine: &str, name: &str, on: Location) -> Location {
+    Location::Container(Arc::new(Container {
         name: name.to_owned(),
         engine: engine.to_owned(),
-        on,
+        location: on,
     }))
 }
 
-async fn run(pool: &Pool, place: &Place, command: Command) -> unfurl::testing::host::RunOutput {
+async fn run(pool: &ConnectionPool, place: &Location, command: Command) -> unfurl::testing::host::RunOutput {
     let (_stop, call) = call();
     match pool.perform(place, &Action::Run(command), call).await {
         ActionResult::Run(output) => output,
@@ -49,8 +49,8 @@ fn commands_and_files_go_into_containers_here_and_on_hosts() {
     let folder = tempfile::tempdir().unwrap();
     let engine = engine(folder.path());
     let places = [
-        container(&engine, "box", Place::Here),
-        container(&engine, "box", Place::Ssh(Arc::new(sshd.host()))),
+        container(&engine, "box", Location::Local),
+        container(&engine, "box", Location::Ssh(Arc::new(sshd.host()))),
     ];
     pooled(async |pool| {
         for place in &places {
@@ -94,9 +94,9 @@ fn a_container_that_is_not_there_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let engine = engine(folder.path());
     pooled(async |pool| {
-        let output = run(&pool, &container(&engine, "none", Place::Here), sh("true")).await;
+        let output = run(&pool, &container(&engine, "none", Location::Local), sh("true")).await;
         insta::assert_snapshot!(output.exit, @"`none` cannot be entered: no container none");
-        let place = container("no-such-engine", "box", Place::Here);
+        let place = container("no-such-engine", "box", Location::Local);
         let output = run(&pool, &place, sh("true")).await;
         insta::assert_snapshot!(output.exit, @"`no-such-engine` was not found");
     });

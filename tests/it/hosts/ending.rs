@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use unfurl::testing::host::{Action, Background, Exit, Stop};
+use unfurl::testing::host::{Action, Background, Exit, StopLevel};
 use unfurl::testing::system::machine::is_running;
 
 use super::sshd::{Sshd, call, perform, pooled, run, run_once, sh};
@@ -79,10 +79,10 @@ fn a_cancelled_command_ends_and_one_that_resists_is_killed_at_once() {
         let running = perform(&pool, &host, &action, call);
         let stopping = async {
             let pid = pid_in(&file).await;
-            stop.send_replace(Stop::Gently);
+            stop.send_replace(StopLevel::Gently);
             wait_meanwhile("the first signal", || asked.exists().then_some(())).await;
             assert!(is_running(pid));
-            stop.send_replace(Stop::AtOnce);
+            stop.send_replace(StopLevel::AtOnce);
             pid
         };
         let (result, pid) = tokio::join!(running, stopping);

@@ -61,7 +61,7 @@ fn a_key_with_a_passphrase_is_asked_for_only_if_nothing_else_lets_in() {
     lets_in(&sshd, &host);
     host.identities.files = vec![sshd.path("locked")];
     let question = Question::Passphrase(sshd.path("locked"));
-    let asked = |refused| Exit::Asked {
+    let asked = |refused| Exit::NeedsAnswer {
         question: question.clone(),
         refused,
     };
@@ -215,7 +215,7 @@ impl Drop for Person {
 fn a_password_lets_in_alone_by_questions_and_as_a_second_factor() {
     requires!("root", "sshd");
     let person = Person::new();
-    let asked = |host: &Destination, refused| Exit::Asked {
+    let asked = |host: &Destination, refused| Exit::NeedsAnswer {
         question: Question::Login(host.address.to_string()),
         refused,
     };

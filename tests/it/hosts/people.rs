@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use unfurl::testing::host::{Endpoint, Exit, Forward, Terminal};
+use unfurl::testing::host::{ForwardEndpoint, Exit, Forward, Terminal};
 
 use super::sshd::{Sshd, pooled};
 
@@ -64,8 +64,8 @@ async fn greeter() -> u16 {
     port
 }
 
-fn endpoint(port: u16) -> Endpoint {
-    Endpoint {
+fn endpoint(port: u16) -> ForwardEndpoint {
+    ForwardEndpoint {
         host: "127.0.0.1".into(),
         port,
     }

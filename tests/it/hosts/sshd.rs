@@ -13,8 +13,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::watch;
 use unfurl::testing::host::{
-    Action, ActionResult, Address, Call, Destination, Exit, Place, Pool, PoolLimits, Program,
-    RunOutput, Stop, TransferOutput,
+    Action, ActionResult, Address, CallControl, Destination, Exit, Location, ConnectionPool, PoolLimits, Program,
+    RunOutput, StopLevel, TransferOutput,
 };
 
 use crate::network::Machine;
@@ -217,13 +217,13 @@ pub(crate) fn user() -> String {
 }
 
 /// Runs what a test does with connections, which end with it.
-pub(crate) fn with_pool<T>(limits: PoolLimits, test: impl AsyncFnOnce(Arc<Pool>) -> T) -> T {
+pub(crate) fn with_pool<T>(limits: PoolLimits, test: impl AsyncFnOnce(Arc<ConnectionPool>) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     runtime.block_on(async {
-        let pool = Arc::new(Pool::new(limits));
+        let pool = Arc::new(ConnectionPool::new(limits));
         let result = test(Arc::clone(&pool)).await;
         pool.close().await;
         result
@@ -231,16 +231,16 @@ pub(crate) fn with_pool<T>(limits: PoolLimits, test: impl AsyncFnOnce(Arc<Pool>)
 }
 
 /// The same with the usual limits.
-pub(crate) fn pooled<T>(test: impl AsyncFnOnce(Arc<Pool>) -> T) -> T {
+pub(crate) fn pooled<T>(test: impl AsyncFnOnce(Arc<ConnectionPool>) -> T) -> T {
     with_pool(PoolLimits::default(), test)
 }
 
 /// A call that nobody ends.
-pub(crate) fn call() -> (watch::Sender<Stop>, Call) {
-    let (stop, stopped) = watch::channel(Stop::No);
-    let call = Call {
+pub(crate) fn call() -> (watch::Sender<StopLevel>, CallControl) {
+    let (stop, stopped) = watch::channel(StopLevel::No);
+    let call = CallControl {
         stop: stopped,
-        pieces: None,
+        output_sender: None,
     };
     (stop, call)
 }
@@ -257,7 +257,7 @@ pub(crate) fn sh(text: &str) -> unfurl::testing::host::Command {
 
 /// Runs a command on a host to its end.
 pub(crate) async fn run(
-    pool: &Pool,
+    pool: &ConnectionPool,
     host: &Destination,
     command: unfurl::testing::host::Command,
 ) -> RunOutput {
@@ -269,7 +269,7 @@ pub(crate) async fn run(
 }
 
 /// Performs a transfer to its end.
-pub(crate) async fn transfer(pool: &Pool, host: &Destination, action: Action) -> TransferOutput {
+pub(crate) async fn transfer(pool: &ConnectionPool, host: &Destination, action: Action) -> TransferOutput {
     let (_stop, call) = call();
     match perform(pool, host, &action, call).await {
         ActionResult::Transfer(output) => output,
@@ -279,12 +279,12 @@ pub(crate) async fn transfer(pool: &Pool, host: &Destination, action: Action) ->
 
 /// Performs an action on a host.
 pub(crate) async fn perform(
-    pool: &Pool,
+    pool: &ConnectionPool,
     host: &Destination,
     action: &Action,
-    call: Call,
+    call: CallControl,
 ) -> ActionResult {
-    let place = Place::Ssh(Arc::new(host.clone()));
+    let place = Location::Ssh(Arc::new(host.clone()));
     pool.perform(&place, action, call).await
 }
 

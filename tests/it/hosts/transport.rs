@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use unfurl::testing::host::{
-    Action, ActionResult, Answer, Call, Exit, PoolLimits, Program, Question, Secret, Stop, Stream,
+    Action, ActionResult, PromptAnswer, CallControl, Exit, PoolLimits, Program, Question, Secret, StopLevel, Stream,
 };
 
 use super::sshd::{Sshd, perform, pooled, run, run_once, sh, with_pool};
@@ -144,11 +144,11 @@ fn output_is_handed_on_while_the_command_runs() {
     requires!("sshd");
     let sshd = Sshd::start();
     pooled(async |pool| {
-        let (stop, stopped) = watch::channel(Stop::No);
+        let (stop, stopped) = watch::channel(StopLevel::No);
         let (pieces, mut heard) = mpsc::channel(8);
-        let call = Call {
+        let call = CallControl {
             stop: stopped,
-            pieces: Some(pieces),
+            output_sender: Some(pieces),
         };
         let mut command = sh("echo first; read x; echo got $x >&2");
         command.answers = vec![answer("first\n", Some("it"))];
@@ -173,8 +173,8 @@ fn output_is_handed_on_while_the_command_runs() {
     });
 }
 
-fn answer(prompt: &str, reply: Option<&str>) -> Answer {
-    Answer {
+fn answer(prompt: &str, reply: Option<&str>) -> PromptAnswer {
+    PromptAnswer {
         prompt: prompt.to_owned(),
         reply: reply.map(Secret::new),
         question: Question::Prompt(prompt.to_owned()),
@@ -198,7 +198,7 @@ fn questions_are_answered_once_and_else_end_the_command() {
         let mut command = sh("while :; do printf 'name? '; read n || exit 1; done");
         command.answers = vec![answer("name? ", Some("ann"))];
         let output = run(&pool, &host, command.clone()).await;
-        let asked = |refused| Exit::Asked {
+        let asked = |refused| Exit::NeedsAnswer {
             question: Question::Prompt("name? ".to_owned()),
             refused,
         };
@@ -234,7 +234,7 @@ fn much_input_and_output_goes_through() {
     let mut command = sh("cat | tee /dev/stderr");
     let bytes: Vec<u8> = (0..5_000_000_u32).map(|it| it.to_le_bytes()[0]).collect();
     command.stdin = Some(bytes.clone());
-    command.kept_bytes = 20 << 20;
+    command.capture_limit = 20 << 20;
     let output = run_once(&sshd.host(), command);
     assert!(output.stdout.bytes() == bytes && output.stderr.bytes() == bytes);
 }

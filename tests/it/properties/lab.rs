@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 use unfurl::testing::diagnostic::{Diagnostic, Diagnostics, Sources};
-use unfurl::testing::job::{Event, Proposal, Readiness, Report, StepState};
+use unfurl::testing::job::{JobEvent, Proposal, Readiness, Report, StepState};
 use unfurl::testing::ops::{
-    self, Decision, Failure, JobReport, JobRequest, RunSettings, SaveSettings, SessionOptions, View,
+    self, Decision, Failure, JobReport, JobRequest, RunSettings, SaveSettings, SessionOptions, JobFrontend,
 };
-use unfurl::testing::plan::{Activity, Goal, Plan, Reason, StepId, Target, Workflow};
+use unfurl::testing::plan::{StepActivity, JobGoal, Plan, Reason, StepId, StepTarget, WorkflowKind};
 use unfurl::testing::topology::Topology;
 use unfurl::testing::value::Handle;
 
@@ -163,7 +163,7 @@ impl Lab {
         fs::write(path, bytes).unwrap();
     }
 
-    fn request(&mut self, goal: Goal, parallel: usize) -> JobRequest {
+    fn request(&mut self, goal: JobGoal, parallel: usize) -> JobRequest {
         self.jobs += 1;
         JobRequest {
             session: SessionOptions {
@@ -191,10 +191,10 @@ impl Lab {
         }
     }
 
-    pub(super) fn job(&mut self, workflow: Workflow, parallel: usize) -> Ran {
-        let goal = Goal {
+    pub(super) fn job(&mut self, workflow: WorkflowKind, parallel: usize) -> Ran {
+        let goal = JobGoal {
             workflow,
-            ..Goal::default()
+            ..JobGoal::default()
         };
         let request = self.request(goal, parallel);
         let mut watch = Watch::default();
@@ -206,8 +206,8 @@ impl Lab {
     /// Runs a job with a face of the caller's own.
     pub(super) fn run(
         &mut self,
-        (goal, parallel): (Goal, usize),
-        view: &mut dyn View,
+        (goal, parallel): (JobGoal, usize),
+        view: &mut dyn JobFrontend,
     ) -> Result<JobReport, Failure> {
         let request = self.request(goal, parallel);
         ops::deploy::deploy(&request, view)
@@ -223,10 +223,10 @@ impl Lab {
     }
 
     /// The steps that a job would run or skip, and what is there before it.
-    pub(super) fn plan(&mut self, workflow: Workflow) -> (Vec<(Step, End)>, Picture) {
-        let goal = Goal {
+    pub(super) fn plan(&mut self, workflow: WorkflowKind) -> (Vec<(Step, End)>, Picture) {
+        let goal = JobGoal {
             workflow,
-            ..Goal::default()
+            ..JobGoal::default()
         };
         let request = self.request(goal, 1);
         // A plan takes no time of its own.
@@ -302,13 +302,13 @@ impl Lab {
 /// A step of a plan by its names.
 fn named(plan: &Plan, id: StepId, target: Handle, topology: &Topology) -> Step {
     let step = &plan.steps[id];
-    let Activity::Operation { reference, .. } = &step.activity else {
+    let StepActivity::Operation { reference, .. } = &step.activity else {
         unreachable!("only operations have tasks");
     };
     let group = step.group.map(|group| &plan.groups[group].target);
     let of = match (&step.target, group) {
-        (Target::Node(name), _) | (_, Some(Target::Node(name))) => name.to_string(),
-        (Target::Relationship { source, .. }, _) => source.to_string(),
+        (StepTarget::Node(name), _) | (_, Some(StepTarget::Node(name))) => name.to_string(),
+        (StepTarget::Relationship { source, .. }, _) => source.to_string(),
     };
     Step {
         of,
@@ -376,7 +376,7 @@ impl Watch {
     }
 }
 
-impl View for Watch {
+impl JobFrontend for Watch {
     fn warnings(&mut self, warnings: &Diagnostics, _sources: &Sources) {
         self.problems
             .extend(warnings.iter().map(|warning| warning.message.clone()));
@@ -394,12 +394,12 @@ impl View for Watch {
         Decision::Proceed
     }
 
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &JobEvent) {
         match event {
-            Event::TaskStarted(started) => self.events.push((started.task, false)),
-            Event::TaskFinished(finished) => self.events.push((finished.task, true)),
-            Event::Message {
-                level: unfurl::testing::job::Level::Error | unfurl::testing::job::Level::Warning,
+            JobEvent::TaskStarted(started) => self.events.push((started.task, false)),
+            JobEvent::TaskFinished(finished) => self.events.push((finished.task, true)),
+            JobEvent::Message {
+                level: unfurl::testing::job::LogLevel::Error | unfurl::testing::job::LogLevel::Warning,
                 text,
             } => {
                 self.problems.push(text.clone());

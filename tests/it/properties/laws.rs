@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use unfurl::testing::plan::Workflow;
+use unfurl::testing::plan::WorkflowKind;
 
 use super::lab::{End, Lab, Ran, Step};
 use super::model::{Directive, Expr, Model, Node, name};
@@ -50,7 +50,7 @@ fn acts<'s>(steps: impl IntoIterator<Item = &'s Step>) -> BTreeSet<Act> {
 fn as_planned(
     model: &Model,
     lab: &mut Lab,
-    workflow: &Workflow,
+    workflow: &WorkflowKind,
     parallel: usize,
 ) -> Result<Ran, String> {
     let (planned, _) = lab.plan(workflow.clone());
@@ -82,7 +82,7 @@ fn as_planned(
         );
     }
     must!(ran.ok, lab, "{workflow}: {ran:#?}");
-    in_order(model, &ran, lab, *workflow == Workflow::Undeploy)?;
+    in_order(model, &ran, lab, *workflow == WorkflowKind::Undeploy)?;
     Ok(ran)
 }
 
@@ -111,7 +111,7 @@ pub(super) fn in_order(model: &Model, ran: &Ran, lab: &Lab, reverse: bool) -> La
 }
 
 fn deploys_as_planned(model: &Model, lab: &mut Lab) -> Result<Ran, String> {
-    let ran = as_planned(model, lab, &Workflow::Deploy, 1)?;
+    let ran = as_planned(model, lab, &WorkflowKind::Deploy, 1)?;
     let (did, due) = (acts(ran.with(End::Succeeded)), model.first_deploy());
     must!(
         did == due,
@@ -134,7 +134,7 @@ fn always(model: &Model) -> BTreeSet<Act> {
 }
 
 fn is_the_same_again(model: &Model, first: &Ran, lab: &mut Lab) -> Law {
-    let (_, picture) = lab.plan(Workflow::Deploy);
+    let (_, picture) = lab.plan(WorkflowKind::Deploy);
     // A plan that checks an instance takes its status for unknown.
     let recorded = first.picture.iter().filter(|_| always(model).is_empty());
     // A default that nobody requires is nowhere on record, whatever was read of it.
@@ -156,7 +156,7 @@ fn is_the_same_again(model: &Model, first: &Ran, lab: &mut Lab) -> Law {
 
 fn runs_nothing(model: &Model, lab: &mut Lab, what: &str) -> Law {
     let before = lab.tracked();
-    let ran = as_planned(model, lab, &Workflow::Deploy, 1)?;
+    let ran = as_planned(model, lab, &WorkflowKind::Deploy, 1)?;
     let did = acts(ran.with(End::Succeeded));
     let due = always(model);
     must!(did == due, lab, "{what} runs {did:#?}");
@@ -175,7 +175,7 @@ fn is_checked_without_a_change(model: &Model, lab: &mut Lab) -> Law {
     // Defaults are checked, too, and found: that is another life.
     let lab = &mut lab.copy();
     let before = lab.statuses();
-    as_planned(model, lab, &Workflow::Check, 1)?;
+    as_planned(model, lab, &WorkflowKind::Check, 1)?;
     let after = lab.statuses();
     // What no operation makes has no status of its own until a check reports one.
     let made = (0..model.nodes.len()).filter(|node| !model.is_computed(*node));
@@ -205,7 +205,7 @@ fn follows_edits(model: &Model, lab: &mut Lab) -> Law {
     });
     for (value, from, to) in texts.take(2) {
         lab.replace(&from, &to);
-        let ran = as_planned(model, lab, &Workflow::Deploy, 1)?;
+        let ran = as_planned(model, lab, &WorkflowKind::Deploy, 1)?;
         let mut due = model.rerun(value);
         due.extend(always(model));
         let did = acts(ran.with(End::Succeeded));
@@ -221,7 +221,7 @@ fn follows_edits(model: &Model, lab: &mut Lab) -> Law {
 
 fn goes_and_comes_back(model: &Model, lab: &mut Lab) -> Law {
     let before = lab.statuses();
-    let ran = as_planned(model, lab, &Workflow::Undeploy, 1)?;
+    let ran = as_planned(model, lab, &WorkflowKind::Undeploy, 1)?;
     let (did, due) = (acts(ran.with(End::Succeeded)), model.teardown());
     must!(
         did == due,
@@ -245,7 +245,7 @@ fn goes_and_comes_back(model: &Model, lab: &mut Lab) -> Law {
             "{name} is not kept"
         );
     }
-    as_planned(model, lab, &Workflow::Deploy, 1)?;
+    as_planned(model, lab, &WorkflowKind::Deploy, 1)?;
     let after = lab.statuses();
     // What is checked is not compared with the model, so that what it had set may be older.
     let checks = |node: &Node| node.directive == Some(Directive::Check);

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use unfurl::testing::diagnostic::{Diagnostic, Diagnostics, Sources};
-use unfurl::testing::exec::{self, Heard, Perform};
-use unfurl::testing::host::{Action, ActionResult, Captured, Command, Exit, Request, RunOutput};
-use unfurl::testing::job::{Event, Proposal};
-use unfurl::testing::ops::{Decision, View};
+use unfurl::testing::exec::{self, RunnerEvent, ActionRunner};
+use unfurl::testing::host::{Action, ActionResult, CapturedOutput, Command, Exit, ActionRequest, RunOutput};
+use unfurl::testing::job::{JobEvent, Proposal};
+use unfurl::testing::ops::{Decision, JobFrontend};
 
 /// What a simulation thinks of next: the same for the same seed.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(super) trait Script: 'static {
     fn ends(&mut self, id: u64) -> i32;
 
     /// The job says something.
-    fn hears(&mut self, event: &Event);
+    fn hears(&mut self, event: &JobEvent);
 }
 
 /// Performs effects by a script; also hears for it what the job says.
@@ -60,8 +60,8 @@ impl<S: Script> Simulated<S> {
     }
 }
 
-impl<S: Script> Perform for Simulated<S> {
-    fn begin(&mut self, id: u64, request: Request) -> Result<(), exec::Error> {
+impl<S: Script> ActionRunner for Simulated<S> {
+    fn begin(&mut self, id: u64, request: ActionRequest) -> Result<(), exec::Error> {
         let Action::Run(command) = request.action else {
             unreachable!("the topologies transfer nothing");
         };
@@ -71,7 +71,7 @@ impl<S: Script> Perform for Simulated<S> {
         Ok(())
     }
 
-    fn hear(&mut self, _until: Option<Instant>) -> Result<Option<Heard>, exec::Error> {
+    fn next_event(&mut self, _until: Option<Instant>) -> Result<Option<RunnerEvent>, exec::Error> {
         let mut script = self.script.borrow_mut();
         script.waits();
         let turn = script.chance().below(self.running.len());
@@ -79,16 +79,16 @@ impl<S: Script> Perform for Simulated<S> {
         let output = self.running.remove(&id).unwrap();
         let code = script.ends(id);
         let output = RunOutput {
-            stdout: Captured::of(format!("{output}\n")),
+            stdout: CapturedOutput::of(format!("{output}\n")),
             ..RunOutput::not_run(Exit::Code(code))
         };
-        Ok(Some(Heard::Ended(id, ActionResult::Run(output))))
+        Ok(Some(RunnerEvent::Ended(id, ActionResult::Run(output))))
     }
 
     fn cancel_all(&mut self) {}
 }
 
-impl<S: Script> View for Simulated<S> {
+impl<S: Script> JobFrontend for Simulated<S> {
     fn warnings(&mut self, _warnings: &Diagnostics, _sources: &Sources) {}
 
     fn problem(&mut self, _problem: &Diagnostic, _sources: &Sources) {}
@@ -99,11 +99,11 @@ impl<S: Script> View for Simulated<S> {
         Decision::Proceed
     }
 
-    fn performer(&mut self) -> Option<Box<dyn Perform>> {
+    fn performer(&mut self) -> Option<Box<dyn ActionRunner>> {
         Some(Box::new(Self::new(&self.script)))
     }
 
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &JobEvent) {
         self.script.borrow_mut().hears(event);
     }
 }

@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use proptest::prelude::{TestCaseError, any, proptest};
 use serde_json::Value as Json;
-use unfurl::testing::job::Event;
-use unfurl::testing::plan::{Goal, Workflow};
+use unfurl::testing::job::JobEvent;
+use unfurl::testing::plan::{JobGoal, WorkflowKind};
 
 use super::config;
 use super::lab::Lab;
@@ -38,8 +38,8 @@ impl Script for Running {
         i32::from(self.chance.below(5) == 0)
     }
 
-    fn hears(&mut self, event: &Event) {
-        if matches!(event, Event::JobFinished { .. }) {
+    fn hears(&mut self, event: &JobEvent) {
+        if matches!(event, JobEvent::JobFinished { .. }) {
             let entries = fs::read_dir(self.folder.join("jobs")).unwrap();
             let mut paths = entries.map(|entry| entry.unwrap().path());
             let journal = paths.find(|path| path.extension().is_some_and(|it| it == "journal"));
@@ -49,16 +49,16 @@ impl Script for Running {
 }
 
 /// Runs a job; gives its journal.
-fn journal_of(lab: &mut Lab, workflow: Workflow, seed: u64) -> Result<Option<Vec<u8>>, String> {
+fn journal_of(lab: &mut Lab, workflow: WorkflowKind, seed: u64) -> Result<Option<Vec<u8>>, String> {
     let running = Running {
         chance: Chance(seed),
         journal: None,
         folder: lab.path().parent().unwrap().to_owned(),
     };
     let running = Rc::new(RefCell::new(running));
-    let goal = Goal {
+    let goal = JobGoal {
         workflow,
-        ..Goal::default()
+        ..JobGoal::default()
     };
     let ran = lab.run((goal, 3), &mut Simulated::new(&running));
     ran.map_err(|failure| format!("{failure}\n{}", lab.text()))?;
@@ -188,7 +188,7 @@ fn busy(model: &Model) -> Model {
 
 fn is_same(model: &Model, seed: u64) -> Result<(), String> {
     let mut lab = Lab::new(&busy(model).text());
-    let workflows = [Workflow::Deploy, Workflow::Deploy, Workflow::Undeploy];
+    let workflows = [WorkflowKind::Deploy, WorkflowKind::Deploy, WorkflowKind::Undeploy];
     for (place, workflow) in (1..).zip(workflows) {
         let recovered = lab.copy();
         let journal = journal_of(&mut lab, workflow, seed ^ place)?;

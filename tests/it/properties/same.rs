@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
-use unfurl::testing::plan::Workflow;
+use unfurl::testing::plan::WorkflowKind;
 
 use super::lab::Lab;
 use super::laws;
@@ -47,10 +47,10 @@ pub(super) fn lives_are_the_same(model: &Model) -> Result<(), String> {
     let mut lives = Vec::new();
     for _ in 0..2 {
         let mut lab = Lab::new(&model.text());
-        let (plan, _) = lab.plan(Workflow::Deploy);
-        lab.job(Workflow::Deploy, 1);
-        let (down, _) = lab.plan(Workflow::Undeploy);
-        lab.job(Workflow::Undeploy, 1);
+        let (plan, _) = lab.plan(WorkflowKind::Deploy);
+        lab.job(WorkflowKind::Deploy, 1);
+        let (down, _) = lab.plan(WorkflowKind::Undeploy);
+        lab.job(WorkflowKind::Undeploy, 1);
         lives.push((plan, down, timeless(&lab)));
     }
     if lives[0] != lives[1] {
@@ -65,10 +65,10 @@ pub(super) fn lives_are_the_same(model: &Model) -> Result<(), String> {
 /// Tasks that run at the same time leave the same and keep the order of what needs each other.
 pub(super) fn parallel_is_the_same(model: &Model) -> Result<(), String> {
     let (mut one, mut many) = (Lab::new(&model.text()), Lab::new(&model.text()));
-    for workflow in [Workflow::Deploy, Workflow::Undeploy, Workflow::Deploy] {
+    for workflow in [WorkflowKind::Deploy, WorkflowKind::Undeploy, WorkflowKind::Deploy] {
         one.job(workflow.clone(), 1);
         let ran = many.job(workflow.clone(), 16);
-        laws::in_order(model, &ran, &many, workflow == Workflow::Undeploy)?;
+        laws::in_order(model, &ran, &many, workflow == WorkflowKind::Undeploy)?;
         let (one, many) = (record(&one), record(&many));
         if one != many {
             return Err(format!(
@@ -125,7 +125,7 @@ fn runs_of_500_nodes_at_the_same_time_leave_the_same_record() {
     let mut first = None;
     for run in 0..runs() {
         let mut lab = Lab::new(&text);
-        let ran = lab.job(Workflow::Deploy, 16);
+        let ran = lab.job(WorkflowKind::Deploy, 16);
         assert!(ran.ok, "{:?}", ran.problems);
         assert!(ran.times.len() > 500);
         laws::in_order(&model, &ran, &lab, false).unwrap();

@@ -12,8 +12,8 @@ use std::rc::Rc;
 
 use proptest::prelude::{TestCaseError, any, proptest};
 use unfurl::testing::host::Command;
-use unfurl::testing::job::Event;
-use unfurl::testing::plan::{Goal, Workflow};
+use unfurl::testing::job::JobEvent;
+use unfurl::testing::plan::{JobGoal, WorkflowKind};
 
 use super::config;
 use super::lab::Lab;
@@ -91,12 +91,12 @@ impl Script for World {
         0
     }
 
-    fn hears(&mut self, event: &Event) {
+    fn hears(&mut self, event: &JobEvent) {
         match event {
-            Event::TaskStarted(started) => {
+            JobEvent::TaskStarted(started) => {
                 self.begun.insert(started.target.key.to_string());
             }
-            Event::TaskFinished(finished) => {
+            JobEvent::TaskFinished(finished) => {
                 let key = self.keys.get(&(finished.task as u64 - 1)).cloned();
                 self.told.extend(key);
                 self.ended.insert(finished.target.key.to_string());
@@ -120,11 +120,11 @@ fn blind(model: &Model) -> Model {
     model
 }
 
-fn goal() -> (Goal, usize) {
-    let goal = Goal {
-        workflow: Workflow::Deploy,
+fn goal() -> (JobGoal, usize) {
+    let goal = JobGoal {
+        workflow: WorkflowKind::Deploy,
         redo_in_doubt: true,
-        ..Goal::default()
+        ..JobGoal::default()
     };
     (goal, 3)
 }

@@ -1,7 +1,7 @@
 //! What the peer of the corpus does, ours does too; where the spec says otherwise, it is listed.
 
 use serde_json::{Value as Json, json};
-use unfurl::testing::runbook::Call;
+use unfurl::testing::runbook::TaskCall;
 
 use super::engine::host_list;
 use crate::support::{TestEnv, fabric_answers};
@@ -15,7 +15,7 @@ fn calls_are_read_as_in_the_corpus() {
     let mut count = 0;
     for row in golden["task_args"].as_array().unwrap() {
         let text = row[0].as_str().unwrap();
-        let call = Call::parse(text);
+        let call = TaskCall::parse(text);
         if product.contains(&text) {
             assert_eq!(call.is_ok(), text == "t:k=a=b", "{text}");
             continue;

@@ -8,33 +8,33 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 use unfurl::testing::diagnostic::Sources;
-use unfurl::testing::expr::{NullWorld, Still, YamlError};
+use unfurl::testing::expr::{NullContext, FixedSources, YamlError};
 use unfurl::testing::host::book;
-use unfurl::testing::host::helpers::{Book, Helpers, NoRoles};
+use unfurl::testing::host::helpers::{HostResolver, HostServices, NoRoles};
 use unfurl::testing::host::{
-    Action, ActionResult, Address, Captured, Destination, Executor, Exit, Place, PlaceError,
-    Program, Question, Request, RunOutput, Secret,
+    Action, ActionResult, Address, CapturedOutput, Destination, ChainExecutor, Exit, Location, LocationError,
+    Program, Question, ActionRequest, RunOutput, Secret,
 };
 use unfurl::testing::runbook::{
-    Call, Do, Event, HostOutcome, Options, Runbook, State, Tasks, read_tasks,
+    TaskCall, EngineRequest, HostEvent, HostOutcome, TaskOptions, TaskEngine, RunState, Tasks, read_tasks,
 };
 
 /// Leads to the host itself.
 #[derive(Debug)]
 struct Straight;
 
-impl Book for Straight {
-    fn place(&self, host: &str, user: Option<&str>) -> Result<Place, PlaceError> {
+impl HostResolver for Straight {
+    fn locate(&self, host: &str, user: Option<&str>) -> Result<Location, LocationError> {
         let address = Address::parse(host, user.unwrap_or("me"), 22);
         let address = address.map_err(book::Error::from)?;
-        Ok(Place::Ssh(Arc::new(Destination::new(host, address))))
+        Ok(Location::Ssh(Arc::new(Destination::new(host, address))))
     }
 }
 
 /// A machine without anything that templates could read.
-fn void() -> NullWorld<Still> {
+fn void() -> NullContext<FixedSources> {
     let yaml = |_: &str| Err(YamlError("no YAML".to_owned()));
-    NullWorld::new("nothing is there", Still(yaml))
+    NullContext::new("nothing is there", FixedSources(yaml))
 }
 
 fn tasks(text: &str) -> Tasks {
@@ -44,45 +44,45 @@ fn tasks(text: &str) -> Tasks {
         .unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
-fn runbook(text: &str, calls: &[&str], options: Options) -> Runbook {
-    let calls: Vec<Call> = calls
+fn runbook(text: &str, calls: &[&str], options: TaskOptions) -> TaskEngine {
+    let calls: Vec<TaskCall> = calls
         .iter()
-        .map(|call| Call::parse(call).unwrap())
+        .map(|call| TaskCall::parse(call).unwrap())
         .collect();
-    let helpers = Helpers {
-        book: Rc::new(Straight),
+    let helpers = HostServices {
+        resolver: Rc::new(Straight),
         roles: Rc::new(NoRoles),
-        world: Arc::new(void()),
+        context: Arc::new(void()),
     };
-    Runbook::new(tasks(text), &calls, options, helpers).unwrap_or_else(|it| panic!("{it:?}"))
+    TaskEngine::new(tasks(text), &calls, options, helpers).unwrap_or_else(|it| panic!("{it:?}"))
 }
 
 fn result(exit: Exit) -> ActionResult {
     ActionResult::Run(RunOutput {
-        stdout: Captured::of("out\n"),
+        stdout: CapturedOutput::of("out\n"),
         elapsed: Duration::from_millis(1),
         ..RunOutput::not_run(exit)
     })
 }
 
 /// The text of a command, and the name of the host.
-fn text_of(request: &Request) -> (String, String) {
+fn text_of(request: &ActionRequest) -> (String, String) {
     let Action::Run(command) = &request.action else {
-        return (String::new(), request.place.to_string());
+        return (String::new(), request.location.to_string());
     };
     let text = match &command.program {
         Program::Shell { text, .. } => text.clone(),
         Program::Argv(words) => words.join(" "),
     };
-    (text, request.place.to_string())
+    (text, request.location.to_string())
 }
 
 /// Runs to the end: `exit` says how the command of a host ends. Gives what ran, in order, and what
 /// happened.
 fn drive(
-    runbook: &mut Runbook,
+    runbook: &mut TaskEngine,
     mut exit: impl FnMut(&str, &str) -> Exit,
-) -> (Vec<String>, Vec<Event>) {
+) -> (Vec<String>, Vec<HostEvent>) {
     let mut ran = Vec::new();
     let mut events = Vec::new();
     let mut open: VecDeque<(u64, Exit)> = VecDeque::new();
@@ -91,27 +91,27 @@ fn drive(
         events.extend(runbook.take_events());
         for one in todo {
             match one {
-                Do::Perform { id, request, .. } => {
+                EngineRequest::Perform { id, request, .. } => {
                     let (text, host) = text_of(&request);
                     let exit = exit(&text, &host);
                     ran.push(format!("{host}: {text}"));
                     open.push_back((id, exit));
                 }
-                Do::Ask { id, .. } => runbook.answered(id, Some(&Secret::new("right"))),
-                Do::Prompt { id, .. } => runbook.prompted(id, Some("typed")),
+                EngineRequest::PromptSecret { id, .. } => runbook.answer_secret(id, Some(&Secret::new("right"))),
+                EngineRequest::Prompt { id, .. } => runbook.answer_prompt(id, Some("typed")),
             }
         }
         match open.pop_front() {
-            Some((id, exit)) => runbook.heard(id, &result(exit)),
-            None if runbook.state() != State::Running => return (ran, events),
+            Some((id, exit)) => runbook.complete_action(id, &result(exit)),
+            None if runbook.state() != RunState::Running => return (ran, events),
             None => {}
         }
     }
 }
 
-fn outcomes(events: &[Event]) -> String {
+fn outcomes(events: &[HostEvent]) -> String {
     let ends = events.iter().filter_map(|event| match event {
-        Event::HostEnds(end) => {
+        HostEvent::HostFinished(end) => {
             let host = end.host.as_deref().unwrap_or("-");
             let outcome = match &end.outcome {
                 HostOutcome::Ok => "ok".to_owned(),
@@ -130,15 +130,15 @@ fn outcomes(events: &[Event]) -> String {
             };
             Some(format!("{} {host}: {outcome}", end.task))
         }
-        Event::Warning(text) => Some(format!("warning: {text}")),
-        Event::Error(text) => Some(format!("error: {text}")),
+        HostEvent::Warning(text) => Some(format!("warning: {text}")),
+        HostEvent::Error(text) => Some(format!("error: {text}")),
         _ => None,
     });
     ends.collect::<Vec<_>>().join("\n")
 }
 
-fn hosts(names: &str) -> Options {
-    let mut options = Options::default();
+fn hosts(names: &str) -> TaskOptions {
+    let mut options = TaskOptions::default();
     options.scope.hosts = names.split_whitespace().map(str::to_owned).collect();
     options
 }
@@ -169,27 +169,27 @@ pub(super) fn host_list(case: &Json) -> Result<(Vec<String>, Vec<String>), Strin
             "outer": {"hosts": ["one"], "execute": execute},
         },
     });
-    let mut runbook = runbook(&text.to_string(), &["outer"], Options::default());
+    let mut runbook = runbook(&text.to_string(), &["outer"], TaskOptions::default());
     let mut events = Vec::new();
     loop {
         let todo = runbook.next();
         events.extend(runbook.take_events());
-        if runbook.state() != State::Running {
+        if runbook.state() != RunState::Running {
             break;
         }
         for one in todo {
-            let Do::Perform { id, .. } = one else {
+            let EngineRequest::Perform { id, .. } = one else {
                 return Err(format!("{one:?}"));
             };
             let output = RunOutput {
-                stdout: Captured::of("l1\nl2\n"),
+                stdout: CapturedOutput::of("l1\nl2\n"),
                 ..RunOutput::not_run(Exit::Code(0))
             };
-            runbook.heard(id, &ActionResult::Run(output));
+            runbook.complete_action(id, &ActionResult::Run(output));
         }
     }
     let said = events.iter().find_map(|event| match event {
-        Event::Message { text, .. } => Some(text),
+        HostEvent::Message { text, .. } => Some(text),
         _ => None,
     });
     let Some(said) = said else {
@@ -207,7 +207,7 @@ fn tasks_come_one_after_the_other_and_so_do_their_hosts() {
     let mut runbook = runbook(TWO, &["a", "b"], hosts("h1 h2"));
     let (ran, _) = drive(&mut runbook, |_, _| Exit::Code(0));
     assert_eq!(ran, ["h1: one", "h2: one", "h1: two", "h2: two"]);
-    assert_eq!(runbook.state(), State::Done);
+    assert_eq!(runbook.state(), RunState::Done);
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn the_first_failure_stops_all() {
     let mut runbook = runbook(TWO, &["a", "b"], hosts("h1 h2 h3"));
     let (ran, events) = drive(&mut runbook, |_, host| Exit::Code(i32::from(host == "h2")));
     assert_eq!(ran, ["h1: one", "h2: one"]);
-    assert_eq!(runbook.state(), State::Failed);
+    assert_eq!(runbook.state(), RunState::Failed);
     assert_eq!(runbook.not_reached(), ["b".into()]);
     insta::assert_snapshot!(outcomes(&events), @r"
     a h1: ok
@@ -232,7 +232,7 @@ fn in_parallel_all_hosts_of_a_task_run_before_a_failure_stops() {
     let mut runbook = runbook(TWO, &["a", "b"], options);
     let (ran, _) = drive(&mut runbook, |_, host| Exit::Code(i32::from(host == "h1")));
     assert_eq!(ran, ["h1: one", "h2: one", "h3: one", "h4: one"]);
-    assert_eq!(runbook.state(), State::Failed);
+    assert_eq!(runbook.state(), RunState::Failed);
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn with_warnings_only_the_run_goes_on_but_for_an_abort() {
         Exit::Code(i32::from(text == "one") * 3)
     });
     assert_eq!(ran, ["h1: one", "h1: two", "h2: one", "h2: two"]);
-    assert_eq!(runbook.state(), State::Failed);
+    assert_eq!(runbook.state(), RunState::Failed);
     insta::assert_snapshot!(outcomes(&events), @r"
     warning: [h1] task `a` goes on after exit code 3: out
     a h1: failed (exit code 3), tolerated
@@ -284,7 +284,7 @@ fn a_bad_host_is_passed_over_and_tried_again_with_the_next_task() {
         _ => Exit::Code(0),
     });
     assert_eq!(ran, ["h1: one", "h2: one", "h1: two", "h2: two"]);
-    assert_eq!(runbook.state(), State::Done);
+    assert_eq!(runbook.state(), RunState::Done);
     insta::assert_snapshot!(outcomes(&events), @r"
     a h1: unreachable (nobody there), tolerated
     a h2: ok
@@ -323,9 +323,9 @@ fn who_executes_is_told_once_that_runs_multiply() {
 
 #[test]
 fn a_task_that_executes_itself_for_ever_is_stopped() {
-    let mut runbook = runbook("tasks: {a: {execute: a}}", &["a"], Options::default());
+    let mut runbook = runbook("tasks: {a: {execute: a}}", &["a"], TaskOptions::default());
     drive(&mut runbook, |_, _| Exit::Code(0));
-    assert_eq!(runbook.state(), State::Failed);
+    assert_eq!(runbook.state(), RunState::Failed);
 }
 
 #[test]
@@ -334,11 +334,11 @@ fn a_password_is_asked_for_once_and_counts_for_all() {
     let mut book = runbook(text, &["a"], hosts("h1 h2"));
     let mut asked = 0;
     let mut given = Vec::new();
-    while book.state() == State::Running {
+    while book.state() == RunState::Running {
         for one in book.next() {
             match one {
-                Do::Perform { id, request, .. } => {
-                    let [Executor::Sudo(other)] = request.chain.as_ref().unwrap().executors()
+                EngineRequest::Perform { id, request, .. } => {
+                    let [ChainExecutor::Sudo(other)] = request.chain.as_ref().unwrap().executors()
                     else {
                         panic!("{request:?}");
                     };
@@ -347,19 +347,19 @@ fn a_password_is_asked_for_once_and_counts_for_all() {
                     given.push(password.map(|it| it.reveal().to_owned()));
                     let exit = match password {
                         Some(_) => Exit::Code(0),
-                        None => Exit::Asked {
+                        None => Exit::NeedsAnswer {
                             question: Question::Become("me@h1:22".into()),
                             refused: false,
                         },
                     };
-                    book.heard(id, &result(exit));
+                    book.complete_action(id, &result(exit));
                 }
-                Do::Ask { id, question } => {
+                EngineRequest::PromptSecret { id, question } => {
                     assert_eq!(question.to_string(), "the sudo password of me@h1:22");
                     asked += 1;
-                    book.answered(id, Some(&Secret::new("pw")));
+                    book.answer_secret(id, Some(&Secret::new("pw")));
                 }
-                other @ Do::Prompt { .. } => panic!("{other:?}"),
+                other @ EngineRequest::Prompt { .. } => panic!("{other:?}"),
             }
         }
     }
@@ -372,7 +372,7 @@ fn nobody_is_asked_while_hosts_run_at_the_same_time() {
     let mut options = hosts("h1");
     options.switches.parallel = true;
     let mut runbook = runbook("tasks: {a: one}", &["a"], options);
-    let (_, events) = drive(&mut runbook, |_, _| Exit::Asked {
+    let (_, events) = drive(&mut runbook, |_, _| Exit::NeedsAnswer {
         question: Question::Login("me@h1:22".into()),
         refused: false,
     });
@@ -384,27 +384,27 @@ fn a_secret_is_in_no_words_and_in_no_event() {
     let text = "tasks: {a: {steps: [{prompt: Token?, secret: true, register: token}, {run: 'use {{ token }}'}, {sudo: 'use {{ token }}'}, {echo: 'it is {{ token }}'}]}}";
     let mut book = runbook(text, &["a"], hosts("h1"));
     let mut events = Vec::new();
-    while book.state() == State::Running {
+    while book.state() == RunState::Running {
         for one in book.next() {
             match one {
-                Do::Perform { id, request, .. } => {
+                EngineRequest::Perform { id, request, .. } => {
                     let Action::Run(command) = &request.action else {
                         panic!("{request:?}");
                     };
                     let words = command.program.argv().join(" ");
                     assert!(!words.contains("s3cret"), "{words}");
-                    book.heard(id, &result(Exit::Code(0)));
+                    book.complete_action(id, &result(Exit::Code(0)));
                 }
-                Do::Prompt { id, secret, .. } => {
+                EngineRequest::Prompt { id, secret, .. } => {
                     assert!(secret);
-                    book.prompted(id, Some("s3cret"));
+                    book.answer_prompt(id, Some("s3cret"));
                 }
-                other @ Do::Ask { .. } => panic!("{other:?}"),
+                other @ EngineRequest::PromptSecret { .. } => panic!("{other:?}"),
             }
         }
         events.extend(book.take_events());
     }
-    assert_eq!(book.state(), State::Done, "{events:?}");
+    assert_eq!(book.state(), RunState::Done, "{events:?}");
     assert!(!format!("{events:?}").contains("s3cret"), "{events:?}");
 }
 
@@ -415,7 +415,7 @@ fn a_secret_of_the_environment_reaches_commands_here_and_is_in_no_event() {
     options.variables.add_secret("TOKEN", "s3cret");
     let mut book = runbook(text, &["a"], options);
     let todo = book.next();
-    let [Do::Perform { id, request, .. }] = &todo[..] else {
+    let [EngineRequest::Perform { id, request, .. }] = &todo[..] else {
         panic!("{todo:?}");
     };
     let Action::Run(command) = &request.action else {
@@ -424,7 +424,7 @@ fn a_secret_of_the_environment_reaches_commands_here_and_is_in_no_event() {
     assert_eq!(command.env.get("TOKEN"), Some("s3cret"));
     assert!(command.hidden().are_in("s3cret"));
     assert!(!format!("{request:?}").contains("s3cret"));
-    book.heard(*id, &result(Exit::Code(0)));
+    book.complete_action(*id, &result(Exit::Code(0)));
     assert!(book.next().is_empty());
     let events = format!("{:?}", book.take_events());
     assert!(events.contains("it is <<REDACTED>>"), "{events}");
@@ -435,13 +435,13 @@ fn a_secret_of_the_environment_reaches_commands_here_and_is_in_no_event() {
 fn an_interruption_begins_nothing_any_more() {
     let mut book = runbook(TWO, &["a", "b"], hosts("h1 h2"));
     let todo = book.next();
-    let [Do::Perform { id, .. }] = &todo[..] else {
+    let [EngineRequest::Perform { id, .. }] = &todo[..] else {
         panic!("{todo:?}");
     };
     book.interrupt();
-    book.heard(*id, &result(Exit::Cancelled));
+    book.complete_action(*id, &result(Exit::Cancelled));
     assert!(book.next().is_empty());
-    assert_eq!(book.state(), State::Interrupted);
+    assert_eq!(book.state(), RunState::Interrupted);
     insta::assert_snapshot!(outcomes(&book.take_events()), @r"
     a h1: failed (interrupted)
     a h2: skipped (interrupted)

@@ -3,20 +3,20 @@
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
-use unfurl::testing::converge::{Compiled, Facts, Ordering, Renderer, Stop, compile};
+use unfurl::testing::converge::{CompiledStates, FactCache, RunOrdering, StateRenderer, CompileError, compile};
 
 use super::corpus::{Case, cases};
 
 /// Where the product is meant to differ, and why.
-const DEVIATIONS: &[(&str, Ordering, &str)] = &[
+const DEVIATIONS: &[(&str, RunOrdering, &str)] = &[
     (
         "dag-negative-child",
-        Ordering::Dag,
+        RunOrdering::Dag,
         "a negative order is counted from the end before it lifts anything (S16)",
     ),
     (
         "require-sls-empty",
-        Ordering::Dag,
+        RunOrdering::Dag,
         "an SLS that was rendered but is empty stays satisfied (S20)",
     ),
 ];
@@ -54,21 +54,21 @@ fn class(message: &str) -> &'static str {
     found.map_or("?", |(class, _)| class)
 }
 
-fn compiled(case: &Case, ordering: Ordering) -> Result<Compiled, Vec<String>> {
+fn compiled(case: &Case, ordering: RunOrdering) -> Result<CompiledStates, Vec<String>> {
     let folder = Path::new("/tmp/golden");
-    let renderer = Renderer::new(case.machine(folder));
-    match compile(&case.request(ordering), &renderer, &Facts::default()) {
+    let renderer = StateRenderer::new(case.machine(folder));
+    match compile(&case.request(ordering), &renderer, &FactCache::default()) {
         Ok(compiled) => Ok(compiled),
-        Err(Stop::Needs(facts)) => Err(vec![format!("needs {facts:?}")]),
-        Err(Stop::Problems(problems, _)) => Err(problems
+        Err(CompileError::Needs(facts)) => Err(vec![format!("needs {facts:?}")]),
+        Err(CompileError::Problems(problems, _)) => Err(problems
             .iter()
             .map(|problem| problem.message.clone())
             .collect()),
     }
 }
 
-fn rows(compiled: &Compiled) -> Json {
-    let row = |turn: &unfurl::testing::converge::Turn| {
+fn rows(compiled: &CompiledStates) -> Json {
+    let row = |turn: &unfurl::testing::converge::OrderEntry| {
         let chunk = &compiled.low.chunks[turn.chunk as usize];
         json!({
             "fun": &*chunk.fun,
@@ -79,11 +79,11 @@ fn rows(compiled: &Compiled) -> Json {
             "state": &*chunk.state,
         })
     };
-    compiled.turns.iter().map(row).collect()
+    compiled.order_entries.iter().map(row).collect()
 }
 
 /// What differs, in words.
-fn difference(case: &Case, ordering: Ordering) -> Option<String> {
+fn difference(case: &Case, ordering: RunOrdering) -> Option<String> {
     let expected = case.expected(ordering);
     let wanted = expected["run"]["compile_error"]["classes"].as_array();
     match (compiled(case, ordering), wanted) {
@@ -110,7 +110,7 @@ fn every_case_compiles_to_what_salt_makes_of_it() {
     requires!("corpus/salt");
     let mut different = Vec::new();
     for case in cases() {
-        for ordering in [Ordering::Classic, Ordering::Dag] {
+        for ordering in [RunOrdering::Classic, RunOrdering::Dag] {
             let known = DEVIATIONS
                 .iter()
                 .any(|(name, mode, _)| *name == case.name && *mode == ordering);

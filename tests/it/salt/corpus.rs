@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use unfurl::testing::converge::{Machine, Ordering, Request, Roots, RootsError, Targets};
+use unfurl::testing::converge::{MinionData, RunOrdering, CompileRequest, FileRoots, FileRootsError, StateTargets};
 use unfurl::testing::value::Value;
 
 use crate::requires::shared;
@@ -56,9 +56,9 @@ pub(super) fn value(json: &Json) -> Value {
 
 impl Case {
     /// What Salt gave with an ordering.
-    pub(super) fn expected(&self, ordering: Ordering) -> &Json {
+    pub(super) fn expected(&self, ordering: RunOrdering) -> &Json {
         let classic = &self.expected["others"]["3006.28"];
-        if ordering == Ordering::Classic && classic.is_object() {
+        if ordering == RunOrdering::Classic && classic.is_object() {
             classic
         } else {
             &self.expected["expect"]
@@ -66,15 +66,15 @@ impl Case {
     }
 
     /// What is compiled.
-    pub(super) fn request(&self, ordering: Ordering) -> Request {
+    pub(super) fn request(&self, ordering: RunOrdering) -> CompileRequest {
         let targets = match &self.about["target"] {
             Json::Array(names) => {
                 let name = |name: &Json| name.as_str().unwrap().to_owned();
-                Targets::Sls(names.iter().map(name).collect())
+                StateTargets::Sls(names.iter().map(name).collect())
             }
-            _ => Targets::Highstate,
+            _ => StateTargets::Highstate,
         };
-        Request {
+        CompileRequest {
             targets,
             ordering,
             exclude: Vec::new(),
@@ -82,7 +82,7 @@ impl Case {
     }
 
     /// The machine, with `folder` in place of the token in all files.
-    pub(super) fn machine(&self, folder: &Path) -> Machine {
+    pub(super) fn machine(&self, folder: &Path) -> MinionData {
         let mut files = BTreeMap::new();
         gather(&self.folder, &self.folder, &mut files);
         let folder = folder.to_string_lossy();
@@ -93,7 +93,7 @@ impl Case {
             .get("minion.yaml")
             .map_or_else(String::new, Clone::clone);
         let options: Json = serde_yaml_like(&options);
-        Machine {
+        MinionData {
             id: "golden".into(),
             roots: Arc::new(Files(files)),
             grains: Value::map([("role", "web".into()), ("id", "golden".into())]),
@@ -160,12 +160,12 @@ impl Files {
     }
 }
 
-impl Roots for Files {
-    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, RootsError> {
+impl FileRoots for Files {
+    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, FileRootsError> {
         Ok(self.0.get(path).map(|text| text.as_bytes().into()))
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<String>, RootsError> {
+    fn list(&self, folder: &str) -> Result<Vec<String>, FileRootsError> {
         let below = if folder.is_empty() {
             String::new()
         } else {
@@ -175,7 +175,7 @@ impl Roots for Files {
         Ok(paths.cloned().collect())
     }
 
-    fn mode(&self, path: &str) -> Result<Option<u32>, RootsError> {
+    fn mode(&self, path: &str) -> Result<Option<u32>, FileRootsError> {
         Ok(self.0.get(path).map(|_| 0o644))
     }
 }

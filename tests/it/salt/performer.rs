@@ -8,12 +8,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
-use unfurl::testing::host::change::{Change, Like};
-use unfurl::testing::host::fact::{Entry, EntryKind, Fact, Probed, Reading, Setting};
-use unfurl::testing::host::{Captured, Exit, RunOutput};
+use unfurl::testing::host::change::{Change, ModeAndOwner};
+use unfurl::testing::host::fact::{FileStat, FileKind, Fact, ProbeOutput, FactReading, CommandSetting};
+use unfurl::testing::host::{CapturedOutput, Exit, RunOutput};
 use unfurl::testing::value::hex;
 
-fn entry(path: &Path, follow: bool) -> Option<Entry> {
+fn entry(path: &Path, follow: bool) -> Option<FileStat> {
     let found = if follow {
         fs::metadata(path)
     } else {
@@ -21,13 +21,13 @@ fn entry(path: &Path, follow: bool) -> Option<Entry> {
     }
     .ok()?;
     let kind = if found.is_file() {
-        EntryKind::File
+        FileKind::File
     } else if found.is_dir() {
-        EntryKind::Folder
+        FileKind::Folder
     } else if found.is_symlink() {
-        EntryKind::Link(fs::read_link(path).ok()?.to_string_lossy().into_owned())
+        FileKind::Link(fs::read_link(path).ok()?.to_string_lossy().into_owned())
     } else {
-        EntryKind::Other
+        FileKind::Other
     };
     let name = |id: u32| {
         if id == 0 {
@@ -36,7 +36,7 @@ fn entry(path: &Path, follow: bool) -> Option<Entry> {
             id.to_string()
         }
     };
-    Some(Entry {
+    Some(FileStat {
         kind,
         mode: found.mode() & 0o7777,
         user: name(found.uid()),
@@ -46,7 +46,7 @@ fn entry(path: &Path, follow: bool) -> Option<Entry> {
     })
 }
 
-fn tree(root: &Path, below: &str, found: &mut Vec<(String, Entry)>) {
+fn tree(root: &Path, below: &str, found: &mut Vec<(String, FileStat)>) {
     for it in fs::read_dir(root.join(below))
         .into_iter()
         .flatten()
@@ -65,27 +65,27 @@ fn tree(root: &Path, below: &str, found: &mut Vec<(String, Entry)>) {
 }
 
 /// Reads a fact.
-pub(super) fn read(fact: &Fact) -> Reading {
+pub(super) fn read(fact: &Fact) -> FactReading {
     let content = |path: &String| fs::read(path).ok().filter(|_| Path::new(path).is_file());
     match fact {
-        Fact::Path(path) => entry(Path::new(path), false).map_or(Reading::Absent, Reading::Entry),
-        Fact::Target(path) => entry(Path::new(path), true).map_or(Reading::Absent, Reading::Entry),
-        Fact::Digest(path) => content(path).map_or(Reading::Absent, |bytes| {
-            Reading::Digest(hex(&Sha256::digest(bytes)))
+        Fact::Path(path) => entry(Path::new(path), false).map_or(FactReading::Absent, FactReading::Entry),
+        Fact::Target(path) => entry(Path::new(path), true).map_or(FactReading::Absent, FactReading::Entry),
+        Fact::Digest(path) => content(path).map_or(FactReading::Absent, |bytes| {
+            FactReading::Digest(hex(&Sha256::digest(bytes)))
         }),
-        Fact::Content(path) => content(path).map_or(Reading::Absent, Reading::Content),
+        Fact::Content(path) => content(path).map_or(FactReading::Absent, FactReading::Content),
         Fact::Tree(path) => {
             let mut found = Vec::new();
             if !Path::new(path).is_dir() {
-                return Reading::Absent;
+                return FactReading::Absent;
             }
             tree(Path::new(path), "", &mut found);
             found.sort_by(|a, b| a.0.cmp(&b.0));
-            Reading::Tree(found)
+            FactReading::Tree(found)
         }
         Fact::Probe(probe) => {
             let output = run(&probe.text, &probe.setting, None);
-            Reading::Probe(Probed {
+            FactReading::Probe(ProbeOutput {
                 code: output.exit.code().unwrap_or(127),
                 stdout: output.stdout.head,
                 stderr: output.stderr.head,
@@ -94,7 +94,7 @@ pub(super) fn read(fact: &Fact) -> Reading {
     }
 }
 
-fn run(text: &str, setting: &Setting, stdin: Option<&[u8]>) -> RunOutput {
+fn run(text: &str, setting: &CommandSetting, stdin: Option<&[u8]>) -> RunOutput {
     let shell = setting.shell.as_deref().unwrap_or("/bin/sh");
     let mask = setting
         .umask
@@ -120,13 +120,13 @@ fn run(text: &str, setting: &Setting, stdin: Option<&[u8]>) -> RunOutput {
         .ok();
     let output = child.wait_with_output().unwrap();
     RunOutput {
-        stdout: Captured::of(output.stdout),
-        stderr: Captured::of(output.stderr),
+        stdout: CapturedOutput::of(output.stdout),
+        stderr: CapturedOutput::of(output.stderr),
         ..RunOutput::not_run(Exit::Code(output.status.code().unwrap_or(137)))
     }
 }
 
-fn set(path: &str, like: &Like) -> std::io::Result<()> {
+fn set(path: &str, like: &ModeAndOwner) -> std::io::Result<()> {
     if let Some(mode) = like.mode {
         fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
     }
@@ -157,9 +157,9 @@ pub(super) fn change(change: &Change) -> (RunOutput, bool) {
         }
         Change::Write(write) => {
             let old = fs::metadata(&write.path).ok().map(|it| it.mode() & 0o7777);
-            let like = Like {
+            let like = ModeAndOwner {
                 mode: write.like.mode.or(old),
-                ..Like::default()
+                ..ModeAndOwner::default()
             };
             fs::remove_file(&write.path).ok();
             fs::write(&write.path, &write.bytes).and_then(|()| set(&write.path, &like))
@@ -210,7 +210,7 @@ pub(super) fn change(change: &Change) -> (RunOutput, bool) {
         Ok(()) => (RunOutput::not_run(Exit::Code(0)), true),
         Err(error) => {
             let output = RunOutput {
-                stderr: Captured::of(error.to_string()),
+                stderr: CapturedOutput::of(error.to_string()),
                 ..RunOutput::not_run(Exit::Code(1))
             };
             (output, false)

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use unfurl::testing::converge::{
-    Aggregation, Compiled, DeedId, Engine, Facts, Mode, Next, Ordering, Renderer, Setup, Stamp,
-    StateResult, Summary, World, compile,
+    Aggregation, CompiledStates, ActionId, Engine, FactCache, Mode, NextAction, RunOrdering, StateRenderer, EngineOptions, Timestamp,
+    StateResult, StateSummary, ModuleContext, compile,
 };
 use unfurl::testing::host::RunOutput;
 use unfurl::testing::value::Value;
@@ -49,22 +49,22 @@ const DEVIATIONS: [&str; 1] = ["dag-negative-child"];
 #[test]
 fn every_case_runs_as_in_salt_with_the_classic_ordering() {
     requires!("corpus/salt");
-    all_cases(Ordering::Classic);
+    all_cases(RunOrdering::Classic);
 }
 
 #[test]
 fn every_case_runs_as_in_salt_with_the_newer_ordering() {
     requires!("corpus/salt");
-    all_cases(Ordering::Dag);
+    all_cases(RunOrdering::Dag);
 }
 
 #[expect(clippy::print_stderr, reason = "a test says what it has seen")]
-fn all_cases(ordering: Ordering) {
+fn all_cases(ordering: RunOrdering) {
     let (mut wrong, mut ran, mut comments, mut others) = (Vec::new(), 0, 0, Vec::new());
     for case in cases() {
         for way in WAYS {
             let folder = tempfile::tempdir().unwrap();
-            if ordering == Ordering::Dag && DEVIATIONS.contains(&case.name.as_str()) {
+            if ordering == RunOrdering::Dag && DEVIATIONS.contains(&case.name.as_str()) {
                 continue;
             }
             match one(&case, ordering, way, folder.path()) {
@@ -95,7 +95,7 @@ fn all_cases(ordering: Ordering) {
 /// Runs a case; none if it is not for running. Gives the comments that differ, or what is wrong.
 fn one(
     case: &Case,
-    ordering: Ordering,
+    ordering: RunOrdering,
     way: Way,
     folder: &Path,
 ) -> Option<Result<Vec<String>, String>> {
@@ -109,10 +109,10 @@ fn one(
     }
     seed(&case.folder.join("seed"), folder);
     let machine = case.machine(folder);
-    let world = Arc::new(World {
+    let world = Arc::new(ModuleContext {
         id: Arc::clone(&machine.id),
         roots: Arc::clone(&machine.roots),
-        renderer: Arc::new(Renderer::new(machine.clone())),
+        renderer: Arc::new(StateRenderer::new(machine.clone())),
         grains: machine.grains.clone(),
         pillar: machine.pillar.clone(),
         options: machine.options.clone(),
@@ -147,21 +147,21 @@ fn one(
 
 fn compiled(
     case: &Case,
-    ordering: Ordering,
-    machine: &unfurl::testing::converge::Machine,
-) -> Result<Compiled, String> {
-    let renderer = Renderer::new(machine.clone());
-    let mut facts = Facts::default();
+    ordering: RunOrdering,
+    machine: &unfurl::testing::converge::MinionData,
+) -> Result<CompiledStates, String> {
+    let renderer = StateRenderer::new(machine.clone());
+    let mut facts = FactCache::default();
     for _ in 0..10 {
         match compile(&case.request(ordering), &renderer, &facts) {
             Ok(compiled) => return Ok(compiled),
-            Err(unfurl::testing::converge::Stop::Needs(needed)) => {
+            Err(unfurl::testing::converge::CompileError::Needs(needed)) => {
                 for fact in needed {
                     let reading = read(&fact);
                     facts.learn(fact, reading);
                 }
             }
-            Err(unfurl::testing::converge::Stop::Problems(problems, _)) => {
+            Err(unfurl::testing::converge::CompileError::Problems(problems, _)) => {
                 return Err(format!("  does not compile: {problems:?}"));
             }
         }
@@ -185,9 +185,9 @@ fn seed(from: &Path, to: &Path) {
     }
 }
 
-fn setup(case: &Case, options: &Value, way: Way) -> Setup {
+fn setup(case: &Case, options: &Value, way: Way) -> EngineOptions {
     let flag = |key: &str| options.get(key).is_some_and(Value::is_truthy);
-    Setup {
+    EngineOptions {
         mode: if case.about["test"] == true {
             Mode::Test
         } else {
@@ -199,17 +199,17 @@ fn setup(case: &Case, options: &Value, way: Way) -> Setup {
         } else {
             Aggregation::Never
         },
-        ahead: way.ahead,
-        ..Setup::default()
+        max_batch: way.ahead,
+        ..EngineOptions::default()
     }
 }
 
 /// Does what an engine asks, on this machine.
 fn drive(engine: &mut Engine, way: Way) {
-    let mut facts = Facts::default();
-    let mut under_way: VecDeque<(DeedId, Vec<RunOutput>)> = VecDeque::new();
+    let mut facts = FactCache::default();
+    let mut under_way: VecDeque<(ActionId, Vec<RunOutput>)> = VecDeque::new();
     let mut now = 0;
-    let learn = |facts: &mut Facts, needed: Vec<unfurl::testing::host::fact::Fact>| {
+    let learn = |facts: &mut FactCache, needed: Vec<unfurl::testing::host::fact::Fact>| {
         for fact in needed {
             let reading = read(&fact);
             facts.learn(fact, reading);
@@ -217,7 +217,7 @@ fn drive(engine: &mut Engine, way: Way) {
     };
     if way.surveys {
         for _ in 0..5 {
-            let needed = engine.first_facts(&facts);
+            let needed = engine.prefetch_facts(&facts);
             if needed.is_empty() {
                 break;
             }
@@ -226,9 +226,9 @@ fn drive(engine: &mut Engine, way: Way) {
     }
     for _ in 0..100_000 {
         now += 1;
-        match engine.next(&mut facts, None, Stamp(now)) {
-            Next::Read(needed) => learn(&mut facts, needed),
-            Next::Change { deed, changes, .. } => {
+        match engine.next(&mut facts, None, Timestamp(now)) {
+            NextAction::Read(needed) => learn(&mut facts, needed),
+            NextAction::Change { action: deed, changes, .. } => {
                 let mut outputs = Vec::new();
                 for one in &changes {
                     let (output, is_good) = change(one);
@@ -239,13 +239,13 @@ fn drive(engine: &mut Engine, way: Way) {
                 }
                 under_way.push_back((deed, outputs));
             }
-            Next::Sleep { deed, .. } => engine.slept(deed, &mut facts, Stamp(now)),
-            Next::Wait => {
+            NextAction::Sleep { action: deed, .. } => engine.finish_sleep(deed, &mut facts, Timestamp(now)),
+            NextAction::Wait => {
                 let (deed, outputs) = under_way.pop_front().expect("something is under way");
-                engine.changed(deed, outputs, &mut facts, Stamp(now));
+                engine.finish_change(deed, outputs, &mut facts, Timestamp(now));
             }
-            Next::AtGate => panic!("there is no gate"),
-            Next::Done => return,
+            NextAction::AtLimit => panic!("there is no gate"),
+            NextAction::Done => return,
         }
     }
     panic!("it does not end");
@@ -305,13 +305,13 @@ fn compare(
             }
         }
     }
-    let Summary {
+    let StateSummary {
         succeeded,
         unchanged,
         changed,
         failed: bad,
         ..
-    } = Summary::of(engine.results());
+    } = StateSummary::of(engine.results());
     let ours = json!({
         "changed": changed, "failed": bad, "succeeded": succeeded,
         "total": engine.results().len(), "unchanged_none": unchanged,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
-use unfurl::testing::converge::{Ordering, Target};
+use unfurl::testing::converge::{RunOrdering, LinkTarget};
 
 use super::trees::{machine, tree};
 
@@ -51,7 +51,7 @@ fn random_tree() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn order_is_a_permutation_that_keeps_requisites(text in random_tree()) {
-        for ordering in [Ordering::Classic, Ordering::Dag] {
+        for ordering in [RunOrdering::Classic, RunOrdering::Dag] {
             let files = [("main.sls", text.as_str())];
             // What a `prereq` turns round may close a cycle; that is told.
             let Ok(first) = tree(machine(&files), &["main"], ordering) else {
@@ -63,7 +63,7 @@ proptest! {
             sorted.sort_unstable();
             let count = u32::try_from(first.low.chunks.len()).unwrap();
             prop_assert_eq!(sorted, (0..count).collect::<Vec<_>>());
-            if ordering == Ordering::Classic {
+            if ordering == RunOrdering::Classic {
                 continue;
             }
             let mut place = vec![0; first.low.chunks.len()];
@@ -72,7 +72,7 @@ proptest! {
             }
             for (own, chunk) in first.low.chunks.iter().enumerate() {
                 for link in &chunk.links {
-                    let Target::Set(set) = link.target else { continue };
+                    let LinkTarget::Set(set) = link.target else { continue };
                     for target in &first.low.sets[set as usize] {
                         let target = place[*target as usize];
                         let is_prereq = link.kind == unfurl::testing::converge::Requisite::Prereq;

@@ -1,7 +1,7 @@
 //! Templates of state files: Salt's words, tags, filters and functions.
 
-use unfurl::testing::converge::{Facts, Ordering, Renderer, Request, Stop, Targets, compile};
-use unfurl::testing::host::fact::{Fact, Probed, Reading};
+use unfurl::testing::converge::{FactCache, RunOrdering, StateRenderer, CompileRequest, CompileError, StateTargets, compile};
+use unfurl::testing::host::fact::{Fact, ProbeOutput, FactReading};
 use unfurl::testing::value::Value;
 
 use super::trees::{machine, problems, tree};
@@ -14,11 +14,11 @@ fn names(template: &str) -> Vec<String> {
 fn names_with(template: &str, more: &[(&str, &str)]) -> Vec<String> {
     let mut files = vec![("d/main.sls", template)];
     files.extend_from_slice(more);
-    let compiled = tree(machine(&files), &["d.main"], Ordering::Classic);
+    let compiled = tree(machine(&files), &["d.main"], RunOrdering::Classic);
     let compiled = match compiled {
         Ok(compiled) => compiled,
-        Err(Stop::Needs(facts)) => return vec![format!("needs {facts:?}")],
-        Err(Stop::Problems(problems, _)) => {
+        Err(CompileError::Needs(facts)) => return vec![format!("needs {facts:?}")],
+        Err(CompileError::Problems(problems, _)) => {
             return problems
                 .iter()
                 .map(|problem| problem.message.clone())
@@ -141,7 +141,7 @@ fn scalars_are_those_of_yaml_one_one() {
     let compiled = tree(
         machine(&[("main.sls", template)]),
         &["main"],
-        Ordering::Classic,
+        RunOrdering::Classic,
     )
     .unwrap();
     let args = Value::from(compiled.low.chunks[0].args.clone());
@@ -161,32 +161,32 @@ a:
 {% endif %}
 ";
     let machine = machine(&[("main.sls", template)]);
-    let renderer = Renderer::new(machine);
-    let request = Request {
-        targets: Targets::Sls(vec!["main".to_owned()]),
-        ordering: Ordering::Classic,
+    let renderer = StateRenderer::new(machine);
+    let request = CompileRequest {
+        targets: StateTargets::Sls(vec!["main".to_owned()]),
+        ordering: RunOrdering::Classic,
         exclude: Vec::new(),
     };
-    let mut facts = Facts::default();
+    let mut facts = FactCache::default();
     let mut asked = Vec::new();
     let compiled = loop {
         match compile(&request, &renderer, &facts) {
             Ok(compiled) => break compiled,
-            Err(Stop::Needs(needs)) => {
+            Err(CompileError::Needs(needs)) => {
                 for fact in needs {
                     let reading = match &fact {
                         Fact::Probe(probe) => {
                             asked.push(probe.text.clone());
                             let stdout = b"box\n".to_vec();
-                            Reading::Probe(Probed {
+                            FactReading::Probe(ProbeOutput {
                                 stdout,
-                                ..Probed::default()
+                                ..ProbeOutput::default()
                             })
                         }
                         Fact::Target(path) => {
                             asked.push(path.clone());
-                            Reading::Entry(unfurl::testing::host::fact::Entry {
-                                kind: unfurl::testing::host::fact::EntryKind::File,
+                            FactReading::Entry(unfurl::testing::host::fact::FileStat {
+                                kind: unfurl::testing::host::fact::FileKind::File,
                                 mode: 0o644,
                                 user: "root".to_owned(),
                                 group: "root".to_owned(),
@@ -199,7 +199,7 @@ a:
                     facts.learn(fact, reading);
                 }
             }
-            Err(Stop::Problems(problems, _)) => panic!("{problems:?}"),
+            Err(CompileError::Problems(problems, _)) => panic!("{problems:?}"),
         }
     };
     assert_eq!(asked, ["/etc/x", "hostname"]);
@@ -210,7 +210,7 @@ a:
 fn what_is_wrong_in_a_template_is_told_at_its_line() {
     let tell = |text: &str| {
         let files = [("main.sls", text), ("bad.jinja", "\n{{ nope }}\n")];
-        problems(&files, &["main"], Ordering::Classic)
+        problems(&files, &["main"], RunOrdering::Classic)
     };
     assert_eq!(
         tell("a:\n  test.nop:\n    - name: {{ nosuch }}\n"),
@@ -238,7 +238,7 @@ fn secrets_stay_secret_through_templates() {
     let compiled = tree(
         machine(&[("main.sls", template)]),
         &["main"],
-        Ordering::Classic,
+        RunOrdering::Classic,
     )
     .unwrap();
     let shown = format!("{compiled:?} {}", compiled.show_low());

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use unfurl::testing::converge::{
-    Compiled, Facts, Machine, Ordering, Renderer, Request, Stop, Targets, compile,
+    CompiledStates, FactCache, MinionData, RunOrdering, StateRenderer, CompileRequest, CompileError, StateTargets, compile,
 };
 use unfurl::testing::value::Value;
 
 use super::corpus::Files;
 
 /// A machine with these files.
-pub(super) fn machine(files: &[(&str, &str)]) -> Machine {
-    Machine {
+pub(super) fn machine(files: &[(&str, &str)]) -> MinionData {
+    MinionData {
         id: "web-1".into(),
         roots: Arc::new(Files::of(files)),
         grains: Value::map([
@@ -37,38 +37,38 @@ pub(super) fn machine(files: &[(&str, &str)]) -> Machine {
 
 /// What comes of compiling.
 pub(super) fn tree(
-    machine: Machine,
+    machine: MinionData,
     targets: &[&str],
-    ordering: Ordering,
-) -> Result<Compiled, Stop> {
+    ordering: RunOrdering,
+) -> Result<CompiledStates, CompileError> {
     let targets = if targets.is_empty() {
-        Targets::Highstate
+        StateTargets::Highstate
     } else {
-        Targets::Sls(targets.iter().map(|name| (*name).to_owned()).collect())
+        StateTargets::Sls(targets.iter().map(|name| (*name).to_owned()).collect())
     };
-    let request = Request {
+    let request = CompileRequest {
         targets,
         ordering,
         exclude: Vec::new(),
     };
-    compile(&request, &Renderer::new(machine), &Facts::default())
+    compile(&request, &StateRenderer::new(machine), &FactCache::default())
 }
 
 /// The IDs in order.
 fn ids(files: &[(&str, &str)], targets: &[&str]) -> String {
-    let compiled = tree(machine(files), targets, Ordering::Classic).unwrap();
+    let compiled = tree(machine(files), targets, RunOrdering::Classic).unwrap();
     let chunks = compiled.low.chunks.iter();
     chunks.map(|chunk| &*chunk.id).collect::<Vec<_>>().join(" ")
 }
 
 /// The problems, each with its place.
-pub(super) fn problems(files: &[(&str, &str)], targets: &[&str], ordering: Ordering) -> String {
+pub(super) fn problems(files: &[(&str, &str)], targets: &[&str], ordering: RunOrdering) -> String {
     match tree(machine(files), targets, ordering) {
         Ok(_) => "none".to_owned(),
-        Err(Stop::Needs(facts)) => format!("{facts:?}"),
-        Err(Stop::Problems(problems, sources)) => {
+        Err(CompileError::Needs(facts)) => format!("{facts:?}"),
+        Err(CompileError::Problems(problems, sources)) => {
             let line = |problem: &unfurl::testing::diagnostic::Diagnostic| {
-                let place = problem.span().and_then(|span| sources.place(span));
+                let place = problem.span().and_then(|span| sources.position(span));
                 let place = place.map_or_else(|| "-".to_owned(), |place| place.to_string());
                 format!("{place}: {}", problem.message)
             };
@@ -145,7 +145,7 @@ fn the_top_file_matches_a_machine_in_all_ways() {
         let compiled = tree(
             machine(&[("top.sls", &top), ("a.sls", &a)]),
             &[],
-            Ordering::Classic,
+            RunOrdering::Classic,
         )
         .unwrap();
         assert_eq!(!compiled.is_unmatched, expected, "{target} {matcher}");
@@ -163,7 +163,7 @@ fn a_top_file_includes_others() {
         ("b.sls", &b),
     ];
     assert_eq!(ids(&files, &[]), "a b");
-    let compiled = tree(machine(&files), &[], Ordering::Classic).unwrap();
+    let compiled = tree(machine(&files), &[], RunOrdering::Classic).unwrap();
     assert_eq!(compiled.show_top().to_string(), "{'base': ['a', 'b']}");
 }
 
@@ -176,7 +176,7 @@ fn what_is_excluded_is_gone_after_requisites_were_turned_round() {
         ),
         ("x.sls", "x1: test.nop\n"),
     ];
-    let compiled = tree(machine(&files), &["main"], Ordering::Classic).unwrap();
+    let compiled = tree(machine(&files), &["main"], RunOrdering::Classic).unwrap();
     let a = compiled
         .low
         .chunks
@@ -185,27 +185,27 @@ fn what_is_excluded_is_gone_after_requisites_were_turned_round() {
         .unwrap();
     assert_eq!(
         a.links[0].target,
-        unfurl::testing::converge::Target::Missing
+        unfurl::testing::converge::LinkTarget::Missing
     );
 }
 
 /// Each chunk with what it asks, by IDs.
-fn links(files: &[(&str, &str)], ordering: Ordering) -> Vec<String> {
+fn links(files: &[(&str, &str)], ordering: RunOrdering) -> Vec<String> {
     let compiled = tree(machine(files), &["main"], ordering).unwrap();
     let low = &compiled.low;
     let line = |chunk: &unfurl::testing::converge::Chunk| {
         let links = chunk.links.iter().map(|link| {
             let members = match link.target {
-                unfurl::testing::converge::Target::Set(set) => {
+                unfurl::testing::converge::LinkTarget::Set(set) => {
                     let members = low.sets[set as usize].iter();
                     members
                         .map(|member| &*low.chunks[*member as usize].id)
                         .collect::<Vec<_>>()
                         .join("+")
                 }
-                unfurl::testing::converge::Target::Missing => "?".to_owned(),
+                unfurl::testing::converge::LinkTarget::Missing => "?".to_owned(),
             };
-            format!("{} {members}", link.kind.word())
+            format!("{} {members}", link.kind.as_str())
         });
         let links: Vec<String> = links.collect();
         format!("{}: {}", chunk.id, links.join(", "))
@@ -237,7 +237,7 @@ u:
         ("b.sls", "b1: test.nop\nb2: test.nop\n"),
     ];
     assert_eq!(
-        links(&files, Ordering::Classic),
+        links(&files, RunOrdering::Classic),
         [
             "b1: require a",
             "b2: require a",
@@ -259,7 +259,7 @@ c: {test.nop: [{require: [{sls: b}]}, {watch: [{test: 'b*'}]}]}
         ("main.sls", main),
         ("b.sls", "b1: test.nop\nb2: test.nop\n"),
     ];
-    let compiled = tree(machine(&files), &["main"], Ordering::Dag).unwrap();
+    let compiled = tree(machine(&files), &["main"], RunOrdering::Dag).unwrap();
     assert_eq!(compiled.low.sets.len(), 2);
 }
 
@@ -279,7 +279,7 @@ d: 5
   test.nop: []
 ";
     assert_eq!(
-        problems(&[("main.sls", main)], &["main"], Ordering::Classic),
+        problems(&[("main.sls", main)], &["main"], RunOrdering::Classic),
         "main.sls:9:12: ID `c` in SLS `main` contains a short declaration (test.nop) with a trailing colon; without arguments the colon must be omitted\n\
          main.sls:10:1: ID `d` in SLS `main` is not a dictionary\n\
          main.sls:11:1: ID `12` in SLS `main` is not formed as a string, but is an integer; it may need to be quoted\n\
@@ -295,7 +295,7 @@ a: {test.nop: [{require: [{test: b}]}]}
 b: {test.nop: [{watch: [{test: c}]}]}
 c: {test.nop: [{require: [{test: a}]}]}
 ";
-    let told = problems(&[("main.sls", main)], &["main"], Ordering::Dag);
+    let told = problems(&[("main.sls", main)], &["main"], RunOrdering::Dag);
     assert_eq!(
         told,
         "main.sls:2:27: recursive requisites were found: `a` require `b`, `b` watch `c`, `c` require `a`"
@@ -310,7 +310,7 @@ m:
   test.nop:
     - names: [n1, {n2: [{require: [{test: z}]}, {order: 1}]}, n1, 5]
 ";
-    let compiled = tree(machine(&[("main.sls", main)]), &["main"], Ordering::Classic).unwrap();
+    let compiled = tree(machine(&[("main.sls", main)]), &["main"], RunOrdering::Classic).unwrap();
     let row = |chunk: &unfurl::testing::converge::Chunk| {
         format!("{} {} {}", chunk.name, chunk.order, chunk.links.len())
     };
@@ -329,7 +329,7 @@ m:
 #[test]
 fn commands_show_salts_keys() {
     let main = "a:\n  cmd.run:\n    - name: 'true'\n    - unless: 'false'\n    - require: [{test: b}]\nb: test.nop\n";
-    let compiled = tree(machine(&[("main.sls", main)]), &["main"], Ordering::Classic).unwrap();
+    let compiled = tree(machine(&[("main.sls", main)]), &["main"], RunOrdering::Classic).unwrap();
     assert_eq!(
         compiled.show_low().to_string(),
         "[{'state': 'cmd', 'name': 'true', '__sls__': 'main', '__env__': 'base', '__id__': 'a', \

@@ -9,31 +9,31 @@ use std::process::{Command, Stdio};
 
 use nix::unistd::{Group, User};
 use sha2::Digest as _;
-use unfurl::testing::host::change::{Change, Like, Run};
-use unfurl::testing::host::fact::{Entry, EntryKind, Fact, Probed, Reading};
-use unfurl::testing::host::{Captured, Exit, RunOutput};
+use unfurl::testing::host::change::{Change, ModeAndOwner, CommandRun};
+use unfurl::testing::host::fact::{FileStat, FileKind, Fact, ProbeOutput, FactReading};
+use unfurl::testing::host::{CapturedOutput, Exit, RunOutput};
 
 /// Reads one fact.
-pub(crate) fn read(fact: &Fact) -> Reading {
+pub(crate) fn read(fact: &Fact) -> FactReading {
     match fact {
-        Fact::Path(path) => fs::symlink_metadata(path).map_or(Reading::Absent, |meta| {
-            Reading::Entry(entry(Path::new(path), &meta))
+        Fact::Path(path) => fs::symlink_metadata(path).map_or(FactReading::Absent, |meta| {
+            FactReading::Entry(entry(Path::new(path), &meta))
         }),
-        Fact::Target(path) => fs::metadata(path).map_or(Reading::Absent, |meta| {
-            Reading::Entry(entry(Path::new(path), &meta))
+        Fact::Target(path) => fs::metadata(path).map_or(FactReading::Absent, |meta| {
+            FactReading::Entry(entry(Path::new(path), &meta))
         }),
-        Fact::Digest(path) => fs::read(path).map_or(Reading::Absent, |bytes| {
-            Reading::Digest(unfurl::testing::value::hex(&sha2::Sha256::digest(&bytes)))
+        Fact::Digest(path) => fs::read(path).map_or(FactReading::Absent, |bytes| {
+            FactReading::Digest(unfurl::testing::value::hex(&sha2::Sha256::digest(&bytes)))
         }),
-        Fact::Content(path) => fs::read(path).map_or(Reading::Absent, Reading::Content),
+        Fact::Content(path) => fs::read(path).map_or(FactReading::Absent, FactReading::Content),
         Fact::Tree(path) => {
             if !Path::new(path).is_dir() {
-                return Reading::Absent;
+                return FactReading::Absent;
             }
             let mut all = Vec::new();
             walk(Path::new(path), "", &mut all);
             all.sort_by(|a, b| a.0.cmp(&b.0));
-            Reading::Tree(all)
+            FactReading::Tree(all)
         }
         Fact::Probe(probe) => {
             let output = Command::new("/bin/sh")
@@ -41,7 +41,7 @@ pub(crate) fn read(fact: &Fact) -> Reading {
                 .stdin(Stdio::null())
                 .output()
                 .unwrap();
-            Reading::Probe(Probed {
+            FactReading::Probe(ProbeOutput {
                 code: output.status.code().unwrap(),
                 stdout: output.stdout,
                 stderr: output.stderr,
@@ -50,7 +50,7 @@ pub(crate) fn read(fact: &Fact) -> Reading {
     }
 }
 
-fn walk(folder: &Path, below: &str, all: &mut Vec<(String, Entry)>) {
+fn walk(folder: &Path, below: &str, all: &mut Vec<(String, FileStat)>) {
     for item in fs::read_dir(folder).unwrap() {
         let item = item.unwrap();
         let name = item.file_name().into_string().unwrap();
@@ -67,19 +67,19 @@ fn walk(folder: &Path, below: &str, all: &mut Vec<(String, Entry)>) {
     }
 }
 
-fn entry(path: &Path, meta: &fs::Metadata) -> Entry {
+fn entry(path: &Path, meta: &fs::Metadata) -> FileStat {
     let kind = if meta.is_file() {
-        EntryKind::File
+        FileKind::File
     } else if meta.is_dir() {
-        EntryKind::Folder
+        FileKind::Folder
     } else if meta.is_symlink() {
-        EntryKind::Link(fs::read_link(path).unwrap().to_str().unwrap().to_owned())
+        FileKind::Link(fs::read_link(path).unwrap().to_str().unwrap().to_owned())
     } else {
-        EntryKind::Other
+        FileKind::Other
     };
     let user = User::from_uid(meta.uid().into()).unwrap();
     let group = Group::from_gid(meta.gid().into()).unwrap();
-    Entry {
+    FileStat {
         kind,
         mode: meta.permissions().mode() & 0o7777,
         user: user.map_or(meta.uid().to_string(), |user| user.name),
@@ -101,7 +101,7 @@ pub(crate) fn make(changes: &[Change]) -> Vec<RunOutput> {
                 Err(error) => (Exit::Code(1), error.to_string()),
             };
             RunOutput {
-                stderr: Captured::of(said),
+                stderr: CapturedOutput::of(said),
                 ..RunOutput::not_run(exit)
             }
         };
@@ -114,7 +114,7 @@ pub(crate) fn make(changes: &[Change]) -> Vec<RunOutput> {
     outputs
 }
 
-fn ran(run: &Run) -> RunOutput {
+fn ran(run: &CommandRun) -> RunOutput {
     let mut child = Command::new("/bin/sh")
         .args(["-c", &run.text])
         .stdin(Stdio::piped())
@@ -130,8 +130,8 @@ fn ran(run: &Run) -> RunOutput {
     drop(input);
     let output = child.wait_with_output().unwrap();
     RunOutput {
-        stdout: Captured::of(output.stdout),
-        stderr: Captured::of(output.stderr),
+        stdout: CapturedOutput::of(output.stdout),
+        stderr: CapturedOutput::of(output.stderr),
         ..RunOutput::not_run(Exit::Code(output.status.code().unwrap()))
     }
 }
@@ -217,7 +217,7 @@ fn made(change: &Change) -> std::io::Result<()> {
     }
 }
 
-fn set(path: &str, like: &Like, follow: bool) -> std::io::Result<()> {
+fn set(path: &str, like: &ModeAndOwner, follow: bool) -> std::io::Result<()> {
     let user = like.user.as_ref().map(|name| {
         name.parse()
             .unwrap_or_else(|_| User::from_name(name).unwrap().unwrap().uid.as_raw())

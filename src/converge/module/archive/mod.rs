@@ -1,6 +1,6 @@
 //! The `archive` module: archives are unpacked (P14).
 
 mod extracted;
-mod place;
+mod unpack;
 
 pub(super) use extracted::MODULE;

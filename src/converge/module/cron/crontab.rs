@@ -2,87 +2,87 @@
 //! people, then a line of its own, then its jobs.
 
 use crate::converge::module::accounts::{self, check_name};
-use crate::converge::module::command::{act_or_fail, answer, asked, one};
-use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
-use crate::host::change::{Change, Run};
+use crate::converge::module::verdict::{act_or_fail, stdout_text, run_probe, single_change};
+use crate::converge::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision, refuse};
+use crate::host::change::{Change, CommandRun};
 use crate::host::fact::Domain;
-use crate::text::quoted;
+use crate::text::quote_word;
 
 /// The user whose crontab a state is about.
-pub(super) fn user(call: &Call<'_>) -> Result<String, Halt> {
+pub(super) fn crontab_user(call: &StateCall<'_>) -> Result<String, Halt> {
     let user = call.text_or("user", "root")?;
     check_name(&user)?;
     Ok(user)
 }
 
 /// Where crontabs are.
-fn spool() -> Domain {
+fn spool_domain() -> Domain {
     Domain::Path("/var/spool/cron".to_owned())
 }
 
 /// The crontab of a user; nothing if there is none.
-pub(super) fn crontab(call: &Call<'_>, facts: &Facts, user: &str) -> Result<String, Halt> {
-    if user != "root" && accounts::user(facts, user)?.is_none() {
+pub(super) fn read_crontab(call: &StateCall<'_>, facts: &FactCache, user: &str) -> Result<String, Halt> {
+    if user != "root" && accounts::find_user(facts, user)?.is_none() {
         // A state before this one may make the user.
         return match call.mode {
             Mode::Test => Ok(String::new()),
             Mode::Apply => refuse(format!("there is no user {user}")),
         };
     }
-    let user = quoted(user);
+    let user = quote_word(user);
     let text = format!(
         "command -v crontab >/dev/null || exit 127; \
          if [ \"$(id -un)\" = {user} ]; then crontab -l; else crontab -u {user} -l; fi"
     );
-    let probed = asked(facts, text, spool())?;
+    let probed = run_probe(facts, text, spool_domain())?;
     if probed.code == 127 {
         return refuse("crontabs cannot be managed: this machine has no `crontab`");
     }
-    Ok(answer(probed).into_owned())
+    Ok(stdout_text(probed).into_owned())
 }
 
 /// Installs a crontab. It goes through a pipe and is checked before it counts.
-pub(super) fn install(user: &str, text: &str) -> Change {
-    let user = quoted(user);
+pub(super) fn install_change(user: &str, text: &str) -> Change {
+    let user = quote_word(user);
     let command =
         format!("if [ \"$(id -un)\" = {user} ]; then crontab -; else crontab -u {user} -; fi");
-    let mut run = Run::new(command).touching([spool()]);
+    let mut run = CommandRun::new(command).touching([spool_domain()]);
     run.shown = Some(format!("crontab -u {user} -"));
     run.stdin = Some(text.as_bytes().to_vec());
     Change::Run(run)
 }
 
 /// Installs a table; `would` and `was` are the comments.
-pub(super) fn commit(
+pub(super) fn commit_crontab(
     user: &str,
     name: &str,
-    table: &Table,
+    table: &Crontab,
     would: String,
     was: String,
-) -> Result<Verdict, Halt> {
-    let steps = vec![install(user, &table.write())];
-    let predicted = Outcome::planned(would);
-    let changes = one(user, name);
+) -> Result<StateDecision, Halt> {
+    let steps = vec![install_change(user, &table.to_text())];
+    let predicted = StateOutcome::planned(would);
+    let changes = single_change(user, name);
     let failed = format!("Cron {name} for user {user} failed to commit with error");
-    let outcome = Outcome::changed(changes, was);
+    let outcome = StateOutcome::changed(changes, was);
     act_or_fail(predicted, steps, outcome, format!("{failed} \n"))
 }
 
 /// The line above what is managed.
-const TAG: &str = "# Lines below here are managed by Salt, do not edit";
+const MANAGED_HEADER: &str = "# Lines below here are managed by Salt, do not edit";
 
 /// Stands before a job's identifier.
-const IDENTIFIER: &str = "SALT_CRON_IDENTIFIER";
+const IDENTIFIER_MARKER: &str = "SALT_CRON_IDENTIFIER";
 
 /// The identifier of a job that has none.
 const NO_IDENTIFIER: &str = "NO ID SET";
 
 /// Stands before a job that does not run.
-const DISABLED: &str = "#DISABLED#";
+const DISABLED_PREFIX: &str = "#DISABLED#";
 
 /// When a job runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum When {
+pub(super) enum Schedule {
     /// Minute, hour, day of the month, month, day of the week.
     Times([String; 5]),
     /// Such as `@daily`.
@@ -91,8 +91,8 @@ pub(super) enum When {
 
 /// A job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Job {
-    pub(super) when: When,
+pub(super) struct CronJob {
+    pub(super) schedule: Schedule,
     pub(super) command: String,
     pub(super) comment: Option<String>,
     pub(super) identifier: Option<String>,
@@ -101,32 +101,32 @@ pub(super) struct Job {
 
 /// A crontab.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Table {
+pub(super) struct Crontab {
     /// The lines that people wrote.
-    before: Vec<String>,
+    unmanaged_lines: Vec<String>,
     /// Variables.
     pub(super) variables: Vec<(String, String)>,
     /// Jobs, those at times before the special ones.
-    pub(super) jobs: Vec<Job>,
+    pub(super) jobs: Vec<CronJob>,
 }
 
-impl Job {
+impl CronJob {
     /// Whether a state means this job: by its identifier, or by its command if it has none.
-    pub(super) fn is_meant(&self, command: &str, identifier: Option<&str>) -> bool {
+    pub(super) fn matches(&self, command: &str, identifier: Option<&str>) -> bool {
         let is_named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
-        let wanted = identifier.filter(|text| !text.is_empty());
+        let expected = identifier.filter(|text| !text.is_empty());
         if !is_named(&self.identifier) {
-            return self.command == command || wanted == Some(NO_IDENTIFIER);
+            return self.command == command || expected == Some(NO_IDENTIFIER);
         }
         let own = self.identifier.as_deref().unwrap_or_default();
-        own == wanted.unwrap_or(NO_IDENTIFIER)
+        own == expected.unwrap_or(NO_IDENTIFIER)
     }
 
     fn is_special(&self) -> bool {
-        matches!(self.when, When::Special(_))
+        matches!(self.schedule, Schedule::Special(_))
     }
 
-    fn write(&self, text: &mut String) {
+    fn write_lines(&self, text: &mut String) {
         if self.comment.is_some() || self.identifier.is_some() {
             text.push('#');
             if let Some(comment) = self.comment.as_deref().filter(|it| !it.is_empty()) {
@@ -139,22 +139,22 @@ impl Job {
                 text.push_str(&comment.replace('\n', "\n# "));
             }
             if let Some(identifier) = self.identifier.as_deref().filter(|it| !it.is_empty()) {
-                text.extend([" ", IDENTIFIER, ":", identifier]);
+                text.extend([" ", IDENTIFIER_MARKER, ":", identifier]);
             }
             text.push('\n');
         }
-        let disabled = if self.is_disabled { DISABLED } else { "" };
-        let when = match &self.when {
-            When::Times(times) => times.join(" "),
-            When::Special(word) => word.clone(),
+        let disabled = if self.is_disabled { DISABLED_PREFIX } else { "" };
+        let schedule = match &self.schedule {
+            Schedule::Times(times) => times.join(" "),
+            Schedule::Special(word) => word.clone(),
         };
-        text.extend([disabled, &when, " ", &self.command, "\n"]);
+        text.extend([disabled, &schedule, " ", &self.command, "\n"]);
     }
 }
 
-impl Table {
+impl Crontab {
     /// Reads what `crontab -l` prints.
-    pub(super) fn read(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         let mut table = Self::default();
         let mut lines = text.lines().peekable();
         let header = "# DO NOT EDIT THIS FILE - edit the master and reinstall.";
@@ -162,37 +162,37 @@ impl Table {
             lines.nth(2);
         }
         let mut is_ours = false;
-        let mut note = Note::default();
+        let mut note = JobComment::default();
         for line in lines {
-            if line == TAG {
+            if line == MANAGED_HEADER {
                 is_ours = true;
             } else if is_ours {
-                table.take(line, &mut note);
+                table.parse_line(line, &mut note);
             } else {
-                table.before.push(line.to_owned());
+                table.unmanaged_lines.push(line.to_owned());
             }
         }
-        table.sort();
+        table.sort_jobs();
         table
     }
 
-    fn take(&mut self, line: &str, note: &mut Note) {
-        let (is_disabled, line) = match line.strip_prefix(DISABLED) {
+    fn parse_line(&mut self, line: &str, note: &mut JobComment) {
+        let (is_disabled, line) = match line.strip_prefix(DISABLED_PREFIX) {
             Some(rest) => (true, rest),
             None => (false, line),
         };
-        let (when, command) = if line.starts_with('@') {
+        let (schedule, command) = if line.starts_with('@') {
             let mut words = line.split_whitespace();
-            let when = words.next().unwrap_or_default().to_owned();
+            let schedule = words.next().unwrap_or_default().to_owned();
             let words: Vec<&str> = words.collect();
             if words.is_empty() {
                 return;
             }
-            (When::Special(when), words.join(" "))
+            (Schedule::Special(schedule), words.join(" "))
         } else if line.starts_with('#') {
-            note.add(line);
+            note.add_line(line);
             return;
-        } else if let Some((name, value)) = variable(line) {
+        } else if let Some((name, value)) = parse_variable(line) {
             self.variables.push((name.to_owned(), value.to_owned()));
             return;
         } else {
@@ -201,14 +201,14 @@ impl Table {
             let Some(command) = parts.next() else {
                 return;
             };
-            (When::Times(times), command)
+            (Schedule::Times(times), command)
         };
-        let Note {
+        let JobComment {
             comment,
             identifier,
         } = std::mem::take(note);
-        self.jobs.push(Job {
-            when,
+        self.jobs.push(CronJob {
+            schedule: schedule,
             command,
             comment,
             identifier,
@@ -217,18 +217,18 @@ impl Table {
     }
 
     /// Special jobs stand behind the others.
-    pub(super) fn sort(&mut self) {
-        self.jobs.sort_by_key(Job::is_special);
+    pub(super) fn sort_jobs(&mut self) {
+        self.jobs.sort_by_key(CronJob::is_special);
     }
 
     /// It as a crontab.
-    pub(super) fn write(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let mut text = String::new();
-        for line in &self.before {
+        for line in &self.unmanaged_lines {
             text.push_str(line);
             text.push('\n');
         }
-        text.push_str(TAG);
+        text.push_str(MANAGED_HEADER);
         text.push('\n');
         for (name, value) in &self.variables {
             let value = if value.is_empty() {
@@ -239,7 +239,7 @@ impl Table {
             text.extend([name, "=", value, "\n"]);
         }
         for job in &self.jobs {
-            job.write(&mut text);
+            job.write_lines(&mut text);
         }
         text
     }
@@ -247,15 +247,15 @@ impl Table {
 
 /// The comment lines above a job.
 #[derive(Default)]
-struct Note {
+struct JobComment {
     comment: Option<String>,
     identifier: Option<String>,
 }
 
-impl Note {
-    fn add(&mut self, line: &str) {
+impl JobComment {
+    fn add_line(&mut self, line: &str) {
         let mut line = line.trim_start_matches(['#', ' ']);
-        if let Some((comment, rest)) = line.split_once(IDENTIFIER) {
+        if let Some((comment, rest)) = line.split_once(IDENTIFIER_MARKER) {
             line = comment.trim_end();
             if let Some(identifier) = rest.get(1..).filter(|text| !text.is_empty()) {
                 self.identifier = Some(identifier.to_owned());
@@ -269,7 +269,7 @@ impl Note {
 }
 
 /// `NAME=value`: the sign stands before any space.
-fn variable(line: &str) -> Option<(&str, &str)> {
+fn parse_variable(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once('=')?;
     (!name.is_empty() && !name.contains(' ')).then_some((name, value))
 }
@@ -282,8 +282,8 @@ mod tests {
 
     #[test]
     fn a_crontab_that_is_read_and_written_is_the_same() {
-        let table = Table::read(TEXT);
-        assert_eq!(table.write(), TEXT);
+        let table = Crontab::parse(TEXT);
+        assert_eq!(table.to_text(), TEXT);
         assert_eq!(table.variables, [("PATH".into(), "/bin".into())]);
         let [backup, off, boot] = table.jobs.as_slice() else {
             panic!("{table:?}");
@@ -292,27 +292,27 @@ mod tests {
         assert_eq!(backup.comment.as_deref(), Some("nightly"));
         assert_eq!(backup.command, "/bin/backup --all");
         assert!(off.is_disabled && off.identifier.is_none());
-        assert_eq!(boot.when, When::Special("@reboot".into()));
+        assert_eq!(boot.schedule, Schedule::Special("@reboot".into()));
     }
 
     #[test]
     fn a_job_is_meant_by_its_identifier_or_else_by_its_command() {
-        let table = Table::read(TEXT);
+        let table = Crontab::parse(TEXT);
         let [backup, off, _] = table.jobs.as_slice() else {
             panic!("{table:?}");
         };
-        assert!(backup.is_meant("other", Some("backup")));
-        assert!(!backup.is_meant("/bin/backup --all", Some("x")));
-        assert!(!backup.is_meant("/bin/backup --all", None));
-        assert!(off.is_meant("/bin/off", Some("x")));
-        assert!(off.is_meant("/bin/off", None));
-        assert!(!off.is_meant("/bin/on", Some("x")));
+        assert!(backup.matches("other", Some("backup")));
+        assert!(!backup.matches("/bin/backup --all", Some("x")));
+        assert!(!backup.matches("/bin/backup --all", None));
+        assert!(off.matches("/bin/off", Some("x")));
+        assert!(off.matches("/bin/off", None));
+        assert!(!off.matches("/bin/on", Some("x")));
     }
 
     #[test]
     fn the_header_of_the_system_is_left_out() {
         let text =
             "# DO NOT EDIT THIS FILE - edit the master and reinstall.\n# (x)\n# (y)\n1 1 * * * a\n";
-        assert_eq!(Table::read(text).before, ["1 1 * * * a"]);
+        assert_eq!(Crontab::parse(text).unmanaged_lines, ["1 1 * * * a"]);
     }
 }

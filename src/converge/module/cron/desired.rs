@@ -2,19 +2,19 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::crontab::user;
-use super::crontab::{Job, Table, When};
-use crate::converge::{Call, Halt, refuse};
+use super::crontab::crontab_user;
+use super::crontab::{CronJob, Crontab, Schedule};
+use crate::converge::{StateCall, Halt, refuse};
 
 /// The job that a state describes.
-pub(super) struct Desired {
+pub(super) struct DesiredCronJob {
     pub(super) user: String,
-    pub(super) job: Job,
+    pub(super) job: CronJob,
     /// Whether it says when the job runs at special times.
     pub(super) is_special: bool,
 }
 
-fn identifier(call: &Call<'_>, command: &str) -> Result<Option<String>, Halt> {
+fn identifier(call: &StateCall<'_>, command: &str) -> Result<Option<String>, Halt> {
     // An identifier that is nothing means none; one that is not given means the command.
     if call
         .args
@@ -23,20 +23,20 @@ fn identifier(call: &Call<'_>, command: &str) -> Result<Option<String>, Halt> {
     {
         return Ok(None);
     }
-    let given = call.text("identifier")?.filter(|text| text != "False");
-    Ok(Some(given.unwrap_or_else(|| command.to_owned())))
+    let explicit = call.text("identifier")?.filter(|text| text != "False");
+    Ok(Some(explicit.unwrap_or_else(|| command.to_owned())))
 }
 
-impl Desired {
+impl DesiredCronJob {
     /// Reads the arguments of a state.
-    pub(super) fn of(call: &Call<'_>) -> Result<Self, Halt> {
-        const KEYS: [&str; 5] = ["minute", "hour", "daymonth", "month", "dayweek"];
+    pub(super) fn from_call(call: &StateCall<'_>) -> Result<Self, Halt> {
+        const TIME_KEYS: [&str; 5] = ["minute", "hour", "daymonth", "month", "dayweek"];
         let command = call.name.trim().to_owned();
         if command.contains('\n') {
             return refuse("a cron job is one line");
         }
         let mut times: [String; 5] = Default::default();
-        for (time, key) in times.iter_mut().zip(KEYS) {
+        for (time, key) in times.iter_mut().zip(TIME_KEYS) {
             let text = call.text_or(key, "*")?.to_lowercase();
             if text.is_empty() || text.contains(char::is_whitespace) {
                 return refuse(format!("`{key}: {text}` is no time"));
@@ -50,9 +50,9 @@ impl Desired {
             return refuse("an identifier is one line");
         }
         Ok(Self {
-            user: user(call)?,
-            job: Job {
-                when: special.map_or(When::Times(times), When::Special),
+            user: crontab_user(call)?,
+            job: CronJob {
+                schedule: special.map_or(Schedule::Times(times), Schedule::Special),
                 command,
                 comment: call.text("comment")?,
                 identifier,
@@ -63,22 +63,22 @@ impl Desired {
     }
 
     /// The table with the job in it, and whether it was there before; none if it is as wanted.
-    pub(super) fn apply(&self, mut table: Table) -> Option<(Table, bool)> {
-        let wanted = &self.job;
-        let place = table
+    pub(super) fn apply(&self, mut table: Crontab) -> Option<(Crontab, bool)> {
+        let desired = &self.job;
+        let index = table
             .jobs
             .iter()
-            .position(|job| job.is_meant(&wanted.command, wanted.identifier.as_deref()));
-        let mut job = wanted.clone();
-        if let Some(place) = place {
-            let old = &table.jobs[place];
-            job.when = self.kept_times(old);
+            .position(|job| job.matches(&desired.command, desired.identifier.as_deref()));
+        let mut job = desired.clone();
+        if let Some(index) = index {
+            let old = &table.jobs[index];
+            job.schedule = self.preserve_drawn_times(old);
             if job.comment.is_none() {
                 job.comment.clone_from(&old.comment);
             }
             // A comment line that has only the identifier is no comment.
-            let comment = |job: &Job| job.comment.clone().filter(|text| !text.is_empty());
-            let is_same = job.when == old.when
+            let comment = |job: &CronJob| job.comment.clone().filter(|text| !text.is_empty());
+            let is_same = job.schedule == old.schedule
                 && job.command == old.command
                 && comment(&job) == comment(old)
                 && job.is_disabled == old.is_disabled
@@ -86,37 +86,37 @@ impl Desired {
             if is_same {
                 return None;
             }
-            table.jobs.remove(place);
+            table.jobs.remove(index);
         }
-        if let When::Times(times) = &mut job.when {
-            self.draw(times);
+        if let Schedule::Times(times) = &mut job.schedule {
+            self.draw_random_times(times);
         }
         table.jobs.push(job);
-        table.sort();
-        Some((table, place.is_some()))
+        table.sort_jobs();
+        Some((table, index.is_some()))
     }
 
     /// A time that is `random` stays as it was once drawn.
-    fn kept_times(&self, old: &Job) -> When {
-        let (When::Times(wanted), When::Times(old)) = (&self.job.when, &old.when) else {
-            return self.job.when.clone();
+    fn preserve_drawn_times(&self, old: &CronJob) -> Schedule {
+        let (Schedule::Times(desired), Schedule::Times(old)) = (&self.job.schedule, &old.schedule) else {
+            return self.job.schedule.clone();
         };
-        let mut times = wanted.clone();
+        let mut times = desired.clone();
         for (time, old) in times.iter_mut().zip(old) {
             if time == "random" && old != "*" {
                 time.clone_from(old);
             }
         }
-        When::Times(times)
+        Schedule::Times(times)
     }
 
     /// Draws times that are `random` or a range such as `2:10`. The lot is the job itself, so
     /// that a dry run draws what the run after it does.
-    fn draw(&self, times: &mut [String; 5]) {
+    fn draw_random_times(&self, times: &mut [String; 5]) {
         const RANGES: [(u64, u64); 5] = [(0, 59), (0, 23), (1, 28), (1, 12), (0, 6)];
-        for (place, time) in times.iter_mut().enumerate() {
+        for (index, time) in times.iter_mut().enumerate() {
             let range = match time.split_once(':') {
-                _ if time == "random" => Some(RANGES[place]),
+                _ if time == "random" => Some(RANGES[index]),
                 Some((from, to)) => from.parse().ok().zip(to.parse().ok()),
                 None => None,
             };
@@ -124,14 +124,14 @@ impl Desired {
             else {
                 continue;
             };
-            let lot = lot(&[&self.user, &self.job.command, &place.to_string()]);
+            let lot = stable_number(&[&self.user, &self.job.command, &index.to_string()]);
             *time = (from + lot % (to - from + 1)).to_string();
         }
     }
 }
 
 /// A number that is the same for the same texts, and else like drawn.
-fn lot(texts: &[&str]) -> u64 {
+fn stable_number(texts: &[&str]) -> u64 {
     let mut sum = Sha256::new();
     for text in texts {
         sum.update(text);

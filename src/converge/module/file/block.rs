@@ -1,41 +1,41 @@
 //! `file.blockreplace`: what stands between two markers in a file.
 
 use super::append::accumulators;
-use super::edit::{WORDS, backup_ending, by_lines, is_secret, open, told, verdict};
-use super::pattern::{Flags, compile, is_found};
-use super::source::texts;
-use super::text::is_binary;
-use crate::converge::{Call, Facts, Halt, Verdict, refuse};
+use super::edit::{EDIT_MESSAGES, backup_ending, line_diff, is_secret, open_edited_file, diff_value, edit_verdict};
+use super::pattern::{Flags, compile, matches_line};
+use super::source::source_texts;
+use super::text_diff::is_binary;
+use crate::converge::{StateCall, FactCache, Halt, StateDecision, refuse};
 use crate::value::Value;
 
 /// Where a block goes that is not there.
-enum Missing {
-    Refused,
-    Appended,
-    Prepended,
-    Before(String),
-    After(String),
+enum MissingBlockPolicy {
+    Refuse,
+    Append,
+    Prepend,
+    InsertBefore(String),
+    InsertAfter(String),
 }
 
-struct Block {
+struct MarkedBlock {
     start: String,
     end: String,
     lines: Vec<String>,
     newline: bool,
-    missing: Missing,
+    if_missing: MissingBlockPolicy,
 }
 
 /// Decides `file.blockreplace`.
-pub(super) fn blockreplace(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let texts = texts(call, facts)?;
-    let edited = open(call, facts)?;
-    let before = edited.there()?;
+pub(super) fn blockreplace(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let texts = source_texts(call, facts)?;
+    let edited = open_edited_file(call, facts)?;
+    let before = edited.existing_bytes()?;
     let fail = |why: &str| -> Halt {
         Halt::Failed(format!(
             "Encountered error managing block: {why}. See the log for details."
         ))
     };
-    let content = content(call, &edited.path, texts)?;
+    let content = block_content(call, &edited.path, texts)?;
     if is_binary(before) {
         return Err(fail(&format!(
             "Cannot perform string replacements on a binary file: {}",
@@ -46,7 +46,7 @@ pub(super) fn blockreplace(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Ha
         Some(value) => value.is_truthy(),
         None => !content.ends_with('\n'),
     };
-    let block = Block {
+    let block = MarkedBlock {
         start: call.text_or("marker_start", "#-- start managed zone --")?,
         end: call.text_or("marker_end", "#-- end managed zone --")?,
         lines: content
@@ -55,17 +55,17 @@ pub(super) fn blockreplace(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Ha
             .map(str::to_owned)
             .collect(),
         newline,
-        missing: missing(call).map_err(|why| fail(&why))?,
+        if_missing: missing_block_policy(call).map_err(|why| fail(&why))?,
     };
     let before = edited.text()?;
-    let after = block.placed(before).map_err(|halt| match halt {
+    let after = block.apply_to(before).map_err(|halt| match halt {
         Halt::Failed(why) => fail(&why),
         needs @ Halt::Needs(_) => needs,
     })?;
     let difference = if after == before {
         String::new()
     } else {
-        by_lines(before, &after)
+        line_diff(before, &after)
     };
     let mut steps = Vec::new();
     if !difference.is_empty() {
@@ -74,11 +74,11 @@ pub(super) fn blockreplace(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Ha
         }
         steps.push(edited.write(after.into_bytes(), is_secret(call)));
     }
-    Ok(verdict(call, told(call, difference), steps, WORDS))
+    Ok(edit_verdict(call, diff_value(call, difference), steps, EDIT_MESSAGES))
 }
 
 /// What is to stand in the block: `content`, what was accumulated, and the sources.
-fn content(call: &Call<'_>, path: &str, texts: Option<Vec<String>>) -> Result<String, Halt> {
+fn block_content(call: &StateCall<'_>, path: &str, texts: Option<Vec<String>>) -> Result<String, Halt> {
     let mut content = call.text("content")?.unwrap_or_default();
     if let Some(all) = accumulators(call, path) {
         let texts = all.as_map().into_iter().flat_map(|map| map.values());
@@ -93,7 +93,7 @@ fn content(call: &Call<'_>, path: &str, texts: Option<Vec<String>>) -> Result<St
     Ok(content)
 }
 
-fn missing(call: &Call<'_>) -> Result<Missing, String> {
+fn missing_block_policy(call: &StateCall<'_>) -> Result<MissingBlockPolicy, String> {
     let text = |key: &str| {
         let value = call.arg(key).filter(|value| value.is_truthy());
         value.map(|value| match value {
@@ -103,16 +103,16 @@ fn missing(call: &Call<'_>) -> Result<Missing, String> {
     };
     let mut all = Vec::new();
     if call.flag("append_if_not_found", false) {
-        all.push(Missing::Appended);
+        all.push(MissingBlockPolicy::Append);
     }
     if call.flag("prepend_if_not_found", false) {
-        all.push(Missing::Prepended);
+        all.push(MissingBlockPolicy::Prepend);
     }
     if let Some(pattern) = text("insert_before_match") {
-        all.push(Missing::Before(pattern?));
+        all.push(MissingBlockPolicy::InsertBefore(pattern?));
     }
     if let Some(pattern) = text("insert_after_match") {
-        all.push(Missing::After(pattern?));
+        all.push(MissingBlockPolicy::InsertAfter(pattern?));
     }
     if all.len() > 1 {
         return Err(
@@ -121,12 +121,12 @@ fn missing(call: &Call<'_>) -> Result<Missing, String> {
                 .to_owned(),
         );
     }
-    Ok(all.pop().unwrap_or(Missing::Refused))
+    Ok(all.pop().unwrap_or(MissingBlockPolicy::Refuse))
 }
 
-impl Block {
+impl MarkedBlock {
     /// The text with the block in it.
-    fn placed(&self, before: &str) -> Result<String, Halt> {
+    fn apply_to(&self, before: &str) -> Result<String, Halt> {
         let lines: Vec<&str> = before.split_inclusive('\n').collect();
         let ending = match lines.first() {
             Some(line) if line.ends_with("\r\n") => "\r\n",
@@ -140,7 +140,7 @@ impl Block {
             } else if within {
                 if let Some(at) = line.find(&self.end) {
                     (within, found) = (false, true);
-                    self.fill(&mut after, &line[at..], ending);
+                    self.push_content(&mut after, &line[at..], ending);
                 }
                 continue;
             }
@@ -150,13 +150,13 @@ impl Block {
             return refuse("Unterminated marked block. End of file reached before marker_end.");
         }
         if !found {
-            self.insert(&lines, &mut after, ending)?;
+            self.insert_missing(&lines, &mut after, ending)?;
         }
         Ok(after.concat())
     }
 
     /// Adds what is between the markers, and the last of them.
-    fn fill(&self, lines: &mut Vec<String>, end: &str, ending: &str) {
+    fn push_content(&self, lines: &mut Vec<String>, end: &str, ending: &str) {
         let end = format!("{}{ending}", end.trim_end_matches(['\r', '\n']));
         let last = self.lines.len().saturating_sub(1);
         for (index, line) in self.lines.iter().enumerate() {
@@ -173,26 +173,26 @@ impl Block {
         }
     }
 
-    fn whole(&self, ending: &str) -> Vec<String> {
+    fn marked_lines(&self, ending: &str) -> Vec<String> {
         let mut lines = vec![format!("{}{ending}", self.start)];
-        self.fill(&mut lines, &self.end, ending);
+        self.push_content(&mut lines, &self.end, ending);
         lines
     }
 
     /// Adds the block where it goes when it is not there.
-    fn insert(&self, lines: &[&str], after: &mut Vec<String>, ending: &str) -> Result<(), Halt> {
+    fn insert_missing(&self, lines: &[&str], after: &mut Vec<String>, ending: &str) -> Result<(), Halt> {
         let absent = "Cannot edit marked block. Markers were not found in file.";
         let find = |pattern: &str| -> Result<usize, Halt> {
             let regex = compile(pattern, Flags::NONE)?;
             lines
                 .iter()
-                .position(|line| is_found(&regex, line))
+                .position(|line| matches_line(&regex, line))
                 .ok_or_else(|| Halt::Failed(absent.to_owned()))
         };
-        let at = match &self.missing {
-            Missing::Refused => return refuse(absent),
-            Missing::Prepended => 0,
-            Missing::Appended => {
+        let at = match &self.if_missing {
+            MissingBlockPolicy::Refuse => return refuse(absent),
+            MissingBlockPolicy::Prepend => 0,
+            MissingBlockPolicy::Append => {
                 if let Some(last) = after.last_mut()
                     && !last.ends_with(ending)
                 {
@@ -200,10 +200,10 @@ impl Block {
                 }
                 after.len()
             }
-            Missing::Before(pattern) => find(pattern)?,
-            Missing::After(pattern) => find(pattern)? + 1,
+            MissingBlockPolicy::InsertBefore(pattern) => find(pattern)?,
+            MissingBlockPolicy::InsertAfter(pattern) => find(pattern)? + 1,
         };
-        after.splice(at..at, self.whole(ending));
+        after.splice(at..at, self.marked_lines(ending));
         Ok(())
     }
 }

@@ -1,14 +1,14 @@
 //! The content of a managed file that its state says itself: `contents`, or a key of pillar or
 //! grains.
 
-use super::source::{context, rendered, repeats_secrets};
-use super::text::with_newlines;
-use crate::converge::{Call, Facts, Halt, refuse};
+use super::source::{template_context, render_source, contains_secrets};
+use super::text_diff::with_newlines;
+use crate::converge::{StateCall, FactCache, Halt, refuse};
 use crate::value::Value;
 
 /// A content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Contents {
+pub(super) struct ExplicitContents {
     /// The bytes.
     pub(super) bytes: Vec<u8>,
     /// Whether nobody may see them.
@@ -16,7 +16,7 @@ pub(super) struct Contents {
 }
 
 /// How many of the arguments that say a content are there.
-pub(super) fn count(call: &Call<'_>) -> usize {
+pub(super) fn count_content_arguments(call: &StateCall<'_>) -> usize {
     ["contents", "contents_pillar", "contents_grains"]
         .into_iter()
         .filter(|key| call.arg(key).is_some())
@@ -24,12 +24,12 @@ pub(super) fn count(call: &Call<'_>) -> usize {
 }
 
 /// The content that a state says itself, if it does.
-pub(super) fn of(call: &Call<'_>, facts: &Facts) -> Result<Option<Contents>, Halt> {
+pub(super) fn explicit_contents(call: &StateCall<'_>, facts: &FactCache) -> Result<Option<ExplicitContents>, Halt> {
     let (value, name) = if let Some(keys) = call.arg("contents_pillar") {
-        let value = looked_up(call, keys, &call.world.pillar, "Pillar")?;
+        let value = look_up_keys(call, keys, &call.context.pillar, "Pillar")?;
         (value, format!("contents_pillar {keys}"))
     } else if let Some(keys) = call.arg("contents_grains") {
-        let value = looked_up(call, keys, &call.world.grains, "Grain")?;
+        let value = look_up_keys(call, keys, &call.context.grains, "Grain")?;
         (value, format!("contents_grains {keys}"))
     } else if let Some(value) = call.args.get("contents").filter(|it| !it.is_null()) {
         (value.clone(), "'contents'".to_owned())
@@ -43,9 +43,9 @@ pub(super) fn of(call: &Call<'_>, facts: &Facts) -> Result<Option<Contents>, Hal
         ));
     }
     let parts: Vec<String> = match value.reveal() {
-        Value::List(items) => items.iter().map(plain).collect(),
+        Value::List(items) => items.iter().map(plain_text).collect(),
         Value::Null => vec!["None".to_owned()],
-        other => vec![plain(other)],
+        other => vec![plain_text(other)],
     };
     if parts.is_empty() {
         return refuse(
@@ -58,25 +58,25 @@ pub(super) fn of(call: &Call<'_>, facts: &Facts) -> Result<Option<Contents>, Hal
         text.truncate(text.trim_end_matches('\n').trim_end_matches('\r').len());
     }
     let mut secret = value.has_sensitive();
-    if let Some(template) = call.filled("template")? {
+    if let Some(template) = call.non_empty_text("template")? {
         if template != "jinja" {
             return refuse(format!(
                 "Specified template format {template} is not supported"
             ));
         }
-        text = rendered(call, text.as_bytes(), "", &context(call)?, facts)?;
-        secret |= repeats_secrets(call, &text);
+        text = render_source(call, text.as_bytes(), "", &template_context(call)?, facts)?;
+        secret |= contains_secrets(call, &text);
     }
-    let bytes = encoded(call, text)?;
-    Ok(Some(Contents { bytes, secret }))
+    let bytes = encode(call, text)?;
+    Ok(Some(ExplicitContents { bytes, secret }))
 }
 
 /// A value as Python's `str` gives it; sensitive texts as they are.
-fn plain(value: &Value) -> String {
+fn plain_text(value: &Value) -> String {
     value.reveal().to_string()
 }
 
-fn looked_up(call: &Call<'_>, keys: &Value, within: &Value, what: &str) -> Result<Value, Halt> {
+fn look_up_keys(call: &StateCall<'_>, keys: &Value, within: &Value, source: &str) -> Result<Value, Halt> {
     let delimiter = call.text("contents_delimiter")?;
     let delimiter = delimiter
         .as_deref()
@@ -84,8 +84,8 @@ fn looked_up(call: &Call<'_>, keys: &Value, within: &Value, what: &str) -> Resul
         .unwrap_or(":");
     let find = |key: &Value| {
         let key = key.to_string();
-        reach(within, &key, delimiter)
-            .ok_or_else(|| Halt::Failed(format!("{what} {key} does not exist")))
+        get_at_path(within, &key, delimiter)
+            .ok_or_else(|| Halt::Failed(format!("{source} {key} does not exist")))
     };
     let Some(several) = keys.as_list() else {
         return find(keys);
@@ -95,13 +95,13 @@ fn looked_up(call: &Call<'_>, keys: &Value, within: &Value, what: &str) -> Resul
     for key in several {
         let value = find(key)?;
         secret |= value.has_sensitive();
-        parts.push(plain(&value));
+        parts.push(plain_text(&value));
     }
     Ok(Value::str(parts.join("\n")).sensitive_if(secret))
 }
 
 /// What stands at a path of keys; a part of it may be the place in a list.
-pub(super) fn reach(within: &Value, path: &str, delimiter: &str) -> Option<Value> {
+pub(super) fn get_at_path(within: &Value, path: &str, delimiter: &str) -> Option<Value> {
     let mut found = within.clone();
     let mut secret = matches!(found, Value::Sensitive(_));
     for part in path.split(delimiter) {
@@ -115,7 +115,7 @@ pub(super) fn reach(within: &Value, path: &str, delimiter: &str) -> Option<Value
             Value::List(items) => part
                 .parse::<usize>()
                 .ok()
-                .and_then(|place| items.get(place).cloned()),
+                .and_then(|index| items.get(index).cloned()),
             _ => None,
         }?;
         secret |= matches!(next, Value::Sensitive(_));
@@ -125,8 +125,8 @@ pub(super) fn reach(within: &Value, path: &str, delimiter: &str) -> Option<Value
 }
 
 /// The text in the encoding that the state names.
-pub(super) fn encoded(call: &Call<'_>, text: String) -> Result<Vec<u8>, Halt> {
-    let Some(name) = call.filled("encoding")? else {
+pub(super) fn encode(call: &StateCall<'_>, text: String) -> Result<Vec<u8>, Halt> {
+    let Some(name) = call.non_empty_text("encoding")? else {
         return Ok(text.into_bytes());
     };
     let plain: String = name
@@ -134,12 +134,12 @@ pub(super) fn encoded(call: &Call<'_>, text: String) -> Result<Vec<u8>, Halt> {
         .chars()
         .filter(char::is_ascii_alphanumeric)
         .collect();
-    let single = |most: u32| {
+    let single = |max: u32| {
         text.chars()
             .map(|sign| {
                 u8::try_from(u32::from(sign))
                     .ok()
-                    .filter(|byte| u32::from(*byte) <= most)
+                    .filter(|byte| u32::from(*byte) <= max)
                     .ok_or_else(|| {
                         Halt::Failed(format!(
                             "Unable to manage file: '{name}' codec can't encode character '{sign}'"

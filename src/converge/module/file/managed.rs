@@ -1,43 +1,43 @@
 //! `file.managed`: a file with a content, owners and a mode.
 
 use super::append::accumulators;
-use super::contents::{self, Contents};
-use super::place::{Backup, Body, Desired, Links, NewShown, Parents, place};
-use super::source::{ENVIRONMENT, Picked, Source, context, mode_of, pick, rendered};
-use super::source::{repeats_secrets, sum};
-use super::text::Shown;
-use super::work::{Owners, Work, at, expanded, parent, to};
-use crate::converge::module::command::{act_on_outputs, need};
-use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
+use super::contents::{self, ExplicitContents};
+use super::desired_file::{BackupPolicy, FileBody, DesiredFile, LinkPolicy, NewFileDiff, ParentPolicy, plan_file};
+use super::source::{DEFAULT_SALTENV, SelectedSource, FileSource, template_context, source_mode, select_source, render_source};
+use super::source::{contains_secrets, expected_checksum};
+use super::text_diff::DiffVisibility;
+use super::plan::{PathOwners, FilePlan, path_fact, expand_home, parent, target_fact};
+use crate::converge::module::verdict::{act_on_outputs, require_facts};
+use crate::converge::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision, refuse};
 use crate::host::RunOutput;
-use crate::host::change::{Change, Run};
-use crate::host::fact::{Entry, Fact};
+use crate::host::change::{Change, CommandRun};
+use crate::host::fact::{FileStat, Fact};
 use crate::value::Map;
 
 /// Decides `file.managed`.
-pub(super) fn managed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let checked = call.filled("check_cmd")?;
-    let work = work(call, facts)?;
+pub(super) fn managed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let checked = call.non_empty_text("check_cmd")?;
+    let work = decide_file(call, facts)?;
     let work = match work {
-        Ready::Done(outcome) => return Ok(Verdict::Done(*outcome)),
-        Ready::Desired(desired) => {
-            let mut work = place(&desired, call.mode, facts)?;
-            warn(call, &mut work);
+        FileDecision::Done(outcome) => return Ok(StateDecision::Done(*outcome)),
+        FileDecision::Desired(desired) => {
+            let mut work = plan_file(&desired, call.mode, facts)?;
+            add_warnings(call, &mut work);
             if let Some(command) = checked {
-                return with_check(call, work, &desired, &command);
+                return check_before_write(call, work, &desired, &command);
             }
             work
         }
     };
-    Ok(work.verdict(call.mode))
+    Ok(work.into_verdict(call.mode))
 }
 
-enum Ready {
-    Done(Box<Outcome>),
-    Desired(Box<Desired>),
+enum FileDecision {
+    Done(Box<StateOutcome>),
+    Desired(Box<DesiredFile>),
 }
 
-fn warn(call: &Call<'_>, work: &mut Work) {
+fn add_warnings(call: &StateCall<'_>, work: &mut FilePlan) {
     if call.args.contains_key("file_mode") {
         let warning = "The 'file_mode' argument will be ignored.  Please use 'mode' instead to \
                        set file permissions.";
@@ -47,128 +47,128 @@ fn warn(call: &Call<'_>, work: &mut Work) {
 }
 
 /// Reads the arguments.
-fn work(call: &Call<'_>, facts: &Facts) -> Result<Ready, Halt> {
+fn decide_file(call: &StateCall<'_>, facts: &FactCache) -> Result<FileDecision, Halt> {
     if call.name.is_empty() {
         return refuse("Destination file name is required");
     }
-    let path = expanded(call.name, facts)?;
+    let path = expand_home(call.name, facts)?;
     let keeps_mode = call
         .text("mode")?
         .is_some_and(|mode| mode.eq_ignore_ascii_case("keep"));
     check_contents(call, keeps_mode)?;
-    refuse_unknown(call)?;
-    let said = contents::of(call, facts)?;
-    let there = stands(call, &path, facts)?;
+    refuse_unsupported(call)?;
+    let text = contents::explicit_contents(call, facts)?;
+    let there = target_entry(call, &path, facts)?;
     let is_file = there.is_some_and(|entry| !entry.is_folder());
     if !call.flag("create", true) && !is_file {
         let comment = format!("File {path} is not present and is not set for creation");
-        return Ok(Ready::Done(Box::new(Outcome::same(comment))));
+        return Ok(FileDecision::Done(Box::new(StateOutcome::unchanged(comment))));
     }
-    let owners = Owners::of(call, facts)?;
-    owners.check(call.mode)?;
+    let owners = PathOwners::from_call(call, facts)?;
+    owners.check_accounts(call.mode)?;
     if !path.starts_with('/') {
         return refuse(format!("Specified file {path} is not an absolute path"));
     }
-    let context = context(call)?;
-    if there.is_some_and(Entry::is_folder) {
+    let context = template_context(call)?;
+    if there.is_some_and(FileStat::is_folder) {
         return refuse(format!("Specified target {path} is a directory"));
     }
     let has_source = call.flag("source", false);
-    let replace = call.flag("replace", true) && (said.is_some() || has_source);
+    let replace = call.flag("replace", true) && (text.is_some() || has_source);
     let secret = call.is_sensitive("contents");
-    let kept = |body, secret, replace, mode| {
-        let told = Told {
+    let decide = |body, secret, replace, mode| {
+        let spec = ContentSpec {
             body,
             secret,
             replace,
             mode,
         };
-        desired(call, &path, &owners, told)
+        build_desired_file(call, &path, &owners, spec)
     };
     if !replace && is_file {
-        return kept(Body::Any, secret, false, desired_mode(call, keeps_mode)?);
+        return decide(FileBody::Any, secret, false, desired_mode(call, keeps_mode)?);
     }
-    if let Some(Contents { bytes, secret }) = said {
-        return kept(Body::Said(bytes), secret, true, desired_mode(call, false)?);
+    if let Some(ExplicitContents { bytes, secret }) = text {
+        return decide(FileBody::Explicit(bytes), secret, true, desired_mode(call, false)?);
     }
-    let Some(picked) = pick(call, facts)? else {
-        return kept(Body::Any, false, replace, desired_mode(call, false)?);
+    let Some(picked) = select_source(call, facts)? else {
+        return decide(FileBody::Any, false, replace, desired_mode(call, false)?);
     };
     let mode = if keeps_mode {
-        mode_of(call, &picked.source, facts)?
+        source_mode(call, &picked.source, facts)?
     } else {
         call.mode("mode")?
     };
-    let (body, secret) = given(call, &picked, &path, &context, facts)?;
-    kept(body, secret, true, mode)
+    let (body, secret) = source_body(call, &picked, &path, &context, facts)?;
+    decide(body, secret, true, mode)
 }
 
 /// What the path leads to. All that is needed of it later is asked for at once; of a file that is
 /// assumed, nothing is (P18).
-fn stands<'a>(call: &Call<'_>, path: &str, facts: &'a Facts) -> Result<Option<&'a Entry>, Halt> {
+fn target_entry<'a>(call: &StateCall<'_>, path: &str, facts: &'a FactCache) -> Result<Option<&'a FileStat>, Halt> {
     if call.flag("assume_present", false) {
         return Ok(None);
     }
-    let mut wanted = vec![at(path), to(path), to(parent(path))];
-    let has_content = contents::count(call) > 0 || call.arg("source").is_some();
+    let mut needed = vec![path_fact(path), target_fact(path), target_fact(parent(path))];
+    let has_content = contents::count_content_arguments(call) > 0 || call.arg("source").is_some();
     if has_content && call.flag("replace", true) {
-        wanted.push(Fact::Digest(path.to_owned()));
+        needed.push(Fact::Digest(path.to_owned()));
     }
-    need(facts, wanted)?;
+    require_facts(facts, needed)?;
     facts.target(path)
 }
 
-fn desired_mode(call: &Call<'_>, keeps: bool) -> Result<Option<u32>, Halt> {
+fn desired_mode(call: &StateCall<'_>, keeps: bool) -> Result<Option<u32>, Halt> {
     if keeps { Ok(None) } else { call.mode("mode") }
 }
 
 /// What the arguments say of the content.
-struct Told {
-    body: Body,
+struct ContentSpec {
+    body: FileBody,
     secret: bool,
     replace: bool,
     mode: Option<u32>,
 }
 
-fn desired(call: &Call<'_>, path: &str, owners: &Owners, told: Told) -> Result<Ready, Halt> {
+fn build_desired_file(call: &StateCall<'_>, path: &str, owners: &PathOwners, spec: ContentSpec) -> Result<FileDecision, Halt> {
     let parents = if call.flag("makedirs", false) {
-        Parents::Made(call.mode("dir_mode")?)
+        ParentPolicy::Create(call.mode("dir_mode")?)
     } else {
-        Parents::Wanted
+        ParentPolicy::Required
     };
-    Ok(Ready::Desired(Box::new(Desired {
+    Ok(FileDecision::Desired(Box::new(DesiredFile {
         path: path.to_owned(),
-        body: told.body,
+        body: spec.body,
         owners: owners.clone(),
-        mode: told.mode,
+        mode: spec.mode,
         parents,
-        replace: told.replace,
-        shown: Shown::of(call.flag("show_changes", true), told.secret),
-        new_shown: if call.flag("new_file_diff", false) {
-            NewShown::Difference
+        replace: spec.replace,
+        visibility: DiffVisibility::from_flags(call.flag("show_changes", true), spec.secret),
+        new_file_diff: if call.flag("new_file_diff", false) {
+            NewFileDiff::FullDiff
         } else {
-            NewShown::Word
+            NewFileDiff::Message
         },
         links: if call.flag("follow_symlinks", true) {
-            Links::Followed
+            LinkPolicy::Follow
         } else {
-            Links::Replaced
+            LinkPolicy::Replace
         },
-        backup: backup(call)?,
-        assumed: call.flag("assume_present", false),
+        backup: backup_policy(call)?,
+        assume_present: call.flag("assume_present", false),
     })))
 }
 
 /// What `backup` asks for.
-pub(super) fn backup(call: &Call<'_>) -> Result<Backup, Halt> {
+pub(super) fn backup_policy(call: &StateCall<'_>) -> Result<BackupPolicy, Halt> {
     Ok(match call.text("backup")?.as_deref() {
-        Some("minion" | "both" | "True") => Backup::Kept,
-        _ => Backup::None,
+        Some("minion" | "both" | "True") => BackupPolicy::Cached,
+        _ => BackupPolicy::None,
     })
 }
 
-fn check_contents(call: &Call<'_>, keeps_mode: bool) -> Result<(), Halt> {
-    let count = contents::count(call);
+fn check_contents(call: &StateCall<'_>, keeps_mode: bool) -> Result<(), Halt> {
+    let count = contents::count_content_arguments(call);
     let has_source = call.flag("source", false);
     if has_source && count > 0 {
         return refuse(
@@ -191,7 +191,7 @@ fn check_contents(call: &Call<'_>, keeps_mode: bool) -> Result<(), Halt> {
 }
 
 /// What Salt does and this does not.
-fn refuse_unknown(call: &Call<'_>) -> Result<(), Halt> {
+fn refuse_unsupported(call: &StateCall<'_>) -> Result<(), Halt> {
     for key in ["attrs", "selinux", "signature", "source_hash_sig"] {
         if call.flag(key, false) {
             return refuse(format!("`{key}` of file.managed is not supported"));
@@ -201,7 +201,7 @@ fn refuse_unknown(call: &Call<'_>) -> Result<(), Halt> {
 }
 
 /// The variables of a template, with the texts that other states have left for its file.
-fn with_accumulators(call: &Call<'_>, path: &str, context: &Map) -> Map {
+fn with_accumulators(call: &StateCall<'_>, path: &str, context: &Map) -> Map {
     let mut context = context.clone();
     if let Some(texts) = accumulators(call, path) {
         context.insert("accumulator".into(), texts);
@@ -210,19 +210,19 @@ fn with_accumulators(call: &Call<'_>, path: &str, context: &Map) -> Map {
 }
 
 /// The source of a file that is missing in the state tree, as the complaint about it.
-fn not_in_tree(picked: &Picked) -> String {
+fn missing_source_message(picked: &SelectedSource) -> String {
     let written = &picked.written;
-    format!("Source file {written} not found in saltenv '{ENVIRONMENT}'")
+    format!("Source file {written} not found in saltenv '{DEFAULT_SALTENV}'")
 }
 
 /// The content of a source, and whether nobody may see it.
-fn given(
-    call: &Call<'_>,
-    picked: &Picked,
+fn source_body(
+    call: &StateCall<'_>,
+    picked: &SelectedSource,
     path: &str,
     context: &Map,
-    facts: &Facts,
-) -> Result<(Body, bool), Halt> {
+    facts: &FactCache,
+) -> Result<(FileBody, bool), Halt> {
     // A failure is said alone in a dry run, as Salt does.
     let fail = |why: String| {
         refuse(match call.mode {
@@ -230,26 +230,26 @@ fn given(
             Mode::Apply => format!("Unable to manage file: {why}"),
         })
     };
-    let template = call.filled("template")?;
+    let template = call.non_empty_text("template")?;
     let (bytes, name) = match &picked.source {
-        Source::Tree(name) => {
-            let Some(bytes) = call.world.roots.read(name)? else {
-                return fail(not_in_tree(picked));
+        FileSource::Tree(name) => {
+            let Some(bytes) = call.context.roots.read(name)? else {
+                return fail(missing_source_message(picked));
             };
             (bytes.to_vec(), name)
         }
-        Source::Machine(source) => {
+        FileSource::Machine(source) => {
             if facts.target(source)?.is_none() {
                 return fail(format!("Local file source {source} does not exist"));
             }
             if template.is_none() {
-                need(facts, [source, path].map(|it| Fact::Digest(it.to_owned())))?;
-                return Ok((Body::Like(source.clone()), false));
+                require_facts(facts, [source, path].map(|it| Fact::Digest(it.to_owned())))?;
+                return Ok((FileBody::CopyOf(source.clone()), false));
             }
             (facts.content(source)?.unwrap_or_default().to_vec(), source)
         }
-        Source::Web(address) => {
-            let sum = sum(call, picked, path, facts)?;
+        FileSource::Web(address) => {
+            let sum = expected_checksum(call, picked, path, facts)?;
             if sum.is_none() && !call.flag("skip_verify", false) {
                 return fail(format!(
                     "Unable to verify upstream hash of source file {address}, please set \
@@ -259,16 +259,16 @@ fn given(
             if template.is_some() {
                 return fail("a template cannot be downloaded by the machine".to_owned());
             }
-            return Ok((Body::Web(address.clone(), sum), false));
+            return Ok((FileBody::Download(address.clone(), sum), false));
         }
     };
     match template.as_deref() {
-        None => Ok((Body::Given(bytes), false)),
+        None => Ok((FileBody::FromSource(bytes), false)),
         Some("jinja") => {
             let context = with_accumulators(call, path, context);
-            let text = rendered(call, &bytes, name, &context, facts)?;
-            let secret = repeats_secrets(call, &text);
-            Ok((Body::Given(text.into_bytes()), secret))
+            let text = render_source(call, &bytes, name, &context, facts)?;
+            let secret = contains_secrets(call, &text);
+            Ok((FileBody::FromSource(text.into_bytes()), secret))
         }
         Some(other) => fail(format!(
             "Specified template format {other} is not supported"
@@ -277,48 +277,48 @@ fn given(
 }
 
 /// Runs a command on the new content before it is written, and writes only if it succeeds.
-pub(super) fn with_check(
-    call: &Call<'_>,
-    mut work: Work,
-    desired: &Desired,
+pub(super) fn check_before_write(
+    call: &StateCall<'_>,
+    mut work: FilePlan,
+    desired: &DesiredFile,
     command: &str,
-) -> Result<Verdict, Halt> {
+) -> Result<StateDecision, Halt> {
     let bytes = match &desired.body {
-        Body::Said(bytes) | Body::Given(bytes) => bytes.clone(),
-        Body::Any => Vec::new(),
-        Body::Like(_) | Body::Web(..) => {
+        FileBody::Explicit(bytes) | FileBody::FromSource(bytes) => bytes.clone(),
+        FileBody::Any => Vec::new(),
+        FileBody::CopyOf(_) | FileBody::Download(..) => {
             return refuse("`check_cmd` needs contents, or a source of the state tree");
         }
     };
     if work.steps.is_empty() {
-        return Ok(work.verdict(call.mode));
+        return Ok(work.into_verdict(call.mode));
     }
     let folder = call.text_or("tmp_dir", "/tmp")?;
     let ending = call.text("tmp_ext")?.unwrap_or_default();
     let text = format!(
         "umask 077; d=$(mktemp -d {}/unfurl.XXXXXX) || exit 1; f=\"$d\"/file{}; cat >\"$f\"; \
          {command} \"$f\"; r=$?; rm -rf -- \"$d\"; exit $r",
-        crate::text::quoted_always(&folder),
-        crate::text::quoted_always(&ending),
+        crate::text::force_quote_word(&folder),
+        crate::text::force_quote_word(&ending),
     );
     work.steps.insert(
         0,
-        Change::Run(Run {
+        Change::Run(CommandRun {
             stdin: Some(bytes),
             shown: Some(format!("{command} {}", desired.path)),
-            ..Run::new(text).touching([])
+            ..CommandRun::new(text).touching([])
         }),
     );
     if call.mode == Mode::Test {
-        return Ok(work.verdict(call.mode));
+        return Ok(work.into_verdict(call.mode));
     }
-    let Work { test, apply, steps } = work;
+    let FilePlan { test, apply, steps } = work;
     act_on_outputs(test, steps, move |ended, _| {
-        Ok(judged(ended.outputs, &apply))
+        Ok(check_command_outcome(ended.outputs, &apply))
     })
 }
 
-fn judged(results: &[RunOutput], apply: &Outcome) -> Outcome {
+fn check_command_outcome(results: &[RunOutput], apply: &StateOutcome) -> StateOutcome {
     let Some(failed) = results.iter().find(|result| !result.exit.is_ok()) else {
         return apply.clone();
     };
@@ -327,15 +327,15 @@ fn judged(results: &[RunOutput], apply: &Outcome) -> Outcome {
     } else {
         "Unable to manage file".to_owned()
     };
-    for said in [&failed.stdout, &failed.stderr] {
-        let said = said.text();
-        if !said.trim_end().is_empty() {
+    for text in [&failed.stdout, &failed.stderr] {
+        let text = text.text();
+        if !text.trim_end().is_empty() {
             comment.push('\n');
-            comment.push_str(said.trim_end());
+            comment.push_str(text.trim_end());
         }
     }
-    Outcome {
+    StateOutcome {
         skip_watch: true,
-        ..Outcome::failed(comment)
+        ..StateOutcome::failed(comment)
     }
 }

@@ -3,22 +3,22 @@
 mod append;
 mod block;
 mod contents;
-mod copying;
+mod copy;
 mod edit;
-mod folder;
+mod directory;
 mod functions;
-mod kept;
+mod cleanup;
 mod keyvalue;
 mod line;
 mod link;
 mod managed;
 mod pattern;
-mod place;
+mod desired_file;
 mod presence;
 mod recurse;
 mod serialize;
 mod source;
-mod text;
-mod work;
+mod text_diff;
+mod plan;
 
 pub(super) use functions::MODULE;

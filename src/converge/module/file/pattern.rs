@@ -2,7 +2,7 @@
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
-use crate::converge::{Call, Halt, refuse};
+use crate::converge::{StateCall, Halt, refuse};
 use crate::text::Glob;
 use crate::value::Value;
 
@@ -16,7 +16,7 @@ const DOT_ALL: u32 = 16;
 const VERBOSE: u32 = 64;
 
 /// The names of flags and their bits. What has no bit here changes nothing.
-const NAMES: [(&str, u32); 12] = [
+const FLAG_NAMES: [(&str, u32); 12] = [
     ("IGNORECASE", IGNORE_CASE),
     ("I", IGNORE_CASE),
     ("LOCALE", 4),
@@ -40,7 +40,7 @@ impl Flags {
     pub(super) const NONE: Self = Self(0);
 
     /// Those that an argument asks for: a number, a name or names.
-    pub(super) fn of(call: &Call<'_>, key: &str) -> Result<Self, Halt> {
+    pub(super) fn from_call(call: &StateCall<'_>, key: &str) -> Result<Self, Halt> {
         let Some(value) = call.arg(key) else {
             return Ok(Self::MULTI_LINE);
         };
@@ -50,7 +50,7 @@ impl Flags {
         let mut bits = 0;
         for name in call.texts(key)? {
             let upper = name.to_uppercase();
-            let Some((_, bit)) = NAMES
+            let Some((_, bit)) = FLAG_NAMES
                 .iter()
                 .chain(&[("ASCII", 256), ("A", 256)])
                 .find(|(known, _)| *known == upper)
@@ -66,7 +66,7 @@ impl Flags {
 /// Compiles an expression that is written for Python's `re`.
 pub(super) fn compile(pattern: &str, flags: Flags) -> Result<Regex, Halt> {
     let has = |bit: u32| flags.0 & bit != 0;
-    RegexBuilder::new(&translated(pattern))
+    RegexBuilder::new(&translate_python_regex(pattern))
         .case_insensitive(has(IGNORE_CASE))
         .multi_line(has(MULTI_LINE))
         .dot_matches_new_line(has(DOT_ALL))
@@ -95,7 +95,7 @@ pub(super) fn compile(pattern: &str, flags: Flags) -> Result<Regex, Halt> {
 }
 
 /// The expression with what Python reads in another way written otherwise.
-fn translated(pattern: &str) -> String {
+fn translate_python_regex(pattern: &str) -> String {
     let signs: Vec<char> = pattern.chars().collect();
     let mut out = String::with_capacity(pattern.len() + 8);
     let mut class: Option<usize> = None;
@@ -152,7 +152,7 @@ fn is_repetition(rest: &[char]) -> bool {
 
 /// A part of a replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum ReplacementPart {
     Text(Vec<u8>),
     Group(usize),
     Named(String),
@@ -160,12 +160,12 @@ enum Piece {
 
 /// What matches are replaced with, as Python's `re.sub` reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Replacement(Vec<Piece>);
+pub(super) struct Replacement(Vec<ReplacementPart>);
 
 impl Replacement {
     /// A text that is taken as it is.
     pub(super) fn literal(text: &str) -> Self {
-        Self(vec![Piece::Text(text.as_bytes().to_vec())])
+        Self(vec![ReplacementPart::Text(text.as_bytes().to_vec())])
     }
 
     /// Reads `\1`, `\g<name>` and escapes.
@@ -190,14 +190,14 @@ impl Replacement {
                     };
                     piece = Some(
                         name.parse()
-                            .map_or_else(|_| Piece::Named(name.to_owned()), Piece::Group),
+                            .map_or_else(|_| ReplacementPart::Named(name.to_owned()), ReplacementPart::Group),
                     );
                     rest = after;
                 }
                 '1'..='9' => {
                     let digits = 1 + usize::from(after.starts_with(|it: char| it.is_ascii_digit()));
                     let number = &text[text.len() - after.len() - 1..][..digits];
-                    piece = number.parse().ok().map(Piece::Group);
+                    piece = number.parse().ok().map(ReplacementPart::Group);
                     rest = &after[digits - 1..];
                 }
                 'n' => plain.push('\n'),
@@ -215,12 +215,12 @@ impl Replacement {
                 other => plain.extend(['\\', other]),
             }
             if let Some(piece) = piece {
-                pieces.push(Piece::Text(std::mem::take(&mut plain).into_bytes()));
+                pieces.push(ReplacementPart::Text(std::mem::take(&mut plain).into_bytes()));
                 pieces.push(piece);
             }
         }
         plain.push_str(rest);
-        pieces.push(Piece::Text(plain.into_bytes()));
+        pieces.push(ReplacementPart::Text(plain.into_bytes()));
         Ok(Self(pieces))
     }
 
@@ -228,9 +228,9 @@ impl Replacement {
     pub(super) fn check(&self, regex: &Regex) -> Result<(), Halt> {
         for piece in &self.0 {
             let (is_there, name) = match piece {
-                Piece::Text(_) => continue,
-                Piece::Group(number) => (*number < regex.captures_len(), number.to_string()),
-                Piece::Named(name) => (
+                ReplacementPart::Text(_) => continue,
+                ReplacementPart::Group(number) => (*number < regex.captures_len(), number.to_string()),
+                ReplacementPart::Named(name) => (
                     regex.capture_names().flatten().any(|known| known == name),
                     name.clone(),
                 ),
@@ -246,12 +246,12 @@ impl Replacement {
     pub(super) fn expand(&self, found: &Captures<'_>, out: &mut Vec<u8>) {
         for piece in &self.0 {
             let group = match piece {
-                Piece::Text(text) => {
+                ReplacementPart::Text(text) => {
                     out.extend_from_slice(text);
                     continue;
                 }
-                Piece::Group(number) => found.get(*number),
-                Piece::Named(name) => found.name(name),
+                ReplacementPart::Group(number) => found.get(*number),
+                ReplacementPart::Named(name) => found.name(name),
             };
             out.extend_from_slice(group.map_or(&[], |group| group.as_bytes()));
         }
@@ -260,7 +260,7 @@ impl Replacement {
 
 /// Whether a line matches, its newline seen or not: Python's `$` stands before the last newline
 /// too.
-pub(super) fn is_found(regex: &Regex, line: &str) -> bool {
+pub(super) fn matches_line(regex: &Regex, line: &str) -> bool {
     let bare = line.strip_suffix('\n').unwrap_or(line);
     regex.is_match(line.as_bytes()) || regex.is_match(bare.as_bytes())
 }
@@ -273,7 +273,7 @@ enum PathPattern {
 }
 
 impl PathPattern {
-    fn fits(&self, path: &str) -> bool {
+    fn matches(&self, path: &str) -> bool {
         match self {
             Self::Glob(glob) => glob.matches(path),
             Self::Regex(regex) => regex.is_match(path.as_bytes()),
@@ -283,37 +283,37 @@ impl PathPattern {
 
 /// Paths that are included and not excluded.
 #[derive(Debug)]
-pub(super) struct Filter {
+pub(super) struct PathFilter {
     include: Option<Vec<PathPattern>>,
     exclude: Option<Vec<PathPattern>>,
 }
 
-impl Filter {
+impl PathFilter {
     /// By `include_pat` and `exclude_pat`.
-    pub(super) fn of(call: &Call<'_>) -> Result<Self, Halt> {
+    pub(super) fn from_call(call: &StateCall<'_>) -> Result<Self, Halt> {
         Ok(Self {
-            include: patterns(call, "include_pat")?,
+            include: parse_patterns(call, "include_pat")?,
             ..Self::excluding(call)?
         })
     }
 
     /// By `exclude_pat` alone.
-    pub(super) fn excluding(call: &Call<'_>) -> Result<Self, Halt> {
+    pub(super) fn excluding(call: &StateCall<'_>) -> Result<Self, Halt> {
         Ok(Self {
             include: None,
-            exclude: patterns(call, "exclude_pat")?,
+            exclude: parse_patterns(call, "exclude_pat")?,
         })
     }
 
     /// Whether a path passes.
     pub(super) fn passes(&self, path: &str) -> bool {
-        let any = |all: &[PathPattern]| all.iter().any(|one| one.fits(path));
+        let any = |all: &[PathPattern]| all.iter().any(|one| one.matches(path));
         self.include.as_deref().is_none_or(any) && !self.exclude.as_deref().is_some_and(any)
     }
 }
 
 /// The patterns of an argument: expressions after `E@`, shell patterns otherwise.
-fn patterns(call: &Call<'_>, key: &str) -> Result<Option<Vec<PathPattern>>, Halt> {
+fn parse_patterns(call: &StateCall<'_>, key: &str) -> Result<Option<Vec<PathPattern>>, Halt> {
     if !call.flag(key, false) {
         return Ok(None);
     }

@@ -1,19 +1,19 @@
 //! `file.absent`, `file.exists`, `file.missing` and `file.touch`.
 
-use super::work::{Work, absolute, at, folders, is_folder, named, parent, to};
-use crate::converge::module::command::{need, one, unchanged};
-use crate::converge::module::step;
-use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
-use crate::host::change::{Change, Like};
-use crate::host::fact::{Entry, EntryKind};
+use super::plan::{FilePlan, absolute_name, path_fact, missing_folder_steps, is_folder, name_as_path, parent, target_fact};
+use crate::converge::module::verdict::{require_facts, single_change, unchanged};
+use crate::converge::module::file_change;
+use crate::converge::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision, refuse};
+use crate::host::change::{Change, ModeAndOwner};
+use crate::host::fact::{FileStat, FileKind};
 
 /// Decides `file.absent`.
-pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let path = absolute(call, facts)?;
+pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let path = absolute_name(call, facts)?;
     if path == "/" {
         return refuse("Refusing to make \"/\" absent");
     }
-    let bare = bare(&path);
+    let bare = trim_trailing_slashes(&path);
     let Some(entry) = facts.path(bare)? else {
         return unchanged(format!("File {path} is not present"));
     };
@@ -22,27 +22,27 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     } else {
         ("file", "File")
     };
-    let test = Outcome::would(
-        one("removed", path.clone()),
+    let test = StateOutcome::would_change(
+        single_change("removed", path.clone()),
         format!("{shown} {path} is set for removal"),
     );
-    let apply = Outcome::changed(
-        one("removed", path.clone()),
+    let apply = StateOutcome::changed(
+        single_change("removed", path.clone()),
         format!("Removed {kind} {path}"),
     );
-    let steps = vec![step::remove(bare)];
-    Ok(Work { test, apply, steps }.verdict(call.mode))
+    let steps = vec![file_change::remove(bare)];
+    Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
 }
 
 /// A path without slashes at its end.
-pub(super) fn bare(path: &str) -> &str {
+pub(super) fn trim_trailing_slashes(path: &str) -> &str {
     let bare = path.trim_end_matches('/');
     if bare.is_empty() { "/" } else { bare }
 }
 
 /// Decides `file.exists`.
-pub(super) fn exists(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let path = named(call, facts)?;
+pub(super) fn exists(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let path = name_as_path(call, facts)?;
     if facts.target(&path)?.is_none() {
         return refuse(format!("Specified path {path} does not exist"));
     }
@@ -50,8 +50,8 @@ pub(super) fn exists(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
 }
 
 /// Decides `file.missing`.
-pub(super) fn missing(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let path = named(call, facts)?;
+pub(super) fn missing(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let path = name_as_path(call, facts)?;
     if facts.target(&path)?.is_some() {
         return refuse(format!("Specified path {path} exists"));
     }
@@ -59,31 +59,31 @@ pub(super) fn missing(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
 }
 
 /// Decides `file.touch`. It always changes the times, except in a dry run.
-pub(super) fn touch(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let path = absolute(call, facts)?;
+pub(super) fn touch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let path = absolute_name(call, facts)?;
     let read = call.int("atime")?;
     let written = call.int("mtime")?;
-    need(facts, [at(&path), to(&path), to(parent(&path))])?;
+    require_facts(facts, [path_fact(&path), target_fact(&path), target_fact(parent(&path))])?;
     let there = facts.target(&path)?;
     let test = match there {
-        None => Outcome::would(
-            one("new", path.clone()),
+        None => StateOutcome::would_change(
+            single_change("new", path.clone()),
             format!("File {path} is set to be created"),
         ),
         // A time that is asked for is never taken for set: Salt compares seconds with fractions.
-        Some(_) if read.or(written).is_some() => Outcome::would(
-            one("touched", path.clone()),
+        Some(_) if read.or(written).is_some() => StateOutcome::would_change(
+            single_change("touched", path.clone()),
             format!("Times set to be updated on file {path}"),
         ),
-        Some(_) => Outcome::changed(
-            one("new", path.clone()),
+        Some(_) => StateOutcome::changed(
+            single_change("new", path.clone()),
             format!("File {path} exists and has the correct times"),
         ),
     };
     let mut steps = Vec::new();
     if !is_folder(parent(&path), facts)? {
         if call.flag("makedirs", false) {
-            steps = folders(parent(&path), &Like::default(), facts)?;
+            steps = missing_folder_steps(parent(&path), &ModeAndOwner::default(), facts)?;
         } else if call.mode == Mode::Apply {
             return refuse(format!("Directory not present to touch file {path}"));
         }
@@ -94,8 +94,8 @@ pub(super) fn touch(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         written,
     });
     let apply = match there {
-        None => Outcome::changed(
-            one("new", path.clone()),
+        None => StateOutcome::changed(
+            single_change("new", path.clone()),
             format!("Created empty file {path}"),
         ),
         Some(entry) => {
@@ -104,20 +104,20 @@ pub(super) fn touch(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             } else {
                 "file"
             };
-            Outcome::changed(
-                one("touched", path.clone()),
+            StateOutcome::changed(
+                single_change("touched", path.clone()),
                 format!("Updated times on {kind} {path}"),
             )
         }
     };
-    Ok(Work { test, apply, steps }.verdict(call.mode))
+    Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
 }
 
 /// What a path is called in messages.
-pub(super) fn kind_of(entry: &Entry) -> &'static str {
+pub(super) fn kind_name(entry: &FileStat) -> &'static str {
     match entry.kind {
-        EntryKind::File => "File",
-        EntryKind::Folder => "Directory",
-        EntryKind::Link(_) | EntryKind::Other => "File system entry",
+        FileKind::File => "File",
+        FileKind::Folder => "Directory",
+        FileKind::Link(_) | FileKind::Other => "File system entry",
     }
 }

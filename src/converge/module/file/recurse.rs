@@ -1,55 +1,55 @@
 //! `file.recurse`: a folder of the state tree with all that is in it.
-use crate::converge::module::command::{need, one};
-use crate::converge::module::step;
+use crate::converge::module::verdict::{require_facts, single_change};
+use crate::converge::module::file_change;
 use std::collections::BTreeSet;
 
-use super::kept::{Tree, found, keep, unkept};
-use super::managed::backup;
-use super::pattern::Filter;
-use super::place::{Body, Desired, Links, NewShown, Parents, place};
-use super::source::{Source, context, mode_of, rendered, repeats_secrets};
-use super::text::Shown;
-use super::work::{Owners, Work, at, folders, join, named, parent, to};
-use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
-use crate::host::change::{Change, Like};
-use crate::host::fact::{Entry, Fact};
+use super::cleanup::{SourceTree, list_source_tree, protected_paths, removable_paths};
+use super::managed::backup_policy;
+use super::pattern::PathFilter;
+use super::desired_file::{FileBody, DesiredFile, LinkPolicy, NewFileDiff, ParentPolicy, plan_file};
+use super::source::{FileSource, template_context, source_mode, render_source, contains_secrets};
+use super::text_diff::DiffVisibility;
+use super::plan::{PathOwners, FilePlan, path_fact, missing_folder_steps, join_path, name_as_path, parent, target_fact};
+use crate::converge::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision, refuse};
+use crate::host::change::{Change, ModeAndOwner};
+use crate::host::fact::{FileStat, Fact};
 use crate::value::{Map, Value};
 
 /// What all parts of a call come to.
 #[derive(Default)]
-struct Sum {
+struct RecursePlan {
     test: Map,
     apply: Map,
     comments: Vec<(String, String)>,
     failed: bool,
-    would: bool,
+    would_change: bool,
     steps: Vec<Change>,
 }
 
 /// Decides `file.recurse`.
-pub(super) fn recurse(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let path = super::presence::bare(&named(call, facts)?).to_owned();
+pub(super) fn recurse(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let path = super::presence::trim_trailing_slashes(&name_as_path(call, facts)?).to_owned();
     if call.args.contains_key("mode") {
         return refuse(
             "'mode' is not allowed in 'file.recurse'. Please use 'file_mode' and 'dir_mode'.",
         );
     }
-    let owners = Owners::of(call, facts)?;
-    owners.check(call.mode)?;
+    let owners = PathOwners::from_call(call, facts)?;
+    owners.check_accounts(call.mode)?;
     if !path.starts_with('/') {
         return refuse(format!("Specified file {path} is not an absolute path"));
     }
-    let source = found(call)?;
-    known(&source, &path, call, facts)?;
+    let source = list_source_tree(call)?;
+    prefetch_facts(&source, &path, call, facts)?;
     if facts.target(&path)?.is_some_and(|entry| !entry.is_folder()) {
         return refuse(format!("The path {path} exists and is not a directory"));
     }
-    let mut sum = Sum::default();
+    let mut sum = RecursePlan::default();
     make_folders(call, &path, &owners, &source, facts, &mut sum)?;
     for below in &source.files {
-        file(
+        add_file(
             call,
-            &join(&path, below),
+            &join_path(&path, below),
             &source,
             below,
             (&owners, facts),
@@ -57,71 +57,71 @@ pub(super) fn recurse(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         )?;
     }
     if call.flag("clean", false) {
-        clean(call, &path, &source, facts, &mut sum)?;
+        clean_directory(call, &path, &source, facts, &mut sum)?;
     }
-    Ok(said(call, &path, sum))
+    Ok(into_verdict(call, &path, sum))
 }
 
 /// Asks for all facts that are needed of the files at once.
-fn known(source: &Tree, path: &str, call: &Call<'_>, facts: &Facts) -> Result<(), Halt> {
-    let mut wanted = vec![at(path), to(path), to(parent(path))];
+fn prefetch_facts(source: &SourceTree, path: &str, call: &StateCall<'_>, facts: &FactCache) -> Result<(), Halt> {
+    let mut needed = vec![path_fact(path), target_fact(path), target_fact(parent(path))];
     let mut above = BTreeSet::new();
     for below in &source.files {
-        let full = join(path, below);
-        wanted.extend([at(&full), to(&full), Fact::Digest(full)]);
+        let full = join_path(path, below);
+        needed.extend([path_fact(&full), target_fact(&full), Fact::Digest(full)]);
         let mut folder = parent(below);
         while !folder.is_empty() && above.insert(folder) {
-            let full = join(path, folder);
-            wanted.extend([at(&full), to(&full)]);
+            let full = join_path(path, folder);
+            needed.extend([path_fact(&full), target_fact(&full)]);
             folder = parent(folder);
         }
     }
     if call.flag("clean", false) {
-        wanted.push(Fact::Tree(path.to_owned()));
+        needed.push(Fact::Tree(path.to_owned()));
     }
-    need(facts, wanted)
+    require_facts(facts, needed)
 }
 
 /// The folders that have files, from the top.
-fn above(source: &Tree) -> Vec<&str> {
+fn source_folders(source: &SourceTree) -> Vec<&str> {
     let mut all: BTreeSet<&str> = source.files.iter().map(|below| parent(below)).collect();
     all.insert("");
     all.into_iter().collect()
 }
 
 fn make_folders(
-    call: &Call<'_>,
+    call: &StateCall<'_>,
     path: &str,
-    owners: &Owners,
-    source: &Tree,
-    facts: &Facts,
-    sum: &mut Sum,
+    owners: &PathOwners,
+    source: &SourceTree,
+    facts: &FactCache,
+    sum: &mut RecursePlan,
 ) -> Result<(), Halt> {
     let mode = call.mode("dir_mode")?;
     let like = owners.like(mode);
-    let mut made: BTreeSet<String> = BTreeSet::new();
-    for below in above(source) {
+    let mut created: BTreeSet<String> = BTreeSet::new();
+    for below in source_folders(source) {
         let full = if below.is_empty() {
             path.to_owned()
         } else {
-            join(path, below)
+            join_path(path, below)
         };
         let Some(entry) = facts.target(&full)? else {
             // Folders above the first that is missing are made with it.
-            for step in folders(&full, &like, facts)? {
+            for step in missing_folder_steps(&full, &like, facts)? {
                 if let Change::Folder { path, .. } = &step
-                    && made.insert(path.clone())
+                    && created.insert(path.clone())
                 {
                     sum.steps.push(step);
                 }
             }
-            tell_new_folder(full, path, sum);
+            add_new_folder(full, path, sum);
             continue;
         };
         if !entry.is_folder() {
             return refuse(format!("Specified location {full} exists and is a file"));
         }
-        let (differs, like) = owners.differ(entry, mode);
+        let (differs, like) = owners.differences(entry, mode);
         if differs.is_empty() {
             continue;
         }
@@ -131,22 +131,22 @@ fn make_folders(
             comment.push_str(&format!("{full}: {key} - {value}\n"));
         }
         sum.comments.push((full.clone(), comment));
-        sum.would = true;
+        sum.would_change = true;
         sum.test
             .insert(full.as_str().into(), Value::map(own.clone()));
         let flat = own.into_iter().chain(differs);
         sum.apply.insert(full.as_str().into(), Value::map(flat));
-        sum.steps.push(step::set(&full, like, false));
+        sum.steps.push(file_change::set_attributes(&full, like, false));
     }
     Ok(())
 }
 
 /// Tells of a folder that is not there yet.
-fn tell_new_folder(full: String, path: &str, sum: &mut Sum) {
-    let changes = Map::from_iter([(full.as_str().into(), Value::map(one("directory", "new")))]);
+fn add_new_folder(full: String, path: &str, sum: &mut RecursePlan) {
+    let changes = Map::from_iter([(full.as_str().into(), Value::map(single_change("directory", "new")))]);
     sum.test
         .insert(full.as_str().into(), Value::map(changes.clone()));
-    sum.would = true;
+    sum.would_change = true;
     let comment = format!("The following files will be changed:\n{full}: directory - new\n");
     sum.comments.push((full.clone(), comment));
     // The folder itself is made before anything is looked at.
@@ -156,17 +156,17 @@ fn tell_new_folder(full: String, path: &str, sum: &mut Sum) {
 }
 
 /// The content of a file, rendered if asked, and whether nobody may see it.
-fn content(call: &Call<'_>, name: &str, facts: &Facts) -> Result<(Vec<u8>, bool), Halt> {
-    let Some(bytes) = call.world.roots.read(name)? else {
+fn source_content(call: &StateCall<'_>, name: &str, facts: &FactCache) -> Result<(Vec<u8>, bool), Halt> {
+    let Some(bytes) = call.context.roots.read(name)? else {
         return refuse(format!(
             "Recurse failed: Source file salt://{name} not found"
         ));
     };
-    Ok(match call.filled("template")?.as_deref() {
+    Ok(match call.non_empty_text("template")?.as_deref() {
         None => (bytes.to_vec(), false),
         Some("jinja") => {
-            let text = rendered(call, &bytes, name, &context(call)?, facts)?;
-            let secret = repeats_secrets(call, &text);
+            let text = render_source(call, &bytes, name, &template_context(call)?, facts)?;
+            let secret = contains_secrets(call, &text);
             (text.into_bytes(), secret)
         }
         Some(other) => {
@@ -177,52 +177,52 @@ fn content(call: &Call<'_>, name: &str, facts: &Facts) -> Result<(Vec<u8>, bool)
     })
 }
 
-fn file(
-    call: &Call<'_>,
+fn add_file(
+    call: &StateCall<'_>,
     full: &str,
-    source: &Tree,
+    source: &SourceTree,
     below: &str,
-    (owners, facts): (&Owners, &Facts),
-    sum: &mut Sum,
+    (owners, facts): (&PathOwners, &FactCache),
+    sum: &mut RecursePlan,
 ) -> Result<(), Halt> {
-    let name = join(&source.root, below);
+    let name = join_path(&source.root, below);
     let name = name.trim_start_matches('/');
-    let (bytes, secret) = content(call, name, facts)?;
+    let (bytes, secret) = source_content(call, name, facts)?;
     let keeps = call
         .text("file_mode")?
         .is_some_and(|mode| mode.eq_ignore_ascii_case("keep"));
     let mode = if keeps {
-        mode_of(call, &Source::Tree(name.to_owned()), facts)?
+        source_mode(call, &FileSource::Tree(name.to_owned()), facts)?
     } else {
         call.mode("file_mode")?
     };
-    let is_folder = facts.path(full)?.is_some_and(Entry::is_folder);
+    let is_folder = facts.path(full)?.is_some_and(FileStat::is_folder);
     if is_folder && call.flag("clean", false) {
-        sum.steps.push(step::remove(full));
-        replaced(full, bytes, owners.like(mode), secret, sum);
+        sum.steps.push(file_change::remove(full));
+        replace_directory(full, bytes, owners.like(mode), secret, sum);
         return Ok(());
     }
-    let desired = Desired {
+    let desired = DesiredFile {
         path: full.to_owned(),
-        body: Body::Given(bytes),
+        body: FileBody::FromSource(bytes),
         owners: owners.clone(),
         mode,
         // They are made already.
-        parents: Parents::Wanted,
+        parents: ParentPolicy::Required,
         replace: call.flag("replace", true) || facts.target(full)?.is_none(),
-        shown: Shown::of(call.flag("show_changes", true), secret),
-        new_shown: NewShown::Word,
+        visibility: DiffVisibility::from_flags(call.flag("show_changes", true), secret),
+        new_file_diff: NewFileDiff::Message,
         links: if call.flag("follow_symlinks", true) {
-            Links::Followed
+            LinkPolicy::Follow
         } else {
-            Links::Replaced
+            LinkPolicy::Replace
         },
-        backup: backup(call)?,
-        assumed: false,
+        backup: backup_policy(call)?,
+        assume_present: false,
     };
     // The folder is made by then, so that a dry run's leniency about it is right.
-    match place(&desired, Mode::Test, facts) {
-        Ok(work) => join_in(full, work, sum),
+    match plan_file(&desired, Mode::Test, facts) {
+        Ok(work) => add_file_plan(full, work, sum),
         Err(Halt::Failed(why)) => {
             sum.failed = true;
             sum.comments.push((full.to_owned(), why));
@@ -233,21 +233,21 @@ fn file(
 }
 
 /// A folder makes way for a file.
-fn replaced(full: &str, bytes: Vec<u8>, like: Like, secret: bool, sum: &mut Sum) {
+fn replace_directory(full: &str, bytes: Vec<u8>, like: ModeAndOwner, secret: bool, sum: &mut RecursePlan) {
     sum.steps
-        .push(step::write_hidden(full, bytes, like, secret));
-    sum.would = true;
+        .push(file_change::write_hidden(full, bytes, like, secret));
+    sum.would_change = true;
     sum.comments.push((
         full.to_owned(),
         format!("Replacing directory {full} with a file"),
     ));
-    let changes = one("diff", "Replaced directory with a new file");
+    let changes = single_change("diff", "Replaced directory with a new file");
     sum.apply.insert(full.into(), Value::map(changes));
 }
 
-fn join_in(full: &str, work: Work, sum: &mut Sum) {
+fn add_file_plan(full: &str, work: FilePlan, sum: &mut RecursePlan) {
     if work.test.result != Some(true) && !work.test.comment.is_empty() {
-        sum.would |= work.test.result.is_none();
+        sum.would_change |= work.test.result.is_none();
         sum.comments.push((full.to_owned(), work.test.comment));
     }
     for (all, outcome) in [
@@ -261,18 +261,18 @@ fn join_in(full: &str, work: Work, sum: &mut Sum) {
     sum.steps.extend(work.steps);
 }
 
-fn clean(
-    call: &Call<'_>,
+fn clean_directory(
+    call: &StateCall<'_>,
     path: &str,
-    source: &Tree,
-    facts: &Facts,
-    sum: &mut Sum,
+    source: &SourceTree,
+    facts: &FactCache,
+    sum: &mut RecursePlan,
 ) -> Result<(), Halt> {
-    let mut keep = keep(call, path, facts)?;
-    keep.extend(source.files.iter().map(|below| join(path, below)));
-    let filter = Filter::excluding(call)?;
+    let mut keep = protected_paths(call, path, facts)?;
+    keep.extend(source.files.iter().map(|below| join_path(path, below)));
+    let filter = PathFilter::excluding(call)?;
     let below = facts.tree(path)?.unwrap_or_default();
-    let removed = unkept(
+    let removed = removable_paths(
         path,
         &keep,
         &filter,
@@ -281,48 +281,48 @@ fn clean(
     if removed.is_empty() {
         return Ok(());
     }
-    sum.would = true;
+    sum.would_change = true;
     // A dry run names what is below too.
     let all: Vec<String> = below
         .iter()
         .map(|(below, _)| below.as_str())
-        .flat_map(|below| unkept(path, &keep, &filter, std::iter::once(below)))
+        .flat_map(|below| removable_paths(path, &keep, &filter, std::iter::once(below)))
         .collect();
     sum.comments.push(("removed".to_owned(), all.join("\n")));
     let paths = removed.iter().map(|path| Value::str(path.as_str()));
     sum.apply.insert("removed".into(), Value::list(paths));
     sum.steps
-        .extend(removed.into_iter().map(|path| step::remove(&path)));
+        .extend(removed.into_iter().map(|path| file_change::remove(&path)));
     Ok(())
 }
 
-fn said(call: &Call<'_>, path: &str, sum: Sum) -> Verdict {
+fn into_verdict(call: &StateCall<'_>, path: &str, sum: RecursePlan) -> StateDecision {
     let blocks = sum
         .comments
         .iter()
         .map(|(path, comment)| format!("\n#### {path} ####\n{comment}"));
     let listing = blocks.collect::<Vec<_>>().join("\n").trim().to_owned();
     if sum.failed {
-        return Verdict::Done(Outcome {
+        return StateDecision::Done(StateOutcome {
             changes: Map::new(),
-            ..Outcome::failed(listing)
+            ..StateOutcome::failed(listing)
         });
     }
     let correct = format!("The directory {path} is in the correct state");
-    let test = if sum.would {
-        Outcome::would(sum.test, listing)
+    let test = if sum.would_change {
+        StateOutcome::would_change(sum.test, listing)
     } else {
-        Outcome::same(correct.clone())
+        StateOutcome::unchanged(correct.clone())
     };
     let apply = if sum.apply.is_empty() && sum.steps.is_empty() {
-        Outcome::same(correct)
+        StateOutcome::unchanged(correct)
     } else {
-        Outcome::changed(sum.apply, format!("Recursively updated {path}"))
+        StateOutcome::changed(sum.apply, format!("Recursively updated {path}"))
     };
-    Work {
+    FilePlan {
         test,
         apply,
         steps: sum.steps,
     }
-    .verdict(call.mode)
+    .into_verdict(call.mode)
 }

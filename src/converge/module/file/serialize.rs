@@ -1,14 +1,14 @@
 //! The states that write data as text: `file.serialize`, and the reader of JSON that it merges with.
 use std::sync::Arc;
 
-use super::contents::{encoded, reach};
-use super::managed::{backup, with_check};
-use super::place::{Body, Desired, Links, NewShown, Parents, place};
-use super::text::Shown;
-use super::work::{Owners, Work, absolute, to};
-use crate::converge::module::command::{need, unchanged};
-use crate::converge::{Call, Facts, Halt, Verdict, refuse};
-use crate::expr::yaml_text;
+use super::contents::{encode, get_at_path};
+use super::managed::{backup_policy, check_before_write};
+use super::desired_file::{FileBody, DesiredFile, LinkPolicy, NewFileDiff, ParentPolicy, plan_file};
+use super::text_diff::DiffVisibility;
+use super::plan::{PathOwners, FilePlan, absolute_name, target_fact};
+use crate::converge::module::verdict::{require_facts, unchanged};
+use crate::converge::{StateCall, FactCache, Halt, StateDecision, refuse};
+use crate::expr::pyyaml_text;
 use crate::value::{Map, Value};
 use crate::yaml::{Schema, parse_text};
 
@@ -20,9 +20,9 @@ enum Serializer {
 }
 
 /// Decides `file.serialize`.
-pub(super) fn serialize(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let path = absolute(call, facts)?;
-    need(facts, [to(&path)])?;
+pub(super) fn serialize(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let path = absolute_name(call, facts)?;
+    require_facts(facts, [target_fact(&path)])?;
     let is_file = facts.target(&path)?.is_some_and(|entry| !entry.is_folder());
     if !call.flag("create", true) && !is_file {
         let comment = format!("File {path} is not present and is not set for creation");
@@ -32,12 +32,12 @@ pub(super) fn serialize(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
     let dataset = dataset(call)?;
     let secret = dataset.has_sensitive();
     let mut existing = None;
-    let mut written = plain(&dataset);
+    let mut written = without_sensitive_marks(&dataset);
     if call.flag("merge_if_exists", false) && is_file {
         let bytes = facts.content(&path)?.unwrap_or_default();
-        let is = read(bytes, serializer)?;
+        let is = parse_json(bytes, serializer)?;
         if !is.is_null() {
-            written = merged(&is, &written);
+            written = merge(&is, &written);
             if written == is {
                 let comment = format!("The file {path} is in the correct state");
                 return unchanged(comment);
@@ -45,39 +45,39 @@ pub(super) fn serialize(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
             existing = Some(is);
         }
     }
-    let text = text(call, &written, serializer)?;
-    let owners = Owners::of(call, facts)?;
-    owners.check(call.mode)?;
-    let desired = Desired {
+    let text = serialize_to_text(call, &written, serializer)?;
+    let owners = PathOwners::from_call(call, facts)?;
+    owners.check_accounts(call.mode)?;
+    let desired = DesiredFile {
         path: path.clone(),
-        body: Body::Said(encoded(call, text)?),
+        body: FileBody::Explicit(encode(call, text)?),
         owners,
         mode: call.mode("mode")?,
         parents: if call.flag("makedirs", false) {
-            Parents::Made(None)
+            ParentPolicy::Create(None)
         } else {
-            Parents::Wanted
+            ParentPolicy::Required
         },
         replace: true,
-        shown: Shown::of(call.flag("show_changes", true), secret),
-        new_shown: NewShown::Word,
-        links: Links::Followed,
-        backup: backup(call)?,
-        assumed: false,
+        visibility: DiffVisibility::from_flags(call.flag("show_changes", true), secret),
+        new_file_diff: NewFileDiff::Message,
+        links: LinkPolicy::Follow,
+        backup: backup_policy(call)?,
+        assume_present: false,
     };
-    let mut work = place(&desired, call.mode, facts)?;
+    let mut work = plan_file(&desired, call.mode, facts)?;
     if work.test.result.is_none() {
         work.test.comment = format!("Dataset will be serialized and stored into {path}");
     }
-    told(call, &mut work, existing.filter(|_| !secret), &written);
-    if let Some(command) = call.filled("check_cmd")? {
-        return with_check(call, work, &desired, &command);
+    add_merge_report(call, &mut work, existing.filter(|_| !secret), &written);
+    if let Some(command) = call.non_empty_text("check_cmd")? {
+        return check_before_write(call, work, &desired, &command);
     }
-    Ok(work.verdict(call.mode))
+    Ok(work.into_verdict(call.mode))
 }
 
 /// Adds what is said of values that were merged.
-fn told(call: &Call<'_>, work: &mut Work, existing: Option<Value>, written: &Value) {
+fn add_merge_report(call: &StateCall<'_>, work: &mut FilePlan, existing: Option<Value>, written: &Value) {
     if let Some(existing) = existing
         && existing.as_map().is_some()
         && let Some(diff) = differences(&existing, written)
@@ -95,7 +95,7 @@ fn told(call: &Call<'_>, work: &mut Work, existing: Option<Value>, written: &Val
     }
 }
 
-fn serializer(call: &Call<'_>) -> Result<Serializer, Halt> {
+fn serializer(call: &StateCall<'_>) -> Result<Serializer, Halt> {
     let (one, other) = (call.text("serializer")?, call.text("formatter")?);
     let is_set = |name: &Option<String>| name.as_ref().is_some_and(|name| !name.is_empty());
     if is_set(&one) && is_set(&other) {
@@ -112,32 +112,32 @@ fn serializer(call: &Call<'_>) -> Result<Serializer, Halt> {
     }
 }
 
-fn dataset(call: &Call<'_>) -> Result<Value, Halt> {
-    let said = call.args.get("dataset").filter(|value| !value.is_null());
-    let pillar = call.filled("dataset_pillar")?;
-    match (said, pillar) {
-        (Some(said), Some(_)) if said.is_truthy() => {
+fn dataset(call: &StateCall<'_>) -> Result<Value, Halt> {
+    let explicit = call.args.get("dataset").filter(|value| !value.is_null());
+    let pillar = call.non_empty_text("dataset_pillar")?;
+    match (explicit, pillar) {
+        (Some(explicit), Some(_)) if explicit.is_truthy() => {
             refuse("Only one of 'dataset' and 'dataset_pillar' is permitted")
         }
-        (_, Some(key)) => Ok(reach(&call.world.pillar, &key, ":").unwrap_or(Value::str(""))),
-        (Some(said), None) => Ok(said.clone()),
+        (_, Some(key)) => Ok(get_at_path(&call.context.pillar, &key, ":").unwrap_or(Value::str(""))),
+        (Some(explicit), None) => Ok(explicit.clone()),
         (None, None) => refuse("Neither 'dataset' nor 'dataset_pillar' was defined"),
     }
 }
 
 /// A value without marks of sensitivity.
-fn plain(value: &Value) -> Value {
+fn without_sensitive_marks(value: &Value) -> Value {
     match value.reveal() {
-        Value::List(items) => Value::list(items.iter().map(plain)),
+        Value::List(items) => Value::list(items.iter().map(without_sensitive_marks)),
         Value::Map(map) => Value::map(
             map.iter()
-                .map(|(key, value)| (Arc::clone(key), plain(value))),
+                .map(|(key, value)| (Arc::clone(key), without_sensitive_marks(value))),
         ),
         other => other.clone(),
     }
 }
 
-fn read(bytes: &[u8], serializer: Serializer) -> Result<Value, Halt> {
+fn parse_json(bytes: &[u8], serializer: Serializer) -> Result<Value, Halt> {
     let fail = |why: String| Halt::Failed(format!("Failed to deserialize existing data: {why}"));
     let text = std::str::from_utf8(bytes).map_err(|error| fail(error.to_string()))?;
     let schema = match serializer {
@@ -149,7 +149,7 @@ fn read(bytes: &[u8], serializer: Serializer) -> Result<Value, Halt> {
 }
 
 /// The options that a serializer is given: a map, or a list of maps.
-fn options(call: &Call<'_>) -> Map {
+fn serializer_options(call: &StateCall<'_>) -> Map {
     match call.arg("serializer_opts") {
         Some(Value::Map(map)) => (**map).clone(),
         Some(Value::List(items)) => items
@@ -162,8 +162,8 @@ fn options(call: &Call<'_>) -> Map {
     }
 }
 
-fn text(call: &Call<'_>, value: &Value, serializer: Serializer) -> Result<String, Halt> {
-    let options = options(call);
+fn serialize_to_text(call: &StateCall<'_>, value: &Value, serializer: Serializer) -> Result<String, Halt> {
+    let options = serializer_options(call);
     let known: &[&str] = match serializer {
         Serializer::Yaml => &["default_flow_style", "allow_unicode"],
         Serializer::Json => &["indent", "separators", "sort_keys", "ensure_ascii"],
@@ -174,8 +174,8 @@ fn text(call: &Call<'_>, value: &Value, serializer: Serializer) -> Result<String
         ));
     }
     if serializer == Serializer::Json {
-        let is_encoded = call.filled("encoding")?.is_some();
-        return Ok(json_text(value, &Style::of(&options, is_encoded)) + "\n");
+        let is_encoded = call.non_empty_text("encoding")?.is_some();
+        return Ok(json_text(value, &JsonStyle::from_options(&options, is_encoded)) + "\n");
     }
     if options
         .get("default_flow_style")
@@ -184,19 +184,19 @@ fn text(call: &Call<'_>, value: &Value, serializer: Serializer) -> Result<String
         return refuse("`serializer_opts: default_flow_style` of file.serialize must be false");
     }
     // A document ends with its own newline, and another is added as it is for JSON.
-    let text = yaml_text(value).map_err(Halt::Failed)?;
+    let text = pyyaml_text(value).map_err(Halt::Failed)?;
     Ok(text)
 }
 
 /// A value over another: maps key by key, everything else as a whole.
-fn merged(base: &Value, over: &Value) -> Value {
+fn merge(base: &Value, over: &Value) -> Value {
     let (Value::Map(base), Value::Map(over)) = (base, over) else {
         return over.clone();
     };
     let mut all = (**base).clone();
     for (key, value) in over.iter() {
         let value = match all.get(key) {
-            Some(is) => merged(is, value),
+            Some(is) => merge(is, value),
             None => value.clone(),
         };
         all.insert(Arc::clone(key), value);
@@ -227,7 +227,7 @@ fn differences(old: &Value, new: &Value) -> Option<Value> {
 
 /// How JSON is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Style {
+pub(super) struct JsonStyle {
     /// What each level is indented by; none for one line.
     indent: Option<String>,
     /// What stands between items, and between a key and its value.
@@ -238,14 +238,14 @@ pub(super) struct Style {
     ascii: bool,
 }
 
-impl Style {
+impl JsonStyle {
     /// By the options of `file.serialize`: two spaces and sorted keys unless said otherwise.
-    pub(super) fn of(options: &Map, is_encoded: bool) -> Self {
+    pub(super) fn from_options(options: &Map, is_encoded: bool) -> Self {
         let flag = |key: &str, otherwise| options.get(key).map_or(otherwise, Value::is_truthy);
         let separators = options.get("separators").and_then(Value::as_list);
-        let separator = |place: usize, otherwise: &str| {
+        let separator = |index: usize, otherwise: &str| {
             separators
-                .and_then(|all| all.get(place))
+                .and_then(|all| all.get(index))
                 .map_or_else(|| otherwise.to_owned(), ToString::to_string)
         };
         Self {
@@ -263,13 +263,13 @@ impl Style {
 }
 
 /// A value as a JSON text, without a newline at its end.
-fn json_text(value: &Value, style: &Style) -> String {
+fn json_text(value: &Value, style: &JsonStyle) -> String {
     let mut out = String::new();
-    write(value, style, 0, &mut out);
+    write_json(value, style, 0, &mut out);
     out
 }
 
-fn write(value: &Value, style: &Style, depth: usize, out: &mut String) {
+fn write_json(value: &Value, style: &JsonStyle, depth: usize, out: &mut String) {
     match value.reveal() {
         Value::Null => out.push_str("null"),
         Value::Bool(truth) => out.push_str(if *truth { "true" } else { "false" }),
@@ -287,11 +287,11 @@ fn write(value: &Value, style: &Style, depth: usize, out: &mut String) {
         Value::Map(map) if map.is_empty() => out.push_str("{}"),
         Value::List(items) => {
             out.push('[');
-            for (place, item) in items.iter().enumerate() {
-                separate(style, place, depth + 1, out);
-                write(item, style, depth + 1, out);
+            for (index, item) in items.iter().enumerate() {
+                write_separator(style, index, depth + 1, out);
+                write_json(item, style, depth + 1, out);
             }
-            end(style, depth, out);
+            write_line_break(style, depth, out);
             out.push(']');
         }
         Value::Map(map) => {
@@ -300,35 +300,35 @@ fn write(value: &Value, style: &Style, depth: usize, out: &mut String) {
                 pairs.sort_by_key(|(key, _)| *key);
             }
             out.push('{');
-            for (place, (key, item)) in pairs.into_iter().enumerate() {
-                separate(style, place, depth + 1, out);
-                quote(key, style.ascii, out);
+            for (index, (key, item)) in pairs.into_iter().enumerate() {
+                write_separator(style, index, depth + 1, out);
+                write_quoted(key, style.ascii, out);
                 out.push_str(&style.separators.1);
-                write(item, style, depth + 1, out);
+                write_json(item, style, depth + 1, out);
             }
-            end(style, depth, out);
+            write_line_break(style, depth, out);
             out.push('}');
         }
         number @ Value::Float(_) => out.push_str(&number.to_string()),
-        other => quote(&other.to_string(), style.ascii, out),
+        other => write_quoted(&other.to_string(), style.ascii, out),
     }
 }
 
-fn separate(style: &Style, place: usize, depth: usize, out: &mut String) {
-    if place > 0 {
+fn write_separator(style: &JsonStyle, index: usize, depth: usize, out: &mut String) {
+    if index > 0 {
         out.push_str(&style.separators.0);
     }
-    end(style, depth, out);
+    write_line_break(style, depth, out);
 }
 
-fn end(style: &Style, depth: usize, out: &mut String) {
+fn write_line_break(style: &JsonStyle, depth: usize, out: &mut String) {
     if let Some(indent) = &style.indent {
         out.push('\n');
         out.push_str(&indent.repeat(depth));
     }
 }
 
-fn quote(text: &str, ascii: bool, out: &mut String) {
+fn write_quoted(text: &str, ascii: bool, out: &mut String) {
     out.push('"');
     for sign in text.chars() {
         match sign {

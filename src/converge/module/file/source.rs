@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use super::text::decoded;
-use super::work::{ask, base};
-use crate::converge::module::step;
-use crate::converge::{Call, Facts, Halt, Template, refuse};
-use crate::host::change::{Change, Like, Run};
+use super::text_diff::decode;
+use super::plan::{probe_text, file_name};
+use crate::converge::module::file_change;
+use crate::converge::{StateCall, FactCache, Halt, TemplateRequest, refuse};
+use crate::host::change::{Change, ModeAndOwner, CommandRun};
 use crate::host::fact::Domain;
-use crate::text::quoted_always;
+use crate::text::force_quote_word;
 use crate::value::{Map, Secrets};
 
 /// A place that content comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum FileSource {
     /// A file of the state tree, by its path in it.
     Tree(String),
     /// A file of the machine.
@@ -24,26 +24,26 @@ pub(super) enum Source {
 
 /// A source and what its content must be like.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Picked {
+pub(super) struct SelectedSource {
     /// As it was written.
     pub(super) written: String,
     /// Where it is.
-    pub(super) source: Source,
+    pub(super) source: FileSource,
     /// Its checksum as it was written.
     pub(super) hash: Option<String>,
 }
 
 /// A checksum: the program that makes it, and its hex digits in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Sum {
+pub(super) struct Checksum {
     /// The name of the algorithm, such as `sha256`.
-    pub(super) kind: &'static str,
+    pub(super) algorithm: &'static str,
     /// The digits.
     pub(super) digits: String,
 }
 
 /// The algorithms and how many hex digits they give.
-const KINDS: [(&str, usize); 6] = [
+const HASH_ALGORITHMS: [(&str, usize); 6] = [
     ("md5", 32),
     ("sha1", 40),
     ("sha224", 56),
@@ -52,7 +52,7 @@ const KINDS: [(&str, usize); 6] = [
     ("sha512", 128),
 ];
 
-impl Source {
+impl FileSource {
     /// Reads an address; what has no scheme is a path of the machine.
     pub(super) fn parse(written: &str) -> Self {
         if let Some(rest) = written.strip_prefix("salt://") {
@@ -73,18 +73,18 @@ impl Source {
 }
 
 /// The environment that messages name.
-pub(super) const ENVIRONMENT: &str = "base";
+pub(super) const DEFAULT_SALTENV: &str = "base";
 
 /// The source that a state names, or the first of several that is there.
-pub(super) fn pick(call: &Call<'_>, facts: &Facts) -> Result<Option<Picked>, Halt> {
-    let hash = call.filled("source_hash")?;
+pub(super) fn select_source(call: &StateCall<'_>, facts: &FactCache) -> Result<Option<SelectedSource>, Halt> {
+    let hash = call.non_empty_text("source_hash")?;
     let Some(source) = call.arg("source").filter(|source| source.is_truthy()) else {
         return Ok(None);
     };
     let Some(several) = source.as_list() else {
         let written = source.to_string();
-        return Ok(Some(Picked {
-            source: Source::parse(&written),
+        return Ok(Some(SelectedSource {
+            source: FileSource::parse(&written),
             written,
             hash,
         }));
@@ -95,9 +95,9 @@ pub(super) fn pick(call: &Call<'_>, facts: &Facts) -> Result<Option<Picked>, Hal
             Some((written, _)) => (written.to_string(), hash.clone()),
             None => (one.to_string(), hash.clone()),
         };
-        let source = Source::parse(&written);
-        if is_there(call, &source, facts)? {
-            return Ok(Some(Picked {
+        let source = FileSource::parse(&written);
+        if source_exists(call, &source, facts)? {
+            return Ok(Some(SelectedSource {
                 written,
                 source,
                 hash,
@@ -107,38 +107,38 @@ pub(super) fn pick(call: &Call<'_>, facts: &Facts) -> Result<Option<Picked>, Hal
     refuse("Unable to manage file: none of the specified sources were found")
 }
 
-fn is_there(call: &Call<'_>, source: &Source, facts: &Facts) -> Result<bool, Halt> {
+fn source_exists(call: &StateCall<'_>, source: &FileSource, facts: &FactCache) -> Result<bool, Halt> {
     match source {
-        Source::Tree(path) => {
-            Ok(call.world.roots.read(path)?.is_some() || !call.world.roots.list(path)?.is_empty())
+        FileSource::Tree(path) => {
+            Ok(call.context.roots.read(path)?.is_some() || !call.context.roots.list(path)?.is_empty())
         }
-        Source::Machine(path) => Ok(path.starts_with('/') && facts.target(path)?.is_some()),
-        Source::Web(address) => {
-            let address = quoted_always(address);
+        FileSource::Machine(path) => Ok(path.starts_with('/') && facts.target(path)?.is_some()),
+        FileSource::Web(address) => {
+            let address = force_quote_word(address);
             let text = format!(
                 "if command -v curl >/dev/null 2>&1; then curl -fsSIL -o /dev/null {address}; \
                  else wget -q --spider {address}; fi && echo there"
             );
-            Ok(!ask(facts, text, Domain::All)?.is_empty())
+            Ok(!probe_text(facts, text, Domain::All)?.is_empty())
         }
     }
 }
 
 /// The permission bits of a source.
-pub(super) fn mode_of(
-    call: &Call<'_>,
-    source: &Source,
-    facts: &Facts,
+pub(super) fn source_mode(
+    call: &StateCall<'_>,
+    source: &FileSource,
+    facts: &FactCache,
 ) -> Result<Option<u32>, Halt> {
     match source {
-        Source::Tree(path) => Ok(call.world.roots.mode(path)?.map(|mode| mode & 0o7777)),
-        Source::Machine(path) => Ok(facts.target(path)?.map(|entry| entry.mode)),
-        Source::Web(_) => Ok(None),
+        FileSource::Tree(path) => Ok(call.context.roots.mode(path)?.map(|mode| mode & 0o7777)),
+        FileSource::Machine(path) => Ok(facts.target(path)?.map(|entry| entry.mode)),
+        FileSource::Web(_) => Ok(None),
     }
 }
 
 /// The words of a template: the defaults, and the context over them.
-pub(super) fn context(call: &Call<'_>) -> Result<Map, Halt> {
+pub(super) fn template_context(call: &StateCall<'_>) -> Result<Map, Halt> {
     let context = match call.arg("context").filter(|it| it.is_truthy()) {
         None => Map::new(),
         Some(value) => match value.as_map() {
@@ -158,16 +158,16 @@ pub(super) fn context(call: &Call<'_>) -> Result<Map, Halt> {
 }
 
 /// Renders a text if the state says that it is a template.
-pub(super) fn rendered(
-    call: &Call<'_>,
+pub(super) fn render_source(
+    call: &StateCall<'_>,
     text: &[u8],
     path: &str,
     context: &Map,
-    facts: &Facts,
+    facts: &FactCache,
 ) -> Result<String, Halt> {
-    call.world.renderer.render(
-        &Template {
-            text: &decoded(text),
+    call.context.renderer.render(
+        &TemplateRequest {
+            text: &decode(text),
             path,
             context,
         },
@@ -176,9 +176,9 @@ pub(super) fn rendered(
 }
 
 /// Whether a content repeats something that nobody may see.
-pub(super) fn repeats_secrets(call: &Call<'_>, text: &str) -> bool {
+pub(super) fn contains_secrets(call: &StateCall<'_>, text: &str) -> bool {
     let mut secrets = Secrets::default();
-    secrets.gather(&call.world.pillar);
+    secrets.gather(&call.context.pillar);
     for key in ["context", "defaults"] {
         if let Some(value) = call.args.get(key) {
             secrets.gather(value);
@@ -188,8 +188,8 @@ pub(super) fn repeats_secrets(call: &Call<'_>, text: &str) -> bool {
 }
 
 /// The texts of `source` or `sources`, rendered (they are templates unless said otherwise).
-pub(super) fn texts(call: &Call<'_>, facts: &Facts) -> Result<Option<Vec<String>>, Halt> {
-    let one = call.filled("source")?;
+pub(super) fn source_texts(call: &StateCall<'_>, facts: &FactCache) -> Result<Option<Vec<String>>, Halt> {
+    let one = call.non_empty_text("source")?;
     let several = call.texts("sources")?;
     if one.is_some() && !several.is_empty() {
         return refuse("source and sources are mutually exclusive");
@@ -203,14 +203,14 @@ pub(super) fn texts(call: &Call<'_>, facts: &Facts) -> Result<Option<Vec<String>
         return Ok(None);
     }
     let template = call.text_or("template", "jinja")?;
-    let context = context(call)?;
+    let context = template_context(call)?;
     let mut texts = Vec::new();
     for written in sources {
-        let Some((bytes, path)) = read(call, &written, facts)? else {
+        let Some((bytes, path)) = read_source(call, &written, facts)? else {
             return refuse(format!("Failed to load template file {written}"));
         };
         let text = if template == "jinja" {
-            rendered(call, &bytes, &path, &context, facts)?
+            render_source(call, &bytes, &path, &context, facts)?
         } else {
             return refuse(format!(
                 "Specified template format {template} is not supported"
@@ -222,45 +222,45 @@ pub(super) fn texts(call: &Call<'_>, facts: &Facts) -> Result<Option<Vec<String>
 }
 
 /// The bytes of a source, and its path.
-pub(super) type Found = (Arc<[u8]>, String);
+pub(super) type SourceContent = (Arc<[u8]>, String);
 
 /// The bytes of a source that is no download, and its path.
-pub(super) fn read(call: &Call<'_>, written: &str, facts: &Facts) -> Result<Option<Found>, Halt> {
-    Ok(match Source::parse(written) {
-        Source::Tree(path) => call.world.roots.read(&path)?.map(|bytes| (bytes, path)),
-        Source::Machine(path) => facts.content(&path)?.map(|bytes| (Arc::from(bytes), path)),
-        Source::Web(address) => {
-            let text = format!("{} || exit 1", printed(&address));
-            let said = ask(facts, text, Domain::All)?;
-            (!said.is_empty()).then(|| (Arc::from(format!("{said}\n").as_bytes()), address))
+pub(super) fn read_source(call: &StateCall<'_>, written: &str, facts: &FactCache) -> Result<Option<SourceContent>, Halt> {
+    Ok(match FileSource::parse(written) {
+        FileSource::Tree(path) => call.context.roots.read(&path)?.map(|bytes| (bytes, path)),
+        FileSource::Machine(path) => facts.content(&path)?.map(|bytes| (Arc::from(bytes), path)),
+        FileSource::Web(address) => {
+            let text = format!("{} || exit 1", download_to_stdout_command(&address));
+            let output = probe_text(facts, text, Domain::All)?;
+            (!output.is_empty()).then(|| (Arc::from(format!("{output}\n").as_bytes()), address))
         }
     })
 }
 
 /// A command that prints what is at an address.
-pub(super) fn printed(address: &str) -> String {
-    let address = quoted_always(address);
+pub(super) fn download_to_stdout_command(address: &str) -> String {
+    let address = force_quote_word(address);
     format!(
         "if command -v curl >/dev/null 2>&1; then curl -fsSL {address}; else wget -q -O - {address}; fi"
     )
 }
 
 /// The checksum that a download must have.
-pub(super) fn sum(
-    call: &Call<'_>,
-    picked: &Picked,
+pub(super) fn expected_checksum(
+    call: &StateCall<'_>,
+    picked: &SelectedSource,
     path: &str,
-    facts: &Facts,
-) -> Result<Option<Sum>, Halt> {
+    facts: &FactCache,
+) -> Result<Option<Checksum>, Halt> {
     let Some(hash) = &picked.hash else {
         return Ok(None);
     };
-    if let Some(sum) = Sum::parse(hash) {
+    if let Some(sum) = Checksum::parse(hash) {
         return Ok(Some(sum));
     }
     let is_file = hash.starts_with('/') || hash.contains("://");
     let Some((bytes, _)) = (if is_file {
-        read(call, hash, facts)?
+        read_source(call, hash, facts)?
     } else {
         None
     }) else {
@@ -272,13 +272,13 @@ pub(super) fn sum(
     };
     let names: Vec<String> = [
         call.text("source_hash_name")?,
-        Some(base(path).to_owned()),
-        Some(base(&picked.written).to_owned()),
+        Some(file_name(path).to_owned()),
+        Some(file_name(&picked.written).to_owned()),
     ]
     .into_iter()
     .flatten()
     .collect();
-    find(&decoded(&bytes), &names).map(Some).ok_or_else(|| {
+    find_checksum(&decode(&bytes), &names).map(Some).ok_or_else(|| {
         Halt::Failed(format!(
             "Unable to manage file: Source hash file {hash} contains no checksum of {}",
             picked.written
@@ -286,7 +286,7 @@ pub(super) fn sum(
     })
 }
 
-impl Sum {
+impl Checksum {
     /// Reads `sha256=…`, `sha256:…` or the digits alone, which tell the algorithm by their number.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -297,30 +297,30 @@ impl Sum {
         if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return None;
         }
-        let (found, _) = KINDS
+        let (found, _) = HASH_ALGORITHMS
             .into_iter()
             .find(|(_, length)| *length == digits.len())?;
         if kind.is_some_and(|kind| kind != found) {
             return None;
         }
         Some(Self {
-            kind: found,
+            algorithm: found,
             digits: digits.to_ascii_lowercase(),
         })
     }
 }
 
 /// The checksum of one of the names in the text of a hash file; the only one if there is one.
-fn find(text: &str, names: &[String]) -> Option<Sum> {
+fn find_checksum(text: &str, names: &[String]) -> Option<Checksum> {
     let mut all = Vec::new();
     for line in text.lines() {
         let words: Vec<&str> = line.split([' ', '\t', '(', ')', '=', '*', ':']).collect();
-        let Some(sum) = words.iter().find_map(|word| Sum::parse(word)) else {
+        let Some(sum) = words.iter().find_map(|word| Checksum::parse(word)) else {
             continue;
         };
         let is_named = |word: &&str| {
             let word = word.trim_start_matches("./");
-            names.iter().any(|name| word == name || base(word) == name)
+            names.iter().any(|name| word == name || file_name(word) == name)
         };
         if words.iter().any(is_named) {
             return Some(sum);
@@ -332,37 +332,37 @@ fn find(text: &str, names: &[String]) -> Option<Sum> {
 
 /// Where a file is got from.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Fetch<'a> {
+pub(super) enum FetchFrom<'a> {
     /// Another path.
     Copy(&'a str),
     /// An address, and the checksum that what is there must have.
-    Web(&'a str, Option<&'a Sum>),
+    Web(&'a str, Option<&'a Checksum>),
 }
 
 /// The command that prints the hex digits of a checksum of what it reads.
-fn summed(kind: &str) -> String {
+fn checksum_command(kind: &str) -> String {
     format!("{kind}sum | cut -d' ' -f1")
 }
 
 /// Whether a file differs from what is at an address. Without a checksum only a download tells.
-pub(super) fn differs(
+pub(super) fn differs_from_download(
     address: &str,
-    sum: Option<&Sum>,
+    sum: Option<&Checksum>,
     path: &str,
-    facts: &Facts,
+    facts: &FactCache,
 ) -> Result<bool, Halt> {
-    let kind = sum.map_or("sha256", |sum| sum.kind);
+    let kind = sum.map_or("sha256", |sum| sum.algorithm);
     let is = if kind == "sha256" {
         facts.digest(path)?.unwrap_or_default().to_owned()
     } else {
-        let text = format!("cat -- {} | {}", quoted_always(path), summed(kind));
-        ask(facts, text, Domain::Path(path.to_owned()))?
+        let text = format!("cat -- {} | {}", force_quote_word(path), checksum_command(kind));
+        probe_text(facts, text, Domain::Path(path.to_owned()))?
     };
     let desired = match sum {
         Some(sum) => sum.digits.clone(),
-        None => ask(
+        None => probe_text(
             facts,
-            format!("{{ {}; }} | {}", printed(address), summed("sha256")),
+            format!("{{ {}; }} | {}", download_to_stdout_command(address), checksum_command("sha256")),
             Domain::All,
         )?,
     };
@@ -370,20 +370,20 @@ pub(super) fn differs(
 }
 
 /// The steps that get a file: beside, checked, like what was there, and renamed.
-pub(super) fn steps(fetch: &Fetch<'_>, path: &str, is_there: bool, like: &Like) -> Vec<Change> {
-    let to = quoted_always(path);
+pub(super) fn fetch_steps(fetch: &FetchFrom<'_>, path: &str, is_there: bool, like: &ModeAndOwner) -> Vec<Change> {
+    let to = force_quote_word(path);
     let get = match fetch {
-        Fetch::Copy(source) => format!("cat -- {} >\"$t\"", quoted_always(source)),
-        Fetch::Web(address, _) => format!("{{ {}; }} >\"$t\"", printed(address)),
+        FetchFrom::Copy(source) => format!("cat -- {} >\"$t\"", force_quote_word(source)),
+        FetchFrom::Web(address, _) => format!("{{ {}; }} >\"$t\"", download_to_stdout_command(address)),
     };
     let check = match fetch {
-        Fetch::Web(address, Some(sum)) => format!(
+        FetchFrom::Web(address, Some(sum)) => format!(
             "s=$({kind}sum <\"$t\" | cut -d' ' -f1); if [ \"$s\" != {digits} ]; then \
              printf 'Specified {kind} checksum for %s (%s) does not match actual checksum (%s)\\n' \
              {address} {digits} \"$s\" >&2; exit 1; fi; ",
-            kind = sum.kind,
+            kind = sum.algorithm,
             digits = sum.digits,
-            address = quoted_always(address),
+            address = force_quote_word(address),
         ),
         _ => String::new(),
     };
@@ -400,10 +400,10 @@ pub(super) fn steps(fetch: &Fetch<'_>, path: &str, is_there: bool, like: &Like) 
          mv -f -- \"$t\" {to}; trap - EXIT"
     );
     let mut steps = vec![Change::Run(
-        Run::new(text).touching([Domain::Path(path.to_owned())]),
+        CommandRun::new(text).touching([Domain::Path(path.to_owned())]),
     )];
     if !like.is_any() {
-        steps.push(step::set(path, like.clone(), true));
+        steps.push(file_change::set_attributes(path, like.clone(), true));
     }
     steps
 }

@@ -2,25 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use super::repository::{Access, git, target};
-use crate::converge::module::command::{act_or_fail, failure, old_new, one, texts, unchanged};
-use crate::converge::{Call, Facts, Halt, Outcome, Verdict, refuse};
+use super::repository::{GitAccess, git_command, target_path};
+use crate::converge::module::verdict::{act_or_fail, failure, old_new, single_change, text_list, unchanged};
+use crate::converge::{StateCall, FactCache, Halt, StateOutcome, StateDecision, refuse};
 use crate::host::fact::Domain;
-use crate::text::quoted;
+use crate::text::quote_word;
 use crate::value::{Map, Value};
 
 /// Where settings are.
-struct Place {
+struct ConfigScope {
     /// The command up to its last words.
     command: String,
     path: String,
     is_global: bool,
-    access: Access,
+    access: GitAccess,
 }
 
-impl Place {
-    fn of(call: &Call<'_>) -> Result<Self, Halt> {
-        let access = Access::of(call)?;
+impl ConfigScope {
+    fn from_call(call: &StateCall<'_>) -> Result<Self, Halt> {
+        let access = GitAccess::from_call(call)?;
         if call.flag("global", false) {
             return Ok(Self {
                 command: "git config --global".to_owned(),
@@ -32,16 +32,16 @@ impl Place {
         if call.arg("repo").is_none() {
             return refuse("Non-global config options require the 'repo' argument to be set");
         }
-        let path = target(call, "repo")?;
+        let path = target_path(call, "repo")?;
         Ok(Self {
-            command: git(&path, ["config", "--local"]),
+            command: git_command(&path, ["config", "--local"]),
             path,
             is_global: false,
             access,
         })
     }
 
-    fn ask(&self, facts: &Facts, words: &str) -> Result<Vec<String>, Halt> {
+    fn read_values(&self, facts: &FactCache, words: &str) -> Result<Vec<String>, Halt> {
         let text = format!("{} -z {words}", self.command);
         // Where the settings of a user are, only git knows.
         let reads = if self.is_global {
@@ -49,10 +49,10 @@ impl Place {
         } else {
             Domain::Path(self.path.clone())
         };
-        let answer = self.access.ask(facts, text, reads)?;
+        let answer = self.access.probe(facts, text, reads)?;
         // 1 says that there is no such key.
         if answer.code > 1 {
-            return refuse(answer.complaint);
+            return refuse(answer.error);
         }
         Ok(answer
             .text
@@ -61,13 +61,13 @@ impl Place {
             .collect())
     }
 
-    fn step(&self, words: &str) -> crate::host::change::Change {
+    fn config_change(&self, words: &str) -> crate::host::change::Change {
         self.access
-            .run(format!("{} {words}", self.command), &self.path)
+            .change(format!("{} {words}", self.command), &self.path)
     }
 }
 
-fn key(call: &Call<'_>) -> Result<String, Halt> {
+fn setting_key(call: &StateCall<'_>) -> Result<String, Halt> {
     let key = call.name.trim();
     if key.starts_with('-') || key.contains(['\n', '\0']) || !key.contains('.') {
         return refuse(format!("'{key}' is no key of git's settings"));
@@ -76,7 +76,7 @@ fn key(call: &Call<'_>) -> Result<String, Halt> {
 }
 
 /// The values that a setting is to have, and how they are shown; or why there are none.
-fn desired(call: &Call<'_>) -> Result<Result<(Vec<String>, String), &'static str>, Halt> {
+fn desired_values(call: &StateCall<'_>) -> Result<Result<(Vec<String>, String), &'static str>, Halt> {
     let all: Vec<String> = match (call.text("value")?, call.arg("multivar")) {
         (Some(_), Some(_)) => {
             return Ok(Err("Only one of 'value' and 'multivar' is permitted"));
@@ -89,20 +89,20 @@ fn desired(call: &Call<'_>) -> Result<Result<(Vec<String>, String), &'static str
         (None, Some(_)) => call.texts("multivar")?,
         (None, None) => return Ok(Err("Either 'value' or 'multivar' must be given")),
     };
-    let shown = texts(all.iter().map(String::as_str)).to_string();
+    let shown = text_list(all.iter().map(String::as_str)).to_string();
     Ok(Ok((all, shown)))
 }
 
 /// Brings a setting to have a value, or several.
-pub(super) fn set(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let place = Place::of(call)?;
-    let key = key(call)?;
-    let (desired, shown) = match desired(call)? {
+pub(super) fn set(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let scope = ConfigScope::from_call(call)?;
+    let key = setting_key(call)?;
+    let (desired, shown) = match desired_values(call)? {
         Ok(desired) => desired,
         Err(why) => return failure(why),
     };
-    let is = place.ask(facts, &format!("--get-all {}", quoted(&key)))?;
-    let title = if place.is_global {
+    let is = scope.read_values(facts, &format!("--get-all {}", quote_word(&key)))?;
+    let title = if scope.is_global {
         format!("Global key '{key}'")
     } else {
         format!("'{key}'")
@@ -112,12 +112,12 @@ pub(super) fn set(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     }
     let list = |items: &[String]| match items {
         [] => Value::Null,
-        items => texts(items.iter().map(String::as_str)),
+        items => text_list(items.iter().map(String::as_str)),
     };
     let (old, new) = (list(&is), list(&desired));
     let verb = if is.is_empty() { "added as" } else { "set to" };
     let changes = Map::from_iter([("old".into(), old.clone()), ("new".into(), new.clone())]);
-    let predicted = Outcome::would(changes, format!("{title} would be {verb} {shown}"));
+    let predicted = StateOutcome::would_change(changes, format!("{title} would be {verb} {shown}"));
     let steps = desired
         .iter()
         .enumerate()
@@ -127,11 +127,11 @@ pub(super) fn set(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             } else {
                 "--add"
             };
-            place.step(&format!("{option} {} {}", quoted(&key), quoted(value)))
+            scope.config_change(&format!("{option} {} {}", quote_word(&key), quote_word(value)))
         })
         .collect();
-    let outcome = Outcome::changed(
-        one(&key, old_new(old, new)),
+    let outcome = StateOutcome::changed(
+        single_change(&key, old_new(old, new)),
         format!("{title} was {verb} {shown}"),
     );
     let complaint = format!("Failed to set {title} to {shown}: ");
@@ -139,16 +139,16 @@ pub(super) fn set(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
 }
 
 /// Brings settings to have no value.
-pub(super) fn unset(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let place = Place::of(call)?;
-    let name = key(call)?;
+pub(super) fn unset(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let scope = ConfigScope::from_call(call)?;
+    let name = setting_key(call)?;
     let value_regex = call.text("value_regex")?;
     let all = call.flag("all", false);
     let pattern = format!("^{}$", name.trim_start_matches('^').trim_end_matches('$'));
-    let only = value_regex.as_deref().map(quoted).unwrap_or_default();
-    let words = format!("--get-regexp {} {only}", quoted(&pattern));
+    let only = value_regex.as_deref().map(quote_word).unwrap_or_default();
+    let words = format!("--get-regexp {} {only}", quote_word(&pattern));
     let mut matches: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for entry in place.ask(facts, words.trim_end())? {
+    for entry in scope.read_values(facts, words.trim_end())? {
         let (key, value) = entry.split_once('\n').unwrap_or((&entry, ""));
         matches
             .entry(key.to_owned())
@@ -172,19 +172,19 @@ pub(super) fn unset(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let changes: Map = matches
         .iter()
         .map(|(key, values)| {
-            let values = texts(values.iter().map(String::as_str));
+            let values = text_list(values.iter().map(String::as_str));
             (key.as_str().into(), values)
         })
         .collect();
-    let predicted = Outcome::would(
+    let predicted = StateOutcome::would_change(
         changes.clone(),
         format!("{} key(s) would have value(s) unset", matches.len()),
     );
     let option = if all { "--unset-all" } else { "--unset" };
     let steps = matches
         .keys()
-        .map(|key| place.step(format!("{option} {} {only}", quoted(key)).trim_end()))
+        .map(|key| scope.config_change(format!("{option} {} {only}", quote_word(key)).trim_end()))
         .collect();
-    let outcome = Outcome::changed(changes, "Value(s) successfully unset");
+    let outcome = StateOutcome::changed(changes, "Value(s) successfully unset");
     act_or_fail(predicted, steps, outcome, "Failed to unset value(s): ")
 }

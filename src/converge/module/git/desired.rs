@@ -1,15 +1,15 @@
 //! What a state wants of a repository, and how messages name it.
 
 use super::repository::{
-    Access, Kind, Question, Remote, Repository, Revision, address, name, target,
+    GitAccess, RevisionKind, RepositoryQuery, RemoteRefs, Repository, Revision, repository_url, ref_name, target_path,
 };
-use crate::converge::{Call, Halt, refuse};
+use crate::converge::{StateCall, Halt, refuse};
 use crate::host::change::Change;
 use crate::value::Value;
 
 /// When what stands in the way is thrown away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Force {
+pub(super) enum ForceReset {
     Never,
     /// Only if there is something new.
     RemoteChanges,
@@ -20,8 +20,8 @@ pub(super) enum Force {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Upstream {
     /// What it does follow.
-    AsIs,
-    Nothing,
+    Unchanged,
+    Unset,
     Branch(String),
 }
 
@@ -31,14 +31,14 @@ pub(super) enum Upstream {
     clippy::struct_excessive_bools,
     reason = "they are the arguments that people write"
 )]
-pub(super) struct Desired {
+pub(super) struct DesiredRepository {
     pub(super) url: String,
     pub(super) target: String,
     pub(super) rev: String,
     pub(super) branch: Option<String>,
     pub(super) remote: String,
     pub(super) depth: Option<i64>,
-    pub(super) force_reset: Force,
+    pub(super) force_reset: ForceReset,
     pub(super) forces_clone: bool,
     pub(super) forces_checkout: bool,
     pub(super) forces_fetch: bool,
@@ -48,32 +48,32 @@ pub(super) struct Desired {
     pub(super) is_mirror: bool,
     pub(super) fetches_tags: bool,
     pub(super) removes_tags: bool,
-    pub(super) access: Access,
+    pub(super) access: GitAccess,
 }
 
-impl Desired {
-    pub(super) fn of(call: &Call<'_>) -> Result<Self, Halt> {
-        let url = address(call)?;
+impl DesiredRepository {
+    pub(super) fn from_call(call: &StateCall<'_>) -> Result<Self, Halt> {
+        let url = repository_url(call)?;
         let is_mirror = call.flag("mirror", false);
         let is_bare = is_mirror || call.flag("bare", false);
-        let rev = name(call, "rev")?.unwrap_or_else(|| "HEAD".to_owned());
+        let rev = ref_name(call, "rev")?.unwrap_or_else(|| "HEAD".to_owned());
         if rev != "HEAD" && is_bare {
             return refuse("'rev' is not compatible with the 'mirror' and 'bare' arguments");
         }
         let force_reset = match call.arg("force_reset") {
-            None | Some(Value::Bool(false)) => Force::Never,
-            Some(Value::Str(text)) if **text == *"remote-changes" => Force::RemoteChanges,
-            Some(Value::Bool(true)) => Force::Always,
+            None | Some(Value::Bool(false)) => ForceReset::Never,
+            Some(Value::Str(text)) if **text == *"remote-changes" => ForceReset::RemoteChanges,
+            Some(Value::Bool(true)) => ForceReset::Always,
             Some(_) => {
                 return refuse("'force_reset' must be one of True, False, or 'remote-changes'");
             }
         };
         Ok(Self {
             url,
-            target: target(call, "target")?,
+            target: target_path(call, "target")?,
             rev,
-            branch: name(call, "branch")?,
-            remote: name(call, "remote")?.unwrap_or_else(|| "origin".to_owned()),
+            branch: ref_name(call, "branch")?,
+            remote: ref_name(call, "remote")?.unwrap_or_else(|| "origin".to_owned()),
             depth: call.int("depth")?,
             force_reset,
             forces_clone: call.flag("force_clone", false),
@@ -85,65 +85,65 @@ impl Desired {
             is_mirror,
             fetches_tags: call.flag("fetch_tags", true),
             removes_tags: call.flag("sync_tags", true),
-            access: Access::of(call)?,
+            access: GitAccess::from_call(call)?,
         })
     }
 
-    pub(super) fn question<'a>(&'a self, wanted: Option<&'a Revision>) -> Question<'a> {
-        Question {
+    pub(super) fn query<'a>(&'a self, revision: Option<&'a Revision>) -> RepositoryQuery<'a> {
+        RepositoryQuery {
             target: &self.target,
             remote: &self.remote,
             branch: self.branch.as_deref(),
             rev: &self.rev,
-            wanted: wanted.map(|it| it.commit.as_str()),
+            desired_commit: revision.map(|it| it.commit.as_str()),
         }
     }
 
     /// What the branch is to follow.
-    pub(super) fn upstream(&self, wanted: Option<&Revision>) -> Upstream {
-        match wanted.map(|it| it.kind) {
-            None => Upstream::AsIs,
-            Some(Kind::Branch) => Upstream::Branch(format!("{}/{}", self.remote, self.rev)),
-            Some(_) if self.rev == "HEAD" => Upstream::AsIs,
-            Some(Kind::Tag | Kind::Commit) => Upstream::Nothing,
+    pub(super) fn desired_upstream(&self, revision: Option<&Revision>) -> Upstream {
+        match revision.map(|it| it.kind) {
+            None => Upstream::Unchanged,
+            Some(RevisionKind::Branch) => Upstream::Branch(format!("{}/{}", self.remote, self.rev)),
+            Some(_) if self.rev == "HEAD" => Upstream::Unchanged,
+            Some(RevisionKind::Tag | RevisionKind::Commit) => Upstream::Unset,
         }
     }
 
     /// The revision in messages.
-    pub(super) fn place(&self, wanted: &Revision) -> String {
-        let short = short(&wanted.commit);
-        match wanted.kind {
-            Kind::Commit if self.rev == "HEAD" => format!("remote HEAD ({short})"),
-            Kind::Commit => short.to_owned(),
-            Kind::Branch => format!("{}/{} ({short})", self.remote, self.rev),
-            Kind::Tag => format!("{} ({short})", self.rev),
+    pub(super) fn revision_label(&self, revision: &Revision) -> String {
+        let short = short_commit(&revision.commit);
+        match revision.kind {
+            RevisionKind::Commit if self.rev == "HEAD" => format!("remote HEAD ({short})"),
+            RevisionKind::Commit => short.to_owned(),
+            RevisionKind::Branch => format!("{}/{} ({short})", self.remote, self.rev),
+            RevisionKind::Tag => format!("{} ({short})", self.rev),
         }
     }
 
     /// The branch that it has to go to, if it is not there.
-    pub(super) fn other_branch(&self, repository: &Repository) -> Option<&str> {
+    pub(super) fn branch_to_check_out(&self, repository: &Repository) -> Option<&str> {
         self.branch
             .as_deref()
             .filter(|branch| repository.branch.as_deref() != Some(branch))
     }
 
     /// Why it cannot be updated without losing something.
-    pub(super) fn no_fast_forward(
+    pub(super) fn refusal_comment(
         &self,
         repository: &Repository,
-        wanted: &Revision,
-        remote: &Remote,
+        revision: &Revision,
+        remote: &RemoteRefs,
     ) -> String {
         let is_dirty = repository.is_dirty;
         let pre = repository.base.as_deref().or(repository.commit.as_deref());
-        let (pre, post) = (short(pre.unwrap_or_default()), short(&wanted.commit));
-        let way = if is_dirty && pre != post {
+        let (pre, post) = (short_commit(pre.unwrap_or_default()), short_commit(&revision.commit));
+        let range = if is_dirty && pre != post {
             format!("from {pre} to {post}")
         } else {
             format!("to {post}")
         };
         let after = self
-            .other_branch(repository)
+            .branch_to_check_out(repository)
             .map(|branch| format!(" (after checking out local branch '{branch}')"))
             .unwrap_or_default();
         let why = if is_dirty {
@@ -157,12 +157,12 @@ impl Desired {
             ("", "")
         };
         format!(
-            "Repository would be updated {way}{after}, but {why}. Set 'force_reset' to True{or} to force this update{and}.{}",
+            "Repository would be updated {range}{after}, but {why}. Set 'force_reset' to True{or} to force this update{and}.{}",
             self.branch_hint(repository, remote)
         )
     }
 
-    fn branch_hint(&self, repository: &Repository, remote: &Remote) -> String {
+    fn branch_hint(&self, repository: &Repository, remote: &RemoteRefs) -> String {
         let rev = &self.rev;
         let local = repository.branch.as_deref().unwrap_or("None");
         if self.branch.is_some() {
@@ -186,17 +186,17 @@ impl Desired {
 }
 
 /// The first letters of a commit.
-pub(super) fn short(commit: &str) -> &str {
+pub(super) fn short_commit(commit: &str) -> &str {
     commit.get(..7).unwrap_or(commit)
 }
 
 /// Several remarks as one comment.
-pub(super) fn joined(comments: &[String]) -> String {
+pub(super) fn join_comments(comments: &[String]) -> String {
     let text = comments.join(". ");
     if comments.len() > 1 { text + "." } else { text }
 }
 
 /// A step of a repository.
-pub(super) fn step(desired: &Desired, text: String) -> Change {
-    desired.access.run(text, &desired.target)
+pub(super) fn repository_change(desired: &DesiredRepository, text: String) -> Change {
+    desired.access.change(text, &desired.target)
 }

@@ -1,15 +1,15 @@
 //! A repository is kept at a commit, at no branch.
 
-use super::desired::joined;
-use super::latest::emptied;
-use super::repository::{Access, Local, Question, Remote, address, git, name, submodules, target};
-use crate::converge::module::command::{act, failure, old_new, one, unchanged};
-use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
-use crate::text::{quoted, with_login_redacted};
+use super::desired::join_comments;
+use super::latest::empty_folder_command;
+use super::repository::{GitAccess, LocalTarget, RepositoryQuery, RemoteRefs, repository_url, git_command, ref_name, update_submodules_command, target_path};
+use crate::converge::module::verdict::{act, failure, old_new, single_change, unchanged};
+use crate::converge::{StateCall, FactCache, Halt, StateOutcome, StateDecision};
+use crate::text::{quote_word, with_login_redacted};
 use crate::value::{Map, Value};
 
 /// The commit that a repository is kept at, and where it comes from.
-struct Pin {
+struct DetachedTarget {
     url: String,
     target: String,
     remote: String,
@@ -19,18 +19,18 @@ struct Pin {
 }
 
 /// The way to the commit.
-struct Course {
+struct CheckoutPlan {
     commands: Vec<String>,
     comments: Vec<String>,
     changes: Map,
     /// The commit that it is at.
     old: Option<String>,
     /// The commit that it is to be at, as far as that is known.
-    wanted: Option<String>,
+    desired_commit: Option<String>,
     fetches: bool,
 }
 
-impl Course {
+impl CheckoutPlan {
     /// Whether there is nothing to do.
     fn is_done(&self) -> bool {
         !self.fetches
@@ -38,20 +38,20 @@ impl Course {
             && self
                 .old
                 .as_ref()
-                .zip(self.wanted.as_ref())
-                .is_some_and(|(old, wanted)| old.starts_with(wanted))
+                .zip(self.desired_commit.as_ref())
+                .is_some_and(|(old, desired_commit)| old.starts_with(desired_commit))
     }
 }
 
-impl Pin {
+impl DetachedTarget {
     /// Reads the arguments of a state; none if the revision has no name.
-    fn of(call: &Call<'_>) -> Result<Option<Self>, Halt> {
-        let url = address(call)?;
-        let target = target(call, "target")?;
-        let Some(rev) = name(call, "rev")? else {
+    fn from_call(call: &StateCall<'_>) -> Result<Option<Self>, Halt> {
+        let url = repository_url(call)?;
+        let target = target_path(call, "target")?;
+        let Some(rev) = ref_name(call, "rev")? else {
             return Ok(None);
         };
-        let remote = name(call, "remote")?.unwrap_or_else(|| "origin".to_owned());
+        let remote = ref_name(call, "remote")?.unwrap_or_else(|| "origin".to_owned());
         let is_commit = rev.len() <= 40 && rev.bytes().all(|sign| sign.is_ascii_hexdigit());
         Ok(Some(Self {
             url,
@@ -62,196 +62,196 @@ impl Pin {
         }))
     }
 
-    fn question<'a>(&'a self, wanted: Option<&'a str>) -> Question<'a> {
-        Question {
+    fn query<'a>(&'a self, desired_commit: Option<&'a str>) -> RepositoryQuery<'a> {
+        RepositoryQuery {
             target: &self.target,
             remote: &self.remote,
             branch: None,
             rev: &self.rev,
-            wanted,
+            desired_commit: desired_commit,
         }
     }
 
     /// Brings the repository to be there, with the address of its remote; or says why not.
-    fn begin(&self, call: &Call<'_>, local: Local) -> Result<Course, String> {
+    fn plan_repository(&self, call: &StateCall<'_>, local: LocalTarget) -> Result<CheckoutPlan, String> {
         let target = &self.target;
-        let mut course = Course {
+        let mut plan = CheckoutPlan {
             commands: Vec::new(),
             comments: Vec::new(),
             changes: Map::new(),
             old: None,
-            wanted: self.is_commit.then(|| self.rev.to_lowercase()),
+            desired_commit: self.is_commit.then(|| self.rev.to_lowercase()),
             fetches: call.flag("fetch_remote", true),
         };
         match local {
-            Local::File => {
+            LocalTarget::File => {
                 return Err(format!(
                     "Target '{target}' exists and is a regular file, cannot proceed"
                 ));
             }
-            Local::Other if !call.flag("force_clone", false) => {
+            LocalTarget::OtherFolder if !call.flag("force_clone", false) => {
                 return Err(format!(
                     "Target '{target}' exists, is non-empty and is not a git repository. Set the 'force_clone' option to True to remove this directory's contents and proceed with cloning the remote repository"
                 ));
             }
-            local @ (Local::Other | Local::Nothing) => {
-                if local == Local::Other {
-                    course.commands.push(emptied(target));
-                    course.changes.extend(one("forced clone", true));
+            local @ (LocalTarget::OtherFolder | LocalTarget::Empty) => {
+                if local == LocalTarget::OtherFolder {
+                    plan.commands.push(empty_folder_command(target));
+                    plan.changes.extend(single_change("forced clone", true));
                 }
-                self.clone_into(&mut course);
+                self.plan_clone(&mut plan);
             }
-            Local::Repository(local) => {
+            LocalTarget::Repository(local) => {
                 if local.url.as_deref() != Some(self.url.as_str()) && !self.is_commit {
-                    self.readdress(local.url.as_deref(), &mut course);
+                    self.plan_remote_url(local.url.as_deref(), &mut plan);
                 }
-                let theirs = local.tracked.clone().or_else(|| local.tag.clone());
-                course.wanted = course.wanted.or(theirs);
-                course.fetches &= !local.has_wanted;
-                course.old = local.commit;
+                let theirs = local.remote_branch_commit.clone().or_else(|| local.tag_commit.clone());
+                plan.desired_commit = plan.desired_commit.or(theirs);
+                plan.fetches &= !local.has_desired_commit;
+                plan.old = local.commit;
             }
         }
-        Ok(course)
+        Ok(plan)
     }
 
     /// Clones it, which fetches all.
-    fn clone_into(&self, course: &mut Course) {
-        course.commands.push(format!(
+    fn plan_clone(&self, plan: &mut CheckoutPlan) {
+        plan.commands.push(format!(
             "git clone -q --no-checkout --origin {} -- {} {}",
-            quoted(&self.remote),
-            quoted(&self.url),
-            quoted(&self.target)
+            quote_word(&self.remote),
+            quote_word(&self.url),
+            quote_word(&self.target)
         ));
         let shown = with_login_redacted(&self.url);
-        course
+        plan
             .comments
             .push(format!("{shown} cloned to {}", self.target));
-        course.fetches = false;
+        plan.fetches = false;
     }
 
     /// Gives the remote its address.
-    fn readdress(&self, is: Option<&str>, course: &mut Course) {
+    fn plan_remote_url(&self, is: Option<&str>, plan: &mut CheckoutPlan) {
         let (target, remote) = (&self.target, &self.remote);
         let word = if is.is_some() { "set-url" } else { "add" };
-        course
+        plan
             .commands
-            .push(git(target, ["remote", word, remote, &self.url]));
+            .push(git_command(target, ["remote", word, remote, &self.url]));
         let is = with_login_redacted(is.unwrap_or("None"));
         let shown = with_login_redacted(&self.url);
-        course
+        plan
             .comments
             .push(format!("Remote {remote} updated from '{is}' to '{shown}'"));
     }
 
     /// Fetches all branches and tags.
-    fn fetch(&self, course: &mut Course) {
+    fn plan_fetch(&self, plan: &mut CheckoutPlan) {
         let (target, remote) = (&self.target, &self.remote);
         let heads = format!("+refs/heads/*:refs/remotes/{remote}/*");
         let words = ["fetch", "-q", "--force", remote, &heads];
         let words = words.into_iter().chain(["+refs/tags/*:refs/tags/*"]);
-        course.commands.push(git(target, words));
-        course.comments.push(format!(
+        plan.commands.push(git_command(target, words));
+        plan.comments.push(format!(
             "Remote {remote} was fetched, resulting in updated refs"
         ));
     }
 
     /// Checks the commit out.
-    fn check_out(&self, call: &Call<'_>, course: &mut Course) {
+    fn plan_checkout(&self, call: &StateCall<'_>, plan: &mut CheckoutPlan) {
         let target = &self.target;
         if call.flag("hard_reset", false) {
-            course
+            plan
                 .commands
-                .push(git(target, ["reset", "-q", "--hard", "HEAD"]));
+                .push(git_command(target, ["reset", "-q", "--hard", "HEAD"]));
             let comment = "Repository was reset to HEAD before checking out revision";
-            course.comments.push(comment.to_owned());
+            plan.comments.push(comment.to_owned());
         }
         let is_forced = call.flag("force_checkout", false);
-        course
+        plan
             .commands
-            .push(checkout(target, &self.remote, &self.rev, is_forced));
+            .push(checkout_command(target, &self.remote, &self.rev, is_forced));
         if call.flag("submodules", false) {
-            course.commands.push(submodules(target));
+            plan.commands.push(update_submodules_command(target));
         }
     }
 
     /// What a dry run says.
-    fn predicted(&self, course: &Course) -> Outcome {
+    fn dry_run_outcome(&self, plan: &CheckoutPlan) -> StateOutcome {
         let target = &self.target;
-        let new = course.wanted.as_ref().unwrap_or(&self.rev);
-        let mut expected = course.changes.clone();
-        expected.extend(one("HEAD", old_new(course.old.clone(), new.as_str())));
-        let would = if course.old.is_none() {
+        let new = plan.desired_commit.as_ref().unwrap_or(&self.rev);
+        let mut expected = plan.changes.clone();
+        expected.extend(single_change("HEAD", old_new(plan.old.clone(), new.as_str())));
+        let would = if plan.old.is_none() {
             let shown = with_login_redacted(&self.url);
             format!("Repository {shown} would be cloned to {target}")
         } else {
             format!("Commit ID {new} would be checked out at {target}")
         };
-        Outcome::would(expected, would)
+        StateOutcome::would_change(expected, would)
     }
 
     /// What came of it.
-    fn judge(&self, course: &Course, access: &Access, facts: &Facts) -> Result<Outcome, Halt> {
-        let Local::Repository(local) = self.question(None).ask(access, facts)? else {
-            return Ok(Outcome::failed("Failed to update repository"));
+    fn evaluate_result(&self, plan: &CheckoutPlan, access: &GitAccess, facts: &FactCache) -> Result<StateOutcome, Halt> {
+        let LocalTarget::Repository(local) = self.query(None).probe(access, facts)? else {
+            return Ok(StateOutcome::failed("Failed to update repository"));
         };
-        let mut comments = course.comments.clone();
-        let mut changes = course.changes.clone();
-        if local.commit == course.old {
+        let mut comments = plan.comments.clone();
+        let mut changes = plan.changes.clone();
+        if local.commit == plan.old {
             comments.push("Already checked out at correct revision".to_owned());
         } else {
             let commit = local.commit.as_deref().unwrap_or_default();
             let target = &self.target;
             comments.push(format!("Commit ID {commit} was checked out at {target}"));
-            changes.extend(one(
+            changes.extend(single_change(
                 "HEAD",
                 old_new(
-                    course.old.clone(),
+                    plan.old.clone(),
                     local.commit.map_or(Value::Null, Value::from),
                 ),
             ));
         }
-        Ok(Outcome::changed(changes, joined(&comments)))
+        Ok(StateOutcome::changed(changes, join_comments(&comments)))
     }
 }
 
 /// Brings a repository to be at a commit, at no branch.
-pub(super) fn detached(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let Some(pin) = Pin::of(call)? else {
+pub(super) fn detached(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let Some(pin) = DetachedTarget::from_call(call)? else {
         return failure("'' is not a valid value for the 'rev' argument");
     };
-    let access = Access::of(call)?;
-    let question = pin.question(pin.is_commit.then_some(pin.rev.as_str()));
-    let mut course = match pin.begin(call, question.ask(&access, facts)?) {
-        Ok(course) => course,
+    let access = GitAccess::from_call(call)?;
+    let question = pin.query(pin.is_commit.then_some(pin.rev.as_str()));
+    let mut plan = match pin.plan_repository(call, question.probe(&access, facts)?) {
+        Ok(plan) => plan,
         Err(why) => return failure(why),
     };
     // Whether a branch has moved, the other side tells; a commit that is there never does.
-    if course.fetches && !pin.is_commit {
-        let known = course.wanted.as_deref();
-        course.fetches = has_moved(&access, facts, &pin, known)?;
+    if plan.fetches && !pin.is_commit {
+        let known = plan.desired_commit.as_deref();
+        plan.fetches = has_moved(&access, facts, &pin, known)?;
     }
-    if course.fetches {
-        pin.fetch(&mut course);
+    if plan.fetches {
+        pin.plan_fetch(&mut plan);
     }
-    if course.is_done() {
+    if plan.is_done() {
         return unchanged("Already checked out at correct revision");
     }
-    pin.check_out(call, &mut course);
-    let predicted = pin.predicted(&course);
-    let commands = std::mem::take(&mut course.commands).into_iter();
-    let steps = commands.map(|text| access.run(text, &pin.target)).collect();
+    pin.plan_checkout(call, &mut plan);
+    let predicted = pin.dry_run_outcome(&plan);
+    let commands = std::mem::take(&mut plan.commands).into_iter();
+    let steps = commands.map(|text| access.change(text, &pin.target)).collect();
     act(predicted, steps, move |complaint, facts| match complaint {
-        Some(why) => Ok(Outcome::failed(why)),
-        None => pin.judge(&course, &access, facts),
+        Some(why) => Ok(StateOutcome::failed(why)),
+        None => pin.evaluate_result(&plan, &access, facts),
     })
 }
 
 /// Whether the branch or tag is elsewhere by now.
-fn has_moved(access: &Access, facts: &Facts, pin: &Pin, known: Option<&str>) -> Result<bool, Halt> {
-    Ok(match Remote::of(access, facts, &pin.url)? {
+fn has_moved(access: &GitAccess, facts: &FactCache, pin: &DetachedTarget, known: Option<&str>) -> Result<bool, Halt> {
+    Ok(match RemoteRefs::probe(access, facts, &pin.url)? {
         Ok(remote) => {
-            let wanted = remote.find(&pin.rev);
-            wanted.map(|it| it.commit).as_deref() != known
+            let desired_commit = remote.find_revision(&pin.rev);
+            desired_commit.map(|it| it.commit).as_deref() != known
         }
         // The fetch will say why.
         Err(_) => true,
@@ -259,7 +259,7 @@ fn has_moved(access: &Access, facts: &Facts, pin: &Pin, known: Option<&str>) -> 
 }
 
 /// Checks out what the remote's branch, a tag or a commit of that name is, in this order.
-fn checkout(target: &str, remote: &str, rev: &str, is_forced: bool) -> String {
+fn checkout_command(target: &str, remote: &str, rev: &str, is_forced: bool) -> String {
     let force = if is_forced { "-f " } else { "" };
     let names = [
         format!("refs/remotes/{remote}/{rev}"),
@@ -268,14 +268,14 @@ fn checkout(target: &str, remote: &str, rev: &str, is_forced: bool) -> String {
     ];
     let names: Vec<String> = names
         .iter()
-        .map(|name| quoted(&format!("{name}^{{commit}}")))
+        .map(|name| quote_word(&format!("{name}^{{commit}}")))
         .collect();
-    let target = quoted(target);
+    let target = quote_word(target);
     format!(
         "for n in {}; do c=$(git -C {target} rev-parse -q --verify \"$n\") && break; done; \
          if [ -z \"$c\" ]; then echo {} >&2; exit 1; fi; \
          git -C {target} checkout -q {force}--detach \"$c\"",
         names.join(" "),
-        quoted(&format!("Revision '{rev}' does not exist"))
+        quote_word(&format!("Revision '{rev}' does not exist"))
     )
 }

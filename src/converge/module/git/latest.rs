@@ -1,40 +1,40 @@
 //! A repository is cloned, and brought to the newest commit.
 
-use super::desired::{Desired, Upstream, joined};
-use super::repository::{Local, Remote, Revision, git, submodules};
+use super::desired::{DesiredRepository, Upstream, join_comments};
+use super::repository::{LocalTarget, RemoteRefs, Revision, git_command, update_submodules_command};
 use super::update;
-use crate::converge::module::command::{act, done, failure, old_new, one};
-use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
-use crate::text::{quoted, with_login_redacted};
+use crate::converge::module::verdict::{act, done, failure, old_new, single_change};
+use crate::converge::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision};
+use crate::text::{quote_word, with_login_redacted};
 use crate::value::{Map, Value};
 
 /// Brings a repository to be there, at the newest commit.
-pub(super) fn latest(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let desired = Desired::of(call)?;
-    let remote = match Remote::of(&desired.access, facts, &desired.url)? {
+pub(super) fn latest(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let desired = DesiredRepository::from_call(call)?;
+    let remote = match RemoteRefs::probe(&desired.access, facts, &desired.url)? {
         Ok(remote) => remote,
         // git itself may come with a package of the same run.
         Err(why) if call.mode == Mode::Test && why.contains("git: not found") => {
-            return done(would_clone(&desired));
+            return done(clone_dry_run_outcome(&desired));
         }
         Err(why) => {
             return failure(format!("Failed to check remote refs: {why}"));
         }
     };
-    let wanted = if desired.is_bare {
+    let revision = if desired.is_bare {
         None
     } else {
-        remote.find(&desired.rev)
+        remote.find_revision(&desired.rev)
     };
-    if wanted.is_none() && desired.rev != "HEAD" {
+    if revision.is_none() && desired.rev != "HEAD" {
         return failure(format!(
             "No revision matching '{}' exists in the remote repository",
             desired.rev
         ));
     }
-    let is_named = wanted
+    let is_named = revision
         .as_ref()
-        .is_some_and(|it| it.kind != super::repository::Kind::Commit);
+        .is_some_and(|it| it.kind != super::repository::RevisionKind::Commit);
     if desired.depth.is_some() && !is_named {
         return failure(
             "When 'depth' is used, 'rev' must be set to the name of a branch or tag on the remote repository",
@@ -42,49 +42,49 @@ pub(super) fn latest(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     }
     let target = &desired.target;
     match desired
-        .question(wanted.as_ref())
-        .ask(&desired.access, facts)?
+        .query(revision.as_ref())
+        .probe(&desired.access, facts)?
     {
-        Local::File => failure(format!(
+        LocalTarget::File => failure(format!(
             "Target '{target}' exists and is a regular file, cannot proceed"
         )),
-        Local::Other if !desired.forces_clone => failure(format!(
+        LocalTarget::OtherFolder if !desired.forces_clone => failure(format!(
             "Target '{target}' exists, is non-empty and is not a git repository. Set the 'force_clone' option to True to remove this directory's contents and proceed with cloning the remote repository"
         )),
-        Local::Other => clone(desired, wanted, &remote, true),
-        Local::Nothing => clone(desired, wanted, &remote, false),
-        Local::Repository(local) => update::update(desired, wanted, &remote, &local),
+        LocalTarget::OtherFolder => clone_repository(desired, revision, &remote, true),
+        LocalTarget::Empty => clone_repository(desired, revision, &remote, false),
+        LocalTarget::Repository(local) => update::update_repository(desired, revision, &remote, &local),
     }
 }
 
-fn would_clone(desired: &Desired) -> Outcome {
+fn clone_dry_run_outcome(desired: &DesiredRepository) -> StateOutcome {
     let (url, target) = (with_login_redacted(&desired.url), &desired.target);
-    Outcome::would(
-        one("new", format!("{url} => {target}")),
+    StateOutcome::would_change(
+        single_change("new", format!("{url} => {target}")),
         format!("Repository {url} would be cloned to {target}"),
     )
 }
 
 /// Empties a folder, but leaves the folder itself.
-pub(super) fn emptied(target: &str) -> String {
-    format!("find {} -mindepth 1 -delete", quoted(target))
+pub(super) fn empty_folder_command(target: &str) -> String {
+    format!("find {} -mindepth 1 -delete", quote_word(target))
 }
 
-fn clone(
-    desired: Desired,
-    wanted: Option<Revision>,
-    remote: &Remote,
+fn clone_repository(
+    desired: DesiredRepository,
+    revision: Option<Revision>,
+    remote: &RemoteRefs,
     is_forced: bool,
-) -> Result<Verdict, Halt> {
+) -> Result<StateDecision, Halt> {
     let (url, target) = (with_login_redacted(&desired.url), desired.target.clone());
-    let mut predicted = would_clone(&desired);
+    let mut predicted = clone_dry_run_outcome(&desired);
     let mut steps = Vec::new();
     if is_forced {
         predicted.changes.insert("forced clone".into(), true.into());
         predicted.comment = format!(
             "Target directory {target} exists. Since force_clone=True, the contents of {target} would be deleted, and {url} would be cloned into this directory."
         );
-        steps.push(desired.access.run(emptied(&target), &target));
+        steps.push(desired.access.change(empty_folder_command(&target), &target));
     }
     let kind = match (desired.is_mirror, desired.is_bare) {
         (true, _) => " as mirror",
@@ -92,35 +92,35 @@ fn clone(
         _ => "",
     };
     let mut comments = vec![format!("{url} cloned to {target}{kind}")];
-    steps.push(desired.access.run(clone_command(&desired), &target));
-    if let Some(wanted) = &wanted {
-        let more = after_clone(&desired, wanted, remote, &mut comments);
+    steps.push(desired.access.change(clone_command(&desired), &target));
+    if let Some(revision) = &revision {
+        let more = after_clone_commands(&desired, revision, remote, &mut comments);
         if !more.is_empty() {
-            steps.push(desired.access.run(more.join(" && "), &target));
+            steps.push(desired.access.change(more.join(" && "), &target));
         }
     }
     act(predicted, steps, move |complaint, facts| {
         if let Some(why) = complaint {
-            return Ok(Outcome::failed(format!("Clone failed: {why}")));
+            return Ok(StateOutcome::failed(format!("Clone failed: {why}")));
         }
         let local = desired
-            .question(wanted.as_ref())
-            .ask(&desired.access, facts)?;
+            .query(revision.as_ref())
+            .probe(&desired.access, facts)?;
         let mut changes = Map::new();
         if is_forced {
-            changes.extend(one("forced clone", true));
+            changes.extend(single_change("forced clone", true));
         }
-        changes.extend(one("new", format!("{url} => {target}")));
-        if let Local::Repository(local) = local
+        changes.extend(single_change("new", format!("{url} => {target}")));
+        if let LocalTarget::Repository(local) = local
             && let Some(commit) = local.commit
         {
-            changes.extend(one("revision", old_new(Value::Null, commit)));
+            changes.extend(single_change("revision", old_new(Value::Null, commit)));
         }
-        Ok(Outcome::changed(changes, joined(&comments)))
+        Ok(StateOutcome::changed(changes, join_comments(&comments)))
     })
 }
 
-fn clone_command(desired: &Desired) -> String {
+fn clone_command(desired: &DesiredRepository) -> String {
     let mut text = String::from("git clone -q");
     if desired.is_mirror {
         text.push_str(" --mirror");
@@ -128,38 +128,38 @@ fn clone_command(desired: &Desired) -> String {
         text.push_str(" --bare");
     }
     if desired.remote != "origin" {
-        text = format!("{text} --origin {}", quoted(&desired.remote));
+        text = format!("{text} --origin {}", quote_word(&desired.remote));
     }
     if let Some(depth) = desired.depth {
-        text = format!("{text} --depth {depth} --branch {}", quoted(&desired.rev));
+        text = format!("{text} --depth {depth} --branch {}", quote_word(&desired.rev));
     }
     format!(
         "{text} -- {} {}",
-        quoted(&desired.url),
-        quoted(&desired.target)
+        quote_word(&desired.url),
+        quote_word(&desired.target)
     )
 }
 
 /// What brings a fresh clone to the wanted branch and commit.
-fn after_clone(
-    desired: &Desired,
-    wanted: &Revision,
-    remote: &Remote,
+fn after_clone_commands(
+    desired: &DesiredRepository,
+    revision: &Revision,
+    remote: &RemoteRefs,
     comments: &mut Vec<String>,
 ) -> Vec<String> {
     let target = desired.target.as_str();
     let mut commands = Vec::new();
     let default = remote.default_branch();
-    let place = desired.place(wanted);
-    let upstream = desired.upstream(Some(wanted));
+    let label = desired.revision_label(revision);
+    let upstream = desired.desired_upstream(Some(revision));
     let named = match &upstream {
         Upstream::Branch(branch) => Some(branch.clone()),
-        Upstream::AsIs | Upstream::Nothing => None,
+        Upstream::Unchanged | Upstream::Unset => None,
     };
     let mut head = remote.head().map(str::to_owned);
     let mut follows = default.map(|branch| format!("{}/{branch}", desired.remote));
     if desired.depth.is_some() {
-        head = Some(wanted.commit.clone());
+        head = Some(revision.commit.clone());
         follows.clone_from(&named);
     }
     if let Some(branch) = desired
@@ -168,36 +168,36 @@ fn after_clone(
         .filter(|branch| Some(*branch) != default)
     {
         let start = match (&named, desired.rev.as_str()) {
-            (_, "HEAD") => wanted.commit.clone(),
+            (_, "HEAD") => revision.commit.clone(),
             (Some(upstream), _) => upstream.clone(),
             (None, rev) => rev.to_owned(),
         };
-        commands.push(git(target, ["checkout", "-q", "-b", branch, &start]));
+        commands.push(git_command(target, ["checkout", "-q", "-b", branch, &start]));
         comments.push(format!(
-            "Branch '{branch}' checked out, with {place} as a starting point"
+            "Branch '{branch}' checked out, with {label} as a starting point"
         ));
-        head = Some(wanted.commit.clone());
+        head = Some(revision.commit.clone());
         follows.clone_from(&named);
     }
-    let is_there = head.is_some_and(|head| head.starts_with(&wanted.commit));
+    let is_there = head.is_some_and(|head| head.starts_with(&revision.commit));
     if !is_there {
-        commands.push(git(target, ["reset", "-q", "--hard", &wanted.commit]));
-        comments.push(format!("Repository was reset to {place}"));
+        commands.push(git_command(target, ["reset", "-q", "--hard", &revision.commit]));
+        comments.push(format!("Repository was reset to {label}"));
     }
     match upstream {
-        Upstream::Branch(wanted) if follows.as_ref() != Some(&wanted) => {
-            commands.push(git(target, ["branch", "-q", "--set-upstream-to", &wanted]));
+        Upstream::Branch(revision) if follows.as_ref() != Some(&revision) => {
+            commands.push(git_command(target, ["branch", "-q", "--set-upstream-to", &revision]));
             let word = if follows.is_some() { "updated" } else { "set" };
-            comments.push(format!("Tracking branch was {word} to {wanted}"));
+            comments.push(format!("Tracking branch was {word} to {revision}"));
         }
-        Upstream::Nothing if follows.is_some() => {
-            commands.push(git(target, ["branch", "--unset-upstream"]));
+        Upstream::Unset if follows.is_some() => {
+            commands.push(git_command(target, ["branch", "--unset-upstream"]));
             comments.push("Tracking branch was unset".to_owned());
         }
         _ => {}
     }
     if desired.has_submodules {
-        commands.push(submodules(target));
+        commands.push(update_submodules_command(target));
     }
     commands
 }

@@ -5,7 +5,7 @@ mod desired;
 mod detached;
 mod functions;
 mod latest;
-mod other;
+mod create;
 mod repository;
 mod update;
 

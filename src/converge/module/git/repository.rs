@@ -2,22 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::converge::{Call, Facts, Halt, refuse};
-use crate::host::change::{Change, Run};
-use crate::host::fact::{Domain, Probe, Setting};
-use crate::text::{base64, quoted, quoted_all};
+use crate::converge::{StateCall, FactCache, Halt, refuse};
+use crate::host::change::{Change, CommandRun};
+use crate::host::fact::{Domain, Probe, CommandSetting};
+use crate::text::{base64, quote_word, quote_words};
 use crate::value::Value;
 
 /// Who runs git, and with which keys.
 #[derive(Clone)]
-pub(super) struct Access {
-    setting: Setting,
+pub(super) struct GitAccess {
+    setting: CommandSetting,
 }
 
-impl Access {
+impl GitAccess {
     /// What a state says of it. Passwords go through the environment: a list of processes never
     /// shows them, and no repository keeps them.
-    pub(super) fn of(call: &Call<'_>) -> Result<Self, Halt> {
+    pub(super) fn from_call(call: &StateCall<'_>) -> Result<Self, Halt> {
         let mut env = vec![
             ("LC_ALL".to_owned(), "C".to_owned()),
             ("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned()),
@@ -29,8 +29,8 @@ impl Access {
                 return refuse(format!("identity '{identity}' is not an absolute path"));
             }
             let identity = identity.strip_prefix("~/").map_or_else(
-                || quoted(identity),
-                |rest| format!("\"$HOME\"/{}", quoted(rest)),
+                || quote_word(identity),
+                |rest| format!("\"$HOME\"/{}", quote_word(rest)),
             );
             ssh = format!("{ssh} -i {identity}");
         }
@@ -52,54 +52,54 @@ impl Access {
                 env.push((key.to_owned(), value));
             }
         }
-        let setting = Setting {
+        let setting = CommandSetting {
             user: call.text("user")?,
             cwd: Some("/".to_owned()),
             env,
-            ..Setting::default()
+            ..CommandSetting::default()
         };
         Ok(Self { setting })
     }
 
     /// Asks as this user.
-    pub(super) fn ask(&self, facts: &Facts, text: String, reads: Domain) -> Result<Answer, Halt> {
+    pub(super) fn probe(&self, facts: &FactCache, text: String, reads: Domain) -> Result<GitOutput, Halt> {
         let setting = self.setting.clone();
         let probed = facts.probe(Probe {
             text,
             setting,
             reads,
         })?;
-        Ok(Answer {
+        Ok(GitOutput {
             code: probed.code,
             text: String::from_utf8_lossy(&probed.stdout).into_owned(),
-            complaint: String::from_utf8_lossy(&probed.stderr).trim().to_owned(),
+            error: String::from_utf8_lossy(&probed.stderr).trim().to_owned(),
         })
     }
 
     /// Runs as this user.
-    pub(super) fn run(&self, text: String, path: &str) -> Change {
-        let mut run = Run::new(text).touching([Domain::Path(path.to_owned())]);
+    pub(super) fn change(&self, text: String, path: &str) -> Change {
+        let mut run = CommandRun::new(text).touching([Domain::Path(path.to_owned())]);
         run.setting = self.setting.clone();
         Change::Run(run)
     }
 }
 
 /// What a question gave.
-pub(super) struct Answer {
+pub(super) struct GitOutput {
     pub(super) code: i32,
     pub(super) text: String,
-    pub(super) complaint: String,
+    pub(super) error: String,
 }
 
 /// The references of the repository that another comes from.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Remote {
+pub(super) struct RemoteRefs {
     refs: BTreeMap<String, String>,
 }
 
 /// What kind of thing a wanted revision is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RevisionKind {
     Branch,
     Tag,
     Commit,
@@ -109,21 +109,21 @@ pub(super) enum Kind {
 #[derive(Debug, Clone)]
 pub(super) struct Revision {
     pub(super) commit: String,
-    pub(super) kind: Kind,
+    pub(super) kind: RevisionKind,
 }
 
-impl Remote {
+impl RemoteRefs {
     /// Asks for them.
-    pub(super) fn of(
-        access: &Access,
-        facts: &Facts,
+    pub(super) fn probe(
+        access: &GitAccess,
+        facts: &FactCache,
         url: &str,
     ) -> Result<Result<Self, String>, Halt> {
-        let text = format!("git ls-remote -- {}", quoted(url));
+        let text = format!("git ls-remote -- {}", quote_word(url));
         let path = url.strip_prefix("file://").unwrap_or(url);
-        let answer = access.ask(facts, text, Domain::Path(path.to_owned()))?;
+        let answer = access.probe(facts, text, Domain::Path(path.to_owned()))?;
         if answer.code != 0 {
-            return Ok(Err(answer.complaint));
+            return Ok(Err(answer.error));
         }
         let line = |line: &str| {
             let (commit, name) = line.split_once('\t')?;
@@ -134,22 +134,22 @@ impl Remote {
     }
 
     /// What a name means there.
-    pub(super) fn find(&self, rev: &str) -> Option<Revision> {
+    pub(super) fn find_revision(&self, rev: &str) -> Option<Revision> {
         let get = |name: String, kind| {
             let commit = self.refs.get(&name)?.clone();
             Some(Revision { commit, kind })
         };
         if rev == "HEAD" {
-            return get("HEAD".to_owned(), Kind::Commit);
+            return get("HEAD".to_owned(), RevisionKind::Commit);
         }
         let is_commit = rev.len() <= 40 && rev.bytes().all(|sign| sign.is_ascii_hexdigit());
-        get(format!("refs/heads/{rev}"), Kind::Branch)
-            .or_else(|| get(format!("refs/tags/{rev}^{{}}"), Kind::Tag))
-            .or_else(|| get(format!("refs/tags/{rev}"), Kind::Tag))
+        get(format!("refs/heads/{rev}"), RevisionKind::Branch)
+            .or_else(|| get(format!("refs/tags/{rev}^{{}}"), RevisionKind::Tag))
+            .or_else(|| get(format!("refs/tags/{rev}"), RevisionKind::Tag))
             .or_else(|| {
                 is_commit.then(|| Revision {
                     commit: rev.to_lowercase(),
-                    kind: Kind::Commit,
+                    kind: RevisionKind::Commit,
                 })
             })
     }
@@ -166,7 +166,7 @@ impl Remote {
     }
 
     /// Whether a repository has all its branches and tags as they are.
-    pub(super) fn is_in(&self, repository: &Repository, remote: &str) -> bool {
+    pub(super) fn is_mirrored_in(&self, repository: &Repository, remote: &str) -> bool {
         let has = |name: String, commit: &String| repository.refs.contains(&(name, commit.clone()));
         self.refs.iter().all(|(name, commit)| {
             if let Some(branch) = name.strip_prefix("refs/heads/") {
@@ -195,13 +195,13 @@ impl Remote {
 
 /// What there is at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Local {
+pub(super) enum LocalTarget {
     /// Nothing, or an empty folder.
-    Nothing,
+    Empty,
     /// A file.
     File,
     /// A folder with something else in it.
-    Other,
+    OtherFolder,
     /// A repository.
     Repository(Box<Repository>),
 }
@@ -230,57 +230,57 @@ pub(super) struct Repository {
     /// The commit of the branch it is to be at.
     pub(super) base: Option<String>,
     /// Whether it has the wanted commit.
-    pub(super) has_wanted: bool,
+    pub(super) has_desired_commit: bool,
     /// Whether the wanted commit comes after the branch's.
-    pub(super) is_ahead: bool,
+    pub(super) is_fast_forward: bool,
     /// The commit of the remote's branch, as last fetched.
-    pub(super) tracked: Option<String>,
+    pub(super) remote_branch_commit: Option<String>,
     /// The commit of the tag of that name.
-    pub(super) tag: Option<String>,
+    pub(super) tag_commit: Option<String>,
     /// Whether a module in it is not where it is to be.
-    pub(super) has_stale_modules: bool,
+    pub(super) has_stale_submodules: bool,
     /// All its references and their commits.
     pub(super) refs: BTreeSet<(String, String)>,
 }
 
 /// What is asked of a repository.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Question<'a> {
+pub(super) struct RepositoryQuery<'a> {
     pub(super) target: &'a str,
     pub(super) remote: &'a str,
     pub(super) branch: Option<&'a str>,
     /// The name of the wanted revision.
     pub(super) rev: &'a str,
     /// The wanted commit.
-    pub(super) wanted: Option<&'a str>,
+    pub(super) desired_commit: Option<&'a str>,
 }
 
-impl Question<'_> {
+impl RepositoryQuery<'_> {
     /// Asks it.
-    pub(super) fn ask(&self, access: &Access, facts: &Facts) -> Result<Local, Halt> {
+    pub(super) fn probe(&self, access: &GitAccess, facts: &FactCache) -> Result<LocalTarget, Halt> {
         let reads = Domain::Path(self.target.to_owned());
-        let answer = access.ask(facts, self.text(), reads)?;
+        let answer = access.probe(facts, self.script(), reads)?;
         if answer.code != 0 {
-            return refuse(answer.complaint);
+            return refuse(answer.error);
         }
-        Ok(read(&answer.text))
+        Ok(parse_target(&answer.text))
     }
 
-    fn text(&self) -> String {
-        let target = quoted(self.target);
-        let remote = quoted(self.remote);
+    fn script(&self) -> String {
+        let target = quote_word(self.target);
+        let remote = quote_word(self.remote);
         let base = match self.branch {
-            Some(branch) => quoted(&format!("refs/heads/{branch}")),
+            Some(branch) => quote_word(&format!("refs/heads/{branch}")),
             None => "HEAD".to_owned(),
         };
-        let short = self.branch.map(quoted).unwrap_or_default();
+        let short = self.branch.map(quote_word).unwrap_or_default();
         let rev = self.rev;
-        let tag = quoted(&format!("refs/tags/{rev}^{{commit}}"));
-        let tracked = quoted(&format!("refs/remotes/{}/{rev}", self.remote));
-        let wanted = match self.wanted {
+        let tag = quote_word(&format!("refs/tags/{rev}^{{commit}}"));
+        let tracked = quote_word(&format!("refs/remotes/{}/{rev}", self.remote));
+        let desired_commit = match self.desired_commit {
             None => String::new(),
             Some(commit) => {
-                let commit = quoted(&format!("{commit}^{{commit}}"));
+                let commit = quote_word(&format!("{commit}^{{commit}}"));
                 format!(
                     "if g cat-file -e {commit} 2>/dev/null; then echo has_wanted; \
                      b=$(g rev-parse -q --verify {base}); [ -n \"$b\" ] || b=$(g rev-parse -q --verify HEAD); \
@@ -309,21 +309,21 @@ impl Question<'_> {
              r=$(g rev-parse -q --verify {tag}) && echo \"tag $r\"; \
              g for-each-ref --format='ref %(objectname) %(refname)'; \
              [ -f \"$t/.gitmodules\" ] && g submodule status --recursive | grep -q '^[-+]' && echo has_stale_modules; \
-             {wanted}exit 0"
+             {desired_commit}exit 0"
         )
     }
 }
 
-fn read(text: &str) -> Local {
+fn parse_target(text: &str) -> LocalTarget {
     let mut repository = Repository::default();
     for line in text.lines() {
         let (key, value) = line.split_once(' ').unwrap_or((line, ""));
         let some = || Some(value.to_owned());
         match key {
             "kind" => match value {
-                "file" => return Local::File,
-                "nothing" => return Local::Nothing,
-                "other" => return Local::Other,
+                "file" => return LocalTarget::File,
+                "nothing" => return LocalTarget::Empty,
+                "other" => return LocalTarget::OtherFolder,
                 _ => {}
             },
             "commit" => repository.commit = some(),
@@ -331,13 +331,13 @@ fn read(text: &str) -> Local {
             "url" => repository.url = some(),
             "upstream" => repository.upstream = some(),
             "base" => repository.base = some(),
-            "tracked" => repository.tracked = some(),
-            "tag" => repository.tag = some(),
+            "tracked" => repository.remote_branch_commit = some(),
+            "tag" => repository.tag_commit = some(),
             "is_bare" => repository.is_bare = true,
             "is_dirty" => repository.is_dirty = true,
-            "has_wanted" => repository.has_wanted = true,
-            "is_ahead" => repository.is_ahead = true,
-            "has_stale_modules" => repository.has_stale_modules = true,
+            "has_wanted" => repository.has_desired_commit = true,
+            "is_ahead" => repository.is_fast_forward = true,
+            "has_stale_modules" => repository.has_stale_submodules = true,
             "ref" => {
                 let (commit, name) = value.split_once(' ').unwrap_or((value, ""));
                 repository.refs.insert((name.to_owned(), commit.to_owned()));
@@ -351,16 +351,16 @@ fn read(text: &str) -> Local {
             _ => {}
         }
     }
-    Local::Repository(Box::new(repository))
+    LocalTarget::Repository(Box::new(repository))
 }
 
 /// A git command in a repository.
-pub(super) fn git<'a>(target: &str, words: impl IntoIterator<Item = &'a str>) -> String {
-    format!("git -C {} {}", quoted(target), quoted_all(words))
+pub(super) fn git_command<'a>(target: &str, words: impl IntoIterator<Item = &'a str>) -> String {
+    format!("git -C {} {}", quote_word(target), quote_words(words))
 }
 
 /// An absolute path that a state names, without a slash at its end.
-pub(super) fn target(call: &Call<'_>, key: &str) -> Result<String, Halt> {
+pub(super) fn target_path(call: &StateCall<'_>, key: &str) -> Result<String, Halt> {
     let path = if key == "name" {
         call.name.to_owned()
     } else {
@@ -377,7 +377,7 @@ pub(super) fn target(call: &Call<'_>, key: &str) -> Result<String, Halt> {
 }
 
 /// The address of a repository, which is the name of the state.
-pub(super) fn address(call: &Call<'_>) -> Result<String, Halt> {
+pub(super) fn repository_url(call: &StateCall<'_>) -> Result<String, Halt> {
     let url = call.name;
     if url.starts_with('-') || url.contains(['\n', '\0']) {
         return refuse(format!("'{url}' is no address of a repository"));
@@ -386,7 +386,7 @@ pub(super) fn address(call: &Call<'_>) -> Result<String, Halt> {
 }
 
 /// A name that git takes, and not for an option.
-pub(super) fn name(call: &Call<'_>, key: &str) -> Result<Option<String>, Halt> {
+pub(super) fn ref_name(call: &StateCall<'_>, key: &str) -> Result<Option<String>, Halt> {
     let Some(value) = call
         .arg(key)
         .filter(|value| !matches!(value, Value::Bool(_)))
@@ -394,9 +394,9 @@ pub(super) fn name(call: &Call<'_>, key: &str) -> Result<Option<String>, Halt> {
         return Ok(None);
     };
     let text = value.to_string();
-    let is_odd =
+    let is_invalid =
         |sign: char| sign.is_control() || sign.is_whitespace() || "~^:?*[\\".contains(sign);
-    if text.is_empty() || text.starts_with('-') || text.contains(is_odd) || text.contains("..") {
+    if text.is_empty() || text.starts_with('-') || text.contains(is_invalid) || text.contains("..") {
         return refuse(format!(
             "'{text}' is not a valid value for the '{key}' argument"
         ));
@@ -405,8 +405,8 @@ pub(super) fn name(call: &Call<'_>, key: &str) -> Result<Option<String>, Halt> {
 }
 
 /// Brings the modules within a repository to where they are to be.
-pub(super) fn submodules(target: &str) -> String {
-    git(
+pub(super) fn update_submodules_command(target: &str) -> String {
+    git_command(
         target,
         ["submodule", "update", "-q", "--init", "--recursive"],
     )
@@ -426,17 +426,17 @@ mod tests {
             ("refs/tags/v1^{}", "cc"),
             ("refs/tags/v2", "dd"),
         ];
-        let remote = Remote {
+        let remote = RemoteRefs {
             refs: refs
                 .map(|(name, commit)| (name.into(), commit.into()))
                 .into(),
         };
-        let find = |rev: &str| remote.find(rev).map(|it| (it.commit, it.kind));
-        assert_eq!(find("HEAD"), Some(("aa".into(), Kind::Commit)));
-        assert_eq!(find("dev"), Some(("bb".into(), Kind::Branch)));
-        assert_eq!(find("v1"), Some(("cc".into(), Kind::Tag)));
-        assert_eq!(find("v2"), Some(("dd".into(), Kind::Tag)));
-        assert_eq!(find("ABC123"), Some(("abc123".into(), Kind::Commit)));
+        let find = |rev: &str| remote.find_revision(rev).map(|it| (it.commit, it.kind));
+        assert_eq!(find("HEAD"), Some(("aa".into(), RevisionKind::Commit)));
+        assert_eq!(find("dev"), Some(("bb".into(), RevisionKind::Branch)));
+        assert_eq!(find("v1"), Some(("cc".into(), RevisionKind::Tag)));
+        assert_eq!(find("v2"), Some(("dd".into(), RevisionKind::Tag)));
+        assert_eq!(find("ABC123"), Some(("abc123".into(), RevisionKind::Commit)));
         assert_eq!(find("nosuch"), None);
         assert_eq!(remote.default_branch(), Some("main"));
         assert_eq!(remote.tags().len(), 2);

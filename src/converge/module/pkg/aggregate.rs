@@ -11,14 +11,14 @@ pub(super) fn aggregate(all: &[&Map]) -> Option<Map> {
     } else {
         "pkgs"
     };
-    let mut items = entries(first, key)?;
+    let mut items = package_entries(first, key)?;
     for args in rest {
-        let same_place = args.get("fromrepo") == first.get("fromrepo");
+        let same_index = args.get("fromrepo") == first.get("fromrepo");
         let same_kind = args.contains_key("sources") == (key == "sources");
-        if args.contains_key("hold") || !same_place || !same_kind {
+        if args.contains_key("hold") || !same_index || !same_kind {
             return None;
         }
-        for item in entries(args, key)? {
+        for item in package_entries(args, key)? {
             if !items.contains(&item) {
                 items.push(item);
             }
@@ -31,7 +31,7 @@ pub(super) fn aggregate(all: &[&Map]) -> Option<Map> {
 }
 
 /// What a state installs, as `pkgs` or `sources` has it.
-fn entries(args: &Map, key: &str) -> Option<Vec<Value>> {
+fn package_entries(args: &Map, key: &str) -> Option<Vec<Value>> {
     match args.get(key).map(Value::reveal) {
         Some(Value::List(items)) => return Some(items.to_vec()),
         Some(Value::Null) | None => {}

@@ -1,24 +1,24 @@
 //! The packages that a state names, and the commands for them.
 
-use super::machine::Packages;
-use super::version::Wanted;
-use crate::converge::module::command::run;
-use crate::converge::{Call, Halt, refuse};
+use super::package_database::InstalledPackages;
+use super::version::VersionConstraint;
+use crate::converge::module::verdict::run_change;
+use crate::converge::{StateCall, Halt, refuse};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
-use crate::text::{quoted, quoted_all};
+use crate::text::{quote_word, quote_words};
 use crate::value::Value;
 
 /// A package as a state names it.
 #[derive(Debug, Clone)]
-pub(super) struct Desired {
+pub(super) struct DesiredPackage {
     pub(super) name: String,
-    pub(super) wanted: Wanted,
+    pub(super) constraint: VersionConstraint,
     /// The version as written.
     pub(super) version: Option<String>,
 }
 
-impl Desired {
+impl DesiredPackage {
     fn new(name: &str, version: Option<String>, allow_updates: bool) -> Self {
         let written = version.as_deref().map(|text| {
             let is_plain = !text.starts_with(['<', '>', '=', '!']) && text != "latest";
@@ -30,7 +30,7 @@ impl Desired {
         });
         Self {
             name: name.to_owned(),
-            wanted: written.as_deref().map(Wanted::parse).unwrap_or_default(),
+            constraint: written.as_deref().map(VersionConstraint::parse).unwrap_or_default(),
             version,
         }
     }
@@ -47,30 +47,30 @@ impl Desired {
     }
 
     /// Whether it is there as wanted, apart from being the latest.
-    pub(super) fn is_met(&self, packages: &Packages, ignore_epoch: bool) -> bool {
+    pub(super) fn is_met(&self, packages: &InstalledPackages, ignore_epoch: bool) -> bool {
         match packages.version(&self.name) {
-            Some(version) => self.wanted.takes(version, ignore_epoch),
+            Some(version) => self.constraint.accepts(version, ignore_epoch),
             // What another package provides has no version of its own.
-            None => self.wanted == Wanted::Any && packages.provides(&self.name),
+            None => self.constraint == VersionConstraint::Any && packages.provides(&self.name),
         }
     }
 }
 
 /// The packages that a state names: `pkgs`, or its name with `version`.
-pub(super) fn all_desired(call: &Call<'_>) -> Result<Vec<Desired>, Halt> {
+pub(super) fn parse_desired(call: &StateCall<'_>) -> Result<Vec<DesiredPackage>, Halt> {
     let allow_updates = call.flag("allow_updates", false);
     let mut all_desired = Vec::new();
     match call.arg("pkgs") {
         None => {
             let version = call.text("version")?;
-            all_desired.push(Desired::new(call.name, version, allow_updates));
+            all_desired.push(DesiredPackage::new(call.name, version, allow_updates));
         }
         Some(Value::List(items)) => {
             for item in items.iter().map(Value::reveal) {
-                take(item, allow_updates, &mut all_desired)?;
+                add_item(item, allow_updates, &mut all_desired)?;
             }
         }
-        Some(other) => take(other, allow_updates, &mut all_desired)?,
+        Some(other) => add_item(other, allow_updates, &mut all_desired)?,
     }
     for desired in &all_desired {
         check_name(&desired.name)?;
@@ -78,13 +78,13 @@ pub(super) fn all_desired(call: &Call<'_>) -> Result<Vec<Desired>, Halt> {
     Ok(all_desired)
 }
 
-fn take(item: &Value, allow_updates: bool, all_desired: &mut Vec<Desired>) -> Result<(), Halt> {
+fn add_item(item: &Value, allow_updates: bool, all_desired: &mut Vec<DesiredPackage>) -> Result<(), Halt> {
     let mut push = |name: &str, version| {
         // A package that is named twice is wanted once, with the version that is given.
         match all_desired.iter_mut().find(|desired| desired.name == name) {
-            None => all_desired.push(Desired::new(name, version, allow_updates)),
+            None => all_desired.push(DesiredPackage::new(name, version, allow_updates)),
             Some(desired) if version.is_some() => {
-                *desired = Desired::new(name, version, allow_updates);
+                *desired = DesiredPackage::new(name, version, allow_updates);
             }
             Some(_) => {}
         }
@@ -125,7 +125,7 @@ fn check_name(name: &str) -> Result<(), Halt> {
 }
 
 /// What packages may change when they come and go: nearly all but people's homes.
-pub(super) fn touched() -> Vec<Domain> {
+pub(super) fn touched_domains() -> Vec<Domain> {
     const FOLDERS: [&str; 9] = [
         "/etc", "/usr", "/var", "/opt", "/srv", "/run", "/lib", "/bin", "/sbin",
     ];
@@ -137,7 +137,7 @@ pub(super) fn touched() -> Vec<Domain> {
 }
 
 /// An apt command that asks nothing and keeps configuration that people have edited.
-pub(super) fn apt<'a>(
+pub(super) fn apt_command<'a>(
     verb: &str,
     options: &[&str],
     words: impl IntoIterator<Item = &'a str>,
@@ -152,7 +152,7 @@ pub(super) fn apt<'a>(
     }
     text.push(' ');
     text.push_str(verb);
-    let words = quoted_all(words);
+    let words = quote_words(words);
     if !words.is_empty() {
         text.push(' ');
         text.push_str(&words);
@@ -162,11 +162,11 @@ pub(super) fn apt<'a>(
 
 /// The same as a change.
 pub(super) fn apt_change(text: String) -> Change {
-    run(text, touched())
+    run_change(text, touched_domains())
 }
 
 /// Fetches the lists of packages, unless that was done lately.
-pub(super) fn refresh(call: &Call<'_>) -> Result<Change, Halt> {
+pub(super) fn refresh_change(call: &StateCall<'_>) -> Result<Change, Halt> {
     let update = "apt-get -q -o DPkg::Lock::Timeout=120 update";
     let text = match call.int("cache_valid_time")? {
         Some(seconds) if seconds > 0 => format!(
@@ -175,11 +175,11 @@ pub(super) fn refresh(call: &Call<'_>) -> Result<Change, Halt> {
         _ => update.to_owned(),
     };
     let lists = Domain::Path("/var/lib/apt".to_owned());
-    Ok(run(text, [Domain::Packages, lists]))
+    Ok(run_change(text, [Domain::Packages, lists]))
 }
 
 /// The options that arguments ask for.
-pub(super) fn options(call: &Call<'_>, falls: bool) -> Result<Vec<String>, Halt> {
+pub(super) fn apt_options(call: &StateCall<'_>, falls: bool) -> Result<Vec<String>, Halt> {
     let flags = [
         (
             !call.flag("install_recommends", true),
@@ -196,11 +196,11 @@ pub(super) fn options(call: &Call<'_>, falls: bool) -> Result<Vec<String>, Halt>
     ];
     let mut options: Vec<String> = flags
         .into_iter()
-        .filter(|(is_wanted, _)| *is_wanted)
+        .filter(|(is_enabled, _)| *is_enabled)
         .map(|(_, option)| option.to_owned())
         .collect();
     if let Some(repo) = call.text("fromrepo")? {
-        options.push(format!("-t {}", quoted(&repo)));
+        options.push(format!("-t {}", quote_word(&repo)));
     }
     Ok(options)
 }

@@ -2,32 +2,32 @@
 
 use super::aggregate::aggregate;
 use super::{hold, install, remove};
-use crate::converge::module::command::failure;
-use crate::converge::{Call, Facts, Function, Halt, Module, Verdict};
+use crate::converge::module::verdict::failure;
+use crate::converge::{StateCall, FactCache, StateFunction, Halt, StateModule, StateDecision};
 
 /// The module.
-pub(in crate::converge::module) static MODULE: Module = Module {
+pub(in crate::converge::module) static MODULE: StateModule = StateModule {
     name: "pkg",
     functions: &[
-        Function::new("installed", install::installed)
+        StateFunction::new("installed", install::installed)
             .options(OPTIONS)
             .reversed_by("removed"),
-        Function::new("latest", install::latest)
+        StateFunction::new("latest", install::latest)
             .options(OPTIONS)
             .reversed_by("removed"),
-        Function::new("removed", remove::removed)
+        StateFunction::new("removed", remove::removed)
             .options(OPTIONS)
             .irreversible("what was removed, and at which version, is not known any more"),
-        Function::new("purged", remove::purged)
+        StateFunction::new("purged", remove::purged)
             .options(OPTIONS)
             .irreversible("what was removed, and at which version, is not known any more"),
-        Function::new("uptodate", remove::uptodate)
+        StateFunction::new("uptodate", remove::uptodate)
             .options("refresh pkgs dist_upgrade cache_valid_time")
             .irreversible("packages do not go back to older versions"),
-        Function::new("held", hold::held)
+        StateFunction::new("held", hold::held)
             .options("version pkgs replace")
             .reversed_by("unheld"),
-        Function::new("unheld", hold::unheld)
+        StateFunction::new("unheld", hold::unheld)
             .options("version pkgs all")
             .reversed_by("held"),
     ],
@@ -40,7 +40,7 @@ const OPTIONS: &str = "version refresh fromrepo skip_verify skip_suggestions pkg
     only_upgrade cache_valid_time resolve_capabilities";
 
 /// What is watched has changed: the state is done once more (S23).
-fn watch(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+fn watch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let function = call.text("sfun")?.unwrap_or_else(|| call.fun.to_owned());
     match function.as_str() {
         "installed" => install::installed(call, facts),

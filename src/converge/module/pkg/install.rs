@@ -2,61 +2,61 @@
 
 use std::collections::BTreeSet;
 
-use super::desired::{Desired, all_desired, apt, apt_change, install_error, options, refresh};
+use super::desired::{DesiredPackage, parse_desired, apt_command, apt_change, install_error, apt_options, refresh_change};
 use super::hold;
-use super::machine::{Candidates, Packages};
+use super::package_database::{Candidates, InstalledPackages};
 use super::source;
-use super::version::{Wanted, compare};
-use crate::converge::module::command::{act, done, failure, old_new, unchanged};
-use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
+use super::version::{VersionConstraint, compare};
+use crate::converge::module::verdict::{act, done, failure, old_new, unchanged};
+use crate::converge::{StateCall, FactCache, Halt, StateOutcome, StateDecision};
 use crate::host::change::Change;
 use crate::value::{Map, Value};
 
 /// Brings packages to be installed.
-pub(super) fn installed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+pub(super) fn installed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     if matches!(call.arg("pkgs"), Some(Value::List(items)) if items.is_empty()) {
         return unchanged("No packages to install provided");
     }
     if call.arg("sources").is_some() {
         return source::installed(call, facts);
     }
-    let all_desired = all_desired(call)?;
-    let before = Packages::of(facts)?;
+    let all_desired = parse_desired(call)?;
+    let before = InstalledPackages::probe(facts)?;
     let ignore_epoch = call.flag("ignore_epoch", false);
     let reinstall = call.flag("reinstall", false);
-    let needs_candidate = |desired: &&Desired| {
-        reinstall || desired.wanted == Wanted::Latest || !desired.is_met(&before, ignore_epoch)
+    let needs_candidate = |desired: &&DesiredPackage| {
+        reinstall || desired.constraint == VersionConstraint::Latest || !desired.is_met(&before, ignore_epoch)
     };
-    let asked: Vec<&Desired> = all_desired.iter().filter(needs_candidate).collect();
-    let names = asked.iter().map(|desired| desired.name.as_str());
-    let candidates = Candidates::of(facts, names, call.text("fromrepo")?.as_deref())?;
-    let is_target = |desired: &Desired| {
+    let queried: Vec<&DesiredPackage> = all_desired.iter().filter(needs_candidate).collect();
+    let names = queried.iter().map(|desired| desired.name.as_str());
+    let candidates = Candidates::probe(facts, names, call.text("fromrepo")?.as_deref())?;
+    let is_target = |desired: &DesiredPackage| {
         reinstall
             || !desired.is_met(&before, ignore_epoch)
-            || (desired.wanted == Wanted::Latest && can_rise(desired, &before, &candidates))
+            || (desired.constraint == VersionConstraint::Latest && can_upgrade(desired, &before, &candidates))
     };
-    let targets: Vec<Desired> = all_desired
+    let targets: Vec<DesiredPackage> = all_desired
         .iter()
         .filter(|desired| is_target(desired))
         .cloned()
         .collect();
     if targets.is_empty() {
-        return already(call, facts, &all_desired);
+        return already_installed(call, facts, &all_desired);
     }
-    let mut steps = match unknown(call, &targets, &candidates) {
-        Ok(true) => vec![refresh(call)?],
+    let mut steps = match needs_refresh(call, &targets, &candidates) {
+        Ok(true) => vec![refresh_change(call)?],
         Ok(false) => Vec::new(),
         Err(outcome) => return done(*outcome),
     };
     steps.push(install_step(call, &targets, &before, &candidates)?);
-    let holding = hold::desired(call);
-    if let Some(wanted) = holding {
-        steps.push(hold::step(
-            wanted,
+    let holding = hold::desired_hold(call);
+    if let Some(hold) = holding {
+        steps.push(hold::hold_change(
+            hold,
             all_desired.iter().map(|desired| desired.name.as_str()),
         ));
     }
-    let plan = Plan {
+    let plan = InstallPlan {
         all_desired,
         targets,
         before,
@@ -64,20 +64,20 @@ pub(super) fn installed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
         holding,
         reinstall,
     };
-    let predicted = predicted(&plan, &candidates);
+    let predicted = dry_run_outcome(&plan, &candidates);
     act(predicted, steps, move |complaint, facts| {
-        Ok(judge(&plan, complaint, &Packages::of(facts)?))
+        Ok(evaluate_result(&plan, complaint, &InstalledPackages::probe(facts)?))
     })
 }
 
 /// Whether the lists of packages are fetched first: if that is asked, or apt has not heard of a
 /// package. If it is forbidden, the unknown ones cannot be.
-fn unknown(
-    call: &Call<'_>,
-    targets: &[Desired],
+fn needs_refresh(
+    call: &StateCall<'_>,
+    targets: &[DesiredPackage],
     candidates: &Candidates,
-) -> Result<bool, Box<Outcome>> {
-    let is_unknown = |desired: &&Desired| !candidates.knows(&desired.name);
+) -> Result<bool, Box<StateOutcome>> {
+    let is_unknown = |desired: &&DesiredPackage| !candidates.contains(&desired.name);
     let unknown: BTreeSet<&str> = targets
         .iter()
         .filter(is_unknown)
@@ -88,23 +88,23 @@ fn unknown(
         return Ok(refreshes == Some(true) || !unknown.is_empty());
     }
     let unknown: Vec<&str> = unknown.into_iter().collect();
-    Err(Box::new(Outcome::failed(format!(
+    Err(Box::new(StateOutcome::failed(format!(
         "The following package(s) were not found, and no possible matches were found in the package db: {}",
         unknown.join(", ")
     ))))
 }
 
 /// What is to be installed, and what was there before.
-struct Plan {
-    all_desired: Vec<Desired>,
-    targets: Vec<Desired>,
-    before: Packages,
+struct InstallPlan {
+    all_desired: Vec<DesiredPackage>,
+    targets: Vec<DesiredPackage>,
+    before: InstalledPackages,
     ignore_epoch: bool,
     holding: Option<bool>,
     reinstall: bool,
 }
 
-fn can_rise(desired: &Desired, before: &Packages, candidates: &Candidates) -> bool {
+fn can_upgrade(desired: &DesiredPackage, before: &InstalledPackages, candidates: &Candidates) -> bool {
     let installed = before.version(&desired.name);
     let newest = candidates.newest(&desired.name);
     matches!((installed, newest), (Some(installed), Some(newest))
@@ -112,7 +112,7 @@ fn can_rise(desired: &Desired, before: &Packages, candidates: &Candidates) -> bo
 }
 
 /// All is installed; at most holds change.
-fn already(call: &Call<'_>, facts: &Facts, all_desired: &[Desired]) -> Result<Verdict, Halt> {
+fn already_installed(call: &StateCall<'_>, facts: &FactCache, all_desired: &[DesiredPackage]) -> Result<StateDecision, Halt> {
     let has_versions = all_desired.iter().any(|desired| desired.version.is_some());
     let comment = format!(
         "All specified packages are already installed{}",
@@ -122,31 +122,31 @@ fn already(call: &Call<'_>, facts: &Facts, all_desired: &[Desired]) -> Result<Ve
             ""
         }
     );
-    match hold::desired(call) {
+    match hold::desired_hold(call) {
         None => unchanged(comment),
-        Some(wanted) => {
+        Some(hold) => {
             let names = all_desired.iter().map(|desired| desired.name.as_str());
-            hold::after_install(facts, names, wanted, &comment)
+            hold::hold_after_install(facts, names, hold, &comment)
         }
     }
 }
 
 fn install_step(
-    call: &Call<'_>,
-    targets: &[Desired],
-    before: &Packages,
+    call: &StateCall<'_>,
+    targets: &[DesiredPackage],
+    before: &InstalledPackages,
     candidates: &Candidates,
 ) -> Result<Change, Halt> {
     let ignore_epoch = call.flag("ignore_epoch", false);
     let mut words = Vec::new();
     let mut falls = false;
     for desired in targets {
-        let best = candidates.best(&desired.name, |it| desired.wanted.takes(it, ignore_epoch));
-        let version = match &desired.wanted {
-            Wanted::Any | Wanted::Latest => None,
+        let best = candidates.best(&desired.name, |it| desired.constraint.accepts(it, ignore_epoch));
+        let version = match &desired.constraint {
+            VersionConstraint::Any | VersionConstraint::Latest => None,
             // apt says which versions there are if there is none like this.
-            Wanted::Exact(version) => Some(best.unwrap_or(version).to_owned()),
-            Wanted::All(_) => best.map(str::to_owned),
+            VersionConstraint::Exact(version) => Some(best.unwrap_or(version).to_owned()),
+            VersionConstraint::All(_) => best.map(str::to_owned),
         };
         let installed = before.version(&desired.name);
         falls |=
@@ -156,9 +156,9 @@ fn install_step(
             None => desired.name.clone(),
         });
     }
-    let options = options(call, falls)?;
+    let options = apt_options(call, falls)?;
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
-    Ok(apt_change(apt(
+    Ok(apt_change(apt_command(
         "install",
         &options,
         words.iter().map(String::as_str),
@@ -166,10 +166,10 @@ fn install_step(
 }
 
 /// What a dry run says.
-fn predicted(plan: &Plan, candidates: &Candidates) -> Outcome {
+fn dry_run_outcome(plan: &InstallPlan, candidates: &Candidates) -> StateOutcome {
     let mut changes = Map::new();
     for desired in &plan.targets {
-        let takes = |version: &str| desired.wanted.takes(version, plan.ignore_epoch);
+        let takes = |version: &str| desired.constraint.accepts(version, plan.ignore_epoch);
         let new = candidates.best(&desired.name, takes).unwrap_or("installed");
         changes.insert(desired.name.as_str().into(), old_new("", new));
     }
@@ -187,16 +187,16 @@ fn predicted(plan: &Plan, candidates: &Candidates) -> Outcome {
         "The following packages would be {verb}: {}",
         names.join(", ")
     );
-    Outcome::would(changes, comment)
+    StateOutcome::would_change(changes, comment)
 }
 
-fn judge(plan: &Plan, complaint: Option<&str>, after: &Packages) -> Outcome {
+fn evaluate_result(plan: &InstallPlan, complaint: Option<&str>, after: &InstalledPackages) -> StateOutcome {
     let mut changes = plan.before.changes_to(after);
     if let Some(complaint) = complaint {
-        return Outcome::failed_with(changes, install_error(complaint));
+        return StateOutcome::failed_with(changes, install_error(complaint));
     }
-    let is_met = |desired: &&Desired| desired.is_met(after, plan.ignore_epoch);
-    let is_target = |desired: &Desired| {
+    let is_met = |desired: &&DesiredPackage| desired.is_met(after, plan.ignore_epoch);
+    let is_target = |desired: &DesiredPackage| {
         plan.targets
             .iter()
             .any(|target| target.name == desired.name)
@@ -205,10 +205,10 @@ fn judge(plan: &Plan, complaint: Option<&str>, after: &Packages) -> Outcome {
         .targets
         .iter()
         .filter(|desired| !is_met(desired))
-        .map(Desired::shown)
+        .map(DesiredPackage::shown)
         .collect();
-    let good: Vec<&Desired> = plan.all_desired.iter().filter(is_met).collect();
-    let (modified, same): (Vec<&Desired>, Vec<&Desired>) =
+    let good: Vec<&DesiredPackage> = plan.all_desired.iter().filter(is_met).collect();
+    let (modified, same): (Vec<&DesiredPackage>, Vec<&DesiredPackage>) =
         good.into_iter().partition(|desired| is_target(desired));
     let mut comments = Vec::new();
     if !failed.is_empty() {
@@ -226,9 +226,9 @@ fn judge(plan: &Plan, complaint: Option<&str>, after: &Packages) -> Outcome {
     } else if !modified.is_empty() {
         comments.push(installed_comment(&modified));
     }
-    if let Some(wanted) = plan.holding {
-        hold::add(
-            wanted,
+    if let Some(hold) = plan.holding {
+        hold::add_hold_changes(
+            hold,
             &plan.before,
             &plan.all_desired,
             &mut changes,
@@ -238,14 +238,14 @@ fn judge(plan: &Plan, complaint: Option<&str>, after: &Packages) -> Outcome {
     if !same.is_empty() {
         comments.push(same_comment(&same));
     }
-    Outcome {
+    StateOutcome {
         result: Some(failed.is_empty()),
-        ..Outcome::changed(changes, comments.join("\n"))
+        ..StateOutcome::changed(changes, comments.join("\n"))
     }
 }
 
 /// Few packages are named; many are counted.
-fn installed_comment(modified: &[&Desired]) -> String {
+fn installed_comment(modified: &[&DesiredPackage]) -> String {
     let summary: Vec<String> = modified.iter().map(|desired| desired.shown()).collect();
     let summary = summary.join(", ");
     if summary.len() < 20 {
@@ -256,7 +256,7 @@ fn installed_comment(modified: &[&Desired]) -> String {
     format!("{count} targeted package{plural} {were} installed/updated.")
 }
 
-fn same_comment(same: &[&Desired]) -> String {
+fn same_comment(same: &[&DesiredPackage]) -> String {
     let count = same.len();
     if count <= 20 {
         let summary: Vec<String> = same.iter().map(|desired| desired.shown()).collect();
@@ -276,21 +276,21 @@ fn plural(count: usize) -> (&'static str, &'static str) {
 }
 
 /// Brings packages to their newest version.
-pub(super) fn latest(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+pub(super) fn latest(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     if matches!(call.arg("pkgs"), Some(Value::List(items)) if items.is_empty()) {
         return unchanged("No packages to install provided");
     }
-    let all_desired = all_desired(call)?;
-    let before = Packages::of(facts)?;
+    let all_desired = parse_desired(call)?;
+    let before = InstalledPackages::probe(facts)?;
     let names = all_desired.iter().map(|desired| desired.name.as_str());
-    let candidates = Candidates::of(facts, names, call.text("fromrepo")?.as_deref())?;
+    let candidates = Candidates::probe(facts, names, call.text("fromrepo")?.as_deref())?;
     let mut targets = Vec::new();
     let mut unknown = Vec::new();
     for desired in &all_desired {
         let is_there = before.version(&desired.name).is_some();
         match candidates.newest(&desired.name) {
             Some(_) if !is_there => targets.push(desired.clone()),
-            Some(_) if can_rise(desired, &before, &candidates) => targets.push(desired.clone()),
+            Some(_) if can_upgrade(desired, &before, &candidates) => targets.push(desired.clone()),
             None if !is_there && !before.provides(&desired.name) => unknown.push(desired.clone()),
             _ => {}
         }
@@ -306,11 +306,11 @@ pub(super) fn latest(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let first = refreshes == Some(true) || !unknown.is_empty();
     targets.extend(unknown);
     if targets.is_empty() && !first {
-        return unchanged(up_to_date(&all_desired));
+        return unchanged(up_to_date_comment(&all_desired));
     }
-    rise(
+    upgrade(
         call,
-        Latest {
+        UpgradePlan {
             all_desired,
             targets,
             before,
@@ -320,21 +320,21 @@ pub(super) fn latest(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     )
 }
 
-struct Latest {
-    all_desired: Vec<Desired>,
-    targets: Vec<Desired>,
-    before: Packages,
+struct UpgradePlan {
+    all_desired: Vec<DesiredPackage>,
+    targets: Vec<DesiredPackage>,
+    before: InstalledPackages,
 }
 
-fn rise(
-    call: &Call<'_>,
-    plan: Latest,
+fn upgrade(
+    call: &StateCall<'_>,
+    plan: UpgradePlan,
     refresh_first: bool,
     candidates: &Candidates,
-) -> Result<Verdict, Halt> {
+) -> Result<StateDecision, Halt> {
     let mut steps = Vec::new();
     if refresh_first {
-        steps.push(refresh(call)?);
+        steps.push(refresh_change(call)?);
     }
     // Fresh lists may have newer versions of all of them.
     let words = if refresh_first {
@@ -342,14 +342,14 @@ fn rise(
     } else {
         &plan.targets
     };
-    let options = options(call, false)?;
+    let options = apt_options(call, false)?;
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     let words = words.iter().map(|desired| desired.name.as_str());
-    steps.push(apt_change(apt("install", &options, words)));
+    steps.push(apt_change(apt_command("install", &options, words)));
     let predicted = if plan.targets.is_empty() {
-        Outcome::same(up_to_date(&plan.all_desired))
+        StateOutcome::unchanged(up_to_date_comment(&plan.all_desired))
     } else {
-        would_rise(&plan, candidates)
+        dry_run_upgrade_outcome(&plan, candidates)
     };
     let newest: Vec<(String, Option<String>)> = plan
         .targets
@@ -360,24 +360,24 @@ fn rise(
         })
         .collect();
     act(predicted, steps, move |complaint, facts| {
-        let after = Packages::of(facts)?;
+        let after = InstalledPackages::probe(facts)?;
         let changes = plan.before.changes_to(&after);
         if let Some(complaint) = complaint {
             let text = format!("An error was encountered while installing package(s): {complaint}");
-            return Ok(Outcome::failed_with(changes, text));
+            return Ok(StateOutcome::failed_with(changes, text));
         }
-        Ok(risen(&plan, &newest, changes, &after))
+        Ok(evaluate_upgrade(&plan, &newest, changes, &after))
     })
 }
 
-fn risen(
-    plan: &Latest,
+fn evaluate_upgrade(
+    plan: &UpgradePlan,
     newest: &[(String, Option<String>)],
     changes: Map,
-    after: &Packages,
-) -> Outcome {
+    after: &InstalledPackages,
+) -> StateOutcome {
     if changes.is_empty() && newest.is_empty() {
-        return Outcome::same(up_to_date(&plan.all_desired));
+        return StateOutcome::unchanged(up_to_date_comment(&plan.all_desired));
     }
     let is_risen =
         |(name, version): &&(String, Option<String>)| match (after.version(name), version) {
@@ -417,13 +417,13 @@ fn risen(
             same.join(", ")
         ));
     }
-    Outcome {
+    StateOutcome {
         result: Some(bad.is_empty()),
-        ..Outcome::changed(changes, comments.join(" "))
+        ..StateOutcome::changed(changes, comments.join(" "))
     }
 }
 
-fn would_rise(plan: &Latest, candidates: &Candidates) -> Outcome {
+fn dry_run_upgrade_outcome(plan: &UpgradePlan, candidates: &Candidates) -> StateOutcome {
     let mut changes = Map::new();
     for desired in &plan.targets {
         let new = candidates.newest(&desired.name).unwrap_or("installed");
@@ -454,10 +454,10 @@ fn would_rise(plan: &Latest, candidates: &Candidates) -> Outcome {
         let same = same.join(", ");
         comment = format!("{comment}\nThe following packages are already up-to-date: {same}");
     }
-    Outcome::would(changes, comment)
+    StateOutcome::would_change(changes, comment)
 }
 
-fn up_to_date(all_desired: &[Desired]) -> String {
+fn up_to_date_comment(all_desired: &[DesiredPackage]) -> String {
     let mut names: Vec<&str> = all_desired
         .iter()
         .map(|desired| desired.name.as_str())

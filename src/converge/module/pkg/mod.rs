@@ -5,10 +5,10 @@ mod desired;
 mod functions;
 mod hold;
 mod install;
-mod machine;
+mod package_database;
 mod remove;
 mod source;
 mod version;
 
 pub(super) use functions::MODULE;
-pub(super) use source::download;
+pub(super) use source::download_command;

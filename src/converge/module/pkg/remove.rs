@@ -1,18 +1,18 @@
 //! Packages are removed, or purged with their configuration; everything is upgraded.
 
-use super::desired::{Desired, all_desired, apt, apt_change, refresh};
-use super::machine::{Packages, upgrades};
-use crate::converge::module::command::{act, old_new, unchanged};
-use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
+use super::desired::{DesiredPackage, parse_desired, apt_command, apt_change, refresh_change};
+use super::package_database::{InstalledPackages, available_upgrades};
+use crate::converge::module::verdict::{act, old_new, unchanged};
+use crate::converge::{StateCall, FactCache, Halt, StateOutcome, StateDecision};
 use crate::value::{Map, Value};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum RemovalMode {
     Remove,
     Purge,
 }
 
-impl Way {
+impl RemovalMode {
     fn word(self) -> &'static str {
         match self {
             Self::Remove => "remove",
@@ -22,79 +22,79 @@ impl Way {
 }
 
 /// Brings packages to be gone; their configuration stays.
-pub(super) fn removed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    uninstall(call, facts, Way::Remove)
+pub(super) fn removed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    uninstall(call, facts, RemovalMode::Remove)
 }
 
 /// Brings packages to be gone with their configuration.
-pub(super) fn purged(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    uninstall(call, facts, Way::Purge)
+pub(super) fn purged(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    uninstall(call, facts, RemovalMode::Purge)
 }
 
-fn uninstall(call: &Call<'_>, facts: &Facts, way: Way) -> Result<Verdict, Halt> {
-    let all_desired = all_desired(call)?;
-    let before = Packages::of(facts)?;
+fn uninstall(call: &StateCall<'_>, facts: &FactCache, mode: RemovalMode) -> Result<StateDecision, Halt> {
+    let all_desired = parse_desired(call)?;
+    let before = InstalledPackages::probe(facts)?;
     let ignore_epoch = call.flag("ignore_epoch", false);
-    let is_target = |desired: &Desired| {
+    let is_target = |desired: &DesiredPackage| {
         let is_there = before
             .version(&desired.name)
-            .is_some_and(|version| desired.wanted.takes(version, ignore_epoch));
-        let is_left = way == Way::Purge && before.removed.contains(before.normal(&desired.name));
-        is_there || is_left
+            .is_some_and(|version| desired.constraint.accepts(version, ignore_epoch));
+        let is_remaining = mode == RemovalMode::Purge && before.config_only.contains(before.native_name(&desired.name));
+        is_there || is_remaining
     };
     let mut targets: Vec<String> = all_desired
         .iter()
         .filter(|desired| is_target(desired))
-        .map(|desired| before.normal(&desired.name).to_owned())
+        .map(|desired| before.native_name(&desired.name).to_owned())
         .collect();
     targets.sort();
     if targets.is_empty() {
         let has_versions = all_desired.iter().any(|desired| desired.version.is_some());
-        return unchanged(match way {
-            Way::Remove if has_versions => {
+        return unchanged(match mode {
+            RemovalMode::Remove if has_versions => {
                 "All specified packages (matching specified versions) are already absent"
             }
-            Way::Remove => "All specified packages are already absent",
-            Way::Purge => "None of the targeted packages are installed or partially installed",
+            RemovalMode::Remove => "All specified packages are already absent",
+            RemovalMode::Purge => "None of the targeted packages are installed or partially installed",
         });
     }
-    let word = way.word();
-    let gone = |name: &String| (name.as_str().into(), old_new("", format!("{word}d")));
-    let changes: Map = targets.iter().map(gone).collect();
+    let word = mode.word();
+    let removal = |name: &String| (name.as_str().into(), old_new("", format!("{word}d")));
+    let changes: Map = targets.iter().map(removal).collect();
     let names = targets.join(", ");
-    let predicted = Outcome::would(
+    let predicted = StateOutcome::would_change(
         changes,
         format!("The following packages will be {word}d: {names}."),
     );
-    let steps = vec![apt_change(apt(
+    let steps = vec![apt_change(apt_command(
         word,
         &[],
         targets.iter().map(String::as_str),
     ))];
     act(predicted, steps, move |complaint, facts| {
-        let after = Packages::of(facts)?;
-        let changes = changes_of(&before, &after, way);
+        let after = InstalledPackages::probe(facts)?;
+        let changes = removal_changes(&before, &after, mode);
         if let Some(why) = complaint {
-            let verb = if way == Way::Purge {
+            let verb = if mode == RemovalMode::Purge {
                 "purging"
             } else {
                 "removing"
             };
             let text = format!("An error was encountered while {verb} package(s): {why}");
-            return Ok(Outcome::failed_with(changes, text));
+            return Ok(StateOutcome::failed_with(changes, text));
         }
-        Ok(judge(&all_desired, &targets, &after, way, changes))
+        Ok(evaluate_result(&all_desired, &targets, &after, mode, changes))
     })
 }
 
 /// Purged leftovers are changes too.
-fn changes_of(before: &Packages, after: &Packages, way: Way) -> Map {
+fn removal_changes(before: &InstalledPackages, after: &InstalledPackages, mode: RemovalMode) -> Map {
     let removed = before.changes_to(after);
-    if way == Way::Remove {
+    if mode == RemovalMode::Remove {
         return removed;
     }
     let mut purged = Map::new();
-    for name in before.removed.difference(&after.removed) {
+    for name in before.config_only.difference(&after.config_only) {
         if !after.installed.contains_key(name) {
             purged.insert(name.as_str().into(), old_new("", ""));
         }
@@ -106,28 +106,28 @@ fn changes_of(before: &Packages, after: &Packages, way: Way) -> Map {
     ])
 }
 
-fn judge(
-    all_desired: &[Desired],
+fn evaluate_result(
+    all_desired: &[DesiredPackage],
     targets: &[String],
-    after: &Packages,
-    way: Way,
+    after: &InstalledPackages,
+    mode: RemovalMode,
     changes: Map,
-) -> Outcome {
-    let word = way.word();
-    let is_left = |name: &&String| {
-        after.version(name).is_some() || (way == Way::Purge && after.removed.contains(*name))
+) -> StateOutcome {
+    let word = mode.word();
+    let is_remaining = |name: &&String| {
+        after.version(name).is_some() || (mode == RemovalMode::Purge && after.config_only.contains(*name))
     };
-    let failed: Vec<&str> = targets.iter().filter(is_left).map(String::as_str).collect();
+    let failed: Vec<&str> = targets.iter().filter(is_remaining).map(String::as_str).collect();
     if !failed.is_empty() {
         let text = format!(
             "The following packages failed to {word}: {}.",
             failed.join(", ")
         );
-        return Outcome::failed_with(changes, text);
+        return StateOutcome::failed_with(changes, text);
     }
     let mut absent: Vec<&str> = all_desired
         .iter()
-        .map(|desired| after.normal(&desired.name))
+        .map(|desired| after.native_name(&desired.name))
         .filter(|name| targets.iter().all(|target| target != name))
         .collect();
     absent.sort_unstable();
@@ -140,21 +140,21 @@ fn judge(
             targets.join(", ")
         )
     };
-    Outcome::changed(changes, comment)
+    StateOutcome::changed(changes, comment)
 }
 
 /// Brings all packages, or those named, to their newest version.
-pub(super) fn uptodate(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+pub(super) fn uptodate(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let is_full = call.flag("dist_upgrade", false);
-    let before = Packages::of(facts)?;
+    let before = InstalledPackages::probe(facts)?;
     let only = match call.arg("pkgs") {
         Some(_) => Some(call.texts("pkgs")?),
         None => None,
     };
-    let is_wanted = |name: &String| only.as_ref().is_none_or(|only| only.contains(name));
-    let waiting: Vec<[String; 3]> = upgrades(facts, is_full)?
+    let is_selected = |name: &String| only.as_ref().is_none_or(|only| only.contains(name));
+    let waiting: Vec<[String; 3]> = available_upgrades(facts, is_full)?
         .into_iter()
-        .filter(|[name, ..]| is_wanted(name))
+        .filter(|[name, ..]| is_selected(name))
         .collect();
     let refreshes = call.flag("refresh", false);
     if waiting.is_empty() && !refreshes {
@@ -162,16 +162,16 @@ pub(super) fn uptodate(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> 
     }
     let mut steps = Vec::new();
     if refreshes {
-        steps.push(refresh(call)?);
+        steps.push(refresh_change(call)?);
     }
     let verb = if is_full { "dist-upgrade" } else { "upgrade" };
     let text = match &only {
-        Some(only) => apt(
+        Some(only) => apt_command(
             "install",
             &["--only-upgrade"],
             only.iter().map(String::as_str),
         ),
-        None => apt(verb, &[], []),
+        None => apt_command(verb, &[], []),
     };
     steps.push(apt_change(text));
     let expected: Map = waiting
@@ -179,19 +179,19 @@ pub(super) fn uptodate(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> 
         .map(|[name, old, new]| (name.as_str().into(), old_new(old.as_str(), new.as_str())))
         .collect();
     let predicted = if waiting.is_empty() {
-        Outcome::same("System is already up-to-date")
+        StateOutcome::unchanged("System is already up-to-date")
     } else {
-        Outcome::would(expected, "System update will be performed")
+        StateOutcome::would_change(expected, "System update will be performed")
     };
     act(predicted, steps, move |complaint, facts| {
-        let changes = before.changes_to(&Packages::of(facts)?);
+        let changes = before.changes_to(&InstalledPackages::probe(facts)?);
         Ok(match complaint {
-            Some(why) => Outcome::failed_with(
+            Some(why) => StateOutcome::failed_with(
                 changes,
                 format!("An error was encountered while updating packages: {why}"),
             ),
-            None if changes.is_empty() => Outcome::same("System is already up-to-date"),
-            None => Outcome::changed(changes, "Upgrade ran successfully"),
+            None if changes.is_empty() => StateOutcome::unchanged("System is already up-to-date"),
+            None => StateOutcome::changed(changes, "Upgrade ran successfully"),
         })
     })
 }

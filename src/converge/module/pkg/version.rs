@@ -6,14 +6,14 @@ use crate::text::Glob;
 
 /// Compares two versions by Debian's rules: epoch, upstream version, revision.
 pub(super) fn compare(one: &str, other: &str) -> Ordering {
-    let (one, other) = (parts(one), parts(other));
+    let (one, other) = (split_version(one), split_version(other));
     one.0
         .cmp(&other.0)
         .then_with(|| compare_part(one.1, other.1))
         .then_with(|| compare_part(one.2, other.2))
 }
 
-fn parts(version: &str) -> (u64, &str, &str) {
+fn split_version(version: &str) -> (u64, &str, &str) {
     let (epoch, rest) = match version.split_once(':') {
         Some((epoch, rest)) => (epoch.parse().unwrap_or(0), rest),
         None => (0, version),
@@ -26,12 +26,12 @@ fn parts(version: &str) -> (u64, &str, &str) {
 fn compare_part(one: &str, other: &str) -> Ordering {
     let (mut one, mut other) = (one.as_bytes(), other.as_bytes());
     while !one.is_empty() || !other.is_empty() {
-        let (text, other_text) = (split(&mut one, false), split(&mut other, false));
+        let (text, other_text) = (split_prefix(&mut one, false), split_prefix(&mut other, false));
         let order = compare_texts(text, other_text);
         if order != Ordering::Equal {
             return order;
         }
-        let (number, other_number) = (split(&mut one, true), split(&mut other, true));
+        let (number, other_number) = (split_prefix(&mut one, true), split_prefix(&mut other, true));
         let order = compare_numbers(number, other_number);
         if order != Ordering::Equal {
             return order;
@@ -40,7 +40,7 @@ fn compare_part(one: &str, other: &str) -> Ordering {
     Ordering::Equal
 }
 
-fn split<'a>(rest: &mut &'a [u8], digits: bool) -> &'a [u8] {
+fn split_prefix<'a>(rest: &mut &'a [u8], digits: bool) -> &'a [u8] {
     let end = rest
         .iter()
         .position(|sign| sign.is_ascii_digit() != digits)
@@ -50,7 +50,7 @@ fn split<'a>(rest: &mut &'a [u8], digits: bool) -> &'a [u8] {
     part
 }
 
-fn weight(sign: Option<u8>) -> i32 {
+fn character_weight(sign: Option<u8>) -> i32 {
     match sign {
         Some(b'~') => -1,
         None => 0,
@@ -61,7 +61,7 @@ fn weight(sign: Option<u8>) -> i32 {
 
 fn compare_texts(one: &[u8], other: &[u8]) -> Ordering {
     (0..one.len().max(other.len()))
-        .map(|place| weight(one.get(place).copied()).cmp(&weight(other.get(place).copied())))
+        .map(|index| character_weight(one.get(index).copied()).cmp(&character_weight(other.get(index).copied())))
         .find(|order| *order != Ordering::Equal)
         .unwrap_or(Ordering::Equal)
 }
@@ -76,24 +76,24 @@ fn compare_numbers(one: &[u8], other: &[u8]) -> Ordering {
 
 /// A condition on a version, such as `>=1.2`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Condition {
-    sign: Sign,
+struct VersionCondition {
+    operator: ComparisonOperator,
     version: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sign {
+enum ComparisonOperator {
     Equal,
     NotEqual,
     Less,
     AtMost,
-    More,
+    Greater,
     AtLeast,
 }
 
 /// What version is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) enum Wanted {
+pub(super) enum VersionConstraint {
     /// Any.
     #[default]
     Any,
@@ -107,9 +107,9 @@ pub(super) enum Wanted {
 
 /// Conditions that a version meets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Conditions(Vec<Condition>);
+pub(super) struct Conditions(Vec<VersionCondition>);
 
-impl Wanted {
+impl VersionConstraint {
     /// Reads a version as people write it.
     pub(super) fn parse(text: &str) -> Self {
         let text = text.trim();
@@ -119,9 +119,9 @@ impl Wanted {
         if text == "latest" {
             return Self::Latest;
         }
-        let conditions: Vec<Condition> = text.split(',').map(condition).collect();
+        let conditions: Vec<VersionCondition> = text.split(',').map(parse_condition).collect();
         if let [only] = conditions.as_slice()
-            && only.sign == Sign::Equal
+            && only.operator == ComparisonOperator::Equal
         {
             return Self::Exact(only.version.clone());
         }
@@ -129,56 +129,56 @@ impl Wanted {
     }
 
     /// Whether a version is wanted.
-    pub(super) fn takes(&self, version: &str, ignore_epoch: bool) -> bool {
+    pub(super) fn accepts(&self, version: &str, ignore_epoch: bool) -> bool {
         match self {
             Self::Any | Self::Latest => true,
-            Self::Exact(wanted) => meets(version, Sign::Equal, wanted, ignore_epoch),
+            Self::Exact(expected) => meets(version, ComparisonOperator::Equal, expected, ignore_epoch),
             Self::All(Conditions(all)) => all
                 .iter()
-                .all(|it| meets(version, it.sign, &it.version, ignore_epoch)),
+                .all(|it| meets(version, it.operator, &it.version, ignore_epoch)),
         }
     }
 }
 
-fn condition(text: &str) -> Condition {
-    const SIGNS: [(&str, Sign); 8] = [
-        (">=", Sign::AtLeast),
-        ("<=", Sign::AtMost),
-        ("!=", Sign::NotEqual),
-        ("<>", Sign::NotEqual),
-        ("==", Sign::Equal),
-        (">", Sign::More),
-        ("<", Sign::Less),
-        ("=", Sign::Equal),
+fn parse_condition(text: &str) -> VersionCondition {
+    const OPERATORS: [(&str, ComparisonOperator); 8] = [
+        (">=", ComparisonOperator::AtLeast),
+        ("<=", ComparisonOperator::AtMost),
+        ("!=", ComparisonOperator::NotEqual),
+        ("<>", ComparisonOperator::NotEqual),
+        ("==", ComparisonOperator::Equal),
+        (">", ComparisonOperator::Greater),
+        ("<", ComparisonOperator::Less),
+        ("=", ComparisonOperator::Equal),
     ];
     let text = text.trim();
-    let found = SIGNS
+    let found = OPERATORS
         .iter()
         .find_map(|(word, sign)| text.strip_prefix(word).map(|rest| (*sign, rest)));
-    let (sign, version) = found.unwrap_or((Sign::Equal, text));
-    Condition {
-        sign,
+    let (sign, version) = found.unwrap_or((ComparisonOperator::Equal, text));
+    VersionCondition {
+        operator: sign,
         version: version.trim().to_owned(),
     }
 }
 
-fn meets(version: &str, sign: Sign, wanted: &str, ignore_epoch: bool) -> bool {
-    let [version, wanted] = [version, wanted].map(|text| match text.split_once(':') {
+fn meets(version: &str, sign: ComparisonOperator, expected: &str, ignore_epoch: bool) -> bool {
+    let [version, expected] = [version, expected].map(|text| match text.split_once(':') {
         Some((_, rest)) if ignore_epoch => rest,
         _ => text,
     });
-    if wanted.contains(['*', '?']) {
-        let is_like = Glob::new(wanted).matches(version);
-        return (sign != Sign::NotEqual) == is_like;
+    if expected.contains(['*', '?']) {
+        let is_like = Glob::new(expected).matches(version);
+        return (sign != ComparisonOperator::NotEqual) == is_like;
     }
-    let order = compare(version, wanted);
+    let order = compare(version, expected);
     match sign {
-        Sign::Equal => order == Ordering::Equal,
-        Sign::NotEqual => order != Ordering::Equal,
-        Sign::Less => order == Ordering::Less,
-        Sign::AtMost => order != Ordering::Greater,
-        Sign::More => order == Ordering::Greater,
-        Sign::AtLeast => order != Ordering::Less,
+        ComparisonOperator::Equal => order == Ordering::Equal,
+        ComparisonOperator::NotEqual => order != Ordering::Equal,
+        ComparisonOperator::Less => order == Ordering::Less,
+        ComparisonOperator::AtMost => order != Ordering::Greater,
+        ComparisonOperator::Greater => order == Ordering::Greater,
+        ComparisonOperator::AtLeast => order != Ordering::Less,
     }
 }
 
@@ -210,15 +210,15 @@ mod tests {
 
     #[test]
     fn a_version_is_any_the_latest_one_or_several_conditions() {
-        assert_eq!(Wanted::parse(""), Wanted::Any);
-        assert_eq!(Wanted::parse("latest"), Wanted::Latest);
-        assert_eq!(Wanted::parse("==1.2"), Wanted::Exact("1.2".into()));
-        assert!(Wanted::parse(">=1.2,<2").takes("1.9-1", false));
-        assert!(!Wanted::parse(">=1.2,<2").takes("2.0", false));
-        assert!(Wanted::parse("1.2*").takes("1.22.1-9", false));
-        assert!(!Wanted::parse("1.2.*").takes("1.22.1-9", false));
-        assert!(Wanted::parse("1.2-1").takes("1:1.2-1", true));
-        assert!(!Wanted::parse("1.2-1").takes("1:1.2-1", false));
-        assert!(Wanted::parse("!=1.2").takes("1.3", false));
+        assert_eq!(VersionConstraint::parse(""), VersionConstraint::Any);
+        assert_eq!(VersionConstraint::parse("latest"), VersionConstraint::Latest);
+        assert_eq!(VersionConstraint::parse("==1.2"), VersionConstraint::Exact("1.2".into()));
+        assert!(VersionConstraint::parse(">=1.2,<2").accepts("1.9-1", false));
+        assert!(!VersionConstraint::parse(">=1.2,<2").accepts("2.0", false));
+        assert!(VersionConstraint::parse("1.2*").accepts("1.22.1-9", false));
+        assert!(!VersionConstraint::parse("1.2.*").accepts("1.22.1-9", false));
+        assert!(VersionConstraint::parse("1.2-1").accepts("1:1.2-1", true));
+        assert!(!VersionConstraint::parse("1.2-1").accepts("1:1.2-1", false));
+        assert!(VersionConstraint::parse("!=1.2").accepts("1.3", false));
     }
 }

@@ -1,24 +1,24 @@
 //! The entry that a state describes.
 
-use super::entry::Entry;
-use crate::converge::{Call, Halt, refuse};
+use super::entry::RepoEntry;
+use crate::converge::{StateCall, Halt, refuse};
 use crate::value::Value;
 
 /// The entry that a state describes, and its line.
-pub(super) struct Desired {
-    pub(super) entry: Entry,
+pub(super) struct DesiredRepo {
+    pub(super) entry: RepoEntry,
     pub(super) line: String,
     pub(super) file: Option<String>,
 }
 
-impl Desired {
+impl DesiredRepo {
     /// Reads the arguments of a state.
-    pub(super) fn of(call: &Call<'_>) -> Result<Self, Halt> {
+    pub(super) fn from_call(call: &StateCall<'_>) -> Result<Self, Halt> {
         let name = call.name.trim();
         if name.contains('\n') {
             return refuse("a package repository is one line");
         }
-        let Some(mut entry) = Entry::line(name) else {
+        let Some(mut entry) = RepoEntry::parse_line(name) else {
             return refuse(format!(
                 "Failed to examine repo '{name}': write `deb [options] uri suite components`"
             ));
@@ -48,7 +48,7 @@ impl Desired {
         if let Some(file) = file.as_ref().filter(|file| !file.starts_with('/')) {
             return refuse(format!("`file: {file}` is not an absolute path"));
         }
-        let line = line(name, &entry);
+        let line = build_line(name, &entry);
         Ok(Self { entry, line, file })
     }
 
@@ -61,9 +61,9 @@ impl Desired {
 }
 
 /// The entry as one line: as it was written, as far as nothing else was said.
-fn line(name: &str, entry: &Entry) -> String {
+fn build_line(name: &str, entry: &RepoEntry) -> String {
     let bare = name.trim_start_matches(['#', ' ']);
-    let is_as_written = Entry::line(bare).is_some_and(|mut written| {
+    let is_as_written = RepoEntry::parse_line(bare).is_some_and(|mut written| {
         written.is_disabled = entry.is_disabled;
         written == *entry
     });

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// A source of packages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct RepoEntry {
     /// `deb` or `deb-src`.
     pub(super) kinds: BTreeSet<String>,
     pub(super) uris: BTreeSet<String>,
@@ -15,9 +15,9 @@ pub(super) struct Entry {
     pub(super) is_disabled: bool,
 }
 
-impl Entry {
+impl RepoEntry {
     /// Reads `deb [option=value] uri suite component…`, perhaps behind a `#`.
-    pub(super) fn line(text: &str) -> Option<Self> {
+    pub(super) fn parse_line(text: &str) -> Option<Self> {
         let text = text.trim();
         let (is_disabled, text) = match text.strip_prefix('#') {
             Some(rest) => (true, rest.trim_start_matches(['#', ' '])),
@@ -40,9 +40,9 @@ impl Entry {
             Some((key.to_lowercase(), sorted(value)))
         };
         Some(Self {
-            kinds: set([kind]),
-            uris: set([uri.trim_end_matches('/')]),
-            suites: set([suite]),
+            kinds: word_set([kind]),
+            uris: word_set([uri.trim_end_matches('/')]),
+            suites: word_set([suite]),
             components: words.map(str::to_owned).collect(),
             options: options.split_whitespace().filter_map(option).collect(),
             is_disabled,
@@ -50,9 +50,9 @@ impl Entry {
     }
 
     /// Reads a paragraph of a `.sources` file.
-    pub(super) fn paragraph(text: &str) -> Option<Self> {
+    pub(super) fn parse_paragraph(text: &str) -> Option<Self> {
         let mut entry = Self::default();
-        for (key, value) in fields(text) {
+        for (key, value) in parse_fields(text) {
             let words = || value.split_whitespace();
             let trimmed = || {
                 words()
@@ -84,7 +84,7 @@ impl Entry {
     }
 
     /// It as a paragraph.
-    pub(super) fn as_paragraph(&self) -> String {
+    pub(super) fn to_paragraph(&self) -> String {
         let join = |words: &BTreeSet<String>| {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             words.join(" ")
@@ -118,13 +118,13 @@ impl Entry {
     }
 
     /// Whether both are the same place: the addresses, suites and kinds are.
-    pub(super) fn is_place_of(&self, other: &Self) -> bool {
+    pub(super) fn is_same_repo(&self, other: &Self) -> bool {
         let same_kinds = other.kinds.is_subset(&self.kinds);
         same_kinds && other.uris.is_subset(&self.uris) && other.suites.is_subset(&self.suites)
     }
 }
 
-fn set<const N: usize>(words: [&str; N]) -> BTreeSet<String> {
+fn word_set<const N: usize>(words: [&str; N]) -> BTreeSet<String> {
     words.map(str::to_owned).into()
 }
 
@@ -136,7 +136,7 @@ fn sorted(value: &str) -> String {
 }
 
 /// The fields of a paragraph, in lower case; lines that begin with a space go on.
-fn fields(text: &str) -> Vec<(String, String)> {
+fn parse_fields(text: &str) -> Vec<(String, String)> {
     let mut fields: Vec<(String, String)> = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         if line.starts_with([' ', '\t']) {
@@ -153,12 +153,12 @@ fn fields(text: &str) -> Vec<(String, String)> {
 
 /// A file of entries, cut so that each can be replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct File {
+pub(super) struct SourcesFile {
     pub(super) path: String,
     parts: Vec<String>,
 }
 
-impl File {
+impl SourcesFile {
     pub(super) fn new(path: &str, text: &str) -> Self {
         let parts = if path.ends_with(".sources") {
             text.split("\n\n")
@@ -179,21 +179,21 @@ impl File {
     }
 
     /// Its entries with their places.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (usize, Entry)> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (usize, RepoEntry)> {
         let read = |text: &str| {
             if self.has_paragraphs() {
-                Entry::paragraph(text)
+                RepoEntry::parse_paragraph(text)
             } else {
-                Entry::line(text)
+                RepoEntry::parse_line(text)
             }
         };
         let read = self.parts.iter().map(move |part| read(part)).enumerate();
-        read.filter_map(|(place, entry)| Some((place, entry?)))
+        read.filter_map(|(index, entry)| Some((index, entry?)))
     }
 
     /// Puts text at a place, or at the end.
-    pub(super) fn put(&mut self, place: Option<usize>, text: String) {
-        if let Some(part) = place.and_then(|place| self.parts.get_mut(place)) {
+    pub(super) fn put_text(&mut self, index: Option<usize>, text: String) {
+        if let Some(part) = index.and_then(|index| self.parts.get_mut(index)) {
             *part = text;
             return;
         }
@@ -203,9 +203,9 @@ impl File {
         self.parts.push(text);
     }
 
-    pub(super) fn remove(&mut self, place: usize) {
-        if place < self.parts.len() {
-            self.parts.remove(place);
+    pub(super) fn remove(&mut self, index: usize) {
+        if index < self.parts.len() {
+            self.parts.remove(index);
         }
     }
 
@@ -232,31 +232,31 @@ mod tests {
 
     #[test]
     fn an_entry_is_the_same_in_a_line_and_in_a_paragraph() {
-        let line = Entry::line(
+        let line = RepoEntry::parse_line(
             "deb [signed-by=/k.asc arch=arm64,amd64] http://deb.example/debian/ bookworm main contrib",
         )
         .unwrap();
         let text = "Types: deb\nURIs: http://deb.example/debian\nSuites: bookworm\nComponents: contrib main\nArchitectures: amd64 arm64\nSigned-By: /k.asc\n";
-        assert_eq!(line.as_paragraph(), text);
-        assert_eq!(Entry::paragraph(text), Some(line));
-        assert_eq!(Entry::line("# a remark"), None);
-        assert!(Entry::line("#deb http://x y z").unwrap().is_disabled);
+        assert_eq!(line.to_paragraph(), text);
+        assert_eq!(RepoEntry::parse_paragraph(text), Some(line));
+        assert_eq!(RepoEntry::parse_line("# a remark"), None);
+        assert!(RepoEntry::parse_line("#deb http://x y z").unwrap().is_disabled);
     }
 
     #[test]
     fn a_file_keeps_what_is_not_replaced() {
-        let mut file = File::new(
+        let mut file = SourcesFile::new(
             "/etc/apt/sources.list",
             "# mine\ndeb http://a b c\ndeb http://d e f",
         );
         assert_eq!(file.entries().count(), 2);
-        file.put(None, "deb http://g h i\n".into());
-        file.put(Some(1), "deb http://a b x\n".into());
+        file.put_text(None, "deb http://g h i\n".into());
+        file.put_text(Some(1), "deb http://a b x\n".into());
         assert_eq!(
             file.text(),
             "# mine\ndeb http://a b x\ndeb http://d e f\ndeb http://g h i\n"
         );
-        let mut file = File::new(
+        let mut file = SourcesFile::new(
             "/x.sources",
             "Types: deb\nURIs: a\n\n\nTypes: deb\nURIs: b\n",
         );

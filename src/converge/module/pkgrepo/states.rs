@@ -2,27 +2,27 @@
 
 use std::path::Path;
 
-use super::desired::Desired;
-use super::entry::{Entry, File};
-use crate::converge::module::command::{
-    act_or_fail, answer, asked, failure, old_new, one, run, unchanged,
+use super::desired::DesiredRepo;
+use super::entry::{RepoEntry, SourcesFile};
+use crate::converge::module::verdict::{
+    act_or_fail, stdout_text, run_probe, failure, old_new, single_change, run_change, unchanged,
 };
-use crate::converge::module::pkg::download;
-use crate::converge::module::step;
-use crate::converge::{Call, Facts, Function, Halt, Module, Outcome, Verdict, refuse};
-use crate::host::change::{Change, Like};
+use crate::converge::module::pkg::download_command;
+use crate::converge::module::file_change;
+use crate::converge::{StateCall, FactCache, StateFunction, Halt, StateModule, StateOutcome, StateDecision, refuse};
+use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::Domain;
-use crate::text::quoted;
+use crate::text::quote_word;
 use crate::value::{Map, Value};
 
 /// The module.
-pub(in crate::converge::module) static MODULE: Module = Module {
+pub(in crate::converge::module) static MODULE: StateModule = StateModule {
     name: "pkgrepo",
     functions: &[
-        Function::new("managed", managed)
+        StateFunction::new("managed", managed)
             .options(OPTIONS)
             .reversed_by("absent"),
-        Function::new("absent", absent)
+        StateFunction::new("absent", absent)
             .options(OPTIONS)
             .reversed_by("managed"),
     ],
@@ -35,17 +35,17 @@ const OPTIONS: &str = "humanname file key_url key_text keyid keyserver comps dis
     enabled allow_insecure_key";
 
 /// Configures a repository, with the key that signs its packages.
-pub(super) fn managed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+pub(super) fn managed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     if call.args.contains_key("repo") {
         return failure(
             "'repo' is not a supported argument for this state. The 'name' argument is probably what was intended.",
         );
     }
     let name = call.name;
-    let desired = Desired::of(call)?;
-    let files = files(facts)?;
+    let desired = DesiredRepo::from_call(call)?;
+    let files = sources_files(facts)?;
     let key = key_steps(call, &desired, facts)?;
-    let found = find(&files, &desired);
+    let found = find_entry(&files, &desired);
     let old = found.map(|(file, _, entry)| (files[file].path.clone(), entry));
     let is_clean = !call.flag("clean_file", false)
         || desired.file.as_ref().is_none_or(|path| {
@@ -66,40 +66,40 @@ pub(super) fn managed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     if call.flag("refresh", true) && call.flag("refresh_db", true) {
         let lists = Domain::Path("/var/lib/apt".to_owned());
         let text = "apt-get -q -o DPkg::Lock::Timeout=120 update";
-        steps.push(run(text, [Domain::Packages, lists]));
+        steps.push(run_change(text, [Domain::Packages, lists]));
     }
-    let changes = changes(name, &desired.entry, old.as_ref().map(|(_, entry)| entry));
-    let predicted = Outcome::would(
+    let changes = entry_changes(name, &desired.entry, old.as_ref().map(|(_, entry)| entry));
+    let predicted = StateOutcome::would_change(
         changes.clone(),
         format!(
             "Package repo '{name}' would be configured. This may cause pkg states to behave differently than stated if this action is repeated without test=True, due to the differences in the configured repositories."
         ),
     );
     let name = name.to_owned();
-    let outcome = Outcome::changed(changes, format!("Configured package repo '{name}'"));
+    let outcome = StateOutcome::changed(changes, format!("Configured package repo '{name}'"));
     let complaint = format!("Failed to configure repo '{name}': ");
     act_or_fail(predicted, steps, outcome, complaint)
 }
 
-fn changes(name: &str, new: &Entry, old: Option<&Entry>) -> Map {
+fn entry_changes(name: &str, new: &RepoEntry, old: Option<&RepoEntry>) -> Map {
     let Some(old) = old else {
-        return one("repo", name);
+        return single_change("repo", name);
     };
     let join = |words: &std::collections::BTreeSet<String>| {
         Value::list(words.iter().map(|word| Value::from(word.as_str())))
     };
     let mut changes = Map::new();
     if old.components != new.components {
-        changes.extend(one(
+        changes.extend(single_change(
             "comps",
             old_new(join(&old.components), join(&new.components)),
         ));
     }
     if old.is_disabled != new.is_disabled {
-        changes.extend(one("disabled", old_new(old.is_disabled, new.is_disabled)));
+        changes.extend(single_change("disabled", old_new(old.is_disabled, new.is_disabled)));
     }
     if old.options != new.options {
-        let options = |entry: &Entry| {
+        let options = |entry: &RepoEntry| {
             let words: Vec<String> = entry
                 .options
                 .iter()
@@ -107,81 +107,81 @@ fn changes(name: &str, new: &Entry, old: Option<&Entry>) -> Map {
                 .collect();
             words.join(" ")
         };
-        changes.extend(one("options", old_new(options(old), options(new))));
+        changes.extend(single_change("options", old_new(options(old), options(new))));
     }
     if changes.is_empty() {
-        changes = one("repo", name);
+        changes = single_change("repo", name);
     }
     changes
 }
 
 /// Writes the entry where it is, or into the file that is named.
-fn write_step(call: &Call<'_>, desired: &Desired, files: &[File]) -> Change {
-    let found = find(files, desired);
+fn write_step(call: &StateCall<'_>, desired: &DesiredRepo, files: &[SourcesFile]) -> Change {
+    let found = find_entry(files, desired);
     let path = match (&found, &desired.file) {
         (_, Some(path)) => path.clone(),
         (Some((file, ..)), None) => files[*file].path.clone(),
         (None, None) => "/etc/apt/sources.list".to_owned(),
     };
     let file = files.iter().find(|file| file.path == path);
-    let mut file = file.cloned().unwrap_or_else(|| File::new(&path, ""));
-    let place = found
+    let mut file = file.cloned().unwrap_or_else(|| SourcesFile::new(&path, ""));
+    let index = found
         .filter(|(at, ..)| files[*at].path == path)
-        .map(|(_, place, _)| place);
+        .map(|(_, index, _)| index);
     if call.flag("clean_file", false) {
         file.clear();
     }
     let text = if file.has_paragraphs() {
-        desired.entry.as_paragraph()
+        desired.entry.to_paragraph()
     } else {
         desired.line.clone()
     };
-    file.put(place, text);
-    write(&path, file.text())
+    file.put_text(index, text);
+    write_file(&path, file.text())
 }
 
 /// Removes a repository.
-pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let name = call.name;
-    let desired = Desired::of(call)?;
-    let files = files(facts)?;
+    let desired = DesiredRepo::from_call(call)?;
+    let files = sources_files(facts)?;
     let mut steps = Vec::new();
     for file in &files {
-        let mut left = file.clone();
+        let mut remaining = file.clone();
         let places: Vec<usize> = file
             .entries()
-            .filter(|(_, entry)| !entry.is_disabled && entry.is_place_of(&desired.entry))
-            .map(|(place, _)| place)
+            .filter(|(_, entry)| !entry.is_disabled && entry.is_same_repo(&desired.entry))
+            .map(|(index, _)| index)
             .collect();
-        for place in places.iter().rev() {
-            left.remove(*place);
+        for index in places.iter().rev() {
+            remaining.remove(*index);
         }
         if places.is_empty() {
             continue;
         }
         let is_own = file.path.starts_with("/etc/apt/sources.list.d/");
-        steps.push(if left.text().trim().is_empty() && is_own {
-            step::remove(&file.path)
+        steps.push(if remaining.text().trim().is_empty() && is_own {
+            file_change::remove(&file.path)
         } else {
-            write(&file.path, left.text())
+            write_file(&file.path, remaining.text())
         });
     }
     if steps.is_empty() {
         return unchanged(format!("Package repo {name} is absent"));
     }
     let lists = Domain::Path("/var/lib/apt".to_owned());
-    steps.push(run("true", [Domain::Packages, lists]));
-    let predicted = Outcome::planned(format!(
+    steps.push(run_change("true", [Domain::Packages, lists]));
+    let predicted = StateOutcome::planned(format!(
         "Package repo '{name}' will be removed. This may cause pkg states to behave differently than stated if this action is repeated without test=True, due to the differences in the configured repositories."
     ));
     let name = name.to_owned();
-    let outcome = Outcome::changed(one("repo", name.as_str()), format!("Removed repo {name}"));
+    let outcome = StateOutcome::changed(single_change("repo", name.as_str()), format!("Removed repo {name}"));
     let complaint = format!("Failed to remove repo {name}: ");
     act_or_fail(predicted, steps, outcome, complaint)
 }
 
 /// Where the key that signs packages is.
-pub(super) fn key_path(desired: &Desired, url: Option<&str>) -> String {
+pub(super) fn key_path(desired: &DesiredRepo, url: Option<&str>) -> String {
     if let Some(path) = desired.signed_by() {
         return path.to_owned();
     }
@@ -193,7 +193,7 @@ pub(super) fn key_path(desired: &Desired, url: Option<&str>) -> String {
 
 /// The key itself; none if the machine has to fetch it.
 fn key_bytes(
-    call: &Call<'_>,
+    call: &StateCall<'_>,
     url: Option<&str>,
     text: Option<String>,
 ) -> Result<Option<Vec<u8>>, Halt> {
@@ -203,25 +203,25 @@ fn key_bytes(
     let Some(name) = url.and_then(|url| url.strip_prefix("salt://")) else {
         return Ok(None);
     };
-    let read = call.world.roots.read(name)?;
+    let read = call.context.roots.read(name)?;
     let missing = || Halt::Failed(format!("Source file salt://{name} not found"));
     Ok(Some(read.ok_or_else(missing)?.to_vec()))
 }
 
 /// The command that makes a key in letters one of bytes, as the name of its file says.
-fn dearmor(path: &str) -> String {
+fn dearmor_command(path: &str) -> String {
     format!(
         "if head -c 64 {new} | grep -q 'BEGIN PGP'; then gpg --batch --yes --dearmor -o {path} {new} && rm -f {new}; else mv -f {new} {path}; fi && chmod 644 {path}",
-        new = quoted(&format!("{path}.new")),
-        path = quoted(path)
+        new = quote_word(&format!("{path}.new")),
+        path = quote_word(path)
     )
 }
 
 /// What brings the key that signs the packages, if it is not there.
 pub(super) fn key_steps(
-    call: &Call<'_>,
-    desired: &Desired,
-    facts: &Facts,
+    call: &StateCall<'_>,
+    desired: &DesiredRepo,
+    facts: &FactCache,
 ) -> Result<Vec<Change>, Halt> {
     let (url, text) = (call.text("key_url")?, call.text("key_text")?);
     if url.is_some() && text.is_some() {
@@ -232,11 +232,11 @@ pub(super) fn key_steps(
     }
     let path = key_path(desired, url.as_deref());
     let bytes = key_bytes(call, url.as_deref(), text)?;
-    let folder = step::folders(
+    let folder = file_change::folders(
         path.rsplit_once('/').map_or("/", |(folder, _)| folder),
-        Like::default(),
+        ModeAndOwner::default(),
     );
-    let dearmor = dearmor(&path);
+    let dearmor = dearmor_command(&path);
     let is_binary_name = Path::new(&path).extension().is_some_and(|end| end == "gpg");
     let there = || [Domain::Path(path.clone())];
     Ok(match bytes {
@@ -244,12 +244,12 @@ pub(super) fn key_steps(
             if facts.content(&path)? == Some(bytes.as_slice()) {
                 return Ok(Vec::new());
             }
-            let text = step::write(
+            let text = file_change::write(
                 &path,
                 bytes,
-                Like {
+                ModeAndOwner {
                     mode: Some(0o644),
-                    ..Like::default()
+                    ..ModeAndOwner::default()
                 },
             );
             vec![folder, text]
@@ -258,45 +258,45 @@ pub(super) fn key_steps(
         Some(bytes) => {
             let new = format!("{path}.new");
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            vec![folder, write(&new, text), run(dearmor, there())]
+            vec![folder, write_file(&new, text), run_change(dearmor, there())]
         }
         None => {
             let url = url.as_deref().unwrap_or_default();
             let text = if is_binary_name {
                 let new = format!("{path}.new");
-                format!("{} && {dearmor}", download(url, &new))
+                format!("{} && {dearmor}", download_command(url, &new))
             } else {
-                format!("{} && chmod 644 {}", download(url, &path), quoted(&path))
+                format!("{} && chmod 644 {}", download_command(url, &path), quote_word(&path))
             };
-            vec![folder, run(text, there())]
+            vec![folder, run_change(text, there())]
         }
     })
 }
 
 /// Where apt keeps its lists.
-pub(super) const APT: &str = "/etc/apt";
+pub(super) const APT_DIR: &str = "/etc/apt";
 
 /// The files of apt's lists.
-pub(super) fn files(facts: &Facts) -> Result<Vec<File>, Halt> {
+pub(super) fn sources_files(facts: &FactCache) -> Result<Vec<SourcesFile>, Halt> {
     let text = "for f in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do \
                 [ -f \"$f\" ] && printf '\\001%s\\n' \"$f\" && cat \"$f\"; done; exit 0";
-    let probed = asked(facts, text, Domain::Path(APT.to_owned()))?;
-    let text = answer(probed);
+    let probed = run_probe(facts, text, Domain::Path(APT_DIR.to_owned()))?;
+    let text = stdout_text(probed);
     let file = |part: &str| {
         let (path, text) = part.split_once('\n').unwrap_or((part, ""));
-        File::new(path, text)
+        SourcesFile::new(path, text)
     };
     Ok(text.split('\u{1}').skip(1).map(file).collect())
 }
 
 /// The entry of the same place: in the file that is named, or in any.
-pub(super) fn find(files: &[File], desired: &Desired) -> Option<(usize, usize, Entry)> {
+pub(super) fn find_entry(files: &[SourcesFile], desired: &DesiredRepo) -> Option<(usize, usize, RepoEntry)> {
     let all = files
         .iter()
         .enumerate()
-        .flat_map(|(file, it)| it.entries().map(move |(place, entry)| (file, place, entry)));
-    let mut found: Vec<(usize, usize, Entry)> = all
-        .filter(|(.., entry)| entry.is_place_of(&desired.entry))
+        .flat_map(|(file, it)| it.entries().map(move |(index, entry)| (file, index, entry)));
+    let mut found: Vec<(usize, usize, RepoEntry)> = all
+        .filter(|(.., entry)| entry.is_same_repo(&desired.entry))
         .collect();
     let is_named = |file: usize| {
         desired
@@ -309,6 +309,6 @@ pub(super) fn find(files: &[File], desired: &Desired) -> Option<(usize, usize, E
 }
 
 /// Writes a file of which nothing is secret.
-pub(super) fn write(path: &str, text: String) -> Change {
-    step::write(path, text, Like::default())
+pub(super) fn write_file(path: &str, text: String) -> Change {
+    file_change::write(path, text, ModeAndOwner::default())
 }

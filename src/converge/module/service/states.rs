@@ -1,31 +1,31 @@
 //! The states of the module `service`.
 
-use super::way::{Service, Status, Verb, Way, change, process_note, with_way};
-use crate::converge::module::command::{act, done, failure, old_new, one, unchanged};
-use crate::converge::{Call, Facts, Function, Halt, Module, Outcome, Verdict, refuse};
+use super::manager::{Service, ServiceStatus, ServiceAction, ServiceManager, service_change, process_note, with_manager};
+use crate::converge::module::verdict::{act, done, failure, old_new, single_change, unchanged};
+use crate::converge::{StateCall, FactCache, StateFunction, Halt, StateModule, StateOutcome, StateDecision, refuse};
 use crate::host::change::Change;
 use crate::value::{Map, Value};
 
 /// The module.
-pub(in crate::converge::module) static MODULE: Module = Module {
+pub(in crate::converge::module) static MODULE: StateModule = StateModule {
     name: "service",
     functions: &[
-        Function::new("running", running)
+        StateFunction::new("running", running)
             .options(OPTIONS)
             .reversed_by("dead"),
-        Function::new("dead", dead)
+        StateFunction::new("dead", dead)
             .options(OPTIONS)
             .reversed_by("running"),
-        Function::new("enabled", enabled)
+        StateFunction::new("enabled", enabled)
             .options(OPTIONS)
             .reversed_by("disabled"),
-        Function::new("disabled", disabled)
+        StateFunction::new("disabled", disabled)
             .options(OPTIONS)
             .reversed_by("enabled"),
-        Function::new("masked", masked)
+        StateFunction::new("masked", masked)
             .options("runtime")
             .reversed_by("unmasked"),
-        Function::new("unmasked", unmasked)
+        StateFunction::new("unmasked", unmasked)
             .options("runtime")
             .reversed_by("masked"),
     ],
@@ -38,18 +38,18 @@ const OPTIONS: &str =
 
 /// What a state wants of a service.
 #[derive(Debug, Clone)]
-struct Desired {
+struct DesiredService {
     service: Service,
     /// Whether it runs in the end.
-    runs: bool,
+    should_run: bool,
     /// Whether it starts with the machine, if that matters.
     enable: Option<bool>,
-    delay: Option<i64>,
+    start_delay: Option<i64>,
     no_block: bool,
 }
 
-impl Desired {
-    fn of(call: &Call<'_>, runs: bool) -> Result<Self, Halt> {
+impl DesiredService {
+    fn from_call(call: &StateCall<'_>, runs: bool) -> Result<Self, Halt> {
         if call.args.contains_key("enabled") {
             return refuse(format!(
                 "Service {} uses non-existent option \"enabled\".  Perhaps \"enable\" option was intended?",
@@ -57,10 +57,10 @@ impl Desired {
             ));
         }
         Ok(Self {
-            service: Service::of(call)?,
-            runs,
-            enable: call.arg("enable").map(is_yes),
-            delay: call.int("init_delay")?,
+            service: Service::from_call(call)?,
+            should_run: runs,
+            enable: call.arg("enable").map(is_truthy_text),
+            start_delay: call.int("init_delay")?,
             no_block: call.flag("no_block", false),
         })
     }
@@ -71,7 +71,7 @@ impl Desired {
 }
 
 /// Words for yes are taken for it.
-fn is_yes(value: &Value) -> bool {
+fn is_truthy_text(value: &Value) -> bool {
     match value {
         Value::Str(text) => ["true", "yes", "on", "1"].contains(&text.to_lowercase().as_str()),
         other => other.is_truthy(),
@@ -79,257 +79,257 @@ fn is_yes(value: &Value) -> bool {
 }
 
 /// Has a service run.
-pub(super) fn running(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    keep(call, facts, Desired::of(call, true)?)
+pub(super) fn running(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    ensure_running_state(call, facts, DesiredService::from_call(call, true)?)
 }
 
 /// Has a service not run.
-pub(super) fn dead(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    keep(call, facts, Desired::of(call, false)?)
+pub(super) fn dead(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    ensure_running_state(call, facts, DesiredService::from_call(call, false)?)
 }
 
-fn keep(call: &Call<'_>, facts: &Facts, desired: Desired) -> Result<Verdict, Halt> {
+fn ensure_running_state(call: &StateCall<'_>, facts: &FactCache, desired: DesiredService) -> Result<StateDecision, Halt> {
     let status = desired.service.status(facts)?;
     let name = desired.name();
-    if status.way.is_none() {
-        return missing(call, name, &desired);
+    if status.manager.is_none() {
+        return missing_service(call, name, &desired);
     }
     let unmask = unmask_steps(call, &desired, &status);
-    if status.is_running == desired.runs {
-        let state = if desired.runs { "running" } else { "dead" };
+    if status.is_running == desired.should_run {
+        let state = if desired.should_run { "running" } else { "dead" };
         let mut comment = format!("The service {name} is already {state}");
         comment.push_str(process_note(&status));
         return match desired.enable {
-            Some(wanted) if wanted != status.is_enabled => {
-                toggle(&desired.service, &status, wanted)
+            Some(enable) if enable != status.is_enabled => {
+                change_enablement(&desired.service, &status, enable)
             }
             _ if !unmask.is_empty() => {
                 let text = format!("{comment}\nService {name} was unmasked");
                 let changes = Map::new();
                 act(
-                    Outcome::would(changes, text.clone()),
+                    StateOutcome::would_change(changes, text.clone()),
                     unmask,
-                    move |complaint, _| Ok(ended(complaint, Outcome::same(text.clone()))),
+                    move |complaint, _| Ok(outcome_or_failure(complaint, StateOutcome::unchanged(text.clone()))),
                 )
             }
-            _ => done(with_way(Outcome::same(comment), &status)),
+            _ => done(with_manager(StateOutcome::unchanged(comment), &status)),
         };
     }
-    switch(desired, status, unmask)
+    switch_state(desired, status, unmask)
 }
 
 /// A service that nobody knows.
-fn missing(call: &Call<'_>, name: &str, desired: &Desired) -> Result<Verdict, Halt> {
+fn missing_service(call: &StateCall<'_>, name: &str, desired: &DesiredService) -> Result<StateDecision, Halt> {
     if call.mode == crate::converge::Mode::Test {
-        let verb = if desired.runs { "started" } else { "stopped" };
+        let verb = if desired.should_run { "started" } else { "stopped" };
         let comment = format!(
             "Service {name} not present; if created in this state run, it would have been {verb}"
         );
-        return done(Outcome::planned(comment));
+        return done(StateOutcome::planned(comment));
     }
     let comment = format!("The named service {name} is not available");
-    done(if desired.runs {
-        Outcome::failed(comment)
+    done(if desired.should_run {
+        StateOutcome::failed(comment)
     } else {
-        Outcome::same(comment)
+        StateOutcome::unchanged(comment)
     })
 }
 
-fn unmask_steps(call: &Call<'_>, desired: &Desired, status: &Status) -> Vec<Change> {
+fn unmask_steps(call: &StateCall<'_>, desired: &DesiredService, status: &ServiceStatus) -> Vec<Change> {
     let runtime = call.flag("unmask_runtime", false);
     let is_masked = if runtime {
         status.is_runtime_masked
     } else {
         status.is_masked
     };
-    if desired.runs && call.flag("unmask", false) && is_masked {
-        vec![desired.service.mask("unmask", runtime)]
+    if desired.should_run && call.flag("unmask", false) && is_masked {
+        vec![desired.service.mask_change("unmask", runtime)]
     } else {
         Vec::new()
     }
 }
 
 /// Starts or stops it, and has it start with the machine or not.
-fn switch(desired: Desired, before: Status, mut steps: Vec<Change>) -> Result<Verdict, Halt> {
+fn switch_state(desired: DesiredService, before: ServiceStatus, mut steps: Vec<Change>) -> Result<StateDecision, Halt> {
     let name = desired.name().to_owned();
-    let verb = if desired.runs {
-        Verb::Start
+    let verb = if desired.should_run {
+        ServiceAction::Start
     } else {
-        Verb::Stop
+        ServiceAction::Stop
     };
     let mut text = desired.service.command(verb, &before, desired.no_block);
-    if let Some(seconds) = desired.delay {
+    if let Some(seconds) = desired.start_delay {
         text = format!("{{ {text}; }} && sleep {}", seconds.max(0));
     }
-    steps.push(change(text));
-    let toggles = desired.enable.filter(|wanted| *wanted != before.is_enabled);
-    if let Some(wanted) = toggles {
-        let verb = if wanted { Verb::Enable } else { Verb::Disable };
+    steps.push(service_change(text));
+    let toggles = desired.enable.filter(|enable| *enable != before.is_enabled);
+    if let Some(enable) = toggles {
+        let verb = if enable { ServiceAction::Enable } else { ServiceAction::Disable };
         let text = desired.service.command(verb, &before, false);
-        steps.push(change(text));
+        steps.push(service_change(text));
     }
-    let predicted = if desired.runs {
+    let predicted = if desired.should_run {
         format!("Service {name} is set to start")
     } else {
         format!("Service {name} is set to be killed")
     };
-    let predicted = with_way(Outcome::planned(predicted), &before);
+    let predicted = with_manager(StateOutcome::planned(predicted), &before);
     act(predicted, steps, move |complaint, facts| {
-        judge_switch(&desired, &before, complaint, facts)
+        evaluate_switch(&desired, &before, complaint, facts)
     })
 }
 
-fn judge_switch(
-    desired: &Desired,
-    before: &Status,
+fn evaluate_switch(
+    desired: &DesiredService,
+    before: &ServiceStatus,
     complaint: Option<&str>,
-    facts: &Facts,
-) -> Result<Outcome, Halt> {
+    facts: &FactCache,
+) -> Result<StateOutcome, Halt> {
     let name = desired.name();
     let after = desired.service.status(facts)?;
-    let is_well = after.is_running == desired.runs;
+    let is_well = after.is_running == desired.should_run;
     let mut changes = Map::new();
     if after.is_running != before.is_running {
-        changes = one(name, after.is_running);
+        changes = single_change(name, after.is_running);
     }
     if after.is_enabled != before.is_enabled {
-        changes = one(name, true);
+        changes = single_change(name, true);
     }
-    let verb = if desired.runs { "start" } else { "die" };
-    let mut comment = match (is_well, desired.runs) {
+    let verb = if desired.should_run { "start" } else { "die" };
+    let mut comment = match (is_well, desired.should_run) {
         (false, _) => format!("Service {name} failed to {verb}"),
         (true, true) => format!("Started service {name}"),
         (true, false) => format!("Service {name} was killed"),
     };
-    if is_well && let Some(wanted) = desired.enable {
+    if is_well && let Some(enable) = desired.enable {
         let state = if after.is_running {
             "is running"
         } else {
             "is dead"
         };
-        comment = enabling(name, wanted, before.is_enabled, after.is_enabled, state);
+        comment = enablement_comment(name, enable, before.is_enabled, after.is_enabled, state);
     }
     if let Some(complaint) = complaint.filter(|_| !is_well) {
         comment = format!("{comment}\n{complaint}");
     }
-    if let Some(seconds) = desired.delay.filter(|_| desired.runs) {
+    if let Some(seconds) = desired.start_delay.filter(|_| desired.should_run) {
         comment = format!("{comment}\nDelayed return for {seconds} seconds");
     }
     comment.push_str(process_note(before));
     let is_set = desired
         .enable
-        .is_none_or(|wanted| wanted == after.is_enabled || before.way == Some(Way::Process));
-    let outcome = Outcome {
+        .is_none_or(|enable| enable == after.is_enabled || before.manager == Some(ServiceManager::PlainProcess));
+    let outcome = StateOutcome {
         result: Some(is_well && is_set),
-        ..Outcome::changed(changes, comment)
+        ..StateOutcome::changed(changes, comment)
     };
-    Ok(with_way(outcome, before))
+    Ok(with_manager(outcome, before))
 }
 
-fn ended(complaint: Option<&str>, well: Outcome) -> Outcome {
-    complaint.map_or(well, Outcome::failed)
+fn outcome_or_failure(complaint: Option<&str>, well: StateOutcome) -> StateOutcome {
+    complaint.map_or(well, StateOutcome::failed)
 }
 
 /// What became of having it start with the machine.
-pub(super) fn enabling(name: &str, wanted: bool, before: bool, after: bool, state: &str) -> String {
-    let word = if wanted { "enabled" } else { "disabled" };
-    if before == wanted {
+pub(super) fn enablement_comment(name: &str, enable: bool, before: bool, after: bool, state: &str) -> String {
+    let word = if enable { "enabled" } else { "disabled" };
+    if before == enable {
         return format!("Service {name} is already {word}, and {state}");
     }
-    if after == wanted {
+    if after == enable {
         return format!("Service {name} has been {word}, and {state}");
     }
-    let not = if wanted { "" } else { "not " };
+    let not = if enable { "" } else { "not " };
     format!("Failed when setting service {name} to {not}start at boot, and the service {state}")
 }
 
 /// Has a service start with the machine.
-pub(super) fn enabled(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    start_with_machine(call, facts, true)
+pub(super) fn enabled(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    ensure_enablement(call, facts, true)
 }
 
 /// Has a service not start with the machine.
-pub(super) fn disabled(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    start_with_machine(call, facts, false)
+pub(super) fn disabled(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    ensure_enablement(call, facts, false)
 }
 
-fn start_with_machine(call: &Call<'_>, facts: &Facts, wanted: bool) -> Result<Verdict, Halt> {
-    let service = Service::of(call)?;
+fn ensure_enablement(call: &StateCall<'_>, facts: &FactCache, enable: bool) -> Result<StateDecision, Halt> {
+    let service = Service::from_call(call)?;
     let status = service.status(facts)?;
     let name = &service.name;
-    if status.way.is_none() {
-        if call.mode == crate::converge::Mode::Test && wanted {
+    if status.manager.is_none() {
+        if call.mode == crate::converge::Mode::Test && enable {
             let comment = format!(
                 "Service {name} not present; if created in this state run, it would have been enabled"
             );
-            return done(Outcome::planned(comment));
+            return done(StateOutcome::planned(comment));
         }
         let comment = format!("The named service {name} is not available");
-        return done(if wanted {
-            Outcome::failed(comment)
+        return done(if enable {
+            StateOutcome::failed(comment)
         } else {
-            Outcome::same(comment)
+            StateOutcome::unchanged(comment)
         });
     }
-    if status.is_enabled == wanted || status.way == Some(Way::Process) {
-        let word = if wanted { "enabled" } else { "disabled" };
+    if status.is_enabled == enable || status.manager == Some(ServiceManager::PlainProcess) {
+        let word = if enable { "enabled" } else { "disabled" };
         let comment = format!("Service {name} is already {word}, and is in the desired state");
-        return done(with_way(Outcome::same(comment), &status));
+        return done(with_manager(StateOutcome::unchanged(comment), &status));
     }
-    toggle(&service, &status, wanted)
+    change_enablement(&service, &status, enable)
 }
 
 /// Enables or disables a service that is not as wanted.
-pub(super) fn toggle(service: &Service, before: &Status, wanted: bool) -> Result<Verdict, Halt> {
-    let (verb, word) = if wanted {
-        (Verb::Enable, "enabled")
+pub(super) fn change_enablement(service: &Service, before: &ServiceStatus, enable: bool) -> Result<StateDecision, Halt> {
+    let (verb, word) = if enable {
+        (ServiceAction::Enable, "enabled")
     } else {
-        (Verb::Disable, "disabled")
+        (ServiceAction::Disable, "disabled")
     };
-    if before.way == Some(Way::Process) {
+    if before.manager == Some(ServiceManager::PlainProcess) {
         let comment = format!(
             "The service {} is already as described; a plain process starts with no machine",
             service.name
         );
-        return done(with_way(Outcome::same(comment), before));
+        return done(with_manager(StateOutcome::unchanged(comment), before));
     }
     let comment = format!("Service {} set to be {word}", service.name);
-    let predicted = with_way(Outcome::planned(comment), before);
-    let steps = vec![change(service.command(verb, before, false))];
+    let predicted = with_manager(StateOutcome::planned(comment), before);
+    let steps = vec![service_change(service.command(verb, before, false))];
     let (service, before) = (service.clone(), before.clone());
     act(predicted, steps, move |complaint, facts| {
         let after = service.status(facts)?;
         let (was, is) = (before.is_enabled, after.is_enabled);
-        let comment = enabling(&service.name, wanted, was, is, "is in the desired state");
-        let outcome = if after.is_enabled == wanted {
-            Outcome::changed(one(&service.name, true), comment)
+        let comment = enablement_comment(&service.name, enable, was, is, "is in the desired state");
+        let outcome = if after.is_enabled == enable {
+            StateOutcome::changed(single_change(&service.name, true), comment)
         } else {
             let why = complaint.unwrap_or_default();
-            Outcome::failed(format!("{comment}\n{why}").trim_end().to_owned())
+            StateOutcome::failed(format!("{comment}\n{why}").trim_end().to_owned())
         };
-        Ok(with_way(outcome, &before))
+        Ok(with_manager(outcome, &before))
     })
 }
 
 /// Masks a service.
-pub(super) fn masked(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    mask(call, facts, true)
+pub(super) fn masked(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    change_mask(call, facts, true)
 }
 
 /// Unmasks a service.
-pub(super) fn unmasked(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    mask(call, facts, false)
+pub(super) fn unmasked(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    change_mask(call, facts, false)
 }
 
-fn mask(call: &Call<'_>, facts: &Facts, wanted: bool) -> Result<Verdict, Halt> {
-    let service = Service::of(call)?;
+fn change_mask(call: &StateCall<'_>, facts: &FactCache, enable: bool) -> Result<StateDecision, Halt> {
+    let service = Service::from_call(call)?;
     let runtime = call.flag("runtime", false);
     let status = service.status(facts)?;
-    if status.way != Some(Way::Systemd) {
+    if status.manager != Some(ServiceManager::Systemd) {
         return failure("Service masking not available on this minion");
     }
     let prefix = if runtime { "runtime " } else { "" };
-    let is_masked = move |status: &Status| {
+    let is_masked = move |status: &ServiceStatus| {
         if runtime {
             status.is_runtime_masked
         } else {
@@ -337,34 +337,34 @@ fn mask(call: &Call<'_>, facts: &Facts, wanted: bool) -> Result<Verdict, Halt> {
         }
     };
     let name = service.name.clone();
-    let word = if wanted { "masked" } else { "unmasked" };
-    if is_masked(&status) == wanted {
-        let verb = if wanted { "is" } else { "was" };
+    let word = if enable { "masked" } else { "unmasked" };
+    if is_masked(&status) == enable {
+        let verb = if enable { "is" } else { "was" };
         return unchanged(format!("Service {name} {verb} already {prefix}{word}"));
     }
-    let changes = one(&format!("{prefix}masked"), old_new(!wanted, wanted));
-    let predicted = Outcome::would(
+    let changes = single_change(&format!("{prefix}masked"), old_new(!enable, enable));
+    let predicted = StateOutcome::would_change(
         changes.clone(),
         format!("Service {name} would be {prefix}{word}"),
     );
-    let verb = if wanted { "mask" } else { "unmask" };
-    let steps = vec![service.mask(verb, runtime)];
+    let verb = if enable { "mask" } else { "unmask" };
+    let steps = vec![service.mask_change(verb, runtime)];
     act(predicted, steps, move |complaint, facts| {
         let after = service.status(facts)?;
-        if is_masked(&after) == wanted {
+        if is_masked(&after) == enable {
             let comment = format!("Service {name} was {prefix}{word}");
-            return Ok(Outcome::changed(changes.clone(), comment));
+            return Ok(StateOutcome::changed(changes.clone(), comment));
         }
         let why = complaint.unwrap_or_default();
         let text = format!("Failed to {verb} service {name}\n{why}");
-        Ok(Outcome::failed(text.trim_end().to_owned()))
+        Ok(StateOutcome::failed(text.trim_end().to_owned()))
     })
 }
 
 /// What happens when something that the service watches has changed (S23).
-pub(super) fn watch(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+pub(super) fn watch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let function = call.text("sfun")?.unwrap_or_else(|| call.fun.to_owned());
-    let service = Service::of(call)?;
+    let service = Service::from_call(call)?;
     if function != "running" && function != "dead" {
         return failure(format!("Unable to trigger watch for service.{function}"));
     }
@@ -372,50 +372,50 @@ pub(super) fn watch(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     if function == "dead" && !status.is_running {
         return unchanged("Service is already stopped");
     }
-    let (verb, word) = reaction(call, &function, &status);
-    let past = if verb == Verb::Stop {
+    let (verb, word) = watch_action(call, &function, &status);
+    let past = if verb == ServiceAction::Stop {
         "stopped".to_owned()
     } else {
         format!("{word}ed")
     };
     let no_block = call.flag("no_block", false);
     let mut text = service.command(verb, &status, no_block);
-    if verb == Verb::Start {
+    if verb == ServiceAction::Start {
         // What was left half dead goes first.
-        let stop = service.command(Verb::Stop, &status, false);
+        let stop = service.command(ServiceAction::Stop, &status, false);
         text = format!("{{ {stop}; }} >/dev/null 2>&1; {text}");
     }
     if let Some(seconds) = call.int("init_delay")? {
         text = format!("{{ {text}; }} && sleep {}", seconds.max(0));
     }
     let note = process_note(&status);
-    let predicted = Outcome::planned(format!("Service is set to be {past}{note}"));
-    let predicted = with_way(predicted, &status);
-    let steps = vec![change(text)];
+    let predicted = StateOutcome::planned(format!("Service is set to be {past}{note}"));
+    let predicted = with_manager(predicted, &status);
+    let steps = vec![service_change(text)];
     act(predicted, steps, move |complaint, _| {
         let is_well = complaint.is_none();
         let comment = complaint.map_or_else(
             || format!("Service {past}{note}"),
             |why| format!("Failed to {word} the service{note}\n{why}"),
         );
-        let outcome = Outcome {
+        let outcome = StateOutcome {
             result: Some(is_well),
-            ..Outcome::changed(one(&service.name, is_well), comment)
+            ..StateOutcome::changed(single_change(&service.name, is_well), comment)
         };
-        Ok(with_way(outcome, &status))
+        Ok(with_manager(outcome, &status))
     })
 }
 
-fn reaction(call: &Call<'_>, function: &str, status: &Status) -> (Verb, &'static str) {
+fn watch_action(call: &StateCall<'_>, function: &str, status: &ServiceStatus) -> (ServiceAction, &'static str) {
     if function == "dead" {
-        (Verb::Stop, "stop")
+        (ServiceAction::Stop, "stop")
     } else if !status.is_running {
-        (Verb::Start, "start")
+        (ServiceAction::Start, "start")
     } else if call.flag("reload", false) && call.flag("force", false) {
-        (Verb::ForceReload, "forcefully reload")
+        (ServiceAction::ForceReload, "forcefully reload")
     } else if call.flag("reload", false) {
-        (Verb::Reload, "reload")
+        (ServiceAction::Reload, "reload")
     } else {
-        (Verb::Restart, "restart")
+        (ServiceAction::Restart, "restart")
     }
 }

@@ -7,23 +7,23 @@ use regex::Regex;
 use crate::text::base64;
 
 /// `options kind key comment`: the kind begins like those of OpenSSH.
-static LINE: LazyLock<Regex> = LazyLock::new(|| {
+static KEY_LINE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(.*?)\s?((?:sk-)?(?:ssh-|ecds)[\w@.-]+\s.+)$").expect("it is a pattern")
 });
 
 /// A key that lets somebody in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct AuthorizedKey {
     pub(super) kind: String,
     pub(super) text: String,
     pub(super) comment: String,
     pub(super) options: Vec<String>,
 }
 
-impl Key {
+impl AuthorizedKey {
     /// Reads a line; none if it is no key.
-    pub(super) fn read(line: &str) -> Option<Self> {
-        let found = LINE.captures(line.trim())?;
+    pub(super) fn parse(line: &str) -> Option<Self> {
+        let found = KEY_LINE.captures(line.trim())?;
         let mut words = found[2].split_whitespace();
         let (kind, text) = (words.next()?.to_owned(), words.next()?.to_owned());
         let words: Vec<&str> = words.collect();
@@ -37,7 +37,7 @@ impl Key {
     }
 
     /// It as a line.
-    pub(super) fn line(&self) -> String {
+    pub(super) fn to_line(&self) -> String {
         let mut line = String::new();
         if !self.options.is_empty() {
             line = format!("{} ", self.options.join(","));
@@ -85,44 +85,44 @@ pub(super) fn full_kind(kind: &str) -> Option<String> {
 
 /// How a file stands to a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum KeyStatus {
     Same,
     Differs,
     Missing,
 }
 
 /// How a file stands to a key.
-pub(super) fn standing(file: &str, wanted: &Key) -> Standing {
+pub(super) fn key_status(file: &str, wanted: &AuthorizedKey) -> KeyStatus {
     let found = file
         .lines()
         .filter(|line| !line.trim_start().starts_with('#'))
-        .filter_map(Key::read)
+        .filter_map(AuthorizedKey::parse)
         .find(|key| key.text == wanted.text);
     match found {
-        None => Standing::Missing,
-        Some(key) if key.line() == wanted.line() => Standing::Same,
-        Some(_) => Standing::Differs,
+        None => KeyStatus::Missing,
+        Some(key) if key.to_line() == wanted.to_line() => KeyStatus::Same,
+        Some(_) => KeyStatus::Differs,
     }
 }
 
 /// The file with the key in it, once.
-pub(super) fn with(file: &str, wanted: &Key) -> String {
+pub(super) fn with_key(file: &str, wanted: &AuthorizedKey) -> String {
     let mut lines: Vec<String> = file.lines().map(str::to_owned).collect();
-    match lines.iter().position(|line| is_of(line, &wanted.text)) {
-        Some(place) => lines[place] = wanted.line(),
-        None => lines.push(wanted.line()),
+    match lines.iter().position(|line| is_line_of(line, &wanted.text)) {
+        Some(place) => lines[place] = wanted.to_line(),
+        None => lines.push(wanted.to_line()),
     }
     lines.join("\n") + "\n"
 }
 
 /// The file without the key.
-pub(super) fn without(file: &str, key: &str) -> String {
-    let lines = file.lines().filter(|line| !is_of(line, key));
+pub(super) fn without_key(file: &str, key: &str) -> String {
+    let lines = file.lines().filter(|line| !is_line_of(line, key));
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-fn is_of(line: &str, key: &str) -> bool {
-    !line.trim_start().starts_with('#') && Key::read(line).is_some_and(|it| it.text == key)
+fn is_line_of(line: &str, key: &str) -> bool {
+    !line.trim_start().starts_with('#') && AuthorizedKey::parse(line).is_some_and(|it| it.text == key)
 }
 
 #[cfg(test)]
@@ -132,38 +132,38 @@ mod tests {
     #[test]
     fn a_line_has_options_a_kind_a_key_and_a_comment() {
         let line = "from=\"10.0.0.1,10.0.0.2\",no-pty ssh-ed25519 AAAA ann at home";
-        let key = Key::read(line).unwrap();
+        let key = AuthorizedKey::parse(line).unwrap();
         assert_eq!(key.options, ["from=\"10.0.0.1,10.0.0.2\"", "no-pty"]);
         assert_eq!(
             (key.kind.as_str(), key.text.as_str()),
             ("ssh-ed25519", "AAAA")
         );
         assert_eq!(key.comment, "ann at home");
-        assert_eq!(key.line(), line);
-        assert_eq!(Key::read("# nothing"), None);
-        assert!(Key::read("sk-ssh-ed25519@openssh.com AAAA").is_some());
-        assert!(Key::read("ecdsa-sha2-nistp256 AAAA").is_some());
+        assert_eq!(key.to_line(), line);
+        assert_eq!(AuthorizedKey::parse("# nothing"), None);
+        assert!(AuthorizedKey::parse("sk-ssh-ed25519@openssh.com AAAA").is_some());
+        assert!(AuthorizedKey::parse("ecdsa-sha2-nistp256 AAAA").is_some());
     }
 
     #[test]
     fn a_key_is_put_in_place_of_itself_and_taken_out() {
         let file = "# mine\nssh-rsa AAAA one\nssh-rsa BBBB two\n";
-        let wanted = Key::read("ssh-rsa AAAA new").unwrap();
-        assert_eq!(standing(file, &wanted), Standing::Differs);
-        let changed = with(file, &wanted);
+        let desired = AuthorizedKey::parse("ssh-rsa AAAA new").unwrap();
+        assert_eq!(key_status(file, &desired), KeyStatus::Differs);
+        let changed = with_key(file, &desired);
         assert_eq!(changed, "# mine\nssh-rsa AAAA new\nssh-rsa BBBB two\n");
-        assert_eq!(standing(&changed, &wanted), Standing::Same);
-        assert_eq!(without(&changed, "AAAA"), "# mine\nssh-rsa BBBB two\n");
-        let other = Key::read("ssh-rsa CCCC").unwrap();
+        assert_eq!(key_status(&changed, &desired), KeyStatus::Same);
+        assert_eq!(without_key(&changed, "AAAA"), "# mine\nssh-rsa BBBB two\n");
+        let other = AuthorizedKey::parse("ssh-rsa CCCC").unwrap();
         assert_eq!(
-            with("ssh-rsa AAAA one", &other),
+            with_key("ssh-rsa AAAA one", &other),
             "ssh-rsa AAAA one\nssh-rsa CCCC\n"
         );
     }
 
     #[test]
     fn what_cannot_be_a_key_is_none() {
-        let is_valid = |text: &str| Key::read(&format!("ssh-rsa {text}")).unwrap().is_valid();
+        let is_valid = |text: &str| AuthorizedKey::parse(&format!("ssh-rsa {text}")).unwrap().is_valid();
         assert!(is_valid("AAAA") && is_valid("AAA=") && is_valid("AA=="));
         assert!(!is_valid("AAA") && !is_valid("A===") && !is_valid("AA!A"));
         assert_eq!(full_kind("ed25519").as_deref(), Some("ssh-ed25519"));

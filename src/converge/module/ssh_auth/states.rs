@@ -1,24 +1,24 @@
 //! The states of the module `ssh_auth`: keys that may log in as a user.
 
-use super::keys::{Key, Standing, full_kind, split_options, standing, with, without};
-use super::place::{Place, commit, no_user};
-use crate::converge::module::command::{done, failure, one, unchanged};
-use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Verdict, refuse};
+use super::keys::{AuthorizedKey, KeyStatus, full_kind, split_options, key_status, with_key, without_key};
+use super::authorized_keys::{AuthorizedKeysFile, commit_keys, missing_user_outcome};
+use crate::converge::module::verdict::{done, failure, single_change, unchanged};
+use crate::converge::{StateCall, FactCache, StateFunction, Halt, Mode, StateModule, StateOutcome, StateDecision, refuse};
 use crate::value::Map;
 
 /// The module.
-pub(in crate::converge::module) static MODULE: Module = Module {
+pub(in crate::converge::module) static MODULE: StateModule = StateModule {
     name: "ssh_auth",
     functions: &[
-        Function::new("present", present)
+        StateFunction::new("present", present)
             .requires("user")
             .options(OPTIONS)
             .reversed_by("absent"),
-        Function::new("absent", absent)
+        StateFunction::new("absent", absent)
             .requires("user")
             .options(OPTIONS)
             .reversed_by("present"),
-        Function::new("manage", manage)
+        StateFunction::new("manage", manage)
             .requires("ssh_keys user")
             .options(OPTIONS)
             .irreversible("the keys that were there before are not known any more"),
@@ -30,47 +30,47 @@ pub(in crate::converge::module) static MODULE: Module = Module {
 const OPTIONS: &str = "enc comment source options config fingerprint_hash_type";
 
 /// Lets keys in.
-pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let keys = match wanted(call)? {
+pub(super) fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let keys = match desired_keys(call)? {
         Ok(keys) => keys,
         Err(why) => return failure(why),
     };
     let title = title(call, &keys)?;
     let name = call.required("user")?;
-    let Some(place) = Place::of(call, facts)? else {
+    let Some(key_file) = AuthorizedKeysFile::from_call(call, facts)? else {
         if call.mode == Mode::Test {
             let comment = format!("Key {title} for user {name} is set to be added");
-            return done(Outcome::planned(comment));
+            return done(StateOutcome::planned(comment));
         }
-        return done(no_user());
+        return done(missing_user_outcome());
     };
-    let mut text = place.text().to_owned();
-    let mut worst = Standing::Same;
+    let mut text = key_file.text().to_owned();
+    let mut worst = KeyStatus::Same;
     let mut notes = Vec::new();
     for key in &keys {
-        let standing = standing(&text, key);
-        match (standing, worst) {
-            (Standing::Same, _) => continue,
-            (Standing::Differs, _) => worst = Standing::Differs,
-            (Standing::Missing, Standing::Same) => worst = Standing::Missing,
-            (Standing::Missing, _) => {}
+        let status = key_status(&text, key);
+        match (status, worst) {
+            (KeyStatus::Same, _) => continue,
+            (KeyStatus::Differs, _) => worst = KeyStatus::Differs,
+            (KeyStatus::Missing, KeyStatus::Same) => worst = KeyStatus::Missing,
+            (KeyStatus::Missing, _) => {}
         }
-        let word = if standing == Standing::Differs {
+        let word = if status == KeyStatus::Differs {
             "update"
         } else {
             "add"
         };
         notes.push(format!("Set to {word}: {}\n", key.text));
-        text = with(&text, key);
+        text = with_key(&text, key);
     }
     let (would, was, word) = match worst {
-        Standing::Same => {
+        KeyStatus::Same => {
             return unchanged(format!(
                 "The authorized host key {title} is already present for user {name}"
             ));
         }
-        Standing::Differs => ("updated", "updated", "Updated"),
-        Standing::Missing => ("added", "added", "New"),
+        KeyStatus::Differs => ("updated", "updated", "Updated"),
+        KeyStatus::Missing => ("added", "added", "New"),
     };
     let would = if keys.len() > 1 {
         notes.concat()
@@ -78,15 +78,15 @@ pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         format!("Key {title} for user {name} is set to be {would}")
     };
     let was = format!("The authorized host key {title} for user {name} was {was}");
-    let predicted = Outcome::planned(would);
-    let outcome = Outcome::changed(one(&title, word), was);
-    commit(&place, text, facts, predicted, outcome)
+    let predicted = StateOutcome::planned(would);
+    let outcome = StateOutcome::changed(single_change(&title, word), was);
+    commit_keys(&key_file, text, facts, predicted, outcome)
 }
 
 /// Removes keys.
-pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let is_file = call.filled("source")?.is_some();
-    let keys = match wanted(call)? {
+pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let is_file = call.non_empty_text("source")?.is_some();
+    let keys = match desired_keys(call)? {
         Ok(keys) => keys,
         Err(why) if is_file => return failure(why),
         // What is no key is not there.
@@ -94,94 +94,94 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     };
     let title = title(call, &keys)?;
     let name = call.required("user")?;
-    let nothing = match call.mode {
+    let unchanged_comment = match call.mode {
         Mode::Test => "Key is already absent",
         Mode::Apply => "Key not present",
     };
-    let Some(place) = Place::of(call, facts)? else {
-        return unchanged(nothing);
+    let Some(key_file) = AuthorizedKeysFile::from_call(call, facts)? else {
+        return unchanged(unchanged_comment);
     };
     let text = keys
         .iter()
-        .filter(|key| standing(place.text(), key) != Standing::Missing)
-        .fold(place.text().to_owned(), |text, key| {
-            without(&text, &key.text)
+        .filter(|key| key_status(key_file.text(), key) != KeyStatus::Missing)
+        .fold(key_file.text().to_owned(), |text, key| {
+            without_key(&text, &key.text)
         });
-    if text == place.text() {
-        return unchanged(nothing);
+    if text == key_file.text() {
+        return unchanged(unchanged_comment);
     }
     let would = format!("Key {title} for user {name} is set for removal");
-    let predicted = Outcome::planned(would);
-    let outcome = Outcome::changed(one(&title, "Removed"), "Key removed");
-    commit(&place, text, facts, predicted, outcome)
+    let predicted = StateOutcome::planned(would);
+    let outcome = StateOutcome::changed(single_change(&title, "Removed"), "Key removed");
+    commit_keys(&key_file, text, facts, predicted, outcome)
 }
 
 /// Brings a user to have these keys and no others.
-pub(super) fn manage(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+pub(super) fn manage(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let names = call.texts("ssh_keys")?;
     let name = call.required("user")?;
     let mut desired = Vec::new();
     for text in &names {
-        match key(call, text)? {
+        match parse_key(call, text)? {
             Some(key) => desired.push(key),
-            None => return failure(INVALID),
+            None => return failure(INVALID_KEY),
         }
     }
-    let Some(place) = Place::of(call, facts)? else {
+    let Some(key_file) = AuthorizedKeysFile::from_call(call, facts)? else {
         if call.mode == Mode::Test {
             let comment = format!("Keys for user {name} are set to be added");
-            return done(Outcome::planned(comment));
+            return done(StateOutcome::planned(comment));
         }
-        return done(no_user());
+        return done(missing_user_outcome());
     };
-    let mut text = place.text().to_owned();
+    let mut text = key_file.text().to_owned();
     let mut changes = Map::new();
     let (mut same, mut would) = (Vec::new(), Vec::new());
-    let lines = place
+    let lines = key_file
         .text()
         .lines()
         .filter(|line| !line.trim_start().starts_with('#'));
-    for old in lines.filter_map(Key::read) {
+    for old in lines.filter_map(AuthorizedKey::parse) {
         if desired.iter().all(|key| key.text != old.text) {
-            text = without(&text, &old.text);
+            text = without_key(&text, &old.text);
             would.push(format!("{} Key set for removal", old.text));
-            changes.extend(one(&old.text, "Key removed"));
+            changes.extend(single_change(&old.text, "Key removed"));
         }
     }
     for key in &desired {
-        let (word, verb) = match standing(&text, key) {
-            Standing::Same => {
+        let (word, verb) = match key_status(&text, key) {
+            KeyStatus::Same => {
                 same.push(format!(
                     "The authorized host key {} is already present for user {name}",
                     key.text
                 ));
                 continue;
             }
-            Standing::Differs => ("Updated", "updated"),
-            Standing::Missing => ("New", "added"),
+            KeyStatus::Differs => ("Updated", "updated"),
+            KeyStatus::Missing => ("New", "added"),
         };
         would.push(format!(
             "Key {} for user {name} is set to be {verb}",
             key.text
         ));
-        changes.extend(one(&key.text, word));
-        text = with(&text, key);
+        changes.extend(single_change(&key.text, word));
+        text = with_key(&text, key);
     }
     if changes.is_empty() {
         return unchanged(same.join("\n"));
     }
-    let predicted = Outcome::planned(would.join("\n"));
-    let outcome = Outcome::changed(changes, same.join("\n"));
-    commit(&place, text, facts, predicted, outcome)
+    let predicted = StateOutcome::planned(would.join("\n"));
+    let outcome = StateOutcome::changed(changes, same.join("\n"));
+    commit_keys(&key_file, text, facts, predicted, outcome)
 }
 
 /// The complaint about a key that is none.
-pub(super) const INVALID: &str = "Invalid public ssh key, most likely has spaces or invalid syntax";
+pub(super) const INVALID_KEY: &str = "Invalid public ssh key, most likely has spaces or invalid syntax";
 
 /// The key that a state names: the whole line, or the key with `enc`, `comment` and `options`.
-pub(super) fn key(call: &Call<'_>, name: &str) -> Result<Option<Key>, Halt> {
+pub(super) fn parse_key(call: &StateCall<'_>, name: &str) -> Result<Option<AuthorizedKey>, Halt> {
     let options = call.texts("options")?;
-    if let Some(mut key) = Key::read(name) {
+    if let Some(mut key) = AuthorizedKey::parse(name) {
         if key.options.is_empty() {
             key.options = options;
         }
@@ -196,7 +196,7 @@ pub(super) fn key(call: &Call<'_>, name: &str) -> Result<Option<Key>, Halt> {
         return refuse(format!("Incorrect encryption key type '{kind}'."));
     };
     let comment = comment.trim();
-    let key = Key {
+    let key = AuthorizedKey {
         kind,
         text: text.to_owned(),
         comment: if comment.is_empty() {
@@ -212,12 +212,12 @@ pub(super) fn key(call: &Call<'_>, name: &str) -> Result<Option<Key>, Halt> {
 }
 
 /// The keys of a file of the state tree; or why there are none.
-fn source_keys(call: &Call<'_>, source: &str) -> Result<Result<Vec<Key>, String>, Halt> {
+fn source_keys(call: &StateCall<'_>, source: &str) -> Result<Result<Vec<AuthorizedKey>, String>, Halt> {
     let missing = format!("Failed to add the ssh key. Source file {source} is missing");
     let Some(path) = source.strip_prefix("salt://") else {
         return Ok(Err(missing));
     };
-    let Some(bytes) = call.world.roots.read(path)? else {
+    let Some(bytes) = call.context.roots.read(path)? else {
         return Ok(Err(missing));
     };
     let options = call.texts("options")?;
@@ -225,7 +225,7 @@ fn source_keys(call: &Call<'_>, source: &str) -> Result<Result<Vec<Key>, String>
     let lines = text
         .lines()
         .filter(|line| !line.trim_start().starts_with('#'));
-    let mut keys: Vec<Key> = lines.filter_map(Key::read).filter(Key::is_valid).collect();
+    let mut keys: Vec<AuthorizedKey> = lines.filter_map(AuthorizedKey::parse).filter(AuthorizedKey::is_valid).collect();
     if keys.is_empty() {
         return Ok(Err(format!(
             "No keys detected in {source}. Is file properly formatted?"
@@ -238,18 +238,18 @@ fn source_keys(call: &Call<'_>, source: &str) -> Result<Result<Vec<Key>, String>
 }
 
 /// The keys that a state is about.
-pub(super) fn wanted(call: &Call<'_>) -> Result<Result<Vec<Key>, String>, Halt> {
-    match call.filled("source")? {
+pub(super) fn desired_keys(call: &StateCall<'_>) -> Result<Result<Vec<AuthorizedKey>, String>, Halt> {
+    match call.non_empty_text("source")? {
         Some(source) => source_keys(call, &source),
-        None => Ok(key(call, call.name)?
+        None => Ok(parse_key(call, call.name)?
             .map(|key| vec![key])
-            .ok_or_else(|| INVALID.to_owned())),
+            .ok_or_else(|| INVALID_KEY.to_owned())),
     }
 }
 
 /// What a key is called in results: the key itself, or the state's name if they are from a file.
-pub(super) fn title(call: &Call<'_>, keys: &[Key]) -> Result<String, Halt> {
-    let is_file = call.filled("source")?.is_some();
+pub(super) fn title(call: &StateCall<'_>, keys: &[AuthorizedKey]) -> Result<String, Halt> {
+    let is_file = call.non_empty_text("source")?.is_some();
     Ok(match keys {
         [only] if !is_file => only.text.clone(),
         _ => call.name.to_owned(),

@@ -1,13 +1,13 @@
 //! What a state wants of a user, and how a user differs from it.
 
-use super::hash::{self, Password};
-use crate::converge::module::accounts::{GECOS, Groups, User, check_name};
-use crate::converge::{Call, Halt, refuse};
+use super::password_hash::{self, Password};
+use crate::converge::module::accounts::{GECOS_FIELDS, Groups, User, check_name};
+use crate::converge::{StateCall, Halt, refuse};
 use crate::value::{Map, Value};
 
 /// The days of a password that people set, by their argument and `chage`'s option, and their
 /// place in what the machine says.
-pub(super) const DAYS: [(&str, &str, usize); 6] = [
+pub(super) const AGING_OPTIONS: [(&str, &str, usize); 6] = [
     ("date", "-d", 0),
     ("mindays", "-m", 1),
     ("maxdays", "-M", 2),
@@ -22,7 +22,7 @@ pub(super) const DAYS: [(&str, &str, usize); 6] = [
     clippy::struct_excessive_bools,
     reason = "they are the arguments that people write"
 )]
-pub(super) struct Desired {
+pub(super) struct DesiredUser {
     pub(super) name: String,
     pub(super) uid: Option<i64>,
     pub(super) gid: Option<String>,
@@ -46,8 +46,8 @@ pub(super) struct Desired {
     pub(super) skips_log: bool,
 }
 
-impl Desired {
-    pub(super) fn of(call: &Call<'_>) -> Result<Self, Halt> {
+impl DesiredUser {
+    pub(super) fn from_call(call: &StateCall<'_>) -> Result<Self, Halt> {
         check_name(call.name)?;
         let texts = |key: &str| -> Result<Option<Vec<String>>, Halt> {
             let Some(_) = call.arg(key) else {
@@ -58,8 +58,8 @@ impl Desired {
             Ok(Some(names))
         };
         let mut days = [None; 6];
-        for (key, _, place) in DAYS {
-            days[place] = call.int(key)?;
+        for (key, _, index) in AGING_OPTIONS {
+            days[index] = call.int(key)?;
         }
         Ok(Self {
             name: call.name.to_owned(),
@@ -68,7 +68,7 @@ impl Desired {
             groups: texts("groups")?,
             optional_groups: texts("optional_groups")?.unwrap_or_default(),
             removes_groups: call.flag("remove_groups", true),
-            home: call.filled("home")?,
+            home: call.non_empty_text("home")?,
             creates_home: call.flag("createhome", true),
             moves_home: call.flag("persist_home", false),
             shell: call.text("shell")?,
@@ -97,13 +97,13 @@ impl Desired {
             put("uid", uid.into());
         }
         if let Some(gid) = self
-            .own_group(groups)
+            .primary_group(groups)
             .filter(|gid| !is_gid(gid, user.gid, groups))
         {
             put("gid", number_or_text(&gid));
         }
-        if let Some(wanted) = self.group_difference(user, groups) {
-            put("groups", crate::converge::module::accounts::list(&wanted));
+        if let Some(desired) = self.group_difference(user, groups) {
+            put("groups", crate::converge::module::accounts::name_list(&desired));
         }
         if let Some(home) = self.home.as_ref().filter(|home| **home != user.home) {
             put("home", home.as_str().into());
@@ -119,9 +119,9 @@ impl Desired {
             put("shell", shell.as_str().into());
         }
         self.shadow_differences(user, &mut changes);
-        for ((key, wanted), is) in GECOS.into_iter().zip(&self.gecos).zip(&user.gecos) {
-            if let Some(wanted) = wanted.as_ref().filter(|wanted| *wanted != is) {
-                changes.insert(key.into(), wanted.as_str().into());
+        for ((key, desired), is) in GECOS_FIELDS.into_iter().zip(&self.gecos).zip(&user.gecos) {
+            if let Some(desired) = desired.as_ref().filter(|desired| *desired != is) {
+                changes.insert(key.into(), desired.as_str().into());
             }
         }
         changes
@@ -136,21 +136,21 @@ impl Desired {
             Some(Password::Empty) if !shadow.hash.is_empty() => {
                 changes.insert("empty_password".into(), true.into());
             }
-            Some(wanted @ (Password::Hash(_) | Password::Plain(_))) => {
+            Some(desired @ (Password::Hash(_) | Password::Plain(_))) => {
                 let may_change = is_unset || self.enforces_password;
-                if may_change && !hash::is_of(wanted, &shadow.hash) {
-                    changes.insert("passwd".into(), HIDDEN.into());
+                if may_change && !password_hash::matches_hash(desired, &shadow.hash) {
+                    changes.insert("passwd".into(), REDACTED_PASSWORD.into());
                 }
             }
             _ => {}
         }
-        for (key, _, place) in DAYS {
-            let Some(wanted) = self.days[place] else {
+        for (key, _, index) in AGING_OPTIONS {
+            let Some(desired) = self.days[index] else {
                 continue;
             };
-            let is_off = key == "expire" && wanted == 0;
-            if wanted != shadow.days[place] && !is_off {
-                changes.insert(key.into(), wanted.into());
+            let is_off = key == "expire" && desired == 0;
+            if desired != shadow.days[index] && !is_off {
+                changes.insert(key.into(), desired.into());
             }
         }
         if let Some(lock) = self
@@ -162,8 +162,8 @@ impl Desired {
     }
 
     /// The group of its own that it is to have, if that is said.
-    fn own_group(&self, groups: &Groups) -> Option<String> {
-        if self.has_own_group == Some(true) && groups.named(&self.name).is_some() {
+    fn primary_group(&self, groups: &Groups) -> Option<String> {
+        if self.has_own_group == Some(true) && groups.by_name(&self.name).is_some() {
             return Some(self.name.clone());
         }
         self.gid.clone()
@@ -171,9 +171,9 @@ impl Desired {
 
     /// The groups beside its own that it is to be in, if it is not in just those.
     fn group_difference(&self, user: &User, groups: &Groups) -> Option<Vec<String>> {
-        let is_there = |name: &&String| groups.named(name).is_some();
+        let is_there = |name: &&String| groups.by_name(name).is_some();
         let optional = self.optional_groups.iter().filter(is_there);
-        let mut wanted: Vec<String> = self
+        let mut desired: Vec<String> = self
             .groups
             .iter()
             .flatten()
@@ -181,34 +181,34 @@ impl Desired {
             .cloned()
             .collect();
         let mut current = groups.of_user(user);
-        if !self.removes_groups || (self.groups.is_none() && wanted.is_empty()) {
-            wanted.extend(current.iter().cloned());
+        if !self.removes_groups || (self.groups.is_none() && desired.is_empty()) {
+            desired.extend(current.iter().cloned());
         }
-        wanted.sort();
-        wanted.dedup();
+        desired.sort();
+        desired.dedup();
         let own = self
-            .own_group(groups)
+            .primary_group(groups)
             .and_then(|gid| groups.find(&gid))
-            .or_else(|| groups.numbered(user.gid))
+            .or_else(|| groups.by_gid(user.gid))
             .map(|group| group.name.clone());
-        let old = groups.numbered(user.gid).map(|group| group.name.clone());
-        wanted.retain(|name| Some(name) != own.as_ref());
+        let old = groups.by_gid(user.gid).map(|group| group.name.clone());
+        desired.retain(|name| Some(name) != own.as_ref());
         current.retain(|name| Some(name) != own.as_ref() && Some(name) != old.as_ref());
-        let is_missing = wanted.iter().any(|name| !current.contains(name));
-        let is_more = current.iter().any(|name| !wanted.contains(name));
-        (is_missing || (is_more && self.removes_groups)).then_some(wanted)
+        let is_missing = desired.iter().any(|name| !current.contains(name));
+        let is_more = current.iter().any(|name| !desired.contains(name));
+        (is_missing || (is_more && self.removes_groups)).then_some(desired)
     }
 
     /// Why a difference must not be undone.
-    pub(super) fn forbidden(&self, user: &User, differences: &Map) -> Option<String> {
-        let says = |key: &str, old: i64| {
+    pub(super) fn forbidden_change(&self, user: &User, differences: &Map) -> Option<String> {
+        let listed = |key: &str, old: i64| {
             let new = differences.get(key)?;
             Some(format!(
                 "Changing {key} ({old} -> {new}) not permitted, set allow_{key}_change to True to force this change. Note that this will not change file ownership."
             ))
         };
-        let uid = says("uid", user.uid).filter(|_| !self.uid_may_change);
-        let gid = says("gid", user.gid).filter(|_| !self.gid_may_change);
+        let uid = listed("uid", user.uid).filter(|_| !self.uid_may_change);
+        let gid = listed("gid", user.gid).filter(|_| !self.gid_may_change);
         let errors: Vec<String> = uid.into_iter().chain(gid).collect();
         if errors.is_empty() {
             return None;
@@ -221,38 +221,38 @@ impl Desired {
 }
 
 /// What stands for passwords in results.
-pub(super) const HIDDEN: &str = "XXX-REDACTED-XXX";
+pub(super) const REDACTED_PASSWORD: &str = "XXX-REDACTED-XXX";
 
 fn number_or_text(text: &str) -> Value {
     text.parse::<i64>()
         .map_or_else(|_| Value::from(text), Value::from)
 }
 
-fn is_gid(wanted: &str, gid: i64, groups: &Groups) -> bool {
-    wanted.parse() == Ok(gid) || groups.named(wanted).is_some_and(|group| group.gid == gid)
+fn is_gid(desired: &str, gid: i64, groups: &Groups) -> bool {
+    desired.parse() == Ok(gid) || groups.by_name(desired).is_some_and(|group| group.gid == gid)
 }
 
-fn gecos(call: &Call<'_>) -> Result<[Option<String>; 5], Halt> {
+fn gecos(call: &StateCall<'_>) -> Result<[Option<String>; 5], Halt> {
     let mut all: [Option<String>; 5] = Default::default();
-    for (place, key) in GECOS.into_iter().enumerate() {
+    for (index, key) in GECOS_FIELDS.into_iter().enumerate() {
         let text = call.text(key)?;
-        let is_last = place == 4;
+        let is_last = index == 4;
         if let Some(text) = text.as_ref().filter(|text| !is_last && text.contains(',')) {
             return refuse(format!("Unsupported char ',' in {text}"));
         }
         if let Some(text) = text.as_ref().filter(|text| text.contains([':', '\n'])) {
             return refuse(format!("Unsupported char ':' in {text}"));
         }
-        all[place] = text;
+        all[index] = text;
     }
     Ok(all)
 }
 
-fn password(call: &Call<'_>) -> Result<Option<Password>, Halt> {
+fn password(call: &StateCall<'_>) -> Result<Option<Password>, Halt> {
     if call.flag("empty_password", false) {
         return Ok(Some(Password::Empty));
     }
-    let Some(text) = call.filled("password")? else {
+    let Some(text) = call.non_empty_text("password")? else {
         return Ok(None);
     };
     if text.contains(['\n', '\0']) {

@@ -1,7 +1,7 @@
 //! The `user` module: users, their groups, homes and passwords (P23).
 
 mod desired;
-mod hash;
+mod password_hash;
 mod states;
 
 pub(super) use states::MODULE;

@@ -1,24 +1,24 @@
 //! The states of the module `user`.
 
-use super::desired::{self, Desired, HIDDEN};
-use super::hash::Password;
-use crate::converge::module::accounts::{DAYS, GECOS, Groups, User, ask, check_name, user};
-use crate::converge::module::command::{act, failure, one, run, unchanged};
-use crate::converge::module::step;
-use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Verdict};
-use crate::host::change::{Change, Like, Run};
+use super::desired::{self, DesiredUser, REDACTED_PASSWORD};
+use super::password_hash::Password;
+use crate::converge::module::accounts::{AGING_FIELDS, GECOS_FIELDS, Groups, User, prefetch_user, check_name, find_user};
+use crate::converge::module::verdict::{act, failure, single_change, run_change, unchanged};
+use crate::converge::module::file_change;
+use crate::converge::{StateCall, FactCache, StateFunction, Halt, Mode, StateModule, StateOutcome, StateDecision};
+use crate::host::change::{Change, ModeAndOwner, CommandRun};
 use crate::host::fact::Domain;
-use crate::text::quoted;
+use crate::text::quote_word;
 use crate::value::{Map, Value};
 
 /// The module.
-pub(in crate::converge::module) static MODULE: Module = Module {
+pub(in crate::converge::module) static MODULE: StateModule = StateModule {
     name: "user",
     functions: &[
-        Function::new("present", present)
+        StateFunction::new("present", present)
             .options(OPTIONS)
             .reversed_by("absent"),
-        Function::new("absent", absent)
+        StateFunction::new("absent", absent)
             .options("purge force local")
             .irreversible("its number, groups and files are not known any more"),
     ],
@@ -32,11 +32,11 @@ const OPTIONS: &str = "uid gid usergroup gid_from_name groups optional_groups re
     maxdays inactdays warndays expire nologinit allow_uid_change allow_gid_change local";
 
 /// Makes a user, or changes one.
-pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let mut desired = Desired::of(call)?;
-    ask(facts, &desired.name)?;
-    let groups = Groups::of(facts)?;
-    let is_missing = |name: &&String| groups.named(name).is_none();
+pub(super) fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let mut desired = DesiredUser::from_call(call)?;
+    prefetch_user(facts, &desired.name)?;
+    let groups = Groups::probe(facts)?;
+    let is_missing = |name: &&String| groups.by_name(name).is_none();
     let missing: Vec<String> = desired
         .groups
         .iter()
@@ -51,32 +51,32 @@ pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
                 missing.join(",")
             ));
         }
-        if let Some(wanted) = &mut desired.groups {
-            wanted.retain(|name| !missing.contains(name));
+        if let Some(desired_groups) = &mut desired.groups {
+            desired_groups.retain(|name| !missing.contains(name));
         }
     }
-    let Some(user) = user(facts, &desired.name)? else {
-        return create(desired, &groups, &missing);
+    let Some(user) = find_user(facts, &desired.name)? else {
+        return create_user(desired, &groups, &missing);
     };
     let differences = desired.differences(&user, &groups);
-    if let Some(why) = desired.forbidden(&user, &differences) {
+    if let Some(why) = desired.forbidden_change(&user, &differences) {
         return failure(why);
     }
     if differences.is_empty() {
         let comment = format!("User {} is present and up to date", desired.name);
         return unchanged(comment);
     }
-    change(desired, user, &groups, &differences, &missing)
+    change_user(desired, user, &groups, &differences, &missing)
 }
 
 /// Brings a user that is there to be as wanted.
-fn change(
-    desired: Desired,
+fn change_user(
+    desired: DesiredUser,
     before: User,
     groups: &Groups,
     differences: &Map,
     missing: &[String],
-) -> Result<Verdict, Halt> {
+) -> Result<StateDecision, Halt> {
     let mut comment = String::from("The following user attributes are set to be changed:\n");
     for (key, value) in differences {
         comment = format!("{comment}{key}: {value}\n");
@@ -85,14 +85,14 @@ fn change(
         let missing = missing.join(",");
         comment = format!("{comment}groups (pending creation): {missing}\n");
     }
-    let predicted = Outcome::planned(comment);
+    let predicted = StateOutcome::planned(comment);
     let steps = change_steps(&desired, &before, differences);
     let info = before.info(groups);
     act(predicted, steps, move |complaint, facts| {
-        ask(facts, &desired.name)?;
-        let groups = Groups::of(facts)?;
-        let Some(after) = user(facts, &desired.name)? else {
-            return Ok(Outcome::failed(format!("User {} is gone", desired.name)));
+        prefetch_user(facts, &desired.name)?;
+        let groups = Groups::probe(facts)?;
+        let Some(after) = find_user(facts, &desired.name)? else {
+            return Ok(StateOutcome::failed(format!("User {} is gone", desired.name)));
         };
         let mut changes = Map::new();
         for (key, value) in after.info(&groups) {
@@ -101,9 +101,9 @@ fn change(
             }
         }
         add_shadow_changes(&before, &after, &mut changes);
-        let left = desired.differences(&after, &groups);
-        if complaint.is_none() && left.is_empty() {
-            return Ok(Outcome::changed(
+        let remaining = desired.differences(&after, &groups);
+        if complaint.is_none() && remaining.is_empty() {
+            return Ok(StateOutcome::changed(
                 changes,
                 format!("Updated user {}", desired.name),
             ));
@@ -111,9 +111,9 @@ fn change(
         let why = complaint.unwrap_or_default();
         let text = format!(
             "These values could not be changed: {}\n{why}",
-            Value::from(left)
+            Value::from(remaining)
         );
-        Ok(Outcome::failed_with(changes, text.trim_end().to_owned()))
+        Ok(StateOutcome::failed_with(changes, text.trim_end().to_owned()))
     })
 }
 
@@ -122,21 +122,21 @@ fn add_shadow_changes(before: &User, after: &User, changes: &mut Map) {
         return;
     };
     if old.hash != new.hash {
-        changes.insert("passwd".into(), HIDDEN.into());
+        changes.insert("passwd".into(), REDACTED_PASSWORD.into());
     }
-    for (place, key) in DAYS.into_iter().enumerate() {
-        if old.days[place] != new.days[place] {
-            changes.insert(key.into(), new.days[place].into());
+    for (index, key) in AGING_FIELDS.into_iter().enumerate() {
+        if old.days[index] != new.days[index] {
+            changes.insert(key.into(), new.days[index].into());
         }
     }
 }
 
 /// The commands for what differs: one for the user, one for its days, one for its password.
-fn change_steps(desired: &Desired, user: &User, differences: &Map) -> Vec<Change> {
-    let name = quoted(&desired.name);
+fn change_steps(desired: &DesiredUser, user: &User, differences: &Map) -> Vec<Change> {
+    let name = quote_word(&desired.name);
     let mut options = Vec::new();
     for (key, value) in differences {
-        let text = quoted(&value.to_string());
+        let text = quote_word(&value.to_string());
         match key.as_ref() {
             "uid" if desired.is_unique => options.push(format!("-u {text}")),
             "uid" => options.push(format!("-o -u {text}")),
@@ -154,13 +154,13 @@ fn change_steps(desired: &Desired, user: &User, differences: &Map) -> Vec<Change
                     .map(Value::to_string)
                     .collect();
                 let append = if desired.removes_groups { "" } else { "-a " };
-                options.push(format!("{append}-G {}", quoted(&names.join(","))));
+                options.push(format!("{append}-G {}", quote_word(&names.join(","))));
             }
             _ => {}
         }
     }
-    if GECOS.iter().any(|key| differences.contains_key(*key)) {
-        options.push(format!("-c {}", quoted(&long_name(desired, Some(user)))));
+    if GECOS_FIELDS.iter().any(|key| differences.contains_key(*key)) {
+        options.push(format!("-c {}", quote_word(&long_name(desired, Some(user)))));
     }
     let mut steps = Vec::new();
     if !options.is_empty() {
@@ -172,9 +172,9 @@ fn change_steps(desired: &Desired, user: &User, differences: &Map) -> Vec<Change
     if let Some(home) = differences.get("homeDoesNotExist")
         && !(desired.moves_home && user.has_home)
     {
-        steps.push(step::folder(
+        steps.push(file_change::folder(
             &home.to_string(),
-            Like {
+            ModeAndOwner {
                 mode: Some(0o755),
                 user: Some(desired.name.clone()),
                 group: Some(user.gid.to_string()),
@@ -191,15 +191,15 @@ fn change_steps(desired: &Desired, user: &User, differences: &Map) -> Vec<Change
 }
 
 /// Removes a user.
-pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     check_name(call.name)?;
     let name = call.name.to_owned();
-    ask(facts, &name)?;
-    let Some(before) = user(facts, &name)? else {
+    prefetch_user(facts, &name)?;
+    let Some(before) = find_user(facts, &name)? else {
         return unchanged(format!("User {name} is not present"));
     };
-    let groups = Groups::of(facts)?.of_user(&before);
-    let predicted = Outcome::planned(format!("User {name} set for removal"));
+    let groups = Groups::probe(facts)?.of_user(&before);
+    let predicted = StateOutcome::planned(format!("User {name} set for removal"));
     let mut text = String::from("userdel");
     let mut touches = vec![Domain::Accounts];
     if call.flag("purge", false) {
@@ -209,60 +209,60 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     if call.flag("force", false) {
         text.push_str(" -f");
     }
-    let steps = vec![run(format!("{text} {}", quoted(&name)), touches)];
+    let steps = vec![run_change(format!("{text} {}", quote_word(&name)), touches)];
     act(predicted, steps, move |complaint, facts| {
-        let after = Groups::of(facts)?;
-        let is_left = user(facts, &name)?.is_some();
-        if let Some(why) = complaint.filter(|_| is_left) {
-            return Ok(Outcome::failed(format!(
+        let after = Groups::probe(facts)?;
+        let still_exists = find_user(facts, &name)?.is_some();
+        if let Some(why) = complaint.filter(|_| still_exists) {
+            return Ok(StateOutcome::failed(format!(
                 "Failed to remove user {name}\n{why}"
             )));
         }
         let mut changes = Map::new();
-        for group in groups.iter().filter(|group| after.named(group).is_none()) {
-            changes.extend(one(&format!("{group} group"), "removed"));
+        for group in groups.iter().filter(|group| after.by_name(group).is_none()) {
+            changes.extend(single_change(&format!("{group} group"), "removed"));
         }
-        changes.extend(one(&name, "removed"));
-        Ok(Outcome::changed(changes, format!("Removed user {name}")))
+        changes.extend(single_change(&name, "removed"));
+        Ok(StateOutcome::changed(changes, format!("Removed user {name}")))
     })
 }
 
 /// Makes a user.
-pub(super) fn create(
-    desired: Desired,
+pub(super) fn create_user(
+    desired: DesiredUser,
     groups: &Groups,
     missing: &[String],
-) -> Result<Verdict, Halt> {
+) -> Result<StateDecision, Halt> {
     let mut comment = format!("User {} set to be added", desired.name);
     if !missing.is_empty() {
         comment = format!("{comment} (pending groups: {})", missing.join(","));
     }
-    let predicted = Outcome::planned(comment);
+    let predicted = StateOutcome::planned(comment);
     let mut steps = vec![account_change(add_command(&desired, groups))];
     steps.extend(password_step(&desired));
     steps.extend(days_step(&desired, |_| true));
     act(predicted, steps, move |complaint, facts| {
-        ask(facts, &desired.name)?;
-        let groups = Groups::of(facts)?;
-        Ok(created(
+        prefetch_user(facts, &desired.name)?;
+        let groups = Groups::probe(facts)?;
+        Ok(evaluate_creation(
             &desired,
-            user(facts, &desired.name)?.as_ref(),
+            find_user(facts, &desired.name)?.as_ref(),
             &groups,
             complaint,
         ))
     })
 }
 
-fn add_command(desired: &Desired, groups: &Groups) -> String {
+fn add_command(desired: &DesiredUser, groups: &Groups) -> String {
     let mut words = vec!["useradd".to_owned()];
-    let mut option = |option: &str, value: &str| words.push(format!("{option} {}", quoted(value)));
+    let mut option = |option: &str, value: &str| words.push(format!("{option} {}", quote_word(value)));
     if let Some(shell) = &desired.shell {
         option("-s", shell);
     }
     if let Some(uid) = desired.uid {
         option("-u", &uid.to_string());
     }
-    let is_there = |name: &&String| groups.named(name).is_some();
+    let is_there = |name: &&String| groups.by_name(name).is_some();
     let optional = desired.optional_groups.iter().filter(is_there);
     let mut member: Vec<&str> = desired
         .groups
@@ -271,7 +271,7 @@ fn add_command(desired: &Desired, groups: &Groups) -> String {
         .chain(optional)
         .map(String::as_str)
         .collect();
-    let is_named_alike = groups.named(&desired.name).is_some();
+    let is_named_alike = groups.by_name(&desired.name).is_some();
     if let Some(gid) = &desired.gid {
         option("-g", gid);
     } else if is_named_alike
@@ -305,21 +305,21 @@ fn add_command(desired: &Desired, groups: &Groups) -> String {
     ];
     let flags = flags.into_iter().filter(|(is_set, _)| *is_set);
     words.extend(flags.map(|(_, flag)| flag.to_owned()));
-    words.push(quoted(&desired.name));
+    words.push(quote_word(&desired.name));
     words.join(" ")
 }
 
-fn created(
-    desired: &Desired,
+fn evaluate_creation(
+    desired: &DesiredUser,
     user: Option<&User>,
     groups: &Groups,
     complaint: Option<&str>,
-) -> Outcome {
+) -> StateOutcome {
     let name = &desired.name;
     let why = complaint.unwrap_or_default();
     let Some(user) = user else {
         let text = format!("Failed to create new user {name}\n{why}");
-        return Outcome::failed(text.trim_end().to_owned());
+        return StateOutcome::failed(text.trim_end().to_owned());
     };
     let mut changes = user.info(groups);
     if !desired.creates_home {
@@ -331,19 +331,19 @@ fn created(
             changes.insert("password".into(), "".into());
         }
         Some(_) => {
-            changes.insert("password".into(), HIDDEN.into());
+            changes.insert("password".into(), REDACTED_PASSWORD.into());
         }
     }
-    for (key, _, place) in desired::DAYS {
-        if let Some(days) = desired.days[place].filter(|days| *days != 0) {
+    for (key, _, index) in desired::AGING_OPTIONS {
+        if let Some(days) = desired.days[index].filter(|days| *days != 0) {
             changes.insert(key.into(), days.into());
         }
     }
-    let outcome = Outcome::changed(changes, format!("New user {name} created"));
+    let outcome = StateOutcome::changed(changes, format!("New user {name} created"));
     if complaint.is_none() {
         return outcome;
     }
-    Outcome {
+    StateOutcome {
         result: Some(false),
         comment: format!("User {name} created but not as described\n{why}"),
         ..outcome
@@ -352,43 +352,43 @@ fn created(
 
 /// A command that changes accounts.
 pub(super) fn account_change(text: String) -> Change {
-    run(text, [Domain::Accounts])
+    run_change(text, [Domain::Accounts])
 }
 
 /// The long name with the parts that are wanted, and those that are there.
-pub(super) fn long_name(desired: &Desired, user: Option<&User>) -> String {
-    let part = |place: usize| {
-        let is = || user.map(|user| user.gecos[place].clone());
-        desired.gecos[place].clone().or_else(is).unwrap_or_default()
+pub(super) fn long_name(desired: &DesiredUser, user: Option<&User>) -> String {
+    let part = |index: usize| {
+        let is = || user.map(|user| user.gecos[index].clone());
+        desired.gecos[index].clone().or_else(is).unwrap_or_default()
     };
-    let parts: Vec<String> = (0..GECOS.len()).map(part).collect();
+    let parts: Vec<String> = (0..GECOS_FIELDS.len()).map(part).collect();
     parts.join(",").trim_end_matches(',').to_owned()
 }
 
 /// Sets the password. It goes through a pipe: a list of processes never shows it.
-pub(super) fn password_step(desired: &Desired) -> Option<Change> {
+pub(super) fn password_step(desired: &DesiredUser) -> Option<Change> {
     let (text, stdin) = match desired.password.as_ref()? {
         Password::Empty => {
             return Some(account_change(format!(
                 "passwd -d {}",
-                quoted(&desired.name)
+                quote_word(&desired.name)
             )));
         }
         Password::Hash(hash) => ("chpasswd -e", hash),
         Password::Plain(password) => ("chpasswd -c SHA512", password),
     };
-    let mut run = Run::new(text).touching([Domain::Accounts]);
+    let mut run = CommandRun::new(text).touching([Domain::Accounts]);
     run.stdin = Some(format!("{}:{stdin}\n", desired.name).into_bytes());
     Some(Change::Run(run))
 }
 
 /// Sets the days of the password that are wanted.
-pub(super) fn days_step(desired: &Desired, is_wanted: impl Fn(&str) -> bool) -> Option<Change> {
+pub(super) fn days_step(desired: &DesiredUser, is_selected: impl Fn(&str) -> bool) -> Option<Change> {
     let mut text = String::from("chage");
-    for (key, option, place) in desired::DAYS {
-        if let Some(days) = desired.days[place].filter(|_| is_wanted(key)) {
+    for (key, option, index) in desired::AGING_OPTIONS {
+        if let Some(days) = desired.days[index].filter(|_| is_selected(key)) {
             text = format!("{text} {option} {days}");
         }
     }
-    (text != "chage").then(|| account_change(format!("{text} {}", quoted(&desired.name))))
+    (text != "chage").then(|| account_change(format!("{text} {}", quote_word(&desired.name))))
 }

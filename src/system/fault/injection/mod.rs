@@ -20,8 +20,8 @@
 //! `ERRNO` is one of `EIO`, `ENOSPC`, `EROFS`, `EMFILE`, `EACCES` and `EINTR`. What other programs
 //! write, and libgit2, does not pass here.
 
-mod fault;
-mod mode;
-mod power;
+mod injector;
+mod plan;
+mod power_loss;
 
-pub use fault::{call, hide_from, write_all};
+pub use injector::{call, hide_from, write_all};

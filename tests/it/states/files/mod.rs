@@ -13,8 +13,8 @@ use std::sync::Arc;
 use nix::unistd::{Group, User};
 use serde_json::{Map as JsonMap, Value as Json, json};
 use unfurl::testing::converge::{
-    Call, Chunk, Facts, Finish, Halt, Link, Low, Mode, Outcome, Render, Requisite, Roots,
-    RootsError, Target, Template, Verdict, World, find,
+    StateCall, Chunk, FactCache, ChangeOutcome, Halt, RequisiteLink, LowData, Mode, StateOutcome, RenderTemplate, Requisite, FileRoots,
+    FileRootsError, LinkTarget, TemplateRequest, StateDecision, ModuleContext, find,
 };
 use unfurl::testing::diagnostic::Span;
 use unfurl::testing::value::{Map, Value};
@@ -29,12 +29,12 @@ fn folder() -> PathBuf {
 #[derive(Debug)]
 struct Tree(PathBuf);
 
-impl Roots for Tree {
-    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, RootsError> {
+impl FileRoots for Tree {
+    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, FileRootsError> {
         Ok(fs::read(self.0.join(path)).ok().map(Arc::from))
     }
 
-    fn list(&self, folder: &str) -> Result<Vec<String>, RootsError> {
+    fn list(&self, folder: &str) -> Result<Vec<String>, FileRootsError> {
         let mut all = Vec::new();
         let mut todo = vec![self.0.join(folder)];
         while let Some(folder) = todo.pop() {
@@ -52,7 +52,7 @@ impl Roots for Tree {
         Ok(all)
     }
 
-    fn mode(&self, path: &str) -> Result<Option<u32>, RootsError> {
+    fn mode(&self, path: &str) -> Result<Option<u32>, FileRootsError> {
         Ok(fs::metadata(self.0.join(path)).ok().map(|meta| meta.mode()))
     }
 }
@@ -61,8 +61,8 @@ impl Roots for Tree {
 #[derive(Debug)]
 struct Renderer;
 
-impl Render for Renderer {
-    fn render(&self, request: &Template<'_>, _: &Facts) -> Result<String, Halt> {
+impl RenderTemplate for Renderer {
+    fn render(&self, request: &TemplateRequest<'_>, _: &FactCache) -> Result<String, Halt> {
         let mut engine = minijinja::Environment::new();
         let syntax = minijinja::syntax::SyntaxConfig::builder()
             .keep_trailing_newline(true)
@@ -92,8 +92,8 @@ fn to_jinja(json: &Json) -> minijinja::Value {
     }
 }
 
-fn world() -> World {
-    World {
+fn world() -> ModuleContext {
+    ModuleContext {
         id: "golden".into(),
         roots: Arc::new(Tree(folder().join("root"))),
         renderer: Arc::new(Renderer),
@@ -247,10 +247,10 @@ impl Case {
     fn run(&self, mode: Mode) -> Json {
         let low = self.low();
         let world = world();
-        let mut facts = Facts::default();
+        let mut facts = FactCache::default();
         let mut rows = Vec::new();
         for (index, chunk) in low.chunks.iter().enumerate() {
-            let call = Call {
+            let call = StateCall {
                 state: &chunk.state,
                 fun: &chunk.fun,
                 name: &chunk.name,
@@ -258,7 +258,7 @@ impl Case {
                 sls: &chunk.sls,
                 args: &chunk.args,
                 mode,
-                world: &world,
+                context: &world,
                 chunk: Some((&low, u32::try_from(index).unwrap())),
             };
             let outcome = self.decided(&call, &mut facts);
@@ -277,7 +277,7 @@ impl Case {
         self.folded(&json!(rows))
     }
 
-    fn decided(&self, call: &Call<'_>, facts: &mut Facts) -> Outcome {
+    fn decided(&self, call: &StateCall<'_>, facts: &mut FactCache) -> StateOutcome {
         let (_, Some(function)) = find(call.state, call.fun) else {
             panic!("{}: no {}.{}", self.name, call.state, call.fun);
         };
@@ -292,30 +292,30 @@ impl Case {
         }
         let verdict = known(facts, |facts| (function.run)(call, facts));
         let deed = match verdict {
-            Ok(Verdict::Done(outcome)) => return outcome,
-            Ok(Verdict::Act(deed)) => deed,
-            Err(why) => return Outcome::failed(why),
+            Ok(StateDecision::Done(outcome)) => return outcome,
+            Ok(StateDecision::Change(deed)) => deed,
+            Err(why) => return StateOutcome::failed(why),
         };
         if call.mode == Mode::Test {
             deed.steps.iter().for_each(|step| facts.predict(step));
             return deed.predicted;
         }
         let outputs = hands::make(&deed.steps);
-        deed.steps.iter().for_each(|step| facts.stale(step));
+        deed.steps.iter().for_each(|step| facts.invalidate(step));
         match deed.finish {
-            Finish::Ask(judge) => {
-                known(facts, |facts| judge(&outputs, facts)).unwrap_or_else(Outcome::failed)
+            ChangeOutcome::Computed(judge) => {
+                known(facts, |facts| judge(&outputs, facts)).unwrap_or_else(StateOutcome::failed)
             }
-            Finish::Then(outcome) => match outputs.iter().find(|output| !output.exit.is_ok()) {
-                Some(failed) => Outcome::failed(failed.stderr.text()),
+            ChangeOutcome::Fixed(outcome) => match outputs.iter().find(|output| !output.exit.is_ok()) {
+                Some(failed) => StateOutcome::failed(failed.stderr.text()),
                 None => outcome,
             },
         }
     }
 
     /// The states with what they ask of each other.
-    fn low(&self) -> Low {
-        let mut low = Low::default();
+    fn low(&self) -> LowData {
+        let mut low = LowData::default();
         let states = self.filled(&self.said["states"]);
         let mut asked: Vec<(u32, Requisite, u32)> = Vec::new();
         for (index, state) in states.as_array().unwrap().iter().enumerate() {
@@ -362,9 +362,9 @@ impl Case {
         for (from, kind, to) in asked {
             let set = u32::try_from(low.sets.len()).unwrap();
             low.sets.push(Box::new([to]));
-            low.chunks[from as usize].links.push(Link {
+            low.chunks[from as usize].links.push(RequisiteLink {
                 kind,
-                target: Target::Set(set),
+                target: LinkTarget::Set(set),
                 written: Value::Null,
                 span: Span::NONE,
             });
@@ -374,7 +374,7 @@ impl Case {
 }
 
 /// Asks again and again until all facts are known.
-fn known<T>(facts: &mut Facts, ask: impl Fn(&Facts) -> Result<T, Halt>) -> Result<T, String> {
+fn known<T>(facts: &mut FactCache, ask: impl Fn(&FactCache) -> Result<T, Halt>) -> Result<T, String> {
     for _ in 0..50 {
         match ask(facts) {
             Ok(told) => return Ok(told),

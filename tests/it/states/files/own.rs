@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 
-use unfurl::testing::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, find};
+use unfurl::testing::converge::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision, find};
 use unfurl::testing::host::change::Change;
 use unfurl::testing::value::{Map, Value};
 
@@ -17,9 +17,9 @@ fn decided(
     name: &Path,
     args: &Map,
     mode: Mode,
-) -> Result<(Outcome, Vec<Change>), String> {
+) -> Result<(StateOutcome, Vec<Change>), String> {
     let world = world();
-    let call = Call {
+    let call = StateCall {
         state: "file",
         fun,
         name: name.to_str().unwrap(),
@@ -27,17 +27,17 @@ fn decided(
         sls: "main",
         args,
         mode,
-        world: &world,
+        context: &world,
         chunk: None,
     };
     let function = find("file", fun).1.unwrap();
-    let mut facts = Facts::default();
+    let mut facts = FactCache::default();
     Ok(
         match known(&mut facts, |facts| (function.run)(&call, facts))? {
-            Verdict::Done(outcome) => (outcome, Vec::new()),
-            Verdict::Act(deed) => {
+            StateDecision::Done(outcome) => (outcome, Vec::new()),
+            StateDecision::Change(deed) => {
                 let outcome = match deed.finish {
-                    unfurl::testing::converge::Finish::Then(outcome) if mode == Mode::Apply => {
+                    unfurl::testing::converge::ChangeOutcome::Fixed(outcome) if mode == Mode::Apply => {
                         outcome
                     }
                     _ => deed.predicted,
@@ -229,7 +229,7 @@ fn a_file_is_decided_by_one_reading_of_facts() {
         ),
     ] {
         let (world, args) = (world(), args(asked));
-        let call = Call {
+        let call = StateCall {
             state: "file",
             fun: "managed",
             name: path.to_str().unwrap(),
@@ -237,11 +237,11 @@ fn a_file_is_decided_by_one_reading_of_facts() {
             sls: "main",
             args: &args,
             mode: Mode::Apply,
-            world: &world,
+            context: &world,
             chunk: None,
         };
         let function = find("file", "managed").1.unwrap();
-        let mut facts = Facts::default();
+        let mut facts = FactCache::default();
         let mut count = 0;
         while let Err(Halt::Needs(wanted)) = (function.run)(&call, &facts) {
             count += 1;

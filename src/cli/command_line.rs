@@ -1,0 +1,113 @@
+//! The command line: global options and commands.
+
+use clap::{Parser, Subcommand};
+
+use super::args::format::one_of;
+use super::args::global::Global;
+use super::args::job::{JobArgs, CheckArgs, StopArgs, TeardownArgs};
+use super::args::state::{FactArgs, OpArgs, StateArgs};
+use super::commands::commit::CommitArgs;
+use super::commands::explain::ExplainArgs;
+use super::commands::export::ExportArgs;
+use super::commands::forward::ForwardArgs;
+use super::commands::git::GitArgs;
+use super::commands::git::GitStatusArgs;
+use super::commands::history::HistoryArgs;
+use super::commands::hosts::RebootArgs;
+use super::commands::hosts::RunHostsArgs;
+use super::commands::hosts::ShellArgs;
+use super::commands::lock::LockCommand;
+use super::commands::merge_driver::MergeDriverArgs;
+use super::commands::plan::PlanArgs;
+use super::commands::recover::RecoverArgs;
+use super::commands::run::RunArgs;
+use super::commands::status::StatusArgs;
+use super::commands::task::TaskArgs;
+use super::commands::transfer::GetArgs;
+use super::commands::transfer::PutArgs;
+use super::commands::validate::ValidateArgs;
+use super::route::RUN_HOSTS;
+use crate::ops::schema::SchemaKind;
+
+/// Bring systems to the state that a TOSCA model describes, and keep the record in git
+#[derive(Debug, Parser)]
+#[command(
+    name = "unfurl",
+    version,
+    propagate_version = false,
+    disable_version_flag = false
+)]
+pub(super) struct Cli {
+    #[command(flatten)]
+    pub(super) global: Global,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Bring the ensemble to the state that its template describes
+    Deploy(JobArgs),
+    /// Remove what the ensemble has created
+    #[command(alias = "undeploy")]
+    Teardown(TeardownArgs),
+    /// Stop what runs
+    Stop(StopArgs),
+    /// Ask each instance for its status
+    Check(CheckArgs),
+    /// Find what exists
+    Discover(CheckArgs),
+    /// Show what a job would do
+    Plan(PlanArgs),
+    Explain(ExplainArgs),
+    History(HistoryArgs),
+    Run(RunArgs),
+    // `route` calls `run` so where it chooses hosts.
+    #[command(name = RUN_HOSTS, hide = true)]
+    RunHosts(RunHostsArgs),
+    Task(TaskArgs),
+    State(StateArgs),
+    Op(OpArgs),
+    Fact(FactArgs),
+    Put(PutArgs),
+    Get(GetArgs),
+    Reboot(RebootArgs),
+    Shell(ShellArgs),
+    Forward(ForwardArgs),
+    /// Show what is recorded of the ensemble's instances
+    Status(StatusArgs),
+    /// Check an ensemble and report every problem
+    Validate(ValidateArgs),
+    Export(ExportArgs),
+    Commit(CommitArgs),
+    Git(GitArgs),
+    GitStatus(GitStatusArgs),
+    MergeDriver(MergeDriverArgs),
+    /// Print the JSON Schema of a file, for editors
+    Schema {
+        /// Of which file
+        #[arg(value_parser = one_of::<SchemaKind>())]
+        of: SchemaKind,
+    },
+    /// Look at the locks of ensembles, or break one
+    Lock {
+        #[command(subcommand)]
+        action: LockCommand,
+    },
+    /// Put on record what a job did that was cut off or whose record could not be saved
+    Recover(RecoverArgs),
+    /// Print the version
+    Version {
+        /// Only the version of Unfurl whose formats are followed
+        #[arg(long)]
+        semver: bool,
+    },
+    /// Print a script that completes commands for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+}

@@ -1,0 +1,285 @@
+//! A plan and a report of a job as the views that `ui` shows.
+
+use std::collections::HashMap;
+
+use crate::diagnostic::{SourceLocator, Sources};
+use crate::job::{Comparison, Difference, Proposal, ProposedTask, ReportedTask, DifferenceSide, TaskRecord};
+use crate::name::{InstanceName, Status};
+use crate::ops::JobReport;
+use crate::plan::{StepActivity, StepGroup, PlanItem, StepTarget, RunCondition};
+use crate::topology::{Creator, Orphan, Topology};
+use crate::ui::{
+    ChangeView, SkippedView, OrphanLine, PlanEntry, PlanNode, PlanTask, PlanView, QueryView, SummaryView,
+    TaskEnd, TaskRow,
+};
+use crate::value::{Handle, Value};
+
+/// Who reads a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PlanDetail {
+    /// A person: what will be done.
+    Planned,
+    /// A machine: what was considered, too.
+    Considered,
+}
+
+/// A plan that is shown, and the texts that it was made from.
+#[derive(Debug)]
+struct PlanSource<'a> {
+    proposal: &'a Proposal,
+    places: SourceLocator<'a>,
+}
+
+/// A plan. What was compared and has not changed is listed for machines only.
+pub(super) fn plan(proposal: &Proposal, sources: &Sources, detail: PlanDetail) -> PlanView {
+    let shown = &PlanSource {
+        proposal,
+        places: SourceLocator::new(sources),
+    };
+    let mut nodes: Vec<PlanNode> = Vec::new();
+    let mut current = None;
+    for item in &proposal.plan.items {
+        let Some(target) = target_of(proposal, *item) else {
+            continue;
+        };
+        if !included(proposal, *item, detail) {
+            continue;
+        }
+        if current != Some(target) {
+            nodes.push(node(&proposal.topology, target));
+            current = Some(target);
+        }
+        if let Some(node) = nodes.last_mut() {
+            node.entries.push(entry(shown, *item, target));
+        }
+    }
+    PlanView {
+        workflow: proposal.goal.workflow.to_string(),
+        options: Vec::new(),
+        external: Vec::new(),
+        nodes,
+        skipped: skipped_view(&proposal.topology, &proposal.plan.skipped),
+    }
+}
+
+/// What a job leaves alone and why; not what is no thing of its own.
+fn skipped_view(topology: &Topology, skipped: &[(InstanceName, String)]) -> SkippedView {
+    let skipped = skipped.iter();
+    let skipped = skipped.filter(|(_, why)| why != "virtual instance");
+    let orphan = |orphan: &Orphan| OrphanLine {
+        instance: orphan.name.to_string(),
+        template: orphan.template.to_string(),
+        status: orphan.status(),
+        state: orphan.state(),
+        created: orphan
+            .created()
+            .as_ref()
+            .map_or(Value::Null, Creator::to_value),
+        last_change: orphan.last_change(),
+        not_removed_reason: orphan.retention_reason.clone(),
+    };
+    SkippedView {
+        skipped: skipped
+            .map(|(name, why)| (name.to_string(), why.clone()))
+            .collect(),
+        orphans: topology.orphans().map(orphan).collect(),
+    }
+}
+
+fn target_of(proposal: &Proposal, item: PlanItem) -> Option<Handle> {
+    let group = match item {
+        PlanItem::Step(step) => return proposal.target_of(step),
+        PlanItem::Group(group) => &proposal.plan.groups[group],
+    };
+    match &group.target {
+        StepTarget::Node(name) if !group.items.is_empty() => proposal.topology.find(name.as_str()),
+        StepTarget::Node(_) | StepTarget::Relationship { .. } => None,
+    }
+}
+
+fn included(proposal: &Proposal, item: PlanItem, detail: PlanDetail) -> bool {
+    let shown = |task: &ProposedTask| {
+        task.is_included && (detail == PlanDetail::Considered || !task.is_skipped())
+    };
+    let mut stack = vec![item];
+    while let Some(item) = stack.pop() {
+        match item {
+            PlanItem::Step(step) if proposal.task_of(step).is_none_or(shown) => return true,
+            PlanItem::Step(_) => {}
+            PlanItem::Group(group) => stack.extend(&proposal.plan.groups[group].items),
+        }
+    }
+    false
+}
+
+fn node(topology: &Topology, target: Handle) -> PlanNode {
+    let entity = topology.entity(target);
+    PlanNode {
+        instance: entity.local_name().to_owned(),
+        nested_name: entity.name.to_string(),
+        status: Some(topology.effective(target)),
+        local_status: entity.local,
+        state: entity.state,
+        managed: entity
+            .created
+            .as_ref()
+            .map_or(Value::Null, Creator::to_value),
+        entries: Vec::new(),
+    }
+}
+
+fn entry(shown: &PlanSource<'_>, item: PlanItem, within: Handle) -> PlanEntry {
+    let proposal = shown.proposal;
+    let step = match item {
+        PlanItem::Step(step) => step,
+        PlanItem::Group(group) => {
+            let group = &proposal.plan.groups[group];
+            return PlanEntry::Group {
+                workflow: Some(purpose(group)),
+                sequence: sequence(shown, &group.items, within),
+            };
+        }
+    };
+    let stated = &proposal.plan.steps[step];
+    match (&stated.activity, proposal.task_of(step)) {
+        (StepActivity::SetState(word), _) => PlanEntry::SetState(word.to_string()),
+        (StepActivity::Operation { .. }, Some(task)) => {
+            PlanEntry::Task(task_of_plan(task, &shown.places))
+        }
+        (StepActivity::Operation { reference, .. }, None) => PlanEntry::Task(PlanTask {
+            operation: reference.operation.to_string(),
+            reason: stated.reason.to_string(),
+            ..PlanTask::default()
+        }),
+    }
+}
+
+/// A task with why it is there.
+pub(super) fn task_of_plan(task: &ProposedTask, places: &SourceLocator<'_>) -> PlanTask {
+    let mut shown = PlanTask {
+        operation: task.operation.to_string(),
+        reason: task.reason.to_string(),
+        rendered: task.folders.clone(),
+        note: task.note().map(str::to_owned),
+        reason_text: task.reason_text.clone(),
+        ..PlanTask::default()
+    };
+    if task.change.is_change()
+        && !task.is_skipped()
+        && let Some(comparison) = &task.comparison
+    {
+        add_changes(comparison, places, &mut shown);
+    }
+    shown
+}
+
+/// What a group is for: its workflow, and what must have happened.
+fn purpose(group: &StepGroup) -> String {
+    match &group.condition {
+        RunCondition::Failed(causes) => {
+            let steps: Vec<_> = causes.iter().map(|(_, step)| format!("`{step}`")).collect();
+            format!("{} (if step {} fails)", group.workflow, steps.join(" or "))
+        }
+        RunCondition::Always | RunCondition::Succeeded(_) => group.workflow.to_string(),
+    }
+}
+
+/// The items of a group; those for another target stand below that target.
+fn sequence(shown: &PlanSource<'_>, items: &[PlanItem], within: Handle) -> Vec<PlanEntry> {
+    let proposal = shown.proposal;
+    let mut entries: Vec<PlanEntry> = Vec::new();
+    let mut current = within;
+    for item in items {
+        let Some(target) = target_of(proposal, *item) else {
+            continue;
+        };
+        let entry = entry(shown, *item, target);
+        if target != current {
+            entries.push(PlanEntry::Node(node(&proposal.topology, target)));
+            current = target;
+        }
+        match entries.last_mut() {
+            Some(PlanEntry::Node(node)) => node.entries.push(entry),
+            _ => entries.push(entry),
+        }
+    }
+    entries
+}
+
+/// The summary of a job.
+pub(super) fn summary(report: &JobReport, query: Option<QueryView>, timed: bool) -> SummaryView {
+    let job = &report.job;
+    SummaryView {
+        id: job.head.id,
+        status: job.status,
+        elapsed: timed.then_some(report.elapsed),
+        tasks: job.tasks.iter().map(row).collect(),
+        outputs: Value::from(job.values.outputs.clone()),
+        external: Vec::new(),
+        skipped: skipped_view(&job.topology, &[]),
+        query,
+    }
+}
+
+fn row(task: &ReportedTask) -> TaskRow {
+    let record = &*task.record;
+    let end = match (record.status(), record.is_blocked()) {
+        (Some(_), true) => TaskEnd::Blocked,
+        (Some(Status::Ok), false) => TaskEnd::Success,
+        (Some(_), false) => TaskEnd::Failed,
+        (None, _) => TaskEnd::Skipped,
+    };
+    TaskRow {
+        end,
+        status: record.status(),
+        target: record.target.name.clone(),
+        nested_name: record.target.nested_name.clone(),
+        operation: record.operation.operation.to_string(),
+        template: record.target.template.clone(),
+        type_name: record.target.type_name.clone(),
+        target_status: record.target_state.status,
+        final_status: Some(task.final_status),
+        target_state: record.target_state.state,
+        changed: record.has_changed(),
+        configurator: record.class_name.to_owned(),
+        priority: record.priority,
+        reason: record.reason.clone(),
+        output: output(record),
+    }
+}
+
+fn output(record: &TaskRecord) -> Value {
+    let (result, errors) = (&record.data.result, &record.data.messages);
+    match result {
+        Value::Null if !errors.is_empty() => Value::from(errors.join("; ")),
+        other => other.clone(),
+    }
+}
+
+/// Adds to a task of a plan what has changed since its operation ran last.
+fn add_changes(comparison: &Comparison, places: &SourceLocator<'_>, task: &mut PlanTask) {
+    task.changes = changes(comparison, places);
+    task.candidates.clone_from(&comparison.candidates);
+    let is_known = |difference: &Difference| difference.old != DifferenceSide::Unknown;
+    if !comparison.differences.iter().any(is_known) {
+        task.unknown.clone_from(&comparison.unknown);
+    }
+}
+
+fn changes(comparison: &Comparison, places: &SourceLocator<'_>) -> Vec<ChangeView> {
+    let all = &comparison.differences;
+    let names: HashMap<&str, &str> = all
+        .iter()
+        .map(|difference| (difference.key.as_str(), difference.name.as_str()))
+        .collect();
+    let view = |difference: &Difference| ChangeView {
+        difference: difference.clone(),
+        location: places.locate(difference.span),
+        follows: difference
+            .follows
+            .iter()
+            .map(|key| (*names.get(key.as_str()).unwrap_or(&key.as_str())).to_owned())
+            .collect(),
+    };
+    all.iter().map(view).collect()
+}

@@ -1,0 +1,367 @@
+//! Task: a task of `tasks.yaml` as an operation, one action after the other (spec/hosts.md F).
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use super::result_template::apply_result_template;
+use super::shell_run::never_started;
+use super::task_file::TaskFile;
+use super::template::error_outcome;
+use crate::expr::{Error, LocalContext};
+use crate::host::{Action, ActionResult, Exit, ActionRequest};
+use crate::runbook::{TaskCall, EngineRequest, HostEvent, HostEnd, HostOutcome, TaskOptions, TaskEngine, HostScope, RunState};
+use crate::system::user;
+use crate::task::{Configurator, TaskEffect, EffectResult, TaskOutcome, RunStep, RenderedTask, OperationRun, TaskView};
+use crate::value::{Map, Value};
+
+/// The input that stands for the texts of the tasks.
+const FILES_INPUT: &str = "task_files";
+/// The inputs that say where a task runs.
+const SCOPE_INPUTS: [&str; 3] = ["hosts", "roles", "exclude_hosts"];
+
+/// Runs `task`, a task of `tasks.yaml`.
+#[derive(Debug)]
+pub(super) struct TaskConfigurator;
+
+impl Configurator for TaskConfigurator {
+    fn class_name(&self) -> &'static str {
+        "unfurl.configurators.task.TaskConfigurator"
+    }
+
+    fn excluded_from_digest(&self) -> &'static [&'static str] {
+        &["resultTemplate"]
+    }
+
+    fn add_inputs(&self, inputs: &mut Map, local_context: &dyn LocalContext, base_dir: &Path) {
+        inputs.shift_remove(FILES_INPUT);
+        // What is wrong with the file is said when the task is rendered.
+        if let Ok(file) = TaskFile::read(explicit_file(inputs), local_context, base_dir) {
+            inputs.insert(FILES_INPUT.into(), Value::from(file.digests));
+        }
+    }
+
+    fn can_dry_run(&self, _task: &TaskView<'_>) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    fn render(&self, task: &TaskView<'_>) -> Result<RenderedTask, Error> {
+        let invocation = TaskInvocation::from_inputs(task)?;
+        // Where a host has no address yet, the task waits for it.
+        task.helpers(&invocation.call.scope.hosts)?;
+        let file = read_task_file(task).map_err(input_error)?;
+        if file.tasks.find(&invocation.call.task, "").is_none() {
+            let hint = file.tasks.hint(&invocation.call.task);
+            let hint = hint.map_or(String::new(), |hint| format!("; {hint}"));
+            let name = &invocation.call.task;
+            return Err(input_error(format!("there is no task `{name}`{hint}")));
+        }
+        task.input(FILES_INPUT)?;
+        Ok(RenderedTask::default())
+    }
+
+    fn begin(&self, _rendered: RenderedTask) -> Box<dyn OperationRun> {
+        Box::new(TaskRun::default())
+    }
+}
+
+fn explicit_file(inputs: &Map) -> Option<&Value> {
+    inputs.get("file").filter(|file| !file.is_null())
+}
+
+fn read_task_file(task: &TaskView<'_>) -> Result<TaskFile, String> {
+    let base = task.settings.base_dir;
+    TaskFile::read(explicit_file(task.inputs), task.local_context(), base)
+}
+
+fn input_error(problem: impl Into<String>) -> Error {
+    Error::Function {
+        function: "Task".to_owned(),
+        problem: problem.into(),
+    }
+}
+
+/// What an operation asks for: a task, where, and with what.
+#[derive(Debug)]
+struct TaskInvocation {
+    call: TaskCall,
+    args: Vec<Value>,
+    kwargs: Map,
+}
+
+impl TaskInvocation {
+    fn from_inputs(task: &TaskView<'_>) -> Result<Self, Error> {
+        let text = task.input("task")?.unwrap_or_default();
+        if text.has_sensitive() {
+            return Err(input_error(
+                "`task` must not be a secret, which `arguments` may be",
+            ));
+        }
+        let text = text.as_str().unwrap_or_default().to_owned();
+        let mut call = TaskCall::parse(&text).map_err(|error| input_error(error.to_string()))?;
+        task.input("file")?;
+        let [hosts, roles, excluded] = SCOPE_INPUTS;
+        let HostScope {
+            hosts: own_hosts,
+            roles: own_roles,
+            exclude_hosts,
+        } = &mut call.scope;
+        let lists = [
+            (hosts, own_hosts),
+            (roles, own_roles),
+            (excluded, exclude_hosts),
+        ];
+        for (name, list) in lists {
+            if let Some(value) = task.input(name)?.filter(|value| !value.is_null()) {
+                *list = parse_hosts(name, &value)?;
+            }
+        }
+        let (mut args, mut kwargs) = (Vec::new(), Map::new());
+        match task.input("arguments")?.unwrap_or_default() {
+            Value::Null => {}
+            Value::List(list) => args = list.to_vec(),
+            Value::Map(map) => kwargs.clone_from(&map),
+            other => {
+                let kind = other.kind();
+                return Err(input_error(format!(
+                    "`arguments` must be a map or a list, not {kind}"
+                )));
+            }
+        }
+        Ok(Self { call, args, kwargs })
+    }
+}
+
+/// The host strings or roles of an input: a text with semicolons, or a list.
+fn parse_hosts(name: &str, value: &Value) -> Result<Vec<String>, Error> {
+    let items: Vec<String> = match value.reveal() {
+        Value::Str(text) => text.split(';').map(str::to_owned).collect(),
+        Value::List(list) => {
+            let texts = list
+                .iter()
+                .map(|item| Some(item.reveal().as_str()?.to_owned()));
+            let texts: Option<_> = texts.collect();
+            texts.ok_or_else(|| input_error(format!("`{name}` must be a list of texts")))?
+        }
+        other => {
+            let kind = other.kind();
+            return Err(input_error(format!(
+                "`{name}` must be a text or a list, not {kind}"
+            )));
+        }
+    };
+    let items: Vec<String> = items.iter().map(|item| item.trim().to_owned()).collect();
+    if items.iter().any(String::is_empty) {
+        return Err(input_error(format!("`{name}` has an empty item")));
+    }
+    Ok(items)
+}
+
+/// One run of the operation.
+#[derive(Debug, Default)]
+struct TaskRun {
+    execution: Option<Box<TaskExecution>>,
+}
+
+impl OperationRun for TaskRun {
+    fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> RunStep {
+        if let (Some(execution), Some(EffectResult::Action(result))) = (&mut self.execution, &last) {
+            execution.receive_result(result);
+            return execution.advance(task);
+        }
+        match TaskExecution::begin(task) {
+            Ok(execution) => self.execution.insert(Box::new(execution)).advance(task),
+            Err(error) => {
+                let mut outcome = error_outcome(&error);
+                outcome.modified = Some(false);
+                RunStep::Done(Box::new(outcome))
+            }
+        }
+    }
+}
+
+/// A task that is under way.
+#[derive(Debug)]
+struct TaskExecution {
+    name: String,
+    runbook: TaskEngine,
+    /// What is to be performed: hosts that run at the same time take turns here.
+    pending: VecDeque<(u64, Box<ActionRequest>)>,
+    /// The number of what is performed now.
+    current: Option<u64>,
+    /// Whether anything was begun on any host.
+    acted: bool,
+    host_ends: Vec<HostEnd>,
+    warnings: Vec<String>,
+    errors: Vec<String>,
+}
+
+impl TaskExecution {
+    fn begin(task: &TaskView<'_>) -> Result<Self, Error> {
+        let invocation = TaskInvocation::from_inputs(task)?;
+        let file = read_task_file(task).map_err(input_error)?;
+        if task.input(FILES_INPUT)? != Some(Value::from(file.digests)) {
+            return Err(input_error(
+                "the file with the task has changed since the job began",
+            ));
+        }
+        let helpers = task.helpers(&invocation.call.scope.hosts)?;
+        let variables = task.environment()?;
+        let user = ["LOGNAME", "USER"].iter().find_map(|name| {
+            let found = variables.get(name).filter(|user| !user.is_empty());
+            found.map(str::to_owned)
+        });
+        let options = TaskOptions {
+            command_timeout: task.settings.time_limit,
+            local_user: user.unwrap_or_else(user::name),
+            variables,
+            folder: task.settings.base_dir.to_owned(),
+            ..TaskOptions::default()
+        };
+        let found = file.tasks.find(&invocation.call.task, "");
+        let name = found.map_or_else(|| invocation.call.task.clone(), |task| task.name.to_string());
+        let runbook = TaskEngine::new(file.tasks, &[], options, helpers);
+        let mut runbook = runbook.map_err(|problems| {
+            let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            input_error(problems.join("; "))
+        })?;
+        let called = runbook.add_call(&invocation.call, invocation.args, invocation.kwargs);
+        called.map_err(|problem| input_error(problem.to_string()))?;
+        Ok(Self {
+            name,
+            runbook,
+            pending: VecDeque::new(),
+            current: None,
+            acted: false,
+            host_ends: Vec::new(),
+            warnings: Vec::new(),
+            errors: Vec::new(),
+        })
+    }
+
+    /// Takes the result of what was performed.
+    fn receive_result(&mut self, result: &ActionResult) {
+        let Some(id) = self.current.take() else {
+            return;
+        };
+        self.acted |= !never_started(result.exit());
+        if *result.exit() == Exit::Cancelled {
+            self.runbook.interrupt();
+            // Who asks for an end does not wait for those whose turn has not come.
+            for (id, request) in std::mem::take(&mut self.pending) {
+                let none = ActionResult::not_performed(&request.action, Exit::Cancelled);
+                self.runbook.complete_action(id, &none);
+            }
+        }
+        self.runbook.complete_action(id, result);
+    }
+
+    /// Goes on until something is to be performed, or to the end.
+    fn advance(&mut self, task: &TaskView<'_>) -> RunStep {
+        loop {
+            let todo = self.runbook.next();
+            self.collect_events();
+            let is_idle = todo.is_empty();
+            for request_kind in todo {
+                match request_kind {
+                    EngineRequest::Perform { id, request, .. } => self.pending.push_back((id, request)),
+                    // There is nobody to ask (F52).
+                    EngineRequest::PromptSecret { id, .. } => self.runbook.answer_secret(id, None),
+                    EngineRequest::Prompt { id, .. } => self.runbook.answer_prompt(id, None),
+                }
+            }
+            if let Some((id, request)) = self.pending.pop_front() {
+                self.current = Some(id);
+                return RunStep::Perform(Box::new(effect(*request, task)));
+            }
+            if is_idle {
+                return RunStep::Done(Box::new(self.finish(task)));
+            }
+        }
+    }
+
+    /// Keeps what is worth telling of what has happened.
+    fn collect_events(&mut self) {
+        for event in self.runbook.take_events() {
+            match event {
+                HostEvent::HostFinished(end) if *end.task == *self.name => self.host_ends.push(end),
+                HostEvent::Warning(text) => self.warnings.push(text),
+                HostEvent::Error(text) => self.errors.push(text),
+                _ => {}
+            }
+        }
+    }
+
+    fn finish(&self, task: &TaskView<'_>) -> TaskOutcome {
+        let success = self.runbook.state() == RunState::Done;
+        let mut outcome = TaskOutcome {
+            success,
+            ..TaskOutcome::default()
+        };
+        if !self.acted {
+            outcome.modified = Some(false);
+        }
+        if !success {
+            outcome.notes.extend(self.errors.iter().cloned());
+            outcome.notes.extend(self.host_ends.iter().filter_map(describe_failure));
+        }
+        let texts = |texts: &[String]| Value::list(texts.iter().map(|it| it.as_str().into()));
+        let mut result = Map::from_iter([
+            ("task".into(), Value::from(self.name.as_str())),
+            ("success".into(), Value::from(success)),
+            ("results".into(), Value::from(self.results())),
+        ]);
+        apply_result_template(task, &result, &mut outcome);
+        if !outcome.errors.is_empty() {
+            outcome.success = false;
+        }
+        for (name, list) in [("warnings", &self.warnings), ("errors", &self.errors)] {
+            if !list.is_empty() {
+                result.insert(name.into(), texts(list));
+            }
+        }
+        outcome.result = Some(Value::from(result));
+        outcome
+    }
+
+    /// What the task gave on each host; `ok` where it returns nothing.
+    fn results(&self) -> Map {
+        let mut results = self.runbook.results().clone();
+        for value in results.values_mut().filter(|value| value.is_null()) {
+            *value = "ok".into();
+        }
+        results
+    }
+}
+
+/// What a run of tasks asks for, as an operation does.
+fn effect(request: ActionRequest, task: &TaskView<'_>) -> TaskEffect {
+    let mut action = request.action;
+    if let Action::Run(command) = &mut action {
+        command.echo &= task.settings.echo;
+    }
+    TaskEffect {
+        chain: request.chain,
+        host: request.host,
+        ..TaskEffect::on(request.location, action)
+    }
+}
+
+/// Why a task failed on a host, in words.
+fn describe_failure(end: &HostEnd) -> Option<String> {
+    let (reason, line) = match &end.outcome {
+        HostOutcome::Failed {
+            reason,
+            last_line,
+            tolerated: false,
+        } => (reason, last_line.as_deref()),
+        HostOutcome::Unreachable {
+            reason,
+            tolerated: false,
+        } => (reason, None),
+        _ => return None,
+    };
+    let on = end.host.as_ref();
+    let on = on.map_or(String::new(), |host| format!(" on `{host}`"));
+    let line = line.map_or(String::new(), |line| format!(": {line}"));
+    Some(format!("task `{}`{on}: {reason}{line}", end.task))
+}

@@ -1,0 +1,95 @@
+//! What the shell and the template configurator share: `resultTemplate` and `done`.
+
+use crate::name::Status;
+use crate::task::{TaskOutcome, TaskView};
+use crate::value::{Map, Value};
+
+/// Evaluates `resultTemplate` with the result's fields as variables and puts what it gives into
+/// the outcome. A status that it sets is the outcome's status.
+pub(super) fn apply_result_template(task: &TaskView<'_>, result: &Map, outcome: &mut TaskOutcome) {
+    let Some(raw) = task.raw("resultTemplate") else {
+        return;
+    };
+    let evaluated = task
+        .evaluate_with(raw, result)
+        .and_then(|value| match value.as_str() {
+            Some(text) => {
+                outcome.updates_as_text = true;
+                task.parse_yaml(text)
+            }
+            None => Ok(value),
+        });
+    let updates = match evaluated {
+        Ok(Value::Map(map)) => Value::list([Value::Map(map)]),
+        Ok(value @ Value::List(_)) => value,
+        Ok(Value::Null) => return,
+        Ok(other) => {
+            let message = format!(
+                "`resultTemplate` must give a map or a list, not {}",
+                other.kind()
+            );
+            outcome.errors.push(message);
+            return;
+        }
+        Err(error) => {
+            outcome
+                .errors
+                .push(format!("error processing resultTemplate: {error}"));
+            return;
+        }
+    };
+    if let Some(status) = status_of_target(&updates)
+        && task.settings.target_status != Some(status)
+    {
+        outcome.status = Some(status);
+    }
+    outcome.updates = Some(updates);
+}
+
+fn status_of_target(updates: &Value) -> Option<Status> {
+    let own = |spec: &&Value| {
+        spec.get("name")
+            .and_then(Value::as_str)
+            .is_none_or(|name| matches!(name, "SELF" | ".self"))
+    };
+    let specs = updates.as_list()?.iter().filter(own);
+    let states = specs.filter_map(|spec| spec.get("readyState"));
+    let words = states.filter_map(|ready| ready.get("local").unwrap_or(ready).as_str());
+    words.filter_map(Status::parse).next_back()
+}
+
+/// Lets `done` override the outcome.
+pub(super) fn apply_done(done: &Value, outcome: &mut TaskOutcome) {
+    let Some(done) = done.as_map() else {
+        outcome
+            .errors
+            .push(format!("input `done` must be a map, not {}", done.kind()));
+        outcome.success = false;
+        outcome.status = Some(Status::Error);
+        return;
+    };
+    if let Some(success) = done.get("success").filter(|value| !value.is_null()) {
+        outcome.success = success.is_truthy();
+    }
+    if let Some(modified) = done.get("modified").filter(|value| !value.is_null()) {
+        outcome.modified = Some(modified.is_truthy());
+    }
+    if let Some(status) = done.get("status").filter(|value| !value.is_null()) {
+        if let Some(status) = status.as_str().and_then(Status::parse) {
+            outcome.status = Some(status);
+        } else {
+            outcome
+                .errors
+                .push(format!("`{status}` in `done` is not a status"));
+            outcome.success = false;
+            outcome.modified = None;
+            outcome.status = Some(Status::Error);
+        }
+    }
+    if let Some(result) = done.get("result").filter(|value| !value.is_null()) {
+        outcome.result = Some(result.clone());
+    }
+    if let Some(outputs) = done.get("outputs").and_then(Value::as_map) {
+        outcome.outputs = Some(outputs.clone());
+    }
+}

@@ -1,0 +1,292 @@
+//! What a job did so far, durable: one line per entry, each with a checksum, so that what a crash
+//! tore is told from what was written.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest as _, Sha256};
+
+use crate::system::fs;
+
+/// How much is held back before it goes to the file.
+const BUFFER_BYTES: usize = 64 << 10;
+/// The name of a manifest that is alone in its folder.
+const DEFAULT_MANIFEST: &str = "ensemble.yaml";
+/// How the name of a journal ends.
+const EXTENSION: &str = "journal";
+/// How many hexadecimal digits the checksum has.
+const CHECKSUM_DIGITS: usize = 8;
+
+/// Why a journal could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalFileError {
+    /// A file operation failed.
+    #[error(transparent)]
+    File(#[from] fs::Error),
+    /// An entry has no form as text.
+    #[error("could not write an entry of the journal: {0}")]
+    Entry(#[from] serde_json::Error),
+}
+
+impl JournalFileError {
+    /// Says what people can do about it, where something helps.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::File(error) => error.hint(),
+            Self::Entry(_) => None,
+        }
+    }
+}
+
+/// A journal that grows.
+#[derive(Debug)]
+pub struct JournalFile {
+    file: fs::Appender,
+    buffer: Vec<u8>,
+    synced: bool,
+}
+
+impl JournalFile {
+    /// Begins a journal for the ensemble of a manifest, with a name of its own in the folder `jobs`,
+    /// which is created where needed.
+    pub fn create(manifest: &Path) -> Result<Self, JournalFileError> {
+        let name = format!("{}{}", ulid::Ulid::generate(), name_suffix(manifest));
+        Ok(Self {
+            file: fs::Appender::open_with(&folder_of(manifest).join(name), Some(0o600))?,
+            buffer: Vec::new(),
+            synced: true,
+        })
+    }
+
+    /// Adds entries. They are durable after the next [`Self::sync`]: one serves all before it.
+    pub fn append<E: Serialize>(&mut self, entries: &[E]) -> Result<(), JournalFileError> {
+        let previous_len = self.buffer.len();
+        for entry in entries {
+            if let Err(error) = write_line(&mut self.buffer, entry) {
+                self.buffer.truncate(previous_len);
+                return Err(error.into());
+            }
+        }
+        self.synced &= entries.is_empty();
+        if self.buffer.len() >= BUFFER_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Makes all entries durable.
+    pub fn sync(&mut self) -> Result<(), JournalFileError> {
+        if self.synced {
+            return Ok(());
+        }
+        self.flush()?;
+        self.file.sync()?;
+        self.synced = true;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), JournalFileError> {
+        self.file.append(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Removes it, once all that it tells stands in the record.
+    pub fn remove(self) -> Result<(), JournalFileError> {
+        Ok(fs::remove_file(self.path())?)
+    }
+
+    /// Gives the journals of the ensemble of a manifest, oldest first: those of jobs that never
+    /// published. Other ensembles may be in the same folder.
+    pub fn list_for(manifest: &Path) -> Result<Vec<PathBuf>, JournalFileError> {
+        let folder = folder_of(manifest);
+        if !fs::is_dir(&folder) {
+            return Ok(Vec::new());
+        }
+        let ending = name_suffix(manifest);
+        let is_ours = |name: &str| {
+            let id = name.strip_suffix(&ending);
+            id.is_some_and(|id| id.len() == ulid::ULID_LEN)
+        };
+        let entries = fs::list(&folder)?.into_iter();
+        let ours = entries.filter(|entry| is_ours(&entry.name));
+        Ok(ours.map(|entry| entry.path).collect())
+    }
+
+    /// Reads what a journal tells.
+    pub fn read<E: DeserializeOwned>(path: &Path) -> Result<JournalContents<E>, JournalFileError> {
+        let bytes = fs::read(path)?;
+        let mut recovered = JournalContents {
+            entries: Vec::new(),
+            damaged: Vec::new(),
+            is_truncated: false,
+        };
+        for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+            match read_line(line) {
+                Some(entry) => recovered.entries.push(entry),
+                // A line without an end is what the crash cut off; it never was durable.
+                None if !line.ends_with(b"\n") => recovered.is_truncated = true,
+                None => recovered.damaged.push(number + 1),
+            }
+        }
+        Ok(recovered)
+    }
+}
+
+fn folder_of(manifest: &Path) -> PathBuf {
+    manifest.with_file_name("jobs")
+}
+
+/// How the names of the journals of an ensemble end: most have a folder to themselves.
+fn name_suffix(manifest: &Path) -> String {
+    match manifest.file_name().map(|name| name.to_string_lossy()) {
+        Some(name) if name != DEFAULT_MANIFEST => format!(".{name}.{EXTENSION}"),
+        _ => format!(".{EXTENSION}"),
+    }
+}
+
+/// What a journal told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalContents<E> {
+    /// Its entries.
+    pub entries: Vec<E>,
+    /// Lines that are not what was written, counted from 1; people are to be told.
+    pub damaged: Vec<usize>,
+    /// Whether the last entry was cut off before it was durable, as a crash does.
+    pub is_truncated: bool,
+}
+
+fn write_line(buffer: &mut Vec<u8>, entry: &impl Serialize) -> Result<(), serde_json::Error> {
+    let start = buffer.len();
+    buffer.extend_from_slice(&[b'0'; CHECKSUM_DIGITS]);
+    buffer.push(b' ');
+    serde_json::to_writer(&mut *buffer, entry)?;
+    let checksum = checksum(&buffer[start + CHECKSUM_DIGITS + 1..]);
+    buffer[start..start + CHECKSUM_DIGITS].copy_from_slice(&checksum);
+    buffer.push(b'\n');
+    Ok(())
+}
+
+fn read_line<E: DeserializeOwned>(line: &[u8]) -> Option<E> {
+    let line = line.strip_suffix(b"\n")?;
+    let (written, rest) = line.split_at_checked(CHECKSUM_DIGITS)?;
+    let json = rest.strip_prefix(b" ")?;
+    if written != checksum(json) {
+        return None;
+    }
+    serde_json::from_slice(json).ok()
+}
+
+fn checksum(json: &[u8]) -> [u8; CHECKSUM_DIGITS] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digest = Sha256::digest(json);
+    std::array::from_fn(|place| {
+        let byte = digest[place / 2];
+        let half = if place % 2 == 0 { byte >> 4 } else { byte & 15 };
+        DIGITS[usize::from(half)]
+    })
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
+mod tests {
+    use super::*;
+    use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
+
+    fn journal_of(entries: &[&str]) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = JournalFile::create(&folder.path().join("ensemble.yaml")).unwrap();
+        journal.append(entries).unwrap();
+        journal.sync().unwrap();
+        let path = journal.path().to_owned();
+        (folder, path)
+    }
+
+    #[test]
+    fn what_was_synced_is_read_back_and_goes_on_removal() {
+        let folder = tempfile::tempdir().unwrap();
+        let manifest = folder.path().join("ensemble.yaml");
+        assert!(JournalFile::list_for(&manifest).unwrap().is_empty());
+        let mut journal = JournalFile::create(&manifest).unwrap();
+        journal.append(&[("started", 1)]).unwrap();
+        journal.append(&[("ended", 1), ("started", 2)]).unwrap();
+        journal.sync().unwrap();
+        journal.sync().unwrap();
+        let left = JournalFile::list_for(&manifest).unwrap();
+        assert_eq!(left, [journal.path()]);
+        let recovered = JournalFile::read::<(String, u32)>(&left[0]).unwrap();
+        assert_eq!(recovered.entries[2], ("started".into(), 2));
+        assert!(recovered.damaged.is_empty() && !recovered.is_truncated);
+        journal.remove().unwrap();
+        assert!(JournalFile::list_for(&manifest).unwrap().is_empty());
+    }
+
+    #[test]
+    fn the_journals_of_other_ensembles_in_a_folder_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let usual = folder.path().join("ensemble.yaml");
+        let other = folder.path().join("other.yaml");
+        let (ours, theirs) = (JournalFile::create(&usual), JournalFile::create(&other));
+        let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
+        assert_eq!(JournalFile::list_for(&usual).unwrap(), [ours.path()]);
+        assert_eq!(JournalFile::list_for(&other).unwrap(), [theirs.path()]);
+        let third = folder.path().join("yaml");
+        assert!(JournalFile::list_for(&third).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_line_that_rotted_is_told_and_the_others_are_read() {
+        let (_folder, path) = journal_of(&["one", "two", "three"]);
+        let text = std::fs::read_to_string(&path)
+            .unwrap()
+            .replace("two", "tow");
+        std::fs::write(&path, text).unwrap();
+        let recovered = JournalFile::read::<String>(&path).unwrap();
+        assert_eq!(recovered.entries, ["one", "three"]);
+        assert_eq!(
+            (recovered.damaged.as_slice(), recovered.is_truncated),
+            ([2].as_slice(), false)
+        );
+    }
+
+    #[test]
+    fn an_entry_that_has_no_form_leaves_no_half_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = JournalFile::create(&folder.path().join("x.yaml")).unwrap();
+        let bad = std::collections::BTreeMap::from([(vec![1], 1)]);
+        assert!(journal.append(&[bad]).is_err());
+        journal.append(&["good"]).unwrap();
+        journal.sync().unwrap();
+        let recovered = JournalFile::read::<String>(journal.path()).unwrap();
+        assert_eq!(recovered.entries, ["good"]);
+    }
+
+    #[test]
+    fn many_entries_need_few_writes() {
+        let (_folder, path) = journal_of(&vec!["x"; 10_000]);
+        assert_eq!(
+            JournalFile::read::<String>(&path).unwrap().entries.len(),
+            10_000
+        );
+    }
+
+    proptest! {
+        /// Cut off anywhere, a journal gives a prefix of what was written and never anything else.
+        #[test]
+        fn a_journal_cut_off_anywhere_gives_what_came_before(cut in any::<proptest::sample::Index>()) {
+            let all = ["one", "two\nlines", "", "ünïcode"];
+            let (_folder, path) = journal_of(&all);
+            let bytes = std::fs::read(&path).unwrap();
+            std::fs::write(&path, &bytes[..cut.index(bytes.len())]).unwrap();
+            let recovered = JournalFile::read::<String>(&path).unwrap();
+            prop_assert!(recovered.damaged.is_empty());
+            prop_assert_eq!(&recovered.entries[..], &all[..recovered.entries.len()]);
+        }
+    }
+}

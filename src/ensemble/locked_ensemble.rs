@@ -1,0 +1,189 @@
+//! An ensemble whose lock this process holds: only such an ensemble takes journals and records.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::job_journal::JobJournal;
+use super::journal_file::{JournalFile, JournalFileError};
+use super::manifest::Manifest;
+use super::publish::PublishError;
+use super::record::Record;
+use crate::job::JobEvent;
+use crate::lock::Lock;
+use crate::system::{clock, fs};
+
+/// An ensemble that is locked for this process. The lock is freed with this value.
+///
+/// Journals and records are written through this type alone, so that nothing records what happened
+/// in an ensemble that another process may change at the same time.
+#[derive(Debug)]
+#[must_use = "the lock is freed with this value"]
+pub struct LockedEnsemble {
+    lock: Lock,
+    manifest: PathBuf,
+}
+
+/// An error in recording what a job did.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The lock was broken by somebody else since it was taken.
+    #[error("the lock was broken while the job ran, so its record is not saved")]
+    LockBroken,
+    /// The record cannot be saved.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+}
+
+impl LockedEnsemble {
+    /// The ensemble of a manifest with its lock.
+    pub fn of(lock: Lock, manifest: &Path) -> Self {
+        Self {
+            lock,
+            manifest: manifest.to_path_buf(),
+        }
+    }
+
+    /// Tells the processes of this lock's holder from all others.
+    pub fn token(&self) -> &str {
+        &self.lock.owner().token
+    }
+
+    /// The journals of jobs that were cut off, oldest first. What such jobs left unfinished beside
+    /// the record is removed.
+    ///
+    /// # Errors
+    ///
+    /// The folder of the journals cannot be read.
+    pub fn crashed_journals(&self, manifest: &Path) -> Result<Vec<PathBuf>, JournalFileError> {
+        debug_assert!(self.is_of(manifest), "{}", manifest.display());
+        remove_stale_files(manifest);
+        JournalFile::list_for(manifest)
+    }
+
+    /// Begins the journal of a job, with the beginning of the job on disk.
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be written; nothing of it is left then.
+    pub fn begin_journal(
+        &self,
+        manifest: &Manifest,
+        start: &JobEvent,
+    ) -> Result<JobJournal, JournalFileError> {
+        debug_assert!(self.is_of(manifest.path()), "{}", manifest.path().display());
+        JobJournal::begin(manifest.path(), self.token(), start)
+    }
+
+    /// Fails if somebody broke the lock: a record must not be saved over that of a later holder.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError::LockBroken`].
+    pub fn ensure_held(&self) -> Result<(), RecordError> {
+        if self.lock.is_ours() {
+            Ok(())
+        } else {
+            Err(RecordError::LockBroken)
+        }
+    }
+
+    /// Saves a record, `ensemble.yaml` last.
+    ///
+    /// # Errors
+    ///
+    /// The lock was broken, or a file cannot be written. Nothing of the record counts as saved then.
+    pub fn record(&self, record: &Record, manifest: &Manifest) -> Result<(), RecordError> {
+        debug_assert!(self.is_of(manifest.path()), "{}", manifest.path().display());
+        self.ensure_held()?;
+        Ok(record.publish(manifest)?)
+    }
+
+    /// Whether a manifest is that of this ensemble, by whatever links it is found.
+    fn is_of(&self, manifest: &Path) -> bool {
+        let real = |path: &Path| fs::canonicalize(path).ok();
+        real(&self.manifest) == real(manifest)
+    }
+}
+
+/// How old a file must be before it is removed where nothing else tells that its writer is gone.
+const STALE_FILE_AGE: Duration = Duration::from_hours(1);
+
+/// Removes what was written beside the files of an ensemble that this process has locked, and never
+/// took their place. Beside files that it shares with other ensembles in its folder only what a
+/// crash or an age proves to be left.
+pub(super) fn remove_stale_files(manifest: &Path) {
+    let Some(base) = manifest.parent() else {
+        return;
+    };
+    let jobs = base.join("jobs");
+    let crashed = JournalFile::list_for(manifest).is_ok_and(|left| !left.is_empty());
+    let name = manifest.file_name().unwrap_or_default().to_string_lossy();
+    for folder in [base, &jobs, &base.join("changes"), &base.join("local")] {
+        for entry in fs::list(folder).unwrap_or_default() {
+            let is_file = entry.kind == fs::EntryKind::File;
+            let Some((of, id)) = entry.name.rsplit_once(".tmp.").filter(|_| is_file) else {
+                continue;
+            };
+            let Ok(id) = id.parse::<ulid::Ulid>() else {
+                continue;
+            };
+            // Whoever waits for the lock may be about to make it.
+            let is_lock = of.strip_suffix(".lock").is_some();
+            let is_own = of == name || of.strip_suffix(".owner.lock") == Some(&*name);
+            if is_own || (crashed && !is_lock) || age(id) > STALE_FILE_AGE {
+                // What cannot be removed does no harm.
+                fs::remove_file_if_exists(&entry.path).ok();
+            }
+        }
+    }
+}
+
+fn age(id: ulid::Ulid) -> Duration {
+    let now = u64::try_from(clock::now().as_millisecond()).unwrap_or_default();
+    Duration::from_millis(now.saturating_sub(id.timestamp_ms()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names_after(names: &[&str]) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        for name in names {
+            fs::write_plain(&folder.path().join(name), b"", None).unwrap();
+        }
+        remove_stale_files(&folder.path().join("ensemble.yaml"));
+        let all = fs::walk(folder.path(), fs::WalkLimits::default()).unwrap();
+        let files = all.iter().filter(|e| e.kind == fs::EntryKind::File);
+        let paths = files.map(|e| e.path.strip_prefix(folder.path()).unwrap());
+        paths.map(|path| path.display().to_string()).collect()
+    }
+
+    #[test]
+    fn what_was_never_published_goes_and_nothing_else() {
+        let new = ulid::Ulid::generate().to_string();
+        let old = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+        let own = format!("ensemble.yaml.tmp.{new}");
+        let other = format!("other.yaml.tmp.{new}");
+        let owner = format!("ensemble.yaml.owner.lock.tmp.{new}");
+        let shared = format!("jobs/job.yaml.tmp.{new}");
+        let left = format!("changes/job.yaml.tmp.{old}");
+        let names = [
+            &*own,
+            &other,
+            &owner,
+            &shared,
+            &left,
+            "a.tmp.txt",
+            "ensemble.yaml",
+        ];
+        let kept = names_after(&names);
+        assert_eq!(kept.len(), 4, "{kept:?}");
+        for name in [&*other, &*shared, "a.tmp.txt", "ensemble.yaml"] {
+            assert!(kept.iter().any(|k| k == name), "{name}: {kept:?}");
+        }
+        let journal = format!("jobs/{old}.journal");
+        let kept = names_after(&[&shared, &journal]);
+        assert_eq!(kept, [journal]);
+    }
+}

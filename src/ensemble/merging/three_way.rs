@@ -1,0 +1,120 @@
+//! A value before the changes of two sides, and after each.
+
+use std::sync::Arc;
+
+use crate::value::Value;
+use crate::yaml::{self, Node, Patch, Route, Schema};
+
+/// Whether both sides can have one value.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum MergeResolution<'v> {
+    /// This one, or none.
+    Resolved(Option<&'v Value>),
+    /// Both changed it, each differently.
+    Conflict,
+}
+
+/// A value before both sides' changes, and after each.
+#[derive(Clone, Copy)]
+pub(super) struct ThreeWay<'v> {
+    pub(super) base: Option<&'v Value>,
+    pub(super) first: Option<&'v Value>,
+    pub(super) second: Option<&'v Value>,
+}
+
+impl<'v> ThreeWay<'v> {
+    pub(super) fn within(self, key: &str) -> Self {
+        let part = |whole: Option<&'v Value>| whole.and_then(|whole| whole.get(key));
+        Self {
+            base: part(self.base),
+            first: part(self.first),
+            second: part(self.second),
+        }
+    }
+
+    /// The value, if one side alone changed it, or both alike.
+    pub(super) fn resolve(self) -> MergeResolution<'v> {
+        if self.first == self.second || self.second == self.base {
+            MergeResolution::Resolved(self.first)
+        } else if self.first == self.base {
+            MergeResolution::Resolved(self.second)
+        } else {
+            MergeResolution::Conflict
+        }
+    }
+
+    /// The keys of all maps, those of the first side first.
+    pub(super) fn keys(self) -> Vec<Arc<str>> {
+        let mut keys: Vec<Arc<str>> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        for value in [self.first, self.second, self.base].into_iter().flatten() {
+            for key in value
+                .as_map()
+                .into_iter()
+                .flat_map(indexmap::IndexMap::keys)
+            {
+                if seen.insert(Arc::clone(key)) {
+                    keys.push(Arc::clone(key));
+                }
+            }
+        }
+        keys
+    }
+
+    pub(super) fn are_maps(self) -> bool {
+        let all = [self.first, self.second];
+        all.iter()
+            .all(|value| value.is_some_and(|value| value.as_map().is_some()))
+    }
+}
+
+/// One version of an ensemble's file.
+pub(super) struct EnsembleVersion<'t> {
+    text: &'t str,
+    root: Node,
+}
+
+impl<'t> EnsembleVersion<'t> {
+    pub(super) fn read(text: &'t str) -> Option<Self> {
+        let root = yaml::parse_text(Schema::Core, text).ok()?;
+        root.as_map()?;
+        Some(Self { text, root })
+    }
+
+    pub(super) fn section(&self, name: &str) -> Option<Value> {
+        let found = Route::keys(name.split('/')).find(&self.root)?;
+        Some(found.to_value())
+    }
+
+    pub(super) fn last_job(&self) -> Option<String> {
+        let id = self.section("lastJob")?;
+        id.get("changeId")?.as_str().map(str::to_owned)
+    }
+
+    /// Whether this side's last job, or a record in its text, has this job before it.
+    pub(super) fn comes_after(&self, job: &str) -> bool {
+        let previous = self.section("lastJob");
+        let previous = previous
+            .as_ref()
+            .and_then(|last| last.get("previousId")?.as_str());
+        let changes = self.section("changes").unwrap_or_default();
+        let records = changes.as_list().into_iter().flatten();
+        let mut ids = records.filter_map(|record| record.get("changeId")?.as_str());
+        previous == Some(job) || ids.any(|id| id.get(..8) == job.get(..8))
+    }
+
+    /// The text with these sections.
+    pub(super) fn with(&self, sections: &[(&str, Option<Value>)]) -> Option<String> {
+        let differing = sections
+            .iter()
+            .filter(|(name, value)| self.section(name) != *value);
+        let patches = differing.map(|(name, value)| {
+            let route = Route::keys(name.split('/'));
+            match value {
+                Some(value) => Patch::set(route, value.clone()),
+                None => Patch::remove(route),
+            }
+        });
+        yaml::apply(self.text, &self.root, &patches.collect::<Vec<_>>()).ok()
+    }
+}

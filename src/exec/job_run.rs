@@ -1,0 +1,108 @@
+//! Runs jobs: starts what is ready, waits for what runs, until nothing is left.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::driver::{Driver, StateMachine, MachineStep, OnInterrupt, drive};
+use super::action_runner::Error;
+use crate::host::{ActionResult, ChainNote, ActionRequest};
+use crate::job::{self, Engine, JobPorts, JobProgress, TaskIndex};
+
+/// Runs a job that has begun to its end.
+pub fn run_job(
+    engine: &mut Engine,
+    ports: &mut JobPorts<'_>,
+    driver: &mut Driver,
+) -> Result<(), job::Error> {
+    let grace = match driver.on_interrupt() {
+        OnInterrupt::Grace(time) => time,
+        OnInterrupt::Cancel => Duration::ZERO,
+    };
+    let mut run = JobRun {
+        engine,
+        ports,
+        requests: VecDeque::new(),
+        progress: None,
+        grace,
+    };
+    if let Err(error) = drive(&mut run, driver, &mut ()) {
+        end_running_actions(engine, driver, &error);
+        engine.finish_unstarted()?;
+        return Err(error);
+    }
+    engine.end_run(ports.folders)?;
+    ports.publish(engine)
+}
+
+/// After an error what runs is ended, and its end is taken into the record.
+fn end_running_actions(engine: &mut Engine, driver: &mut Driver, error: &job::Error) {
+    engine.abort(error);
+    for (tag, result) in driver.end_all() {
+        engine.complete_aborted(task_index(tag), result);
+    }
+}
+
+/// The task that an action is for.
+fn task_index(tag: u64) -> TaskIndex {
+    usize::try_from(tag).unwrap_or(usize::MAX)
+}
+
+/// A job that runs.
+struct JobRun<'a, 'p> {
+    engine: &'a mut Engine,
+    ports: &'a mut JobPorts<'p>,
+    /// The effects that are to begin.
+    requests: VecDeque<(TaskIndex, ActionRequest)>,
+    /// How the job goes on once they have begun.
+    progress: Option<JobProgress>,
+    grace: Duration,
+}
+
+impl StateMachine for JobRun<'_, '_> {
+    type View = ();
+    type Error = job::Error;
+
+    fn next(&mut self, _view: &mut ()) -> Result<MachineStep, job::Error> {
+        if self.progress.is_none() {
+            let progress = self.engine.start_next(self.ports.folders)?;
+            if progress == JobProgress::Started {
+                return Ok(MachineStep::Continue);
+            }
+            // What ended is on record, and what starts is announced, before anything is awaited.
+            self.ports.publish(self.engine)?;
+            self.requests = self.engine.take_requests().into();
+            self.progress = Some(progress);
+        }
+        if let Some((task, request)) = self.requests.pop_front() {
+            return Ok(MachineStep::Perform(task as u64, Box::new(request)));
+        }
+        Ok(match self.progress.take() {
+            Some(JobProgress::Finished) => MachineStep::End,
+            Some(JobProgress::Waiting) => MachineStep::Wait(None),
+            Some(JobProgress::Started | JobProgress::MoreReady) | None => MachineStep::Continue,
+        })
+    }
+
+    fn complete(
+        &mut self,
+        tag: u64,
+        result: ActionResult,
+        _view: &mut (),
+    ) -> Result<(), job::Error> {
+        self.engine.complete(task_index(tag), result)
+    }
+
+    fn interrupt(&mut self, signal: i32) {
+        self.engine.handle_interrupt(signal, self.grace);
+    }
+
+    fn note(&mut self, tag: u64, note: ChainNote, _view: &mut ()) {
+        self.engine.note(task_index(tag), note);
+    }
+}
+
+impl From<Error> for job::Error {
+    fn from(error: Error) -> Self {
+        Self::Runner(error.to_string())
+    }
+}

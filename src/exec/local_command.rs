@@ -1,0 +1,416 @@
+//! One command on this machine, from its start to its end.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the runner is the one that starts commands"
+)]
+
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::Child;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::prompt_responder::{PromptResponder, PromptListener};
+use super::guard::Guard;
+use super::limits::RunLimits;
+use super::executable::find_executable;
+use crate::host::{Background, CaptureBuffer, CapturedOutput, Command, Exit, RunOutput, Stream};
+use crate::system::fault::{self, SystemCall};
+use crate::system::survivors;
+use crate::value::Redactor;
+
+/// The largest piece of output.
+const MAX_READ_BYTES: usize = 64 << 10;
+
+/// What the sink's thread is told.
+pub(super) enum EchoMessage {
+    Output(u64, Stream, Vec<u8>),
+    /// All before this was heard.
+    Flush(oneshot::Sender<()>),
+}
+
+pub(super) type EchoSender = Option<mpsc::Sender<EchoMessage>>;
+
+/// What ends an action from outside.
+pub(super) struct CancelSignals {
+    pub(super) cancelled: oneshot::Receiver<()>,
+    /// Whether it is to be killed without grace.
+    pub(super) kill_now: watch::Receiver<bool>,
+}
+
+impl CancelSignals {
+    /// Waits until the action is to end.
+    pub(super) async fn until_cancelled(&mut self) {
+        if !self.cancelled.is_terminated() {
+            // Whoever could say so is gone only when nobody waits for the action any more.
+            (&mut self.cancelled).await.ok();
+        }
+    }
+
+    /// Does a part of the action, until a time at most if there is one. What ends the action ends
+    /// the part.
+    pub(super) async fn run_part<T>(
+        &mut self,
+        until: Option<Instant>,
+        work: impl AsyncFnOnce(Self) -> T,
+    ) -> T {
+        let (cancel, cancelled) = oneshot::channel();
+        let work = work(Self {
+            cancelled,
+            kill_now: self.kill_now.clone(),
+        });
+        tokio::pin!(work);
+        if !self.cancelled.is_terminated() {
+            tokio::select! {
+                biased;
+                result = &mut work => return result,
+                _ = &mut self.cancelled => {}
+                () = sleep_until(until) => {}
+            }
+        }
+        cancel.send(()).ok();
+        work.await
+    }
+}
+
+/// Waits until a time is over; for ever if there is none.
+pub(super) async fn sleep_until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The processes of one command; they die with this value unless they may live.
+struct ProcessGroup {
+    id: Pid,
+    kill_on_drop: bool,
+}
+
+fn signal_group(group: Pid, signal: Signal) {
+    // The last of them may have ended meanwhile.
+    killpg(group, signal).ok();
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        if self.kill_on_drop {
+            signal_group(self.id, Signal::SIGKILL);
+        }
+    }
+}
+
+/// One command on its way.
+pub(super) struct LocalCommand {
+    pub(super) id: u64,
+    pub(super) command: Command,
+    pub(super) limits: Arc<RunLimits>,
+    pub(super) echo: EchoSender,
+    pub(super) guard: Option<Arc<Guard>>,
+}
+
+impl LocalCommand {
+    pub(super) async fn run(mut self, ends: CancelSignals) -> RunOutput {
+        let start = Instant::now();
+        let mut child = match self.spawn() {
+            Ok(child) => child,
+            Err(exit) => return RunOutput::not_run(exit),
+        };
+        let id = child.id();
+        if let (Some(guard), Some(id)) = (&self.guard, id) {
+            guard.command_started(self.id, id);
+        }
+        let mut group = ProcessGroup {
+            id: Pid::from_raw(id.and_then(|id| i32::try_from(id).ok()).unwrap_or(i32::MAX)),
+            kill_on_drop: true,
+        };
+        let mut stdout = PipeReader::new(child.stdout.take(), &self.command);
+        let mut stderr = PipeReader::new(child.stderr.take(), &self.command);
+        let (conversation, prompt_listener, unanswered) = PromptResponder::for_command(&mut self.command);
+        (stdout.prompt_listener, stderr.prompt_listener) = (prompt_listener.clone(), prompt_listener);
+        let feeding = conversation.respond(child.stdin.take());
+        let exit = {
+            let reading = async {
+                tokio::join!(
+                    feeding,
+                    stdout.read_all(self.id, Stream::Stdout, &self.echo),
+                    stderr.read_all(self.id, Stream::Stderr, &self.echo),
+                );
+            };
+            tokio::pin!(reading);
+            let ending = self.wait_for_exit(&mut child, group.id, ends, unanswered);
+            tokio::pin!(ending);
+            let mut all_read = false;
+            let exit = loop {
+                tokio::select! {
+                    exit = &mut ending => break exit,
+                    () = &mut reading, if !all_read => all_read = true,
+                }
+            };
+            self.kill_leftovers(&exit, &mut group).await;
+            if !all_read {
+                // What left the group may hold the pipes open for ever.
+                tokio::time::timeout(self.limits.drain_timeout, &mut reading)
+                    .await
+                    .ok();
+            }
+            exit
+        };
+        self.flush_echo().await;
+        RunOutput {
+            exit,
+            stdout: stdout.finish(),
+            stderr: stderr.finish(),
+            elapsed: start.elapsed(),
+        }
+    }
+
+    /// Ends what the command left behind, unless that may live.
+    async fn kill_leftovers(&self, exit: &Exit, group: &mut ProcessGroup) {
+        let by_itself = matches!(exit, Exit::Code(_) | Exit::Signal(_));
+        let may_live = by_itself && self.command.background == Background::Keep;
+        group.kill_on_drop = !may_live;
+        if !may_live {
+            signal_group(group.id, Signal::SIGKILL);
+        }
+        let Some(guard) = &self.guard else {
+            return;
+        };
+        if !by_itself {
+            // What left its group, too. To look for it takes some milliseconds.
+            let (guard, id) = (Arc::clone(guard), self.id);
+            let end = move || survivors::terminate(guard.token(), &|task| task != id, Duration::ZERO);
+            tokio::task::spawn_blocking(end).await.ok();
+        }
+        guard.command_ended(self.id, may_live);
+    }
+
+    fn spawn(&self) -> Result<Child, Exit> {
+        if self.command.pty {
+            let why = "a command on this machine itself gets no terminal";
+            return Err(Exit::Failed(why.to_owned()));
+        }
+        let file = find_executable(&self.command)?;
+        let argv = self.command.program.argv();
+        let has_input = self.command.stdin.is_some() || !self.command.answers.is_empty();
+        let mut command = std::process::Command::new(file);
+        command
+            .arg0(&argv[0])
+            .args(&argv[1..])
+            .current_dir(&self.command.cwd)
+            .env_clear()
+            .envs(self.command.env.iter())
+            .envs(self.command.program.variable())
+            .process_group(0)
+            .stdin(if has_input {
+                Stdio::piped()
+            } else {
+                Stdio::null()
+            })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(guard) = &self.guard {
+            let value = survivors::token_value(guard.token(), self.id);
+            command.env(survivors::TOKEN_VARIABLE, value);
+        }
+        fault::hide_from(&mut command);
+        let mut command = tokio::process::Command::from(command);
+        command.kill_on_drop(true);
+        let name = self.command.program.name();
+        fault::call(SystemCall::Spawn(name), || command.spawn())
+            .map_err(|error| Exit::Failed(format!("could not run `{name}`: {error}")))
+    }
+
+    /// Waits for the command to end by itself, or ends it in time.
+    async fn wait_for_exit(
+        &self,
+        child: &mut Child,
+        group: Pid,
+        ends: CancelSignals,
+        unanswered: oneshot::Receiver<Exit>,
+    ) -> Exit {
+        let CancelSignals {
+            cancelled,
+            kill_now: mut hurried,
+        } = ends;
+        let too_long = async {
+            match self.command.time_limit {
+                Some(limit) => tokio::time::sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let cancelled = async {
+            if cancelled.await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        let unanswered = async {
+            match unanswered.await {
+                Ok(exit) => exit,
+                Err(_) => std::future::pending().await,
+            }
+        };
+        let why = tokio::select! {
+            biased;
+            exit = unanswered => exit,
+            status = child.wait() => return exit_from_status(status),
+            () = cancelled => Exit::Cancelled,
+            () = too_long => Exit::TimedOut,
+        };
+        for signal in [Signal::SIGINT, Signal::SIGTERM] {
+            signal_group(group, signal);
+            let ended = tokio::time::timeout(self.limits.grace, child.wait());
+            tokio::select! {
+                ended = ended => if ended.is_ok() {
+                    return why;
+                },
+                _ = hurried.wait_for(|hurried| *hurried) => break,
+            }
+        }
+        signal_group(group, Signal::SIGKILL);
+        // Even a process stuck in the kernel must not hold the job for ever.
+        tokio::time::timeout(self.limits.grace.max(Duration::from_secs(1)), child.wait())
+            .await
+            .ok();
+        why
+    }
+
+    async fn flush_echo(&self) {
+        if let Some(echo) = &self.echo {
+            let (flushed, flush_receiver) = oneshot::channel();
+            if echo.send(EchoMessage::Flush(flushed)).await.is_ok() {
+                flush_receiver.await.ok();
+            }
+        }
+    }
+}
+
+fn exit_from_status(status: std::io::Result<ExitStatus>) -> Exit {
+    match status {
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, Some(signal)) => Exit::Signal(signal),
+            (None, None) => Exit::Failed("it ended in a way the system does not tell".to_owned()),
+        },
+        Err(error) => Exit::Failed(format!("could not wait for it: {error}")),
+    }
+}
+
+pub(super) async fn send_output(id: u64, stream: Stream, bytes: Vec<u8>, echo: &mpsc::Sender<EchoMessage>) {
+    if !bytes.is_empty() {
+        echo.send(EchoMessage::Output(id, stream, bytes)).await.ok();
+    }
+}
+
+/// An output that is being read.
+struct PipeReader<P> {
+    pipe: Option<P>,
+    capture: CaptureBuffer,
+    redactor: Redactor,
+    prompt_listener: Option<PromptListener>,
+}
+
+impl<P: AsyncRead + Unpin> PipeReader<P> {
+    fn new(pipe: Option<P>, command: &Command) -> Self {
+        Self {
+            pipe,
+            capture: CaptureBuffer::new(command.capture_limit),
+            redactor: command.redactor(),
+            prompt_listener: None,
+        }
+    }
+
+    async fn read_all(&mut self, id: u64, stream: Stream, echo: &EchoSender) {
+        let Some(mut pipe) = self.pipe.take() else {
+            return;
+        };
+        let mut buffer = Vec::with_capacity(4 << 10);
+        while let Ok(count @ 1..) = pipe.read_buf(&mut buffer).await {
+            self.capture.push(&buffer);
+            if let Some(prompt_listener) = &self.prompt_listener {
+                prompt_listener.receive(stream, &buffer);
+            }
+            if let Some(echo) = echo {
+                send_output(id, stream, self.redactor.push(&buffer), echo).await;
+            }
+            // A busy pipe gets a larger buffer; a thousand quiet ones stay small.
+            let full = count == buffer.capacity() && count < MAX_READ_BYTES;
+            buffer.clear();
+            if full {
+                buffer.reserve(2 * count);
+            }
+        }
+        // Once both outputs have ended nothing more is asked.
+        self.prompt_listener = None;
+        if let Some(echo) = echo {
+            send_output(id, stream, self.redactor.end(), echo).await;
+        }
+    }
+
+    fn finish(self) -> CapturedOutput {
+        self.capture.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Says how a part of an action ended that would never end by itself.
+    async fn endless(ends: CancelSignals) -> &'static str {
+        match ends.cancelled.await {
+            Ok(()) => "cancelled",
+            Err(_) => "forgotten",
+        }
+    }
+
+    fn ends() -> (oneshot::Sender<()>, watch::Sender<bool>, CancelSignals) {
+        let (cancel, cancelled) = oneshot::channel();
+        let (hurry, hurried) = watch::channel(false);
+        (cancel, hurry, CancelSignals { cancelled, kill_now: hurried })
+    }
+
+    fn run<T>(work: impl Future<Output = T>) -> T {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_time().build().unwrap().block_on(work)
+    }
+
+    #[test]
+    fn a_part_ends_by_itself() {
+        let (_cancel, _hurry, mut ends) = ends();
+        assert_eq!(run(ends.run_part(None, async |_| 7)), 7);
+        assert!(!ends.cancelled.is_terminated());
+    }
+
+    #[test]
+    fn a_part_ends_with_its_action_and_so_does_each_later_one() {
+        let (cancel, _hurry, mut ends) = ends();
+        cancel.send(()).unwrap();
+        assert_eq!(run(ends.run_part(None, endless)), "cancelled");
+        run(ends.until_cancelled());
+        assert_eq!(run(ends.run_part(None, endless)), "cancelled");
+    }
+
+    #[test]
+    fn a_part_ends_when_its_time_is_over_and_the_action_goes_on() {
+        let (_cancel, _hurry, mut ends) = ends();
+        let end = Instant::now() + Duration::from_millis(5);
+        assert_eq!(run(ends.run_part(Some(end), endless)), "cancelled");
+        assert!(Instant::now() >= end && !ends.cancelled.is_terminated());
+    }
+
+    #[test]
+    fn a_part_hears_that_its_action_is_in_a_hurry() {
+        let (_cancel, hurry, mut ends) = ends();
+        let part = async |mut ends: CancelSignals| {
+            hurry.send_replace(true);
+            ends.kill_now.wait_for(|hurried| *hurried).await.is_ok()
+        };
+        assert!(run(ends.run_part(None, part)));
+    }
+}

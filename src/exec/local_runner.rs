@@ -1,0 +1,347 @@
+//! The runner: its own thread, many actions at a time, on this machine and elsewhere.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::mpsc as results;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::task::{JoinError, JoinSet};
+
+use super::guard::Guard;
+use super::limits::RunLimits;
+use super::action_runner::Error;
+use super::action_runner::{RunnerEvent, OutputSink, ActionRunner};
+use super::local_command::{EchoSender, CancelSignals, EchoMessage, sleep_until};
+use super::request_executor::RequestExecutor;
+use super::output_budget::{RunnerEventSink, OutputBudget};
+use crate::host::{ActionResult, Exit, ConnectionPool, ActionRequest, RunOutput};
+use crate::system::signals::{Interrupts, ListenerGuard};
+use crate::system::survivors;
+
+/// How many pieces of output wait for a sink before the commands that write them wait.
+const MAX_QUEUED_PIECES: usize = 64;
+
+/// Performs actions on this machine and others. When it is dropped, all that runs is killed.
+#[derive(Debug)]
+pub struct LocalRunner {
+    commands: mpsc::UnboundedSender<RunnerCommand>,
+    results: results::Receiver<RunnerEvent>,
+    thread: Option<JoinHandle<()>>,
+    output_budget: Option<Arc<OutputBudget>>,
+}
+
+impl LocalRunner {
+    /// Starts the runner's thread.
+    pub fn start(limits: RunLimits, sink: Option<Box<dyn OutputSink>>) -> Result<Self, Error> {
+        Self::start_with_channel(limits, sink, results::channel())
+    }
+
+    /// Starts the runner's thread. What commands with `echo` write is heard with the results, and
+    /// before the result of its command; who does not listen slows those commands down.
+    pub fn start_with_output(limits: RunLimits) -> Result<Self, Error> {
+        let (result_sender, result_receiver) = results::channel();
+        let unread = Arc::new(OutputBudget::default());
+        let event_sink = RunnerEventSink {
+            results: result_sender.clone(),
+            budget: Arc::clone(&unread),
+        };
+        let channel = (result_sender, result_receiver);
+        let mut local = Self::start_with_channel(limits, Some(Box::new(event_sink)), channel)?;
+        local.output_budget = Some(unread);
+        Ok(local)
+    }
+
+    fn start_with_channel(
+        limits: RunLimits,
+        sink: Option<Box<dyn OutputSink>>,
+        (result_sender, result_receiver): (results::Sender<RunnerEvent>, results::Receiver<RunnerEvent>),
+    ) -> Result<Self, Error> {
+        let (order_sender, order_receiver) = mpsc::unbounded_channel();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let thread = std::thread::Builder::new()
+            .name("runner".to_owned())
+            .spawn(move || {
+                runtime.block_on(run_loop(limits, sink, order_receiver, result_sender));
+                // A name that is being looked up would hold the end.
+                runtime.shutdown_background();
+            })?;
+        Ok(Self {
+            commands: order_sender,
+            results: result_receiver,
+            thread: Some(thread),
+            output_budget: None,
+        })
+    }
+
+    /// Begins an action. Its result comes with the same id, which no other action that runs has.
+    pub fn submit(&self, id: u64, request: ActionRequest) {
+        self.send(RunnerCommand::Begin(id, Box::new(request)));
+    }
+
+    /// Ends all actions early; their results still come.
+    pub fn cancel_all(&self) {
+        self.send(RunnerCommand::CancelAll);
+    }
+
+    /// Waits for the next result, or an interruption. Waits for ever if nothing was submitted.
+    pub fn recv(&self) -> Result<RunnerEvent, Error> {
+        let event = self.results.recv().map_err(|_| Error::Ended)?;
+        self.release_output(&event);
+        Ok(event)
+    }
+
+    /// Waits for the next result, or an interruption, for so long at most; none if nothing came.
+    pub fn recv_within(&self, time: Duration) -> Result<Option<RunnerEvent>, Error> {
+        match self.results.recv_timeout(time) {
+            Ok(event) => {
+                self.release_output(&event);
+                Ok(Some(event))
+            }
+            Err(results::RecvTimeoutError::Timeout) => Ok(None),
+            Err(results::RecvTimeoutError::Disconnected) => Err(Error::Ended),
+        }
+    }
+
+    fn release_output(&self, event: &RunnerEvent) {
+        if let (RunnerEvent::Output(_, _, bytes), Some(unread)) = (event, &self.output_budget) {
+            unread.release(bytes.len());
+        }
+    }
+
+    fn send(&self, order: RunnerCommand) {
+        // If the thread is gone, `recv` says so.
+        self.commands.send(order).ok();
+    }
+}
+
+impl ActionRunner for LocalRunner {
+    fn begin(&mut self, id: u64, request: ActionRequest) -> Result<(), Error> {
+        self.submit(id, request);
+        Ok(())
+    }
+
+    fn next_event(&mut self, until: Option<Instant>) -> Result<Option<RunnerEvent>, Error> {
+        match until {
+            None => self.recv().map(Some),
+            Some(end) => self.recv_within(end.saturating_duration_since(Instant::now())),
+        }
+    }
+
+    fn cancel_all(&mut self) {
+        Self::cancel_all(self);
+    }
+
+    /// What runs may go on for a while after the first signal, see [`Limits::patience`]. With the
+    /// second one all is killed. Whoever waits for a result hears of each.
+    fn listen(&self, interrupts: &Interrupts) -> Option<ListenerGuard> {
+        let orders = self.commands.clone();
+        Some(interrupts.listen(move |signal, nth| {
+            // Where the runner has ended, nothing runs.
+            orders.send(RunnerCommand::Interrupt(signal, nth)).ok();
+        }))
+    }
+}
+
+impl Drop for LocalRunner {
+    fn drop(&mut self) {
+        if let Some(unread) = &self.output_budget {
+            unread.close();
+        }
+        // The thread kills what runs and ends.
+        self.send(RunnerCommand::Stop);
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+/// What the thread is told.
+enum RunnerCommand {
+    Begin(u64, Box<ActionRequest>),
+    CancelAll,
+    /// Somebody asks for an end by this signal, for the nth time.
+    Interrupt(i32, usize),
+    Stop,
+}
+
+/// Follows orders until it is to stop, then kills all that runs.
+async fn run_loop(
+    limits: RunLimits,
+    sink: Option<Box<dyn OutputSink>>,
+    mut orders: mpsc::UnboundedReceiver<RunnerCommand>,
+    results: results::Sender<RunnerEvent>,
+) {
+    let max_running = limits.max_running.clamp(1, Semaphore::MAX_PERMITS);
+    let mut server = RunnerLoop {
+        executor: RequestExecutor {
+            permits: Arc::new(Semaphore::new(max_running)),
+            results,
+            echo: sink.and_then(spawn_sink_thread),
+            guard: limits.guard.clone().map(|it| Arc::new(Guard::start(it))),
+            pool: Arc::new(ConnectionPool::new(limits.connections.clone())),
+            limits: Arc::new(limits),
+        },
+        interrupt_deadline: None,
+        is_refusing: false,
+        kill_now: watch::channel(false).0,
+        running: JoinSet::new(),
+        ids: HashMap::new(),
+        cancels: HashMap::new(),
+        started_count: 0,
+    };
+    loop {
+        let order = tokio::select! {
+            order = orders.recv() => order,
+            () = sleep_until(server.interrupt_deadline) => {
+                server.end_all();
+                continue;
+            }
+            Some(ended) = server.running.join_next_with_id() => {
+                server.handle_ended(ended);
+                continue;
+            }
+        };
+        match order {
+            Some(RunnerCommand::Begin(id, request)) => server.begin(id, *request),
+            Some(RunnerCommand::CancelAll) => cancel_all(&mut server.cancels),
+            Some(RunnerCommand::Interrupt(signal, nth)) => server.interrupt(signal, nth),
+            Some(RunnerCommand::Stop) | None => break,
+        }
+    }
+    server.stop().await;
+}
+
+/// All that runs.
+struct RunnerLoop {
+    executor: RequestExecutor,
+    /// Until when commands may go on after somebody asked for an end.
+    interrupt_deadline: Option<Instant>,
+    /// Whether no command begins any more.
+    is_refusing: bool,
+    /// Whether commands are to be killed without grace.
+    kill_now: watch::Sender<bool>,
+    running: JoinSet<(u64, u64)>,
+    /// The effects of the tasks.
+    ids: HashMap<tokio::task::Id, u64>,
+    /// An id may come again as soon as its result was told, before its task is seen to have ended.
+    cancels: HashMap<u64, (u64, oneshot::Sender<()>)>,
+    started_count: u64,
+}
+
+impl RunnerLoop {
+    fn begin(&mut self, id: u64, request: ActionRequest) {
+        if self.is_refusing {
+            self.send_result(
+                id,
+                ActionResult::not_performed(&request.action, Exit::Cancelled),
+            );
+            return;
+        }
+        let (cancel, cancelled) = oneshot::channel();
+        let ends = CancelSignals {
+            cancelled,
+            kill_now: self.kill_now.subscribe(),
+        };
+        self.started_count += 1;
+        let count = self.started_count;
+        self.cancels.insert(id, (count, cancel));
+        let session = self.executor.clone();
+        let task = self.running.spawn(async move {
+            let result = session.perform(id, request, ends).await;
+            // Nobody listens any more when the runner is being dropped.
+            session.results.send(RunnerEvent::Ended(id, result)).ok();
+            (id, count)
+        });
+        self.ids.insert(task.id(), id);
+    }
+
+    /// What runs may go on for a while. Who asks twice does not want to wait: all is killed.
+    fn interrupt(&mut self, signal: i32, nth: usize) {
+        if nth > 1 {
+            self.kill_now.send_replace(true);
+            self.end_all();
+        } else if !self.is_refusing {
+            self.interrupt_deadline = Some(Instant::now() + self.executor.limits.interrupt_grace);
+        }
+        // Whoever waits for a result is to know.
+        self.executor.results.send(RunnerEvent::Interruption(signal)).ok();
+    }
+
+    fn end_all(&mut self) {
+        self.interrupt_deadline = None;
+        self.is_refusing = true;
+        cancel_all(&mut self.cancels);
+    }
+
+    /// Kills what runs, wherever it went, and closes all connections.
+    async fn stop(mut self) {
+        while let Some(ended) = self.running.try_join_next_with_id() {
+            // What it left behind on purpose may live.
+            self.handle_ended(ended);
+        }
+        let tasks: Vec<u64> = self.ids.values().copied().collect();
+        // Dropping the tasks drops their groups, which kills them.
+        self.running = JoinSet::new();
+        if let Some(guard) = &self.executor.guard {
+            if !tasks.is_empty() {
+                let is_spared = |task| !tasks.contains(&task);
+                survivors::terminate(guard.token(), &is_spared, Duration::ZERO);
+            }
+            guard.close();
+        }
+        self.executor.pool.close().await;
+    }
+
+    fn handle_ended(&mut self, ended: Result<(tokio::task::Id, (u64, u64)), JoinError>) {
+        match ended {
+            Ok((task, (id, count))) => {
+                self.ids.remove(&task);
+                if self
+                    .cancels
+                    .get(&id)
+                    .is_some_and(|(latest, _)| *latest == count)
+                {
+                    self.cancels.remove(&id);
+                }
+            }
+            Err(error) => {
+                // Whoever waits for the result must not wait for ever.
+                if let Some(id) = self.ids.remove(&error.id()) {
+                    let why = "the runner could not go on with it".to_owned();
+                    self.send_result(id, ActionResult::Run(RunOutput::not_run(Exit::Failed(why))));
+                }
+            }
+        }
+    }
+
+    /// Answers for an action that did not run to its end.
+    fn send_result(&self, id: u64, result: ActionResult) {
+        self.executor.results.send(RunnerEvent::Ended(id, result)).ok();
+    }
+}
+
+fn cancel_all(cancels: &mut HashMap<u64, (u64, oneshot::Sender<()>)>) {
+    for (_, (_, sender)) in cancels.drain() {
+        // It may have ended meanwhile.
+        sender.send(()).ok();
+    }
+}
+
+/// Starts the thread in which the sink hears.
+fn spawn_sink_thread(mut sink: Box<dyn OutputSink>) -> EchoSender {
+    let (sender, mut pieces) = mpsc::channel(MAX_QUEUED_PIECES);
+    let thread = std::thread::Builder::new().name("echo".to_owned());
+    let started = thread.spawn(move || {
+        while let Some(piece) = pieces.blocking_recv() {
+            match piece {
+                EchoMessage::Output(id, stream, bytes) => sink.output(id, stream, &bytes),
+                EchoMessage::Flush(tell) => drop(tell.send(())),
+            }
+        }
+    });
+    started.is_ok().then_some(sender)
+}

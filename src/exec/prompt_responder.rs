@@ -1,0 +1,102 @@
+//! Answers what a command asks, and gives it its input.
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::ChildStdin;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::host::{PromptAnswer, Command, Exit, Stream};
+
+/// Hears what a command writes: only the ends of it can be questions.
+#[derive(Debug, Clone)]
+pub(super) struct PromptListener {
+    pieces: mpsc::UnboundedSender<(Stream, Vec<u8>)>,
+    max_prompt_len: usize,
+}
+
+impl PromptListener {
+    pub(super) fn receive(&self, stream: Stream, bytes: &[u8]) {
+        let end = &bytes[bytes.len().saturating_sub(self.max_prompt_len)..];
+        // It may be over, since the command closed its input.
+        self.pieces.send((stream, end.to_vec())).ok();
+    }
+}
+
+/// All that is said to one command.
+#[derive(Debug)]
+pub(super) struct PromptResponder {
+    answers: Vec<PromptAnswer>,
+    /// Whether each was given.
+    is_used: Vec<bool>,
+    max_prompt_len: usize,
+    input: Option<Vec<u8>>,
+    pieces: mpsc::UnboundedReceiver<(Stream, Vec<u8>)>,
+    unanswered: oneshot::Sender<Exit>,
+}
+
+impl PromptResponder {
+    /// The conversation with a command, who hears what it writes if anything may be asked, and
+    /// what tells that something was asked that has no answer.
+    pub(super) fn for_command(command: &mut Command) -> (Self, Option<PromptListener>, oneshot::Receiver<Exit>) {
+        let answers = std::mem::take(&mut command.answers);
+        let longest = answers.iter().map(|answer| answer.prompt.len()).max();
+        let longest = longest.unwrap_or_default();
+        let (sender, pieces) = mpsc::unbounded_channel();
+        let listener = (longest > 0).then_some(PromptListener {
+            pieces: sender,
+            max_prompt_len: longest,
+        });
+        let (unanswered, unanswered_receiver) = oneshot::channel();
+        let conversation = Self {
+            is_used: vec![false; answers.len()],
+            answers,
+            max_prompt_len: longest,
+            input: command.stdin.take(),
+            pieces,
+            unanswered: unanswered,
+        };
+        (conversation, listener, unanswered_receiver)
+    }
+
+    /// Gives the command its input, then its answers, until it writes nothing more.
+    pub(super) async fn respond(mut self, pipe: Option<ChildStdin>) {
+        let Some(mut pipe) = pipe else {
+            return;
+        };
+        if let Some(bytes) = self.input.take() {
+            // A command need not read its input.
+            pipe.write_all(&bytes).await.ok();
+        }
+        if self.max_prompt_len == 0 {
+            return;
+        }
+        let mut ends = [Vec::new(), Vec::new()];
+        while let Some((stream, bytes)) = self.pieces.recv().await {
+            let end = &mut ends[usize::from(stream == Stream::Stderr)];
+            end.extend_from_slice(&bytes);
+            let excess = end.len().saturating_sub(self.max_prompt_len);
+            end.drain(..excess);
+            let Some(at) = self.matching_prompt(end) else {
+                continue;
+            };
+            end.clear();
+            let answer = &self.answers[at];
+            let refused = std::mem::replace(&mut self.is_used[at], true);
+            let reply = answer.reply.as_ref().filter(|_| !refused);
+            let Some(reply) = reply else {
+                let question = answer.question.clone();
+                self.unanswered.send(Exit::NeedsAnswer { question, refused }).ok();
+                // The end of its input could be taken for an answer: it is open until the command
+                // has been ended.
+                while self.pieces.recv().await.is_some() {}
+                return;
+            };
+            let line = [reply.reveal().as_bytes(), b"\n"].concat();
+            pipe.write_all(&line).await.ok();
+        }
+    }
+
+    fn matching_prompt(&self, end: &[u8]) -> Option<usize> {
+        let mut prompts = self.answers.iter().map(|answer| answer.prompt.as_bytes());
+        prompts.position(|prompt| !prompt.is_empty() && end.ends_with(prompt))
+    }
+}

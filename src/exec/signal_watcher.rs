@@ -1,0 +1,52 @@
+//! Sees the signals by which people and systems ask for an end.
+
+use std::task::Poll;
+
+use nix::sys::signal::Signal;
+use tokio::signal::unix;
+
+use crate::system::signals::{Interrupts, termination_signals};
+
+/// Watches for signals from now on, on a thread of its own. Where that cannot be, they do what they
+/// usually do.
+pub fn watch_signals() -> Interrupts {
+    let interrupts = Interrupts::default();
+    let notifier = interrupts.clone();
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    else {
+        return interrupts;
+    };
+    let mut heard = {
+        let _entered = runtime.enter();
+        let listen = |signal: Signal| {
+            let kind = unix::SignalKind::from_raw(signal as i32);
+            Some((signal, unix::signal(kind).ok()?))
+        };
+        termination_signals().into_iter().filter_map(listen).collect::<Vec<_>>()
+    };
+    let watcher = std::thread::Builder::new().name("signals".to_owned());
+    let watcher = watcher.spawn(move || {
+        runtime.block_on(async {
+            loop {
+                notifier.signal(next_signal(&mut heard).await);
+            }
+        });
+    });
+    // Without it nobody hears them any more, but a kill still ends the program.
+    drop(watcher);
+    interrupts
+}
+
+async fn next_signal(heard: &mut [(Signal, unix::Signal)]) -> Signal {
+    std::future::poll_fn(|context| {
+        for (signal, heard) in &mut *heard {
+            if heard.poll_recv(context).is_ready() {
+                return Poll::Ready(*signal);
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}

@@ -1,0 +1,150 @@
+//! Tests of the effects that evaluations have performed.
+
+use std::sync::Arc;
+
+use crate::expr::context::Context;
+use crate::expr::error::Error;
+use crate::expr::evaluator::Evaluator;
+use crate::expr::fixture::{FakeSystem, FakeScope, topology, yaml};
+use crate::expr::reads::Read;
+use crate::value::Value;
+
+struct EffectFixture {
+    scope: Arc<FakeScope>,
+    disk: Arc<FakeSystem>,
+    evaluator: Evaluator,
+}
+
+impl EffectFixture {
+    fn new() -> Self {
+        let (scope, disk) = (topology(), Arc::new(FakeSystem::busy()));
+        let evaluator = Evaluator::with_limit(scope.clone(), disk.clone(), Arc::default(), 60);
+        Self {
+            scope,
+            disk,
+            evaluator,
+        }
+    }
+
+    fn evaluate(&self, text: &str) -> Result<Value, Error> {
+        let context = Context::new(self.scope.named("app"));
+        self.evaluator.evaluate(&yaml(text), &context)
+    }
+
+    /// The value of an expression, and the effects that it had.
+    fn shown(&self, text: &str) -> String {
+        let value = match self.evaluate(text) {
+            Ok(value) => value.to_string(),
+            Err(error) => format!("error: {error}"),
+        };
+        let performed = std::mem::take(&mut *self.disk.performed.lock().unwrap());
+        format!("{value} after {performed:?}")
+    }
+}
+
+#[test]
+fn effects_are_performed_once_each_and_in_order() {
+    let texts = [
+        "'{{ lookup(\"pipe\", \"a\") }}-{{ lookup(\"pipe\", \"a\") }}-{{ lookup(\"pipe\", \"b\") }}'",
+        "'{{ lookup(\"pipe\", \"a\", \"b\", \"a\") }}'",
+        "'{{ lookup(\"url\", \"http://h\") }}'",
+        "['{{ lookup(\"pipe\", \"a\") }}', {eval: {file: f, contents: x}}, '{{ lookup(\"pipe\", \"b\") }}']",
+        "'{% for i in range(3) %}{{ lookup(\"pipe\", \"a\") }}{% endfor %}'",
+        "'{{ lookup(\"password\", \"/p length=4 chars=digits\") }}{{ lookup(\"pipe\", \"a\") }}'",
+        "{eval: {abspath: [new/x, ., true]}}",
+    ];
+    let lines: Vec<_> = texts
+        .iter()
+        .map(|text| format!("{text} => {}", EffectFixture::new().shown(text)))
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    '{{ lookup("pipe", "a") }}-{{ lookup("pipe", "a") }}-{{ lookup("pipe", "b") }}' => 1-2-3 after ["a", "a", "b"]
+    '{{ lookup("pipe", "a", "b", "a") }}' => [1, 2, 3] after ["a", "b", "a"]
+    '{{ lookup("url", "http://h") }}' => 1 after ["http://h"]
+    ['{{ lookup("pipe", "a") }}', {eval: {file: f, contents: x}}, '{{ lookup("pipe", "b") }}'] => [1, 'f', 3] after ["a", "/e/f", "b"]
+    '{% for i in range(3) %}{{ lookup("pipe", "a") }}{% endfor %}' => 123 after ["a", "a", "a"]
+    '{{ lookup("password", "/p length=4 chars=digits") }}{{ lookup("pipe", "a") }}' => 95172 after ["/p", "a"]
+    {eval: {abspath: [new/x, ., true]}} => /e/new/x after ["/e/new"]
+    "#);
+}
+
+#[test]
+fn no_option_and_no_default_hides_an_effect() {
+    let texts = [
+        "'{{ lookup(\"pipe\", \"a\", errors=\"ignore\") | default(\"none\") }}'",
+        "'{{ lookup(\"pipe\", \"false\", errors=\"ignore\") | default(\"none\", true) }} {{ lookup(\"pipe\", \"a\") }}'",
+        "'{{ lookup(\"pipe\", \"a\") is defined }}'",
+        "'{{ lookup(\"pipe\", \"false\") }} {{ lookup(\"pipe\", \"a\") }}'",
+    ];
+    let lines: Vec<_> = texts
+        .iter()
+        .map(|text| format!("{text} => {}", EffectFixture::new().shown(text)))
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    '{{ lookup("pipe", "a", errors="ignore") | default("none") }}' => 1 after ["a"]
+    '{{ lookup("pipe", "false", errors="ignore") | default("none", true) }} {{ lookup("pipe", "a") }}' => none 2 after ["false", "a"]
+    '{{ lookup("pipe", "a") is defined }}' => True after ["a"]
+    '{{ lookup("pipe", "false") }} {{ lookup("pipe", "a") }}' => error: `lookup('pipe')`: it failed after ["false"]
+    "#);
+}
+
+#[test]
+fn a_remembered_value_keeps_its_answers_from_others() {
+    let pipe = "{{ lookup('pipe', 'a') }}";
+    for (template, given) in [
+        (
+            format!("{{{{ SELF.p }}}} x {pipe} {{{{ SELF.p }}}} {pipe}"),
+            "1 x 2 1 3",
+        ),
+        (
+            format!("{pipe} x {{{{ SELF.p }}}} {pipe} {{{{ SELF.p }}}}"),
+            "1 x 2 3 2",
+        ),
+    ] {
+        let machine = EffectFixture::new();
+        let app = machine.scope.named("app");
+        machine.scope.write(app, "p", pipe);
+        let context = Context::new(app);
+        let value = machine.evaluator.render(&template, &context).unwrap();
+        assert_eq!(value.to_string(), given);
+        assert_eq!(machine.disk.performed.lock().unwrap().len(), 3);
+    }
+}
+
+#[test]
+fn chance_and_the_clock_hold_until_the_request_ends() {
+    let machine = EffectFixture::new();
+    let text = "'{{ 1000000 | random }} {{ lookup(\"pipe\", \"a\", \"b\") }} {{ now() }}'";
+    drop(machine.evaluate(text).unwrap());
+    assert_eq!(*machine.disk.asked.lock().unwrap(), 2);
+    let first = machine.shown("'{{ 1000000 | random }} {{ lookup(\"pipe\", \"a\") }}'");
+    let second = machine.shown("'{{ 1000000 | random }} {{ lookup(\"pipe\", \"a\") }}'");
+    assert_ne!(first, second);
+    let machine = EffectFixture::new();
+    let value = machine.shown("[{eval: {tempfile: x}}, '{{ lookup(\"pipe\", \"a\") }}']");
+    assert_eq!(machine.disk.files.lock().unwrap().len(), 1, "{value}");
+}
+
+#[test]
+fn files_stay_as_they_were_when_the_expression_read_them() {
+    let there = "'{{ \"/e/f\" is exists }}'";
+    let machine = EffectFixture::new();
+    let text = format!("[{there}, {{eval: {{file: f, contents: x}}}}, {there}]");
+    insta::assert_snapshot!(machine.shown(&text), @r#"[False, 'f', True] after ["/e/f"]"#);
+}
+
+#[test]
+fn only_the_last_evaluation_counts_for_what_was_read() {
+    let machine = EffectFixture::new();
+    let text = "'{{ lookup(\"pipe\", \"a\") }}{{ SELF.port }}{{ lookup(\"pipe\", \"b\") }}'";
+    machine.evaluate(text).unwrap();
+    let reads = machine.evaluator.take_reads();
+    let reads: Vec<_> = reads.iter().map(|(read, _)| read.clone()).collect();
+    let app = machine.scope.named("app");
+    let port = Read::Attribute {
+        of: app,
+        name: "port".into(),
+    };
+    assert_eq!(reads, [Read::Entity(app), Read::Volatile, port]);
+    assert!(machine.evaluator.take_failure().is_none());
+}

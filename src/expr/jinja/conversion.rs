@@ -1,0 +1,189 @@
+//! Values of the engine into ours and back.
+
+use std::sync::Arc;
+
+use minijinja::value::{Kwargs, ValueKind};
+use minijinja::{Error as JinjaError, ErrorKind, Value as JinjaValue};
+
+use crate::expr::context::Var;
+use crate::expr::error::Error;
+use crate::expr::syntax::{Expression, is_template};
+use crate::expr::functions::reveal_all;
+use crate::expr::lazy::LazyValue;
+use crate::value::{List, Map, Value};
+
+use super::limits;
+use super::lazy_object::LazyObject;
+use super::variables::Variables;
+
+/// How deep values made by templates may nest.
+const DEPTH: usize = 200;
+
+impl Variables {
+    /// The results of an expression with more variables.
+    pub(super) fn query(
+        self: &Arc<Self>,
+        expression: &Value,
+        options: &Kwargs,
+    ) -> Result<Vec<LazyValue>, JinjaError> {
+        let mut scene = self.scene.clone();
+        for name in options.args() {
+            let value = options.get::<JinjaValue>(name)?;
+            let var = match value.downcast_object_ref::<LazyObject>().map(LazyObject::item) {
+                Some(LazyValue::Attributes(of)) => Var::Attributes(*of),
+                _ => Var::Value(self.native_value(&value)?),
+            };
+            if !matches!(name, "wantList" | "trace") {
+                scene.context.vars.set(name, var);
+            }
+        }
+        let form = Expression::parse_query(expression);
+        self.evaluator
+            .resolve(&form, &scene)
+            .map_err(|error| self.engine_error(error))
+    }
+
+    /// A value for the engine. A sensitive or external one is noted.
+    pub(super) fn engine_value(self: &Arc<Self>, item: LazyValue) -> JinjaValue {
+        let value = match item {
+            LazyValue::Value(value) => value,
+            lazy => return LazyObject::value(self, lazy),
+        };
+        match value {
+            Value::Null => JinjaValue::from(()),
+            Value::Bool(truth) => truth.into(),
+            Value::Int(int) => int.into(),
+            Value::Float(float) => float.into(),
+            // What was evaluated and still looks like a template is none.
+            Value::Str(text) if is_template(&text) => {
+                JinjaValue::from_safe_string(text.to_string())
+            }
+            Value::Str(text) => text.into(),
+            Value::Big(digits) => match digits.parse::<i128>() {
+                Ok(int) => int.into(),
+                Err(_) => digits.into(),
+            },
+            Value::Sensitive(inner) => {
+                self.evaluator.tracker().note_sensitive();
+                self.engine_value(LazyValue::Value(Value::clone(&inner)))
+            }
+            Value::External(ref external) => {
+                let inner = LazyValue::Value(external.value.clone());
+                let noted = value.clone();
+                self.evaluator
+                    .tracker()
+                    .update_notes(|notes| notes.external = Some(noted));
+                self.engine_value(inner)
+            }
+            value @ (Value::List(_) | Value::Map(_) | Value::Entity(_)) => {
+                LazyObject::value(self, LazyValue::Value(value))
+            }
+        }
+    }
+
+    /// An error for the engine; it is noted as it is.
+    pub(super) fn engine_error(&self, error: Error) -> JinjaError {
+        let jinja_error = JinjaError::new(ErrorKind::InvalidOperation, error.to_string());
+        self.evaluator.tracker().update_notes(|notes| {
+            notes.error.get_or_insert(error);
+        });
+        jinja_error
+    }
+
+    /// A value of the engine as ours, marks of sensitivity kept.
+    pub(super) fn native_value(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
+        let mut budget = limits::MAX_OUTPUT;
+        self.native_value_at(value, 0, &mut budget, false)
+    }
+
+    /// A value of the engine for evaluation: what was evaluated already is quoted in it.
+    pub(super) fn native_raw(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
+        let mut budget = limits::MAX_OUTPUT;
+        self.native_value_at(value, 0, &mut budget, true)
+    }
+
+    /// A value of the engine as ours, open to view; that it is sensitive is noted.
+    pub(super) fn revealed_value(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
+        let value = self.native_value(value)?;
+        if value.has_sensitive() {
+            self.evaluator.tracker().note_sensitive();
+        }
+        Ok(reveal_all(&value))
+    }
+
+    fn native_value_at(
+        &self,
+        value: &JinjaValue,
+        depth: usize,
+        budget: &mut usize,
+        raw: bool,
+    ) -> Result<Value, JinjaError> {
+        let own = value.as_str().map_or(8, |text| text.len().max(8));
+        match budget.checked_sub(own) {
+            Some(rest) => *budget = rest,
+            None => return Err(super::error::filter_error("a value is too large")),
+        }
+        if let Some(lazy_object) = value.downcast_object_ref::<LazyObject>() {
+            let whole = lazy_object.evaluate_whole().map_err(|error| self.engine_error(error))?;
+            return Ok(if raw { quote_evaluated(whole) } else { whole });
+        }
+        if depth > DEPTH {
+            return Err(JinjaError::new(
+                ErrorKind::BadSerialization,
+                "a value nests too deep",
+            ));
+        }
+        match value.kind() {
+            ValueKind::Undefined | ValueKind::None => Ok(Value::Null),
+            ValueKind::Bool => Ok(value.is_true().into()),
+            ValueKind::Number => Ok(number(value)),
+            ValueKind::String if raw && value.is_safe() => {
+                Ok(quote_evaluated(value.to_str().map_or(Value::Null, Value::Str)))
+            }
+            ValueKind::String => Ok(value.to_str().map_or(Value::Null, Value::Str)),
+            ValueKind::Bytes => {
+                let bytes = value.as_bytes().unwrap_or_default();
+                Ok(String::from_utf8_lossy(bytes).into_owned().into())
+            }
+            ValueKind::Seq | ValueKind::Iterable => {
+                let mut items = List::new();
+                for item in value.try_iter()? {
+                    items.push(self.native_value_at(&item, depth + 1, budget, raw)?);
+                }
+                Ok(items.into())
+            }
+            ValueKind::Map => {
+                let mut map = Map::new();
+                for key in value.try_iter()? {
+                    let item = value.get_item(&key)?;
+                    let name = self.native_value_at(&key, depth + 1, budget, raw)?.to_string();
+                    map.insert(name.into(), self.native_value_at(&item, depth + 1, budget, raw)?);
+                }
+                Ok(map.into())
+            }
+            ValueKind::Invalid => Err(invalid(value)),
+            _ => Ok(value.to_string().into()),
+        }
+    }
+}
+
+/// A value that no evaluation changes.
+fn quote_evaluated(value: Value) -> Value {
+    Value::map([("q", value)])
+}
+
+/// The error an invalid value stands for.
+fn invalid(value: &JinjaValue) -> JinjaError {
+    let raised = value.try_iter().err();
+    raised.unwrap_or_else(|| JinjaError::new(ErrorKind::InvalidOperation, "a value is invalid"))
+}
+
+fn number(value: &JinjaValue) -> Value {
+    if value.is_integer() {
+        if let Some(int) = value.as_i64() {
+            return int.into();
+        }
+        return Value::Big(value.to_string().into());
+    }
+    f64::try_from(value.clone()).map_or(Value::Null, Value::Float)
+}

@@ -1,0 +1,208 @@
+//! Values that templates look into only as far as they need to.
+
+use std::cmp::Ordering;
+use std::fmt::{Debug, Formatter};
+use std::sync::Arc;
+
+use minijinja::value::{DynObject, Enumerator, Object, ObjectRepr, Value as JinjaValue};
+
+use crate::expr::error::Error;
+use crate::expr::functions::reveal_all;
+use crate::expr::lazy::LazyValue;
+use crate::value::Value;
+
+use super::variables::Variables;
+
+/// What a dot after a map finds before it finds an entry, as in Jinja2: the methods that maps have.
+const METHODS: [&str; 11] = [
+    "clear",
+    "copy",
+    "fromkeys",
+    "get",
+    "items",
+    "keys",
+    "pop",
+    "popitem",
+    "setdefault",
+    "update",
+    "values",
+];
+
+/// A value that is evaluated where a template looks into it.
+pub(super) struct LazyObject {
+    variables: Arc<Variables>,
+    item: LazyValue,
+}
+
+impl Debug for LazyObject {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Thing").finish_non_exhaustive()
+    }
+}
+
+impl LazyObject {
+    /// The value for the engine.
+    pub(super) fn value(variables: &Arc<Variables>, item: LazyValue) -> JinjaValue {
+        JinjaValue::from_object(Self {
+            variables: Arc::clone(variables),
+            item,
+        })
+    }
+
+    /// The value as ours, evaluated as a whole.
+    pub(super) fn evaluate_whole(&self) -> Result<Value, Error> {
+        self.variables.evaluator.value_of(self.item.clone())
+    }
+
+    /// What it is, for the functions of expressions.
+    pub(super) fn item(&self) -> &LazyValue {
+        &self.item
+    }
+
+    /// The failure that a method gives which is not called.
+    fn uncalled_method_error(&self, name: &str) -> JinjaValue {
+        let has_entry = self
+            .names()
+            .is_some_and(|names| names.iter().any(|other| **other == *name));
+        let hint = if has_entry {
+            format!("write `['{name}']` for the entry of that name")
+        } else {
+            format!("write `.{name}()` to call it")
+        };
+        let error = Error::Function {
+            function: format!(".{name}"),
+            problem: format!("this is a method that every map has; {hint}"),
+        };
+        JinjaValue::from(self.variables.engine_error(error))
+    }
+
+    fn names(&self) -> Option<Vec<Arc<str>>> {
+        let evaluator = &self.variables.evaluator;
+        match &self.item {
+            LazyValue::Attributes(of) => Some(evaluator.scope().attribute_names(*of)),
+            LazyValue::AllInstances(from) => {
+                let every = evaluator.root_and_instances(*from).into_iter();
+                Some(every.map(|of| evaluator.name_of(of)).collect())
+            }
+            LazyValue::Inputs(inputs, _) => Some(inputs.names().cloned().collect()),
+            LazyValue::Lazy(lazy) => lazy.raw.as_map().map(|map| map.keys().cloned().collect()),
+            LazyValue::Value(value) => value.as_map().map(|map| map.keys().cloned().collect()),
+            _ => None,
+        }
+    }
+
+    fn length(&self) -> Option<usize> {
+        match &self.item {
+            LazyValue::Lazy(lazy) => length(&lazy.raw),
+            LazyValue::Value(value) => length(value),
+            _ => self.names().map(|names| names.len()),
+        }
+    }
+
+    /// What stands under a key. That nothing does is noted, for the message that may follow.
+    fn find(&self, key: &str, index: Option<i64>) -> Option<JinjaValue> {
+        let Variables {
+            evaluator, scene, ..
+        } = &*self.variables;
+        let mut found = Ok(None);
+        if matches!(self.item, LazyValue::Value(Value::Entity(_))) {
+            // Templates reach what is special about an instance without the dot.
+            let special = format!(".{key}");
+            found = evaluator.get_key(&self.item, &special, None, scene);
+        }
+        if matches!(found, Ok(None)) {
+            found = evaluator.get_key(&self.item, key, index, scene);
+        }
+        match found {
+            // The instances of a topology are known by their attributes.
+            Ok(Some(item)) => match (&self.item, item.as_entity()) {
+                (LazyValue::AllInstances(_), Some(of)) => {
+                    evaluator.record_entity(of);
+                    Some(self.variables.engine_value(LazyValue::Attributes(of)))
+                }
+                _ => Some(self.variables.engine_value(item)),
+            },
+            Ok(None) => {
+                let message = match self.item.as_entity() {
+                    Some(of) => {
+                        format!("`{key}` is not defined on `{}`", evaluator.scope().key(of))
+                    }
+                    None if matches!(self.item, LazyValue::AllInstances(_)) => {
+                        format!("there is no node `{key}`")
+                    }
+                    None => format!("`{key}` is not defined"),
+                };
+                evaluator.tracker().update_notes(|notes| notes.missing = Some(message));
+                None
+            }
+            Err(error) => Some(JinjaValue::from(self.variables.engine_error(error))),
+        }
+    }
+}
+
+fn length(value: &Value) -> Option<usize> {
+    match value.reveal() {
+        Value::List(items) => Some(items.len()),
+        Value::Map(map) => Some(map.len()),
+        _ => None,
+    }
+}
+
+impl Object for LazyObject {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        match &self.item {
+            item if item.is_list() => ObjectRepr::Seq,
+            LazyValue::Value(Value::Entity(_)) | LazyValue::Super(..) => ObjectRepr::Plain,
+            _ => ObjectRepr::Map,
+        }
+    }
+
+    fn get_value(self: &Arc<Self>, key: &JinjaValue) -> Option<JinjaValue> {
+        match key.as_str() {
+            Some(name) => self.find(name, None),
+            None => self.find(&key.to_string(), key.as_i64()),
+        }
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<JinjaValue> {
+        if METHODS.contains(&key) && self.repr() == ObjectRepr::Map {
+            return Some(self.uncalled_method_error(key));
+        }
+        self.find(key, None)
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        if self.item.is_list() {
+            return Enumerator::Seq(self.length().unwrap_or_default());
+        }
+        match self.names() {
+            Some(names) => Enumerator::Values(names.into_iter().map(JinjaValue::from).collect()),
+            None => Enumerator::NonEnumerable,
+        }
+    }
+
+    fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
+        self.length()
+    }
+
+    fn custom_cmp(self: &Arc<Self>, other: &DynObject) -> Option<Ordering> {
+        let other = other.downcast_ref::<Self>()?;
+        match (&self.item, &other.item) {
+            (LazyValue::Value(Value::Entity(own)), LazyValue::Value(Value::Entity(other))) => {
+                Some(own.cmp(other))
+            }
+            _ => None,
+        }
+    }
+
+    fn render(self: &Arc<Self>, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let value = self.evaluate_whole().unwrap_or_default();
+        if value.has_sensitive() {
+            self.variables.evaluator.tracker().note_sensitive();
+        }
+        match &reveal_all(&value) {
+            Value::Entity(of) => f.write_str(&self.variables.evaluator.scope().key(*of)),
+            value => write!(f, "{value}"),
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! The text of a template before it is compiled: backslashes as Ansible means them, and checks
+//! of how large variables get.
+use std::borrow::Cow;
+
+use super::mutable::MUTABLE_FUNCTION;
+use super::variables::CHECK_FUNCTION;
+
+/// The variable that takes what the check gives.
+const CHECK_RESULT: &str = "__kept";
+
+/// What begins and ends the parts of a template: blocks, variables, comments.
+#[derive(Debug, Clone)]
+pub(super) struct Delimiters(pub(super) [[String; 2]; 3]);
+
+impl Default for Delimiters {
+    fn default() -> Self {
+        Self([["{%", "%}"], ["{{", "}}"], ["{#", "#}"]].map(|pair| pair.map(str::to_owned)))
+    }
+}
+
+/// What a backslash in a string of `{{ … }}` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Backslashes {
+    /// It stands for itself, as Ansible has it.
+    Literal,
+    /// It escapes the next character, as Jinja has it. Documents have tags of Salt, too, and what
+    /// they bind can be changed.
+    Escape,
+}
+
+/// The text to compile: in `{{ … }}` a backslash in a string stands for itself, and what a tag
+/// binds is checked.
+pub(super) fn prepare_template<'a>(text: &'a str, delimiters: &Delimiters) -> Cow<'a, str> {
+    prepare_source(Backslashes::Literal, text, delimiters)
+}
+
+/// The text to compile: what a tag binds is checked.
+pub(super) fn prepare_source<'a>(
+    backslashes: Backslashes,
+    text: &'a str,
+    delimiters: &Delimiters,
+) -> Cow<'a, str> {
+    let [block, variable, comment] = &delimiters.0;
+    let binds = ["set", "for", "with", "macro", "import_", "load_"]
+        .iter()
+        .any(|word| text.contains(word));
+    let is_plain = !binds || !text.contains(block[0].as_str());
+    if is_plain && (backslashes == Backslashes::Escape || !text.contains('\\')) {
+        return Cow::Borrowed(text);
+    }
+    let mut scanner = TemplateScanner {
+        rest: text,
+        output: String::with_capacity(text.len() + 64),
+        block: [&block[0], &block[1]],
+        captures: Vec::new(),
+        backslashes,
+    };
+    let kinds = [variable, comment, block];
+    // Where each kind begins next; looked up again only once that is passed.
+    let mut next = [Some(0); 3];
+    loop {
+        let here = text.len() - scanner.rest.len();
+        for (start, pair) in next.iter_mut().zip(kinds) {
+            if start.is_some_and(|at| at < here || here == 0) {
+                let found = text[here..].find(pair[0].as_str());
+                *start = found.map(|at| here + at).filter(|_| !pair[0].is_empty());
+            }
+        }
+        let starts = next.iter().enumerate().filter_map(|(kind, start)| {
+            Some(((*start)?, std::cmp::Reverse(kinds[kind][0].len()), kind))
+        });
+        let Some((at, _, kind)) = starts.min() else {
+            scanner.copy(scanner.rest.len());
+            return Cow::Owned(scanner.output);
+        };
+        scanner.copy(at - here + kinds[kind][0].len());
+        match kind {
+            0 => scanner.variable(&variable[1]),
+            1 => {
+                let end = scanner.rest.find(comment[1].as_str());
+                scanner.copy(end.unwrap_or(scanner.rest.len()));
+            }
+            _ => scanner.tag(),
+        }
+    }
+}
+
+struct TemplateScanner<'a> {
+    rest: &'a str,
+    output: String,
+    block: [&'a str; 2],
+    /// What `{% set name %}` blocks that are open will bind.
+    captures: Vec<String>,
+    backslashes: Backslashes,
+}
+
+impl TemplateScanner<'_> {
+    fn copy(&mut self, length: usize) {
+        self.output.push_str(&self.rest[..length]);
+        self.rest = &self.rest[length..];
+    }
+
+    /// Copies an expression up to what ends it, backslashes doubled.
+    fn variable(&mut self, end: &str) {
+        let length = expression_length(self.rest, end);
+        if self.backslashes == Backslashes::Escape {
+            return self.copy(length);
+        }
+        let (mut expression, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        while let Some(start) = expression.find(['\'', '"']) {
+            let quote = expression[start..].chars().next().unwrap_or('"');
+            let length = string_length(&expression[start..]);
+            self.output.push_str(&expression[..start]);
+            let mut string = expression[start..start + length].chars();
+            while let Some(character) = string.next() {
+                self.output.push(character);
+                if character == '\\' {
+                    // A quote in a string of the same quotes stays a part of it.
+                    match string.next() {
+                        Some('\\') => self.output.push_str("\\\\\\"),
+                        Some(next) if next == quote => self.output.push(next),
+                        next => self.output.extend(std::iter::once('\\').chain(next)),
+                    }
+                }
+            }
+            expression = &expression[start + length..];
+        }
+        self.output.push_str(expression);
+    }
+
+    /// Copies a tag, and adds a check of what it binds.
+    fn tag(&mut self) {
+        let length = expression_length(self.rest, self.block[1]);
+        let inner = &self.rest[..length];
+        let words = inner.trim_start_matches(['-', '+']).trim_start();
+        let name_end = words
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .unwrap_or(words.len());
+        let (name, body) = words.split_at(name_end);
+        let body = body.trim_end_matches(['-', '+']).trim();
+        if name == "raw" {
+            return self.raw();
+        }
+        if self.backslashes == Backslashes::Escape
+            && let Some(tag) = salt_tag(inner, name, body)
+        {
+            self.output.push_str(&tag);
+            self.rest = &self.rest[length..];
+            return;
+        }
+        let bound = match name {
+            "set" => match split_at_equals(body) {
+                Some(target) => target.to_owned(),
+                None => {
+                    let target = body.split('|').next().unwrap_or_default();
+                    self.captures.push(target.trim().to_owned());
+                    String::new()
+                }
+            },
+            "endset" => self.captures.pop().unwrap_or_default(),
+            "for" => body.split(" in ").next().unwrap_or_default().to_owned(),
+            "with" => targets(body),
+            "macro" => match (body.find('('), body.rfind(')')) {
+                (Some(open), Some(close)) if open < close => targets(&body[open + 1..close]),
+                _ => String::new(),
+            },
+            _ => String::new(),
+        };
+        let control = inner.ends_with(['-', '+']) && !inner.trim_start().is_empty();
+        self.copy(length - usize::from(control && !bound.trim().is_empty()));
+        if bound.trim().is_empty() {
+            return;
+        }
+        let [start, end] = self.block;
+        self.output
+            .push_str(&format!("{end}{start} set {CHECK_RESULT} = {CHECK_FUNCTION}({bound}) "));
+    }
+
+    fn raw(&mut self) {
+        let mut from = 0;
+        while let Some(found) = self.rest[from..].find(self.block[0]) {
+            from += found + self.block[0].len();
+            let word = self.rest[from..]
+                .trim_start_matches(['-', '+'])
+                .trim_start();
+            if word.starts_with("endraw") {
+                break;
+            }
+        }
+        self.copy(if from == 0 { self.rest.len() } else { from });
+    }
+}
+
+/// What stands for a tag of Salt's own, or for one that binds a name to what can be changed.
+fn salt_tag(inner: &str, name: &str, body: &str) -> Option<String> {
+    let start = if inner.starts_with('-') { "-" } else { "" };
+    let end = if inner.ends_with('-') { "-" } else { "" };
+    let loads = |format: &str| {
+        let name = body.strip_prefix("as")?.trim();
+        Some(format!("{start} set {name} | load_{format} {end}"))
+    };
+    match name {
+        "set" => {
+            let target = split_at_equals(body)?;
+            let value = body[target.len()..].trim_start().strip_prefix('=')?;
+            Some(format!(
+                "{start} set {target} = {MUTABLE_FUNCTION}({value}) %}}{{% set {CHECK_RESULT} = {CHECK_FUNCTION}({target}) {end}"
+            ))
+        }
+        "load_yaml" => loads("yaml"),
+        "load_json" => loads("json"),
+        "load_text" => loads("text"),
+        "endload" => Some(format!("{start} endset {end}")),
+        "import_yaml" | "import_json" | "import_text" => {
+            let body = body.trim_end_matches("with context").trim_end();
+            let (path, name) = body.rsplit_once(" as ")?;
+            let format = format_of(inner)?;
+            let name = name.trim();
+            Some(format!(
+                "{start} set {name} | load_{format} %}}{{% include {} %}}{{% endset %}}{{% set {name} = {MUTABLE_FUNCTION}({name}) {end}",
+                path.trim()
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// What the file of an `import_…` tag holds.
+fn format_of(inner: &str) -> Option<&'static str> {
+    let (_, rest) = inner.split_once("import_")?;
+    ["yaml", "json", "text"]
+        .into_iter()
+        .find(|format| rest.starts_with(format))
+}
+
+/// How long an expression is, up to what ends it: not within strings or brackets.
+fn expression_length(text: &str, end: &str) -> usize {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        if depth == 0 && rest.starts_with(end) {
+            return at;
+        }
+        let Some(first) = rest.chars().next() else {
+            break;
+        };
+        at += match first {
+            '\'' | '"' => string_length(rest),
+            '(' | '[' | '{' => {
+                depth += 1;
+                1
+            }
+            ')' | ']' | '}' => {
+                depth = depth.saturating_sub(1);
+                1
+            }
+            other => other.len_utf8(),
+        };
+    }
+    text.len()
+}
+
+/// How long the string is that begins the text, its quotes included.
+fn string_length(text: &str) -> usize {
+    let mut characters = text.char_indices();
+    let Some((_, quote)) = characters.next() else {
+        return 0;
+    };
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '\\' => drop(characters.next()),
+            end if end == quote => return at + end.len_utf8(),
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// What stands before the `=` of an assignment, if it is one.
+fn split_at_equals(body: &str) -> Option<&str> {
+    let at = body.find('=')?;
+    let is_assignment = !body[at + 1..].starts_with('=') && !body[..at].contains('|');
+    is_assignment.then(|| body[..at].trim())
+}
+
+/// The names of a list of `name` or `name = value`.
+fn targets(list: &str) -> String {
+    let mut names = Vec::new();
+    let mut rest = list;
+    while !rest.is_empty() {
+        let length = expression_length(rest, ",");
+        let part = &rest[..length];
+        names.push(part.split('=').next().unwrap_or_default().trim());
+        rest = rest[length..].strip_prefix(',').unwrap_or_default();
+    }
+    names.retain(|name| !name.is_empty());
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        prepare_template(text, &Delimiters::default()).into_owned()
+    }
+
+    #[test]
+    fn a_backslash_in_an_expression_stands_for_itself() {
+        assert_eq!(
+            shown(r"a\n{{ 'x\n' ~ '}}\1' }}\n{% if '\n' %}"),
+            r"a\n{{ 'x\\n' ~ '}}\\1' }}\n{% if '\n' %}"
+        );
+        assert_eq!(
+            shown(r"{{ 'it\'s' }} {{ 'a\\' }}"),
+            r"{{ 'it\'s' }} {{ 'a\\\\' }}"
+        );
+        assert_eq!(
+            shown(r"{% raw %}{{ '\n' }}{% endraw %}{# {{ '\n' #}"),
+            r"{% raw %}{{ '\n' }}{% endraw %}{# {{ '\n' #}"
+        );
+        assert_eq!(
+            shown(r"{{ {'a': {'b': '\d'}}}}\d"),
+            r"{{ {'a': {'b': '\\d'}}}}\d"
+        );
+        assert_eq!(shown(r"{{ '\"), r"{{ '\\");
+    }
+
+    #[test]
+    fn what_tags_bind_is_checked() {
+        let check = format!("%}}{{% set {CHECK_RESULT} = {CHECK_FUNCTION}");
+        let pairs = [
+            ("{% set a = 1 %}", format!("{{% set a = 1 {check}(a) %}}")),
+            (
+                "{%- set ns.a = ns.a ~ 'b' -%}",
+                format!("{{%- set ns.a = ns.a ~ 'b' {check}(ns.a) -%}}"),
+            ),
+            (
+                "{% for a, b in c if d %}",
+                format!("{{% for a, b in c if d {check}(a, b) %}}"),
+            ),
+            (
+                "{% with a = [1, 2], b = c %}",
+                format!("{{% with a = [1, 2], b = c {check}(a, b) %}}"),
+            ),
+            (
+                "{% macro m(a, b=(1, 2)) %}",
+                format!("{{% macro m(a, b=(1, 2)) {check}(a, b) %}}"),
+            ),
+            (
+                "{% set a %}x{% endset %}",
+                format!("{{% set a %}}x{{% endset {check}(a) %}}"),
+            ),
+            ("{% if set == for %}x", "{% if set == for %}x".to_owned()),
+            ("{% for", "{% for".to_owned()),
+        ];
+        for (text, expected) in pairs {
+            assert_eq!(shown(text), expected);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The forms of expressions: which maps are expressions, and their parts.
+
+use crate::value::{Map, Value};
+
+/// What may stand beside `eval`.
+const PARTS: [&str; 6] = ["vars", "trace", "foreach", "select", "strict", "base_dir"];
+
+/// Functions that are expressions on their own, without `eval`.
+const STAND_ALONE: [&str; 11] = [
+    "get_input",
+    "concat",
+    "token",
+    "get_property",
+    "has_env",
+    "get_env",
+    "get_attribute",
+    "get_nodes_of_type",
+    "get_artifact",
+    "_generate",
+    "q",
+];
+
+/// The parts of an expression.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Expression<'a> {
+    /// A path, a template or the map of a function.
+    pub(super) source: &'a Value,
+    pub(super) vars: Option<&'a Map>,
+    pub(super) foreach: Option<&'a Value>,
+    pub(super) select: Option<&'a Value>,
+    pub(super) strict: Option<StrictMode>,
+    pub(super) base_dir: Option<&'a str>,
+}
+
+/// What `strict` demands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StrictMode {
+    /// Whether something undefined is an error.
+    Undefined(bool),
+    /// There must be a result.
+    Required,
+    /// There must be a result, and it must not be null.
+    NotNull,
+}
+
+impl<'a> Expression<'a> {
+    /// The form of a map that is an expression.
+    pub(super) fn parse(raw: &'a Value) -> Option<Self> {
+        if is_expression(raw) {
+            Some(Self::parse_query(raw))
+        } else {
+            None
+        }
+    }
+
+    /// The form of a query: any expression, a bare path or function included.
+    pub(super) fn parse_query(raw: &'a Value) -> Self {
+        let bare = Self {
+            source: raw,
+            vars: None,
+            foreach: None,
+            select: None,
+            strict: None,
+            base_dir: None,
+        };
+        let Value::Map(map) = raw else { return bare };
+        if map.keys().next().is_some_and(|first| is_stand_alone(first)) {
+            return bare;
+        }
+        let Some(source) = map.get("eval").or_else(|| map.get("ref")) else {
+            return bare;
+        };
+        Self {
+            source,
+            vars: map.get("vars").and_then(Value::as_map),
+            foreach: map.get("foreach").filter(|part| part.is_truthy()),
+            select: map.get("select").filter(|part| part.is_truthy()),
+            strict: map.get("strict").and_then(StrictMode::parse),
+            base_dir: map.get("base_dir").and_then(Value::as_str),
+        }
+    }
+}
+
+impl StrictMode {
+    fn parse(raw: &Value) -> Option<Self> {
+        match raw {
+            Value::Bool(strict) => Some(Self::Undefined(*strict)),
+            Value::Str(text) if &**text == "required" => Some(Self::Required),
+            Value::Str(text) if &**text == "notnull" => Some(Self::NotNull),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a function is an expression on its own.
+pub fn is_stand_alone(name: &str) -> bool {
+    STAND_ALONE.contains(&name)
+}
+
+/// Whether a raw value is a map that is an expression.
+pub(super) fn is_expression(raw: &Value) -> bool {
+    let Value::Map(map) = raw else { return false };
+    if map.contains_key("eval") || map.contains_key("ref") {
+        let parts = PARTS.iter().filter(|part| map.contains_key(**part)).count();
+        return parts + 1 == map.len();
+    }
+    map.len() == 1 && map.keys().all(|key| is_stand_alone(key))
+}
+
+/// Whether a text is a template.
+pub fn is_template(text: &str) -> bool {
+    let mut pairs = text.as_bytes().windows(2);
+    pairs.any(|pair| pair == b"{{" || pair == b"{%")
+}
+
+/// Whether anything in a raw value is an expression or a template.
+pub(super) fn needs_evaluation(raw: &Value) -> bool {
+    match raw {
+        Value::Str(text) => is_template(text),
+        Value::List(items) => items.iter().any(needs_evaluation),
+        Value::Map(map) => is_expression(raw) || map.values().any(needs_evaluation),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_is_an_expression_by_its_keys() {
+        let yes = [
+            Value::map([("eval", ".name".into())]),
+            Value::map([("ref", Value::from(".name")), ("vars", Value::Null)]),
+            Value::map([("get_input", "x".into())]),
+        ];
+        let no = [
+            Value::map([("eval", Value::from(".name")), ("other", 1.into())]),
+            Value::map([("get_input", Value::from("x")), ("other", 1.into())]),
+            Value::map([("file", "x".into())]),
+            Value::map::<&str>([]),
+            "eval".into(),
+        ];
+        assert!(yes.iter().all(is_expression));
+        assert!(!no.iter().any(is_expression));
+    }
+
+    #[test]
+    fn a_shell_length_is_no_template() {
+        assert!(!is_template("echo ${#list}"));
+        assert!(is_template("a {% if x %}"));
+    }
+}

@@ -1,0 +1,124 @@
+//! Where the machines of instances are, and who logs in there.
+
+use std::cell::OnceCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::fleet_hosts::locate_host_string;
+use crate::host::resolver::{LocationResolver, LoginOptions, HostTarget};
+use crate::host::ssh_config::{SshConfig, SshConfigFiles, LocalUser};
+use crate::host::{Address, DEFAULT_PORT, Destination, Location, LocationError};
+use crate::system::env::{Env, temporary_dir};
+use crate::system::fs;
+use crate::topology::Endpoint;
+
+/// Makes destinations of endpoints; what an endpoint leaves out is left to `ssh_config`.
+#[derive(Debug)]
+pub(crate) struct EndpointLocator {
+    environment: Env,
+    base: PathBuf,
+    /// Read when the first machine is looked for.
+    resolver: OnceCell<Result<Rc<LocationResolver>, LocationError>>,
+    /// The folder with the keys of hosts that the model says; it goes with this.
+    known_hosts_folder: PathBuf,
+}
+
+impl EndpointLocator {
+    /// Those that are reached from this machine. Relative paths of keys begin in `base`.
+    pub(crate) fn new(environment: Env, base: PathBuf) -> Self {
+        let name = format!("unfurl-{}", ulid::Ulid::generate());
+        Self {
+            environment,
+            base,
+            resolver: OnceCell::new(),
+            known_hosts_folder: temporary_dir().join(name),
+        }
+    }
+
+    fn resolver_or_read(&self) -> Result<&Rc<LocationResolver>, LocationError> {
+        let read = || {
+            let local = LocalUser::of_this_process(self.environment.clone());
+            let config = SshConfig::read(&SshConfigFiles::Default, &local)?;
+            Ok(Rc::new(LocationResolver::new(config, LoginOptions::default(), local)))
+        };
+        self.resolver.get_or_init(read).as_ref().map_err(Clone::clone)
+    }
+
+    /// A file that says the key of a host as the model does: it is the only one that counts.
+    fn write_known_hosts(&self, key: &str, address: &Address) -> Result<PathBuf, LocationError> {
+        let host = match address.port {
+            DEFAULT_PORT => address.host.clone(),
+            port => format!("[{}]:{port}", address.host),
+        };
+        let keys = key.lines().map(str::trim).filter(|key| !key.is_empty());
+        let lines: Vec<String> = keys.map(|key| format!("{host} {key}\n")).collect();
+        fs::create_dir_all(&self.known_hosts_folder)?;
+        let file = self.known_hosts_folder.join(crate::value::hex(host.as_bytes()));
+        fs::write_atomic(&file, lines.concat().as_bytes(), Some(0o600))?;
+        Ok(file)
+    }
+
+    fn target(&self, endpoint: &Endpoint) -> Result<HostTarget, LocationError> {
+        let text = endpoint.host.as_deref().unwrap_or(&endpoint.name);
+        let parsed = HostTarget::of(text)?;
+        let key_file = endpoint.key_file.as_ref().map(|path| {
+            if path.starts_with("~/") {
+                path.clone()
+            } else {
+                self.base.join(path).to_string_lossy().into_owned()
+            }
+        });
+        // The usual port is what the type of an endpoint says where nobody says any.
+        let port = endpoint.port.filter(|port| *port != DEFAULT_PORT);
+        Ok(HostTarget {
+            name: endpoint.name.clone(),
+            user: endpoint.user.clone().or(parsed.user),
+            port: parsed.port.or(port),
+            identity_files: key_file.into_iter().collect(),
+            password: endpoint.password.clone(),
+            ..parsed
+        })
+    }
+}
+
+impl Drop for EndpointLocator {
+    fn drop(&mut self) {
+        if fs::exists(&self.known_hosts_folder) {
+            fs::remove_dir_all(&self.known_hosts_folder).ok();
+        }
+    }
+}
+
+impl crate::job::HostLocator for EndpointLocator {
+    fn locate(&self, endpoint: &Endpoint) -> Result<Location, LocationError> {
+        let target = self.target(endpoint)?;
+        let Location::Ssh(destination) = self.resolver_or_read()?.locate_target(&target)? else {
+            return Err(LocationError::NotSsh);
+        };
+        let mut destination = Destination::clone(&destination);
+        if let Some(key) = &endpoint.host_key {
+            destination.known_hosts = vec![self.write_known_hosts(key, &destination.address)?];
+            destination.host_key_alias = None;
+        }
+        if endpoint.passphrase.is_some() {
+            let passphrase = endpoint.passphrase.clone();
+            destination.identities.passphrase = passphrase;
+        }
+        Ok(Location::Ssh(Arc::new(destination)))
+    }
+
+    fn host_directory(&self) -> Result<Rc<dyn crate::host::services::HostResolver>, LocationError> {
+        Ok(Rc::new(HostStringLocator(Rc::clone(self.resolver_or_read()?))))
+    }
+}
+
+/// Where host strings lead, as `ssh_config` has it.
+#[derive(Debug)]
+struct HostStringLocator(Rc<LocationResolver>);
+
+impl crate::host::services::HostResolver for HostStringLocator {
+    fn locate(&self, host: &str, user: Option<&str>) -> Result<Location, LocationError> {
+        locate_host_string(&self.0, host, user)
+    }
+}

@@ -1,0 +1,164 @@
+//! What is known of hosts: host strings, the configuration of OpenSSH, inventories.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::gather::{GatheredHosts, RoleExpressions};
+use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::fleet::{Error, ErrorKind};
+use crate::host::resolver::{LocationResolver, LoginOptions, HostTarget};
+use crate::host::services::{RoleLookup, RoleSource};
+use crate::host::inventory::{self, Inventory, ConnectionMethod};
+use crate::host::ssh_config::{self, SshConfig, SshConfigFiles, LocalUser};
+use crate::host::{Command, HostParts, Location, LocationError, Program};
+use crate::system::env::Env;
+use crate::value::{Map, Value};
+
+/// How many names a warning gives.
+const MAX_NAMED: usize = 5;
+
+/// What is known of hosts.
+#[derive(Debug)]
+pub struct FleetHosts {
+    resolver: LocationResolver,
+    inventory: Inventory,
+    expressions: Option<RoleExpressions>,
+    /// What is doubtful in the files, and their texts.
+    pub warnings: Vec<(Diagnostics, Sources)>,
+}
+
+impl FleetHosts {
+    /// Reads the configuration of OpenSSH, then gathers the hosts that can be named.
+    pub(crate) fn read<E: From<Error>>(
+        ssh_config: &SshConfigFiles,
+        login: LoginOptions,
+        gather: impl FnOnce() -> Result<GatheredHosts, E>,
+    ) -> Result<Self, E> {
+        let local = LocalUser::of_this_process(Env::of_this_process());
+        let config = SshConfig::read(ssh_config, &local).map_err(|refused| {
+            let problems = refused.errors.iter().map(ssh_config::Error::diagnostic);
+            let problems: Diagnostics = problems.collect();
+            Error::with_sources(ErrorKind::Invalid, problems, refused.sources)
+        })?;
+        let warnings: Diagnostics = config
+            .warnings()
+            .iter()
+            .map(ssh_config::Error::warning)
+            .collect();
+        let mut warnings = vec![(warnings, config.sources().clone())];
+        let GatheredHosts {
+            inventory,
+            warnings: doubts,
+            sources,
+            expressions,
+        } = gather()?;
+        warnings.push((doubts, sources));
+        warnings.push((ignored_variable_warnings(&inventory), Sources::default()));
+        Ok(Self {
+            resolver: LocationResolver::new(config, login, local),
+            inventory,
+            expressions,
+            warnings,
+        })
+    }
+}
+
+/// What variables of hosts say that runs over hosts do not follow.
+fn ignored_variable_warnings(inventory: &Inventory) -> Diagnostics {
+    let mut others = Vec::new();
+    let mut ignored = BTreeSet::new();
+    for host in inventory.hosts() {
+        let Some(Ok(reach)) = inventory.host_access(host) else {
+            continue;
+        };
+        if let Some(other) = reach.escalation {
+            others.push(format!("{host} ({})", other.user));
+        }
+        ignored.extend(reach.ignored);
+    }
+    let mut warnings = Diagnostics::default();
+    if !others.is_empty() {
+        let hosts = first_names(&others, MAX_NAMED);
+        let message = format!("`become` of the inventory is not followed here: {hosts}");
+        let help = "`--sudo=USER` and `sudo` steps run commands as another user";
+        warnings.push(Diagnostic::warning(message).help(help));
+    }
+    if !ignored.is_empty() {
+        let ignored: Vec<String> = ignored.into_iter().collect();
+        let what = first_names(&ignored, MAX_NAMED);
+        warnings.push(Diagnostic::warning(format!("{what}: not followed")));
+    }
+    warnings
+}
+
+/// The first of many names.
+fn first_names(all: &[String], max: usize) -> String {
+    let more = if all.len() > max { ", …" } else { "" };
+    format!("{}{more}", all[..all.len().min(max)].join(", "))
+}
+
+impl crate::host::services::HostResolver for FleetHosts {
+    /// A host of the inventory goes the way that its variables say; any other is a host string. A
+    /// user that the run names counts where neither names one (F56).
+    fn locate(&self, host: &str, user: Option<&str>) -> Result<Location, LocationError> {
+        if let Some(reach) = self.inventory.host_access(host) {
+            let method = match (reach?.method, user) {
+                (ConnectionMethod::Ssh(mut target), Some(user)) => {
+                    target.user.get_or_insert_with(|| user.to_owned());
+                    ConnectionMethod::Ssh(target)
+                }
+                (method, _) => method,
+            };
+            return Ok(method.locate(&self.resolver)?);
+        }
+        locate_host_string(&self.resolver, host, user)
+    }
+}
+
+/// Where a host string leads, for a user if it names none.
+pub(crate) fn locate_host_string(
+    book: &LocationResolver,
+    host: &str,
+    user: Option<&str>,
+) -> Result<Location, LocationError> {
+    let location = match user.filter(|_| !host.starts_with('@')) {
+        Some(user) if HostParts::parse(host).user.is_none() => {
+            HostTarget::of(host).and_then(|mut target| {
+                target.user = Some(user.to_owned());
+                book.locate_target(&target)
+            })
+        }
+        _ => book.locate(host),
+    };
+    Ok(location?)
+}
+
+impl RoleSource for FleetHosts {
+    fn hosts_of(&self, role: &str) -> RoleLookup {
+        let strings = |hosts: Vec<Arc<str>>| {
+            let strings = hosts.iter().map(ToString::to_string);
+            RoleLookup::Hosts(strings.collect())
+        };
+        match self.inventory.hosts_of(role) {
+            Ok(inventory::InventoryRole::Hosts(hosts) | inventory::InventoryRole::Mapping { hosts, .. }) => {
+                strings(hosts)
+            }
+            Ok(inventory::InventoryRole::Command(text)) => {
+                RoleLookup::Command(Box::new(Command::new(Program::shell(text), "")))
+            }
+            Ok(inventory::InventoryRole::Expression(expression)) => {
+                let why = "its hosts are an expression, which needs an ensemble";
+                let expressions = self.expressions.as_ref();
+                let hosts =
+                    expressions.map_or_else(|| Err(why.to_owned()), |it| it.hosts(&expression));
+                hosts.map_or_else(RoleLookup::Refused, RoleLookup::Hosts)
+            }
+            Err(error) => RoleLookup::Unknown { hint: error.hint },
+        }
+    }
+
+    fn host_data(&self, host: &str) -> Option<Value> {
+        let data: Map = self.inventory.data(host);
+        (!data.is_empty()).then(|| data.into())
+    }
+}

@@ -1,0 +1,349 @@
+//! Gathers the hosts that can be named: those of an ensemble, and those of a file.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
+use crate::expr::{Context, Evaluator, Memo, Scope, SystemContext};
+use crate::fleet::{Error, ErrorKind};
+use crate::host::inventory::{Inventory, NoVault};
+use crate::topology::Topology;
+use crate::tosca::Types;
+use crate::value::{Handle, Map, Value};
+use crate::yaml::Node;
+
+/// The capability of what Ansible, and so anybody, can reach.
+const ENDPOINT_CAPABILITY: &str = "unfurl.capabilities.Endpoint.Ansible";
+/// How a host is logged in to.
+const CONNECTION_RELATIONSHIP: &str = "unfurl.relationships.ConnectsTo.Ansible";
+/// A group whose data its hosts have.
+const GROUP_TYPE: &str = "unfurl.groups.AnsibleInventoryGroup";
+/// What says where a machine is, the best first.
+const ADDRESS_ATTRIBUTES: [&str; 2] = ["public_ip", "private_ip"];
+
+/// The hosts that can be named.
+#[derive(Debug, Default)]
+pub struct GatheredHosts {
+    /// The hosts and their groups.
+    pub inventory: Inventory,
+    /// What is doubtful.
+    pub warnings: Diagnostics,
+    /// The texts that the warnings point into.
+    pub sources: Sources,
+    /// What evaluates roles that are expressions, where there is an ensemble.
+    pub expressions: Option<RoleExpressions>,
+}
+
+/// Evaluates the roles of an inventory that are expressions, in the context of the ensemble.
+pub struct RoleExpressions {
+    evaluator: Evaluator,
+    topology: Arc<Topology>,
+}
+
+impl std::fmt::Debug for RoleExpressions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RoleExpressions").finish_non_exhaustive()
+    }
+}
+
+impl RoleExpressions {
+    /// The hosts that an expression gives (F9): a host string, an instance, or a list of those.
+    pub fn hosts(&self, expression: &Value) -> Result<Vec<String>, String> {
+        let context = Context::new(self.topology.root());
+        let value = self.evaluator.evaluate(expression, &context);
+        let value = value.map_err(|error| error.to_string())?;
+        let items = match value.reveal() {
+            Value::Null => Vec::new(),
+            Value::List(items) => items.iter().cloned().collect(),
+            one => vec![one.clone()],
+        };
+        items.iter().map(|item| self.host(item)).collect()
+    }
+
+    fn host(&self, item: &Value) -> Result<String, String> {
+        match item.reveal() {
+            Value::Str(host) => Ok(host.to_string()),
+            Value::Entity(handle) => Ok(self.topology.entity(*handle).name.to_string()),
+            other => {
+                let other = other.redacted();
+                Err(format!("its expression gives `{other}`, which is no host"))
+            }
+        }
+    }
+}
+
+impl GatheredHosts {
+    /// The hosts among the instances of a topology, with their groups. `connections` are those of
+    /// the environment.
+    ///
+    /// # Errors
+    ///
+    /// What the model says of a host or a group makes no inventory.
+    pub fn from_topology(
+        topology: &Arc<Topology>,
+        world: Arc<dyn SystemContext>,
+        connections: Option<&Node>,
+    ) -> Result<Self, Error> {
+        let scope: Arc<dyn Scope> = Arc::clone(topology) as _;
+        let mut gathering = HostGatherer {
+            evaluator: Evaluator::new(scope, world, Arc::new(Memo::default())),
+            topology,
+            connections: default_connections(connections, &topology.service().types),
+            inventory: Inventory::default(),
+            warnings: Diagnostics::default(),
+        };
+        for node in topology.nodes() {
+            gathering.node(node)?;
+        }
+        gathering.groups()?;
+        let HostGatherer {
+            inventory,
+            warnings,
+            evaluator,
+            ..
+        } = gathering;
+        let expressions = RoleExpressions {
+            evaluator,
+            topology: Arc::clone(topology),
+        };
+        Ok(Self {
+            inventory,
+            warnings,
+            sources: Sources::default(),
+            expressions: Some(expressions),
+        })
+    }
+
+    /// Adds the hosts of files; what a file says goes before what is here already.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read, or contradicts the others.
+    pub fn add_files(&mut self, files: &[PathBuf]) -> Result<(), Error> {
+        for file in files {
+            let read = Inventory::read(file, &mut self.sources, &NoVault);
+            let added = read.and_then(|(inventory, warnings)| {
+                self.warnings.append(warnings);
+                let added = self.inventory.extend(&inventory);
+                added.map_err(|problem| Diagnostic::error(problem).into())
+            });
+            if let Err(problems) = added {
+                let sources = std::mem::take(&mut self.sources);
+                return Err(Error::with_sources(ErrorKind::Invalid, problems, sources));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A connection that the environment has for hosts.
+struct DefaultConnection {
+    /// The node that it is for; all if none.
+    target: Option<Arc<str>>,
+    properties: Map,
+}
+
+fn default_connections(connections: Option<&Node>, types: &Types) -> Vec<DefaultConnection> {
+    let all = connections.and_then(Node::as_map).into_iter().flatten();
+    let read = |node: &Node| {
+        let type_name = node.get("type")?.as_str()?;
+        if type_name != CONNECTION_RELATIONSHIP && !types.is_derived_from(type_name, CONNECTION_RELATIONSHIP) {
+            return None;
+        }
+        let target = node.get("default_for")?.as_str()?;
+        let properties = node.get("properties").map(Node::to_value);
+        Some(DefaultConnection {
+            target: (target != "ANY").then(|| target.into()),
+            properties: properties?.as_map()?.clone(),
+        })
+    };
+    all.filter_map(|(_, entry)| read(&entry.value)).collect()
+}
+
+struct HostGatherer<'a> {
+    evaluator: Evaluator,
+    topology: &'a Arc<Topology>,
+    connections: Vec<DefaultConnection>,
+    inventory: Inventory,
+    warnings: Diagnostics,
+}
+
+impl HostGatherer<'_> {
+    /// The value of an attribute, if it has one. What cannot be evaluated is doubtful, not more:
+    /// all other hosts can be named still.
+    fn attribute(&mut self, of: Handle, name: &str) -> Option<Value> {
+        match self.evaluator.attribute(of, name) {
+            Ok(value) => value.filter(|value| !value.is_null()),
+            Err(error) => {
+                let key = self.topology.entity(of).key.to_string();
+                self.warn(format!("`{name}` of `{key}` is not known: {error}"));
+                None
+            }
+        }
+    }
+
+    fn warn(&mut self, message: String) {
+        let warning = Diagnostic::warning(message);
+        self.warnings.push(warning.label(Span::NONE, ""));
+    }
+
+    /// Adds a node instance if it is a host: it has an endpoint or an address.
+    fn node(&mut self, of: Handle) -> Result<(), Error> {
+        let entity = self.topology.entity(of);
+        let Some(node) = entity.node() else {
+            return Ok(());
+        };
+        let mut capabilities = node.capabilities.iter();
+        let endpoint = capabilities.find(|it| self.topology.entity(**it).is_a(ENDPOINT_CAPABILITY));
+        let address = ADDRESS_ATTRIBUTES.iter().find_map(|name| self.attribute(of, name));
+        if endpoint.is_none() && address.is_none() {
+            return Ok(());
+        }
+        let mut data = Map::new();
+        if let Some(endpoint) = endpoint {
+            self.reach_from_endpoint(*endpoint, &mut data);
+        }
+        let name: Arc<str> = entity.name.as_str().into();
+        self.reach_from_connection(of, &name, &mut data)?;
+        if let Some(address) = address.filter(|_| !data.contains_key("ansible_host")) {
+            data.insert("ansible_host".into(), address);
+            let ssh = || Value::str("ssh");
+            data.entry("ansible_connection".into()).or_insert_with(ssh);
+        }
+        let added = self.inventory.add_host(Arc::clone(&name), data);
+        added.map_err(|problem| Error::new(ErrorKind::Invalid, problem, None))?;
+        // The names of its types are roles as well.
+        let types = &node.template.node_type.info.ancestors;
+        let own = node.template.type_name.as_str();
+        let others = types.iter().map(crate::name::TypeName::as_str);
+        for type_name in std::iter::once(own).chain(others) {
+            if !type_name.ends_with(".Root") && type_name != "Root" {
+                self.inventory.add_to_group(&name, type_name);
+            }
+        }
+        Ok(())
+    }
+
+    /// What an endpoint says of its host.
+    fn reach_from_endpoint(&mut self, endpoint: Handle, data: &mut Map) {
+        for name in ["port", "host", "connection", "user"] {
+            if let Some(value) = self.attribute(endpoint, name) {
+                data.insert(format!("ansible_{name}").into(), value);
+            }
+        }
+        if let Some(Value::Map(more)) = self.attribute(endpoint, "hostvars") {
+            data.extend(
+                more.iter()
+                    .map(|(key, value)| (Arc::clone(key), value.clone())),
+            );
+        }
+        if !data.contains_key("ansible_host") {
+            let reported = data.get("ip_address").cloned();
+            if let Some(address) = reported.or_else(|| self.attribute(endpoint, "ip_address")) {
+                data.insert("ansible_host".into(), address);
+            }
+        }
+    }
+
+    /// What the connection to a host says: one of the model, else one of the environment.
+    fn reach_from_connection(&mut self, of: Handle, name: &str, data: &mut Map) -> Result<(), Error> {
+        let topology = Arc::clone(self.topology);
+        let mut incoming = topology.incoming(of).into_iter();
+        let own = incoming.find(|it| topology.entity(*it).is_a(CONNECTION_RELATIONSHIP));
+        let (credential, more) = if let Some(own) = own {
+            (
+                self.attribute(own, "credential"),
+                self.attribute(own, "hostvars"),
+            )
+        } else {
+            let is_for = |it: &&DefaultConnection| it.target.as_deref() == Some(name);
+            let mut all = self.connections.iter();
+            let found = all
+                .clone()
+                .find(is_for)
+                .or_else(|| all.find(|it| it.target.is_none()));
+            let Some(found) = found else {
+                return Ok(());
+            };
+            let context = Context::new(of);
+            let value = |name: &str| match found.properties.get(name) {
+                Some(raw) => self.evaluator.evaluate(raw, &context).map(Some),
+                None => Ok(None),
+            };
+            let failed = |error| {
+                let message = format!("the connection of the environment to `{name}`: {error}");
+                Error::new(ErrorKind::Invalid, message, None)
+            };
+            let credential = value("credential").map_err(failed)?;
+            (credential, value("hostvars").map_err(failed)?)
+        };
+        if let Some(Value::Map(credential)) = credential.as_ref().map(Value::reveal) {
+            apply_credential(credential, data);
+        }
+        if let Some(Value::Map(more)) = more.as_ref().map(Value::reveal) {
+            data.extend(
+                more.iter()
+                    .map(|(key, value)| (Arc::clone(key), value.clone())),
+            );
+        }
+        Ok(())
+    }
+
+    /// Adds the groups of the model that have hosts, and the groups in them.
+    fn groups(&mut self) -> Result<(), Error> {
+        let topology = Arc::clone(self.topology);
+        let types = &topology.service().types;
+        let template = topology.template();
+        let refused = |problem| Error::new(ErrorKind::Invalid, problem, None);
+        for (name, group) in &template.groups {
+            let mut data = Map::new();
+            let is_ansible = group.type_name.as_str() == GROUP_TYPE
+                || types.is_derived_from(group.type_name.as_str(), GROUP_TYPE);
+            if let Some(raw) = group.properties.get("hostvars").filter(|_| is_ansible) {
+                let context = Context::new(topology.root());
+                match self.evaluator.evaluate(&raw.value, &context) {
+                    Ok(Value::Map(map)) => data.clone_from(map.as_ref()),
+                    Ok(_) => {}
+                    Err(error) => {
+                        self.warn(format!("`hostvars` of `{name}` is not known: {error}"));
+                    }
+                }
+            }
+            self.inventory.add_group(Arc::clone(name), data);
+        }
+        for (name, group) in &template.groups {
+            for member in &group.members {
+                if template.groups.contains_key(member) {
+                    self.inventory.add_child_group(member, name).map_err(refused)?;
+                    continue;
+                }
+                let member = crate::name::TemplateName::new(Arc::clone(member));
+                for instance in topology.instances_of(&member) {
+                    let host = topology.entity(*instance).name.as_str();
+                    if self.inventory.has_host(host) {
+                        self.inventory.add_to_group(host, name);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a credential says: the user, a token by its type, and keys.
+fn apply_credential(credential: &Map, data: &mut Map) {
+    if let Some(user) = credential.get("user") {
+        data.insert("ansible_user".into(), user.clone());
+    }
+    if let Some(token) = credential.get("token") {
+        let kind = credential.get("token_type").and_then(Value::as_str);
+        let name = format!("ansible_{}", kind.unwrap_or("password"));
+        data.insert(name.into(), token.clone().sensitive());
+    }
+    if let Some(Value::Map(keys)) = credential.get("keys").map(Value::reveal) {
+        data.extend(
+            keys.iter()
+                .map(|(key, value)| (Arc::clone(key), value.clone())),
+        );
+    }
+}

@@ -1,0 +1,112 @@
+//! A person on a single host: a shell there, or ports that lead through it (spec/hosts.md F66).
+
+use std::sync::Arc;
+
+use super::fleet_hosts::FleetHosts;
+use crate::exec::{PasswordPrompts, InteractiveSession};
+use crate::fleet::{Error, ErrorKind};
+use crate::host::services::HostResolver as _;
+use crate::host::{Destination, Exit, Forward, Location, Question, Secret, AttemptCounter};
+use crate::system::signals::Interrupts;
+
+/// A host that is connected to.
+#[derive(Debug)]
+pub struct HostSession {
+    session: InteractiveSession,
+    host: Arc<Destination>,
+    interrupts: Interrupts,
+}
+
+impl HostSession {
+    /// Connects to a host, as a user if neither it nor what is known of it names one. `ask` is
+    /// asked for passwords, each three times at most.
+    pub fn open(
+        host: &str,
+        user: Option<&str>,
+        known: &FleetHosts,
+        interrupts: &Interrupts,
+        ask: &mut dyn FnMut(&Question) -> Option<Secret>,
+    ) -> Result<Self, Error> {
+        let refused = |message: String| Error::new(ErrorKind::Refused, message, None);
+        let location = known.locate(host, user);
+        let destination = match location.map_err(|error| refused(error.to_string()))? {
+            Location::Ssh(destination) => destination,
+            Location::Local | Location::Container(_) => {
+                return Err(refused(format!("`{host}` is no host that SSH leads to")));
+            }
+        };
+        let session = InteractiveSession::new(interrupts).map_err(|error| {
+            let message = format!("could not begin to connect: {error}");
+            Error::new(ErrorKind::Internal, message, None)
+        })?;
+        let mut visited = Self {
+            session: session,
+            host: destination,
+            interrupts: interrupts.clone(),
+        };
+        visited.connect(ask)?;
+        Ok(visited)
+    }
+
+    fn connect(&mut self, ask: &mut dyn FnMut(&Question) -> Option<Secret>) -> Result<(), Error> {
+        let mut prompts = PasswordPrompts::default();
+        loop {
+            let host = Arc::new(prompts.passwords().apply(&self.host));
+            let (question, was_refused) = match self.session.reach(&host) {
+                Ok(()) => {
+                    self.host = host;
+                    return Ok(());
+                }
+                Err(Exit::NeedsAnswer { question, refused }) => (question, refused),
+                Err(exit) => return Err(self.failure(&exit)),
+            };
+            if !prompts.may_prompt(&question) {
+                let reason = format!("{question} was refused {} times", AttemptCounter::MAX);
+                return Err(self.failure(&Exit::Failed(reason)));
+            }
+            let Some(answer) = ask(&question) else {
+                let reason = if was_refused {
+                    format!("{question} was refused")
+                } else {
+                    format!("needs {question}, and nobody answers")
+                };
+                return Err(self.failure(&Exit::Failed(reason)));
+            };
+            prompts.record_answer(&question, Some(answer));
+        }
+    }
+
+    /// Opens the login shell there and goes along with it until it ends; `kind` is that of the
+    /// terminal. Gives the exit code: that of the shell, or of the signal that asked for an end.
+    pub fn shell(&self, kind: &str) -> Result<u8, Error> {
+        self.exit_code(&self.session.shell(&self.host, kind))
+    }
+
+    /// Lets ports lead elsewhere until somebody asks for an end; each is told with its number once
+    /// it does. Gives the exit code of the signal that asked for the end.
+    pub fn forward(
+        &self,
+        forwards: &[Forward],
+        on_open: &mut dyn FnMut(&Forward, u16),
+    ) -> Result<u8, Error> {
+        self.exit_code(&self.session.forward(&self.host, forwards, on_open))
+    }
+
+    fn exit_code(&self, exit: &Exit) -> Result<u8, Error> {
+        let code = match (exit, self.interrupts.first()) {
+            (Exit::Cancelled, Some(signal)) => Some(128 + signal),
+            _ => exit.code(),
+        };
+        // Beyond 255 the system knows none.
+        code.map(|code| u8::try_from(code & 0xff).unwrap_or(u8::MAX))
+            .ok_or_else(|| self.failure(exit))
+    }
+
+    fn failure(&self, exit: &Exit) -> Error {
+        if let (Exit::Cancelled, Some(signal)) = (exit, self.interrupts.first()) {
+            return Error::interrupted(signal);
+        }
+        let message = format!("[{}] {exit}", self.host.name);
+        Error::new(ErrorKind::Refused, message, None)
+    }
+}

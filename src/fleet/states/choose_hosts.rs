@@ -1,0 +1,136 @@
+//! On which machines states are applied.
+
+use std::sync::Arc;
+
+use crate::fleet::hosts::FleetHosts;
+use crate::fleet::{Error, ErrorKind};
+use crate::host::services::{HostResolver as _, RoleLookup, RoleSource as _};
+use crate::host::{Action, Exit, Location, LocationError, ActionRequest};
+use crate::runbook::HostScope;
+use crate::text::Glob;
+use crate::value::{Map, Value};
+
+/// A machine that states are applied to.
+#[derive(Debug, Clone)]
+pub struct StateHost {
+    /// How people call it.
+    pub name: Arc<str>,
+    /// Where it is.
+    pub location: Location,
+    /// What is known of it; state files read it as pillar.
+    pub data: Map,
+}
+
+/// The machines that a scope and limits choose, in the order of the inventory, each once (F15,
+/// P47). A limit is the name of a role, else a pattern for names of hosts.
+pub fn choose_hosts(
+    scope: &HostScope,
+    limits: &[String],
+    known: &FleetHosts,
+    user: Option<&str>,
+) -> Result<Vec<StateHost>, Error> {
+    let mut names: Vec<String> = scope.hosts.clone();
+    for role in &scope.roles {
+        names.extend(hosts_of(role, known)?);
+    }
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|name| seen.insert(name.clone()) && !scope.exclude_hosts.contains(name));
+    if !limits.is_empty() {
+        names = apply_limits(names, limits, known)?;
+    }
+    if names.is_empty() {
+        let message = "no host is left to apply states to";
+        return Err(Error::new(ErrorKind::Refused, message, None));
+    }
+    names
+        .into_iter()
+        .map(|name| {
+            let refused = |problem: LocationError| {
+                let hint = problem.hint().map(str::to_owned);
+                Error::new(ErrorKind::Refused, problem, hint)
+            };
+            let location = known.locate(&name, user).map_err(refused)?;
+            let data = known.host_data(&name).and_then(|data| data.as_map().cloned());
+            Ok(StateHost {
+                location: location,
+                data: data.unwrap_or_default(),
+                name: name.into(),
+            })
+        })
+        .collect()
+}
+
+fn hosts_of(role: &str, known: &FleetHosts) -> Result<Vec<String>, Error> {
+    let refused = |message: String, hint| Error::new(ErrorKind::Usage, message, hint);
+    match known.hosts_of(role) {
+        RoleLookup::Hosts(hosts) => Ok(hosts),
+        RoleLookup::Unknown { hint } => Err(refused(format!("there is no role `{role}`"), hint)),
+        RoleLookup::Refused(reason) => Err(refused(format!("role `{role}`: {reason}"), None)),
+        RoleLookup::Command(_) => {
+            let hint = "name its hosts with `-H`, or list them in a hosts file";
+            let message = format!("role `{role}` is a command, which states do not run");
+            Err(refused(message, Some(hint.to_owned())))
+        }
+    }
+}
+
+fn apply_limits(
+    names: Vec<String>,
+    limits: &[String],
+    known: &FleetHosts,
+) -> Result<Vec<String>, Error> {
+    let mut chosen = std::collections::HashSet::new();
+    for limit in limits {
+        let found: Vec<&String> = if let RoleLookup::Hosts(hosts) = known.hosts_of(limit) {
+            names.iter().filter(|name| hosts.contains(name)).collect()
+        } else {
+            let pattern = Glob::without_brackets(limit);
+            names.iter().filter(|name| pattern.matches(name)).collect()
+        };
+        if found.is_empty() {
+            let message = format!("`--limit {limit}` matches none of the hosts");
+            return Err(Error::new(ErrorKind::Usage, message, None));
+        }
+        chosen.extend(found.into_iter().cloned());
+    }
+    Ok(names
+        .into_iter()
+        .filter(|name| chosen.contains(name))
+        .collect())
+}
+
+/// The machine that this program runs on.
+pub fn this_machine(name: &str) -> StateHost {
+    StateHost {
+        name: name.into(),
+        location: Location::Local,
+        data: Map::new(),
+    }
+}
+
+impl StateHost {
+    /// An action on this machine.
+    pub(super) fn request(&self, action: Action) -> ActionRequest {
+        let mut request = ActionRequest::at(self.location.clone(), action);
+        request.host = Some(self.name.to_string());
+        request
+    }
+
+    /// The pillar of this machine: what is known of it, under what was given for all.
+    pub fn pillar(&self, shared_pillar: &Map) -> Value {
+        let mut pillar = self.data.clone();
+        for (key, value) in shared_pillar {
+            pillar.insert(Arc::clone(key), value.clone());
+        }
+        pillar.into()
+    }
+}
+
+/// Why a machine is lost, if it is.
+pub(super) fn loss_reason(exit: &Exit) -> Option<String> {
+    match exit {
+        Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut | Exit::NotFound(_) => None,
+        Exit::Cancelled => Some("interrupted".to_owned()),
+        Exit::Unreachable(_) | Exit::Failed(_) | Exit::NeedsAnswer { .. } => Some(exit.to_string()),
+    }
+}

@@ -1,0 +1,118 @@
+//! How machines wait for each other (P8, P29, P37).
+
+use super::fleet::{FleetMachine, MachineStage};
+use super::request::{MachinePace, StatesRequest};
+use crate::converge::{OrderConflict, SharedState, merge_orders};
+use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::fleet::{Error, ErrorKind};
+
+/// How machines wait for each other.
+#[derive(Debug)]
+pub(super) enum MachineOrder {
+    /// Each goes on by itself.
+    Independent,
+    /// One after the other.
+    Serial,
+    /// All come to a state before any goes on: the states, and how many were come to.
+    Lockstep(Vec<SharedState>, usize),
+}
+
+impl MachineOrder {
+    /// How the machines wait for each other, once all are compiled.
+    pub(super) fn new(request: &StatesRequest, machines: &mut [FleetMachine]) -> Result<Self, Error> {
+        let active = || machines.iter().filter(|machine| machine.is_active());
+        let lows = || active().filter_map(|machine| Some(&*machine.run.prepared()?.low));
+        let waits = active().count() > 1 && lows().all(|low| !low.has_links);
+        let flow = match request.pace {
+            MachinePace::Serial => Self::Serial,
+            MachinePace::Lockstep if waits => {
+                let places: Vec<usize> = (0..machines.len())
+                    .filter(|at| machines[*at].is_active())
+                    .collect();
+                let merged = merge_orders(&lows().collect::<Vec<_>>());
+                let mut shared = merged.map_err(|refused| {
+                    let refused_at = |machine: usize| &machines[places[machine]];
+                    order_conflict_error(&refused, refused_at)
+                })?;
+                for (at, _) in shared.iter_mut().flat_map(|state| &mut state.positions) {
+                    *at = places[*at];
+                }
+                Self::Lockstep(shared, 0)
+            }
+            MachinePace::Lockstep | MachinePace::Independent => Self::Independent,
+        };
+        if matches!(flow, Self::Lockstep(..)) {
+            for machine in machines {
+                machine.barrier = Some(0);
+            }
+        }
+        Ok(flow)
+    }
+
+    /// Lets machines go on; none if there is nothing left to do.
+    pub(super) fn next(&mut self, machines: &mut [FleetMachine]) -> Vec<usize> {
+        let due = self.next_machines(machines);
+        for at in &due {
+            machines[*at].stage = MachineStage::Running;
+        }
+        due
+    }
+
+    fn next_machines(&mut self, machines: &mut [FleetMachine]) -> Vec<usize> {
+        let is_ready = |at: &usize| matches!(machines[*at].stage, MachineStage::Ready);
+        let mut all = 0..machines.len();
+        match self {
+            Self::Independent => all.filter(is_ready).collect(),
+            Self::Serial => all.find(is_ready).into_iter().collect(),
+            Self::Lockstep(shared, at) => {
+                while let Some(state) = shared.get(*at) {
+                    *at += 1;
+                    let here = state.positions.iter().filter(|(at, _)| machines[*at].is_active());
+                    let here: Vec<(usize, usize)> = here.copied().collect();
+                    for (machine, place) in &here {
+                        machines[*machine].barrier = Some(*place);
+                    }
+                    if !here.is_empty() {
+                        return here.into_iter().map(|(machine, _)| machine).collect();
+                    }
+                }
+                // What comes after all states.
+                let closed = |at: &usize| machines[*at].barrier.is_some() && machines[*at].is_active();
+                let due: Vec<usize> = all.filter(closed).collect();
+                for at in &due {
+                    machines[*at].barrier = None;
+                }
+                due
+            }
+        }
+    }
+}
+
+/// Why machines have no common order, with what helps (P30).
+fn order_conflict_error<'a>(refused: &OrderConflict, machine: impl Fn(usize) -> &'a FleetMachine) -> Error {
+    let name = |at: usize| machine(at).host.name.to_string();
+    let mut steps = Vec::new();
+    for (nth, state) in refused.states.iter().enumerate() {
+        let next = &refused.states[(nth + 1) % refused.states.len()];
+        let host = name(state.machine);
+        steps.push(format!(
+            "on `{host}` {} comes before {}",
+            state.label, next.label
+        ));
+    }
+    let message = format!(
+        "the hosts come to the same states in different orders: {}",
+        steps.join(", ")
+    );
+    let help = "give the states the same `order:` on all hosts; where a loop makes them, put what the loop counts \
+                into their IDs, so that each round has states of its own; or let no host wait for another: `--no-wait`";
+    let mut diagnostic = Diagnostic::error(message).help(help);
+    let sources = refused.states.first().map(|state| machine(state.machine));
+    let sources = sources.and_then(|machine| machine.run.prepared());
+    let sources: Sources = sources.map_or_else(Sources::default, |it| it.compiled.sources.clone());
+    if let Some(first) = refused.states.first() {
+        diagnostic = diagnostic.label(first.span, "one of them");
+    }
+    let problems: Diagnostics = [diagnostic].into_iter().collect();
+    Error::with_sources(ErrorKind::Refused, problems, sources)
+}

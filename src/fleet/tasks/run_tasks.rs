@@ -1,0 +1,115 @@
+//! Runs the tasks of a request over hosts.
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::request::{HostsView, TasksRequest};
+use super::tasks_run::TasksRun;
+use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::exec::{Driver, RunLimits, OnInterrupt, OutputMode, drive};
+use crate::expr::SystemContext;
+use crate::fleet::{Error, ErrorKind};
+use crate::host::services::HostServices;
+use crate::runbook::{InvalidCall, TaskOptions, TaskEngine, RunState, TaskName, Tasks};
+use crate::system::env::Env;
+
+/// What came of it.
+#[derive(Debug)]
+pub struct TasksReport {
+    /// The calls that were not come to.
+    pub not_reached: Vec<TaskName>,
+    /// The exit code: 0, 1 if a host failed, or that of the signal that asked for an end.
+    pub exit_code: u8,
+}
+
+/// Runs the calls and the command of a request, in the world that templates may read; shows what
+/// happens.
+///
+/// # Errors
+///
+/// A call makes no sense, or nothing can be performed any more.
+pub fn run_tasks(
+    request: &TasksRequest,
+    options: TaskOptions,
+    context: Arc<dyn SystemContext>,
+    env: &Env,
+    view: &mut dyn HostsView,
+) -> Result<TasksReport, Error> {
+    let folder = options.folder.clone();
+    let mut run = TasksRun {
+        engine: build_engine(request, options, context)?,
+        requests: VecDeque::new(),
+        variables: env.all().clone(),
+        folder,
+        request,
+        hosts: HashMap::new(),
+        started_at: HashMap::new(),
+        ranks: HashMap::new(),
+    };
+    let interrupts = request.interrupts.clone();
+    let limits = RunLimits::guarded();
+    // Whoever asks for an end does not wait for what may take hours.
+    let mut driver = Driver::local(interrupts, OnInterrupt::Cancel, limits, OutputMode::Events);
+    drive(&mut run, &mut driver, view)?;
+    let state = run.engine.state();
+    let exit_code = match (state, request.interrupts.first()) {
+        (RunState::Interrupted, Some(signal)) => u8::try_from(128 + signal).unwrap_or(130),
+        (RunState::Done, _) => 0,
+        _ => 1,
+    };
+    Ok(TasksReport {
+        not_reached: run.engine.not_reached(),
+        exit_code,
+    })
+}
+
+/// The engine, with all that it has to know of this machine.
+fn build_engine(
+    request: &TasksRequest,
+    options: TaskOptions,
+    context: Arc<dyn SystemContext>,
+) -> Result<TaskEngine, Error> {
+    let folder = options.folder.clone();
+    let helpers = HostServices {
+        resolver: Rc::clone(&request.resolver),
+        roles: Rc::clone(&request.roles),
+        context: context,
+    };
+    let engine_result = TaskEngine::new(request.tasks.clone(), &request.calls, options, helpers);
+    let mut runbook = engine_result.map_err(|problems| invalid_calls_error(&problems, &request.tasks))?;
+    if let Some(command) = &request.command {
+        runbook.add_task(command.task(&folder));
+    }
+    Ok(runbook)
+}
+
+/// Why nothing runs: all of it at once.
+fn invalid_calls_error(problems: &[InvalidCall], tasks: &Tasks) -> Error {
+    let is_unknown = |problem: &InvalidCall| matches!(problem, InvalidCall::Unknown { .. });
+    let kind = match problems {
+        [InvalidCall::Env(_), ..] => ErrorKind::Invalid,
+        _ if problems.iter().any(is_unknown) => ErrorKind::Refused,
+        _ => ErrorKind::Usage,
+    };
+    let names: Vec<String> = tasks
+        .iter()
+        .map(|task| format!("`{}`", task.name))
+        .collect();
+    let there_are = if names.is_empty() {
+        "there is no `tasks.yaml` here or above, and `--file` names none".to_owned()
+    } else {
+        format!("there are {}", names.join(", "))
+    };
+    let diagnostics = problems.iter().map(|problem| {
+        let diagnostic = Diagnostic::error(problem);
+        match problem {
+            InvalidCall::Unknown { hint, .. } => {
+                diagnostic.help(hint.clone().unwrap_or_else(|| there_are.clone()))
+            }
+            InvalidCall::Arguments(_) | InvalidCall::Env(_) => diagnostic,
+        }
+    });
+    let diagnostics: Diagnostics = diagnostics.collect();
+    Error::with_sources(kind, diagnostics, Sources::default())
+}

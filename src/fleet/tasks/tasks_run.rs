@@ -1,0 +1,179 @@
+//! Joins the engine of tasks to its driver, and to the face that shows what happens.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::request::{HostsView, TasksRequest};
+use crate::exec::{StateMachine, MachineStep};
+use crate::fleet::{Error, ErrorKind};
+use crate::host::{Action, ActionResult, ChainNote, ActionRequest, Stream};
+use crate::runbook::{EngineRequest, HostEvent, TaskEngine, RunState, TaskName};
+
+/// A run of tasks over hosts.
+pub(super) struct TasksRun<'a> {
+    pub(super) engine: TaskEngine,
+    /// What the engine asked for that has not begun.
+    pub(super) requests: VecDeque<EngineRequest>,
+    pub(super) variables: BTreeMap<String, String>,
+    /// Where commands of this machine run that say nothing else.
+    pub(super) folder: PathBuf,
+    pub(super) request: &'a TasksRequest,
+    /// For which host each action runs.
+    pub(super) hosts: HashMap<u64, Option<Arc<str>>>,
+    /// Since when a task runs on a host.
+    pub(super) started_at: HashMap<(TaskName, Option<Arc<str>>), Instant>,
+    /// Which of how many hosts of its task a host is.
+    pub(super) ranks: HashMap<Arc<str>, (u32, u32)>,
+}
+
+impl TasksRun<'_> {
+    /// Asks people what the engine asks them, up to the next action.
+    fn start_next(&mut self, view: &mut dyn HostsView) -> Option<MachineStep> {
+        while let Some(one) = self.requests.pop_front() {
+            match one {
+                EngineRequest::Perform { id, host, request } => {
+                    let request = self.complete_request(*request, host.as_ref());
+                    self.hosts.insert(id, host);
+                    return Some(MachineStep::Perform(id, Box::new(request)));
+                }
+                EngineRequest::PromptSecret { id, question } => {
+                    let answer = view.prompt_secret(&question);
+                    self.engine.answer_secret(id, answer.as_ref());
+                }
+                EngineRequest::Prompt {
+                    id,
+                    host,
+                    text,
+                    default,
+                    secret,
+                } => {
+                    let text = match host {
+                        Some(host) => format!("[{host}] {text}"),
+                        None => text,
+                    };
+                    let answer = view.prompt(&text, default.as_deref(), secret);
+                    self.engine.answer_prompt(id, answer.as_deref());
+                }
+            }
+        }
+        None
+    }
+
+    /// A command of this machine gets what it needs of its environment, one on a host its chain
+    /// of executors.
+    fn complete_request(&self, mut request: ActionRequest, host: Option<&Arc<str>>) -> ActionRequest {
+        if let Some(host) = host.filter(|host| !request.location.is_local() || host.starts_with('@')) {
+            request.chain = request.chain.or_else(|| self.request.chain.clone());
+            request.host = Some(host.to_string());
+            request.rank = self.ranks.get(host).copied().unwrap_or((0, 1));
+        }
+        if request.location.is_local()
+            && let Action::Run(command) = &mut request.action
+        {
+            if command.cwd.as_os_str().is_empty() {
+                command.cwd.clone_from(&self.folder);
+            }
+            // What acts as another user may put its variables on a command line.
+            let is_plain = request.chain.is_none();
+            let missing = self.variables.iter().filter(|(name, _)| {
+                command.env.get(name).is_none() && (is_plain || *name == "PATH")
+            });
+            let missing: Vec<(String, String)> = missing
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect();
+            command.env.extend(missing);
+        }
+        request
+    }
+
+    /// Shows what has happened.
+    fn show_events(&mut self, view: &mut dyn HostsView) {
+        for mut event in self.engine.take_events() {
+            self.set_elapsed(&mut event);
+            view.event(&event);
+            if let HostEvent::TaskStarted { hosts, .. } = event {
+                let count = u32::try_from(hosts.len()).unwrap_or(u32::MAX);
+                let ranked = (0..count).zip(hosts);
+                self.ranks = ranked.map(|(rank, host)| (host, (rank, count))).collect();
+            }
+        }
+    }
+
+    /// Sets the time that a task took on a host, with that of connecting to it.
+    fn set_elapsed(&mut self, event: &mut HostEvent) {
+        match event {
+            HostEvent::HostStarted { task, host } => {
+                let key = (Arc::clone(task), host.clone());
+                self.started_at.insert(key, Instant::now());
+            }
+            HostEvent::HostFinished(end) => {
+                let key = (Arc::clone(&end.task), end.host.clone());
+                if let Some(started) = self.started_at.remove(&key) {
+                    end.elapsed = started.elapsed();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<'a> StateMachine for TasksRun<'a> {
+    type View = dyn HostsView + 'a;
+    type Error = Error;
+
+    fn next(&mut self, view: &mut Self::View) -> Result<MachineStep, Error> {
+        if !self.requests.is_empty() {
+            return Ok(self.start_next(view).unwrap_or(MachineStep::Continue));
+        }
+        self.requests = self.engine.next().into();
+        self.show_events(view);
+        if !self.requests.is_empty() {
+            return Ok(self.start_next(view).unwrap_or(MachineStep::Continue));
+        }
+        match self.engine.state() {
+            RunState::Running if !self.hosts.is_empty() => Ok(MachineStep::Wait(None)),
+            RunState::Running => {
+                let message = "tasks wait for something that nobody does";
+                Err(Error::new(ErrorKind::Internal, message, None))
+            }
+            _ => Ok(MachineStep::End),
+        }
+    }
+
+    fn complete(
+        &mut self,
+        tag: u64,
+        result: ActionResult,
+        _view: &mut Self::View,
+    ) -> Result<(), Error> {
+        self.hosts.remove(&tag);
+        self.engine.complete_action(tag, &result);
+        Ok(())
+    }
+
+    fn interrupt(&mut self, _signal: i32) {
+        self.engine.interrupt();
+    }
+
+    fn note(&mut self, tag: u64, note: ChainNote, view: &mut Self::View) {
+        let host = self.hosts.get(&tag).cloned().flatten();
+        view.event(&match note {
+            ChainNote::Notice(text) => {
+                let host = host.map_or(String::new(), |host| format!("[{host}] "));
+                HostEvent::Warning(format!("{host}{text}"))
+            }
+            ChainNote::Detail(text) => HostEvent::Step { host, text },
+        });
+    }
+
+    fn output(&mut self, tag: u64, (stream, bytes): (Stream, Vec<u8>), view: &mut Self::View) {
+        let host = self.hosts.get(&tag).cloned().flatten();
+        view.event(&HostEvent::Output {
+            host,
+            stream,
+            bytes,
+        });
+    }
+}

@@ -1,0 +1,140 @@
+//! Runs the git program, for what needs credentials, filters, hooks or signatures. It never asks:
+//! there is no terminal for it to ask on.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Error;
+use crate::system::env::Env;
+use crate::system::process::{Helper, Output, run};
+use crate::text::without_logins;
+
+/// How long a call may take that goes to no network.
+const LOCAL_TIME_LIMIT: Duration = Duration::from_mins(2);
+
+/// A call of the git program in a folder.
+#[derive(Debug)]
+pub(super) struct GitCommand {
+    folder: PathBuf,
+    helper: Helper,
+}
+
+impl GitCommand {
+    /// A call with its words. What comes from outside stands behind `--` or another word.
+    pub(super) fn new<W: Into<String>>(folder: &Path, words: impl IntoIterator<Item = W>) -> Self {
+        let fixed = [
+            "git",
+            "-c",
+            "protocol.ext.allow=never",
+            "-c",
+            "gc.auto=0",
+            "-c",
+            "maintenance.auto=false",
+        ];
+        let words = words.into_iter().map(Into::into);
+        let mut helper = Helper::new(fixed.map(str::to_owned).into_iter().chain(words));
+        helper.cwd = Some(folder.to_owned());
+        helper.env = Some(inherited_env());
+        helper.extra_env = noninteractive_env(folder);
+        helper.time_limit = LOCAL_TIME_LIMIT;
+        Self {
+            folder: folder.to_owned(),
+            helper,
+        }
+    }
+
+    /// How long it may take.
+    pub(super) fn time_limit(mut self, limit: Duration) -> Self {
+        self.helper.time_limit = limit;
+        self
+    }
+
+    /// What it reads.
+    pub(super) fn stdin(mut self, bytes: &[u8]) -> Self {
+        bytes.clone_into(&mut self.helper.stdin);
+        self
+    }
+
+    /// Sets a variable of its environment.
+    pub(super) fn set_env(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.helper.extra_env.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Runs it; any exit code is an answer.
+    pub(super) fn run(self) -> Result<Output, Error> {
+        let mut output = run(&self.helper).map_err(|source| Error::NotRun {
+            path: self.folder,
+            source,
+        })?;
+        output.stderr = without_logins(&String::from_utf8_lossy(&output.stderr)).into_bytes();
+        Ok(output)
+    }
+
+    /// Makes the call, which fails if git could not do `action`.
+    pub(super) fn run_checked(self, action: &'static str) -> Result<Output, Error> {
+        let folder = self.folder.clone();
+        let output = self.run()?;
+        if output.is_ok() {
+            return Ok(output);
+        }
+        Err(Error::refused(action, &folder, &error_text(&output)))
+    }
+}
+
+/// What git said when it failed, in one line.
+pub(super) fn error_text(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines = text.lines().map(str::trim);
+    let lines: Vec<&str> = lines
+        .filter(|line| !line.is_empty() && !line.starts_with("hint:"))
+        .collect();
+    if lines.is_empty() {
+        return format!("git ended with {}", output.code);
+    }
+    lines.join("; ")
+}
+
+/// What leads git to a repository other than that of the folder; git sets these for its hooks.
+const REPOSITORY_VARIABLES: [&str; 8] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_WORK_TREE",
+];
+
+/// This process's environment, without what names another repository.
+fn inherited_env() -> Vec<(String, String)> {
+    let env = Env::of_this_process();
+    let own = env.all().iter();
+    own.filter(|(name, _)| !REPOSITORY_VARIABLES.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// The variables that keep git from asking and from speaking another language.
+fn noninteractive_env(folder: &Path) -> Vec<(String, String)> {
+    let env = Env::of_this_process();
+    let mut variables: Vec<(String, String)> = [
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GCM_INTERACTIVE", "never"),
+        ("SSH_ASKPASS_REQUIRE", "never"),
+        ("LC_ALL", "C"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into();
+    let own_ssh = ["GIT_SSH", "GIT_SSH_COMMAND"]
+        .iter()
+        .any(|name| env.non_empty(name).is_some());
+    let configured = git2::Repository::discover(folder)
+        .and_then(|repository| repository.config())
+        .and_then(|config| config.get_entry("core.sshCommand").map(|_| ()));
+    if !own_ssh && configured.is_err() {
+        variables.push(("GIT_SSH_COMMAND".into(), "ssh -oBatchMode=yes".into()));
+    }
+    variables
+}

@@ -1,0 +1,224 @@
+//! Reads what servers answer: JSON of the HTTP API, and answers of `git-lfs-transfer`.
+
+use serde_json::Value;
+
+use super::Error;
+use super::LfsLock;
+use super::pkt_line::{TransferResponse, parse_responses};
+
+/// A part of a list of locks.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct LockPage {
+    /// The locks.
+    pub(super) locks: Vec<LfsLock>,
+    /// Where the next part begins, if there is one.
+    pub(super) next: Option<String>,
+}
+
+/// Reads bytes in every way in which answers are read, and says how many locks they tell of. What
+/// servers send is not to be trusted, so fuzzing calls this.
+pub fn count_locks(bytes: &[u8]) -> usize {
+    parse_message(bytes);
+    let page = parse_page(bytes).unwrap_or_default();
+    let mut count = usize::from(parse_lock(bytes).is_some()) + page.locks.len();
+    for answer in parse_responses(bytes) {
+        answer.status();
+        answer.message();
+        count += usize::from(parse_transfer_lock(&answer).is_some());
+        count += parse_transfer_page(&answer).locks.len();
+    }
+    count
+}
+
+/// The lock in an answer of the HTTP API, under `lock`.
+pub(super) fn parse_lock(body: &[u8]) -> Option<LfsLock> {
+    let value: Value = serde_json::from_slice(body).ok()?;
+    lock_from_json(value.get("lock")?)
+}
+
+/// The list in an answer of the HTTP API.
+pub(super) fn parse_page(body: &[u8]) -> Option<LockPage> {
+    let value: Value = serde_json::from_slice(body).ok()?;
+    let locks = match value.get("locks")? {
+        Value::Null => Vec::new(),
+        Value::Array(locks) => locks.iter().map(lock_from_json).collect::<Option<_>>()?,
+        _ => return None,
+    };
+    let next = value.get("next_cursor").and_then(text_from_json);
+    Some(LockPage {
+        locks,
+        next: next.filter(|next| !next.is_empty()),
+    })
+}
+
+/// What an answer of the HTTP API says in words.
+pub(super) fn parse_message(body: &[u8]) -> String {
+    let value: Option<Value> = serde_json::from_slice(body).ok();
+    let message = value.and_then(|value| value.get("message").and_then(text_from_json));
+    message.unwrap_or_default()
+}
+
+/// The error of a server that refused, with a status that may tell that it keeps no locks.
+pub(super) fn refusal_error(server: String, message: String, status: u16, no_locks: &[u16]) -> Error {
+    match status {
+        401 => Error::Unauthorized { server, message },
+        403 => Error::Forbidden { server, message },
+        status if no_locks.contains(&status) => Error::LocksUnsupported { server, status },
+        status => Error::Failed {
+            server,
+            status,
+            message,
+        },
+    }
+}
+
+fn lock_from_json(value: &Value) -> Option<LfsLock> {
+    let text = |name: &str| value.get(name).and_then(text_from_json);
+    let owner = value.get("owner").and_then(|owner| owner.get("name"));
+    Some(LfsLock {
+        id: text("id").filter(|id| !id.is_empty())?,
+        path: text("path")?,
+        owner: owner.and_then(text_from_json),
+        locked_at: text("locked_at"),
+    })
+}
+
+/// Ids are texts, and some servers send numbers.
+fn text_from_json(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// The lock in an answer of `git-lfs-transfer`.
+pub(super) fn parse_transfer_lock(answer: &TransferResponse) -> Option<LfsLock> {
+    let argument = |name: &str| answer.argument(name).map(str::to_owned);
+    Some(LfsLock {
+        id: argument("id").filter(|id| !id.is_empty())?,
+        path: argument("path")?,
+        owner: argument("ownername"),
+        locked_at: argument("locked-at"),
+    })
+}
+
+/// The list in an answer of `git-lfs-transfer`. Some servers have it before the delimiter.
+pub(super) fn parse_transfer_page(answer: &TransferResponse) -> LockPage {
+    let mut page = LockPage {
+        locks: Vec::new(),
+        next: answer.argument("next-cursor").map(str::to_owned),
+    };
+    for line in answer.head.iter().chain(&answer.body) {
+        let mut words = line.splitn(3, ' ');
+        let (Some(key), Some(id)) = (words.next(), words.next()) else {
+            continue;
+        };
+        if key == "lock" {
+            page.locks.push(LfsLock {
+                id: id.to_owned(),
+                path: String::new(),
+                owner: None,
+                locked_at: None,
+            });
+            continue;
+        }
+        // What is told of a lock follows it.
+        let last = page.locks.last_mut().filter(|lock| lock.id == id);
+        let (Some(lock), Some(value)) = (last, words.next()) else {
+            continue;
+        };
+        match key {
+            "path" => value.clone_into(&mut lock.path),
+            "locked-at" => lock.locked_at = Some(value.to_owned()),
+            "ownername" => lock.owner = Some(value.to_owned()),
+            _ => {}
+        }
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_lock_is_read_with_all_that_is_told_of_it() {
+        let body =
+            br#"{"lock": {"id": 7, "path": "a", "locked_at": "t", "owner": {"name": "ann"}}}"#;
+        let lock = parse_lock(body).unwrap();
+        assert_eq!((&*lock.id, lock.owner.as_deref()), ("7", Some("ann")));
+        let bare = parse_lock(br#"{"lock": {"id": "7", "path": "a"}}"#).unwrap();
+        assert_eq!((bare.owner, bare.locked_at), (None, None));
+        for body in [
+            &b"{}"[..],
+            b"",
+            b"[]",
+            b"{\"lock\": {\"id\": \"\", \"path\": \"a\"}}",
+            b"\xff",
+        ] {
+            assert_eq!(parse_lock(body), None);
+        }
+    }
+
+    #[test]
+    fn a_list_may_go_on_and_may_be_empty() {
+        let body = br#"{"locks": [{"id": "1", "path": "a"}], "next_cursor": "x"}"#;
+        let page = parse_page(body).unwrap();
+        assert_eq!((page.locks.len(), page.next.as_deref()), (1, Some("x")));
+        let empty = parse_page(br#"{"locks": null, "next_cursor": ""}"#).unwrap();
+        assert_eq!(empty, LockPage::default());
+        assert_eq!(parse_page(br#"{"locks": [1]}"#), None);
+        assert_eq!(parse_page(br#"{"message": "no"}"#), None);
+    }
+
+    #[test]
+    fn a_list_over_ssh_is_read_line_by_line() {
+        let answer = TransferResponse {
+            head: vec!["status 200".into(), "next-cursor=z".into()],
+            body: [
+                "lock 1",
+                "path 1 a b",
+                "ownername 2 eve",
+                "ownername 1 Ann B",
+                "owner 1 ours",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+        };
+        let page = parse_transfer_page(&answer);
+        assert_eq!(page.next.as_deref(), Some("z"));
+        let [lock] = &*page.locks else {
+            panic!("{page:?}");
+        };
+        assert_eq!((&*lock.path, lock.owner.as_deref()), ("a b", Some("Ann B")));
+    }
+
+    proptest! {
+        /// What a server sends never breaks the readers.
+        #[test]
+        fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            count_locks(&bytes);
+        }
+
+        /// Nor does JSON that is almost right.
+        #[test]
+        fn any_json_is_read(key in "(lock|locks|next_cursor|message)", value in "[\\[\\]{}\":,0-9a-z]{0,30}") {
+            let body = format!("{{\"{key}\": {value}}}");
+            parse_lock(body.as_bytes());
+            parse_page(body.as_bytes());
+            parse_message(body.as_bytes());
+        }
+
+        /// Nor do packets with lines of any kind.
+        #[test]
+        fn any_lines_are_read(lines in prop::collection::vec("(lock|path|id=|status |x)?[ =0-9a-z]{0,8}", 0..8)) {
+            let answer = TransferResponse { head: lines.clone(), body: lines };
+            answer.status();
+            parse_transfer_lock(&answer);
+            parse_transfer_page(&answer);
+        }
+    }
+}

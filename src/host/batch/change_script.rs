@@ -1,0 +1,216 @@
+//! Changes as a script, and what became of them.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::prelude;
+use super::frames::{Frames, heading, is_timeout_code};
+use super::shell_words::{content_function, path_word};
+use crate::host::change::{Change, ModeAndOwner, CommandRun, describe_change};
+use crate::host::{Action, CapturedOutput, ChangeOutput, Exit, RunOutput, change_failure};
+use crate::text::quote_word;
+
+/// How much is kept of the beginning, and of the end, of what a command writes, in bytes.
+const HALF_OUTPUT_BYTES: usize = 512 << 10;
+
+/// The script that makes changes.
+pub(super) fn script(changes: &[Change]) -> String {
+    let mut script = prelude::BASE.to_owned();
+    let runs = || changes.iter().filter_map(run_of);
+    if runs().any(|run| run.setting.user.is_some()) {
+        script.push_str(prelude::USER);
+    }
+    script.push_str(prelude::CHANGES);
+    let mark = ulid::Ulid::generate();
+    writeln!(script, "M={mark}\nZ=$(id -u):$(id -g)").ok();
+    for (at, change) in changes.iter().enumerate() {
+        script.push_str(&change_text(at, change));
+    }
+    script.push_str("p z\n#.");
+    script
+}
+
+fn run_of(change: &Change) -> Option<&CommandRun> {
+    match change {
+        Change::Run(run) => Some(run),
+        _ => None,
+    }
+}
+
+/// Whether something that a command leaves behind may live on.
+pub(super) fn may_keep_background(action: &Action) -> bool {
+    let Action::Change(changes) = action else {
+        return false;
+    };
+    changes
+        .iter()
+        .filter_map(run_of)
+        .any(|run| run.keeps_background)
+}
+
+/// What of a change nobody may see.
+pub(super) fn change_secret(change: &Change) -> Option<String> {
+    match change {
+        Change::Write(write) if write.secret => String::from_utf8(write.bytes.clone()).ok(),
+        Change::Run(run) => run.shown.as_ref().map(|_| run.text.clone()),
+        _ => None,
+    }
+    .filter(|text| !text.is_empty())
+}
+
+fn change_text(at: usize, change: &Change) -> String {
+    match change {
+        Change::Write(write) => {
+            let like = attribute_words(&write.like);
+            format!(
+                "{}W {at} {} {like}\n",
+                content_function(&write.bytes),
+                path_word(&write.path)
+            )
+        }
+        Change::Folder {
+            path: it,
+            parents,
+            like,
+        } => format!("D {at} {} {} {}\n", path_word(it), flag_word(*parents), attribute_words(like)),
+        Change::Link {
+            path: it,
+            target,
+            hard,
+            like,
+        } => {
+            let (target, option) = match hard {
+                true => (path_word(target), "''"),
+                false => (quote_word(target), "-s"),
+            };
+            let like = attribute_words(&ModeAndOwner {
+                mode: None,
+                ..like.clone()
+            });
+            let owners = like.strip_prefix("'' ").unwrap_or(&like);
+            format!("N {at} {} {target} {option} {owners}\n", path_word(it))
+        }
+        Change::Remove { path: it } => format!("R {at} {}\n", path_word(it)),
+        Change::Set {
+            path: it,
+            like,
+            follow,
+        } => format!("S {at} {} {} {}\n", path_word(it), flag_word(*follow), attribute_words(like)),
+        Change::Move { from, to } => format!("V {at} {} {}\n", path_word(from), path_word(to)),
+        Change::Copy { from, to, preserve } => {
+            format!("K {at} {} {} {}\n", path_word(from), path_word(to), flag_word(*preserve))
+        }
+        Change::Touch {
+            path: it,
+            read,
+            written,
+        } => format!("U {at} {} {} {}\n", path_word(it), time_word(*read), time_word(*written)),
+        Change::Run(run) => run_text(at, run),
+    }
+}
+
+fn run_text(at: usize, run: &CommandRun) -> String {
+    let body = super::command_script::command_runner(&run.setting, &run.text, run.stdin.as_deref());
+    let good: Vec<String> = run.good_codes.iter().map(i32::to_string).collect();
+    let good = std::iter::once("0".to_owned()).chain(good);
+    let good: Vec<String> = good.collect();
+    format!(
+        "t\n{body}_c=$?\nr r{at} $_c {HALF_OUTPUT_BYTES} {HALF_OUTPUT_BYTES} {HALF_OUTPUT_BYTES} {HALF_OUTPUT_BYTES}\n\
+         case $_c in {}) ;; *) exit 0;; esac\n",
+        good.join("|")
+    )
+}
+
+/// Permission bits, user and group as three words.
+fn attribute_words(like: &ModeAndOwner) -> String {
+    let mode = like.mode.map(|mode| format!("{mode:04o}"));
+    let word = |text: &Option<String>| quote_word(text.as_deref().unwrap_or_default());
+    format!("{} {} {}", word(&mode), word(&like.user), word(&like.group))
+}
+
+fn flag_word(is: bool) -> &'static str {
+    if is { "y" } else { "n" }
+}
+
+fn time_word(seconds: Option<i64>) -> String {
+    let seconds = seconds.map(|seconds| format!("@{seconds}"));
+    quote_word(&seconds.unwrap_or_default())
+}
+
+/// What became of changes; where the output breaks off, why.
+pub(super) fn parse(changes: &[Change], output: &[u8], why: impl Fn() -> Exit) -> ChangeOutput {
+    let mut frames = Frames::new(output);
+    let mut outputs = Vec::with_capacity(changes.len());
+    let exit = loop {
+        if let Some(last) = changes.get(outputs.len().wrapping_sub(1))
+            && let Some(output) = outputs.last()
+            && let Some(exit) = change_failure(last, output)
+        {
+            break exit;
+        }
+        let Some(change) = changes.get(outputs.len()) else {
+            break Exit::Code(0);
+        };
+        match next_output(&mut frames, change) {
+            Some(output) => outputs.push(output),
+            None => break why(),
+        }
+    };
+    ChangeOutput {
+        exit,
+        outputs,
+        elapsed: Duration::ZERO,
+    }
+}
+
+fn next_output(frames: &mut Frames<'_>, change: &Change) -> Option<RunOutput> {
+    let word = frames.text()?;
+    let (letter, _) = heading(&word)?;
+    match letter {
+        'k' => Some(RunOutput::ok()),
+        'f' => {
+            let output_text = frames.text()?;
+            Some(RunOutput::failed(error_message(change, &output_text)))
+        }
+        'r' => {
+            let code: i32 = frames.number()?;
+            let (stdout, stderr): (usize, usize) = (frames.number()?, frames.number()?);
+            let limited = run_of(change).is_some_and(|run| run.setting.time_limit.is_some());
+            let exit = match code {
+                code if limited && is_timeout_code(code) => Exit::TimedOut,
+                code => Exit::Code(code),
+            };
+            Some(RunOutput {
+                stdout: read_captured(frames, stdout)?,
+                stderr: read_captured(frames, stderr)?,
+                ..RunOutput::not_run(exit)
+            })
+        }
+        _ => None,
+    }
+}
+
+fn read_captured(frames: &mut Frames<'_>, total: usize) -> Option<CapturedOutput> {
+    if total <= 2 * HALF_OUTPUT_BYTES {
+        return Some(CapturedOutput::of(frames.piece(total)?));
+    }
+    Some(CapturedOutput {
+        head: frames.piece(HALF_OUTPUT_BYTES)?.to_vec(),
+        tail: frames.piece(HALF_OUTPUT_BYTES)?.to_vec(),
+        total: total as u64,
+        truncated: true,
+    })
+}
+
+/// What could not be done and why, in the words that this machine itself has for it.
+fn error_message(change: &Change, output_text: &str) -> String {
+    let last = output_text.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let last = last.unwrap_or("it does not say why");
+    let why = match last.rsplit_once(": ") {
+        // What a program complains of is told better by all it says.
+        Some((_, why)) if !why.contains('\'') && !why.is_empty() => why,
+        _ => last,
+    };
+    let (what, path) = describe_change(change);
+    format!("could not {what} `{path}`: {why}")
+}

@@ -1,0 +1,279 @@
+//! Facts as a script, and readings of what it prints.
+
+use std::fmt::Write as _;
+
+use super::prelude;
+use super::frames::{Frames, TIMEOUT_CODE, heading, is_timeout_code};
+use super::shell_words::{decode_bytes, path_word};
+use crate::host::fact::{
+    FileStat, FileKind, Fact, MAX_PROBE_STDERR_BYTES, MAX_CONTENT_BYTES, MAX_PROBE_STDOUT_BYTES, Probe, ProbeOutput, FactReading,
+    read_failure_message,
+};
+
+/// How many paths one program is given.
+const MAX_PATHS_PER_CALL: usize = 64;
+/// How many bytes of paths one program is given: less than a command line may have.
+const MAX_PATH_BYTES_PER_CALL: usize = 32 << 10;
+
+/// The script that reads facts.
+pub(super) fn script(facts: &[Fact]) -> String {
+    let mut script = prelude::BASE.to_owned();
+    let probes = || facts.iter().filter_map(probe_of);
+    if probes().any(|probe| probe.setting.user.is_some()) {
+        script.push_str(prelude::USER);
+    }
+    script.push_str(prelude::READS);
+    let mut groups = CallGroups::default();
+    for (at, fact) in facts.iter().enumerate() {
+        match fact {
+            Fact::Path(it) => groups.push('P', at, it),
+            Fact::Target(it) => groups.push('L', at, it),
+            Fact::Digest(it) if it.contains(['\\', '\n', '\r']) => {
+                groups.end();
+                writeln!(groups.text, "J {at} {}", path_word(it)).ok();
+            }
+            Fact::Digest(it) => groups.push('H', at, it),
+            Fact::Content(it) => {
+                groups.end();
+                writeln!(groups.text, "C {at} {} {MAX_CONTENT_BYTES}", path_word(it)).ok();
+            }
+            Fact::Tree(it) => {
+                groups.end();
+                writeln!(groups.text, "T {at} {}", path_word(it)).ok();
+            }
+            Fact::Probe(probe) => {
+                groups.end();
+                groups.text.push_str(&probe_text(at, probe));
+            }
+        }
+    }
+    groups.end();
+    script.push_str(&groups.text);
+    script.push_str("p z\n#.");
+    script
+}
+
+fn probe_of(fact: &Fact) -> Option<&Probe> {
+    match fact {
+        Fact::Probe(probe) => Some(probe),
+        _ => None,
+    }
+}
+
+fn probe_text(at: usize, probe: &Probe) -> String {
+    let body = super::command_script::command_runner(&probe.setting, &probe.text, None);
+    format!("t\n{body}r r{at} $? {MAX_PROBE_STDOUT_BYTES} 0 {MAX_PROBE_STDERR_BYTES} 0\n")
+}
+
+/// Facts of one kind that follow each other go to one call of a function.
+#[derive(Default)]
+struct CallGroups {
+    text: String,
+    letter: Option<char>,
+    next: usize,
+    count: usize,
+    bytes: usize,
+}
+
+impl CallGroups {
+    fn push(&mut self, letter: char, at: usize, it: &str) {
+        let is_continued = self.letter == Some(letter)
+            && self.next == at
+            && self.count < MAX_PATHS_PER_CALL
+            && self.bytes < MAX_PATH_BYTES_PER_CALL;
+        if !is_continued {
+            self.end();
+            write!(self.text, "{letter} {at}").ok();
+            self.letter = Some(letter);
+        }
+        self.text.push(' ');
+        self.text.push_str(&path_word(it));
+        self.next = at + 1;
+        self.count += 1;
+        self.bytes += it.len();
+    }
+
+    fn end(&mut self) {
+        if self.letter.take().is_some() {
+            self.text.push('\n');
+        }
+        (self.count, self.bytes) = (0, 0);
+    }
+}
+
+/// What was read, as far as the output goes in the order of the facts.
+pub(super) fn parse(facts: &[Fact], output: &[u8]) -> Vec<FactReading> {
+    let mut parser = ReadingsParser {
+        facts,
+        readings: vec![None; facts.len()],
+        links: vec![None; facts.len()],
+        is_hex_encoded: false,
+    };
+    let mut frames = Frames::new(output);
+    let whole = loop {
+        match parser.parse_frame(&mut frames) {
+            Some(true) => {}
+            Some(false) => break true,
+            None => break false,
+        }
+    };
+    let known = parser.readings.into_iter();
+    if whole {
+        // What vanished while it was looked at is not there.
+        known.map(|it| it.unwrap_or(FactReading::Absent)).collect()
+    } else {
+        known.map_while(|it| it).collect()
+    }
+}
+
+struct ReadingsParser<'a> {
+    facts: &'a [Fact],
+    readings: Vec<Option<FactReading>>,
+    links: Vec<Option<String>>,
+    is_hex_encoded: bool,
+}
+
+impl ReadingsParser<'_> {
+    /// Takes the next frame: whether there may be more, or none if it did not come whole.
+    fn parse_frame(&mut self, frames: &mut Frames<'_>) -> Option<bool> {
+        let word = frames.text()?;
+        let (letter, numbers) = heading(&word)?;
+        let at = numbers.first().copied().filter(|at| *at < self.facts.len());
+        match (letter, at) {
+            ('z', _) => return Some(false),
+            ('b' | 'o', _) => self.is_hex_encoded = letter == 'o',
+            ('a', Some(at)) => self.readings[at] = Some(FactReading::Absent),
+            ('u', Some(at)) => self.readings[at] = Some(self.permission_denied(at)),
+            ('k', Some(at)) => self.links[at] = Some(parse_link(frames.word()?)),
+            ('s', Some(_)) => self.entries(&numbers, &frames.text()?),
+            ('h', Some(_)) => self.digests(&numbers, &frames.text()?),
+            ('c', Some(at)) => {
+                let content = decode_bytes(frames.word()?, self.is_hex_encoded).map(FactReading::Content);
+                self.readings[at] = Some(content.unwrap_or_else(|| self.permission_denied(at)));
+            }
+            ('t', Some(at)) => self.readings[at] = Some(parse_tree(frames)?),
+            ('r', Some(at)) => {
+                let mut probed = parse_probe(frames)?;
+                let limit = probe_of(&self.facts[at]).and_then(|it| it.setting.time_limit);
+                if limit.is_some() && is_timeout_code(probed.code) {
+                    probed.code = TIMEOUT_CODE;
+                }
+                self.readings[at] = Some(FactReading::Probe(probed));
+            }
+            _ => return None,
+        }
+        Some(true)
+    }
+
+    fn permission_denied(&self, at: usize) -> FactReading {
+        let path = match &self.facts[at] {
+            Fact::Digest(path) | Fact::Content(path) => path,
+            _ => "",
+        };
+        FactReading::Failed(read_failure_message(path, "Permission denied"))
+    }
+
+    fn entries(&mut self, numbers: &[usize], lines: &str) {
+        for (at, line) in each_line(numbers, lines) {
+            let link = self.links.get_mut(at).and_then(Option::take);
+            if let (Some(place), Some(entry)) = (self.readings.get_mut(at), parse_stat(line, link)) {
+                *place = Some(FactReading::Entry(entry));
+            }
+        }
+    }
+
+    fn digests(&mut self, numbers: &[usize], lines: &str) {
+        for (at, line) in each_line(numbers, lines) {
+            let digest = line.get(..64).unwrap_or_default().to_ascii_lowercase();
+            if let Some(place) = self.readings.get_mut(at) {
+                *place = Some(FactReading::Digest(digest));
+            }
+        }
+    }
+}
+
+/// Each line with its number; none if they are not as many, for then each follows by itself.
+fn each_line<'l>(numbers: &[usize], lines: &'l str) -> impl Iterator<Item = (usize, &'l str)> {
+    let fits = lines.lines().count() == numbers.len();
+    numbers
+        .iter()
+        .copied()
+        .zip(lines.lines())
+        .filter(move |_| fits)
+}
+
+/// What a link says, as it is printed with the end of a line.
+fn parse_link(word: &[u8]) -> String {
+    let target = word.strip_suffix(b"\n").unwrap_or(word);
+    String::from_utf8_lossy(target).into_owned()
+}
+
+/// What stands at a path: its mode in hexadecimal digits, the numbers of its owners, its size, its
+/// time, and the names of its owners.
+fn parse_stat(line: &str, link: Option<String>) -> Option<FileStat> {
+    let mut words = line.splitn(6, ' ');
+    let mode = u32::from_str_radix(words.next()?, 16).ok()?;
+    let (uid, gid) = (words.next()?, words.next()?);
+    let size = words.next()?.parse().ok()?;
+    let modified = words.next()?.parse().ok()?;
+    let (user, group) = words.next()?.split_once(':')?;
+    let named = |name: &str, id: &str| match name {
+        "UNKNOWN" | "" => id.to_owned(),
+        name => name.to_owned(),
+    };
+    let kind = match mode & 0o170_000 {
+        0o100_000 => FileKind::File,
+        0o040_000 => FileKind::Folder,
+        0o120_000 => FileKind::Link(link.unwrap_or_default()),
+        _ => FileKind::Other,
+    };
+    Some(FileStat {
+        kind,
+        mode: mode & 0o7777,
+        user: named(user, uid),
+        group: named(group, gid),
+        size,
+        modified,
+    })
+}
+
+/// All that is in a folder: groups of entries, their paths, and what the links among them say.
+fn parse_tree(frames: &mut Frames<'_>) -> Option<FactReading> {
+    let mut all = Vec::new();
+    loop {
+        let word = frames.text()?;
+        if word == "." {
+            all.sort_by(|one: &(String, FileStat), other| one.0.cmp(&other.0));
+            return Some(FactReading::Tree(all));
+        }
+        let (_, numbers) = heading(&word)?;
+        let lines = frames.text()?;
+        let lines: Vec<&str> = lines.lines().collect();
+        if numbers.first() != Some(&lines.len()) {
+            continue;
+        }
+        let mut paths = Vec::with_capacity(lines.len());
+        for _ in &lines {
+            let path = frames.text()?;
+            paths.push(path.strip_prefix("./").unwrap_or(&path).to_owned());
+        }
+        for (path, line) in paths.into_iter().zip(lines) {
+            let mut entry = parse_stat(line, None)?;
+            if let FileKind::Link(target) = &mut entry.kind {
+                *target = parse_link(frames.word()?);
+            }
+            all.push((path, entry));
+        }
+    }
+}
+
+fn parse_probe(frames: &mut Frames<'_>) -> Option<ProbeOutput> {
+    let code = frames.number()?;
+    let stdout: usize = frames.number()?;
+    let stderr: usize = frames.number()?;
+    Some(ProbeOutput {
+        code,
+        stdout: frames.piece(stdout.min(MAX_PROBE_STDOUT_BYTES))?.to_vec(),
+        stderr: frames.piece(stderr.min(MAX_PROBE_STDERR_BYTES))?.to_vec(),
+    })
+}

@@ -1,0 +1,88 @@
+//! Words and bytes as a POSIX shell reads them.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::text::{base64, quote_word};
+
+/// The longest text that one `printf` writes, in bytes.
+const MAX_PRINTF_BYTES: usize = 32 << 10;
+/// From so many bytes on, what is no text is sent as base64: a third longer, not four times.
+const BASE64_THRESHOLD: usize = 16 << 10;
+
+/// A path as a word that no program takes for an option or for its input.
+pub(super) fn path_word(path: &str) -> String {
+    let trimmed = path.trim_end_matches('/');
+    let path = if trimmed.is_empty() { path } else { trimmed };
+    if path.starts_with('/') {
+        quote_word(path)
+    } else {
+        quote_word(&format!("./{path}"))
+    }
+}
+
+/// A shell function `c` that writes bytes. Text goes as it is, so that no program is started.
+pub(super) fn content_function(bytes: &[u8]) -> String {
+    let mut text = "c() {\n".to_owned();
+    match std::str::from_utf8(bytes) {
+        Ok(all) if !all.contains('\0') => {
+            let mut rest = all;
+            while !rest.is_empty() {
+                let (piece, next) = rest.split_at(rest.floor_char_boundary(MAX_PRINTF_BYTES));
+                write!(text, "printf %s {} && ", quote_word(piece)).ok();
+                rest = next;
+            }
+            text.push_str(":\n}\n");
+        }
+        _ if bytes.len() >= BASE64_THRESHOLD => {
+            text.push_str("base64 -d <<'E'\n");
+            let encoded = base64::encode(bytes);
+            for line in encoded.as_bytes().chunks(76) {
+                text.push_str(&String::from_utf8_lossy(line));
+                text.push('\n');
+            }
+            text.push_str("E\n}\n");
+        }
+        _ => {
+            for piece in bytes.chunks(MAX_PRINTF_BYTES / 4) {
+                text.push_str("printf '");
+                for byte in piece {
+                    match byte {
+                        b'%' => text.push_str("%%"),
+                        b' '..=b'~' if !b"'\\".contains(byte) => text.push(char::from(*byte)),
+                        _ => {
+                            write!(text, "\\{byte:03o}").ok();
+                        }
+                    }
+                }
+                text.push_str("' && ");
+            }
+            text.push_str(":\n}\n");
+        }
+    }
+    text
+}
+
+/// The bytes of a text that is base64, or octets in hexadecimal digits, with spaces anywhere.
+pub(super) fn decode_bytes(text: &[u8], is_hex: bool) -> Option<Vec<u8>> {
+    let plain: Vec<u8> = text
+        .iter()
+        .copied()
+        .filter(|byte| !byte.is_ascii_whitespace())
+        .collect();
+    if is_hex {
+        let digit = |byte: &u8| char::from(*byte).to_digit(16);
+        let pair = |pair: &[u8]| {
+            let [high, low] = pair else { return None };
+            u8::try_from(digit(high)? * 16 + digit(low)?).ok()
+        };
+        return plain.chunks(2).map(pair).collect();
+    }
+    base64::decode(std::str::from_utf8(&plain).ok()?)
+}
+
+/// A time as `sleep` and `timeout` everywhere take it: whole seconds, at least one.
+pub(super) fn seconds(time: Duration) -> u64 {
+    let whole = time.as_secs();
+    whole + u64::from(time.subsec_nanos() > 0 || whole == 0)
+}

@@ -1,0 +1,676 @@
+//! One action on its way through a chain (spec/hosts.md X2, X20).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::custom::{ExecutorReply, parse_reply, query_command};
+use super::command_wrapper::CommandWrapper;
+use super::splay;
+use crate::host::chain::{ExecutorChain, ChainExecutor, Spread};
+use crate::host::{
+    Action, ActionResult, CapturedOutput, Command, Container, Exit, HostParts, Location, Program, ActionRequest,
+    batch,
+};
+use crate::system::env::Env;
+use crate::value::REDACTED;
+
+/// What a chain has to know besides its action.
+#[derive(Debug, Clone, Default)]
+pub struct ChainContext {
+    /// The name of the host: that of the place if it is empty.
+    pub host: String,
+    /// Which of so many hosts it is, counted from 0.
+    pub rank: (u32, u32),
+    /// A text that nothing else writes: it marks questions.
+    pub token: String,
+    /// The environment of this process.
+    pub environment: Env,
+    /// The name of this machine.
+    pub local_name: String,
+}
+
+/// What comes next.
+#[derive(Debug, PartialEq)]
+pub enum ChainProgress {
+    /// Wait, then go on without a result.
+    Wait(Duration),
+    /// Perform this, which has no chain, and go on with its result.
+    Perform(Box<ActionRequest>),
+    /// The chain has ended.
+    Finished(Box<ActionResult>),
+    /// The chain has ended, and no executor has performed the action.
+    Unhandled,
+}
+
+/// One action on its way through a chain.
+#[derive(Debug)]
+pub struct ChainRun {
+    chain: Arc<ExecutorChain>,
+    request: ActionRequest,
+    context: ChainContext,
+    next_index: usize,
+    frames: Vec<ChainFrame>,
+    state: ChainState,
+    notes: Vec<ChainNote>,
+}
+
+/// An executor that goes along with those after it.
+#[derive(Debug, Clone, Copy)]
+enum ChainFrame {
+    Timeout {
+        until: Instant,
+    },
+    Retry {
+        at: usize,
+        remaining: u32,
+        interval: Duration,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ChainState {
+    Ready,
+    /// The time of a `timeout` ends with the wait.
+    AwaitingDeadline,
+    Performing,
+    QueryingProgram,
+}
+
+impl ExecutorChain {
+    /// Begins to perform an action; the chain that the request names is not looked at.
+    pub fn begin(self: &Arc<Self>, request: ActionRequest, start: ChainContext) -> ChainRun {
+        ChainRun::new(Arc::clone(self), request, start)
+    }
+}
+
+impl ChainRun {
+    fn new(chain: Arc<ExecutorChain>, mut request: ActionRequest, start: ChainContext) -> Self {
+        request.chain = None;
+        Self {
+            chain,
+            request,
+            context: start,
+            next_index: 0,
+            frames: Vec::new(),
+            state: ChainState::Ready,
+            notes: Vec::new(),
+        }
+    }
+
+    /// What was done so far that people should know, in words without secrets.
+    pub fn take_notes(&mut self) -> Vec<ChainNote> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Goes on: at first and after a wait without a result, otherwise with that of what it asked
+    /// for. A result that ends an action early, such as [`Exit::Cancelled`], ends the chain.
+    pub fn step(&mut self, last: Option<ActionResult>, now: Instant) -> ChainProgress {
+        match (std::mem::replace(&mut self.state, ChainState::Ready), last) {
+            (ChainState::AwaitingDeadline, _) => self.finish_with(Exit::TimedOut, now),
+            (ChainState::QueryingProgram, Some(result)) => self.handle_reply(&result, now),
+            (_, Some(result)) => self.finish(result, now),
+            (_, None) => self.advance(now),
+        }
+    }
+
+    fn advance(&mut self, now: Instant) -> ChainProgress {
+        let chain = Arc::clone(&self.chain);
+        while let Some(executor) = chain.executors().get(self.next_index) {
+            self.next_index += 1;
+            match executor {
+                ChainExecutor::Splay { seconds, spread } => {
+                    let time = self.splay(*seconds, *spread);
+                    self.add_notice(format!("`splay` waits {} s", time.as_secs_f64()));
+                    if !time.is_zero() {
+                        return self.wait_for(time, now);
+                    }
+                }
+                ChainExecutor::Timeout(time) => self.frames.push(ChainFrame::Timeout { until: now + *time }),
+                ChainExecutor::Retry { attempts, interval } => self.frames.push(ChainFrame::Retry {
+                    at: self.next_index,
+                    remaining: attempts.saturating_sub(1),
+                    interval: *interval,
+                }),
+                executor => return self.perform(executor, now),
+            }
+        }
+        self.add_notice("no executor ran the function".to_owned());
+        ChainProgress::Unhandled
+    }
+
+    fn perform(&mut self, executor: &ChainExecutor, now: Instant) -> ChainProgress {
+        let mut request = self.request.clone();
+        let action = match executor {
+            ChainExecutor::DryRun => return self.report_dry_run(now),
+            ChainExecutor::Custom(own) => {
+                self.add_detail(format!("`{}` is asked", own.name));
+                let next = self.chain.executors().get(self.next_index..).unwrap_or_default();
+                let next: Vec<&str> = next.iter().map(ChainExecutor::name).collect();
+                let call = query_command(own, &self.host_name(), &next, &self.request);
+                self.state = ChainState::QueryingProgram;
+                return self.perform_request(ActionRequest::local(Action::Run(call)), now);
+            }
+            ChainExecutor::Container { name, engine } => {
+                request.location = Location::Container(Arc::new(Container {
+                    name: name.clone(),
+                    engine: engine.clone(),
+                    location: request.location,
+                }));
+                self.add_detail(format!("`container` runs it in `{name}`"));
+                Ok(request.action)
+            }
+            ChainExecutor::Sudo(to) => {
+                self.add_detail(format!("`sudo` runs it as `{}`", to.user));
+                self.wrap_command(executor, |shift, command| shift.sudo(command, to))
+            }
+            ChainExecutor::Su(to) => {
+                self.add_detail(format!("`su` runs it as `{}`", to.user));
+                self.wrap_command(executor, |shift, command| shift.su(command, to))
+            }
+            ChainExecutor::Chroot(root) => {
+                let root = root.to_string_lossy().into_owned();
+                self.add_detail(format!("`chroot` runs it in `{root}`"));
+                self.wrap_command(executor, |_, command| Ok(CommandWrapper::chroot(command, &root)))
+            }
+            _ => Ok(request.action),
+        };
+        match action {
+            Ok(action) => {
+                self.state = ChainState::Performing;
+                self.perform_request(ActionRequest { action, ..request }, now)
+            }
+            Err(why) => self.finish_with(Exit::Failed(why), now),
+        }
+    }
+
+    /// The action as another executor has it performed; only commands can be.
+    fn wrap_command(
+        &self,
+        executor: &ChainExecutor,
+        shifted: impl FnOnce(CommandWrapper<'_>, Command) -> Result<Command, String>,
+    ) -> Result<Action, String> {
+        let Some(command) = self.action_command() else {
+            let name = executor.name();
+            return Err(format!(
+                "`{name}` runs commands, and transfers no files: put them where a command can \
+                 move them"
+            ));
+        };
+        let account = self.account_name();
+        let shift = CommandWrapper {
+            token: &self.context.token,
+            account: &account,
+            local_env: self
+                .request
+                .location
+                .is_local()
+                .then_some(&self.context.environment),
+        };
+        shifted(shift, command).map(Action::Run)
+    }
+
+    /// The command that is asked for, or that reads or changes all that is asked for.
+    fn action_command(&self) -> Option<Command> {
+        let action = &self.request.action;
+        if let Action::Run(command) = action {
+            return Some(command.clone());
+        }
+        let mut command = batch::command(action)?;
+        if self.request.location.is_local() {
+            let variables = self.context.environment.all().iter();
+            let variables = variables.map(|(name, value)| (name.clone(), value.clone()));
+            command.env = variables.collect();
+            command.cwd = "/".into();
+        }
+        Some(command)
+    }
+
+    /// Whose password is asked for.
+    fn account_name(&self) -> String {
+        match &self.request.location {
+            Location::Local => {
+                let user = self.context.environment.get("USER").unwrap_or("root");
+                format!("{user}@{}", self.context.local_name)
+            }
+            Location::Ssh(destination) => destination.address.to_string(),
+            Location::Container(container) => container.name.clone(),
+        }
+    }
+
+    /// The name of the host, as the time of `splay` counts it.
+    fn host_name(&self) -> String {
+        if !self.context.host.is_empty() {
+            return self.context.host.clone();
+        }
+        match &self.request.location {
+            Location::Local => self.context.local_name.clone(),
+            Location::Ssh(destination) => {
+                let parts = HostParts::parse(&destination.name);
+                parts.host.unwrap_or_else(|| destination.name.clone())
+            }
+            Location::Container(container) => container.name.clone(),
+        }
+    }
+
+    fn splay(&self, seconds: u32, spread: Spread) -> Duration {
+        let (rank, of) = self.context.rank;
+        match spread {
+            Spread::Hash => splay::delay_by_name(&self.host_name(), seconds),
+            Spread::Rank => splay::delay_by_rank(rank, of, seconds),
+        }
+    }
+
+    /// The end of the time that is left.
+    fn deadline(&self) -> Option<Instant> {
+        let ends = self.frames.iter().filter_map(|frame| match frame {
+            ChainFrame::Timeout { until } => Some(*until),
+            ChainFrame::Retry { .. } => None,
+        });
+        ends.min()
+    }
+
+    fn wait_for(&mut self, time: Duration, now: Instant) -> ChainProgress {
+        match self
+            .deadline()
+            .map(|end| end.saturating_duration_since(now))
+        {
+            Some(remaining) if remaining < time => {
+                self.state = ChainState::AwaitingDeadline;
+                ChainProgress::Wait(remaining)
+            }
+            _ => ChainProgress::Wait(time),
+        }
+    }
+
+    fn perform_request(&mut self, mut request: ActionRequest, now: Instant) -> ChainProgress {
+        if let Some(end) = self.deadline() {
+            let remaining = end.saturating_duration_since(now);
+            if remaining.is_zero() {
+                return self.finish_with(Exit::TimedOut, now);
+            }
+            let limit = match &mut request.action {
+                Action::Run(command) => Some(&mut command.time_limit),
+                Action::Put(put) => Some(&mut put.time_limit),
+                Action::Get(get) => Some(&mut get.time_limit),
+                // Each of their commands has its own.
+                Action::Read(_) | Action::Change(_) => None,
+            };
+            if let Some(limit) = limit {
+                *limit = Some(limit.map_or(remaining, |limit| limit.min(remaining)));
+            }
+        }
+        ChainProgress::Perform(Box::new(request))
+    }
+
+    fn handle_reply(&mut self, result: &ActionResult, now: Instant) -> ChainProgress {
+        match parse_reply(result, &self.request.action) {
+            ExecutorReply::Next => self.advance(now),
+            ExecutorReply::Result(result) => self.finish(result, now),
+        }
+    }
+
+    fn report_dry_run(&mut self, now: Instant) -> ChainProgress {
+        let what = describe_action(&self.request.action);
+        let rest = self.chain.executors().get(self.next_index..).unwrap_or_default();
+        let by: Vec<String> = rest.iter().map(|it| format!("`{}`", it.name())).collect();
+        let by = if by.is_empty() {
+            String::new()
+        } else {
+            format!(" by {}", by.join(", "))
+        };
+        let text = format!("would {what} on {}{by}\n", self.request.location);
+        self.add_notice(format!("`dryrun` {}", text.trim_end()));
+        let mut result = ActionResult::not_performed(&self.request.action, Exit::Code(0));
+        if let ActionResult::Run(output) = &mut result {
+            output.stdout = CapturedOutput::of(text);
+        }
+        self.finish(result, now)
+    }
+
+    fn finish_with(&mut self, exit: Exit, now: Instant) -> ChainProgress {
+        self.finish(ActionResult::not_performed(&self.request.action, exit), now)
+    }
+
+    /// Ends the chain, unless a `retry` goes on.
+    fn finish(&mut self, result: ActionResult, now: Instant) -> ChainProgress {
+        let result = match (self.strip_marks(result), &self.request.action) {
+            (ActionResult::Run(output), action @ (Action::Read(_) | Action::Change(_))) => {
+                batch::result(action, &output)
+            }
+            (result, _) => result,
+        };
+        while let Some(frame) = self.frames.pop() {
+            let ChainFrame::Retry { at, remaining, interval } = frame else {
+                continue;
+            };
+            let over = self.deadline().is_some_and(|end| end <= now);
+            if remaining == 0 || over || !is_retryable(result.exit()) {
+                continue;
+            }
+            self.add_notice(format!(
+                "`retry` tries again in {} s: {}",
+                interval.as_secs_f64(),
+                result.exit()
+            ));
+            let remaining = remaining - 1;
+            self.frames.push(ChainFrame::Retry { at, remaining, interval });
+            self.next_index = at;
+            return self.wait_for(interval, now);
+        }
+        ChainProgress::Finished(Box::new(result))
+    }
+
+    /// The result without the questions that were asked of us alone.
+    fn strip_marks(&self, mut result: ActionResult) -> ActionResult {
+        let shifts = |it: &ChainExecutor| matches!(it, ChainExecutor::Sudo(_) | ChainExecutor::Su(_));
+        if let ActionResult::Run(output) = &mut result
+            && self.chain.executors().iter().any(shifts)
+        {
+            let shift = CommandWrapper {
+                token: &self.context.token,
+                account: "",
+                local_env: None,
+            };
+            for mark in shift.marks() {
+                output.stdout.remove(mark.as_bytes());
+                output.stderr.remove(mark.as_bytes());
+            }
+        }
+        result
+    }
+
+    fn add_notice(&mut self, text: String) {
+        self.notes.push(ChainNote::Notice(text));
+    }
+
+    fn add_detail(&mut self, text: String) {
+        self.notes.push(ChainNote::Detail(text));
+    }
+}
+
+/// What an executor does with an action, in words without secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChainNote {
+    /// What people should know: that they have to wait, or that nothing is done.
+    Notice(String),
+    /// What was asked for, for those who want to know all.
+    Detail(String),
+}
+
+/// Whether doing it again may help.
+fn is_retryable(exit: &Exit) -> bool {
+    !exit.is_ok() && !matches!(exit, Exit::Cancelled | Exit::NeedsAnswer { .. })
+}
+
+/// An action in words, without secrets.
+fn describe_action(action: &Action) -> String {
+    match action {
+        Action::Run(command) => {
+            let text = match &command.program {
+                Program::Argv(words) => words.join(" "),
+                Program::Shell { secret: true, .. } => REDACTED.to_owned(),
+                Program::Shell { text, .. } => text.clone(),
+            };
+            format!("run `{}`", command.hidden().redact(&text))
+        }
+        Action::Put(put) => format!("put `{}`", put.target),
+        Action::Get(get) => format!("get `{}`", get.source),
+        Action::Read(facts) => format!("read {} facts", facts.len()),
+        Action::Change(changes) => format!("make {} changes", changes.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{Address, Destination, RunOutput, Secret};
+    use crate::host::{BecomeUser, UnhandledPolicy, CustomExecutor};
+
+    fn chain(executors: Vec<ChainExecutor>) -> Arc<ExecutorChain> {
+        Arc::new(ExecutorChain::new(executors))
+    }
+
+    fn own(name: &str) -> ChainExecutor {
+        ChainExecutor::Custom(Box::new(CustomExecutor {
+            name: name.to_owned(),
+            program: format!("/own/{name}").into(),
+            folder: "/".into(),
+            environment: Vec::new(),
+            options: Secret::new("{}"),
+            configuration: Secret::new("{}"),
+        }))
+    }
+
+    fn request() -> ActionRequest {
+        let program = Program::Argv(vec!["uptime".to_owned()]);
+        ActionRequest::local(Action::Run(Command::new(program, "/")))
+    }
+
+    fn on(name: &str) -> ActionRequest {
+        let address = Address::parse(name, "me", 22).unwrap();
+        let place = Location::Ssh(Arc::new(Destination::new(name, address)));
+        ActionRequest { location: place, ..request() }
+    }
+
+    fn start() -> ChainContext {
+        ChainContext {
+            token: "T".to_owned(),
+            local_name: "here".to_owned(),
+            ..ChainContext::default()
+        }
+    }
+
+    fn printed(text: &str, code: i32) -> ActionResult {
+        let mut output = RunOutput::not_run(Exit::Code(code));
+        output.stdout = CapturedOutput::of(text);
+        ActionResult::Run(output)
+    }
+
+    /// Runs a chain where each program of the user's gives the answer of its name; gives who was
+    /// called, and how it ended.
+    fn outcome(executors: Vec<ChainExecutor>, answers: &[(&str, &str)]) -> (Vec<String>, String) {
+        let mut run = chain(executors).begin(request(), start());
+        let (mut called, mut last) = (Vec::new(), None);
+        loop {
+            match run.step(last.take(), Instant::now()) {
+                ChainProgress::Wait(_) => {}
+                ChainProgress::Perform(request) => {
+                    let Action::Run(command) = &request.action else {
+                        panic!("it must be a command");
+                    };
+                    let name = command.program.name().trim_start_matches("/own/");
+                    called.push(name.to_owned());
+                    let answer = answers.iter().find(|(of, _)| *of == name);
+                    last = Some(match answer {
+                        Some((_, "raises")) => printed("", 2),
+                        Some((_, answer)) => printed(answer, 0),
+                        None => printed("up", 0),
+                    });
+                }
+                ChainProgress::Finished(result) => {
+                    let ActionResult::Run(output) = *result else {
+                        panic!("it must be a command");
+                    };
+                    let text = output.stdout.text();
+                    return (called, format!("{}: {text}", output.exit));
+                }
+                ChainProgress::Unhandled => return (called, "nothing".to_owned()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_chain_ends_with_the_first_result_whatever_it_is() {
+        let abc = || vec![own("a"), own("b"), own("c")];
+        let with = |b: &'static str| outcome(abc(), &[("a", "null"), ("b", b), ("c", "null")]);
+        let ended = |text: &str| (vec!["a".to_owned(), "b".to_owned()], text.to_owned());
+        assert_eq!(with(r#"{"result": 1}"#), ended("exit code 0: 1"));
+        assert_eq!(with(r#"{"result": false}"#), ended("exit code 0: false"));
+        assert_eq!(with(r#"{"result": 0}"#), ended("exit code 0: 0"));
+        assert_eq!(with(r#"{"result": ""}"#), ended("exit code 0: "));
+        assert_eq!(with(r#"{"result": {}}"#), ended("exit code 0: {}"));
+        assert_eq!(
+            with(r#"{"result": {"success": false}}"#),
+            ended(r#"exit code 1: {"success":false}"#)
+        );
+        assert_eq!(
+            with(r#"{"result": {"code": 3, "stdout": "x"}}"#),
+            ended("exit code 3: x")
+        );
+        assert_eq!(with(r#"{"error": "no way"}"#), ended("no way: "));
+        let (called, end) = with("{}");
+        assert_eq!((called.len(), end.as_str()), (3, "nothing"));
+    }
+
+    #[test]
+    fn an_executor_that_fails_ends_the_chain() {
+        let (called, end) = outcome(vec![own("a"), own("b")], &[("a", "raises")]);
+        assert_eq!(called, ["a"]);
+        assert_eq!(end, "the executor failed with exit code 2: ");
+        let (called, end) = outcome(vec![own("a"), own("b")], &[("a", "[1]")]);
+        assert_eq!(called, ["a"]);
+        assert_eq!(end, "the executor's answer is no JSON object: ");
+    }
+
+    #[test]
+    fn a_chain_of_which_nobody_performs_anything_has_no_result() {
+        let splay = || ChainExecutor::Splay {
+            seconds: 30,
+            spread: Spread::Hash,
+        };
+        let mut run = chain(vec![splay()]).begin(on("web1"), start());
+        let now = Instant::now();
+        assert_eq!(
+            run.step(None, now),
+            ChainProgress::Wait(Duration::from_secs(23))
+        );
+        assert_eq!(run.step(None, now), ChainProgress::Unhandled);
+        assert_eq!(
+            run.take_notes(),
+            ["`splay` waits 23 s", "no executor ran the function"]
+                .map(|text| ChainNote::Notice(text.to_owned()))
+        );
+        assert!(chain(vec![splay()]).never_executes());
+        assert_eq!(ExecutorChain::default().on_unhandled, UnhandledPolicy::Warn);
+        let (called, end) = outcome(vec![splay(), ChainExecutor::Direct, own("a")], &[]);
+        assert_eq!(
+            (called, end.as_str()),
+            (vec!["uptime".to_owned()], "exit code 0: up")
+        );
+    }
+
+    #[test]
+    fn the_time_of_a_host_counts_its_name_alone() {
+        let splay = ChainExecutor::Splay {
+            seconds: 300,
+            spread: Spread::Hash,
+        };
+        let mut run = chain(vec![splay]).begin(on("deploy@web2:2222"), start());
+        let wait = run.step(None, Instant::now());
+        assert_eq!(wait, ChainProgress::Wait(Duration::from_secs(204)));
+    }
+
+    #[test]
+    fn a_command_is_tried_again_until_it_succeeds_or_time_is_over() {
+        let retry = ChainExecutor::Retry {
+            attempts: 3,
+            interval: Duration::from_secs(5),
+        };
+        let limit = ChainExecutor::Timeout(Duration::from_secs(8));
+        let mut run = chain(vec![limit, retry, ChainExecutor::Direct]).begin(request(), start());
+        let begin = Instant::now();
+        let limit_of = |progress| match progress {
+            ChainProgress::Perform(request) => match request.action {
+                Action::Run(command) => command.time_limit.unwrap().as_secs(),
+                _ => panic!("it must be a command"),
+            },
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(limit_of(run.step(None, begin)), 8);
+        let later = begin + Duration::from_secs(1);
+        let wait = run.step(Some(printed("", 1)), later);
+        assert_eq!(wait, ChainProgress::Wait(Duration::from_secs(5)));
+        let later = begin + Duration::from_secs(6);
+        assert_eq!(limit_of(run.step(None, later)), 2);
+        let later = begin + Duration::from_secs(7);
+        let wait = run.step(Some(printed("", 1)), later);
+        assert_eq!(wait, ChainProgress::Wait(Duration::from_secs(1)));
+        let later = begin + Duration::from_secs(8);
+        let ChainProgress::Finished(result) = run.step(None, later) else {
+            panic!("it must have ended");
+        };
+        assert_eq!(*result.exit(), Exit::TimedOut);
+    }
+
+    #[test]
+    fn a_dry_run_tells_the_plan_without_secrets() {
+        let mut request = on("web1");
+        let Action::Run(command) = &mut request.action else {
+            return;
+        };
+        command.program = Program::Argv(vec!["login".into(), "hunter2".into()]);
+        command.secrets.add("hunter2");
+        let to = BecomeUser {
+            user: "root".to_owned(),
+            password: None,
+        };
+        let executors = vec![ChainExecutor::DryRun, ChainExecutor::Sudo(to)];
+        let mut run = chain(executors).begin(request, start());
+        let ChainProgress::Finished(result) = run.step(None, Instant::now()) else {
+            panic!("it must have ended");
+        };
+        let ActionResult::Run(output) = *result else {
+            panic!("it must be a command");
+        };
+        insta::assert_snapshot!(output.stdout.text(), @"would run `login <<REDACTED>>` on web1 by `sudo`");
+    }
+
+    #[test]
+    fn what_goes_to_another_user_by_the_input_stays_hidden() {
+        let mut request = on("web1");
+        let Action::Run(command) = &mut request.action else {
+            return;
+        };
+        command.env.add("USER", "joe");
+        command.env.add_secret("TOKEN", "hunter2");
+        command.env.add("COPY", "it is hunter2");
+        let to = BecomeUser {
+            user: "root".to_owned(),
+            password: None,
+        };
+        let mut run = chain(vec![ChainExecutor::Sudo(to)]).begin(request, start());
+        let ChainProgress::Perform(request) = run.step(None, Instant::now()) else {
+            panic!("it must be performed");
+        };
+        let Action::Run(command) = &request.action else {
+            panic!("it must be a command");
+        };
+        let words = command.program.argv().join(" ");
+        assert!(words.contains("USER=joe"), "{words}");
+        assert!(!words.contains("hunter2"), "{words}");
+        assert_eq!(command.hidden().redact("hunter2 came"), "<<REDACTED>> came");
+    }
+
+    #[test]
+    fn files_are_not_taken_where_only_commands_go() {
+        let put = crate::host::Put {
+            source: crate::host::Content::Bytes(Vec::new()),
+            target: "x".to_owned(),
+            mode: None,
+            time_limit: None,
+        };
+        let request = ActionRequest::local(Action::Put(put));
+        let to = BecomeUser {
+            user: "root".to_owned(),
+            password: None,
+        };
+        let mut run = chain(vec![ChainExecutor::Sudo(to)]).begin(request, start());
+        let ChainProgress::Finished(result) = run.step(None, Instant::now()) else {
+            panic!("it must have ended");
+        };
+        insta::assert_snapshot!(
+            result.exit(),
+            @"`sudo` runs commands, and transfers no files: put them where a command can move them"
+        );
+    }
+}

@@ -1,0 +1,241 @@
+//! Makes a command run as another user or in another root folder.
+//!
+//! `sudo` takes the environment away, and reads the password from where the command reads its
+//! input. So a command under it is started by a shell that says on its standard error that it is
+//! there, and only then is given what nobody may see: neither the command's input nor its secrets
+//! can be taken for a password, and none of it is on a command line.
+
+use crate::host::chain::BecomeUser;
+use crate::host::{PromptAnswer, Command, DEFAULT_SHELL, Program, Question, Secret, Variables};
+use crate::system::env::Env;
+use crate::text::{shlex_join, shlex_quote};
+
+/// What tells one command's questions from all else that is written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CommandWrapper<'a> {
+    /// A text that nobody else writes.
+    pub(super) token: &'a str,
+    /// Whose password is asked for: `user@host:port`.
+    pub(super) account: &'a str,
+    /// The environment of this process, for a command on this machine.
+    pub(super) local_env: Option<&'a Env>,
+}
+
+/// Does nothing but run the words that follow, without input.
+const RUN_WORDS: &str = "exec \"$@\" </dev/null";
+
+impl CommandWrapper<'_> {
+    pub(super) fn prompt(&self) -> String {
+        format!("[unfurl {} password] ", self.token)
+    }
+
+    fn ready_mark(&self) -> String {
+        format!("[unfurl {} ready] ", self.token)
+    }
+
+    /// The texts that are written for us alone.
+    pub(super) fn marks(&self) -> [String; 2] {
+        [self.prompt(), self.ready_mark()]
+    }
+
+    /// Runs a command by `sudo`.
+    pub(super) fn sudo(&self, command: Command, to: &BecomeUser) -> Result<Command, String> {
+        let (open, hidden) = self.split_environment(&command);
+        let secret_text = command.program.variable().map(|(_, text)| text.to_owned());
+        if secret_text.is_none() && is_secret_shell(&command.program) {
+            let name = command.program.name();
+            return Err(format!(
+                "`{name}` cannot be given a secret text under `sudo`: use a shell"
+            ));
+        }
+        let mut start = exports(&hidden)?;
+        let mut words = Vec::new();
+        let mut shell = DEFAULT_SHELL.to_owned();
+        if let Some(text) = secret_text {
+            start.push_str(&text);
+            command.program.name().clone_into(&mut shell);
+        } else {
+            words = command.program.argv();
+            if !start.is_empty() {
+                start.push_str("exec \"$@\"");
+            }
+        }
+        let input = input_of(&command)?;
+        let script = if start.is_empty() && input.is_empty() {
+            if command.pty {
+                "exec \"$@\""
+            } else {
+                RUN_WORDS
+            }
+            .to_owned()
+        } else {
+            self.script(start.len(), input.len())
+        };
+        let mut argv: Vec<String> = ["sudo", "-S", "-p"].map(String::from).to_vec();
+        argv.extend([self.prompt(), "-u".to_owned(), to.user.clone()]);
+        argv.push("--".to_owned());
+        if !open.is_empty() {
+            argv.push("env".to_owned());
+            argv.extend(open.iter().map(|(name, value)| format!("{name}={value}")));
+        }
+        argv.extend([shell, "-c".to_owned(), script, "sh".to_owned()]);
+        argv.extend(words);
+        let password = self.answer(self.prompt(), to.password.clone());
+        let mut answers = vec![password];
+        if !start.is_empty() || !input.is_empty() {
+            let reply = Secret::new(format!("{start}{input}"));
+            answers.push(self.answer(self.ready_mark(), Some(reply)));
+        }
+        Ok(self.wrap(command, argv, answers))
+    }
+
+    /// Runs a command by `su`, which keeps the environment.
+    pub(super) fn su(&self, command: Command, to: &BecomeUser) -> Result<Command, String> {
+        let mut text = shlex_join(command.program.argv());
+        let mut answers = Vec::new();
+        if command.stdin.is_none() {
+            if !command.pty {
+                text.push_str(" </dev/null");
+            }
+            answers.push(self.answer("Password: ".to_owned(), to.password.clone()));
+        } else if to.password.is_some() {
+            return self.su_with_input(command, to, &text);
+        }
+        let text = format!("exec {text}");
+        let argv = ["su", "-s", DEFAULT_SHELL, "-c", &text, &to.user];
+        let argv = argv.map(String::from).to_vec();
+        let (stdin, env) = (command.stdin.clone(), environment_with_secret(&command));
+        let mut command = self.wrap(command, argv, answers);
+        (command.stdin, command.env) = (stdin, env);
+        Ok(command)
+    }
+
+    /// The same where the input must not be taken for the password: it comes once the command is
+    /// there.
+    fn su_with_input(&self, command: Command, to: &BecomeUser, text: &str) -> Result<Command, String> {
+        let input = input_of(&command)?;
+        let ready = shlex_quote(&self.ready_mark());
+        let length = input.len();
+        let text = format!("printf %s {ready} >&2; head -c {length} | {{ exec {text}; }}");
+        let answers = vec![
+            self.answer("Password: ".to_owned(), to.password.clone()),
+            self.answer(self.ready_mark(), Some(Secret::new(input))),
+        ];
+        let argv = ["su", "-s", DEFAULT_SHELL, "-c", &text, &to.user];
+        let argv = argv.map(String::from).to_vec();
+        let env = environment_with_secret(&command);
+        let mut command = self.wrap(command, argv, answers);
+        command.env = env;
+        Ok(command)
+    }
+
+    /// Runs a command in another root folder; in its folder there, or in the root.
+    pub(super) fn chroot(command: Command, root: &str) -> Command {
+        let enter = "cd \"$1\" 2>/dev/null || cd /; shift; exec \"$@\"";
+        let cwd = command.cwd.to_string_lossy().into_owned();
+        let cwd = if cwd.is_empty() { "/".to_owned() } else { cwd };
+        let mut argv = ["chroot", root, DEFAULT_SHELL, "-c", enter, "sh", &cwd]
+            .map(String::from)
+            .to_vec();
+        argv.extend(command.program.argv());
+        let env = environment_with_secret(&command);
+        Command {
+            program: Program::Argv(argv),
+            cwd: "/".into(),
+            env,
+            ..command
+        }
+    }
+
+    fn wrap(&self, command: Command, argv: Vec<String>, answers: Vec<PromptAnswer>) -> Command {
+        let outer = match self.local_env {
+            // What finds `sudo` here.
+            Some(_) => command.env.clone(),
+            None => Variables::default(),
+        };
+        // Of what it no longer has in its environment nothing is shown either.
+        let secrets = command.hidden();
+        let mut all = answers;
+        all.extend(command.answers);
+        Command {
+            program: Program::Argv(argv),
+            env: outer,
+            secrets,
+            stdin: None,
+            answers: all,
+            ..command
+        }
+    }
+
+    /// The variables that are the command's own: those that anybody may see, and the others. On
+    /// this machine its environment is complete, and what it has from this process is no part of
+    /// what another user gets.
+    fn split_environment(&self, command: &Command) -> (Variables, Variables) {
+        let hidden = command.hidden();
+        let mut own = command.env.clone();
+        own.retain(|name, value| self.local_env.is_none_or(|ours| ours.get(name) != Some(value)));
+        own.split(|value| hidden.may_be_in(value))
+    }
+
+    /// Says that it is there, reads a beginning of so many bytes, and runs it with so many more as
+    /// its input. The end of the line that follows an answer is left.
+    fn script(&self, start: usize, input: usize) -> String {
+        let ready = shlex_quote(&self.ready_mark());
+        let begin = format!("printf %s {ready} >&2; _t=$(dd bs=1 count={start} 2>/dev/null)");
+        let run = if start == 0 {
+            "exec \"$@\""
+        } else {
+            "eval \"$_t\""
+        };
+        if input == 0 {
+            format!("{begin}; exec </dev/null; {run}")
+        } else {
+            format!("{begin}; head -c {input} | {{ {run}; }}")
+        }
+    }
+
+    fn answer(&self, prompt: String, reply: Option<Secret>) -> PromptAnswer {
+        PromptAnswer {
+            prompt,
+            reply,
+            question: Question::Become(self.account.to_owned()),
+        }
+    }
+}
+
+fn is_secret_shell(program: &Program) -> bool {
+    matches!(program, Program::Shell { secret: true, .. })
+}
+
+/// The environment with the variable that carries a secret text, if one does.
+fn environment_with_secret(command: &Command) -> Variables {
+    let mut env = command.env.clone();
+    let variable = command.program.variable();
+    if let Some((name, text)) = variable {
+        env.add_with_secret(name, text);
+    }
+    env
+}
+
+fn exports(variables: &Variables) -> Result<String, String> {
+    let mut text = String::new();
+    for (name, value) in variables.iter() {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(is_name) || name.starts_with(char::is_numeric) {
+            return Err(format!(
+                "the variable `{name}` holds a secret and has a name that no shell takes"
+            ));
+        }
+        let value = shlex_quote(value);
+        for part in ["export ", name, "=", &value, "\n"] {
+            text.push_str(part);
+        }
+    }
+    Ok(text)
+}
+
+fn input_of(command: &Command) -> Result<String, String> {
+    let input = command.stdin.clone().unwrap_or_default();
+    String::from_utf8(input)
+        .map_err(|_| "input that is no text cannot be given to a command under `sudo`".to_owned())
+}

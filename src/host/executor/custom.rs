@@ -1,0 +1,193 @@
+//! Asks a program of the user's what to do with an action; the module's page has the protocol.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::host::chain::CustomExecutor;
+use crate::host::{
+    Action, ActionResult, CapturedOutput, ChangeOutput, Command, Exit, Program, ActionRequest, RunOutput,
+};
+
+/// The most bytes that an answer may have.
+const MAX_REPLY_BYTES: usize = 16 << 20;
+
+/// What a program has answered.
+#[derive(Debug)]
+pub(super) enum ExecutorReply {
+    /// The next executor goes on.
+    Next,
+    /// The chain ends.
+    Result(ActionResult),
+}
+
+/// The command that asks, about a host and those that follow in the chain.
+pub(super) fn query_command(own: &CustomExecutor, host: &str, next: &[&str], request: &ActionRequest) -> Command {
+    let options = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let question = json!({
+        "protocol": 1,
+        "executor": own.name,
+        "host": host,
+        "place": request.location.to_string(),
+        "action": revealed_action(&request.action),
+        "next": next,
+        "options": options(own.options.reveal()),
+        "configuration": options(own.configuration.reveal()),
+    });
+    let program = own.program.to_string_lossy().into_owned();
+    let mut command = Command::new(Program::Argv(vec![program]), &own.folder);
+    command.env = own.environment.iter().cloned().collect();
+    command.stdin = Some(question.to_string().into_bytes());
+    command.capture_limit = MAX_REPLY_BYTES;
+    if let Action::Run(original) = &request.action {
+        command.time_limit = original.time_limit;
+        command.secrets = original.hidden();
+    }
+    command
+}
+
+/// An action as whoever performs it must know it, its secrets in clear.
+fn revealed_action(action: &Action) -> Value {
+    let mut shown = json!(action);
+    if let Action::Run(command) = action {
+        shown["run"]["env"] = json!(command.env.iter().collect::<Vec<_>>());
+    }
+    shown
+}
+
+/// Reads what a program has answered.
+pub(super) fn parse_reply(result: &ActionResult, action: &Action) -> ExecutorReply {
+    let failure =
+        |why: String| ExecutorReply::Result(ActionResult::not_performed(action, Exit::Failed(why)));
+    let ActionResult::Run(output) = result else {
+        return failure("the executor gave no answer".to_owned());
+    };
+    match &output.exit {
+        Exit::Code(0) => {}
+        Exit::Code(_) | Exit::Signal(_) => {
+            let complaint = output.stderr.text();
+            let last = complaint.lines().rev().find(|line| !line.trim().is_empty());
+            let why = last.map_or_else(String::new, |line| format!(": {}", line.trim()));
+            return failure(format!("the executor failed with {}{why}", output.exit));
+        }
+        other => return ExecutorReply::Result(ActionResult::not_performed(action, other.clone())),
+    }
+    let text = output.stdout.text();
+    if text.trim().is_empty() {
+        return ExecutorReply::Next;
+    }
+    let answer = match serde_json::from_str::<Value>(&text) {
+        Ok(Value::Null) => return ExecutorReply::Next,
+        Ok(Value::Object(answer)) => answer,
+        Ok(_) => return failure("the executor's answer is no JSON object".to_owned()),
+        Err(error) => return failure(format!("the executor's answer is no JSON: {error}")),
+    };
+    if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
+        return failure(text_of(error));
+    }
+    match answer.get("result") {
+        None | Some(Value::Null) if answer.keys().all(|key| key == "result" || key == "error") => {
+            ExecutorReply::Next
+        }
+        Some(result) if !result.is_null() => {
+            ExecutorReply::Result(result_of_value(result, action, output.elapsed))
+        }
+        _ => {
+            let keys: Vec<&str> = answer.keys().map(String::as_str).collect();
+            failure(format!(
+                "the executor's answer has neither `result` nor `error`, but {}",
+                keys.join(", ")
+            ))
+        }
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// What a result amounts to.
+fn result_of_value(result: &Value, action: &Action, elapsed: Duration) -> ActionResult {
+    let code = exit_code(result);
+    match action {
+        Action::Run(_) => {}
+        Action::Read(_) => {
+            let why = "an executor's answer has no facts".to_owned();
+            return ActionResult::not_performed(action, Exit::Failed(why));
+        }
+        Action::Change(changes) if code == 0 => {
+            return ActionResult::Change(ChangeOutput {
+                exit: Exit::Code(0),
+                outputs: vec![RunOutput::ok(); changes.len()],
+                elapsed,
+            });
+        }
+        Action::Put(_) | Action::Get(_) | Action::Change(_) => {
+            return ActionResult::not_performed(action, Exit::Code(code));
+        }
+    }
+    let (stdout, stderr) = if result.get("code").is_some() {
+        let field = |name: &str| result.get(name).map(text_of).unwrap_or_default();
+        (field("stdout"), field("stderr"))
+    } else {
+        (text_of(result), String::new())
+    };
+    ActionResult::Run(RunOutput {
+        exit: Exit::Code(code),
+        stdout: CapturedOutput::of(stdout),
+        stderr: CapturedOutput::of(stderr),
+        elapsed,
+    })
+}
+
+/// The exit code of a result: its own, or 1 where it says that it has failed (X11).
+fn exit_code(result: &Value) -> i32 {
+    if let Some(code) = result.get("code").and_then(Value::as_i64) {
+        return i32::try_from(code).unwrap_or(1);
+    }
+    let is_false = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::Bool(true) => false,
+    };
+    let mut flags = ["result", "success"]
+        .into_iter()
+        .filter_map(|name| result.get(name));
+    i32::from(flags.any(is_false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{Location, Secret};
+
+    #[test]
+    fn a_program_of_the_users_learns_the_secrets_of_a_command_and_shows_none() {
+        let mut command = Command::new(Program::Argv(vec!["login".to_owned()]), "/");
+        command.env.add("USER", "joe");
+        command.env.add_secret("TOKEN", "hunter2");
+        let request = ActionRequest::at(Location::Local, Action::Run(command));
+        let own = CustomExecutor {
+            name: "own".to_owned(),
+            program: "/own".into(),
+            folder: "/".into(),
+            environment: Vec::new(),
+            options: Secret::new("{}"),
+            configuration: Secret::new("{}"),
+        };
+        let call = query_command(&own, "web1", &["direct"], &request);
+        let original = call.stdin.clone().unwrap_or_default();
+        let original: Value = serde_json::from_slice(&original).unwrap();
+        assert_eq!(
+            original["action"]["run"]["env"],
+            json!([["USER", "joe"], ["TOKEN", "hunter2"]])
+        );
+        assert!(call.hidden().are_in("it is hunter2"));
+        assert!(!format!("{call:?}").contains("hunter2"));
+    }
+}

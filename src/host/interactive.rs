@@ -1,0 +1,292 @@
+//! Sessions for people: a shell at a terminal, and ports that lead elsewhere (spec/hosts.md F66).
+
+use std::convert::Infallible;
+use std::fmt::{Debug, Formatter};
+use std::sync::Arc;
+use std::time::Duration;
+
+use russh::client::Msg;
+use russh::{Channel, ChannelMsg, ChannelReadHalf, ChannelWriteHalf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::ssh::{Connection, pipe_channel};
+use super::{Destination, Exit, ConnectionPool};
+
+/// How much of what is typed is taken at a time, in bytes.
+const CHUNK_BYTES: usize = 4 << 10;
+/// How often it is looked whether a connection that ports lead through is still there.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// The number of an extended stream that is the standard error.
+const STDERR: u32 = 1;
+
+/// The terminal of a person. It must be in raw mode already: every byte goes to the host as it is.
+pub struct Terminal {
+    /// What kind it is, as `TERM` says. Without one, the host gives no terminal to what runs
+    /// there, and every byte passes as it is.
+    pub kind: Option<String>,
+    /// Its width and height in characters; the host is told when they change.
+    pub size: watch::Receiver<(u32, u32)>,
+    /// What is typed.
+    pub input: Box<dyn AsyncRead + Send + Unpin>,
+    /// What is shown.
+    pub output: Box<dyn AsyncWrite + Send + Unpin>,
+    /// Where complaints are shown that the host tells apart; with the rest if none.
+    pub errors: Option<Box<dyn AsyncWrite + Send + Unpin>>,
+    /// What runs there, for the login shell of the host; the shell itself if none.
+    pub command: Option<String>,
+}
+
+impl Debug for Terminal {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Terminal")
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A host and a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForwardEndpoint {
+    /// The name or address of the host.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+/// A port that leads elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Forward {
+    /// A port of this machine leads to where the host finds the target.
+    Local {
+        /// Where connections are taken; port 0 is any that is free.
+        listen: ForwardEndpoint,
+        /// Where they lead to, seen from the host.
+        target: ForwardEndpoint,
+    },
+    /// A port of the host leads to where this machine finds the target.
+    Remote {
+        /// Where connections are taken; port 0 is any that is free.
+        listen: ForwardEndpoint,
+        /// Where they lead to, seen from here.
+        target: ForwardEndpoint,
+    },
+}
+
+/// A port that leads elsewhere, until this is dropped.
+#[derive(Debug)]
+pub struct Forwarding {
+    /// The port where connections are taken.
+    pub port: u16,
+    connection: Arc<Connection>,
+    /// The address of the host whose port it is.
+    remote_address: Option<String>,
+    _tasks: JoinSet<()>,
+}
+
+impl Forwarding {
+    /// Waits until the connection that it leads through is lost.
+    pub async fn wait_until_lost(&self) {
+        while !self.connection.is_lost() {
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+}
+
+impl Drop for Forwarding {
+    fn drop(&mut self) {
+        let Some(address) = self.remote_address.take() else {
+            return;
+        };
+        let (connection, port) = (Arc::clone(&self.connection), u32::from(self.port));
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { connection.stop_listening(&address, port).await });
+        }
+    }
+}
+
+impl ConnectionPool {
+    /// Connects to a host, unless it is connected already.
+    ///
+    /// # Errors
+    ///
+    /// Why it could not be reached, or what somebody has to answer.
+    pub async fn connect(&self, destination: &Arc<Destination>) -> Result<(), Exit> {
+        self.lease(destination).await?;
+        Ok(())
+    }
+
+    /// Opens a shell, or runs a command, at the terminal of a person, and goes along with it until
+    /// it ends.
+    pub async fn shell(&self, destination: &Arc<Destination>, terminal: Terminal) -> Exit {
+        let (lease, channel) = match self.session(destination).await {
+            Ok(session) => session,
+            Err(failure) => return failure.into(),
+        };
+        let lost = || {
+            let host = super::ssh::display_name(destination);
+            Exit::Failed(format!("the connection to {host} was lost"))
+        };
+        let forwards_agent = lease.connection.forwards_agent();
+        if start_terminal(&channel, &terminal, forwards_agent).await.is_err() {
+            return lost();
+        }
+        let (read, write) = channel.split();
+        let exit = tokio::select! {
+            exit = show_output(read, terminal.output, terminal.errors) => exit,
+            never = forward_input(terminal.input, &write) => match never {},
+            never = forward_resizes(terminal.size, &write) => match never {},
+        };
+        // It may have ended already.
+        write.close().await.ok();
+        exit.unwrap_or_else(lost)
+    }
+
+    /// Lets a port lead elsewhere.
+    pub async fn forward(
+        &self,
+        destination: &Arc<Destination>,
+        forward: &Forward,
+    ) -> Result<Forwarding, Exit> {
+        let lease = self.lease(destination).await?;
+        // Ways through a host are no sessions there, so the lease goes at once.
+        let connection = Arc::clone(&lease.connection);
+        drop(lease);
+        match forward {
+            Forward::Local { listen, target } => listen_locally(connection, listen, target).await,
+            Forward::Remote { listen, target } => {
+                let to = (target.host.clone(), target.port);
+                let port = connection.listen_remotely(&listen.host, listen.port, to).await;
+                let port = port.map_err(Exit::Failed)?;
+                Ok(Forwarding {
+                    port: u16::try_from(port).unwrap_or_default(),
+                    connection,
+                    remote_address: Some(listen.host.clone()),
+                    _tasks: JoinSet::new(),
+                })
+            }
+        }
+    }
+}
+
+async fn start_terminal(
+    channel: &Channel<Msg>,
+    terminal: &Terminal,
+    forwards_agent: bool,
+) -> Result<(), russh::Error> {
+    if forwards_agent {
+        channel.agent_forward(false).await?;
+    }
+    if let Some(kind) = &terminal.kind {
+        let (width, height) = *terminal.size.borrow();
+        channel
+            .request_pty(false, kind, width, height, 0, 0, &[])
+            .await?;
+    }
+    match &terminal.command {
+        Some(command) => channel.exec(false, command.as_str()).await,
+        None => channel.request_shell(false).await,
+    }
+}
+
+/// Takes what is typed to the host.
+async fn forward_input(
+    mut input: Box<dyn AsyncRead + Send + Unpin>,
+    write: &ChannelWriteHalf<Msg>,
+) -> Infallible {
+    let mut writer = Box::pin(write.make_writer());
+    let mut buffer = [0; CHUNK_BYTES];
+    while let Ok(count @ 1..) = input.read(&mut buffer).await {
+        if writer.write_all(&buffer[..count]).await.is_err() {
+            break;
+        }
+    }
+    // The host may have closed it meanwhile.
+    write.eof().await.ok();
+    std::future::pending().await
+}
+
+/// Tells the host how large the terminal is, whenever that changes.
+async fn forward_resizes(
+    mut size: watch::Receiver<(u32, u32)>,
+    write: &ChannelWriteHalf<Msg>,
+) -> Infallible {
+    while size.changed().await.is_ok() {
+        let (width, height) = *size.borrow_and_update();
+        write.window_change(width, height, 0, 0).await.ok();
+    }
+    std::future::pending().await
+}
+
+/// Shows what the host writes, until it ends; none if it was lost.
+async fn show_output(
+    mut read: ChannelReadHalf,
+    mut output: Box<dyn AsyncWrite + Send + Unpin>,
+    mut errors: Option<Box<dyn AsyncWrite + Send + Unpin>>,
+) -> Option<Exit> {
+    let mut exit = None;
+    while let Some(message) = read.wait().await {
+        match message {
+            // Nobody may be looking any more.
+            ChannelMsg::Data { data } => {
+                output.write_all(&data).await.ok();
+                output.flush().await.ok();
+            }
+            ChannelMsg::ExtendedData { data, ext: STDERR } => {
+                let errors = errors.as_mut().unwrap_or(&mut output);
+                errors.write_all(&data).await.ok();
+                errors.flush().await.ok();
+            }
+            ChannelMsg::ExitStatus { exit_status } => {
+                exit = Some(Exit::Code(i32::try_from(exit_status).unwrap_or(i32::MAX)));
+            }
+            ChannelMsg::ExitSignal { signal_name, .. } => {
+                exit = Some(Exit::Signal(super::channel_io::signal_number(&signal_name)));
+            }
+            ChannelMsg::Close => break,
+            _ => {}
+        }
+    }
+    exit
+}
+
+async fn listen_locally(
+    connection: Arc<Connection>,
+    listen: &ForwardEndpoint,
+    target: &ForwardEndpoint,
+) -> Result<Forwarding, Exit> {
+    let failed = |error: std::io::Error| {
+        let ForwardEndpoint { host, port } = listen;
+        Exit::Failed(format!("could not listen on {host} port {port}: {error}"))
+    };
+    let listener = TcpListener::bind((listen.host.as_str(), listen.port)).await;
+    let listener = listener.map_err(failed)?;
+    let port = listener.local_addr().map_err(failed)?.port();
+    let (shared, target) = (Arc::clone(&connection), target.clone());
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let mut tunnels = JoinSet::new();
+        loop {
+            let Ok((socket, _)) = listener.accept().await else {
+                tokio::time::sleep(POLL_INTERVAL).await;
+                continue;
+            };
+            let (connection, target) = (Arc::clone(&shared), target.clone());
+            tunnels.spawn(async move {
+                // Where the host cannot reach the target, the connection just ends.
+                if let Ok(channel) = connection.open_tcp_channel(&target.host, target.port).await {
+                    pipe_channel(channel, socket).await;
+                }
+            });
+            while tunnels.try_join_next().is_some() {}
+        }
+    });
+    Ok(Forwarding {
+        port,
+        connection,
+        remote_address: None,
+        _tasks: tasks,
+    })
+}

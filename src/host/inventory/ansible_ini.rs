@@ -1,0 +1,208 @@
+//! Ansible's INI inventories.
+
+use std::collections::HashSet;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
+use crate::expr::python_literal;
+use crate::value::{Fold, Map, Value};
+
+use super::error::InventoryProblem;
+use super::model::{ALL, Inventory, UNGROUPED};
+use super::range;
+
+/// What a line is, by the section that it is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineSection {
+    Hosts,
+    Variables,
+    Children,
+}
+
+/// Reads a text.
+pub(super) fn read(text: &str, source: SourceId) -> Result<Inventory, Diagnostics> {
+    let mut reader = IniReader {
+        inventory: Inventory::default(),
+        group: UNGROUPED.to_owned(),
+        section: LineSection::Hosts,
+        declared: HashSet::default(),
+        referenced: Vec::new(),
+    };
+    let mut problems = Diagnostics::default();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let trimmed = line.trim();
+        let begin = start + (line.len() - line.trim_start().len());
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let span = Span::new(source, place(begin), place(begin + trimmed.len()));
+        start += line.len();
+        if trimmed.is_empty() || trimmed.starts_with(['#', ';']) {
+            continue;
+        }
+        match reader.line(trimmed, span) {
+            Ok(()) => {}
+            Err(problem @ InventoryProblem::TooMany(_)) => {
+                problems.push(Diagnostic::error(problem).label(span, ""));
+                break;
+            }
+            Err(problem) => problems.push(Diagnostic::error(problem).label(span, "")),
+        }
+    }
+    // A group may be named before the section that makes it.
+    for (name, span) in &reader.referenced {
+        let is_built_in = name == ALL || name == UNGROUPED;
+        if !is_built_in && !reader.declared.contains(name) {
+            let problem = InventoryProblem::NoGroup(name.clone());
+            problems.push(Diagnostic::error(problem).label(*span, ""));
+        }
+    }
+    if problems.has_errors() {
+        Err(problems)
+    } else {
+        Ok(reader.inventory)
+    }
+}
+
+struct IniReader {
+    inventory: Inventory,
+    group: String,
+    section: LineSection,
+    /// Groups that have a section of hosts or of children.
+    declared: HashSet<String, Fold>,
+    /// Groups that are named as children or have variables.
+    referenced: Vec<(String, Span)>,
+}
+
+impl IniReader {
+    fn line(&mut self, line: &str, span: Span) -> Result<(), InventoryProblem> {
+        if line.starts_with('[')
+            && let Some(heading) = heading(line)
+        {
+            return self.heading(heading, line, span);
+        }
+        match self.section {
+            LineSection::Hosts => self.host(line),
+            LineSection::Variables => {
+                let (key, value) = line
+                    .split_once('=')
+                    .ok_or_else(|| InventoryProblem::GroupVariable(line.to_owned()))?;
+                let data = Map::from_iter([(key.trim().into(), parse_value(value.trim()))]);
+                self.inventory.add_group(self.group.as_str(), data);
+                Ok(())
+            }
+            LineSection::Children => {
+                let name = line.split('#').next().unwrap_or("").trim();
+                if name.is_empty() || name.contains([':', ']', ' ', '\t']) {
+                    return Err(InventoryProblem::Child(line.to_owned()));
+                }
+                self.referenced.push((name.to_owned(), span));
+                self.inventory.add_child_group(name, &self.group)
+            }
+        }
+    }
+
+    fn heading(&mut self, inside: &str, line: &str, span: Span) -> Result<(), InventoryProblem> {
+        let bad = || InventoryProblem::Section(line.to_owned());
+        let (name, kind) = inside.split_once(':').unwrap_or((inside, "hosts"));
+        if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == ']') {
+            return Err(bad());
+        }
+        self.section = match kind {
+            "hosts" => LineSection::Hosts,
+            "vars" => LineSection::Variables,
+            "children" => LineSection::Children,
+            _ => return Err(bad()),
+        };
+        name.clone_into(&mut self.group);
+        if self.section == LineSection::Variables {
+            self.referenced.push((name.to_owned(), span));
+        } else {
+            self.declared.insert(name.to_owned());
+            self.inventory.add_group(name, Map::new());
+        }
+        Ok(())
+    }
+
+    fn host(&mut self, line: &str) -> Result<(), InventoryProblem> {
+        let words = split_words(line).ok_or(InventoryProblem::Quotes)?;
+        let Some((pattern, variables)) = words.split_first() else {
+            return Ok(());
+        };
+        let (names, port) = range::hosts(pattern)?;
+        let mut data = Map::new();
+        if let Some(port) = port {
+            data.insert("ansible_port".into(), Value::Int(port.into()));
+        }
+        for word in variables {
+            let (key, value) = word
+                .split_once('=')
+                .ok_or_else(|| InventoryProblem::HostVariable(word.clone()))?;
+            data.insert(key.into(), parse_value(value));
+        }
+        for name in names {
+            self.inventory.add_host(name.as_str(), data.clone())?;
+            self.inventory.add_to_group(&name, &self.group);
+        }
+        Ok(())
+    }
+}
+
+/// The value that a text means: that of a literal of Python, or else the text. A whole number
+/// that is too large for one stays a text.
+fn parse_value(text: &str) -> Value {
+    match python_literal(text.trim()) {
+        None | Some(Value::Big(_)) => Value::str(text),
+        Some(value) => value,
+    }
+}
+
+/// What stands between the brackets of a heading.
+pub(super) fn heading(line: &str) -> Option<&str> {
+    let (inside, rest) = line.strip_prefix('[')?.split_once(']')?;
+    let rest = rest.trim_start();
+    // An IPv6 address and a range may stand first in a line of hosts.
+    let is_heading = rest.is_empty() || rest.starts_with('#');
+    (is_heading && !is_address(inside)).then_some(inside)
+}
+
+fn is_address(text: &str) -> bool {
+    text.parse::<std::net::Ipv6Addr>().is_ok()
+}
+
+/// The words of a line as a shell takes them apart; `#` ends it. None if a quote has no end.
+pub(super) fn split_words(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut characters = line.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '#' => break,
+            c if c.is_whitespace() => words.extend(word.take()),
+            '\\' => word.get_or_insert_default().push(characters.next()?),
+            '\'' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match characters.next()? {
+                        '\'' => break,
+                        c => word.push(c),
+                    }
+                }
+            }
+            '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match characters.next()? {
+                        '"' => break,
+                        '\\' => match characters.next()? {
+                            c @ ('"' | '\\') => word.push(c),
+                            c => word.extend(['\\', c]),
+                        },
+                        c => word.push(c),
+                    }
+                }
+            }
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}

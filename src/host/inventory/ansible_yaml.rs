@@ -1,0 +1,196 @@
+//! Ansible's YAML inventories.
+
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
+use crate::value::{Map, Value};
+use crate::yaml::{NodeKind, Mapping, Node, TagReader};
+
+use super::error::InventoryProblem;
+use super::model::Inventory;
+use super::range;
+
+/// What reading needs besides the tree.
+pub(super) struct YamlReader<'a> {
+    pub(super) sources: &'a Sources,
+    pub(super) tags: &'a dyn TagReader,
+    pub(super) problems: Diagnostics,
+}
+
+impl YamlReader<'_> {
+    pub(super) fn error(&mut self, problem: InventoryProblem, span: Span) {
+        self.problems
+            .push(Diagnostic::error(problem).label(span, ""));
+    }
+
+    pub(super) fn warning(&mut self, problem: InventoryProblem, span: Span) {
+        self.problems
+            .push(Diagnostic::warning(problem).label(span, ""));
+    }
+
+    /// Warns of a key that means nothing where it stands.
+    pub(super) fn unknown(&mut self, name: &str, place: &'static str, span: Span) {
+        let name = name.to_owned();
+        self.warning(InventoryProblem::Unknown { name, place }, span);
+    }
+
+    /// The entries of a mapping; none for null, and for all else with a problem.
+    pub(super) fn entries<'a>(&mut self, node: &'a Node, name: &str) -> Option<&'a Mapping> {
+        let map = node.as_map();
+        if map.is_none() && !node.is_null() {
+            let problem = InventoryProblem::Kind {
+                name: name.to_owned(),
+                found: node.kind_name(),
+                expected: "a map",
+            };
+            self.error(problem, node.span());
+        }
+        map
+    }
+
+    /// A value with its encrypted parts opened, and with the booleans of YAML 1.1.
+    pub(super) fn value(&mut self, node: &Node) -> Value {
+        match node.to_value_with(self.tags) {
+            Ok(value) => self.with_booleans(node, value),
+            Err(problems) => {
+                self.problems.append(problems);
+                Value::Null
+            }
+        }
+    }
+
+    /// The entries of a map as values; whoever has none gets none.
+    pub(super) fn values(&mut self, node: &Node, name: &str) -> Map {
+        let mut all = Map::new();
+        for (key, entry) in self.entries(node, name).into_iter().flatten() {
+            let value = self.value(&entry.value);
+            all.insert(Arc::clone(key), value);
+        }
+        all
+    }
+
+    fn with_booleans(&self, node: &Node, value: Value) -> Value {
+        match (node.kind(), &value) {
+            (NodeKind::Str(text), Value::Str(_)) => {
+                let is_plain = self.sources.text(node.span()) == &**text;
+                match boolean(text).filter(|_| is_plain) {
+                    Some(truth) => Value::Bool(truth),
+                    None => value,
+                }
+            }
+            (NodeKind::Seq(nodes), Value::List(items)) => {
+                let items = nodes.iter().zip(items.iter());
+                Value::list(items.map(|(node, item)| self.with_booleans(node, item.clone())))
+            }
+            (NodeKind::Map(nodes), Value::Map(map)) => {
+                let entry = |(key, value): (&Arc<str>, &Value)| {
+                    let node = nodes.get(key);
+                    let value = value.clone();
+                    let value = node.map_or(value.clone(), |node| self.with_booleans(node, value));
+                    (Arc::clone(key), value)
+                };
+                Value::map(map.iter().map(entry))
+            }
+            _ => value,
+        }
+    }
+
+    /// The hosts that a pattern names.
+    pub(super) fn hosts(&mut self, pattern: &str, span: Span) -> (Vec<String>, Map) {
+        match range::hosts(pattern) {
+            Ok((names, port)) => {
+                let port = port.map(|port| ("ansible_port".into(), Value::Int(port.into())));
+                (names, port.into_iter().collect())
+            }
+            Err(problem) => {
+                self.error(problem, span);
+                (Vec::new(), Map::new())
+            }
+        }
+    }
+}
+
+/// What YAML 1.1 takes for true or false and our reader takes for text.
+fn boolean(text: &str) -> Option<bool> {
+    match text {
+        "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Some(true),
+        "no" | "No" | "NO" | "off" | "Off" | "OFF" => Some(false),
+        _ => None,
+    }
+}
+
+/// Reads the groups at the top of a document.
+pub(super) fn read(root: &Mapping, context: &mut YamlReader<'_>) -> Inventory {
+    let mut inventory = Inventory::default();
+    // Aliases may make a small text large; its nodes are bounded by the reader of YAML.
+    let mut open: Vec<(Arc<str>, Node)> = Vec::new();
+    for (name, entry) in root {
+        open.push((Arc::clone(name), entry.value.clone()));
+    }
+    open.reverse();
+    while let Some((name, node)) = open.pop() {
+        let children = group(&mut inventory, &name, &node, context);
+        open.extend(children.into_iter().rev());
+    }
+    inventory
+}
+
+/// Reads one group; gives those below it.
+fn group(
+    inventory: &mut Inventory,
+    name: &Arc<str>,
+    node: &Node,
+    context: &mut YamlReader<'_>,
+) -> Vec<(Arc<str>, Node)> {
+    inventory.add_group(Arc::clone(name), Map::new());
+    let mut children = Vec::new();
+    for (key, entry) in context.entries(node, name).into_iter().flatten() {
+        let value = &entry.value;
+        match &**key {
+            "vars" => {
+                let data = context.values(value, "vars");
+                inventory.add_group(Arc::clone(name), data);
+            }
+            "hosts" => hosts(inventory, name, value, context),
+            "children" => {
+                let entries = context.entries(value, "children");
+                for (child, entry) in entries.into_iter().flatten() {
+                    if let Err(problem) = inventory.add_child_group(child, name) {
+                        context.error(problem, entry.key_span);
+                    }
+                    children.push((Arc::clone(child), entry.value.clone()));
+                }
+            }
+            other => {
+                context.unknown(other, "a group", entry.key_span);
+            }
+        }
+    }
+    children
+}
+
+fn hosts(inventory: &mut Inventory, group: &str, node: &Node, context: &mut YamlReader<'_>) {
+    // One host may be written without a colon.
+    let alone = node
+        .as_str()
+        .map(|name| (name.to_owned(), None, node.span()));
+    let entries = match alone {
+        Some(_) => None,
+        None => context.entries(node, "hosts"),
+    };
+    let entries = entries.into_iter().flatten();
+    let entries =
+        entries.map(|(name, entry)| (name.to_string(), Some(&entry.value), entry.key_span));
+    for (pattern, value, span) in alone.into_iter().chain(entries) {
+        let (names, mut data) = context.hosts(&pattern, span);
+        if let Some(value) = value {
+            data.extend(context.values(value, &pattern));
+        }
+        for name in names {
+            if let Err(problem) = inventory.add_host(name.as_str(), data.clone()) {
+                return context.error(problem, span);
+            }
+            inventory.add_to_group(&name, group);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! How a host of an inventory is reached, by the variables that say so.
+
+use std::sync::Arc;
+
+use super::error::HostAccessError;
+use super::ansible_ini::split_words;
+use super::model::Inventory;
+use crate::host::resolver::{LocationResolver, Error, HostTarget, TargetRoute};
+use crate::host::{Container, Location, Secret};
+use crate::value::{Map, Value};
+
+/// How a host is reached, and as whom one acts there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostAccess {
+    /// The way.
+    pub method: ConnectionMethod,
+    /// As whom commands are run, if not as the user who logs in.
+    pub escalation: Option<Escalation>,
+    /// What the variables say that is not followed.
+    pub ignored: Vec<String>,
+}
+
+/// The way to a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConnectionMethod {
+    /// It is this machine.
+    Local,
+    /// It is a container on this machine.
+    Container {
+        /// The program that reaches it.
+        engine: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// It is reached over SSH.
+    Ssh(HostTarget),
+}
+
+/// As whom commands are run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Escalation {
+    /// The program that does it, such as `sudo`.
+    pub method: String,
+    /// The user.
+    pub user: String,
+    /// The password that it asks for.
+    pub password: Option<Secret>,
+}
+
+impl ConnectionMethod {
+    /// The place, with what the command line and `ssh_config` add.
+    pub fn locate(&self, resolver: &LocationResolver) -> Result<Location, Error> {
+        Ok(match self {
+            Self::Local => Location::Local,
+            Self::Container { engine, name } => Location::Container(Arc::new(Container {
+                name: name.clone(),
+                engine: (*engine).to_owned(),
+                location: Location::Local,
+            })),
+            Self::Ssh(target) => resolver.locate_target(target)?,
+        })
+    }
+}
+
+impl Inventory {
+    /// How a host is reached; none if there is no such host.
+    pub fn host_access(&self, host: &str) -> Option<Result<HostAccess, HostAccessError>> {
+        let (name, _) = self.hosts.get_key_value(host)?;
+        let variables = HostVariables {
+            host: name,
+            data: self.data(host),
+        };
+        Some(variables.host_access())
+    }
+}
+
+/// The data of one host.
+struct HostVariables<'a> {
+    host: &'a Arc<str>,
+    data: Map,
+}
+
+impl HostVariables<'_> {
+    fn host_access(&self) -> Result<HostAccess, HostAccessError> {
+        let mut ignored = Vec::new();
+        let connection = self.text(&["ansible_connection"])?;
+        let method = match connection.as_deref().unwrap_or("ssh") {
+            "ssh" | "smart" | "paramiko" | "paramiko_ssh" => ConnectionMethod::Ssh(self.target(&mut ignored)?),
+            "local" | "ansible.builtin.local" => ConnectionMethod::Local,
+            "docker" | "community.docker.docker" => self.container("docker")?,
+            "podman" | "containers.podman.podman" => self.container("podman")?,
+            other => {
+                return Err(HostAccessError::Connection {
+                    host: Arc::clone(self.host),
+                    connection: other.to_owned(),
+                });
+            }
+        };
+        Ok(HostAccess {
+            method: method,
+            escalation: self.escalation()?,
+            ignored,
+        })
+    }
+
+    fn container(&self, engine: &'static str) -> Result<ConnectionMethod, HostAccessError> {
+        let name = self.text(&["ansible_host", "ansible_docker_host"])?;
+        let name = name.unwrap_or_else(|| self.host.to_string());
+        Ok(ConnectionMethod::Container { engine, name })
+    }
+
+    fn target(&self, ignored: &mut Vec<String>) -> Result<HostTarget, HostAccessError> {
+        let mut ssh_arguments = SshArguments::default();
+        for variable in ["ansible_ssh_common_args", "ansible_ssh_extra_args"] {
+            let Some(text) = self.text(&[variable])? else {
+                continue;
+            };
+            let bad = || self.invalid_variable(variable, "not closed by a quote");
+            let more = arguments(&text).ok_or_else(bad)?;
+            ssh_arguments.via = ssh_arguments.via.or(more.via);
+            ssh_arguments.user = ssh_arguments.user.or(more.user);
+            ssh_arguments.port = ssh_arguments.port.or(more.port);
+            ssh_arguments.identity_files.extend(more.identity_files);
+            ignored.extend(
+                more.ignored
+                    .iter()
+                    .map(|word| format!("`{word}` of `{variable}`")),
+            );
+        }
+        let host = self.text(&["ansible_host", "ansible_ssh_host"])?;
+        let user = self.text(&["ansible_user", "ansible_ssh_user"])?;
+        let port = self.text(&["ansible_port", "ansible_ssh_port"])?;
+        let port = match port.or(ssh_arguments.port) {
+            None => None,
+            Some(text) => match text.parse() {
+                Ok(port @ 1..) => Some(port),
+                _ => return Err(self.invalid_variable("ansible_port", "not a number from 1 to 65535")),
+            },
+        };
+        let mut identity_files = self.identity_files()?;
+        identity_files.extend(ssh_arguments.identity_files);
+        let passwords = [
+            "ansible_password",
+            "ansible_ssh_password",
+            "ansible_ssh_pass",
+        ];
+        Ok(HostTarget {
+            name: self.host.to_string(),
+            host: host.unwrap_or_else(|| self.host.to_string()),
+            user: user.or(ssh_arguments.user),
+            port,
+            identity_files,
+            password: self.text(&passwords)?.map(Secret::new),
+            via: ssh_arguments.via,
+        })
+    }
+
+    fn identity_files(&self) -> Result<Vec<String>, HostAccessError> {
+        const NAMES: [&str; 2] = ["ansible_ssh_private_key_file", "ansible_private_key_file"];
+        let listed = NAMES
+            .iter()
+            .find_map(|name| self.data.get(*name)?.as_list());
+        match listed {
+            None => Ok(self.text(&NAMES)?.into_iter().collect()),
+            Some(items) => items
+                .iter()
+                .map(|item| {
+                    let text = item.as_str().map(str::to_owned);
+                    text.ok_or_else(|| self.invalid_variable(NAMES[0], "not a list of files"))
+                })
+                .collect(),
+        }
+    }
+
+    fn escalation(&self) -> Result<Option<Escalation>, HostAccessError> {
+        let is_enabled = match self.data.get("ansible_become").map(Value::reveal) {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(truth)) => *truth,
+            Some(Value::Int(number)) => *number != 0,
+            Some(Value::Str(text)) => {
+                let text = text.to_ascii_lowercase();
+                ["yes", "true", "on", "1", "y", "t"].contains(&text.as_str())
+            }
+            Some(_) => return Err(self.invalid_variable("ansible_become", "neither true nor false")),
+        };
+        if !is_enabled {
+            return Ok(None);
+        }
+        let method = self.text(&["ansible_become_method"])?;
+        let user = self.text(&["ansible_become_user"])?;
+        let password = self.text(&["ansible_become_password", "ansible_become_pass"])?;
+        Ok(Some(Escalation {
+            method: method.unwrap_or_else(|| "sudo".to_owned()),
+            user: user.unwrap_or_else(|| "root".to_owned()),
+            password: password.map(Secret::new),
+        }))
+    }
+
+    /// The text of the first of these variables that there is; numbers are texts too.
+    fn text(&self, names: &[&'static str]) -> Result<Option<String>, HostAccessError> {
+        for name in names {
+            let text = match self.data.get(*name).map(Value::reveal) {
+                None | Some(Value::Null) => continue,
+                Some(Value::Str(text)) => text.to_string(),
+                Some(Value::Int(number)) => number.to_string(),
+                Some(_) => return Err(self.invalid_variable(name, "not a text")),
+            };
+            if text.contains("{{") {
+                return Err(self.invalid_variable(name, "a template, which is not evaluated here"));
+            }
+            return Ok(Some(text));
+        }
+        Ok(None)
+    }
+
+    fn invalid_variable(&self, variable: &'static str, reason: &str) -> HostAccessError {
+        HostAccessError::Variable {
+            host: Arc::clone(self.host),
+            variable,
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+/// What the arguments say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct SshArguments {
+    via: Option<TargetRoute>,
+    identity_files: Vec<String>,
+    user: Option<String>,
+    port: Option<String>,
+    /// What is not understood.
+    ignored: Vec<String>,
+}
+
+/// Reads arguments; none if a quote has no end. The first value of each counts, as for `ssh`.
+fn arguments(text: &str) -> Option<SshArguments> {
+    let mut found = SshArguments::default();
+    let mut words = split_words(text)?.into_iter();
+    while let Some(word) = words.next() {
+        let (flag, value) = match word.char_indices().nth(2) {
+            Some((end, _)) if word.starts_with('-') && !word.starts_with("--") => {
+                (word[..end].to_owned(), Some(word[end..].to_owned()))
+            }
+            _ => (word.clone(), None),
+        };
+        let mut value = || value.clone().or_else(|| words.next());
+        match flag.as_str() {
+            "-J" => set_jumps(&mut found, value().unwrap_or_default().as_str()),
+            "-i" => found.identity_files.extend(value()),
+            "-l" => found.user = found.user.take().or_else(value),
+            "-p" => found.port = found.port.take().or_else(value),
+            "-o" => option(&mut found, &value().unwrap_or_default()),
+            // Says nothing that is of use here.
+            "-C" | "-q" | "-T" | "-v" => {}
+            _ => found.ignored.push(word),
+        }
+    }
+    Some(found)
+}
+
+fn option(found: &mut SshArguments, text: &str) {
+    let (name, value) = text.split_once(['=', ' ']).unwrap_or((text, ""));
+    let value = value.trim();
+    match name.trim().to_ascii_lowercase().as_str() {
+        "proxyjump" => set_jumps(found, value),
+        "proxycommand" if found.via.is_none() => {
+            let is_none = value.eq_ignore_ascii_case("none");
+            found.via = Some(if is_none {
+                TargetRoute::Jumps(Vec::new())
+            } else {
+                TargetRoute::Command(value.to_owned())
+            });
+        }
+        "identityfile" => found.identity_files.push(value.to_owned()),
+        "user" => found.user = found.user.take().or_else(|| Some(value.to_owned())),
+        "port" => found.port = found.port.take().or_else(|| Some(value.to_owned())),
+        // A second command counts as little as sharing and compression, which are decided here.
+        "proxycommand" | "controlmaster" | "controlpersist" | "controlpath" | "compression"
+        | "loglevel" => {}
+        _ => found.ignored.push(format!("-o {text}")),
+    }
+}
+
+fn set_jumps(found: &mut SshArguments, text: &str) {
+    if found.via.is_none() {
+        let is_none = text.eq_ignore_ascii_case("none");
+        let jumps = text.split(',').filter(|jump| !is_none && !jump.is_empty());
+        found.via = Some(TargetRoute::Jumps(jumps.map(str::to_owned).collect()));
+    }
+}

@@ -1,0 +1,161 @@
+//! Puts and gets on this machine itself: copies.
+
+use std::path::{Path, PathBuf};
+
+use super::transfer_files::{Error, TransferItem, TransferKind, NewFile, UploadSource, local_target, file_name, walk};
+use super::{Content, Get, Put};
+use crate::system::env::Env;
+use crate::system::fs;
+
+/// The permission bits of new files where nobody says otherwise.
+const NEW_FILE_MODE: u32 = 0o644;
+/// How much is copied at a time, in bytes.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// How many files with how many bytes were transferred.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct TransferCount {
+    pub(super) files: u64,
+    pub(super) bytes: u64,
+}
+
+/// Copies what a [`Put`] takes to this machine.
+pub(super) fn put(put: &Put) -> Result<TransferCount, Error> {
+    let target = from_home(&put.target);
+    match &put.source {
+        Content::Path(path) => copy(path, &target, put.mode),
+        Content::Bytes(bytes) => {
+            if put.target.ends_with('/') || fs::is_dir(&target) {
+                return Err(Error::NoName(put.target.clone()));
+            }
+            let source = UploadSource::Bytes(bytes.clone());
+            let bytes = copy_file(&source, &target, put.mode.unwrap_or(NEW_FILE_MODE))?;
+            Ok(TransferCount { files: 1, bytes })
+        }
+    }
+}
+
+/// Copies what a [`Get`] brings from this machine.
+pub(super) fn get(get: &Get) -> Result<TransferCount, Error> {
+    copy(&from_home(&get.source), &get.target, None)
+}
+
+fn copy(source: &Path, target: &Path, mode: Option<u32>) -> Result<TransferCount, Error> {
+    let items = walk(source)?;
+    let mut count = TransferCount::default();
+    for item in &items {
+        let TransferItem { path, relative_path: below, kind } = item;
+        let place = match (items.first(), below.as_str()) {
+            // A file alone may go into a folder.
+            (Some(first), "") if first.kind != TransferKind::Folder => local_target(target, file_name(path)),
+            (_, "") => target.to_owned(),
+            (_, below) => target.join(below),
+        };
+        match kind {
+            TransferKind::Folder => fs::create_dir_all(&place)
+                .map_err(|error| Error::new("make", &place, &std::io::Error::other(error)))?,
+            TransferKind::File { mode: own, size } => {
+                let source = UploadSource::open(Path::new(path), *size)?;
+                count.bytes += copy_file(&source, &place, mode.unwrap_or(*own))?;
+                count.files += 1;
+            }
+        }
+    }
+    Ok(count)
+}
+
+fn copy_file(source: &UploadSource, target: &Path, mode: u32) -> Result<u64, Error> {
+    let failed = |error: std::io::Error| Error::new("copy to", target, &error);
+    let new = NewFile::create(target)?;
+    let mut offset = 0;
+    loop {
+        let part = source.part(offset, CHUNK_BYTES).map_err(failed)?;
+        if part.is_empty() {
+            break;
+        }
+        new.write(&part, offset).map_err(failed)?;
+        offset += part.len() as u64;
+    }
+    new.finish(mode)?;
+    Ok(offset)
+}
+
+/// A path of this machine, relative ones from the user's home.
+fn from_home(path: &str) -> PathBuf {
+    let below = path.strip_prefix("~/").unwrap_or(path);
+    if below.starts_with('/') {
+        return PathBuf::from(below);
+    }
+    let env = Env::of_this_process();
+    let home = env.non_empty("HOME").unwrap_or("/").to_owned();
+    match below {
+        "" | "~" => PathBuf::from(home),
+        below => Path::new(&home).join(below),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn put_of(source: Content, target: &Path) -> Put {
+        Put {
+            source,
+            target: target.display().to_string(),
+            mode: None,
+            time_limit: None,
+        }
+    }
+
+    #[test]
+    fn a_folder_is_copied_with_all_that_is_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let from = folder.path().join("from");
+        std::fs::create_dir_all(from.join("deep/er")).unwrap();
+        std::fs::create_dir(from.join("empty")).unwrap();
+        std::fs::write(from.join("deep/er/a"), "one").unwrap();
+        std::fs::write(from.join("b"), "two").unwrap();
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(from.join("b"), mode).unwrap();
+        let to = folder.path().join("to");
+        let count = put(&put_of(Content::Path(from), &to)).unwrap();
+        assert_eq!(count, TransferCount { files: 2, bytes: 6 });
+        assert_eq!(std::fs::read(to.join("deep/er/a")).unwrap(), b"one");
+        assert!(to.join("empty").is_dir());
+        let mode = std::fs::metadata(to.join("b")).unwrap().permissions();
+        assert_eq!(mode.mode() & 0o777, 0o755);
+        let back = Get {
+            source: to.join("b").display().to_string(),
+            target: folder.path().to_owned(),
+            time_limit: None,
+        };
+        assert_eq!(get(&back).unwrap().files, 1);
+        assert_eq!(std::fs::read(folder.path().join("b")).unwrap(), b"two");
+    }
+
+    #[test]
+    fn bytes_replace_a_file_and_do_not_go_into_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a");
+        std::fs::write(&file, "a long text").unwrap();
+        put(&put_of(Content::Bytes(b"new".to_vec()), &file)).unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"new");
+        let error = put(&put_of(Content::Bytes(Vec::new()), folder.path())).unwrap_err();
+        assert_eq!(error, Error::NoName(folder.path().display().to_string()));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_that_leads_back_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("me")).unwrap();
+        let error = walk(folder.path()).unwrap_err();
+        assert!(
+            matches!(error, Error::Loop(_) | Error::Failed { .. }),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,338 @@
+//! Reads what a command that runs elsewhere writes: keeps it, hands it on, and answers what is
+//! asked in it.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+use super::channel_io::{DRAIN_TIMEOUT, ChannelEvent, ChannelIo};
+use super::{PromptAnswer, CaptureBuffer, CapturedOutput, Command, Exit, Stream};
+
+/// How long a command that may ask something has to do so, before it gets its own input.
+const PROMPT_WAIT: Duration = Duration::from_secs(2);
+/// How much of the end of an output may be a question, in bytes.
+const MAX_PROMPT_BYTES: usize = 4 << 10;
+/// What ends the input at a terminal.
+const END_OF_INPUT: u8 = 4;
+
+/// What those know together who go along with a command.
+#[derive(Debug, Default)]
+pub(super) struct CommandState {
+    /// The process that leads the command's group, once it is known.
+    pub(super) process: AtomicU32,
+    /// Why we end it.
+    pub(super) end_reason: OnceLock<Exit>,
+}
+
+/// What the line that begins with the mark says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StartReport {
+    /// The command begins, as the process with this id, which leads its group.
+    Process(u32),
+    /// There is no such folder to run it in.
+    NoFolder,
+    /// There is no such program.
+    NoProgram,
+}
+
+/// What a command is to read next.
+#[derive(Debug)]
+pub(super) struct InputChunk(pub(super) Vec<u8>);
+
+/// How the reading of a command's outputs came to its end.
+#[derive(Debug)]
+pub(super) enum ReadEnd {
+    /// All was read, and it ended.
+    Complete(Exit),
+    /// It ended, and something that it left behind holds its outputs.
+    OutputsHeldOpen(Exit),
+    /// It asked something that has no answer.
+    NeedsAnswer(Exit),
+    /// It was not begun.
+    Refused,
+    /// The streams ended before it did.
+    Lost,
+}
+
+/// One of the two outputs.
+#[derive(Debug)]
+struct OutputStream {
+    capture: CaptureBuffer,
+    filter: Option<MarkFilter>,
+    /// What is not answered yet.
+    tail: Vec<u8>,
+}
+
+impl OutputStream {
+    fn new(command: &Command, mark: Option<&str>) -> Self {
+        Self {
+            capture: CaptureBuffer::new(command.capture_limit),
+            filter: mark.map(MarkFilter::new),
+            tail: Vec::new(),
+        }
+    }
+}
+
+/// Who reads what a command writes.
+pub(super) struct OutputReader<'a> {
+    command: &'a Command,
+    stdout: OutputStream,
+    stderr: OutputStream,
+    output_sender: Option<mpsc::Sender<(Stream, Vec<u8>)>>,
+    /// None once the command's input has ended. A terminal hangs up when its input ends, so there
+    /// a sign ends it.
+    input_sender: Option<mpsc::UnboundedSender<InputChunk>>,
+    /// Whether the command got its own input.
+    is_input_sent: bool,
+    /// Which answers were given.
+    answered: Vec<bool>,
+}
+
+impl<'a> OutputReader<'a> {
+    pub(super) fn new(
+        command: &'a Command,
+        mark: &str,
+        pieces: Option<mpsc::Sender<(Stream, Vec<u8>)>>,
+        input_sender: mpsc::UnboundedSender<InputChunk>,
+    ) -> Self {
+        // A terminal joins the two outputs.
+        let (out, err) = if command.pty {
+            (Some(mark), None)
+        } else {
+            (None, Some(mark))
+        };
+        Self {
+            command,
+            stdout: OutputStream::new(command, out),
+            stderr: OutputStream::new(command, err),
+            output_sender: pieces,
+            input_sender: Some(input_sender),
+            is_input_sent: false,
+            answered: vec![false; command.answers.len()],
+        }
+    }
+
+    /// Gives the command what its input begins with.
+    pub(super) fn send_script(&mut self, script: Vec<u8>) {
+        self.send_input(script);
+        if self.command.answers.is_empty() {
+            self.send_command_input();
+        }
+    }
+
+    fn send_input(&self, bytes: Vec<u8>) {
+        if let Some(input_sender) = &self.input_sender {
+            // A command that has ended reads nothing.
+            input_sender.send(InputChunk(bytes)).ok();
+        }
+    }
+
+    /// Gives the command its own input, and the end of it.
+    fn send_command_input(&mut self) {
+        if let Some(bytes) = &self.command.stdin {
+            self.send_input(bytes.clone());
+        }
+        if self.command.pty {
+            // At a terminal the end counts at the beginning of a line only.
+            let open = self
+                .command
+                .stdin
+                .as_ref()
+                .and_then(|it| it.last().copied());
+            let is_open = open.is_some_and(|last| last != b'\n');
+            self.send_input(vec![END_OF_INPUT; if is_open { 2 } else { 1 }]);
+        }
+        self.is_input_sent = true;
+        self.input_sender.take_if(|_| !self.command.pty);
+    }
+
+    /// Reads until the command has ended.
+    pub(super) async fn read(&mut self, channel_io: &mut ChannelIo, shared: &CommandState) -> ReadEnd {
+        let mut exit = None;
+        let prompt_wait = sleep(PROMPT_WAIT);
+        tokio::pin!(prompt_wait);
+        loop {
+            let is_input_due = !self.is_input_sent && self.command.stdin.is_some();
+            let event = tokio::select! {
+                event = channel_io.next_event() => event,
+                () = sleep(DRAIN_TIMEOUT), if exit.is_some() => {
+                    return exit.map_or(ReadEnd::Lost, ReadEnd::OutputsHeldOpen);
+                }
+                () = &mut prompt_wait, if is_input_due => {
+                    self.send_command_input();
+                    continue;
+                }
+            };
+            match event {
+                ChannelEvent::Output(stream, bytes) => {
+                    if let Some(unanswered) = self.handle_output(stream, &bytes, shared).await {
+                        return ReadEnd::NeedsAnswer(unanswered);
+                    }
+                }
+                ChannelEvent::Code(code) => exit = Some(Exit::Code(code)),
+                ChannelEvent::Signal(signal) => exit = Some(Exit::Signal(signal)),
+                ChannelEvent::Refused => return ReadEnd::Refused,
+                ChannelEvent::End => return exit.map_or(ReadEnd::Lost, ReadEnd::Complete),
+            }
+        }
+    }
+
+    async fn handle_output(&mut self, stream: Stream, bytes: &[u8], shared: &CommandState) -> Option<Exit> {
+        let side = match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        };
+        let filtered = side.filter.as_mut().map(|filter| {
+            let rest = filter.push(bytes);
+            if let Some(StartReport::Process(id)) = filter.start_report() {
+                shared.process.store(id, Ordering::Relaxed);
+            }
+            rest
+        });
+        let bytes = filtered.as_deref().unwrap_or(bytes);
+        if bytes.is_empty() {
+            return None;
+        }
+        side.capture.push(bytes);
+        if let Some(pieces) = &self.output_sender {
+            // Nobody may be listening any more.
+            pieces.send((stream, bytes.to_vec())).await.ok();
+        }
+        if self.command.answers.is_empty() {
+            return None;
+        }
+        side.tail.extend_from_slice(bytes);
+        let too_many = side.tail.len().saturating_sub(MAX_PROMPT_BYTES);
+        side.tail.drain(..too_many);
+        let matches_prompt = |answer: &PromptAnswer| {
+            !answer.prompt.is_empty() && side.tail.ends_with(answer.prompt.as_bytes())
+        };
+        let index = self.command.answers.iter().position(matches_prompt)?;
+        side.tail.clear();
+        self.answer_prompt(index)
+    }
+
+    /// Answers a question; the end of the command where there is no answer.
+    fn answer_prompt(&mut self, index: usize) -> Option<Exit> {
+        let answer = &self.command.answers[index];
+        let unanswered = |refused| {
+            Some(Exit::NeedsAnswer {
+                question: answer.question.clone(),
+                refused,
+            })
+        };
+        if self.answered[index] {
+            return unanswered(true);
+        }
+        let Some(reply) = &answer.reply else {
+            return unanswered(false);
+        };
+        if self.is_input_sent {
+            // It would be taken for what the command reads.
+            return unanswered(false);
+        }
+        self.send_input(format!("{}\n", reply.reveal()).into_bytes());
+        self.answered[index] = true;
+        if self.answered.iter().all(|is_answered| *is_answered) {
+            self.send_command_input();
+        }
+        None
+    }
+
+    /// What was told about the command, and what it wrote.
+    pub(super) async fn finish(mut self) -> (Option<StartReport>, CapturedOutput, CapturedOutput) {
+        let mut start_report = None;
+        let sides = [
+            (Stream::Stdout, &mut self.stdout),
+            (Stream::Stderr, &mut self.stderr),
+        ];
+        for (stream, side) in sides {
+            let Some(filter) = &mut side.filter else {
+                continue;
+            };
+            start_report = filter.start_report();
+            let rest = filter.end();
+            side.capture.push(&rest);
+            if let (Some(pieces), false) = (&self.output_sender, rest.is_empty()) {
+                pieces.send((stream, rest)).await.ok();
+            }
+        }
+        let (stdout, stderr) = (self.stdout.capture, self.stderr.capture);
+        (start_report, stdout.finish(), stderr.finish())
+    }
+}
+
+/// Takes the line with the mark out of an output, whatever it is cut into.
+#[derive(Debug)]
+pub(super) struct MarkFilter {
+    mark: Vec<u8>,
+    pending: Vec<u8>,
+    start_report: Option<StartReport>,
+}
+
+impl MarkFilter {
+    pub(super) fn new(mark: &str) -> Self {
+        Self {
+            mark: format!("{mark} ").into_bytes(),
+            pending: Vec::new(),
+            start_report: None,
+        }
+    }
+
+    /// What the line said, once it came.
+    pub(super) fn start_report(&self) -> Option<StartReport> {
+        self.start_report
+    }
+
+    /// What of the output may be taken after these bytes came.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        if self.start_report.is_some() {
+            return bytes.to_vec();
+        }
+        self.pending.extend_from_slice(bytes);
+        let all = std::mem::take(&mut self.pending);
+        let mark = self.mark.as_slice();
+        let Some(start) = all.windows(mark.len()).position(|part| part == mark) else {
+            let begins = |length: &usize| all.ends_with(&mark[..*length]);
+            let overlap = (1..mark.len().min(all.len() + 1)).rev().find(begins);
+            let (taken, held) = all.split_at(all.len() - overlap.unwrap_or(0));
+            self.pending = held.to_vec();
+            return taken.to_vec();
+        };
+        let after = start + mark.len();
+        let Some(length) = all[after..].iter().position(|byte| *byte == b'\n') else {
+            self.pending = all[start..].to_vec();
+            return all[..start].to_vec();
+        };
+        let word = String::from_utf8_lossy(&all[after..after + length]);
+        self.start_report = Some(match word.trim() {
+            "d" => StartReport::NoFolder,
+            "n" => StartReport::NoProgram,
+            id => StartReport::Process(id.parse().unwrap_or_default()),
+        });
+        [&all[..start], &all[after + length + 1..]].concat()
+    }
+
+    /// What was kept back, once nothing more comes.
+    pub(super) fn end(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.pending)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_without_the_line_is_kept_whole() {
+        let mut filter = MarkFilter::new("mark");
+        let mut all = filter.push(b"before ma");
+        all.extend(filter.push(b"rk"));
+        all.extend(filter.push(b"et mark"));
+        all.extend(filter.end());
+        assert_eq!(all, b"before market mark");
+    }
+}

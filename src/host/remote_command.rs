@@ -1,0 +1,367 @@
+//! Performs actions on a host or in a container: runs a command there and goes along with it from
+//! its first input to its end, takes what it writes, answers what it asks, and ends it when it is
+//! to end. Facts and changes are one command for all of them; files go by [`transfer`].
+
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant as Moment, sleep, sleep_until};
+
+use super::output_reader::{InputChunk, ReadEnd, OutputReader, CommandState, StartReport};
+use super::request::wait_for_stop;
+use super::script::{MARK_VARIABLE, kill_script, loader_input};
+use super::ssh::Lease;
+use super::transport::{StartedCommand, Transport};
+use super::channel_io::{CommandInput, ChannelIo};
+use super::{
+    Action, ActionResult, Background, CallControl, CapturedOutput, Command, Exit, Location, ConnectionPool, RunOutput, StopLevel,
+    batch, transfer,
+};
+use crate::text::{quote_word, quote_words};
+
+/// How long a command that is to end has between one signal and the next, harder one.
+const SIGNAL_GRACE: Duration = Duration::from_secs(5);
+/// How long the last signal may take to be seen.
+const KILL_GRACE: Duration = Duration::from_secs(2);
+
+impl ConnectionPool {
+    /// Performs an action that is not a command of this machine. The result says how it went in
+    /// every case.
+    pub async fn perform(&self, place: &Location, action: &Action, call: CallControl) -> ActionResult {
+        let transport = Transport::new(self, place);
+        match (place, action) {
+            (Location::Local, Action::Run(_) | Action::Read(_) | Action::Change(_)) => {
+                let why = "commands of this machine do not come here".to_owned();
+                ActionResult::not_performed(action, Exit::Failed(why))
+            }
+            (_, Action::Run(command)) => ActionResult::Run(run(&transport, command, call).await),
+            (_, Action::Read(_) | Action::Change(_)) => match batch::command(action) {
+                Some(command) => {
+                    let output = run(&transport, &command, call).await;
+                    batch::result(action, &output)
+                }
+                None => ActionResult::not_performed(action, Exit::Code(0)),
+            },
+            (Location::Local, _) => ActionResult::Transfer(transfer::transfer_locally(action).await),
+            _ => ActionResult::Transfer(transfer::transfer_remotely(&transport, action, call).await),
+        }
+    }
+}
+
+/// Runs a command. The result says how it went in every case.
+async fn run(transport: &Transport, command: &Command, mut call: CallControl) -> RunOutput {
+    let script = match RemoteScript::for_command(command) {
+        Ok(script) => script,
+        Err(exit) => return RunOutput::not_run(exit),
+    };
+    let started = tokio::select! {
+        biased;
+        () = wait_for_stop(&mut call.stop, StopLevel::Gently) => Err(Exit::Cancelled),
+        started = transport.start(command.pty) => started,
+    };
+    let StartedCommand { channel_io: channel_io, input, lease } = match started {
+        Ok(started) => started,
+        Err(exit) => return RunOutput::not_run(exit),
+    };
+    let mark = script.mark.clone();
+    let connection = lease.as_ref().map(|lease| &lease.connection);
+    let tracked_connection = connection.filter(|_| !transport.is_container());
+    if let Some(connection) = tracked_connection {
+        connection.add_running(&mark);
+    }
+    let exec = RunningCommand {
+        command,
+        script,
+        transport: transport,
+        lease: lease.as_ref(),
+    };
+    let output = exec.run(channel_io, input, call).await;
+    if let Some(connection) = tracked_connection {
+        connection.remove_running(&mark);
+    }
+    output
+}
+
+/// What a command's input begins with.
+#[derive(Debug, Clone)]
+struct RemoteScript {
+    /// Tells this command from all others: a line that begins with it says which process it is.
+    mark: String,
+    /// What is sent first.
+    input: Vec<u8>,
+}
+
+impl RemoteScript {
+    /// The script that runs a command, or why there is none.
+    fn for_command(command: &Command) -> Result<Self, Exit> {
+        let mark = format!("unfurl-{}", ulid::Ulid::generate());
+        let mut text = String::new();
+        if let Some(folder) = command.cwd.to_str().and_then(batch::folder) {
+            let fails = format!("{{ printf '%s d\\n' {mark} >&2; exit 127; }}");
+            writeln!(text, "CDPATH= cd -- {folder} >/dev/null 2>&1 || {fails}").ok();
+        }
+        let argv = command.program.argv();
+        let Some(program) = argv.first() else {
+            return Err(Exit::NotFound("no program was given".to_owned()));
+        };
+        let own = [(MARK_VARIABLE, mark.as_str())];
+        let given = command.env.iter();
+        for (name, value) in given.chain(command.program.variable()).chain(own) {
+            if !batch::is_name(name) {
+                let why = format!("`{name}` is not the name of a variable");
+                return Err(Exit::Failed(why));
+            }
+            writeln!(text, "export {name}={}", quote_word(value)).ok();
+        }
+        let name = quote_word(program);
+        let fails = format!("{{ printf '%s n\\n' {mark} >&2; exit 127; }}");
+        writeln!(text, "command -v {name} >/dev/null 2>&1 || {fails}").ok();
+        writeln!(text, "printf '%s %s\\n' {mark} \"$$\" >&2").ok();
+        writeln!(text, "exec {}", quote_words(&argv)).ok();
+        let has_zero = text.contains('\0');
+        if has_zero {
+            let why = "a command cannot contain a zero byte".to_owned();
+            return Err(Exit::Failed(why));
+        }
+        Ok(Self {
+            mark,
+            input: loader_input(&text),
+        })
+    }
+}
+
+/// A command that is gone along with.
+struct RunningCommand<'a> {
+    command: &'a Command,
+    script: RemoteScript,
+    transport: &'a Transport,
+    lease: Option<&'a Lease>,
+}
+
+/// What came first.
+enum CommandEnd {
+    OutputEnded(ReadEnd),
+    /// It was sent all signals there are.
+    Terminated(Exit),
+}
+
+impl RunningCommand<'_> {
+    /// Goes along with the command. The result says how it went in every case.
+    async fn run(mut self, mut channel_io: ChannelIo, input: CommandInput, call: CallControl) -> RunOutput {
+        let start = Instant::now();
+        let shared = CommandState::default();
+        let (input_sender, input_receiver) = mpsc::unbounded_channel();
+        let mut reader = OutputReader::new(self.command, &self.script.mark, call.output_sender, input_sender);
+        reader.send_script(std::mem::take(&mut self.script.input));
+        let outcome = {
+            let reading = reader.read(&mut channel_io, &shared);
+            let feeding = forward_input(input, input_receiver);
+            let ending = self.terminate(&shared, call.stop);
+            tokio::pin!(reading, feeding, ending);
+            let mut is_fed = false;
+            loop {
+                tokio::select! {
+                    read = &mut reading => break CommandEnd::OutputEnded(read),
+                    why = &mut ending => break CommandEnd::Terminated(why),
+                    () = &mut feeding, if !is_fed => is_fed = true,
+                }
+            }
+        };
+        let exit = self.clean_up(outcome, &shared).await;
+        channel_io.close().await;
+        let (start_report, stdout, stderr) = reader.finish().await;
+        RunOutput {
+            exit: self.start_failure(exit, start_report, &stderr),
+            stdout,
+            stderr,
+            elapsed: start.elapsed(),
+        }
+    }
+
+    /// Waits until the command is to end, then sends one signal after the other.
+    async fn terminate(&self, shared: &CommandState, mut stop: watch::Receiver<StopLevel>) -> Exit {
+        let limit = self.command.time_limit.map(|limit| Moment::now() + limit);
+        let too_long = async {
+            match limit {
+                Some(limit) => sleep_until(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let why = tokio::select! {
+            () = wait_for_stop(&mut stop, StopLevel::Gently) => Exit::Cancelled,
+            () = too_long => Exit::TimedOut,
+        };
+        // Nobody else sets it.
+        shared.end_reason.set(why.clone()).ok();
+        for signal in ["INT", "TERM"] {
+            let gently = async {
+                self.kill(signal, shared).await;
+                sleep(SIGNAL_GRACE).await;
+            };
+            tokio::select! {
+                biased;
+                () = wait_for_stop(&mut stop, StopLevel::AtOnce) => break,
+                () = gently => {}
+            }
+        }
+        self.kill("KILL", shared).await;
+        sleep(KILL_GRACE).await;
+        why
+    }
+
+    async fn kill(&self, signal: &str, shared: &CommandState) {
+        let process = match shared.process.load(Ordering::Relaxed) {
+            0 => None,
+            id => Some(id),
+        };
+        let one = [(self.script.mark.clone(), process)];
+        let text = kill_script(signal, &one);
+        self.transport.run_beside(self.lease, &text).await;
+    }
+
+    /// Ends what is left where nothing may be left, and says how the command ended.
+    async fn clean_up(&self, outcome: CommandEnd, shared: &CommandState) -> Exit {
+        let why = shared.end_reason.get().cloned();
+        let may_leave = self.command.background == Background::Keep;
+        let (exit, is_cleanup_done) = match outcome {
+            CommandEnd::Terminated(why) => (why, true),
+            CommandEnd::OutputEnded(ReadEnd::Complete(exit)) => (exit, true),
+            CommandEnd::OutputEnded(ReadEnd::OutputsHeldOpen(exit)) => (exit, may_leave),
+            CommandEnd::OutputEnded(ReadEnd::NeedsAnswer(exit)) => (exit, false),
+            CommandEnd::OutputEnded(ReadEnd::Refused) => {
+                let refused = format!("{} refused to run a command", self.transport.name);
+                return Exit::Failed(refused);
+            }
+            CommandEnd::OutputEnded(ReadEnd::Lost) => {
+                let name = self.command.program.name();
+                let lost = format!(
+                    "the connection to {} was lost while `{name}` ran",
+                    self.transport.name
+                );
+                return why.unwrap_or(Exit::Failed(lost));
+            }
+        };
+        if !is_cleanup_done || why.is_some() {
+            self.kill("KILL", shared).await;
+        }
+        why.unwrap_or(exit)
+    }
+
+    /// What the script told about a command that it could not begin.
+    fn start_failure(&self, exit: Exit, start_report: Option<StartReport>, stderr: &CapturedOutput) -> Exit {
+        let host = &self.transport.name;
+        match start_report {
+            Some(StartReport::NoFolder) if exit == Exit::Code(127) => {
+                let folder = self.command.cwd.display();
+                Exit::Failed(format!("the folder `{folder}` cannot be entered on {host}"))
+            }
+            Some(StartReport::NoProgram) if exit == Exit::Code(127) => {
+                let name = self.command.program.name();
+                Exit::NotFound(format!("`{name}` was not found on {host}"))
+            }
+            None if self.transport.is_container() && matches!(exit, Exit::Code(1..)) => {
+                // It was the engine that ended.
+                let text = stderr.text();
+                let message = text.lines().rfind(|line| !line.trim().is_empty());
+                let message = message.unwrap_or("it does not say why");
+                Exit::Unreachable(format!("{host} cannot be entered: {message}"))
+            }
+            _ => exit,
+        }
+    }
+}
+
+/// Gives the command what it is to read, until there is no more.
+async fn forward_input(mut input: CommandInput, mut input_receiver: mpsc::UnboundedReceiver<InputChunk>) {
+    while let Some(InputChunk(bytes)) = input_receiver.recv().await {
+        if input.write_all(&bytes).await.is_err() || input.flush().await.is_err() {
+            // A command need not read its input.
+            return;
+        }
+    }
+    input.shutdown().await.ok();
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
+mod tests {
+    use std::io::Write as _;
+    use std::process::Stdio;
+
+    use super::*;
+    use crate::host::Program;
+    use crate::host::output_reader::MarkFilter;
+    use crate::host::script::START_COMMAND;
+
+    fn shell(text: &str) -> Command {
+        Command::new(Program::shell(text), "/tmp")
+    }
+
+    /// What a command gives when a login shell of this machine starts it.
+    fn run(command: &Command, more: &[u8]) -> (String, String, Option<StartReport>) {
+        let script = RemoteScript::for_command(command).unwrap();
+        let mut child = std::process::Command::new("/bin/sh")
+            .args(["-c", START_COMMAND])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(&[&script.input, more].concat()).unwrap();
+        drop(pipe);
+        let output = child.wait_with_output().unwrap();
+        let mut filter = MarkFilter::new(&script.mark);
+        let mut stderr = Vec::new();
+        for piece in output.stderr.chunks(7) {
+            stderr.extend(filter.push(piece));
+        }
+        stderr.extend(filter.end());
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (text(output.stdout), text(stderr), filter.start_report())
+    }
+
+    #[test]
+    fn a_command_keeps_its_words_its_lines_and_its_input() {
+        let odd = "it's\n a \"b\" $HOME `x` \\ ! \n\n-end\n+end ";
+        let mut command = Command::new(
+            Program::Argv(vec![
+                "printf".into(),
+                "%s|".into(),
+                odd.into(),
+                String::new(),
+            ]),
+            "",
+        );
+        assert_eq!(run(&command, b"").0, format!("{odd}||"));
+        command = shell("cat; echo \"$A\"; pwd; echo oops >&2");
+        let long = "x'\n".repeat(5000);
+        command.env.add("A", long.as_str());
+        let (out, err, start_report) = run(&command, b"more\ninput");
+        assert_eq!(out, format!("more\ninput{long}\n/tmp\n"));
+        assert_eq!(err, "oops\n");
+        assert!(matches!(start_report, Some(StartReport::Process(1..))), "{start_report:?}");
+    }
+
+    #[test]
+    fn what_is_missing_is_told_apart_from_a_failure() {
+        let mut command = shell("exit 3");
+        command.cwd = "/no/such/folder".into();
+        assert_eq!(run(&command, b"").2, Some(StartReport::NoFolder));
+        let program = Program::Argv(vec!["no-such-program".into()]);
+        let (out, err, start_report) = run(&Command::new(program, ""), b"");
+        assert_eq!((out.as_str(), err.as_str()), ("", ""));
+        assert_eq!(start_report, Some(StartReport::NoProgram));
+    }
+
+    #[test]
+    fn a_variable_with_no_name_is_refused() {
+        let mut command = shell("true");
+        command.env.add("a b", "x");
+        let exit = RemoteScript::for_command(&command).unwrap_err();
+        insta::assert_snapshot!(exit, @"`a b` is not the name of a variable");
+    }
+}

@@ -1,0 +1,82 @@
+//! Files of another place, by SFTP where there is that, otherwise by the programs there.
+
+use super::sftp::Sftp;
+use super::shell_fs::ShellFs;
+use super::transfer_files::{Error, TransferKind, NewFile, UploadSource};
+use super::transport::Transport;
+
+/// Files of another place.
+pub(super) enum RemoteFs<'a> {
+    Sftp(Sftp),
+    Shell(ShellFs<'a>),
+}
+
+impl<'a> RemoteFs<'a> {
+    pub(super) fn shell(transport: &'a Transport) -> Self {
+        Self::Shell(ShellFs::new(transport))
+    }
+
+    /// What a path leads to; none if nothing is there.
+    pub(super) async fn kind(&self, path: &str) -> Result<Option<TransferKind>, Error> {
+        match self {
+            Self::Sftp(sftp) => sftp.kind(path).await,
+            Self::Shell(programs) => programs.kind(path).await,
+        }
+    }
+
+    /// Where a path leads to, all links followed, as far as that is known.
+    pub(super) async fn canonical_path(&self, path: &str) -> String {
+        let real = match self {
+            Self::Sftp(sftp) => sftp.canonical_path(path).await,
+            Self::Shell(_) => None,
+        };
+        real.unwrap_or_else(|| path.to_owned())
+    }
+
+    /// What is in a folder.
+    pub(super) async fn list(&self, path: &str) -> Result<Vec<(String, TransferKind)>, Error> {
+        match self {
+            Self::Sftp(sftp) => sftp.list(path).await,
+            Self::Shell(programs) => programs.list(path).await,
+        }
+    }
+
+    /// Makes a folder, unless it is there.
+    pub(super) async fn make_folder(&self, path: &str) -> Result<(), Error> {
+        match self {
+            Self::Sftp(sftp) => sftp.make_folder(path).await,
+            Self::Shell(programs) => programs.make_folder(path).await,
+        }
+    }
+
+    /// Writes a file, and gives its length in bytes.
+    pub(super) async fn put(
+        &self,
+        source: UploadSource,
+        target: &str,
+        mode: Option<u32>,
+    ) -> Result<u64, Error> {
+        match self {
+            Self::Sftp(sftp) => sftp.put(source, target, mode).await,
+            Self::Shell(programs) => programs.put(&source, target, mode).await,
+        }
+    }
+
+    /// Reads a file, and gives its length in bytes.
+    pub(super) async fn get(&self, path: &str, into: NewFile) -> Result<(NewFile, u64), Error> {
+        match self {
+            Self::Sftp(sftp) => sftp.get(path, into).await,
+            Self::Shell(programs) => {
+                let length = programs.get(path, &into).await?;
+                Ok((into, length))
+            }
+        }
+    }
+
+    /// Deletes what was left half there.
+    pub(super) async fn remove_partial_files(&self) {
+        if let Self::Sftp(sftp) = self {
+            sftp.remove_partial_files().await;
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! Decides everything about a host that a connection needs to know.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::target::Error;
+use super::target::{AgentUse, DefaultKeys, LoginOptions};
+use super::target::{HostTarget, TargetRoute};
+use crate::host::ssh_config::{
+    SshConfig, ForwardAgent, Jump, LocalUser, LookupError, LocalConfigContext, SshOptions, Proxy, HostQuery, TokenError,
+    Tokens, ConfigContext,
+};
+use crate::host::{
+    Address, Container, DEFAULT_PORT, Destination, HostParts, Identities, Location, Route,
+};
+
+/// The keys that are tried where no file is named, as OpenSSH does.
+const DEFAULT_KEYS: [&str; 5] = [
+    "~/.ssh/id_rsa",
+    "~/.ssh/id_ecdsa",
+    "~/.ssh/id_ecdsa_sk",
+    "~/.ssh/id_ed25519",
+    "~/.ssh/id_ed25519_sk",
+];
+/// The files of known hosts where none is named.
+const USER_KNOWN_HOSTS: [&str; 2] = ["~/.ssh/known_hosts", "~/.ssh/known_hosts2"];
+const GLOBAL_KNOWN_HOSTS: [&str; 2] = ["/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"];
+/// What takes the place of the user's file of known hosts where there is none.
+const NO_FILE: &str = "/dev/null";
+/// How many hosts may be passed on the way to another.
+const MAX_JUMPS: usize = 16;
+/// How long an attempt to connect may take where nobody says (F44).
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Knows how each host is reached.
+#[derive(Debug)]
+pub struct LocationResolver {
+    config: SshConfig,
+    login: LoginOptions,
+    local: LocalUser,
+    context: Box<dyn ConfigContext + Send>,
+}
+
+/// What a host is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HopRole {
+    /// Where it leads.
+    Target,
+    /// The host of `-g`.
+    Gateway,
+    /// Passed, for the configuration or the inventory says so.
+    Jump,
+    /// Passed, and reached from the one before it: its own way does not count.
+    Chained,
+}
+
+impl LocationResolver {
+    /// A book for this user on this machine.
+    pub fn new(config: SshConfig, login: LoginOptions, local: LocalUser) -> Self {
+        let context = Box::new(LocalConfigContext::new(&local.env));
+        Self {
+            config,
+            login,
+            local,
+            context: context,
+        }
+    }
+
+    /// The place that a host string names: `@local` is this machine, `@docker/NAME` and
+    /// `@podman/NAME` are containers on it, all else is a host that is reached over SSH.
+    pub fn locate(&self, host_string: &str) -> Result<Location, Error> {
+        let text = host_string.trim();
+        if text == "@local" {
+            return Ok(Location::Local);
+        }
+        for engine in ["docker", "podman"] {
+            let prefix = text
+                .strip_prefix('@')
+                .and_then(|rest| rest.strip_prefix(engine));
+            if let Some(name) = prefix.and_then(|rest| rest.strip_prefix('/')) {
+                return container(engine, name).ok_or_else(|| Error::Container(text.to_owned()));
+            }
+        }
+        if text.starts_with('@') && text.contains('/') {
+            return Err(Error::Container(text.to_owned()));
+        }
+        self.locate_target(&HostTarget::of(text)?)
+    }
+
+    /// The place of a host of which more is known than its string.
+    pub fn locate_target(&self, target: &HostTarget) -> Result<Location, Error> {
+        let destination = self.resolve(target, HopRole::Target, &mut Vec::new())?;
+        Ok(Location::Ssh(Arc::new(destination)))
+    }
+
+    fn resolve(
+        &self,
+        target: &HostTarget,
+        part: HopRole,
+        path: &mut Vec<String>,
+    ) -> Result<Destination, Error> {
+        let refused = |source: LookupError| Error::Config {
+            host: target.name.clone(),
+            source,
+        };
+        let default_user = match part {
+            HopRole::Target | HopRole::Gateway => self.login.user.as_deref(),
+            HopRole::Jump | HopRole::Chained => None,
+        };
+        let port = self.login.port.filter(|_| part == HopRole::Target);
+        let query = HostQuery {
+            host: &target.host,
+            user: target.user.as_deref().or(default_user),
+            port: target.port.or(port),
+        };
+        let options = self.config.lookup(query, &self.local, self.context.as_ref());
+        let options = options.map_err(refused)?;
+        let address = self.address(&options)?;
+        let tokens = Tokens {
+            local: &self.local,
+            host: &address.host,
+            original: &target.host,
+            port: address.port,
+            user: &address.user,
+            key_alias: options.host_key_alias.as_deref().unwrap_or(&target.host),
+            jumps: &format_jumps(&options),
+        };
+        let mut destination = Destination::new(&target.name, address.clone());
+        self.build_destination(&mut destination, target, &options, &tokens)
+            .map_err(|error| refused(error.into()))?;
+        if part == HopRole::Chained {
+            return Ok(destination);
+        }
+        let proxy_route = match &target.via {
+            Some(TargetRoute::Jumps(hosts)) => {
+                let hosts = hosts.iter().map(|text| HostTarget::of(text));
+                ProxyRoute::Jumps(hosts.collect::<Result<_, _>>()?)
+            }
+            _ => proxy_route(target, &options, &tokens).map_err(|error| refused(error.into()))?,
+        };
+        push_hop(path, address.to_string())?;
+        destination.route = self.route(proxy_route, part, &address, path)?;
+        path.pop();
+        Ok(destination)
+    }
+
+    fn address(&self, options: &SshOptions) -> Result<Address, Error> {
+        let parts = HostParts {
+            host: Some(options.host.clone()),
+            user: options.user.clone(),
+            port: None,
+        };
+        let port = options.port.unwrap_or(DEFAULT_PORT);
+        Ok(parts.address(&options.host, &self.local.user, port)?)
+    }
+
+    /// Everything but the way.
+    fn build_destination(
+        &self,
+        destination: &mut Destination,
+        target: &HostTarget,
+        options: &SshOptions,
+        tokens: &Tokens<'_>,
+    ) -> Result<(), TokenError> {
+        let login = &self.login;
+        destination
+            .host_key_alias
+            .clone_from(&options.host_key_alias);
+        destination.host_keys = login.host_keys;
+        destination.known_hosts = self.known_hosts(options, tokens)?;
+        destination.identities = self.identities(target, options, tokens)?;
+        let is_forwarded = !matches!(options.forward_agent, None | Some(ForwardAgent::No));
+        destination.forward_agent = login.forward_agent || is_forwarded;
+        let some = |time: &Duration| !time.is_zero();
+        let limit = login.connect_timeout.or(options.connect_timeout);
+        destination.connect_timeout = limit.filter(some).unwrap_or(CONNECT_TIMEOUT);
+        let attempts = login.attempts.or(options.connection_attempts);
+        destination.attempts = attempts.unwrap_or(1).max(1);
+        let alive = login.keepalive.or(options.server_alive_interval);
+        destination.keepalive = alive.filter(some);
+        Ok(())
+    }
+
+    fn known_hosts(
+        &self,
+        options: &SshOptions,
+        tokens: &Tokens<'_>,
+    ) -> Result<Vec<PathBuf>, TokenError> {
+        let usual = |files: [&str; 2]| files.map(str::to_owned).to_vec();
+        let mut files = match (&self.login.known_hosts, &options.user_known_hosts) {
+            (Some(file), _) => vec![file.clone()],
+            (None, files) => {
+                let files = files.clone().unwrap_or_else(|| usual(USER_KNOWN_HOSTS));
+                let paths = files.iter().map(|file| tokens.path(file));
+                paths.collect::<Result<Vec<_>, _>>()?
+            }
+        };
+        // The first one is written to, and that must not be one of all users.
+        if files.is_empty() {
+            files.push(NO_FILE.into());
+        }
+        let global = options.global_known_hosts.clone();
+        let global = global.unwrap_or_else(|| usual(GLOBAL_KNOWN_HOSTS));
+        files.extend(global.into_iter().map(PathBuf::from));
+        Ok(files)
+    }
+
+    fn identities(
+        &self,
+        target: &HostTarget,
+        options: &SshOptions,
+        tokens: &Tokens<'_>,
+    ) -> Result<Identities, TokenError> {
+        let mut files = self.login.identity_files.clone();
+        let named = target.identity_files.iter().chain(&options.identity_files);
+        let mut is_any_named = !files.is_empty();
+        for file in named {
+            is_any_named = true;
+            if !file.eq_ignore_ascii_case("none") {
+                files.push(tokens.path(file)?);
+            }
+        }
+        if !is_any_named && self.login.default_keys == DefaultKeys::Try {
+            for file in DEFAULT_KEYS {
+                files.push(tokens.path(file)?);
+            }
+        }
+        let mut certificates = Vec::new();
+        for file in &options.certificate_files {
+            if !file.eq_ignore_ascii_case("none") {
+                certificates.push(tokens.path(file)?);
+            }
+        }
+        Ok(Identities {
+            agent: self.agent(options, tokens)?,
+            only_files: options.identities_only == Some(true),
+            files,
+            certificates,
+            passphrase: None,
+            password: target.password.clone(),
+        })
+    }
+
+    fn agent(&self, options: &SshOptions, tokens: &Tokens<'_>) -> Result<Option<PathBuf>, TokenError> {
+        if self.login.agent == AgentUse::Ignore {
+            return Ok(None);
+        }
+        let variable = |name: &str| self.local.env.non_empty(name).map(PathBuf::from);
+        Ok(match options.identity_agent.as_deref() {
+            None | Some("SSH_AUTH_SOCK") => variable("SSH_AUTH_SOCK"),
+            Some("none") => None,
+            Some(text) => match text.strip_prefix('$') {
+                Some(name) if !name.starts_with('{') => variable(name),
+                _ => Some(tokens.path(text)?),
+            },
+        })
+    }
+
+    /// The route of a way, with the gateway before it.
+    fn route(
+        &self,
+        proxy_route: ProxyRoute,
+        part: HopRole,
+        own: &Address,
+        path: &mut Vec<String>,
+    ) -> Result<Route, Error> {
+        let mut hops = match &self.login.gateway {
+            Some(gateway) if part != HopRole::Gateway => {
+                let gateway =
+                    self.resolve(&HostTarget::of(gateway)?, HopRole::Gateway, &mut Vec::new())?;
+                // Nobody passes the gateway to reach the gateway, and it is passed first.
+                if gateway.address == *own || part == HopRole::Jump {
+                    Vec::new()
+                } else {
+                    flatten_jumps(gateway)
+                }
+            }
+            _ => Vec::new(),
+        };
+        let targets = match proxy_route {
+            ProxyRoute::Command(command) if hops.is_empty() => return Ok(Route::Command(command)),
+            // What the command line says goes before the command of the configuration.
+            ProxyRoute::Direct | ProxyRoute::Command(_) => Vec::new(),
+            ProxyRoute::Jumps(targets) => targets,
+        };
+        let has_gateway = !hops.is_empty();
+        for (at, target) in targets.iter().enumerate() {
+            let part = if at == 0 { HopRole::Jump } else { HopRole::Chained };
+            let hop = self.resolve(target, part, path)?;
+            for mut hop in flatten_jumps(hop) {
+                if has_gateway && hops.iter().any(|before| before.address == hop.address) {
+                    continue;
+                }
+                if !hops.is_empty() {
+                    hop.route = Route::Direct;
+                }
+                hops.push(hop);
+            }
+        }
+        Ok(if hops.is_empty() {
+            Route::Direct
+        } else {
+            Route::Jumps(hops.into_iter().map(Arc::new).collect())
+        })
+    }
+}
+
+/// What stands between this machine and a host.
+enum ProxyRoute {
+    Direct,
+    Jumps(Vec<HostTarget>),
+    Command(String),
+}
+
+/// The way that a command or the configuration gives.
+fn proxy_route(target: &HostTarget, options: &SshOptions, tokens: &Tokens<'_>) -> Result<ProxyRoute, TokenError> {
+    let command = match (&target.via, &options.proxy) {
+        (Some(TargetRoute::Command(command)), _) | (None, Some(Proxy::Command(command))) => command,
+        (None, Some(Proxy::Jumps(jumps))) => {
+            let targets = jumps.iter().map(|jump| jump_target(jump, tokens));
+            return targets.collect::<Result<_, _>>().map(ProxyRoute::Jumps);
+        }
+        (Some(TargetRoute::Jumps(_)), _) | (None, Some(Proxy::None) | None) => return Ok(ProxyRoute::Direct),
+    };
+    tokens.proxy_command(command).map(ProxyRoute::Command)
+}
+
+fn jump_target(jump: &Jump, tokens: &Tokens<'_>) -> Result<HostTarget, TokenError> {
+    let host = tokens.proxy(&jump.host)?;
+    let user = jump.user.as_deref().map(|user| tokens.proxy(user));
+    Ok(HostTarget {
+        name: host.clone(),
+        host,
+        user: user.transpose()?,
+        port: jump.port,
+        ..HostTarget::default()
+    })
+}
+
+/// A host and those before it, each reached from the one before.
+fn flatten_jumps(mut hop: Destination) -> Vec<Destination> {
+    let before = match &hop.route {
+        Route::Jumps(hosts) => hosts.iter().map(|host| host.as_ref().clone()).collect(),
+        Route::Direct | Route::Command(_) => Vec::new(),
+    };
+    if !before.is_empty() {
+        hop.route = Route::Direct;
+    }
+    before.into_iter().chain([hop]).collect()
+}
+
+fn format_jumps(options: &SshOptions) -> String {
+    let Some(Proxy::Jumps(jumps)) = &options.proxy else {
+        return String::new();
+    };
+    let jumps: Vec<String> = jumps.iter().map(ToString::to_string).collect();
+    jumps.join(",")
+}
+
+fn container(engine: &str, name: &str) -> Option<Location> {
+    let is_forbidden = |c: char| c.is_whitespace() || c.is_control();
+    if name.is_empty() || name.starts_with('-') || name.contains(is_forbidden) {
+        return None;
+    }
+    Some(Location::Container(Arc::new(Container {
+        name: name.to_owned(),
+        engine: engine.to_owned(),
+        location: Location::Local,
+    })))
+}
+
+/// Adds a place to the way to another. No way leads to one twice, or over too many.
+fn push_hop(path: &mut Vec<String>, place: String) -> Result<(), Error> {
+    let is_circle = path.contains(&place);
+    path.push(place);
+    if is_circle {
+        return Err(Error::Cycle {
+            path: std::mem::take(path),
+        });
+    }
+    if path.len() > MAX_JUMPS {
+        return Err(Error::TooManyJumps {
+            host: path.swap_remove(0),
+            max: MAX_JUMPS,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! How a command is started somewhere else: on a host, in a container of this machine, or in one
+//! of a host.
+
+use std::process::Stdio;
+use std::sync::Arc;
+
+use russh::client::Msg;
+use russh::{Channel, Pty};
+use tokio::io::AsyncWriteExt as _;
+use tokio::time::timeout;
+
+use super::script::{START_COMMAND, START_ARGV, loader_input};
+use super::ssh::{KILL_TIMEOUT, Lease, display_name};
+use super::channel_io::{ChannelEvent, CommandInput, ChannelIo};
+use super::{Destination, Exit, Location, ConnectionPool};
+use crate::text::quote_word;
+
+/// The terminal that a command gets, as wide and high as the first ones were. What it reads is not
+/// shown again, and lines end as they do without a terminal.
+const PTY_TERMINAL: (&str, u32, u32) = ("xterm", 80, 24);
+const PTY_MODES: [(Pty, u32); 2] = [(Pty::ECHO, 0), (Pty::ONLCR, 0)];
+
+/// The way to a place.
+pub(super) struct Transport {
+    pool: ConnectionPool,
+    /// The host; none for this machine.
+    host: Option<Arc<Destination>>,
+    /// The words that lead on from there into containers.
+    container_command: Vec<String>,
+    /// The place as messages name it.
+    pub(super) name: String,
+}
+
+/// A command that was started, and now reads its script.
+pub(super) struct StartedCommand {
+    pub(super) channel_io: ChannelIo,
+    pub(super) input: CommandInput,
+    /// Kept as long as it runs.
+    pub(super) lease: Option<Lease>,
+}
+
+impl Transport {
+    pub(super) fn new(pool: &ConnectionPool, place: &Location) -> Self {
+        let mut words = Vec::new();
+        let mut base = place;
+        while let Location::Container(container) = base {
+            let enter = [&container.engine, "exec", "-i", &container.name];
+            // The outermost engine comes first.
+            words.splice(0..0, enter.map(str::to_owned));
+            base = &container.location;
+        }
+        let destination = match base {
+            Location::Ssh(destination) => Some(destination),
+            Location::Local | Location::Container(_) => None,
+        };
+        let name = match (place, destination) {
+            (Location::Ssh(_), Some(destination)) => display_name(destination),
+            _ => format!("`{place}`"),
+        };
+        Self {
+            pool: pool.clone(),
+            host: destination.cloned(),
+            container_command: words,
+            name,
+        }
+    }
+
+    /// Whether it leads into a container.
+    pub(super) fn is_container(&self) -> bool {
+        !self.container_command.is_empty()
+    }
+
+    /// Opens a session on the host, if it leads to one.
+    pub(super) async fn session(&self) -> Option<Result<(Lease, Channel<Msg>), Exit>> {
+        let opened = self.pool.session(self.host.as_ref()?).await;
+        Some(opened.map_err(Exit::from))
+    }
+
+    /// Starts the shell that reads a script.
+    pub(super) async fn start(&self, pty: bool) -> Result<StartedCommand, Exit> {
+        let Some(session) = self.session().await else {
+            return self.spawn();
+        };
+        let (lease, channel) = session?;
+        let started = async {
+            if lease.connection.forwards_agent() {
+                channel.agent_forward(false).await?;
+            }
+            if pty {
+                let (name, width, height) = PTY_TERMINAL;
+                let request = channel.request_pty(false, name, width, height, 0, 0, &PTY_MODES);
+                request.await?;
+            }
+            channel.exec(true, self.start_line(pty)).await
+        };
+        if started.await.is_err() {
+            let name = &self.name;
+            let lost = format!("the connection to {name} was lost before the command began");
+            return Err(Exit::Failed(lost));
+        }
+        let (channel_io, input) = ChannelIo::from_session(channel);
+        Ok(StartedCommand {
+            channel_io: channel_io,
+            input,
+            lease: Some(lease),
+        })
+    }
+
+    /// What the login shell of the host is told.
+    fn start_line(&self, pty: bool) -> String {
+        if self.container_command.is_empty() {
+            return START_COMMAND.to_owned();
+        }
+        let terminal = if pty { "-it" } else { "-i" };
+        let word = |word: &String| match word.as_str() {
+            "-i" => terminal.to_owned(),
+            word => quote_word(word),
+        };
+        let words: Vec<String> = self.container_command.iter().map(word).collect();
+        let start = START_ARGV.map(quote_word);
+        format!("exec {} {}", words.join(" "), start.join(" "))
+    }
+
+    /// Starts the same on this machine, which gives no terminals to containers.
+    fn spawn(&self) -> Result<StartedCommand, Exit> {
+        let Some((program, words)) = self.container_command.split_first() else {
+            let why = "commands of this machine do not come here".to_owned();
+            return Err(Exit::Failed(why));
+        };
+        let spawned = tokio::process::Command::new(program)
+            .args(words)
+            .args(START_ARGV)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn();
+        match spawned {
+            Ok(child) => {
+                let (channel_io, input) = ChannelIo::from_process(child);
+                Ok(StartedCommand {
+                    channel_io: channel_io,
+                    input,
+                    lease: None,
+                })
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(Exit::NotFound(format!("`{program}` was not found")))
+            }
+            Err(error) => Err(Exit::Failed(format!("could not run `{program}`: {error}"))),
+        }
+    }
+
+    /// Runs a text beside a command that was started with this lease, such as one of
+    /// [`super::script::killing`] that ends the command. Comes back when the text has run, or
+    /// cannot run.
+    pub(super) async fn run_beside(&self, lease: Option<&Lease>, text: &str) {
+        if let Some(lease) = lease {
+            let line = self.start_line(false);
+            return self.pool.run_beside(lease, &line, text).await;
+        }
+        let Ok(StartedCommand {
+            channel_io: mut channel_io,
+            mut input,
+            ..
+        }) = self.spawn()
+        else {
+            return;
+        };
+        let running = async {
+            // A container that is gone has nothing to end.
+            input.write_all(&loader_input(text)).await.ok();
+            input.shutdown().await.ok();
+            drop(input);
+            while !matches!(channel_io.next_event().await, ChannelEvent::End) {}
+        };
+        timeout(KILL_TIMEOUT, running).await.ok();
+        channel_io.close().await;
+    }
+}

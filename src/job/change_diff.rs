@@ -1,0 +1,485 @@
+//! What has changed since an operation ran last: which values, from what to what, and where that
+//! is written. Only asked for where a task has changed.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use indexmap::{IndexMap, IndexSet};
+
+use super::change::DetectedChange;
+use super::digest::{AS_WRITTEN_PREFIX, ENVIRONMENT_KEY, written_value};
+use super::evaluation::{ScopedEvaluator, Evaluation};
+use super::history::{LastOperation, RecordedReads};
+use super::live_attributes::is_live;
+use super::task::Task;
+use crate::diagnostic::Span;
+use crate::expr::Read;
+use crate::name::ChangeId;
+use crate::topology::EntityKind;
+use crate::value::{ExternalKind, Handle, Map, REDACTED, Value};
+
+/// How many attributes are looked at to find out what a value was computed from.
+const MAX_READS: usize = 100;
+/// The key of all inputs of a topology.
+const INPUTS_KEY: &str = "::root::inputs";
+
+/// What kind of thing has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DifferenceKind {
+    /// An input of the topology.
+    TopologyInput,
+    /// A property, which the model gives.
+    Property,
+    /// An attribute, which tasks set.
+    Attribute,
+    /// Something outside of the model: a file, a folder, an image.
+    File,
+    /// An input of the operation.
+    Input,
+    /// The variables that the operation sets for its commands.
+    Environment,
+}
+
+impl DifferenceKind {
+    /// The words for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TopologyInput => "topology input",
+            Self::Property => "property",
+            Self::Attribute => "attribute",
+            Self::File => "file",
+            Self::Input => "input",
+            Self::Environment => "environment",
+        }
+    }
+}
+
+/// What a value was or is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DifferenceSide {
+    /// Nobody can tell; a digest alone says that it differs.
+    Unknown,
+    /// It was not there, or is not any more.
+    Missing,
+    /// This, secrets redacted.
+    Value(Value),
+    /// It cannot be evaluated, and why.
+    Failed(String),
+}
+
+/// One thing that differs from what an operation read when it ran last.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// What kind of thing it is.
+    pub kind: DifferenceKind,
+    /// Its key in records, such as `::web::port` or `command`.
+    pub key: String,
+    /// Its name.
+    pub name: String,
+    /// The instance that has it, if it is not the one that the task is for.
+    pub of: Option<String>,
+    /// What it was.
+    pub old: DifferenceSide,
+    /// What it is.
+    pub new: DifferenceSide,
+    /// Whether it is a secret.
+    pub secret: bool,
+    /// Where it is written.
+    pub span: Span,
+    /// The keys of other differences that it follows from.
+    pub follows: Vec<String>,
+}
+
+/// What an operation read when it ran last, compared with what there is now.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Comparison {
+    /// The task that ran the operation last.
+    pub since: Option<ChangeId>,
+    /// How many values were compared.
+    pub compared: usize,
+    /// What differs.
+    pub differences: Vec<Difference>,
+    /// The keys among which something differs, where it is not known which.
+    pub candidates: Vec<String>,
+    /// Why the values of that time are not known, in words.
+    pub unknown: Option<String>,
+}
+
+/// What a key of a record stands for now.
+#[derive(Debug)]
+struct CurrentValue {
+    value: Result<Value, String>,
+    /// What it was computed from: keys and values.
+    from: Vec<(String, Value)>,
+}
+
+impl Evaluation<'_> {
+    /// Compares what the operation of a task read when it ran last with what there is now; none if
+    /// it never ran.
+    pub(super) fn compare_with_record(&self, task: &Task) -> Option<Comparison> {
+        let last = self.last_operation(task.spec.target, task.spec.reference.operation.as_str())?;
+        let mut comparison = Comparison {
+            since: last.id,
+            ..Comparison::default()
+        };
+        let recorded = match last.id.map(|id| self.context.history.recorded_reads(id)) {
+            Some(Ok(Some(recorded))) => Some(recorded),
+            Some(Err(why)) => {
+                comparison.unknown = Some(why.to_string());
+                None
+            }
+            Some(Ok(None)) | None => {
+                comparison.unknown = Some("there is no record of that time".to_owned());
+                None
+            }
+        };
+        let comparer = Comparer {
+            evaluation: *self,
+            task,
+            evaluator: self.evaluator_for(task),
+            recorded: recorded.as_ref(),
+        };
+        comparer.compare(&last, &mut comparison);
+        Some(comparison)
+    }
+
+    /// What a key of a record means: the entity and the name of its attribute.
+    fn resolve_key<'k>(&self, from: Handle, key: &'k str) -> Option<(Handle, &'k str)> {
+        let (entity, name) = key.rsplit_once("::")?;
+        if entity == INPUTS_KEY {
+            let root = self.topology.root_of(from);
+            return Some((self.topology.inputs_of(root), name));
+        }
+        let path = entity.strip_prefix("::")?;
+        if let Some(node) = self.topology.find_from(from, path) {
+            return Some((node, name));
+        }
+        let (node, _) = path.split_once("::.")?;
+        let node = self.topology.find_from(from, node)?;
+        let node = self.topology.entity(node).node()?;
+        let mut parts = node.capabilities.iter().chain(&node.requirements);
+        let mut artifacts = node.artifacts.iter();
+        let is_it = |part: &&Handle| self.topology.entity(**part).key.as_str() == entity;
+        let part = parts.find(is_it).or_else(|| artifacts.find(is_it))?;
+        Some((*part, name))
+    }
+}
+
+struct Comparer<'e> {
+    evaluation: Evaluation<'e>,
+    task: &'e Task,
+    evaluator: ScopedEvaluator<'e>,
+    recorded: Option<&'e RecordedReads>,
+}
+
+impl Comparer<'_> {
+    fn compare(&self, last: &LastOperation, into: &mut Comparison) {
+        let (keys, written) = recorded_keys(last);
+        into.compared = keys.len() + written.len();
+        let mut doubt = Vec::new();
+        let mut found = self.compare_keys(&keys, &mut doubt);
+        if found.is_empty() {
+            // What was recorded as it is written may have another value without any change of
+            // the model, so that it is looked at last.
+            found = self.compare_keys(&written, &mut doubt);
+        }
+        if let DetectedChange::Inputs(new) = &self.task.change {
+            for key in new {
+                let difference = self.difference(key, DifferenceSide::Missing, &self.current(key));
+                found.insert(key.clone(), difference);
+            }
+        }
+        retain_roots(&mut found);
+        if found.is_empty() {
+            let candidates = if self.task.change == DetectedChange::Secrets {
+                last.secret_keys.iter().map(|key| strip_as_written(key)).collect()
+            } else if doubt.is_empty() || self.recorded.is_none() {
+                keys.into_iter().chain(written).collect()
+            } else {
+                doubt
+            };
+            self.add_candidates(candidates, into);
+        }
+        into.differences.extend(found.into_values());
+        into.differences
+            .sort_by_key(|difference| (!difference.follows.is_empty(), difference.kind));
+    }
+
+    /// What differs of what some keys stand for. Those of which records do not tell go into
+    /// `doubt`.
+    fn compare_keys(
+        &self,
+        keys: &[String],
+        doubt: &mut Vec<String>,
+    ) -> IndexMap<String, Difference> {
+        let mut found: IndexMap<String, Difference> = IndexMap::new();
+        let mut sources = Vec::new();
+        for key in keys {
+            if key == INPUTS_KEY {
+                self.compare_inputs(&mut found);
+                continue;
+            }
+            let current = self.current(key);
+            let (old, new) = (self.recorded_side(key), current.to_side(self.task, key));
+            if old == DifferenceSide::Unknown || is_hidden(&current.value, &old) {
+                doubt.push(key.clone());
+            }
+            let is_listed = old != DifferenceSide::Unknown || !matches!(new, DifferenceSide::Value(_));
+            if !is_listed || old == new {
+                continue;
+            }
+            let difference = self.difference(key, old, &current);
+            found.insert(key.clone(), difference);
+            sources.push((key.clone(), current.from));
+        }
+        for (key, from) in sources {
+            self.add_sources(&key, from, &mut found);
+        }
+        found
+    }
+
+    /// Where a digest alone tells of a change: what it can be.
+    fn add_candidates(&self, candidates: Vec<String>, into: &mut Comparison) {
+        match <[String; 1]>::try_from(candidates) {
+            Ok([only]) => {
+                let difference = self.difference(&only, DifferenceSide::Unknown, &self.current(&only));
+                into.differences.push(difference);
+            }
+            Err(candidates) => into.candidates = candidates,
+        }
+    }
+
+    fn current(&self, key: &str) -> CurrentValue {
+        let value = self.evaluation.current_value(self.task, key, &self.evaluator);
+        let reads = self.evaluator.take_reads();
+        let value = value.map_err(|error| error.redacted(&reads).to_string());
+        let inputs = reads.iter().filter_map(|(read, value)| match read {
+            Read::Input(name) => Some((name.to_string(), value.clone())),
+            _ => None,
+        });
+        let attributes = self.evaluator.closure(&reads, MAX_READS).into_iter();
+        let attributes =
+            attributes.filter_map(|(of, name, value)| Some((self.record_key(of, &name)?, value)));
+        let from = inputs.chain(attributes).filter(|(source, _)| source != key);
+        CurrentValue {
+            value,
+            from: from.collect(),
+        }
+    }
+
+    /// The key that stands for an attribute or an input of the topology in records.
+    fn record_key(&self, of: Handle, name: &str) -> Option<String> {
+        match self.evaluation.topology.entity(of).kind {
+            EntityKind::Inputs => Some(format!("{INPUTS_KEY}::{name}")),
+            EntityKind::Root => None,
+            _ => self.evaluation.attribute_key(of, name),
+        }
+    }
+
+    /// What a key stood for when the operation ran last.
+    fn recorded_side(&self, key: &str) -> DifferenceSide {
+        let Some(recorded) = self.recorded else {
+            return DifferenceSide::Unknown;
+        };
+        let value = if !key.contains("::") {
+            recorded.inputs.get(key)
+        } else if let Some(name) = key.strip_prefix("::root::inputs::") {
+            recorded.reads.get(INPUTS_KEY).and_then(|all| all.get(name))
+        } else {
+            recorded.reads.get(key)
+        };
+        value.map_or(DifferenceSide::Unknown, |value| DifferenceSide::Value(value.redacted()))
+    }
+
+    /// Compares all inputs of the topology with those on record.
+    fn compare_inputs(&self, found: &mut IndexMap<String, Difference>) {
+        let recorded = self.recorded.and_then(|all| all.reads.get(INPUTS_KEY));
+        let Some(old) = recorded.and_then(Value::as_map) else {
+            return;
+        };
+        let now = self.evaluation.inputs();
+        for name in old.keys().chain(now.keys()) {
+            let key = format!("{INPUTS_KEY}::{name}");
+            let side = |map: &Map| {
+                let value = map.get(name);
+                value.map_or(DifferenceSide::Missing, |value| DifferenceSide::Value(as_recorded(value)))
+            };
+            let (old, new) = (side(old), side(&now));
+            if old != new && !found.contains_key(&key) {
+                let current = self.current(&key);
+                let mut difference = self.difference(&key, old, &current);
+                difference.new = new;
+                found.insert(key, difference);
+            }
+        }
+    }
+
+    /// Adds what a difference was computed from, where that differs as well.
+    fn add_sources(
+        &self,
+        key: &str,
+        from: Vec<(String, Value)>,
+        found: &mut IndexMap<String, Difference>,
+    ) {
+        for (source, value) in from {
+            if !found.contains_key(&source) {
+                let old = self.recorded_side(&source);
+                if old == DifferenceSide::Unknown || old == DifferenceSide::Value(as_recorded(&value)) {
+                    continue;
+                }
+                let current = CurrentValue {
+                    value: Ok(value),
+                    from: Vec::new(),
+                };
+                let difference = self.difference(&source, old, &current);
+                found.insert(source.clone(), difference);
+            }
+            if let Some(difference) = found.get_mut(key) {
+                difference.follows.push(source);
+            }
+        }
+    }
+
+    fn difference(&self, key: &str, old: DifferenceSide, current: &CurrentValue) -> Difference {
+        let topology = &self.evaluation.topology;
+        let (mut kind, mut of) = (DifferenceKind::Property, None);
+        let (mut name, mut span) = (key.to_owned(), Span::NONE);
+        if key == ENVIRONMENT_KEY {
+            (kind, name) = (DifferenceKind::Environment, "of the commands".to_owned());
+            let implementation = self.task.spec.operation.implementation.as_ref();
+            span = implementation.map_or(Span::NONE, |it| it.span);
+        } else if !key.contains("::") {
+            kind = DifferenceKind::Input;
+            let known = self.task.spec.operation.input_spans.get(key).copied();
+            span = known.unwrap_or(self.task.spec.operation.span);
+        } else if let Some((entity, attribute)) =
+            self.evaluation.resolve_key(self.task.spec.target, key)
+        {
+            span = topology.span_of(entity, attribute);
+            attribute.clone_into(&mut name);
+            if matches!(topology.entity(entity).kind, EntityKind::Inputs) {
+                kind = DifferenceKind::TopologyInput;
+            } else {
+                of = (entity != self.task.spec.target).then(|| self.entity_label(entity));
+                if is_live(topology, entity, attribute) == Some(true) {
+                    kind = DifferenceKind::Attribute;
+                }
+            }
+        }
+        let is_file = current.value.as_ref().is_ok_and(is_external);
+        let is_secret = |side: &DifferenceSide| matches!(side, DifferenceSide::Value(value) if mentions_secret(value));
+        let new = current.to_side(self.task, key);
+        Difference {
+            kind: if is_file { DifferenceKind::File } else { kind },
+            key: key.to_owned(),
+            name,
+            of,
+            secret: is_secret(&old) || is_secret(&new),
+            old,
+            new,
+            span: span,
+            follows: Vec::new(),
+        }
+    }
+
+    /// An entity as people name it: an instance by its name, its parts by their keys.
+    fn entity_label(&self, of: Handle) -> String {
+        let entity = self.evaluation.topology.entity(of);
+        match entity.kind {
+            EntityKind::Node(_) => entity.name.to_string(),
+            _ => entity.key.to_string(),
+        }
+    }
+}
+
+impl CurrentValue {
+    /// What a key stands for now, as the record of a task would have it.
+    fn to_side(&self, task: &Task, key: &str) -> DifferenceSide {
+        if !key.contains("::") && written_value(task, key).is_none() {
+            return DifferenceSide::Missing;
+        }
+        match &self.value {
+            Ok(value) => DifferenceSide::Value(as_recorded(value)),
+            Err(why) => DifferenceSide::Failed(why.clone()),
+        }
+    }
+}
+
+/// The keys of what an operation read: those of values, and those of what is on record as it is
+/// written.
+fn recorded_keys(last: &LastOperation) -> (Vec<String>, Vec<String>) {
+    if !last.is_exact() {
+        return (last.digest_keys.clone(), Vec::new());
+    }
+    let all = last.exact_keys.iter().chain(&last.secret_keys);
+    let (written, values): (Vec<&String>, Vec<&String>) =
+        all.partition(|key| key.starts_with(AS_WRITTEN_PREFIX));
+    let stripped_keys = |keys: Vec<&String>| {
+        let keys: IndexSet<String> = keys.into_iter().map(|key| strip_as_written(key)).collect();
+        keys.into_iter().collect()
+    };
+    (stripped_keys(values), stripped_keys(written))
+}
+
+fn strip_as_written(key: &str) -> String {
+    key.strip_prefix(AS_WRITTEN_PREFIX).unwrap_or(key).to_owned()
+}
+
+/// A value as records have it: what is outside as the expression that gives it, nothing secret.
+fn as_recorded(value: &Value) -> Value {
+    match value {
+        Value::Sensitive(_) => Value::str(REDACTED),
+        Value::External(external) if external.value.has_sensitive() => Value::str(REDACTED),
+        Value::External(external) if external.expression.is_null() => as_recorded(&external.value),
+        Value::External(external) => as_recorded(&external.expression),
+        Value::List(items) => Value::list(items.iter().map(as_recorded)),
+        Value::Map(map) => Value::map(
+            map.iter()
+                .map(|(key, value)| (Arc::clone(key), as_recorded(value))),
+        ),
+        Value::Entity(_) => Value::Null,
+        other => other.clone(),
+    }
+}
+
+/// Whether a change of a value does not show in records: it is secret or outside.
+fn is_hidden(value: &Result<Value, String>, old: &DifferenceSide) -> bool {
+    let outside = value
+        .as_ref()
+        .is_ok_and(|value| value.has_sensitive() || is_external(value));
+    outside || matches!(old, DifferenceSide::Value(value) if mentions_secret(value))
+}
+
+fn is_external(value: &Value) -> bool {
+    match value {
+        Value::External(external) => external.kind != ExternalKind::Other,
+        Value::List(items) => items.iter().any(is_external),
+        Value::Map(map) => map.values().any(is_external),
+        _ => false,
+    }
+}
+
+fn mentions_secret(value: &Value) -> bool {
+    match value {
+        Value::Str(text) => text.contains(REDACTED),
+        Value::List(items) => items.iter().any(mentions_secret),
+        Value::Map(map) => map.values().any(mentions_secret),
+        Value::Sensitive(_) => true,
+        _ => false,
+    }
+}
+
+/// Of what a difference follows from, keeps what follows from nothing else.
+fn retain_roots(found: &mut IndexMap<String, Difference>) {
+    let derived: HashSet<String> = found
+        .values()
+        .filter(|difference| !difference.follows.is_empty())
+        .map(|difference| difference.key.clone())
+        .collect();
+    for difference in found.values_mut() {
+        let roots = difference.follows.iter().any(|key| !derived.contains(key));
+        if roots {
+            difference.follows.retain(|key| !derived.contains(key));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Makes tasks: their configurator, their inputs and the variables that expressions see.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::change::DetectedChange;
+use super::evaluation::Evaluation;
+use super::task_stage::TaskStage;
+use super::task::{TargetState, Task, TaskInputs, TaskReads, TaskSpec};
+use crate::expr::{Context, Inputs, DirectoryOwner, Var};
+use crate::name::{OperationRef, Priority};
+use crate::plan::Reason;
+use crate::task::Configurator;
+use crate::tosca::Operation;
+use crate::value::{Handle, Map, Value};
+
+impl Evaluation<'_> {
+    /// Makes a task; `inputs` override those of the operation. An operation that nothing can run
+    /// becomes a task that says so.
+    pub(super) fn make_task(
+        &self,
+        target: Handle,
+        reference: OperationRef,
+        operation: Arc<Operation>,
+        inputs: Option<&Map>,
+    ) -> Task {
+        let (configurator, mut raw, errors) = self.configurator_of(&operation);
+        if let Some(inputs) = inputs {
+            raw.extend(
+                inputs
+                    .iter()
+                    .map(|(name, value)| (Arc::clone(name), value.clone())),
+            );
+        }
+        configurator.add_inputs(&mut raw, &*self.context.local_context, &self.options.base_dir);
+        let artifact = self.executed_artifact(target, &operation);
+        self.add_arguments(target, artifact, &operation, &mut raw);
+        let declared = raw.len();
+        self.add_artifact_inputs(artifact, &operation, &mut raw);
+        let context = self.context_of(target, &reference);
+        let entity = self.topology.entity(target);
+        let target_state = TargetState {
+            status: entity.local,
+            state: entity.state,
+        };
+        Task {
+            spec: TaskSpec {
+                target,
+                reference,
+                operation,
+                configurator,
+                artifact,
+                reason: Reason::Run,
+                priority: Priority::Required,
+                start_state: None,
+                group: None,
+                step: None,
+                is_final: false,
+                is_for_added: false,
+                parent: None,
+                depth: 0,
+            },
+            inputs: TaskInputs {
+                raw: Arc::new(raw),
+                declared,
+                context,
+            },
+            reads: TaskReads::default(),
+            change: DetectedChange::None,
+            outdated: None,
+            changes: IndexMap::new(),
+            errors,
+            folders: Vec::new(),
+            target_state,
+            stage: TaskStage::Planned,
+        }
+    }
+
+    fn context_of(&self, target: Handle, reference: &OperationRef) -> Context {
+        let mut context = Context::new(target);
+        context.base_dir.clone_from(&self.options.base_dir);
+        context.directory_owner = self.task_directories(target, reference);
+        context
+    }
+
+    fn configurator_of(&self, operation: &Operation) -> (Arc<dyn Configurator>, Map, Vec<String>) {
+        match (self.context.choose)(operation) {
+            Ok((configurator, raw)) => (configurator, raw, Vec::new()),
+            Err(error) => (Arc::new(UnrunnableConfigurator), Map::new(), vec![error.to_string()]),
+        }
+    }
+
+    fn task_directories(&self, target: Handle, reference: &OperationRef) -> DirectoryOwner {
+        DirectoryOwner {
+            instance: Some(self.directory_name(target).into()),
+            operation: Some(reference.operation.shared()),
+        }
+    }
+
+    /// Gives a task the variables that its expressions see.
+    pub(super) fn set_task_variables(&self, task: &mut Task) {
+        let workflow = self.plan_workflow(task);
+        let settings = Value::map([
+            ("verbose", Value::Int(0)),
+            (
+                "name",
+                Value::from(format!("for {}: {}", task.spec.reason, task.spec.reference)),
+            ),
+            ("dryrun", Value::Bool(self.options.goal.dry_run)),
+            ("workflow", Value::from(workflow)),
+            (
+                "operation",
+                Value::str(task.spec.reference.operation.as_str()),
+            ),
+            (
+                "timeout",
+                Value::from(task.time_limit().map(|limit| limit.as_secs_f64())),
+            ),
+            (
+                "target",
+                Value::str(self.topology.entity(task.spec.target).local_name()),
+            ),
+            ("reason", Value::from(task.spec.reason.to_string())),
+            (
+                "cwd",
+                Value::from(self.options.base_dir.display().to_string()),
+            ),
+        ]);
+        let vars = &mut task.inputs.context.vars;
+        for (name, value) in &self.options.vars {
+            vars.set(name.as_str(), Var::Value(Value::from(value.as_str())));
+        }
+        vars.set("task", Var::Value(settings));
+        vars.set("connections", Var::Value(Value::from(Map::new())));
+        let artifact = task.spec.artifact.map_or(Value::Null, Value::Entity);
+        vars.set("implementation", Var::Value(artifact));
+        if let Some(host) = self.operation_host(task.spec.target, &task.spec.operation) {
+            vars.set("OPERATION_HOST", Var::Value(Value::Entity(host)));
+        }
+        let arguments = Value::map([("eval", Value::from("$inputs::arguments"))]);
+        vars.set("arguments", Var::Lazy(arguments));
+        let inputs = Inputs::new(task.inputs.raw.as_ref().clone());
+        vars.set("inputs", Var::Inputs(Arc::new(inputs)));
+    }
+
+    fn plan_workflow(&self, task: &Task) -> String {
+        match self.workflow_of(task.spec.group) {
+            Some(workflow) => workflow.to_string(),
+            None => self.options.goal.workflow.as_str().to_owned(),
+        }
+    }
+}
+
+/// Stands for a configurator that does not exist: the task's errors say which.
+#[derive(Debug)]
+struct UnrunnableConfigurator;
+
+impl Configurator for UnrunnableConfigurator {
+    fn class_name(&self) -> &'static str {
+        "unfurl.configurator.Configurator"
+    }
+
+    fn can_dry_run(&self, _task: &crate::task::TaskView<'_>) -> Result<bool, crate::expr::Error> {
+        Ok(true)
+    }
+
+    fn render(
+        &self,
+        _task: &crate::task::TaskView<'_>,
+    ) -> Result<crate::task::RenderedTask, crate::expr::Error> {
+        Ok(crate::task::RenderedTask::default())
+    }
+
+    fn begin(&self, _rendered: crate::task::RenderedTask) -> Box<dyn crate::task::OperationRun> {
+        Box::new(Self)
+    }
+}
+
+impl crate::task::OperationRun for UnrunnableConfigurator {
+    fn step(
+        &mut self,
+        _task: &crate::task::TaskView<'_>,
+        _last: Option<crate::task::EffectResult>,
+    ) -> crate::task::RunStep {
+        crate::task::RunStep::Done(Box::default())
+    }
+}

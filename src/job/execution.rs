@@ -1,0 +1,294 @@
+//! Runs a job step by step: starts what is ready, hands out effects, takes in what came of them.
+//! Nothing is performed here.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::engine::Engine;
+use super::event::Error;
+use super::event::{JobEvent, JobFacts, EventJournal, LogLevel, EventSink};
+use super::options::Recording;
+use super::schedule::Steps as _;
+use super::start::NextEffect;
+use super::task::TaskIndex;
+use super::ports::TaskFolders;
+use crate::host::{ActionResult, ChainNote, ActionRequest};
+use crate::name::Status;
+use crate::plan::StepId;
+use crate::task::EffectResult;
+
+/// How many events of tasks without effects are held back before they are made durable and told.
+const MAX_BUFFERED_EVENTS: usize = 500;
+
+/// How many names of tasks a message lists.
+const MAX_NAMES: usize = 5;
+
+/// How a job goes on after a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobProgress {
+    /// A step was started, and more may be ready.
+    Started,
+    /// There is more to start once the events so far are durable.
+    MoreReady,
+    /// It waits for what runs.
+    Waiting,
+    /// It has come to its end.
+    Finished,
+}
+
+impl Engine {
+    /// Begins to run a rendered plan.
+    pub fn begin_run(&mut self, recording: Recording, facts: JobFacts) -> Result<(), Error> {
+        self.recording = recording;
+        self.facts = facts;
+        // Upstream forgets what it skipped once anything runs.
+        self.ledger.clear_list();
+        let (scheduler, steps) = self.schedule();
+        scheduler.build(&steps);
+        // What was changed so far is the plan's, which is made again.
+        self.topology_mut().take_touched();
+        let event = JobEvent::JobStarted(Box::new(self.job_start()?));
+        self.ledger.push(event);
+        Ok(())
+    }
+
+    /// Starts the next step that is ready, as far as limits allow. Once all are started, the
+    /// effects that they ask for are given by [`Self::take_requests`]; events before them must be
+    /// durable by then.
+    pub fn start_next(&mut self, folders: &mut dyn TaskFolders) -> Result<JobProgress, Error> {
+        let limit = self.options.parallel.max(1);
+        if self.ledger.aborted.is_none() && self.execution.count() < limit {
+            if self.execution.exclusive.is_empty() && self.are_added_instances_due() {
+                self.plan_added_instances(folders)?;
+            }
+            let next = self.execution.exclusive.pop();
+            if let Some(step) = next.or_else(|| self.scheduler.pop()) {
+                self.take_turn(step, folders)?;
+                let is_much = self.ledger.pending_events() > MAX_BUFFERED_EVENTS;
+                return Ok(if is_much {
+                    JobProgress::MoreReady
+                } else {
+                    JobProgress::Started
+                });
+            }
+        }
+        if self.execution.count() > 0 {
+            return Ok(JobProgress::Waiting);
+        }
+        if self.ledger.aborted.is_some() || !self.release_stalled()? {
+            return Ok(JobProgress::Finished);
+        }
+        Ok(JobProgress::MoreReady)
+    }
+
+    /// Starts a step unless another one works on its node.
+    fn take_turn(&mut self, step: StepId, folders: &mut dyn TaskFolders) -> Result<(), Error> {
+        let is_parallel = self.options.parallel > 1;
+        let key = || self.job_steps().exclusive_key(step);
+        let key = is_parallel.then(key).flatten();
+        if let Some(key) = key
+            && self.execution.exclusive.wait_if_busy(key, step)
+        {
+            return Ok(());
+        }
+        let next = self.start_step(step, folders)?;
+        if let (NextEffect::Perform(task, _), Some(key)) = (&next, key) {
+            let root = self.ledger.root_task(*task);
+            self.execution.exclusive.occupy(key, root);
+        }
+        if let Some(task) = self.steps.tasks[step] {
+            self.queue_next(task, next);
+        }
+        Ok(())
+    }
+
+    fn queue_next(&mut self, task: TaskIndex, next: NextEffect) {
+        match next {
+            NextEffect::Perform(task, effect) => self.execution.effects.push_back((task, effect)),
+            NextEffect::None => {
+                let root = self.ledger.root_task(task);
+                self.execution.exclusive.free(root);
+            }
+        }
+    }
+
+    /// The effects that are to be performed now, each with the task that asks for it.
+    pub fn take_requests(&mut self) -> Vec<(TaskIndex, ActionRequest)> {
+        let effects = std::mem::take(&mut self.execution.effects);
+        let mut requests = Vec::with_capacity(effects.len());
+        for (task, effect) in effects {
+            self.execution.running.insert(task);
+            requests.push((task, self.evaluation().request(*effect)));
+        }
+        requests
+    }
+
+    /// Takes in what came of the effect of a task.
+    pub fn complete(&mut self, task: TaskIndex, result: ActionResult) -> Result<(), Error> {
+        if self.execution.running.remove(&task) {
+            let next = self.proceed(task, Some(EffectResult::Action(result)))?;
+            self.queue_next(task, next);
+        }
+        Ok(())
+    }
+
+    /// Adds a note about the effect of a task to the log.
+    pub fn note(&mut self, task: TaskIndex, note: ChainNote) {
+        if !self.execution.running.contains(&task) {
+            return;
+        }
+        let (level, note) = match note {
+            ChainNote::Notice(note) => (LogLevel::Info, note),
+            ChainNote::Detail(note) => (LogLevel::Verbose, note),
+        };
+        let text = format!("{}: {note}", self.label(task));
+        self.log(level, text);
+    }
+
+    /// After a signal nothing new starts; what runs may end in time, and is recorded as it ended.
+    pub fn handle_interrupt(&mut self, signal: i32, grace: Duration) {
+        if self.ledger.interrupted.is_some() {
+            return;
+        }
+        self.ledger.interrupted = Some(signal);
+        let why = "interrupted: no further task is started";
+        self.ledger.aborted.get_or_insert_with(|| why.to_owned());
+        let started = self.execution.effects.iter().map(|(task, _)| *task);
+        let mut running: BTreeSet<TaskIndex> = started.collect();
+        running.extend(&self.execution.running);
+        let text = if running.is_empty() {
+            why.to_owned()
+        } else {
+            let grace = grace.as_secs_f32();
+            let running: Vec<_> = running.iter().map(|task| self.label(*task)).collect();
+            format!(
+                "{why}; what runs has {grace} s to end, a second signal kills it: {}",
+                first_names(&running)
+            )
+        };
+        self.log(LogLevel::Warning, text);
+    }
+
+    /// Gives the job up. What runs is to be ended, and its end taken in with [`Self::take_end`].
+    pub fn abort(&mut self, error: &Error) {
+        self.ledger.aborted = Some(error.to_string());
+        self.execution.effects.clear();
+    }
+
+    /// Takes in how an effect ended after the job was given up. What else its task asks for is not
+    /// done any more.
+    pub fn complete_aborted(&mut self, task: TaskIndex, result: ActionResult) {
+        if self.execution.running.remove(&task) {
+            self.proceed(task, Some(EffectResult::Action(result))).ok();
+        }
+    }
+
+    /// Ends a job of which nothing runs any more: tasks that never came to run are recorded as such.
+    pub fn end_run(&mut self, folders: &mut dyn TaskFolders) -> Result<(), Error> {
+        self.finish_unstarted()?;
+        for record in self.complete_records() {
+            self.ledger.push(JobEvent::TaskAmended(record));
+        }
+        let (id, status) = (self.id()?, self.status().as_str());
+        self.ledger.push(JobEvent::JobFinished { id, status });
+        self.settle_folders(folders);
+        Ok(())
+    }
+
+    /// When nothing runs and nothing is ready, what is left waits for itself: those that can go on
+    /// with what there is. Says whether there is anything left.
+    fn release_stalled(&mut self) -> Result<bool, Error> {
+        if self.scheduler.has_ready() || !self.execution.exclusive.is_empty() {
+            return Ok(true);
+        }
+        let left: Vec<StepId> = self.scheduler.queued().collect();
+        let Some(first) = left.first() else {
+            return Ok(false);
+        };
+        let ready: Vec<StepId> = left
+            .iter()
+            .copied()
+            .filter(|step| self.can_proceed(*step))
+            .collect();
+        if ready.is_empty() {
+            self.finish_stalled(*first)?;
+        }
+        for step in ready {
+            self.scheduler.release(step);
+        }
+        Ok(true)
+    }
+
+    /// Moves the files of each task to where they belong after it.
+    fn settle_folders(&mut self, folders: &mut dyn TaskFolders) {
+        if self.options.goal.dry_run || !folders.has_any() {
+            return;
+        }
+        for place in 0..self.ledger.listed_order.len() {
+            let index = self.ledger.listed_order[place];
+            let key = self.folder_key(index);
+            let task = &self.ledger.tasks[index];
+            let result = match task.finished() {
+                Some(finished) if finished.status() == Status::Ok => folders.activate(&key),
+                Some(finished) if !task.folders.is_empty() => {
+                    folders.fail(&key, finished.id.as_str())
+                }
+                _ => Ok(()),
+            };
+            if let Err(error) = result {
+                let label = self.label(index);
+                self.log(
+                    LogLevel::Error,
+                    format!("{label}: its files cannot be moved: {error}"),
+                );
+            }
+        }
+        if let Err(error) = folders.sync() {
+            let text = format!("the files of tasks may not be durable: {error}");
+            self.log(LogLevel::Warning, text);
+        }
+    }
+}
+
+/// The first few names of many.
+fn first_names(names: &[String]) -> String {
+    let shown = names[..names.len().min(MAX_NAMES)].join(", ");
+    match names.len().saturating_sub(MAX_NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// The ports that a running job works with.
+pub struct JobPorts<'a> {
+    /// Keeps files.
+    pub folders: &'a mut dyn TaskFolders,
+    /// Makes events durable.
+    pub journal: &'a mut dyn EventJournal,
+    /// Hear events.
+    pub sinks: Vec<&'a mut dyn EventSink>,
+}
+
+impl std::fmt::Debug for JobPorts<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Ports")
+    }
+}
+
+impl JobPorts<'_> {
+    /// Makes the events of a job durable, then lets the sinks hear them.
+    pub fn publish(&mut self, engine: &mut Engine) -> Result<(), Error> {
+        let events = engine.take_events();
+        if events.is_empty() {
+            return Ok(());
+        }
+        self.journal.append(&events)?;
+        self.journal.sync()?;
+        for event in &events {
+            for sink in &mut self.sinks {
+                sink.event(event);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,324 @@
+//! Applies what a run says of instances: `resultTemplate` and mapped outputs (§ (k)).
+
+use std::sync::Arc;
+
+use super::engine::Engine;
+use super::event::LogLevel;
+use super::task::{EntityChanges, TaskIndex};
+use crate::diagnostic::{Diagnostic, Severity, Span};
+use crate::name::{NodeState, Priority, Status, TemplateName};
+use crate::task::TaskOutcome;
+use crate::topology::Creator;
+use crate::tosca::{NodeTemplate, read_node_template};
+use crate::value::{Handle, Map, Value};
+use crate::yaml::Node;
+
+impl Engine {
+    /// Applies the specifications of instances that a run gave, in order.
+    pub(super) fn apply_updates(&mut self, index: TaskIndex, outcome: &mut TaskOutcome) {
+        let Some(updates) = outcome.updates.take() else {
+            return;
+        };
+        let before = self.ledger.tasks[index].changes.len();
+        for spec in updates.as_list().into_iter().flatten() {
+            let Some(fields) = spec.as_map() else {
+                continue;
+            };
+            if let Err(message) = self.apply_spec(index, fields, outcome.updates_as_text) {
+                self.log(LogLevel::Warning, format!("{}: {message}", self.label(index)));
+                outcome.errors.push(message);
+                outcome.success = false;
+            }
+        }
+        let changes = self.ledger.tasks[index].changes.iter().skip(before);
+        let added = changes.filter(|(_, changes)| changes.added.is_some());
+        let added: Vec<Handle> = added.map(|(of, _)| *of).collect();
+        if !added.is_empty() {
+            self.added_instances.push(added);
+        }
+    }
+
+    fn apply_spec(&mut self, index: TaskIndex, fields: &Map, as_text: bool) -> Result<(), String> {
+        let target = self.ledger.tasks[index].spec.target;
+        let name = fields.get("name").and_then(Value::as_str).unwrap_or("SELF");
+        let found = match name {
+            "SELF" | ".self" => Some(target),
+            "HOST" => Some(self.topology.entity(target).parent.unwrap_or(target)),
+            other => self.topology.find_from(target, other),
+        };
+        match found {
+            Some(handle) if self.topology.is_external(handle) => Err(format!(
+                "`{name}` is an instance of another ensemble, which alone can change it"
+            )),
+            Some(handle) => self.update_instance(index, handle, fields),
+            None => self.add_instance(index, name, fields, as_text),
+        }
+    }
+
+    fn update_instance(
+        &mut self,
+        index: TaskIndex,
+        of: Handle,
+        fields: &Map,
+    ) -> Result<(), String> {
+        self.set_ready_state(index, of, fields.get("readyState"))?;
+        if let Some(protected) = fields.get("protected").filter(|value| !value.is_null()) {
+            let protected = Some(protected.is_truthy());
+            self.topology_mut()
+                .update_record(of, |entity| entity.protected = protected);
+        }
+        if let Some(customized) = fields.get("customized") {
+            let customized = (!customized.is_null()).then(|| customized.clone());
+            self.topology_mut()
+                .update_record(of, |entity| entity.customized = customized);
+        }
+        for (name, value) in fields
+            .get("attributes")
+            .and_then(Value::as_map)
+            .into_iter()
+            .flatten()
+        {
+            self.set_attribute(index, of, name, value);
+        }
+        Ok(())
+    }
+
+    fn set_ready_state(
+        &mut self,
+        index: TaskIndex,
+        of: Handle,
+        ready: Option<&Value>,
+    ) -> Result<(), String> {
+        let Some(ready) = ready.filter(|ready| !ready.is_null()) else {
+            return Ok(());
+        };
+        let local = ready.get("local").unwrap_or(ready);
+        if let Some(word) = local.as_str() {
+            let status = Status::parse(word)
+                .ok_or_else(|| format!("`{word}` in readyState is not a status"))?;
+            self.set_status(index, of, status);
+        }
+        if let Some(word) = ready.get("state").and_then(Value::as_str) {
+            let state = NodeState::parse(word)
+                .ok_or_else(|| format!("`{word}` in readyState is not a node state"))?;
+            self.topology_mut().set_state(of, Some(state));
+        }
+        Ok(())
+    }
+
+    fn set_status(&mut self, index: TaskIndex, of: Handle, status: Status) {
+        self.topology_mut().set_local(of, Some(status));
+        self.ledger.tasks[index]
+            .changes
+            .entry(of)
+            .or_default()
+            .status = Some(status);
+    }
+
+    /// Adds an instance that a run has found or made.
+    fn add_instance(
+        &mut self,
+        index: TaskIndex,
+        name: &str,
+        fields: &Map,
+        as_text: bool,
+    ) -> Result<(), String> {
+        let target = self.ledger.tasks[index].spec.target;
+        let mut spec = fields.clone();
+        let template = match fields.get("template").map(Value::reveal) {
+            Some(Value::Map(inline)) => {
+                let inline = with_host_requirement(inline, fields, self.topology.entity(target).local_name());
+                spec.insert("template".into(), Value::from(inline.clone()));
+                self.add_template(target, name, inline)?
+            }
+            stated => {
+                let template = stated.and_then(Value::as_str).unwrap_or(name);
+                self.find_template(target, template).ok_or_else(|| {
+                    format!("cannot add the instance `{name}`: there is no template `{template}`")
+                })?
+            }
+        };
+        let parent = self.parent_of_new(target, name, fields)?;
+        let stated = fields
+            .get("readyState")
+            .is_some_and(|ready| !ready.is_null());
+        let key = self.topology.entity(target).key.shared();
+        let name = self.topology.name_within(target, name);
+        let topology = self.topology_mut();
+        let handle = topology.add_node(name.into(), template, parent, None);
+        let created = fields.get("created").and_then(Creator::from_value);
+        let managed = stated.then_some(Creator::ManagedBy(key));
+        if let Some(created) = created.or(managed) {
+            if !as_text {
+                spec.insert("created".into(), created.to_value());
+            }
+            topology.set_created(handle, Some(created));
+        }
+        // Others need not refer to it for it to count.
+        let priority = fields.get("priority").and_then(Value::as_str);
+        let priority = priority.and_then(Priority::parse);
+        let priority = priority.unwrap_or(Priority::Required);
+        topology.update_record(handle, |entity| entity.priority = Some(priority));
+        self.update_instance(index, handle, fields)?;
+        // What it was made with is no change of it.
+        let changes = EntityChanges {
+            added: Some(Value::from(spec)),
+            ..EntityChanges::default()
+        };
+        let task = &mut self.ledger.tasks[index];
+        task.changes.insert(handle, changes);
+        task.reads.dependencies.retain(|(of, _), _| *of != handle);
+        Ok(())
+    }
+
+    /// The template of a name, as the target of a task knows it.
+    fn find_template(&self, target: Handle, name: &str) -> Option<Arc<NodeTemplate>> {
+        let whole = TemplateName::new(self.topology.name_within(target, name));
+        let found = self.topology.template().nodes.get(&whole).cloned();
+        // Templates that tasks have added since are known by what was made from them.
+        let existing = self.topology.instances_of(&whole).first();
+        let existing = existing.and_then(|of| self.topology.entity(*of).node());
+        found.or_else(|| existing.map(|node| Arc::clone(&node.template)))
+    }
+
+    /// The parent of an instance that is added: the one that is named, or the root.
+    fn parent_of_new(&self, target: Handle, name: &str, fields: &Map) -> Result<Handle, String> {
+        let root = self.topology.root_of(target);
+        match fields.get("parent").and_then(Value::as_str) {
+            Some("SELF" | ".self") => Ok(target),
+            Some("HOST") => Ok(self.topology.entity(target).parent.unwrap_or(root)),
+            Some(other) => self
+                .topology
+                .find_from(target, other)
+                .ok_or_else(|| format!("cannot add `{name}`: its parent `{other}` does not exist")),
+            None => Ok(root),
+        }
+    }
+
+    /// Reads the template that a run gives for an instance, and notes it for the record.
+    fn add_template(
+        &mut self,
+        target: Handle,
+        name: &str,
+        mut inline: Map,
+    ) -> Result<Arc<NodeTemplate>, String> {
+        let fail = |why: &str| format!("cannot add the instance `{name}`: {why}");
+        if self.topology.root_of(target) != self.topology.root() {
+            return Err(fail("templates cannot be added to a nested topology"));
+        }
+        let stated = inline.shift_remove("name");
+        let own = stated.as_ref().and_then(Value::as_str).unwrap_or(name);
+        let own = TemplateName::new(own);
+        if self.topology.template().nodes.contains_key(&own) {
+            return Err(fail(&format!("there is a template `{own}` already")));
+        }
+        let inline = Value::from(inline);
+        let node = Node::from_value(&inline, Span::NONE);
+        let node = node.ok_or_else(|| fail("its template nests too deep"))?;
+        let (template, problems) = read_node_template(self.topology.service(), &own, &node);
+        let is_error = |problem: &&Diagnostic| problem.severity == Severity::Error;
+        let mut errors = problems.iter().filter(is_error);
+        if let Some(error) = errors.next() {
+            return Err(fail(&error.message));
+        }
+        let template = template.ok_or_else(|| fail("its template makes no sense"))?;
+        self.ledger.discovered.insert(own.shared(), inline);
+        Ok(Arc::new(template))
+    }
+
+    /// Maps the outputs of an operation to attributes, status and node state.
+    pub(super) fn apply_outputs(&mut self, index: TaskIndex, outcome: &mut TaskOutcome) {
+        let operation = Arc::clone(&self.ledger.tasks[index].spec.operation);
+        let secret = operation
+            .output_defs
+            .iter()
+            .filter(|(_, def)| def.is_sensitive());
+        for (name, _) in secret {
+            if let Some(value) = outcome.outputs.as_mut().and_then(|it| it.get_mut(name)) {
+                *value = std::mem::take(value).sensitive();
+            }
+        }
+        let Some(outputs) = outcome.outputs.clone() else {
+            return;
+        };
+        let output_problems = self.evaluation().output_problems(&operation, &outputs);
+        if !output_problems.is_empty() {
+            outcome.errors.extend(output_problems);
+            outcome.success = false;
+            return;
+        }
+        for (name, value) in &outputs {
+            let mapping = operation.outputs.get(name);
+            // A map defines the output; it may say where it goes.
+            let mapping = mapping.and_then(|mapping| match mapping.as_map() {
+                Some(definition) => definition.get("mapping").cloned(),
+                None => Some(mapping.clone()),
+            });
+            let Some(mapping) = mapping.filter(|mapping| !mapping.is_null()) else {
+                let task = &self.ledger.tasks[index];
+                if self.evaluation().sets_attribute(task, name) {
+                    let target = task.spec.target;
+                    self.set_attribute(index, target, name, value);
+                }
+                continue;
+            };
+            if let Err(message) = self.map_output(index, &mapping, value) {
+                // Nobody knows what state the target is in.
+                outcome.errors.push(format!("output `{name}`: {message}"));
+                outcome.success = false;
+                outcome.status = Some(Status::Error);
+                outcome.outputs = None;
+            }
+        }
+    }
+
+    fn map_output(
+        &mut self,
+        index: TaskIndex,
+        mapping: &Value,
+        value: &Value,
+    ) -> Result<(), String> {
+        let target = self.ledger.tasks[index].spec.target;
+        let to = match mapping {
+            Value::Str(name) => Arc::clone(name),
+            Value::List(path) if path.len() == 2 && path[0].as_str() == Some("SELF") => {
+                path[1].as_str().unwrap_or_default().into()
+            }
+            _ => return Err(format!("invalid or unsupported mapping {mapping}")),
+        };
+        let word = value.as_str().unwrap_or_default();
+        match &*to {
+            ".status" if value.is_truthy() => {
+                let status =
+                    Status::parse(word).ok_or_else(|| format!("`{word}` is not a status"))?;
+                self.set_status(index, target, status);
+            }
+            ".state" if value.is_truthy() => {
+                let state = NodeState::parse(word)
+                    .ok_or_else(|| format!("`{word}` is not a node state"))?;
+                self.topology_mut().set_state(target, Some(state));
+            }
+            ".status" | ".state" => {}
+            _ => self.set_attribute(index, target, &to, value),
+        }
+        Ok(())
+    }
+}
+
+/// A template with the requirement of a host, where the instance that is made from it says what
+/// it is hosted on and the template does not.
+fn with_host_requirement(inline: &Map, fields: &Map, own: &str) -> Map {
+    let mut inline = inline.clone();
+    let parent = match fields.get("parent").and_then(Value::as_str) {
+        Some("SELF" | ".self") => own,
+        Some("HOST" | "root") | None => return inline,
+        Some(other) => other,
+    };
+    let requirements = inline.get("requirements").and_then(Value::as_list).cloned();
+    let mut requirements: Vec<Value> = requirements.unwrap_or_default();
+    if !requirements.iter().any(|one| one.get("host").is_some()) {
+        requirements.push(Value::map([("host", Value::from(parent))]));
+        inline.insert("requirements".into(), Value::from(requirements));
+    }
+    inline
+}

@@ -1,0 +1,53 @@
+//! Whether attributes are live: set by tasks rather than given by the model (§ (e)).
+
+use crate::topology::{EntityKind, Topology};
+use crate::value::Handle;
+
+/// Whether an attribute is live: set by tasks rather than given by the model (§ (e)). None for
+/// what is not kept in the topology.
+pub(super) fn is_live(topology: &Topology, of: Handle, name: &str) -> Option<bool> {
+    let entity = topology.get(of)?;
+    if entity.attributes.contains_key(name) {
+        return (!matches!(entity.kind, EntityKind::Root | EntityKind::Inputs | EntityKind::Outputs)).then_some(true);
+    }
+    match &entity.kind {
+        EntityKind::Root | EntityKind::Inputs | EntityKind::Outputs => None,
+        EntityKind::Node(node) => {
+            let property = node.template.properties.get(name);
+            let declared = node.template.attributes.get(name);
+            let has_default = declared.is_some_and(|attribute| attribute.default.is_some());
+            let set = property.is_some_and(|property| property.set_on_template);
+            Some((declared.is_some() && !set) || !(property.is_some() || has_default))
+        }
+        EntityKind::Capability { .. } => entity
+            .capability()
+            .map(|template| !template.properties.contains_key(name)),
+        EntityKind::Relationship { template, .. } => Some(!template.properties.contains_key(name)),
+        EntityKind::Artifact { .. } => Some(false),
+    }
+}
+
+/// Whether an attribute is declared by the type of its entity.
+pub(super) fn is_declared(topology: &Topology, of: Handle, name: &str) -> bool {
+    match topology.get(of).map(|entity| &entity.kind) {
+        Some(EntityKind::Node(node)) => node.template.attributes.contains_key(name),
+        Some(EntityKind::Relationship { template, .. }) => template.attributes.contains_key(name),
+        Some(EntityKind::Capability { .. }) => topology
+            .entity(of)
+            .capability()
+            .is_some_and(|template| template.attributes.contains_key(name)),
+        _ => false,
+    }
+}
+
+/// Whether an attribute that is not there may be set by a task: it is declared, or the type is
+/// open to any attribute.
+pub(super) fn may_be_set(topology: &Topology, of: Handle, name: &str) -> bool {
+    match topology.get(of).map(|entity| &entity.kind) {
+        Some(EntityKind::Node(node)) => {
+            node.template.attributes.contains_key(name) || node.template.node_type.open
+        }
+        Some(EntityKind::Relationship { template, .. }) => template.attributes.contains_key(name),
+        _ => false,
+    }
+}

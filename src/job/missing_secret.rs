@@ -1,0 +1,37 @@
+//! Secrets that tasks set in earlier jobs, and that the record therefore does not hold.
+
+use std::sync::Arc;
+
+use super::evaluation::Evaluation;
+use super::task::Task;
+use crate::expr::Reads;
+use crate::value::Handle;
+
+impl Evaluation<'_> {
+    /// An attribute among those that a task read, directly or through others, which has a value
+    /// that nobody here knows.
+    pub(super) fn missing_secret_read(&self, task: &Task, reads: &Reads) -> Option<(Handle, Arc<str>)> {
+        let is_missing = |of: Handle, name: &Arc<str>| {
+            let of = self.topology.stand_in(of).unwrap_or(of);
+            let entity = self.topology.entity(of);
+            entity.redacted.contains(name) && !entity.attributes.contains_key(name)
+        };
+        if !self.context.has_redacted {
+            return None;
+        }
+        let present = self.evaluator_for(task).closure(reads, usize::MAX);
+        let present = present.into_iter().map(|(of, name, _)| (of, name));
+        let absent = self.context.memo.absent(reads, usize::MAX);
+        let mut all = absent.into_iter().chain(present);
+        all.find(|(of, name)| is_missing(*of, name))
+    }
+
+    /// Why a task that reads such an attribute cannot run, and what to do.
+    pub(super) fn describe_missing_secret(&self, of: Handle, name: &str) -> String {
+        let instance = &self.topology.entity(of).name;
+        format!(
+            "it reads `{name}` of `{instance}`, a secret that an earlier job set and the record does \
+             not hold; `--force --instance {instance}` with this instance, too, sets it again"
+        )
+    }
+}

@@ -1,0 +1,158 @@
+//! Where the commands of a task run.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::evaluation::Evaluation;
+use crate::expr::{Error, Evaluator};
+use crate::host::services::{HostResolver, HostServices, NoRoles};
+use crate::host::{ExecutorChain, ChainExecutor, Location, LocationError, ActionRequest};
+use crate::task::{TaskEffect, EffectRole};
+use crate::tosca::Operation;
+use crate::value::Handle;
+
+/// What errors about the host of an operation are told of.
+const HOST_SUBJECT: &str = "operation_host";
+/// What errors about the hosts of tasks are told of.
+const HOSTS_SUBJECT: &str = "hosts";
+
+impl Evaluation<'_> {
+    /// What the runner is asked to do for an effect.
+    pub(super) fn request(&self, effect: TaskEffect) -> ActionRequest {
+        let chain = self.options.chain.clone();
+        let chain = chain.filter(|_| effect.role == EffectRole::Primary);
+        ActionRequest {
+            chain: match (chain, effect.chain) {
+                (Some(of_job), Some(own)) => Some(Arc::new(join_chains(&of_job, &own))),
+                (of_job, own) => of_job.or(own),
+            },
+            host: effect.host,
+            ..ActionRequest::at(effect.location, effect.action)
+        }
+    }
+
+    /// The instance that an operation names as its host; none where that is this machine, or is
+    /// not there.
+    pub(super) fn operation_host(&self, target: Handle, operation: &Operation) -> Option<Handle> {
+        let word = host_word(operation);
+        self.topology.operation_host(target, word).ok().flatten()
+    }
+
+    /// The machine on which the commands of an operation run.
+    pub(super) fn operation_location(
+        &self,
+        target: Handle,
+        operation: &Operation,
+        evaluator: &Evaluator,
+    ) -> Result<Location, Error> {
+        let failed = |problem: String| host_error(HOST_SUBJECT, problem);
+        let word = host_word(operation);
+        let found = self.topology.operation_host(target, word);
+        let Some(host) = found.map_err(failed)? else {
+            return Ok(Location::Local);
+        };
+        self.instance_location(host, evaluator, HOST_SUBJECT)
+    }
+
+    /// The machine that an instance is or is hosted on; `what` asks for it.
+    fn instance_location(&self, host: Handle, evaluator: &Evaluator, subject: &str) -> Result<Location, Error> {
+        let failed = |problem: String| host_error(subject, problem);
+        let name = &self.topology.entity(host).name;
+        let Some(endpoint) = self.topology.endpoint(host, evaluator)? else {
+            return Err(failed(format!(
+                "nothing says how to reach `{name}`: it has neither a capability of type \
+                 `unfurl.capabilities.Endpoint.SSH` nor an attribute `public_ip` or `private_ip`"
+            )));
+        };
+        if endpoint.is_local {
+            return Ok(Location::Local);
+        }
+        let place = self.context.host_locator.locate(&endpoint);
+        place.map_err(|why| failed(format!("`{name}` cannot be reached: {why}")))
+    }
+
+    /// What a run of tasks over hosts needs for an operation.
+    pub(super) fn helpers_for(
+        &self,
+        target: Handle,
+        hosts: &[String],
+        evaluator: &Evaluator,
+    ) -> Result<HostServices, Error> {
+        let chain = self.options.chain.as_deref();
+        let mut executors = chain.into_iter().flat_map(ExecutorChain::executors);
+        if let Some(other) = executors.find(|it| changes_root(it)) {
+            let name = other.name();
+            let problem = format!("tasks cannot go through the executor `{name}`");
+            return Err(host_error(HOSTS_SUBJECT, problem));
+        }
+        let mut instances = HashMap::new();
+        for name in hosts {
+            let found = self.topology.find_from(target, name);
+            let node = found.filter(|of| self.topology.entity(*of).node().is_some());
+            if let Some(of) = node {
+                instances.insert(name.clone(), self.instance_location(of, evaluator, HOSTS_SUBJECT)?);
+            }
+        }
+        let others = self
+            .context
+            .host_locator
+            .host_directory()
+            .map_err(|why| host_error(HOSTS_SUBJECT, why.to_string()))?;
+        Ok(HostServices {
+            resolver: Rc::new(InstanceDirectory { instances, host_strings: others }),
+            roles: Rc::new(NoRoles),
+            context: Arc::clone(&self.context.local_context),
+        })
+    }
+}
+
+/// Where the hosts of tasks are.
+#[derive(Debug)]
+struct InstanceDirectory {
+    /// Those that are instances.
+    instances: HashMap<String, Location>,
+    /// All others are host strings.
+    host_strings: Rc<dyn HostResolver>,
+}
+
+impl HostResolver for InstanceDirectory {
+    fn locate(&self, host: &str, user: Option<&str>) -> Result<Location, LocationError> {
+        match self.instances.get(host) {
+            Some(place) => Ok(place.clone()),
+            None => self.host_strings.locate(host, user),
+        }
+    }
+}
+
+/// The executors of a job, and then those that an effect asks for itself: who it runs as is what
+/// it says, and not what the job says.
+fn join_chains(of_job: &ExecutorChain, own: &ExecutorChain) -> ExecutorChain {
+    let ends = |executor: &&ChainExecutor| {
+        !matches!(
+            executor,
+            ChainExecutor::Direct | ChainExecutor::Sudo(_) | ChainExecutor::Su(_)
+        )
+    };
+    let executors = of_job.executors().iter().filter(ends);
+    let mut chain = ExecutorChain::new(executors.chain(own.executors()).cloned().collect());
+    chain.on_unhandled = of_job.on_unhandled;
+    chain
+}
+
+/// Whether an executor takes what it performs to where nothing can follow it.
+fn changes_root(executor: &ChainExecutor) -> bool {
+    matches!(executor, ChainExecutor::Container { .. } | ChainExecutor::Chroot(_))
+}
+
+fn host_error(subject: &str, problem: String) -> Error {
+    Error::Function {
+        function: subject.to_owned(),
+        problem,
+    }
+}
+
+fn host_word(operation: &Operation) -> Option<&str> {
+    let implementation = operation.implementation.as_ref()?;
+    implementation.operation_host.as_deref()
+}

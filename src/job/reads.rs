@@ -1,0 +1,150 @@
+//! Learns from what was read: which attributes are live, what properties were seen to be.
+
+use std::sync::Arc;
+
+use super::engine::Engine;
+use super::live_attributes::is_live;
+use super::task::{TaskDependency, TaskIndex};
+use crate::expr::{Read, Reads};
+use crate::topology::EntityKind;
+use crate::value::{Handle, Value};
+
+/// The most attributes that one task's record lists; upstream's form lists those read through
+/// others, too, which for long chains would be very many.
+const MAX_DEPENDENCIES: usize = 1000;
+
+impl Engine {
+    /// Keeps in the topology what reads have shown.
+    pub(super) fn observe(&mut self, reads: &Reads) {
+        // The evaluator is gone before the topology changes.
+        let closure = self
+            .evaluation()
+            .evaluator()
+            .closure(reads, MAX_DEPENDENCIES);
+        for (of, name, value) in closure {
+            self.observe_one(of, &name, value);
+        }
+    }
+
+    fn observe_one(&mut self, of: Handle, name: &Arc<str>, value: Value) -> Option<bool> {
+        let of = self.topology.stand_in(of).unwrap_or(of);
+        let live = is_live(&self.topology, of, name)?;
+        let topology = self.topology_mut();
+        if live {
+            topology.set_attribute(of, name, value);
+        } else {
+            topology.observe_property(of, name, value);
+        }
+        Some(live)
+    }
+
+    /// Adds what a task has read to the task and to the topology.
+    pub(super) fn commit_reads(&mut self, index: TaskIndex, reads: &Reads) {
+        let mut read_inputs = false;
+        let task = &self.ledger.tasks[index];
+        let closure = self
+            .evaluation()
+            .evaluator_for(task)
+            .closure(reads, MAX_DEPENDENCIES);
+        for (of, name, value) in closure {
+            if of == self.topology.inputs() {
+                read_inputs = true;
+                continue;
+            }
+            let of = self.topology.stand_in(of).unwrap_or(of);
+            let Some(live) = self.observe_one(of, &name, value.clone()) else {
+                continue;
+            };
+            let dependency = TaskDependency {
+                value,
+                live,
+                write_only: false,
+            };
+            let reads = &mut self.ledger.tasks[index].reads;
+            reads.dependencies.insert((of, name), dependency);
+        }
+        if read_inputs {
+            let value = Value::from(self.evaluation().inputs());
+            let dependency = TaskDependency {
+                value,
+                live: false,
+                write_only: false,
+            };
+            let key = (self.topology.root(), Arc::from("inputs"));
+            let reads = &mut self.ledger.tasks[index].reads;
+            reads.dependencies.insert(key, dependency);
+        }
+        self.commit_inputs(index, reads);
+    }
+
+    fn commit_inputs(&mut self, index: TaskIndex, reads: &Reads) {
+        // The inputs and outputs as a whole are no more than their parts, which count alone.
+        let task = &self.ledger.tasks[index];
+        let evaluation = self.evaluation();
+        let is_whole = |of: &Handle| matches!(self.topology.entity(*of).kind, EntityKind::Root);
+        let exact = reads.iter().filter_map(|(read, value)| {
+            let key = match read {
+                Read::Attribute { of, .. } if is_whole(of) => return None,
+                Read::Input(name) if task.counts_in_digest(name) => name.to_string(),
+                Read::Attribute { of, name } => evaluation.attribute_key(*of, name)?,
+                _ => return None,
+            };
+            Some((key, value.clone()))
+        });
+        let exact: Vec<_> = exact.collect();
+        let task = &mut self.ledger.tasks[index];
+        task.reads.exact.extend(exact);
+        let inputs = reads.iter().filter_map(|(read, value)| match read {
+            Read::Input(name) => Some((name, value)),
+            _ => None,
+        });
+        // Upstream lists those of the operation as they are declared, the others as they are read.
+        let mut inputs: Vec<_> = inputs.collect();
+        let own = &task.inputs;
+        let place = |name: &str| own.raw.get_index_of(name).unwrap_or(own.declared);
+        inputs.sort_by_key(|(name, _)| place(name).min(own.declared));
+        for (name, value) in inputs {
+            task.reads.resolved.insert(Arc::clone(name), value.clone());
+        }
+    }
+
+    /// Sets an attribute for a task and notes the change.
+    pub(super) fn set_attribute(
+        &mut self,
+        index: TaskIndex,
+        of: Handle,
+        name: &Arc<str>,
+        value: &Value,
+    ) {
+        let of = self.topology.stand_in(of).unwrap_or(of);
+        let value = self.mark_sensitive(of, name, value.with_externals_resolved());
+        let was_set = self.topology.entity(of).attributes.contains_key(name);
+        let changed = self.topology_mut().set_attribute(of, name, value.clone());
+        // Null where there was nothing is kept, but it is no change.
+        let changed = changed && (was_set || !value.is_null());
+        let key = (of, Arc::clone(name));
+        let task = &mut self.ledger.tasks[index];
+        if changed {
+            let changes = task.changes.entry(of).or_default();
+            changes.attributes.insert(Arc::clone(name), value.clone());
+        }
+        task.reads
+            .dependencies
+            .entry(key)
+            .and_modify(|dependency| {
+                dependency.value = value.clone();
+                dependency.live = true;
+            })
+            .or_insert(TaskDependency {
+                value,
+                live: true,
+                write_only: true,
+            });
+    }
+
+    fn mark_sensitive(&self, of: Handle, name: &str, value: Value) -> Value {
+        use crate::expr::Scope as _;
+        let declared = self.topology.attribute(of, name);
+        value.sensitive_if(declared.is_some_and(|attribute| attribute.sensitive))
+    }
+}

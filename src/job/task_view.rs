@@ -1,0 +1,245 @@
+//! Lets a configurator look at one task.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::evaluation::Evaluation;
+use super::task::{Task, TaskSpec};
+use crate::expr::{Context, Error, Evaluator, Reads};
+use crate::host::Variables;
+use crate::host::services::HostServices;
+use crate::task::{EnvironmentProvider, OperationHost, TaskSettings, TaskView};
+use crate::topology::EntityKind;
+use crate::value::{EnvRuleOptions, Handle, Value, filter_env};
+
+impl Evaluation<'_> {
+    /// Calls `look` with a view of a task; gives what it gave and what was read meanwhile.
+    pub(super) fn with_view<T>(
+        &self,
+        task: &Task,
+        strict: bool,
+        inspect: impl FnOnce(&TaskView<'_>) -> T,
+    ) -> (T, Reads) {
+        let evaluator = self.evaluator_for(task);
+        for of in self.context_entities(task) {
+            evaluator.record_entity(of);
+        }
+        let mut context = task.inputs.context.clone();
+        context.strict = strict;
+        let environment = TaskEnvironment {
+            evaluation: *self,
+            evaluator: &evaluator,
+            context: &context,
+            task,
+            rules: task
+                .spec
+                .operation
+                .implementation
+                .as_ref()
+                .map(|i| &i.environment),
+        };
+        let settings = TaskSettings {
+            operation: &task.spec.reference,
+            dry_run: self.options.goal.dry_run,
+            base_dir: &self.options.base_dir,
+            time_limit: task.time_limit(),
+            echo: self.options.echo,
+            target_status: self.topology.entity(task.spec.target).local,
+        };
+        let view = TaskView::new(
+            settings,
+            &task.inputs.raw,
+            &evaluator,
+            &context,
+            (&environment, &*self.context.local_context),
+        );
+        let result = inspect(&view);
+        let reads = evaluator.take_reads();
+        (result, reads)
+    }
+
+    /// What the environment of a task reads, where the operation says something of it.
+    pub(super) fn environment_reads(&self, task: &Task) -> Reads {
+        let implementation = task.spec.operation.implementation.as_ref();
+        if implementation.is_none_or(|it| it.environment.is_empty()) {
+            return Reads::default();
+        }
+        // What is wrong about it is said when the task is rendered.
+        let (is_right, reads) = self.with_view(task, true, |view| view.environment().is_ok());
+        if is_right { reads } else { Reads::default() }
+    }
+
+    /// The entities that the variables of a task mean, in the order in which records list what was
+    /// read of them.
+    fn context_entities(&self, task: &Task) -> impl Iterator<Item = Handle> {
+        let of = task.spec.target;
+        let topology = &self.topology;
+        let entity = topology.entity(of);
+        let source = entity.is_relationship().then(|| topology.source_of(of));
+        let end = entity.is_relationship().then(|| topology.target_of(of));
+        let (source, end) = (source.flatten(), end.flatten());
+        let node = end.unwrap_or(of);
+        let host = topology.entity(node).parent.unwrap_or(node);
+        let orchestrator = topology.find_from(of, "localhost");
+        let all = [
+            Some(of),
+            Some(host),
+            orchestrator,
+            source,
+            end,
+            task.spec.artifact,
+        ];
+        all.into_iter().flatten()
+    }
+}
+
+struct TaskEnvironment<'a> {
+    evaluation: Evaluation<'a>,
+    evaluator: &'a Evaluator,
+    context: &'a Context,
+    task: &'a Task,
+    rules: Option<&'a crate::value::Map>,
+}
+
+impl EnvironmentProvider for TaskEnvironment<'_> {
+    fn variables(&self) -> Result<Variables, Error> {
+        self.variables_with(EnvRuleOptions::default())
+    }
+
+    fn machine(&self) -> Result<OperationHost, Error> {
+        let TaskSpec {
+            target, operation, ..
+        } = &self.task.spec;
+        let place = self
+            .evaluation
+            .operation_location(*target, operation, self.evaluator)?;
+        // What this machine has in its environment means nothing on another one.
+        let added = EnvRuleOptions {
+            add_only: true,
+            ..EnvRuleOptions::default()
+        };
+        Ok(OperationHost {
+            location: place,
+            variables: self.variables_with(added)?,
+            key: self.evaluation.idempotency_key(self.task),
+        })
+    }
+
+    fn helpers(&self, hosts: &[String]) -> Result<HostServices, Error> {
+        let target = self.task.spec.target;
+        self.evaluation.helpers_for(target, hosts, self.evaluator)
+    }
+}
+
+impl TaskEnvironment<'_> {
+    fn variables_with(&self, options: EnvRuleOptions<'_>) -> Result<Variables, Error> {
+        let base = &self.evaluation.options.environment;
+        let mut variables = match self.rules.filter(|rules| !rules.is_empty()) {
+            None if options.add_only => Variables::default(),
+            None => base.iter().cloned().collect(),
+            Some(rules) => {
+                let rules = rules.iter().map(|(name, raw)| {
+                    let value = self.evaluator.evaluate(raw, self.context)?;
+                    Ok((name.to_string(), value))
+                });
+                let rules: Vec<(String, Value)> = rules.collect::<Result<_, Error>>()?;
+                let base = base.iter().cloned().collect();
+                rule_variables(&rules, &base, options)
+            }
+        };
+        self.add_relationship(&mut variables);
+        Ok(variables)
+    }
+
+    /// Adds the variables of TOSCA 1.3 for operations of relationships.
+    fn add_relationship(&self, variables: &mut Variables) {
+        let topology = &self.evaluation.topology;
+        let EntityKind::Relationship {
+            source, capability, ..
+        } = &topology.entity(self.task.spec.target).kind
+        else {
+            return;
+        };
+        let Some(target) = topology.target_of(self.task.spec.target) else {
+            return;
+        };
+        let key = |handle: Handle| topology.entity(handle).key.to_string();
+        let capability = capability.as_deref().unwrap_or("feature");
+        let mut added = HashMap::new();
+        added.insert(
+            "TARGETS",
+            format!("{}::.capabilities::[.name={capability}]", key(target)),
+        );
+        added.insert("TARGET", key(target));
+        added.insert("SOURCE", key(*source));
+        let name = &topology.entity(self.task.spec.target).name;
+        let siblings = topology
+            .entity(*source)
+            .node()
+            .map_or(&[][..], |node| &node.requirements);
+        let named = siblings
+            .iter()
+            .filter(|r| topology.entity(**r).name == *name);
+        added.insert(
+            "SOURCES",
+            named.map(|r| key(*r)).collect::<Vec<_>>().join(","),
+        );
+        variables.retain(|name, _| !added.contains_key(name));
+        let mut added: Vec<_> = added.into_iter().collect();
+        added.sort_unstable();
+        variables.extend(
+            added
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value)),
+        );
+    }
+}
+
+/// The variables that rules made, marked as secret where a rule was.
+fn rule_variables(
+    rules: &[(String, Value)],
+    base: &BTreeMap<String, String>,
+    options: EnvRuleOptions<'_>,
+) -> Variables {
+    let named = rules.iter().map(|(rule, value)| (rule.as_str(), value));
+    let mut made = filter_env(named, base, options);
+    made.variables.sort_unstable_keys();
+    let mut variables = Variables::default();
+    for (name, value) in made.variables {
+        if made.sensitive.contains(&name) {
+            variables.add_with_secret(name, value);
+        } else {
+            variables.add(name, value);
+        }
+    }
+    for (_, value) in rules.iter().filter(|(_, value)| value.has_sensitive()) {
+        variables.hide(value.reveal().to_string());
+    }
+    variables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_secret_rules_are_secret_and_so_is_what_the_rules_say() {
+        let secret = |text: &str| Value::from(text).sensitive();
+        let rules = [
+            ("TOKEN".to_owned(), secret("hunter2")),
+            ("^PATH".to_owned(), secret("sesame")),
+            ("USER".to_owned(), Value::from("joe")),
+        ];
+        let base = [("PATH".to_owned(), "/bin".to_owned())].into();
+        let variables = rule_variables(&rules, &base, EnvRuleOptions::default());
+        let all: Vec<_> = variables.iter().collect();
+        let expected = [
+            ("PATH", "sesame:/bin"),
+            ("TOKEN", "hunter2"),
+            ("USER", "joe"),
+        ];
+        assert_eq!(all, expected);
+        let shown = r#"{"PATH": "<<REDACTED>>", "TOKEN": "<<REDACTED>>", "USER": "joe"}"#;
+        assert_eq!(format!("{variables:?}"), shown);
+        assert_eq!(variables.hidden().parts(), ["hunter2", "sesame"]);
+    }
+}

@@ -1,0 +1,83 @@
+//! Looks at the lock for people, and breaks it.
+
+use super::location::{LockLocation, is_noted};
+use crate::git::lfs::{Error, LfsLock};
+use crate::system::fs;
+
+/// The lock of an ensemble for all machines, for those who look.
+#[derive(Debug)]
+pub struct RemoteLockStatus {
+    /// Its name and the server that has it; none where no server can be found.
+    pub location: Option<(String, String)>,
+    /// Who holds it; an error says why nobody can tell.
+    pub holder: Result<Option<LfsLock>, String>,
+    /// Whether a job here took it.
+    pub is_ours: bool,
+}
+
+impl RemoteLockStatus {
+    /// How it is, in words.
+    pub fn describe(&self) -> String {
+        let state = match &self.holder {
+            Ok(Some(lock)) if self.is_ours => format!("held by {lock}, for a job here"),
+            Ok(Some(lock)) => format!("held by {lock}"),
+            Ok(None) => "free".to_owned(),
+            Err(error) => format!("cannot be looked at: {error}"),
+        };
+        match &self.location {
+            Some((path, server)) => format!("for all machines, `{path}` on `{server}`: {state}"),
+            None => format!("for all machines: {state}"),
+        }
+    }
+}
+
+/// Looks at a lock; an error says why no server can be asked. Takes nothing.
+pub fn remote_lock_status(place: Result<LockLocation, Error>) -> RemoteLockStatus {
+    let mut place = match place {
+        Ok(place) => place,
+        Err(error) => {
+            return RemoteLockStatus {
+                location: None,
+                holder: Err(error.to_string()),
+                is_ours: false,
+            };
+        }
+    };
+    let path = place.path.clone();
+    let holder = place.client.find(&path).map_err(|error| error.to_string());
+    let noted = place.read_note().and_then(|note| note.lock);
+    let held = holder.as_ref().ok().and_then(Option::as_ref);
+    RemoteLockStatus {
+        is_ours: held.is_some_and(|lock| is_noted(noted.as_ref(), lock)),
+        location: Some((path, place.client.server())),
+        holder,
+    }
+}
+
+/// Frees a lock: one that a job here has left, with `force` whoever holds it. Says what became of
+/// it; none if nobody holds it.
+pub fn break_remote_lock(place: Result<LockLocation, Error>, force: bool) -> Option<String> {
+    match try_break(place, force) {
+        Ok(text) => text,
+        Err(error) => Some(format!("the lock for all machines is not broken: {error}")),
+    }
+}
+
+fn try_break(place: Result<LockLocation, Error>, force: bool) -> Result<Option<String>, Error> {
+    let mut place = place?;
+    let path = place.path.clone();
+    let Some(lock) = place.client.find(&path)? else {
+        return Ok(None);
+    };
+    let noted = place.read_note().and_then(|note| note.lock);
+    if !force && !is_noted(noted.as_ref(), &lock) {
+        return Ok(Some(format!(
+            "the lock for all machines stays, for it is held by {lock}; `--force` breaks it"
+        )));
+    }
+    place.client.unlock(&lock, force)?;
+    fs::remove_file_if_exists(&place.note).ok();
+    Ok(Some(format!(
+        "the lock for all machines is broken; it was held by {lock}"
+    )))
+}

@@ -1,0 +1,68 @@
+//! Passes the events of a job on to its log and its view.
+
+use std::collections::HashSet;
+
+use super::failure::{Failure, FailureKind};
+use super::request::JobRequest;
+use super::frontend::{Decision, JobFrontend};
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
+use crate::ensemble::LogFile;
+use crate::job::{Engine, JobEvent, EventSink};
+
+/// Hears the events of a job for its log and its view.
+pub(super) struct EventWatcher<'v> {
+    pub(super) view: &'v mut dyn JobFrontend,
+    pub(super) log: LogFile,
+    pub(super) sources: Sources,
+    pub(super) problems: Diagnostics,
+    /// What was told already, with its place.
+    reported: HashSet<(String, Option<(SourceId, u32)>)>,
+}
+
+/// Opens the log of a job: at the user's own path, or at a temporary one.
+pub(super) fn open_log(request: &JobRequest) -> Result<LogFile, Failure> {
+    LogFile::open(request.session.logfile.as_deref()).map_err(|error| {
+        let hint = "name another file with `--logfile`, or leave the option out";
+        Failure::new(FailureKind::Refused, error, Some(hint.to_owned()))
+    })
+}
+
+impl<'v> EventWatcher<'v> {
+    pub(super) fn new(view: &'v mut dyn JobFrontend, log: LogFile, sources: &Sources) -> Self {
+        Self {
+            view,
+            log,
+            sources: sources.clone(),
+            problems: Diagnostics::default(),
+            reported: HashSet::new(),
+        }
+    }
+
+    /// Has the plan approved.
+    pub(super) fn approve(&mut self, engine: &Engine) -> Decision {
+        self.view.approve(&|| engine.proposal(), &self.sources)
+    }
+
+    pub(super) fn handle_all(&mut self, events: &[JobEvent]) {
+        for event in events {
+            self.event(event);
+        }
+    }
+}
+
+impl EventSink for EventWatcher<'_> {
+    fn event(&mut self, event: &JobEvent) {
+        let JobEvent::Problem(problem) = event else {
+            self.log.event(event);
+            self.view.event(event);
+            return;
+        };
+        let place = problem.span().map(|span| (span.source, span.start));
+        if !self.reported.insert((problem.message.clone(), place)) {
+            return;
+        }
+        self.log.problem(problem, &self.sources);
+        self.view.problem(problem, &self.sources);
+        self.problems.push(Diagnostic::clone(problem));
+    }
+}

@@ -1,0 +1,57 @@
+//! The executors that the commands of a job's operations go through (spec/hosts.md X4 to X6).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::failure::{Failure, FailureKind};
+use super::request::JobRequest;
+use crate::diagnostic::Diagnostic;
+use crate::host::{ExecutorChain, ChainSpec, ChainExecutor, ExecutorError, UnhandledPolicy, ExecutorEnvironment};
+use crate::session::LocalSystem;
+use crate::session::Session;
+use crate::topology::Topology;
+
+/// The section of an environment that configures executors.
+const SECTION: &str = "executors";
+
+/// The chain of a job; none where all is performed as it is.
+pub(super) fn resolve_chain(
+    request: &JobRequest,
+    session: &mut Session,
+    topology: &Arc<Topology>,
+    system_context: &Arc<LocalSystem>,
+    environment: &BTreeMap<String, String>,
+) -> Result<Option<Arc<ExecutorChain>>, Failure> {
+    let configuration = match session.section(SECTION, topology, system_context)? {
+        Some(section) => ChainSpec::of(&section)?,
+        None => ChainSpec::default(),
+    };
+    let surroundings = ExecutorEnvironment {
+        folder: session.manifest.base_dir().to_path_buf(),
+        environment: environment.clone().into_iter().collect(),
+    };
+    let resolved = request
+        .run
+        .executors
+        .resolve(&configuration, &surroundings)?;
+    for warning in resolved.warnings {
+        session.warnings.push(Diagnostic::warning(warning));
+    }
+    let mut chain = resolved.chain;
+    // An operation counts as done where its command has succeeded.
+    chain.on_unhandled = UnhandledPolicy::Fail;
+    let is_dry_run = chain.executors().contains(&ChainExecutor::DryRun);
+    if is_dry_run && request.save.record && !request.goal.dry_run {
+        let message = "the executor `dryrun` would put operations on record that never ran";
+        let help = "add `--dryrun`, which runs nothing and records nothing";
+        return Err(Failure::usage_with(message, help));
+    }
+    Ok((!chain.is_direct()).then(|| Arc::new(chain)))
+}
+
+impl From<ExecutorError> for Failure {
+    fn from(error: ExecutorError) -> Self {
+        let hint = error.hint().map(str::to_owned);
+        Self::new(FailureKind::Usage, error, hint)
+    }
+}

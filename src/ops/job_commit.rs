@@ -1,0 +1,89 @@
+//! Looks, before a job runs, whether what it leaves can be committed.
+
+use std::path::{Path, PathBuf};
+
+use super::failure::{Failure, FailureKind};
+use super::request::JobRequest;
+use super::frontend::JobFrontend;
+use crate::ensemble::{CommitError, NotInGit, RecordCommit, RecordFiles};
+use crate::session::{Session, involved_repositories, distinct_repositories};
+
+/// How many files a message names.
+const MAX_NAMED_FILES: usize = 10;
+
+/// The commit of a job, if one is asked for. Fails where the job may not run, or where the commit
+/// could not be made.
+pub(super) fn prepare_commit(
+    request: &JobRequest,
+    session: &Session,
+    view: &mut dyn JobFrontend,
+) -> Result<Option<RecordCommit>, Failure> {
+    if request.save.refuse_dirty {
+        refuse_uncommitted(session)?;
+    }
+    let Some(commit) = request.save.commit.clone() else {
+        return Ok(None);
+    };
+    if request.goal.dry_run {
+        return Ok(None);
+    }
+    if !request.save.record {
+        view.notice("a run that is not saved leaves nothing to commit; `--save` saves it");
+        return Ok(None);
+    }
+    let notify = &mut |text: &str| view.notice(text);
+    Ok(Some(RecordCommit::prepare(
+        commit,
+        session.manifest.path(),
+        notify,
+    )?))
+}
+
+/// Refuses where one of the repositories involved has changes that are not committed: that of the
+/// ensemble, that of its project and those that the environment or the service template names. The
+/// ensemble's own record does not count: jobs write it, and a commit takes it in.
+fn refuse_uncommitted(session: &Session) -> Result<(), Failure> {
+    let record = RecordFiles::of(session.manifest.path());
+    for repository in distinct_repositories(involved_repositories(session)?) {
+        let changed = repository.uncommitted()?;
+        let changed: Vec<_> = changed
+            .into_iter()
+            .filter(|path| !record.is_record(&repository.root().join(path)))
+            .collect();
+        if !changed.is_empty() {
+            return Err(uncommitted_failure(repository.root(), &changed));
+        }
+    }
+    Ok(())
+}
+
+fn uncommitted_failure(root: &Path, changed: &[PathBuf]) -> Failure {
+    let mut files: Vec<String> = changed
+        .iter()
+        .take(MAX_NAMED_FILES)
+        .map(|path| format!("`{}`", path.display()))
+        .collect();
+    if changed.len() > MAX_NAMED_FILES {
+        files.push(format!("{} more", changed.len() - MAX_NAMED_FILES));
+    }
+    let message = format!(
+        "the repository `{}` has changes that are not committed: {}",
+        root.display(),
+        files.join(", ")
+    );
+    let help = "commit them or put them aside (`git stash`), or let the job run with `--dirty ok`";
+    Failure::new(FailureKind::Refused, message, Some(help.to_owned()))
+}
+
+impl From<CommitError> for Failure {
+    fn from(refusal: CommitError) -> Self {
+        let hint = refusal.hint();
+        Self::new(FailureKind::Refused, refusal, hint)
+    }
+}
+
+impl From<&NotInGit> for Failure {
+    fn from(error: &NotInGit) -> Self {
+        Self::new(FailureKind::JobFailed, error, Some(error.hint()))
+    }
+}

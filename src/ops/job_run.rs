@@ -1,0 +1,354 @@
+//! A job between its plan and its report: rendered, approved, run, and put on record.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::job_commit;
+use super::failure::{Failure, FailureKind};
+use super::job_driver;
+use super::job_lock;
+use super::planned_job::{PlannedJob, plan_job};
+use super::request::JobRequest;
+use super::rescue;
+use super::resume;
+use super::frontend::{Decision, JobReport, JobFrontend};
+use super::event_watcher::{EventWatcher, open_log};
+use crate::diagnostic::Diagnostic;
+use crate::ensemble::{
+    self, CommitReport, WorkingFolders, JobFolders, JobJournal, LockedEnsemble, Record, RecordCommit,
+    RecordError, RecordFacts, exclude_from_git,
+};
+use crate::exec::{self, Driver};
+use crate::git::Repository;
+use crate::job::{
+    self, JobEvent, FinishedJob, JobFacts, JobPorts, JobQueries, Recording, Report, EventSink as _,
+};
+use crate::name::Status;
+use crate::session::Session;
+use crate::system::clock;
+
+/// A job that was planned and rendered.
+pub(super) struct RenderedJob<'a> {
+    request: &'a JobRequest,
+    session: Session,
+    commit: Option<RecordCommit>,
+    folders: JobFolders,
+    watch: EventWatcher<'a>,
+    /// The driver, once tasks run.
+    driver: Option<Driver>,
+    job: PlannedJob,
+}
+
+/// Whether a job runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Approval {
+    /// The job is to be run, and must be brought to an end.
+    Approved,
+    /// There is nothing to do, or what is planned cannot be done.
+    NoTasks,
+    /// The plan is not to be run.
+    Declined,
+}
+
+/// A job that has ended.
+pub(super) struct EndedJob<'a> {
+    request: &'a JobRequest,
+    session: Session,
+    commit: Option<RecordCommit>,
+    watch: EventWatcher<'a>,
+    report_context: super::planned_job::ReportContext,
+    job: FinishedJob,
+    /// The driver is kept: connections are closed once the record is saved.
+    _driver: Option<Driver>,
+}
+
+/// A job whose locks may be freed, with what answers the question that the user asks.
+pub(super) struct ReportedJob {
+    report: JobReport,
+    questions: JobQueries,
+}
+
+impl ReportedJob {
+    /// The report, with the answer to the question of the request.
+    pub(super) fn with_answer(self, request: &JobRequest) -> JobReport {
+        let Self {
+            mut report,
+            questions,
+        } = self;
+        let query = request.query.as_ref();
+        let sources = &report.sources;
+        report.query = query.map(|it| it.answer_after(&questions, &report.job, sources));
+        report
+    }
+}
+
+impl<'a> RenderedJob<'a> {
+    /// Plans a job, evaluates the inputs of its tasks, and writes their files.
+    pub(super) fn of(
+        mut session: Session,
+        request: &'a JobRequest,
+        view: &'a mut dyn JobFrontend,
+    ) -> Result<Self, Failure> {
+        let log = open_log(request)?;
+        let folders = WorkingFolders::new(session.manifest.base_dir());
+        let commit = job_commit::prepare_commit(request, &session, view)?;
+        let mut job = plan_job(request, &mut session, &folders)?;
+        view.warnings(&session.warnings, &session.sources);
+        folders.archive_previous().map_err(|error| {
+            let hint = error.hint();
+            Failure::new(FailureKind::Refused, error, hint)
+        })?;
+        let mut folders = JobFolders::new(folders);
+        job.engine.render(&mut folders);
+        request.check_interrupt()?;
+        let watch = EventWatcher::new(view, log, &session.sources);
+        Ok(Self {
+            request,
+            session,
+            commit,
+            folders,
+            watch,
+            driver: None,
+            job,
+        })
+    }
+
+    /// Asks whether the plan is to be run, where there is anything to run. A signal while it asks
+    /// counts as no.
+    pub(super) fn approve(&mut self) -> Result<Approval, Failure> {
+        let engine = &mut self.job.engine;
+        let settled = engine.has_no_work() || engine.abort_if_unrenderable();
+        self.watch.handle_all(&engine.take_events());
+        if settled {
+            return Ok(Approval::NoTasks);
+        }
+        let decision = self.watch.approve(engine);
+        engine.interrupt(self.request.interrupts.acknowledge());
+        if decision == Decision::Decline || engine.interrupted().is_some() {
+            return Ok(Approval::Declined);
+        }
+        self.refuse_doubtful_tasks()?;
+        Ok(Approval::Approved)
+    }
+
+    /// Fails if an operation that may have been done already would be done again, unless somebody
+    /// says so. From here on the job must be brought to an end.
+    fn refuse_doubtful_tasks(&mut self) -> Result<(), Failure> {
+        let engine = &self.job.engine;
+        let doubts = engine.operations_in_doubt();
+        let goal = &engine.options.goal;
+        let may_run = doubts.is_empty() || goal.dry_run || goal.redo_in_doubt;
+        if may_run || self.watch.view.redo(&doubts) {
+            self.request.check_interrupt()?;
+            self.request.interrupts.mark_started();
+            return Ok(());
+        }
+        self.request.check_interrupt()?;
+        let message = format!(
+            "a job was cut off, and nobody knows whether {} was done, so that it is not run again",
+            doubts.join(", ")
+        );
+        let hint = "look whether it was; `--redo-in-doubt` runs it again, and an operation `check` \
+                    of the instance would find out by itself";
+        Err(Failure::new(
+            FailureKind::Refused,
+            message,
+            Some(hint.to_owned()),
+        ))
+    }
+
+    /// Begins to run the job. The journal, if there is one, is on disk then.
+    pub(super) fn begin(&mut self, locked: &LockedEnsemble) -> Result<Option<JobJournal>, Failure> {
+        let recording = self.request.recording();
+        let manifest = &self.session.manifest;
+        let PlannedJob { engine, report_context: around } = &mut self.job;
+        let facts = JobFacts {
+            previous: around.last_recorded_job.clone(),
+            options: self.request.recorded_options.clone(),
+            start_commit: head_commit(manifest.base_dir()),
+            spec_digest: manifest.spec_digest(),
+        };
+        let result = engine.begin_run(recording, facts);
+        result.map_err(|error| internal_failure(&error))?;
+        around.has_run = true;
+        if recording != Recording::Journal {
+            return Ok(None);
+        }
+        // From here on there are files that must never be committed.
+        exclude_from_git(manifest.base_dir());
+        let start = engine.job_start().map_err(|error| internal_failure(&error))?;
+        around.planned.clone_from(&start.planned);
+        let start = JobEvent::JobStarted(Box::new(start));
+        let journal = locked.begin_journal(manifest, &start);
+        journal.map(Some).map_err(|error| {
+            let message =
+                format!("nothing was done, for the job's journal cannot be written: {error}");
+            Failure::new(FailureKind::Refused, message, error.hint())
+        })
+    }
+
+    /// Runs the tasks of the job.
+    pub(super) fn run(
+        &mut self,
+        journal: Option<&mut JobJournal>,
+        locked: &LockedEnsemble,
+    ) -> Result<(), job::Error> {
+        let performer = self.watch.view.performer();
+        let driver = job_driver::create_driver(self.request, locked, performer);
+        let driver = self.driver.insert(driver);
+        let mut ports = JobPorts {
+            folders: &mut self.folders,
+            journal: match journal {
+                Some(journal) => journal,
+                None => &mut job::NullJournal,
+            },
+            sinks: vec![&mut self.watch],
+        };
+        exec::run_job(&mut self.job.engine, &mut ports, driver)
+    }
+
+    /// Ends the job.
+    pub(super) fn end(self) -> Result<EndedJob<'a>, Failure> {
+        let Self {
+            request,
+            session,
+            commit,
+            watch,
+            driver,
+            job: PlannedJob { engine, report_context: around },
+            ..
+        } = self;
+        let job = engine
+            .into_finished(!around.has_run)
+            .map_err(|error| internal_failure(&error))?;
+        Ok(EndedJob {
+            request,
+            session,
+            commit,
+            watch,
+            report_context: around,
+            job,
+            _driver: driver,
+        })
+    }
+}
+
+impl EndedJob<'_> {
+    /// Saves what the job did, also when the job could not be brought to its end, and removes the
+    /// journal.
+    pub(super) fn record(
+        &mut self,
+        journal: Option<JobJournal>,
+        locked: &LockedEnsemble,
+    ) -> Result<(), Failure> {
+        if !self.request.save.record {
+            return Ok(());
+        }
+        let manifest = &self.session.manifest;
+        let facts = RecordFacts {
+            saved_templates: Arc::clone(&self.report_context.saved_templates),
+            // The id of a job that follows another at once is of a moment later.
+            ended: clock::now().max(self.job.report.head.start),
+        };
+        exclude_from_git(manifest.base_dir());
+        if let Some(record) = Record::of(manifest, &self.job.report, &facts) {
+            let previous = self.job.report.head.facts.previous.clone();
+            locked
+                .record(&record, manifest)
+                .map_err(|error| match error {
+                    RecordError::LockBroken => job_lock::lock_broken_failure(&error),
+                    RecordError::Publish(error) => {
+                        rescue::save_rescue_file(&record, &self.session, previous, &error)
+                    }
+                })?;
+        }
+        drop_journal(journal, &mut self.watch);
+        Ok(())
+    }
+
+    /// Warns of changes that are not saved, and keeps the goal of a job that was interrupted, so
+    /// that another can go on with it.
+    pub(super) fn settle(&mut self) {
+        warn_unsaved(&self.job.report, &mut self.watch);
+        resume::update(&self.job.report, &self.session, &self.report_context.planned);
+    }
+
+    /// Makes the report for people and programs: the log goes where it belongs, and the record is
+    /// committed if that is asked for.
+    pub(super) fn report(mut self, approval: Approval) -> ReportedJob {
+        self.watch.handle_all(&self.job.events);
+        let declined = approval == Approval::Declined;
+        let FinishedJob {
+            report: job,
+            proposal,
+            queries: questions,
+            ..
+        } = self.job;
+        let name = ensemble::job_file_name(job.head.start, job.head.id.as_str());
+        let folder = if declined || job.is_dry_run() {
+            "planned"
+        } else if job.status == Status::Error {
+            "failed"
+        } else {
+            "jobs"
+        };
+        let folder = self.session.manifest.base_dir().join(folder);
+        self.watch.log.move_to(&folder, &name);
+        let last = self.report_context.last_recorded_job.as_deref();
+        let commits = match self.commit {
+            Some(commit) if self.report_context.has_run => commit.commit_job(job.head.id.as_str()),
+            Some(commit) if !declined => commit.commit_pending(last),
+            Some(_) | None => CommitReport::default(),
+        };
+        let mut problems = self.report_context.unmatched_selectors;
+        problems.append(self.watch.problems);
+        let report = JobReport {
+            job,
+            plan: proposal,
+            query: None,
+            problems,
+            sources: self.watch.sources,
+            elapsed: self.report_context.started_at.elapsed(),
+            declined,
+            commits,
+        };
+        ReportedJob { report, questions }
+    }
+}
+
+/// Removes a journal, all of which is in the record. The next job removes one that cannot be.
+fn drop_journal(journal: Option<JobJournal>, watch: &mut EventWatcher<'_>) {
+    if let Some(Err(error)) = journal.map(JobJournal::remove) {
+        let help = "the record is saved; the next job removes the journal";
+        let warning = Diagnostic::warning(error).help(help);
+        watch.event(&JobEvent::Problem(Box::new(warning)));
+    }
+}
+
+/// Warns of what a run changed that is not saved.
+fn warn_unsaved(report: &Report, watch: &mut EventWatcher<'_>) {
+    let changed = &report.unrecorded;
+    if changed.is_empty() {
+        return;
+    }
+    let message = format!(
+        "the run changed {}, and its record is not saved",
+        changed.join(", ")
+    );
+    let help = "`unfurl run --save` saves it; `unfurl check` finds out how they are now";
+    let warning = Diagnostic::warning(message).help(help);
+    watch.event(&JobEvent::Problem(Box::new(warning)));
+}
+
+fn internal_failure(error: &dyn std::error::Error) -> Failure {
+    Failure::new(FailureKind::Internal, error, None)
+}
+
+fn head_commit(base: &Path) -> Option<String> {
+    Repository::discover(base)
+        .ok()
+        .flatten()?
+        .head()
+        .ok()
+        .flatten()
+}

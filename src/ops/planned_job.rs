@@ -1,0 +1,175 @@
+//! A job that was planned, on its way to its record.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::executor_chain;
+use super::failure::{Failure, FailureKind};
+use super::job_driver::DigestKeys;
+use super::request::JobRequest;
+use super::resume;
+use crate::configurator;
+use crate::diagnostic::Diagnostics;
+use crate::ensemble::{self, WorkingFolders, SavedTemplateIndex, LogFile, RecordedHistory, start_time};
+use crate::fleet::hosts::EndpointLocator;
+use crate::job::{self, Engine, JobOptions, EngineParts};
+use crate::plan;
+use crate::session::Session;
+use crate::session::topology_with_orphans;
+
+/// A job that was planned.
+#[derive(Debug)]
+pub(super) struct PlannedJob {
+    pub(super) engine: Engine,
+    pub(super) report_context: ReportContext,
+}
+
+/// The things around a job that its record and its report need.
+#[derive(Debug)]
+pub(super) struct ReportContext {
+    /// The last job on record.
+    pub(super) last_recorded_job: Option<String>,
+    /// What the user named and nothing has.
+    pub(super) unmatched_selectors: Diagnostics,
+    /// The templates that earlier records keep.
+    pub(super) saved_templates: Arc<SavedTemplateIndex>,
+    /// When the planning began.
+    pub(super) started_at: std::time::Instant,
+    /// What was planned before anything ran: operations by the keys of their targets.
+    pub(super) planned: BTreeMap<String, Vec<String>>,
+    /// Whether tasks were started.
+    pub(super) has_run: bool,
+}
+
+/// An engine that has nothing to do yet, with what it takes to put a job on record.
+#[derive(Debug)]
+pub(super) struct EngineSetup {
+    pub(super) engine: Engine,
+    last_recorded_job: Option<String>,
+    saved_templates: Arc<SavedTemplateIndex>,
+}
+
+/// Makes the engine of a job: it knows what exists and what was recorded.
+pub(super) fn create_engine(
+    request: &JobRequest,
+    session: &mut Session,
+    folders: &WorkingFolders,
+) -> Result<EngineSetup, Failure> {
+    let history = session.history()?;
+    let kept_templates = history.saved_templates();
+    let goal = if request.resume {
+        resume::resumed_goal(request, session, &history)?
+    } else {
+        request.goal.clone()
+    };
+    let mut topology = topology_with_orphans(session, goal.removal.prune, &history)?;
+    job::mark_unfinished_instances(&mut topology, &history);
+    let previous = last_job(session, &history);
+    let base = session.manifest.base_dir();
+    let start = start_time(
+        request.start.as_deref(),
+        &history,
+        previous.as_deref(),
+        base,
+    )
+    .map_err(|error| Failure::new(FailureKind::Load, error, None))?;
+    let system_context = Arc::new(session.system_context(folders.planned_root().to_path_buf()));
+    let topology = Arc::new(topology);
+    let environment = session.variables(&topology, &system_context)?;
+    let chain = executor_chain::resolve_chain(request, session, &topology, &system_context, &environment)?;
+    let mut system_context = Arc::into_inner(system_context)
+        .unwrap_or_else(|| session.system_context(folders.planned_root().to_path_buf()));
+    system_context.variables.clone_from(&environment);
+    let topology = Arc::into_inner(topology)
+        .ok_or_else(|| Failure::new(FailureKind::Internal, "the topology is still in use", None))?;
+    let options = JobOptions {
+        goal,
+        ensemble: session.identity(),
+        start,
+        parallel: request.run.parallel,
+        base_dir: session.manifest.base_dir().to_path_buf(),
+        echo: request.run.echo,
+        environment: environment.into_iter().collect(),
+        chain,
+        vars: request.session.vars.clone(),
+    };
+    let parts = EngineParts {
+        topology,
+        local_context: Arc::new(system_context),
+        choose: configurator::choose,
+        history: Box::new(history),
+        keys: Box::new(DigestKeys::of(session)),
+        host_locator: Box::new(EndpointLocator::new(
+            session.location.env.clone(),
+            session.manifest.base_dir().to_path_buf(),
+        )),
+    };
+    Ok(EngineSetup {
+        engine: Engine::new(parts, options),
+        last_recorded_job: previous,
+        saved_templates: kept_templates,
+    })
+}
+
+/// The last job that the records or the ensemble know.
+fn last_job(session: &Session, history: &RecordedHistory) -> Option<String> {
+    let recorded = history.last_job().map(|id| id.to_string());
+    recorded.max(session.last_job())
+}
+
+/// Plans a job.
+pub(super) fn plan_job(
+    request: &JobRequest,
+    session: &mut Session,
+    folders: &WorkingFolders,
+) -> Result<PlannedJob, Failure> {
+    let began = std::time::Instant::now();
+    request.check_interrupt()?;
+    let EngineSetup {
+        mut engine,
+        last_recorded_job: history_last,
+        saved_templates: kept_templates,
+    } = create_engine(request, session, folders)?;
+    request.check_interrupt()?;
+    let plan = engine.plan();
+    let topology = &engine.topology;
+    let plan = plan.map_err(|error| {
+        let kind = match error {
+            plan::Error::UnknownExcluded(_) => FailureKind::Usage,
+            _ => FailureKind::Load,
+        };
+        let problem = plan::diagnose_error(error, topology);
+        Failure::with_sources(kind, problem, session.sources.clone())
+    })?;
+    let without_effect = plan::ineffective_names(&engine.options.goal, &plan, topology);
+    session.warnings.append(without_effect.clone());
+    engine.adopt_plan(plan).map_err(|error| {
+        Failure::new(
+            FailureKind::Load,
+            format!("could not create job: {error}"),
+            None,
+        )
+    })?;
+    Ok(PlannedJob {
+        engine,
+        report_context: ReportContext {
+            last_recorded_job: history_last,
+            unmatched_selectors: without_effect,
+            saved_templates: kept_templates,
+            started_at: began,
+            planned: BTreeMap::new(),
+            has_run: false,
+        },
+    })
+}
+
+impl PlannedJob {
+    /// Puts the log of a plan where plans are.
+    pub(super) fn move_log(&self, log: LogFile, base: &Path) {
+        if let Ok(id) = self.engine.id() {
+            let name = ensemble::job_file_name(self.engine.options.start, id.as_str());
+            log.move_to(&base.join("planned"), &name);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Why a deploy has nothing to do for an instance.
+
+use std::fmt::{Display, Formatter};
+use std::sync::Arc;
+
+use super::goal::{ChangeDetection, JobGoal};
+use crate::name::Status;
+use crate::topology::{Creator, Entity};
+
+/// Why a deploy has nothing to do for an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoActionReason {
+    /// `--instance` does not name it.
+    NotNamed,
+    /// `--exclude` names it.
+    Excluded,
+    /// It is new, and nothing new is wanted.
+    SkipNew,
+    /// Its template has the directive `dependent`, and no template requires it.
+    NotRequired,
+    /// It stands for an instance of another ensemble.
+    Selected,
+    /// It is in a status that is not to be repaired.
+    NoRepair(Status),
+    /// Instances are not compared with the model.
+    NoComparison,
+    /// Something other than this ensemble's `configure` has changed it.
+    Customized,
+    /// Another instance manages it.
+    Managed(Arc<str>),
+    /// No task has ever changed it.
+    NeverChanged,
+    /// It has no operation that could bring a change about.
+    NoOperation,
+}
+
+impl NoActionReason {
+    /// Why an instance that exists is left out, where no rule includes it.
+    pub(super) fn for_existing(entity: &Entity, status: Status, goal: &JobGoal) -> Self {
+        match status {
+            Status::Unknown | Status::Pending | Status::Absent => return Self::SkipNew,
+            Status::Error | Status::Degraded if entity.last_config_change.is_none() => {
+                return Self::NoRepair(status);
+            }
+            _ => {}
+        }
+        if entity.last_config_change.is_none() {
+            return Self::NeverChanged;
+        }
+        match (&entity.created, goal.change_detection) {
+            (_, ChangeDetection::Skip) => Self::NoComparison,
+            (_, ChangeDetection::Evaluate) if entity.customized.is_some() => Self::Customized,
+            (Some(Creator::ManagedBy(by)), _) => Self::Managed(Arc::clone(by)),
+            _ => Self::NeverChanged,
+        }
+    }
+}
+
+impl Display for NoActionReason {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotNamed => f.write_str("`--instance` does not name it"),
+            Self::Excluded => f.write_str("`--exclude` names it"),
+            Self::SkipNew => f.write_str("it would have to be created, and `--skip-new` is given"),
+            Self::NotRequired => f.write_str(
+                "its template says `directives: [dependent]`, and no template requires it",
+            ),
+            Self::Selected => f.write_str("it stands for an instance of another ensemble"),
+            Self::NoRepair(status) => write!(
+                f,
+                "its status is {status}, which `--repair` says not to repair"
+            ),
+            Self::NoComparison => {
+                f.write_str("nothing is compared with the model: `--change-detection skip`")
+            }
+            Self::Customized => f.write_str(
+                "it was customized by another operation, so it is not compared with the model \
+                 (`--change-detection always` compares it)",
+            ),
+            Self::Managed(by) => write!(
+                f,
+                "`{by}` manages it, so it is not compared with the model \
+                 (`--change-detection always` compares it)"
+            ),
+            Self::NeverChanged => {
+                f.write_str("no task has ever changed it, so there is nothing to compare with")
+            }
+            Self::NoOperation => f.write_str(
+                "nothing that its other operations read has changed, and it has no operation \
+                 `configure`",
+            ),
+        }
+    }
+}

@@ -1,0 +1,660 @@
+//! Fetches the files that merge directives and imports name.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
+use std::sync::Arc;
+
+use super::Trust;
+use super::local_clones;
+use super::embedded;
+use super::python::{ConvertedTemplate, PythonConverter, failure_report};
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
+use crate::system::env::Env;
+use crate::system::{archive, fs};
+use crate::yaml::{IncludeRequest, Limits, LoadResult, Loader, Node, parse};
+
+/// Reads files for [`crate::yaml::expand`]: relative ones from the folder of the text that asks,
+/// those of a repository from where that is on this machine, those of the repository `unfurl` from
+/// the binary itself. Goes to no network.
+#[derive(Debug)]
+pub struct FileLoader<'a> {
+    sources: &'a mut Sources,
+    env: &'a Env,
+    limits: Limits,
+    repositories: HashMap<String, PathBuf>,
+    predefined: HashMap<&'static str, PathBuf>,
+    parsed: HashMap<PathBuf, (SourceId, Node)>,
+    python: PythonConverter<'a>,
+    converted: HashMap<PathBuf, Result<(SourceId, Node), Diagnostics>>,
+    from_python: HashSet<SourceId>,
+    warnings: Diagnostics,
+    archive: Option<Archive>,
+}
+
+/// An archive whose files stand below its own path.
+#[derive(Debug)]
+struct Archive {
+    root: PathBuf,
+    files: archive::ArchiveFiles,
+}
+
+impl Archive {
+    /// What it holds at a path; outside of it there is nothing.
+    fn get(&self, path: &Path) -> Option<&Option<Vec<u8>>> {
+        self.files.get(path.strip_prefix(&self.root).ok()?)
+    }
+}
+
+impl<'a> FileLoader<'a> {
+    /// A loader that adds what it reads to `sources`.
+    pub fn new(sources: &'a mut Sources, env: &'a Env, limits: Limits) -> Self {
+        Self {
+            sources,
+            env,
+            limits,
+            repositories: HashMap::new(),
+            predefined: HashMap::from([("unfurl", embedded::root())]),
+            parsed: HashMap::new(),
+            python: PythonConverter::new(env),
+            converted: HashMap::new(),
+            from_python: HashSet::new(),
+            warnings: Diagnostics::default(),
+            archive: None,
+        }
+    }
+
+    /// Opens an archive: from now on its files stand below its path, and nothing else is read.
+    pub fn open_archive(&mut self, path: &Path) -> Result<(), Diagnostic> {
+        let path = fs::normalize(path);
+        let bytes = fs::read_within(&path, MAX_BYTES).map_err(Diagnostic::error)?;
+        let files = archive::read(&bytes, is_text).map_err(|error| {
+            let start = self.start_span(&path);
+            Diagnostic::error(format!("`{}` is no CSAR: {error}", path.display()))
+                .label(start, "")
+                .help("a CSAR is a zip or tar file with a service template")
+        })?;
+        self.set_predefined_repositories(&path, None);
+        self.archive = Some(Archive { root: path, files });
+        Ok(())
+    }
+
+    /// Whether there is a plain file at the path, within the archive if one is open.
+    pub fn is_file(&self, path: &Path) -> bool {
+        let path = fs::normalize(path);
+        match &self.archive {
+            _ if embedded::text(&path).is_some() => true,
+            Some(archive) => archive.get(&path).is_some(),
+            None => fs::is_file(&path),
+        }
+    }
+
+    /// The files that stand in a folder, sorted by name; none if it cannot be read.
+    pub fn files_in(&self, folder: &Path) -> Vec<PathBuf> {
+        let Some(archive) = &self.archive else {
+            let entries = fs::list(folder).unwrap_or_default();
+            let paths = entries.into_iter().map(|entry| entry.path);
+            return paths.filter(|path| fs::is_file(path)).collect();
+        };
+        let paths = archive.files.keys().map(|path| archive.root.join(path));
+        paths.filter(|path| path.parent() == Some(folder)).collect()
+    }
+
+    /// Reads a file as text, and adds it to the sources.
+    pub fn text(&mut self, path: &Path) -> Result<(SourceId, Arc<str>), Diagnostic> {
+        let path = fs::normalize(path);
+        let text = self.content(&path)?;
+        let text: Arc<str> = text.into();
+        let source = self.sources.add(&path, Arc::clone(&text), None);
+        Ok((source, text))
+    }
+
+    fn content(&mut self, path: &Path) -> Result<String, Diagnostic> {
+        if let Some(text) = embedded::text(path) {
+            return Ok(text.to_owned());
+        }
+        let bytes = match &self.archive {
+            None => fs::read_within(path, MAX_BYTES).map_err(|error| {
+                let diagnostic = Diagnostic::error(&error);
+                match error.hint() {
+                    Some(hint) => diagnostic.help(hint),
+                    None => diagnostic,
+                }
+            })?,
+            Some(archive) => archive.get(path).cloned().flatten().ok_or_else(|| {
+                Diagnostic::error(format!("`{}` is no text file", path.display()))
+            })?,
+        };
+        String::from_utf8(bytes).map_err(|error| self.invalid_utf8(path, &error))
+    }
+
+    /// What is wrong with a file that is not UTF-8: the place of the first byte that is not.
+    fn invalid_utf8(&mut self, path: &Path, error: &FromUtf8Error) -> Diagnostic {
+        let place = u32::try_from(error.utf8_error().valid_up_to()).unwrap_or(u32::MAX);
+        let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+        let source = self.sources.add(path, text, None);
+        Diagnostic::error(format!("`{}` is no text in UTF-8", path.display()))
+            .label(Span::new(source, place, place), "")
+            .help("save it as UTF-8")
+    }
+
+    /// A place at the start of what is no text, such as an archive.
+    pub fn start_span(&mut self, path: &Path) -> Span {
+        Span::new(self.sources.add(path, "", None), 0, 0)
+    }
+
+    /// Tells people something of what was read.
+    pub fn warn(&mut self, warning: Diagnostic) {
+        self.warnings.push(warning);
+    }
+
+    /// Asks what the project may do, whose files are below `base`; until then it may do nothing.
+    pub fn set_trust(&mut self, trust: &Trust, base: &Path) {
+        self.python.set_trust(trust, base);
+    }
+
+    /// Tells where a repository is on this machine.
+    pub fn add_repository(&mut self, name: impl Into<String>, folder: impl Into<PathBuf>) {
+        self.repositories.insert(name.into(), folder.into());
+    }
+
+    /// Tells where the ensemble is, and the project it belongs to: the repositories `self`, `spec`
+    /// and `project`, unless repositories of these names are declared.
+    pub fn set_predefined_repositories(&mut self, ensemble: &Path, project: Option<&Path>) {
+        let mut set = |name, folder: &Path| drop(self.predefined.insert(name, folder.to_owned()));
+        set("self", ensemble);
+        set("spec", project.unwrap_or(ensemble));
+        set("project", project.unwrap_or(ensemble));
+    }
+
+    /// The home folder of the user.
+    pub(super) fn home_dir(&self) -> Option<&Path> {
+        self.env.non_empty("HOME").map(Path::new)
+    }
+
+    /// The texts read so far.
+    pub fn sources(&self) -> &Sources {
+        self.sources
+    }
+
+    /// What people should know of what was read, and no longer wants telling.
+    pub fn take_warnings(&mut self) -> Diagnostics {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// Reads and parses a file; the same file is read once.
+    pub fn read(
+        &mut self,
+        path: &Path,
+        included_from: Option<Span>,
+    ) -> Result<(SourceId, Node), Diagnostics> {
+        let path = fs::normalize(path);
+        if let Some((source, root)) = self.parsed.get(&path) {
+            return Ok((*source, root.clone()));
+        }
+        if is_python(&path) {
+            return self.read_python(path, included_from);
+        }
+        let text = self.read_content(&path, included_from)?;
+        let source = self.sources.add(&path, text, included_from);
+        let root = parse(self.sources, source, &self.limits)?;
+        self.parsed.insert(path, (source, root.clone()));
+        Ok((source, root))
+    }
+
+    fn read_content(
+        &mut self,
+        path: &Path,
+        included_from: Option<Span>,
+    ) -> Result<String, Diagnostics> {
+        let span = included_from.unwrap_or(Span::NONE);
+        let requested = |problem: Diagnostic| problem.label(span, "asked for here");
+        Ok(self.content(path).map_err(requested)?)
+    }
+
+    /// Converts a file written in Python and parses what came of it; the same file runs once.
+    fn read_python(
+        &mut self,
+        path: PathBuf,
+        included_from: Option<Span>,
+    ) -> Result<(SourceId, Node), Diagnostics> {
+        if let Some(known) = self.converted.get(&path) {
+            return known.clone();
+        }
+        let result = self.convert(&path, included_from);
+        self.converted.insert(path, result.clone());
+        result
+    }
+
+    fn convert(
+        &mut self,
+        path: &Path,
+        included_from: Option<Span>,
+    ) -> Result<(SourceId, Node), Diagnostics> {
+        let requested = included_from.unwrap_or(Span::NONE);
+        let text = self.read_content(path, included_from)?;
+        let converted = match self.archive {
+            Some(_) => PythonConverter::convert_in_archive(&text),
+            None => self.python.convert(path, &text),
+        };
+        let ConvertedTemplate { yaml, warnings } =
+            converted.map_err(|failure| failure_report(failure, path, &text, requested, self.sources))?;
+        for warning in warnings {
+            let message = format!("`{}`: {warning}", path.display());
+            let warning = Diagnostic::warning(message);
+            self.warnings.push(warning.label(requested, "included here"));
+        }
+        let source = self.sources.add(converted_name(path), yaml, included_from);
+        self.from_python.insert(source);
+        let root = parse(self.sources, source, &self.limits)?;
+        Ok((source, root))
+    }
+
+    /// The folder of a text that was converted from Python: its imports are found from there,
+    /// whatever it was included into.
+    pub fn folder_of_converted(&self, source: SourceId) -> Option<PathBuf> {
+        let is_converted = self.from_python.contains(&source);
+        is_converted.then(|| self.folder_of(source))
+    }
+
+    /// The folder of a text, from which its relative paths start.
+    pub fn folder_of(&self, source: SourceId) -> PathBuf {
+        let path = self.sources.get(source).map(|source| source.path.clone());
+        path.and_then(|path| path.parent().map(Path::to_owned))
+            .unwrap_or_default()
+    }
+
+    /// Whether a request is for a file on another machine.
+    pub fn is_remote(&self, request: &IncludeRequest) -> bool {
+        is_url(&request.file) || self.repository(request).is_err()
+    }
+
+    /// The folder of a repository, by the name or the URL that a request gives.
+    fn repository(&self, request: &IncludeRequest) -> Result<Option<PathBuf>, Diagnostics> {
+        let here = self.folder_of(request.from);
+        let name = request.repository.as_deref();
+        if let Some(folder) = name.and_then(|name| self.repositories.get(name)) {
+            return Ok(Some(folder.clone()));
+        }
+        let stated = request.repository_url.clone();
+        let url = stated.or_else(|| name.and_then(|name| declared_url(&request.document, name)));
+        let Some(url) = url else {
+            let Some(name) = name else {
+                return Ok(None);
+            };
+            let is_place = ["self", "spec", "project"].contains(&name);
+            let known = self.predefined.get(name).cloned();
+            return Ok(known.or_else(|| is_place.then_some(here)));
+        };
+        if embedded::is_own_url(&url) {
+            return Ok(Some(embedded::root()));
+        }
+        let project = self.predefined.get("project");
+        let found = local_folder(&url, &here)
+            .or_else(|| local_clones::find_clone(&url, &here, project.map(PathBuf::as_path)));
+        match found {
+            Some(folder) => Ok(Some(folder)),
+            None => Err(Diagnostic::error(format!(
+                "the repository `{url}` is not on this machine"
+            ))
+            .label(request.span, "needed here")
+            .help("clone it, and give its URL as `file:` and the path of the clone")
+            .into()),
+        }
+    }
+}
+
+/// How large a text or an archive may be, in bytes.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// Whether a file of an archive is read as text; of all others it is enough that they are there.
+fn is_text(path: &Path) -> bool {
+    let end = path.extension().unwrap_or_default();
+    let known = ["yaml", "yml", "tosca", "json", "meta", "py"];
+    known.iter().any(|known| end == *known)
+}
+
+fn is_python(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "py")
+}
+
+/// What messages call the text that a file was converted to.
+fn converted_name(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{name} (converted from Python)"))
+}
+
+/// The file written in Python that may stand for one in YAML that is not there.
+fn python_counterpart(path: &Path) -> Option<PathBuf> {
+    let is_yaml = path.extension().is_some_and(|end| end == "yaml");
+    is_yaml.then(|| path.with_extension("py"))
+}
+
+/// What is wrong with the path of a file that the repository `unfurl` has not got.
+fn not_embedded(path: &Path, span: Span) -> Diagnostic {
+    let message = format!("there is no file `{}`", path.display());
+    let names: Vec<_> = embedded::file_names().collect();
+    Diagnostic::error(message)
+        .label(span, "asked for here")
+        .help(format!("the repository `unfurl` has {}", names.join(", ")))
+}
+
+/// The URL of a repository that a document declares.
+fn declared_url(document: &Node, name: &str) -> Option<String> {
+    let places: [&[&str]; 4] = [
+        &["spec", "service_template", "repositories"],
+        &["spec", "tosca", "repositories"],
+        &["environment", "repositories"],
+        &["repositories"],
+    ];
+    places.iter().find_map(|keys| {
+        let section = keys.iter().try_fold(document, |node, key| node.get(key))?;
+        let repository = section.get(name)?;
+        let url = repository
+            .as_str()
+            .or_else(|| repository.get("url")?.as_str())?;
+        Some(url.to_owned())
+    })
+}
+
+/// The folder that a URL names, if it is on this machine.
+fn local_folder(url: &str, here: &Path) -> Option<PathBuf> {
+    let path = match url.strip_prefix("file:") {
+        Some(path) => path.strip_prefix("//").unwrap_or(path),
+        None if url.contains("://") || is_remote_shorthand(url) => return None,
+        None => url,
+    };
+    let path = path.split_once('#').map_or(path, |(path, _revision)| path);
+    Some(fs::absolute(Path::new(path), here))
+}
+
+/// Whether it is an address on the network.
+fn is_url(file: &str) -> bool {
+    file.starts_with("http://") || file.starts_with("https://")
+}
+
+/// Whether it is `user@host:path`, as git understands it.
+fn is_remote_shorthand(url: &str) -> bool {
+    url.split_once(':')
+        .is_some_and(|(host, _)| !host.is_empty() && !host.contains('/'))
+}
+
+impl Loader for FileLoader<'_> {
+    fn load(&mut self, request: &IncludeRequest) -> Result<LoadResult, Diagnostics> {
+        let unset = |name: &String| self.env.non_empty(name).is_none();
+        if request.condition_variable.as_ref().is_some_and(unset) {
+            return Ok(LoadResult::Skipped);
+        }
+        let file = request.file.as_str();
+        if is_url(file) {
+            return Err(
+                Diagnostic::error(format!("`{file}` cannot be included from the network"))
+                    .label(request.span, "asked for here")
+                    .help("keep a copy of it beside this file, and include that")
+                    .into(),
+            );
+        }
+        let named = request.repository.is_some() || request.repository_url.is_some();
+        let folder = if named {
+            match self.repository(request)? {
+                Some(folder) => folder,
+                None => return Ok(LoadResult::Deferred),
+            }
+        } else {
+            self.folder_of(request.from)
+        };
+        let within = [Path::new(file), &folder.join(file)]
+            .into_iter()
+            .find_map(embedded::path_within);
+        let mut path = within.unwrap_or_else(|| fs::absolute(Path::new(file), &folder));
+        if !self.is_file(&path) {
+            if !request.optional && embedded::path_within(&path).is_some() {
+                return Err(not_embedded(&path, request.span).into());
+            }
+            path = match python_counterpart(&path).filter(|python| self.is_file(python)) {
+                Some(python) => python,
+                None => return Ok(LoadResult::Missing),
+            };
+        }
+        let (source, root) = self.read(&path, Some(request.span))?;
+        Ok(LoadResult::Found { source, root })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::{NodeKind, Mapping};
+
+    struct Place {
+        folder: tempfile::TempDir,
+        sources: Sources,
+        env: Env,
+        from: SourceId,
+    }
+
+    impl Place {
+        fn new(files: &[(&str, &str)]) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            for (path, text) in files {
+                fs::write_plain(&folder.path().join(path), text.as_bytes(), None).unwrap();
+            }
+            let mut sources = Sources::default();
+            let from = sources.add(folder.path().join("sub/main.yaml"), "+include: x\n", None);
+            Self {
+                folder,
+                sources,
+                env: Env::default(),
+                from,
+            }
+        }
+
+        fn request(&self, file: &str) -> IncludeRequest {
+            IncludeRequest {
+                file: file.into(),
+                repository: None,
+                repository_url: None,
+                condition_variable: None,
+                optional: false,
+                span: Span::new(self.from, 0, 8),
+                from: self.from,
+                document: Node::new(NodeKind::Map(Mapping::default()), Span::NONE, None),
+            }
+        }
+
+        fn load(&mut self, request: &IncludeRequest) -> Result<String, Diagnostics> {
+            let mut loader = FileLoader::new(&mut self.sources, &self.env, Limits::default());
+            Ok(match loader.load(request)? {
+                LoadResult::Found { root, .. } => root.to_value().to_string(),
+                LoadResult::Missing => "missing".into(),
+                LoadResult::Skipped => "skipped".into(),
+                LoadResult::Deferred => "later".into(),
+            })
+        }
+    }
+
+    #[test]
+    fn a_path_starts_from_the_folder_of_the_text_that_asks() {
+        let mut place = Place::new(&[("sub/a.yaml", "a: 1"), ("b.json", r#"{"b": 2}"#)]);
+        for (file, expected) in [
+            ("a.yaml", "{'a': 1}"),
+            ("../b.json", "{'b': 2}"),
+            ("nowhere.yaml", "missing"),
+            ("..", "missing"),
+        ] {
+            let request = place.request(file);
+            assert_eq!(place.load(&request).unwrap(), expected, "{file}");
+        }
+        let source = place.sources.iter().last().unwrap().1;
+        assert!(source.included_from.is_some());
+    }
+
+    #[test]
+    fn a_repository_is_found_by_name_url_or_declaration() {
+        let mut place = Place::new(&[("repo/a.yaml", "a: 1")]);
+        let mut request = place.request("a.yaml");
+        request.repository = Some("r".into());
+        assert_eq!(place.load(&request).unwrap(), "later");
+        let mut sources = Sources::default();
+        let id = sources.add(
+            "x",
+            "{spec: {service_template: {repositories: {r: {url: 'file:../repo'}}}}}",
+            None,
+        );
+        request.document = parse(&sources, id, &Limits::default()).unwrap();
+        assert_eq!(place.load(&request).unwrap(), "{'a': 1}");
+        let path = place.folder.path().join("repo");
+        request.repository_url = Some(format!("file://{}", path.display()));
+        assert_eq!(place.load(&request).unwrap(), "{'a': 1}");
+        request.repository_url = Some("https://example.com/x.git".into());
+        let problems = place.load(&request).unwrap_err();
+        let message = &problems.iter().next().unwrap().message;
+        assert_eq!(
+            message,
+            "the repository `https://example.com/x.git` is not on this machine"
+        );
+        let mut loader = FileLoader::new(&mut place.sources, &place.env, Limits::default());
+        loader.add_repository("r", &path);
+        assert!(matches!(loader.load(&request), Ok(LoadResult::Found { .. })));
+    }
+
+    #[test]
+    fn the_repository_unfurl_is_in_the_binary() {
+        let mut place = Place::new(&[("mine/tosca_plugins/k8s.yaml", "a: 1")]);
+        let mut request = place.request("tosca_plugins/k8s.yaml");
+        request.repository = Some("unfurl".into());
+        let mut loader = FileLoader::new(&mut place.sources, &place.env, Limits::default());
+        let source = |loaded: Result<LoadResult, Diagnostics>| match loaded {
+            Ok(LoadResult::Found { source, .. }) => source,
+            other => panic!("{other:?}"),
+        };
+        let first = source(loader.load(&request));
+        assert_eq!(loader.folder_of(first), Path::new("unfurl:tosca_plugins"));
+        request.file = "configurators/../tosca_plugins/k8s.yaml".into();
+        assert_eq!(source(loader.load(&request)), first);
+        let mut beside = request.clone();
+        (beside.repository, beside.from) = (None, first);
+        beside.file = "../configurators/templates/helm.yaml".into();
+        let helm = source(loader.load(&beside));
+        let shown = loader.sources().get(helm).unwrap().path.clone();
+        assert_eq!(shown, Path::new("unfurl:configurators/templates/helm.yaml"));
+
+        let mine = place.folder.path().join("mine");
+        let mut loader = FileLoader::new(&mut place.sources, &place.env, Limits::default());
+        loader.add_repository("unfurl", &mine);
+        let own = source(loader.load(&request));
+        assert_eq!(loader.folder_of(own), mine.join("tosca_plugins"));
+    }
+
+    #[test]
+    fn the_address_of_unfurl_means_the_files_in_the_binary() {
+        let mut place = Place::new(&[]);
+        let mut request = place.request("tosca_plugins/localhost.yaml");
+        request.repository = Some("there".into());
+        request.repository_url = Some("https://github.com/onecommons/unfurl.git#v1.2.0".into());
+        assert!(place.load(&request).unwrap().contains("Localhost"));
+    }
+
+    #[test]
+    fn a_file_that_the_repository_unfurl_has_not_got_is_told_with_those_it_has() {
+        let mut place = Place::new(&[]);
+        for file in [
+            "tosca_plugins/aws.yaml",
+            "../../etc/passwd",
+            "tosca_plugins",
+            "",
+        ] {
+            let mut request = place.request(file);
+            request.repository = Some("unfurl".into());
+            let problems = place.load(&request).unwrap_err();
+            let problem = problems.iter().next().unwrap();
+            let told = "there is no file `unfurl:";
+            assert!(problem.message.starts_with(told), "{}", problem.message);
+            let help = problem.help.as_deref().unwrap();
+            assert!(help.contains("configurators/templates/dns.yaml"), "{help}");
+            request.optional = true;
+            assert_eq!(place.load(&request).unwrap(), "missing", "{file}");
+        }
+    }
+
+    #[test]
+    fn the_ensemble_and_its_project_are_repositories() {
+        let mut place = Place::new(&[
+            ("x/self.yaml", "a: self"),
+            ("self.yaml", "a: project"),
+            ("sub/self.yaml", "a: here"),
+        ]);
+        let mut request = place.request("self.yaml");
+        let root = place.folder.path().to_owned();
+        let ensemble = root.join("x");
+        for (project, name, expected) in [
+            (Some(&*root), "self", "x"),
+            (Some(&*root), "spec", ""),
+            (Some(&*root), "project", ""),
+            (None, "self", "x"),
+            (None, "spec", "x"),
+        ] {
+            let mut loader = FileLoader::new(&mut place.sources, &place.env, Limits::default());
+            loader.set_predefined_repositories(&ensemble, project);
+            request.repository = Some(name.into());
+            let Ok(LoadResult::Found { source, .. }) = loader.load(&request) else {
+                panic!("{name}");
+            };
+            assert_eq!(
+                loader.folder_of(source),
+                fs::normalize(&root.join(expected))
+            );
+        }
+        assert_eq!(place.load(&request).unwrap(), "{'a': 'here'}");
+    }
+
+    #[test]
+    fn a_condition_asks_the_environment() {
+        let mut place = Place::new(&[("sub/a.yaml", "a: 1")]);
+        let mut request = place.request("a.yaml");
+        request.condition_variable = Some("DEV".into());
+        assert_eq!(place.load(&request).unwrap(), "skipped");
+        place.env.set("DEV", "1");
+        assert_eq!(place.load(&request).unwrap(), "{'a': 1}");
+    }
+
+    #[test]
+    fn a_program_in_python_is_refused_also_where_it_is_optional() {
+        let mut place = Place::new(&[("sub/a.py", "import tosca")]);
+        let mut request = place.request("a.py");
+        for optional in [false, true] {
+            request.optional = optional;
+            let problems = place.load(&request).unwrap_err();
+            let message = &problems.iter().next().unwrap().message;
+            assert!(message.ends_with("it is not allowed to run"), "{message}");
+        }
+    }
+
+    #[test]
+    fn python_stands_for_a_yaml_file_that_is_not_there() {
+        let mut place = Place::new(&[("sub/a.py", "# nothing"), ("sub/b.py", "#")]);
+        fs::write_plain(&place.folder.path().join("sub/b.yaml"), b"b: 1", None).unwrap();
+        for (file, expected) in [
+            (
+                "a.py",
+                "{'tosca_definitions_version': 'tosca_simple_unfurl_1_0_0', 'topology_template': {}}",
+            ),
+            (
+                "a.yaml",
+                "{'tosca_definitions_version': 'tosca_simple_unfurl_1_0_0', 'topology_template': {}}",
+            ),
+            ("b.yaml", "{'b': 1}"),
+            ("a.yml", "missing"),
+        ] {
+            let request = place.request(file);
+            assert_eq!(place.load(&request).unwrap(), expected, "{file}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_yaml_is_told() {
+        let mut place = Place::new(&[("sub/a.yaml", "a: [")]);
+        let request = place.request("a.yaml");
+        assert!(place.load(&request).unwrap_err().has_errors());
+    }
+}

@@ -1,0 +1,416 @@
+//! Reads the tree of a project file; every problem is told with its place.
+
+use std::path::Path;
+
+use indexmap::IndexMap;
+
+use super::trust::normalize_url;
+use super::{EnsembleEntry, Environments, Error, FileLoader, Project, TrustEntry};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::lock::RemoteLockSettings;
+use crate::system::fs;
+use crate::value::Value;
+use crate::yaml::{NodeKind, Limits, Mapping, Node, Shape, expand, tables};
+
+use Shape::{Any, Flag, List, ListOf, Map, MapOf, Names, Of, Scalar, Text, Words};
+
+/// The versions of the file format.
+const API_VERSIONS: &[&str] = &["unfurl/v1alpha1", "unfurl/v1.0.0"];
+
+tables! {
+    pub PROJECT_KEYS closed "project" "A project: its ensembles and environments"
+        needs ["apiVersion", "kind"] {
+        "apiVersion" Words(API_VERSIONS), "The version of the file format";
+        "kind" Words(&["Project"]), "What this file is";
+        "ensembles" ListOf(&ENSEMBLE_KEYS), "The ensembles of the project";
+        "environments" MapOf(&ENVIRONMENT_KEYS), "Surroundings to deploy into, by name";
+        "default_environment" Text, "The environment of ensembles that name none";
+        "projects" MapOf(&OTHER_PROJECT_KEYS), "Other projects, by name";
+        "localRepositories" Map, "Clones of repositories, by their path";
+        "include_paths" Names, "Reserved";
+        "exclude_paths" Names, "Reserved";
+        "trusted" List, "Projects that may do more than read their files";
+    }
+    ENSEMBLE_KEYS open "ensemble" "An ensemble of the project" needs ["file"] {
+        "file" Text, "The path of its manifest from the project's folder";
+        "alias" Text, "Another name for it on the command line";
+        "default" Flag, "Whether it is taken if none is named";
+        "environment" Text, "The environment that it is deployed into";
+        "project" Text, "The project it is in, if not this one";
+        "managedBy" Text, "The project that manages it, if not this one";
+        "project_id" Scalar, "The number that a server gives its project";
+        "pipelines" List, "The runs of a server that deployed it";
+        "incremental_deploy" Flag, "Whether a server deploys it step by step";
+    }
+    pub ENVIRONMENT_KEYS open "environment" "Surroundings that ensembles are deployed into" {
+        "inputs" Map, "Inputs that go before those of the ensemble";
+        "variables" Map, "Rules for environment variables";
+        "locals" Map, "Local values";
+        "secrets" Map, "Secret values";
+        "connections" Map, "Relationship templates that connect to what is outside";
+        "instances" Map, "Node templates and instances that ensembles share";
+        "repositories" Map, "TOSCA repositories, by name";
+        "cloudmaps" Map, "Catalogues of repositories";
+        "external" Map, "Instances of other ensembles, by name";
+        "lfs_lock" Of(&LFS_LOCK_KEYS), "How ensembles are locked for all machines";
+        "executors" Any,
+            "What the commands of operations go through: names, or a map with `chain` and options";
+        "imports" List, "Files that templates of the environment need";
+        "deployment_blueprint" Text, "The blueprint that ensembles are deployed by";
+        "defaultProject" Text, "The project of names without one";
+        "name" Text, "Its name";
+    }
+    LFS_LOCK_KEYS open "lfs_lock" "How ensembles are locked for all machines, through git-lfs" {
+        "lock" Words(LOCK_KEYWORDS), "Whether they are: not, if the server can, or always";
+        "name" Text, "The name of the lock; the lock file's path if none";
+        "url" Text, "The server; the repository's own if none";
+    }
+}
+
+/// The words for `lock`.
+const LOCK_KEYWORDS: &[&str] = &["no", "try", "require"];
+
+tables! {
+    OTHER_PROJECT_KEYS open "other_project" "Another project" {
+        "url" Text, "The repository that it is in";
+        "initial" Text, "The first commit of that repository";
+        "file" Text, "Its folder or its file within the repository";
+    }
+}
+
+/// Reads the tree of a project file in `root`.
+pub(super) fn read_project(
+    document: &Node,
+    root: &Path,
+    user: Option<&Path>,
+) -> Result<Project, Error> {
+    let mut problems = Diagnostics::default();
+    let Some(map) = document.as_map() else {
+        let message = format!("a project is a map, not {}", document.kind_name());
+        let diagnostic = Diagnostic::error(message).label(document.span(), "");
+        return Err(
+            diagnostic.help("begin it with `apiVersion: unfurl/v1.0.0` and `kind: Project`")
+        )
+        .map_err(|diagnostic| Error::Invalid(diagnostic.into()));
+    };
+    check_head(document, map, &mut problems);
+    let mut reader = ProjectReader {
+        problems: &mut problems,
+    };
+    let ensembles = reader.ensembles(map.get("ensembles"));
+    reader.environments(map.get("environments"));
+    let default_environment = reader.text(document, "default_environment");
+    let projects = reader.projects(map, root);
+    let trusted = reader.trusted(map.get("trusted"), root, user);
+    if problems.has_errors() {
+        return Err(problems.into());
+    }
+    Ok(Project {
+        ensembles,
+        environments: Environments::read(map.get("environments")),
+        default_environment,
+        projects,
+        trusted,
+        trusted_span: map.get("trusted").map(Node::span),
+        ..Project::default()
+    })
+}
+
+/// Checks kind, version and the keys' names.
+fn check_head(document: &Node, map: &Mapping, problems: &mut Diagnostics) {
+    for key in PROJECT_KEYS.keys {
+        let (key, Words(right)) = (key.name, key.shape) else {
+            continue;
+        };
+        let help = format!("write `{key}: {}`", right.last().unwrap_or(&""));
+        match map.get(key) {
+            None => {
+                let diagnostic = Diagnostic::error(format!("a project needs `{key}`"));
+                problems.push(diagnostic.label(document.span(), "not in here").help(help));
+            }
+            Some(value) if value.as_str().is_some_and(|text| right.contains(&text)) => {}
+            Some(value) => {
+                let shown = value.to_value();
+                let message = format!("a project's `{key}` cannot be `{shown}`");
+                problems.push(
+                    Diagnostic::error(message)
+                        .label(value.span(), "")
+                        .help(help),
+                );
+            }
+        }
+    }
+    for (key, entry) in map {
+        if !PROJECT_KEYS.has_key(key) {
+            let message = format!("a project has no key `{key}`");
+            let names: Vec<&str> = PROJECT_KEYS.names().collect();
+            let help = format!("its keys are `{}`", names.join("`, `"));
+            problems.push(
+                Diagnostic::error(message)
+                    .label(entry.key_span, "unknown")
+                    .help(help),
+            );
+        }
+    }
+}
+
+struct ProjectReader<'a> {
+    problems: &'a mut Diagnostics,
+}
+
+impl ProjectReader<'_> {
+    fn report_mismatch(&mut self, node: &Node, subject: &str, expected: &str) {
+        let message = format!("{subject} is {expected}, not {}", node.kind_name());
+        self.problems
+            .push(Diagnostic::error(message).label(node.span(), ""));
+    }
+
+    /// What stands under a key, if it is there and of the kind that is expected.
+    fn value_of_kind<'n, T>(
+        &mut self,
+        value: Option<&'n Node>,
+        key: &str,
+        expected: &str,
+        read: impl FnOnce(&'n Node) -> Option<T>,
+    ) -> Option<T> {
+        let value = value.filter(|value| !value.is_null())?;
+        let found = read(value);
+        if found.is_none() {
+            self.report_mismatch(value, &format!("`{key}`"), expected);
+        }
+        found
+    }
+
+    /// The text of a key, if it is there.
+    fn text(&mut self, node: &Node, key: &str) -> Option<String> {
+        let text = self.value_of_kind(node.get(key), key, "a string", Node::as_str);
+        text.map(str::to_owned)
+    }
+
+    /// The truth of a key; false if it is not there.
+    fn flag(&mut self, node: &Node, key: &str) -> bool {
+        let truth = self.value_of_kind(node.get(key), key, "true or false", Node::as_bool);
+        truth.unwrap_or(false)
+    }
+
+    fn ensembles(&mut self, section: Option<&Node>) -> Vec<EnsembleEntry> {
+        let items = self.value_of_kind(section, "ensembles", "a list", Node::as_seq);
+        items
+            .into_iter()
+            .flatten()
+            .filter_map(|item| self.ensemble(item))
+            .collect()
+    }
+
+    fn ensemble(&mut self, item: &Node) -> Option<EnsembleEntry> {
+        if item.as_map().is_none() {
+            self.report_mismatch(item, "an entry of `ensembles`", "a map");
+            return None;
+        }
+        let file = self.text(item, "file");
+        if item.get("file").is_none_or(Node::is_null) {
+            let message = "an entry of `ensembles` needs a `file`";
+            let help = "give the path of its manifest from the project's folder";
+            self.problems
+                .push(Diagnostic::error(message).label(item.span(), "").help(help));
+        }
+        Some(EnsembleEntry {
+            alias: self.text(item, "alias"),
+            default: self.flag(item, "default"),
+            environment: self.text(item, "environment"),
+            project: self.text(item, "project"),
+            managed_by: self.text(item, "managedBy"),
+            project_id: item
+                .get("project_id")
+                .filter(|id| !id.is_null())
+                .map(|id| id.to_value().to_string()),
+            pipelines: item
+                .get("pipelines")
+                .map_or_else(|| Value::list([]), Node::to_value),
+            incremental_deploy: self.flag(item, "incremental_deploy"),
+            span: item.span(),
+            file: file?,
+        })
+    }
+
+    /// The projects to trust: a list of folders and URLs.
+    fn trusted(
+        &mut self,
+        section: Option<&Node>,
+        root: &Path,
+        user: Option<&Path>,
+    ) -> Vec<TrustEntry> {
+        let items = self.value_of_kind(section, "trusted", "a list", Node::as_seq);
+        let mut trusted = Vec::new();
+        for item in items.into_iter().flatten() {
+            match item.as_str().filter(|text| !text.is_empty()) {
+                Some(text) => trusted.push(TrustEntry::read(text, root, user)),
+                None => self.report_mismatch(item, "an entry of `trusted`", "a folder or a URL"),
+            }
+        }
+        trusted
+    }
+
+    fn environments(&mut self, section: Option<&Node>) {
+        let environments = self.value_of_kind(section, "environments", "a map", Node::as_map);
+        for (name, entry) in environments.into_iter().flatten() {
+            match entry.value.kind() {
+                NodeKind::Null => {}
+                NodeKind::Map(environment) => self.environment(environment),
+                _ => self.report_mismatch(&entry.value, &format!("the environment `{name}`"), "a map"),
+            }
+        }
+    }
+
+    fn environment(&mut self, environment: &Mapping) {
+        for key in ENVIRONMENT_KEYS.keys {
+            let Some(section) = environment.get(key.name) else {
+                continue;
+            };
+            let expected_kind = match (key.shape, section.kind()) {
+                (_, NodeKind::Null) | (List, NodeKind::Seq(_)) | (Map | Of(_), NodeKind::Map(_)) => continue,
+                (List, _) => "a list",
+                (Map | Of(_), _) => "a map",
+                _ => continue,
+            };
+            self.report_mismatch(section, &format!("`{}`", key.name), expected_kind);
+        }
+        if let Some(section) = environment.get("lfs_lock") {
+            RemoteLockSettings::read(section, self.problems);
+        }
+    }
+
+    /// Where the other projects are: those of which `localRepositories` knows a clone.
+    fn projects(&mut self, map: &Mapping, root: &Path) -> IndexMap<String, std::path::PathBuf> {
+        for key in ["projects", "localRepositories"] {
+            self.value_of_kind(map.get(key), key, "a map", Node::as_map);
+        }
+        let section = |key: &str| map.get(key).and_then(Node::as_map).into_iter().flatten();
+        let text = |node: &Node, key: &str| node.get(key).and_then(Node::as_str).map(normalize_url);
+        let mut found = IndexMap::new();
+        for (name, project) in section("projects") {
+            let url = text(&project.value, "url");
+            let initial = text(&project.value, "initial");
+            let is_clone = |lock: &Node| {
+                (url.is_some() && text(lock, "url") == url)
+                    || (initial.is_some() && text(lock, "initial") == initial)
+            };
+            let clone = section("localRepositories").find(|(_, lock)| is_clone(&lock.value));
+            let Some((path, _)) = clone else {
+                continue;
+            };
+            let mut folder = fs::absolute(Path::new(&**path), root);
+            if let Some(file) = text(&project.value, "file") {
+                folder.push(file);
+            }
+            found.insert(name.to_string(), folder);
+        }
+        found
+    }
+}
+
+impl Project {
+    /// Loads the project of a file. A folder `.unfurl` without the file is an empty project.
+    pub fn load(file: &Path, loader: &mut FileLoader<'_>, limits: &Limits) -> Result<Self, Error> {
+        let root = file.parent().unwrap_or(Path::new(".")).to_owned();
+        if !fs::exists(file) {
+            return Ok(Self {
+                root,
+                ..Self::default()
+            });
+        }
+        let (_, document) = loader.read(file, None)?;
+        let expanded = expand(&document, loader, limits)?;
+        let mut project = read_project(&expanded.root, &root, loader.home_dir())?;
+        project.file = Some(file.to_owned());
+        project.root = root;
+        Ok(project)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Sources;
+    use crate::yaml::parse;
+
+    fn read(text: &str) -> Result<Project, Vec<String>> {
+        let mut sources = Sources::default();
+        let id = sources.add("unfurl.yaml", text, None);
+        let document = parse(&sources, id, &Limits::default()).unwrap();
+        read_project(&document, Path::new("/p"), None).map_err(|error| {
+            let problems = Diagnostics::from(error);
+            let told = problems.iter().map(|problem| {
+                let place = problem.span().and_then(|span| sources.position(span));
+                let place = place.map_or(String::new(), |place| format!("{place}: "));
+                format!("{place}{}", problem.message)
+            });
+            told.collect()
+        })
+    }
+
+    #[test]
+    fn a_project_is_read() {
+        let project = read(
+            "apiVersion: unfurl/v1alpha1
+kind: Project
+default_environment: dev
+ensembles:
+  - file: a/ensemble.yaml
+    alias: one
+    environment: prod
+  - {file: b/ensemble.yaml, default: true, managedBy: other}
+environments: {prod: , dev: {inputs: {a: 1}}}
+projects: {other: {url: 'https://x/y.git', file: sub}}
+localRepositories: {../y: {url: 'https://x/y'}}
+",
+        )
+        .unwrap();
+        assert_eq!(project.default_environment.as_deref(), Some("dev"));
+        assert_eq!(project.ensembles[0].alias.as_deref(), Some("one"));
+        assert!(project.ensembles[1].default);
+        assert_eq!(project.ensembles[1].managed_by.as_deref(), Some("other"));
+        assert_eq!(project.projects["other"], Path::new("/y/sub"));
+        assert!(project.environments.contains("prod"));
+    }
+
+    #[test]
+    fn all_problems_are_told_with_their_places() {
+        let problems = read(
+            "apiVersion: 2
+ensembels: []
+ensembles: [1, {alias: x}, {file: 3, default: maybe}]
+environments: {a: 1, b: {imports: {}, inputs: [], lfs_lock: {lock: always}}}
+default_environment: []
+projects: x
+trusted: [3]
+",
+        )
+        .unwrap_err();
+        insta::assert_snapshot!(problems.join("\n"), @r"
+        unfurl.yaml:1:13: a project's `apiVersion` cannot be `2`
+        unfurl.yaml:1:1: a project needs `kind`
+        unfurl.yaml:2:1: a project has no key `ensembels`
+        unfurl.yaml:3:13: an entry of `ensembles` is a map, not an integer
+        unfurl.yaml:3:16: an entry of `ensembles` needs a `file`
+        unfurl.yaml:3:35: `file` is a string, not an integer
+        unfurl.yaml:3:47: `default` is true or false, not a string
+        unfurl.yaml:4:19: the environment `a` is a map, not an integer
+        unfurl.yaml:4:47: `inputs` is a map, not a list
+        unfurl.yaml:4:35: `imports` is a list, not a map
+        unfurl.yaml:4:68: `lock` is not one of `no`, `try`, `require`
+        unfurl.yaml:5:22: `default_environment` is a string, not a list
+        unfurl.yaml:6:11: `projects` is a map, not a string
+        unfurl.yaml:7:11: an entry of `trusted` is a folder or a URL, not an integer
+        ");
+    }
+
+    #[test]
+    fn a_project_that_is_no_map_is_told() {
+        assert_eq!(read("").unwrap_err().len(), 1);
+        assert_eq!(
+            read("[]").unwrap_err(),
+            ["unfurl.yaml:1:1: a project is a map, not a list"]
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! Reads single keys of a map; every problem is told with its place.
+
+use std::time::Duration;
+
+use super::{ScopeText, TemplateText};
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::text::did_you_mean;
+use crate::value::{Map, seconds};
+use crate::yaml::{NodeKind, Node, KeyTable};
+
+/// The longest time that can be asked for, in seconds: a year.
+const MAX_SECONDS: f64 = 366.0 * 24.0 * 3600.0;
+
+/// What was wrong so far.
+#[derive(Debug, Default)]
+pub(super) struct FieldReader {
+    pub(super) problems: Diagnostics,
+}
+
+impl FieldReader {
+    /// Adds a problem.
+    pub(super) fn report(&mut self, message: &str, span: Span, help: Option<String>) {
+        let problem = Diagnostic::error(message).label(span, "");
+        self.problems.push(problem.help_if(help));
+    }
+
+    /// Says that something else has to stand there.
+    pub(super) fn report_mismatch(&mut self, node: &Node, what: &str, expected: &str) {
+        let message = format!("{what} is {expected}, not {}", node.kind_name());
+        self.report(&message, node.span(), None);
+    }
+
+    /// Whether it is a map with the keys of a table and no others.
+    pub(super) fn check_map(&mut self, node: &Node, table: &KeyTable) -> bool {
+        let what = table.name;
+        let Some(map) = node.as_map() else {
+            self.report_mismatch(node, &format!("`{what}`"), "a map");
+            return false;
+        };
+        for (key, entry) in map {
+            if !table.has_key(key) {
+                let names: Vec<&str> = table.names().collect();
+                let help = did_you_mean(key, names.iter().copied())
+                    .unwrap_or_else(|| format!("its keys are `{}`", names.join("`, `")));
+                let message = format!("`{what}` has no key `{key}`");
+                self.report(&message, entry.key_span, Some(help));
+            }
+        }
+        for key in table.required {
+            if map.get(key).is_none_or(Node::is_null) {
+                let message = format!("`{what}` needs `{key}`");
+                self.report(&message, node.span(), None);
+            }
+        }
+        true
+    }
+
+    /// What stands under a key, if anything does.
+    pub(super) fn get<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+        node.get(key).filter(|value| !value.is_null())
+    }
+
+    /// A text.
+    pub(super) fn string<'n>(&mut self, node: &'n Node, key: &str) -> Option<&'n str> {
+        let value = Self::get(node, key)?;
+        if value.as_str().is_none() {
+            self.report_mismatch(value, &format!("`{key}`"), "a text");
+        }
+        value.as_str()
+    }
+
+    /// A text that may have templates in it.
+    pub(super) fn text(&mut self, node: &Node, key: &str) -> Option<TemplateText> {
+        self.string(node, key).map(TemplateText::new)
+    }
+
+    /// A text, a number, or true or false, as a text.
+    pub(super) fn scalar(&mut self, node: &Node, key: &str) -> Option<TemplateText> {
+        let value = Self::get(node, key)?;
+        match value.kind() {
+            NodeKind::Seq(_) | NodeKind::Map(_) => {
+                self.report_mismatch(value, &format!("`{key}`"), "a text");
+                None
+            }
+            _ => Some(TemplateText::new(value.to_value().to_string())),
+        }
+    }
+
+    /// True or false, if it is said.
+    pub(super) fn flag(&mut self, node: &Node, key: &str) -> Option<bool> {
+        let value = Self::get(node, key)?;
+        if value.as_bool().is_none() {
+            self.report_mismatch(value, &format!("`{key}`"), "true or false");
+        }
+        value.as_bool()
+    }
+
+    /// Whether it is said to be true.
+    pub(super) fn is_set(&mut self, node: &Node, key: &str) -> bool {
+        self.flag(node, key).unwrap_or(false)
+    }
+
+    /// A whole number from 1 on; 0 is as if nothing were said. A text of digits is one, too.
+    pub(super) fn count(&mut self, node: &Node, key: &str) -> Option<usize> {
+        let value = Self::get(node, key)?;
+        let number = match value.kind() {
+            NodeKind::Int(number) => usize::try_from(*number).ok(),
+            NodeKind::Str(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        if number.is_none() {
+            self.report_mismatch(value, &format!("`{key}`"), "a number of hosts");
+        }
+        number.filter(|number| *number > 0)
+    }
+
+    /// A time: a number of seconds, or one with a unit.
+    pub(super) fn duration(&mut self, node: &Node, key: &str) -> Option<Duration> {
+        let value = Self::get(node, key)?;
+        let time = match value.kind() {
+            NodeKind::Int(_) | NodeKind::Float(_) | NodeKind::Str(_) => duration(&value.to_value().to_string()),
+            _ => None,
+        };
+        if time.is_none() {
+            let message = format!("`{key}` is not a time");
+            let help = "a time is a number of seconds, or one with `ms`, `s`, `m` or `h`";
+            self.report(&message, value.span(), Some(help.to_owned()));
+        }
+        time
+    }
+
+    /// A name or a list of names.
+    pub(super) fn names(&mut self, node: &Node, key: &str) -> Option<Vec<TemplateText>> {
+        let value = Self::get(node, key)?;
+        let items = match value.kind() {
+            NodeKind::Seq(items) => items.as_slice(),
+            _ => std::slice::from_ref(value),
+        };
+        let mut names = Vec::new();
+        for item in items {
+            match item.as_str().map(str::trim) {
+                Some("") => {
+                    self.report(&format!("`{key}` has an empty item"), item.span(), None);
+                }
+                Some(name) => names.push(TemplateText::new(name)),
+                None => self.report_mismatch(item, &format!("an item of `{key}`"), "a name"),
+            }
+        }
+        Some(names)
+    }
+
+    /// Hosts, roles and exclusions.
+    pub(super) fn scope(&mut self, node: &Node) -> ScopeText {
+        let mut both = |one: &str, many: &str| {
+            let mut names = self.names(node, one).unwrap_or_default();
+            names.extend(self.names(node, many).unwrap_or_default());
+            names
+        };
+        ScopeText {
+            hosts: both("host", "hosts"),
+            roles: both("role", "roles"),
+            exclude_hosts: both("", "exclude_hosts"),
+        }
+    }
+
+    /// A map with any keys.
+    pub(super) fn map(&mut self, node: &Node, key: &str) -> Map {
+        let Some(value) = Self::get(node, key) else {
+            return Map::new();
+        };
+        if value.as_map().is_none() {
+            self.report_mismatch(value, &format!("`{key}`"), "a map");
+        }
+        value.to_value().as_map().cloned().unwrap_or_default()
+    }
+
+    /// Permission bits: octal digits in quotes.
+    pub(super) fn mode(&mut self, node: &Node, key: &str) -> Option<u32> {
+        let value = Self::get(node, key)?;
+        let text = value.as_str().map(|text| text.trim_start_matches("0o"));
+        let mode = text.and_then(|text| u32::from_str_radix(text, 8).ok());
+        let mode = mode.filter(|mode| *mode <= 0o7777);
+        if mode.is_none() {
+            let message = format!("`{key}` is not a mode");
+            let help = "write octal digits in quotes, such as `\"0644\"`";
+            self.report(&message, value.span(), Some(help.to_owned()));
+        }
+        mode
+    }
+}
+
+/// A number of seconds, or one with a unit.
+fn duration(text: &str) -> Option<Duration> {
+    let seconds = seconds(text).ok().filter(|it| it.is_finite())?;
+    Some(Duration::from_secs_f64(seconds.min(MAX_SECONDS)))
+}

@@ -1,0 +1,182 @@
+//! A task on one host: its steps one after the other, and what templates in them see.
+
+use std::sync::Arc;
+
+use super::failure::{TaskFailure, TaskFailureKind};
+use super::template::template_context;
+use super::{TaskEngine, TemplateText};
+use crate::expr::{Context, Error, Vars};
+use crate::host::{DEFAULT_PORT, HostParts, AttemptCounter};
+use crate::value::Value;
+
+/// What became of a step.
+#[derive(Debug)]
+pub(super) enum StepProgress {
+    /// It is done; the next one comes.
+    Done,
+    /// It waits for something.
+    Pending,
+}
+
+impl TaskEngine {
+    /// Goes on with a task on a host until a step waits for something.
+    pub(super) fn advance_run(&mut self, id: usize) {
+        match self.run_steps(id) {
+            Ok(Some(value)) => self.end_run(id, Ok(value)),
+            Ok(None) => {}
+            Err(failure) => self.end_run(id, Err(failure)),
+        }
+    }
+
+    /// Goes on until a step waits; gives what the task returns once it is done.
+    fn run_steps(&mut self, id: usize) -> Result<Option<Value>, TaskFailure> {
+        let task = Arc::clone(&self.batches[self.runs[id].batch].task);
+        if !std::mem::replace(&mut self.runs[id].is_started, true)
+            && !self.is_condition_met(id, task.condition.as_ref())?
+        {
+            return Ok(Some(Value::Null));
+        }
+        while let Some(step) = task.steps.get(self.runs[id].step) {
+            if self.is_interrupted() {
+                return Err(TaskFailure::interrupted());
+            }
+            // A step that is taken up again has been asked already whether it is to run.
+            let is_new = self.runs[id].tries.is_zero() && self.runs[id].execute_result.is_none();
+            if is_new && !self.is_condition_met(id, step.condition.as_ref())? {
+                self.runs[id].step += 1;
+                continue;
+            }
+            match self.perform_step(id, step)? {
+                StepProgress::Done => self.finish_step(id),
+                StepProgress::Pending => return Ok(None),
+            }
+        }
+        let value = match &task.returns {
+            Some(raw) => self.evaluate(id, raw).map_err(TaskFailure::invalid_task)?,
+            None => Value::Null,
+        };
+        Ok(Some(value))
+    }
+
+    /// The step of a task on a host is done: the next one comes.
+    pub(super) fn finish_step(&mut self, id: usize) {
+        let run = &mut self.runs[id];
+        run.step += 1;
+        run.tries = AttemptCounter::default();
+        run.execute_result = None;
+    }
+
+    fn is_condition_met(&mut self, id: usize, condition: Option<&TemplateText>) -> Result<bool, TaskFailure> {
+        let Some(condition) = condition else {
+            return Ok(true);
+        };
+        let scene = self.template_context(id);
+        let holds = self.renderer.is_condition_met(condition, &scene);
+        holds.map_err(|error| TaskFailure::invalid_task(format!("`when`: {error}")))
+    }
+
+    /// A raw value, evaluated for a task on a host.
+    pub(super) fn evaluate(&mut self, id: usize, raw: &Value) -> Result<Value, Error> {
+        let scene = self.template_context(id);
+        self.renderer.value(raw, &scene)
+    }
+
+    /// Keeps a result under the name that its step gives it.
+    pub(super) fn register(&mut self, id: usize, name: Option<&Arc<str>>, value: Value) {
+        self.secrets.gather(&value);
+        if let Some(name) = name {
+            let run = &mut self.runs[id];
+            run.registered.insert(Arc::clone(name), value);
+        }
+    }
+
+    /// Notes a failure that is only warned of.
+    pub(super) fn record_tolerated(&mut self, id: usize, failure: TaskFailure) {
+        let run = &mut self.runs[id];
+        run.tolerated.get_or_insert(failure);
+    }
+
+    /// The failure of a task on a host that nobody can be asked for (F35, F52).
+    pub(super) fn prompt_unavailable(&mut self, id: usize, what: &str) -> Option<TaskFailure> {
+        let run = &self.runs[id];
+        let env = &self.envs[run.env];
+        let why = if env.switches.abort_on_prompts {
+            "and it may not ask (`--abort-on-prompts`)"
+        } else if !self.batches[run.batch].may_prompt {
+            "and cannot ask while several hosts run at the same time"
+        } else {
+            return None;
+        };
+        let reason = format!("needs {what}, {why}");
+        Some(TaskFailure::new(TaskFailureKind::NeedsInput, reason))
+    }
+
+    /// What templates see in a task on a host: what was registered, before what was given, before
+    /// what is known of the host and the task, before the variables.
+    pub(super) fn template_context(&mut self, id: usize) -> Context {
+        let batch = self.runs[id].batch;
+        let mut vars = self.shared_vars(batch, self.runs[id].env);
+        let run = &self.runs[id];
+        let batch = &self.batches[batch];
+        let env = &self.envs[run.env];
+        let mut facts: Vec<(&str, Value)> = Vec::with_capacity(5);
+        if let Some(host_string) = run.target() {
+            let parts = HostParts::parse(host_string);
+            let user = parts.user.or_else(|| env.user.clone());
+            let user = user.unwrap_or_else(|| self.options.local_user.clone());
+            let port = parts.port.and_then(|port| port.parse::<u16>().ok());
+            let port = port.or(self.options.port).unwrap_or(DEFAULT_PORT);
+            let host = parts.host.unwrap_or_default();
+            facts.push(("host_string", Value::str(Arc::clone(host_string))));
+            facts.push(("host", host.into()));
+            facts.push(("user", user.into()));
+            facts.push(("port", i64::from(port).into()));
+            if let Some(data) = self.helpers.roles.host_data(host_string) {
+                facts.push(("data", data));
+            }
+        } else {
+            facts.push(("host_string", Value::Null));
+            facts.push(("host", Value::Null));
+            facts.push(("user", self.options.local_user.as_str().into()));
+        }
+        for (name, value) in facts {
+            let is_argument = |(given, _): &(Arc<str>, Value)| **given == *name;
+            if !batch.arguments.named.iter().any(is_argument) {
+                vars.set(name, value);
+            }
+        }
+        for (name, value) in &run.registered {
+            vars.set(Arc::clone(name), value.clone());
+        }
+        template_context(vars, &batch.task.folder)
+    }
+
+    /// The variables that all hosts of a task share.
+    fn shared_vars(&mut self, id: usize, env: usize) -> Vars {
+        let env = Arc::clone(&self.envs[env]);
+        let batch = &mut self.batches[id];
+        if let Some((known, vars)) = &batch.shared_vars_cache
+            && Arc::ptr_eq(known, &env)
+        {
+            return vars.clone();
+        }
+        let list =
+            |names: &[Arc<str>]| Value::list(names.iter().map(|it| Value::str(Arc::clone(it))));
+        let mut vars = Vars::default();
+        for (name, value) in &env.vars {
+            vars.set(Arc::clone(name), value.clone());
+        }
+        vars.set("vars", Value::from(env.vars.clone()));
+        vars.set("env", env.to_value());
+        vars.set("task", Value::from(&*batch.task.name));
+        vars.set("all_hosts", list(&batch.list.hosts));
+        vars.set("effective_roles", list(&batch.list.roles));
+        vars.set("args", Value::list(batch.arguments.list.iter().cloned()));
+        vars.set("kwargs", Value::from(batch.arguments.map.clone()));
+        for (name, value) in &batch.arguments.named {
+            vars.set(Arc::clone(name), value.clone());
+        }
+        batch.shared_vars_cache = Some((env, vars.clone()));
+        vars
+    }
+}

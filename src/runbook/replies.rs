@@ -1,0 +1,243 @@
+//! Takes what came of what was asked for, and decides how a task goes on.
+
+use std::sync::Arc;
+
+use super::engine::{EngineRequest, PendingReply, ReadyItem};
+use super::failure::{TaskFailure, TaskFailureKind};
+use super::{StepAction, HostEvent, TaskEngine, TaskStep, Task};
+use crate::host::{ActionResult, Exit, Question, Secret, AttemptCounter};
+use crate::value::Value;
+
+impl TaskEngine {
+    /// Takes the result of an action.
+    pub fn complete_action(&mut self, id: u64, result: &ActionResult) {
+        match self.pending.remove(&id) {
+            Some(PendingReply::Action(run)) => {
+                if let Err(failure) = self.complete_step_action(run, result) {
+                    self.end_run(run, Err(failure));
+                }
+            }
+            Some(PendingReply::Role(role, planned)) => self.receive_role_hosts(role, *planned, result),
+            other => self.restore_pending(id, other),
+        }
+    }
+
+    /// Takes the answer to a question for a secret; none if nobody answers.
+    pub fn answer_secret(&mut self, id: u64, answer: Option<&Secret>) {
+        match self.pending.remove(&id) {
+            Some(PendingReply::Secret(run, question)) => match answer {
+                Some(answer) => {
+                    self.passwords.record_answer(&question, answer.clone());
+                    self.ready.push_back(ReadyItem::Run(run));
+                }
+                None => self.fail_unanswered(run, &question),
+            },
+            other => self.restore_pending(id, other),
+        }
+    }
+
+    /// Takes the answer to a prompt; none if nobody answers.
+    pub fn answer_prompt(&mut self, id: u64, answer: Option<&str>) {
+        match (self.pending.remove(&id), answer) {
+            (Some(PendingReply::Prompt(run)), Some(answer)) => {
+                if let Err(failure) = self.accept_prompt_answer(run, answer.trim()) {
+                    self.end_run(run, Err(failure));
+                }
+            }
+            (Some(PendingReply::Host(run)), Some(host)) if !host.trim().is_empty() => {
+                self.runs[run].prompted_host = Some(host.trim().into());
+                self.ready.push_back(ReadyItem::Run(run));
+            }
+            (Some(PendingReply::Prompt(run)), _) => {
+                let failure = TaskFailure::new(TaskFailureKind::NeedsInput, "nobody answers its question");
+                self.end_run(run, Err(failure));
+            }
+            (Some(PendingReply::Host(run)), _) => {
+                let reason = "needs a host to run on, and nobody names one";
+                self.end_run(run, Err(TaskFailure::new(TaskFailureKind::NeedsInput, reason)));
+            }
+            (other, _) => self.restore_pending(id, other),
+        }
+    }
+
+    /// Somebody answered something else than what was asked: it is waited for still.
+    fn restore_pending(&mut self, id: u64, waiting: Option<PendingReply>) {
+        if let Some(waiting) = waiting {
+            self.pending.insert(id, waiting);
+        }
+    }
+
+    fn task_of(&self, run: usize) -> Arc<Task> {
+        Arc::clone(&self.batches[self.runs[run].batch].task)
+    }
+
+    fn complete_step_action(&mut self, id: usize, result: &ActionResult) -> Result<(), TaskFailure> {
+        let task = self.task_of(id);
+        let run = &mut self.runs[id];
+        run.elapsed += result.elapsed();
+        let Some(step) = task.steps.get(run.step) else {
+            return Ok(());
+        };
+        if let Exit::NeedsAnswer { question, refused } = result.exit() {
+            return self.request_secret(id, question, *refused);
+        }
+        let ok = is_ok(step, result);
+        let value = result_value(result, ok, step);
+        if ok {
+            self.register(id, step.register.as_ref(), value);
+            self.finish_step(id);
+            self.ready.push_back(ReadyItem::Run(id));
+            return Ok(());
+        }
+        let failure = TaskFailure::from_action(result, &self.secrets);
+        if self.is_interrupted() && *result.exit() == Exit::Cancelled {
+            return Err(TaskFailure::interrupted());
+        }
+        if failure.kind == TaskFailureKind::Unreachable {
+            return Err(failure);
+        }
+        let run = &self.runs[id];
+        let switches = &self.envs[run.env].switches;
+        let warn_only = task.warn_only.unwrap_or(switches.warn_only);
+        if !step.warn_only && !warn_only {
+            return Err(failure);
+        }
+        if !step.warn_only || step.register.is_none() {
+            let host = run
+                .target()
+                .map_or(String::new(), |host| format!("[{host}] "));
+            let line = failure.last_line.as_ref();
+            let line = line.map_or(String::new(), |line| format!(": {line}"));
+            let (name, reason) = (&task.name, &failure.reason);
+            self.warn(format!("{host}task `{name}` goes on after {reason}{line}"));
+        }
+        if !step.warn_only {
+            self.record_tolerated(id, failure);
+        }
+        self.register(id, step.register.as_ref(), value);
+        self.finish_step(id);
+        self.ready.push_back(ReadyItem::Run(id));
+        Ok(())
+    }
+
+    /// An action needs what only a person knows.
+    fn request_secret(&mut self, id: usize, question: &Question, refused: bool) -> Result<(), TaskFailure> {
+        let host = self.runs[id].target().cloned();
+        if let Some(mut failure) = self.prompt_unavailable(id, &question.to_string()) {
+            if refused {
+                failure.reason = format!("{question} was refused");
+            }
+            let question = question.clone();
+            self.events.push(HostEvent::InputNeeded { host, question });
+            return Err(failure);
+        }
+        if let Question::Prompt(text) = question {
+            let reason = format!("the command asks `{}`", text.trim());
+            return Err(TaskFailure::new(TaskFailureKind::NeedsInput, reason));
+        }
+        if !self.runs[id].tries.count_attempt() {
+            let reason = format!("{question} was refused {} times", AttemptCounter::MAX);
+            return Err(TaskFailure::new(TaskFailureKind::NeedsInput, reason));
+        }
+        let id = self.register_pending(PendingReply::Secret(id, question.clone()));
+        let question = question.clone();
+        self.requests.push(EngineRequest::PromptSecret { id, question });
+        Ok(())
+    }
+
+    fn fail_unanswered(&mut self, run: usize, question: &Question) {
+        let host = self.runs[run].target().cloned();
+        let reason = format!("needs {question}, and nobody answers");
+        let question = question.clone();
+        self.events.push(HostEvent::InputNeeded { host, question });
+        self.end_run(run, Err(TaskFailure::new(TaskFailureKind::NeedsInput, reason)));
+    }
+
+    fn accept_prompt_answer(&mut self, id: usize, answer: &str) -> Result<(), TaskFailure> {
+        let task = self.task_of(id);
+        let Some(step) = task.steps.get(self.runs[id].step) else {
+            return Ok(());
+        };
+        let StepAction::Prompt {
+            default, validate, ..
+        } = &step.action
+        else {
+            return Ok(());
+        };
+        let scene = self.template_context(id);
+        let answer = match default {
+            Some(default) if answer.is_empty() => self.text(default, &scene)?.text,
+            _ => answer.to_owned(),
+        };
+        if validate
+            .as_ref()
+            .is_some_and(|pattern| !pattern.is_match(&answer))
+        {
+            let tries = &mut self.runs[id].tries;
+            tries.count_attempt();
+            if tries.is_exhausted() {
+                let reason = format!("none of {} answers was right", AttemptCounter::MAX);
+                return Err(TaskFailure::new(TaskFailureKind::NeedsInput, reason));
+            }
+            self.warn("this answer is not right");
+        } else {
+            let value = Value::from(answer).sensitive_if(step.options.secret);
+            self.register(id, step.register.as_ref(), value);
+            self.finish_step(id);
+        }
+        self.ready.push_back(ReadyItem::Run(id));
+        Ok(())
+    }
+
+    /// Takes what a task gave that another one executes.
+    pub(super) fn complete_execute(&mut self, run: usize, result: Result<Value, TaskFailure>) {
+        self.runs[run].execute_result = Some(result);
+        self.ready.push_back(ReadyItem::Run(run));
+    }
+}
+
+/// Whether an action succeeded, by the codes that its step says (F39).
+fn is_ok(step: &TaskStep, result: &ActionResult) -> bool {
+    match result.exit() {
+        Exit::Code(code) if !step.options.ok_codes.is_empty() => step.options.ok_codes.contains(code),
+        exit => exit.is_ok(),
+    }
+}
+
+/// What later steps see of a result (F38).
+fn result_value(result: &ActionResult, ok: bool, step: &TaskStep) -> Value {
+    let code = result.exit().code();
+    let code = code.map_or(Value::Null, |code| i64::from(code).into());
+    let reason = if ok {
+        Value::Null
+    } else {
+        result.exit().to_string().into()
+    };
+    let elapsed = Value::Float(result.elapsed().as_secs_f64());
+    let own = match result {
+        ActionResult::Run(output) => {
+            let text = |text: &str| Value::from(text.trim_end()).sensitive_if(step.options.secret);
+            vec![
+                ("stdout", text(&output.stdout.text())),
+                ("stderr", text(&output.stderr.text())),
+            ]
+        }
+        ActionResult::Transfer(output) => {
+            let number = |count: u64| Value::from(i64::try_from(count).unwrap_or(i64::MAX));
+            vec![
+                ("files", number(output.files)),
+                ("bytes", number(output.bytes)),
+            ]
+        }
+        // No step of a task asks for these.
+        ActionResult::Read(_) | ActionResult::Change(_) => Vec::new(),
+    };
+    let of_all = [
+        ("code", code),
+        ("ok", ok.into()),
+        ("failed", (!ok).into()),
+        ("reason", reason),
+        ("elapsed", elapsed),
+    ];
+    Value::map(own.into_iter().chain(of_all))
+}

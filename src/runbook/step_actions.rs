@@ -1,0 +1,343 @@
+//! Begins the steps of a task on a host.
+
+use std::path::{Component, Path};
+use std::sync::Arc;
+
+use super::arguments::TaskArguments;
+use super::engine::{EngineRequest, PendingReply};
+use super::task_env::{TaskEnv, render_scope};
+use super::failure::{TaskFailure, TaskFailureKind};
+use super::host_steps::StepProgress;
+use super::run_state::PlannedTask;
+use super::template::RenderedText;
+use super::{StepAction, HostEvent, Execute, LocalPattern, TaskEngine, EnvSettings, TaskStep, TemplateText, Transfer};
+use crate::expr::Context;
+use crate::host::{Action, Content, Get, Location, Put, ActionRequest};
+use crate::value::{Map, REDACTED, Value};
+
+/// What stands in the text of a step that is nobody's business.
+const HIDDEN: &str = REDACTED;
+
+impl TaskEngine {
+    /// Begins a step, or does it at once.
+    pub(super) fn perform_step(&mut self, id: usize, step: &TaskStep) -> Result<StepProgress, TaskFailure> {
+        if self.request_missing_host(id, &step.action)? {
+            return Ok(StepProgress::Pending);
+        }
+        let scene = self.template_context(id);
+        match &step.action {
+            StepAction::Run(text) => self.run_command(id, step, text, None, &scene),
+            StepAction::Sudo { text, user } => {
+                let user = match user {
+                    Some(user) => self.text(user, &scene)?.text,
+                    None => "root".to_owned(),
+                };
+                self.run_command(id, step, text, Some(user), &scene)
+            }
+            StepAction::Local(text) => {
+                let text = self.text(text, &scene)?;
+                self.announce_step(id, "local", &text, step);
+                let command = self.local_command(id, step, text, &scene)?;
+                Ok(self.submit_action(id, Location::Local, Action::Run(command)))
+            }
+            StepAction::Put(transfer) => {
+                let source = self.local_path(id, &transfer.source, &scene)?;
+                self.put(id, step, transfer, Content::Path(source), &scene)
+            }
+            StepAction::Template(transfer) => {
+                let source = self.local_path(id, &transfer.source, &scene)?;
+                let file = self.renderer.file(&source, &scene);
+                let bytes = file.map_err(TaskFailure::invalid_task)?;
+                self.put(id, step, transfer, Content::Bytes(bytes), &scene)
+            }
+            StepAction::Get { source, target } => self.get(id, step, source, target.as_ref(), &scene),
+            StepAction::Fetch { source, target } => self.fetch(id, step, source, target),
+            StepAction::Prompt { text, default, .. } => {
+                self.prompt(id, step, text, default.as_ref(), &scene)
+            }
+            StepAction::Set(settings) => self.set(id, settings, &scene),
+            StepAction::Execute(execute) => self.execute(id, step, execute, &scene),
+            StepAction::Abort(text) => {
+                let text = self.text(text, &scene)?;
+                let reason = self.secrets.redact(&text.text);
+                Err(TaskFailure::new(TaskFailureKind::Abort, reason))
+            }
+            StepAction::Echo(text) => {
+                let text = self.text(text, &scene)?;
+                let host = self.runs[id].host.clone();
+                let text = self.secrets.redact(&text.text);
+                self.events.push(HostEvent::Message { host, text });
+                Ok(StepProgress::Done)
+            }
+        }
+    }
+
+    /// A text, rendered; a name that is not defined is the fault of the task.
+    pub(super) fn text(&self, text: &TemplateText, scene: &Context) -> Result<RenderedText, TaskFailure> {
+        self.renderer.text(text, scene).map_err(TaskFailure::invalid_task)
+    }
+
+    /// Asks for a host where a step needs one and the task has none (F52).
+    fn request_missing_host(&mut self, id: usize, action: &StepAction) -> Result<bool, TaskFailure> {
+        let is_remote = matches!(
+            action,
+            StepAction::Run(_)
+                | StepAction::Sudo { .. }
+                | StepAction::Put(_)
+                | StepAction::Get { .. }
+                | StepAction::Fetch { .. }
+                | StepAction::Template(_)
+        );
+        if !is_remote || self.runs[id].target().is_some() {
+            return Ok(false);
+        }
+        if let Some(failure) = self.prompt_unavailable(id, "a host to run on") {
+            return Err(failure);
+        }
+        let task = &self.batches[self.runs[id].batch].task.name;
+        let text = format!("Host for task `{task}`");
+        let id = self.register_pending(PendingReply::Host(id));
+        self.requests.push(EngineRequest::Prompt {
+            id,
+            host: None,
+            text,
+            default: None,
+            secret: false,
+        });
+        Ok(true)
+    }
+
+    /// Says what a step does: as it is written where secrets are in it, and not at all where it is
+    /// secret itself.
+    pub(super) fn announce_step(&mut self, id: usize, what: &str, text: &RenderedText, step: &TaskStep) {
+        let run = &self.runs[id];
+        if !run.tries.is_zero() {
+            return;
+        }
+        let shown = match &step.action {
+            _ if step.options.secret => HIDDEN,
+            _ if !text.secret => text.text.as_str(),
+            StepAction::Run(text) | StepAction::Sudo { text, .. } | StepAction::Local(text) => text.as_str(),
+            _ => HIDDEN,
+        };
+        let host = run.target().cloned();
+        let text = format!("{what}: {}", self.secrets.redact(shown));
+        self.events.push(HostEvent::Step { host, text });
+    }
+
+    /// Asks for an action to be performed.
+    pub(super) fn submit_action(&mut self, run: usize, location: Location, action: Action) -> StepProgress {
+        self.submit_request(run, ActionRequest::at(location, action))
+    }
+
+    /// Asks for what a request says; it goes through its executors as that of its host.
+    pub(super) fn submit_request(&mut self, run: usize, mut request: ActionRequest) -> StepProgress {
+        let host = self.runs[run].target().cloned();
+        request.host = host.as_deref().map(str::to_owned);
+        let id = self.register_pending(PendingReply::Action(run));
+        let request = Box::new(request);
+        self.requests.push(EngineRequest::Perform { id, host, request });
+        StepProgress::Pending
+    }
+
+    fn put(
+        &mut self,
+        id: usize,
+        step: &TaskStep,
+        transfer: &Transfer,
+        source: Content,
+        scene: &Context,
+    ) -> Result<StepProgress, TaskFailure> {
+        let target = self.text(&transfer.target, scene)?;
+        let shown = RenderedText {
+            text: format!("{} -> {}", transfer.source.as_str(), target.text),
+            secret: target.secret,
+        };
+        self.announce_step(id, "put", &shown, step);
+        let location = self.location_of(id)?;
+        let put = Put {
+            source,
+            target: target.text,
+            mode: transfer.mode,
+            time_limit: self.time_limit(id, step),
+        };
+        Ok(self.submit_action(id, location, Action::Put(put)))
+    }
+
+    fn get(
+        &mut self,
+        id: usize,
+        step: &TaskStep,
+        source: &TemplateText,
+        target: Option<&TemplateText>,
+        scene: &Context,
+    ) -> Result<StepProgress, TaskFailure> {
+        let source = self.text(source, scene)?;
+        let target = if let Some(target) = target {
+            self.local_path(id, target, scene)?
+        } else {
+            let host = self.runs[id].target().map_or("", |host| host);
+            let folder = &self.batches[self.runs[id].batch].task.folder;
+            default_download_path(folder, host, &source.text)
+        };
+        self.announce_step(id, "get", &source, step);
+        let location = self.location_of(id)?;
+        let get = Get {
+            source: source.text,
+            target,
+            time_limit: self.time_limit(id, step),
+        };
+        Ok(self.submit_action(id, location, Action::Get(get)))
+    }
+
+    fn fetch(
+        &mut self,
+        id: usize,
+        step: &TaskStep,
+        source: &str,
+        target: &LocalPattern,
+    ) -> Result<StepProgress, TaskFailure> {
+        let run = &self.runs[id];
+        let host = run.target().map_or("", |host| host);
+        let batch = &self.batches[run.batch];
+        let location = target.expand(host, source, batch.list.hosts.len() > 1);
+        let target = batch.task.folder.join(location);
+        let shown = RenderedText {
+            text: format!("{source} -> {}", target.display()),
+            secret: false,
+        };
+        self.announce_step(id, "get", &shown, step);
+        let location = self.location_of(id)?;
+        let get = Get {
+            source: source.to_owned(),
+            target,
+            time_limit: self.time_limit(id, step),
+        };
+        Ok(self.submit_action(id, location, Action::Get(get)))
+    }
+
+    fn prompt(
+        &mut self,
+        id: usize,
+        step: &TaskStep,
+        text: &TemplateText,
+        default: Option<&TemplateText>,
+        scene: &Context,
+    ) -> Result<StepProgress, TaskFailure> {
+        let text = self.text(text, scene)?.text;
+        let default = match default {
+            Some(default) => Some(self.text(default, scene)?.text),
+            None => None,
+        };
+        if let Some(failure) = self.prompt_unavailable(id, &format!("an answer to `{}`", text.trim())) {
+            return Err(failure);
+        }
+        let host = self.runs[id].target().cloned();
+        let id = self.register_pending(PendingReply::Prompt(id));
+        self.requests.push(EngineRequest::Prompt {
+            id,
+            host,
+            text,
+            default,
+            secret: step.options.secret,
+        });
+        Ok(StepProgress::Pending)
+    }
+
+    fn set(
+        &mut self,
+        id: usize,
+        settings: &EnvSettings,
+        scene: &Context,
+    ) -> Result<StepProgress, TaskFailure> {
+        let location = self.runs[id].env;
+        let mut env = TaskEnv::clone(&self.envs[location]);
+        env.apply(settings, &self.renderer, scene)
+            .map_err(|error| TaskFailure::invalid_task(format!("`set`: {error}")))?;
+        for value in env.vars.values() {
+            self.secrets.gather(value);
+        }
+        self.envs[location] = Arc::new(env);
+        Ok(StepProgress::Done)
+    }
+
+    /// Runs another task, or takes what it gave (F23, F25, F26).
+    fn execute(
+        &mut self,
+        id: usize,
+        step: &TaskStep,
+        execute: &Execute,
+        scene: &Context,
+    ) -> Result<StepProgress, TaskFailure> {
+        if let Some(result) = self.runs[id].execute_result.take() {
+            let value = match result {
+                Ok(value) => value,
+                Err(failure) if step.warn_only && !failure.is_final() => {
+                    self.warn(failure.reason.clone());
+                    Value::map([
+                        ("failed", Value::from(true)),
+                        ("ok", false.into()),
+                        ("reason", failure.reason.into()),
+                    ])
+                }
+                Err(failure) => return Err(failure),
+            };
+            self.register(id, step.register.as_ref(), value);
+            return Ok(StepProgress::Done);
+        }
+        let name = match &execute.task {
+            Some(name) => self.text(name, scene)?.text,
+            None => String::new(),
+        };
+        let run = &self.runs[id];
+        let namespace = Arc::clone(&self.batches[run.batch].task.namespace);
+        let Some(task) = self.tasks.find(&name, &namespace).cloned() else {
+            let hint = self.tasks.hint(&name);
+            let hint = hint.map_or(String::new(), |hint| format!(" ({hint})"));
+            let message = format!("there is no task `{name}`{hint}");
+            if self.envs[run.env].switches.skip_unknown_tasks {
+                self.warn(format!("{message}; it is passed over"));
+                self.register(id, step.register.as_ref(), Value::Null);
+                return Ok(StepProgress::Done);
+            }
+            return Err(TaskFailure::new(TaskFailureKind::Abort, message));
+        };
+        let mut list = Vec::with_capacity(execute.args.len());
+        for raw in &execute.args {
+            list.push(self.evaluate(id, raw).map_err(TaskFailure::invalid_task)?);
+        }
+        let mut map = Map::new();
+        for (name, raw) in &execute.kwargs {
+            let value = self.evaluate(id, raw).map_err(TaskFailure::invalid_task)?;
+            map.insert(Arc::clone(name), value);
+        }
+        let arguments = TaskArguments::bind(&task, list, map).map_err(TaskFailure::invalid_task)?;
+        let scope = render_scope(&execute.scope, &self.renderer, scene).map_err(TaskFailure::invalid_task)?;
+        self.begin_task(PlannedTask {
+            task,
+            arguments: Arc::new(arguments),
+            scope,
+            parent: Some(id),
+        });
+        Ok(StepProgress::Pending)
+    }
+}
+
+/// Where what is brought from a host goes if nobody says it: below a folder with its name. Neither
+/// the name nor the path leads out of there.
+fn default_download_path(folder: &Path, host: &str, source: &str) -> std::path::PathBuf {
+    let name: String = host
+        .chars()
+        .map(|c| if c == '/' { '_' } else { c })
+        .collect();
+    let name = if name.chars().all(|c| c == '.') {
+        "_".to_owned()
+    } else {
+        name
+    };
+    let parts = Path::new(source).components();
+    let parts = parts.filter(|part| matches!(part, Component::Normal(_)));
+    folder
+        .join(name)
+        .join(parts.collect::<std::path::PathBuf>())
+}

@@ -1,0 +1,164 @@
+//! The environment of a run: tasks may change it for those after them (spec/hosts.md F20, F33).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+
+use super::template::TaskRenderer;
+use super::{TaskOptions, RoleDef, HostScope, ScopeText, EnvSettings, Switches, TemplateText};
+use crate::expr::{Context, Error};
+use crate::value::{Map, Value};
+
+/// The environment.
+#[derive(Debug, Clone)]
+pub(super) struct TaskEnv {
+    pub(super) scope: HostScope,
+    pub(super) vars: Map,
+    pub(super) roledefs: Arc<IndexMap<String, RoleDef>>,
+    pub(super) user: Option<String>,
+    pub(super) shell: Option<String>,
+    pub(super) command_timeout: Option<Duration>,
+    pub(super) pool_size: Option<usize>,
+    pub(super) switches: Switches<bool>,
+}
+
+impl TaskEnv {
+    /// The environment before anything is read.
+    pub(super) fn from_options(options: &TaskOptions) -> Self {
+        Self {
+            scope: options.scope.clone(),
+            vars: options.vars.clone(),
+            roledefs: Arc::default(),
+            user: options.user.clone(),
+            shell: None,
+            command_timeout: options.command_timeout,
+            pool_size: options.pool_size,
+            switches: options.switches,
+        }
+    }
+
+    /// Lets what was typed count more than what a file says; hosts and roles apart (F13).
+    pub(super) fn override_with(&mut self, options: &TaskOptions) {
+        self.vars.extend(options.vars.clone());
+        if options.user.is_some() {
+            self.user.clone_from(&options.user);
+        }
+        self.pool_size = options.pool_size.or(self.pool_size);
+        self.command_timeout = options.command_timeout.or(self.command_timeout);
+        let typed = &options.switches;
+        let switches = &mut self.switches;
+        switches.parallel |= typed.parallel;
+        switches.warn_only |= typed.warn_only;
+        switches.skip_bad_hosts |= typed.skip_bad_hosts;
+        switches.skip_unknown_tasks |= typed.skip_unknown_tasks;
+        switches.abort_on_prompts |= typed.abort_on_prompts;
+        switches.keep_twins |= typed.keep_twins;
+    }
+
+    /// Changes what the settings say.
+    pub(super) fn apply(
+        &mut self,
+        settings: &EnvSettings,
+        renderer: &TaskRenderer,
+        scene: &Context,
+    ) -> Result<(), Error> {
+        let list = |texts: &[TemplateText]| render_names(texts, renderer, scene);
+        if let Some(hosts) = &settings.hosts {
+            self.scope.hosts = list(hosts)?;
+        }
+        if let Some(roles) = &settings.roles {
+            self.scope.roles = list(roles)?;
+        }
+        if let Some(hosts) = &settings.exclude_hosts {
+            self.scope.exclude_hosts = list(hosts)?;
+        }
+        let more = render_scope(&settings.extend, renderer, scene)?;
+        self.scope.hosts.extend(more.hosts);
+        self.scope.roles.extend(more.roles);
+        self.scope.exclude_hosts.extend(more.exclude_hosts);
+        for (name, raw) in &settings.vars {
+            let value = renderer.value(raw, scene)?;
+            self.vars.insert(Arc::clone(name), value);
+        }
+        if !settings.roledefs.is_empty() {
+            let roledefs = Arc::make_mut(&mut self.roledefs);
+            roledefs.extend(settings.roledefs.clone());
+        }
+        if let Some(user) = &settings.user {
+            self.user = Some(renderer.text(user, scene)?.text);
+        }
+        if let Some(shell) = &settings.shell {
+            self.shell = Some(renderer.text(shell, scene)?.text);
+        }
+        self.command_timeout = settings.command_timeout.or(self.command_timeout);
+        self.pool_size = settings.pool_size.or(self.pool_size);
+        self.apply_switches(settings.switches);
+        Ok(())
+    }
+
+    fn apply_switches(&mut self, overrides: Switches<Option<bool>>) {
+        let switches = &mut self.switches;
+        for (switch, overrides) in [
+            (&mut switches.parallel, overrides.parallel),
+            (&mut switches.warn_only, overrides.warn_only),
+            (&mut switches.skip_bad_hosts, overrides.skip_bad_hosts),
+            (&mut switches.skip_unknown_tasks, overrides.skip_unknown_tasks),
+            (&mut switches.abort_on_prompts, overrides.abort_on_prompts),
+            (&mut switches.keep_twins, overrides.keep_twins),
+        ] {
+            *switch = overrides.unwrap_or(*switch);
+        }
+    }
+
+    /// What templates see as `env`.
+    pub(super) fn to_value(&self) -> Value {
+        let list = |names: &[String]| Value::list(names.iter().map(|name| name.as_str().into()));
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let pool_size = self.pool_size.map_or(Value::Null, |it| number(it).into());
+        let user = self.user.as_deref().map_or(Value::Null, Into::into);
+        Value::map([
+            ("hosts", list(&self.scope.hosts)),
+            ("roles", list(&self.scope.roles)),
+            ("exclude_hosts", list(&self.scope.exclude_hosts)),
+            ("user", user),
+            ("parallel", self.switches.parallel.into()),
+            ("pool_size", pool_size),
+            ("warn_only", self.switches.warn_only.into()),
+            ("skip_bad_hosts", self.switches.skip_bad_hosts.into()),
+            (
+                "skip_unknown_tasks",
+                self.switches.skip_unknown_tasks.into(),
+            ),
+        ])
+    }
+}
+
+/// Hosts, roles and exclusions, rendered.
+pub(super) fn render_scope(
+    texts: &ScopeText,
+    renderer: &TaskRenderer,
+    scene: &Context,
+) -> Result<HostScope, Error> {
+    Ok(HostScope {
+        hosts: render_names(&texts.hosts, renderer, scene)?,
+        roles: render_names(&texts.roles, renderer, scene)?,
+        exclude_hosts: render_names(&texts.exclude_hosts, renderer, scene)?,
+    })
+}
+
+/// Names, rendered: a template that gives a list gives all of its items.
+fn render_names(texts: &[TemplateText], renderer: &TaskRenderer, scene: &Context) -> Result<Vec<String>, Error> {
+    let mut names = Vec::with_capacity(texts.len());
+    for text in texts {
+        if !text.is_template() {
+            names.push(text.as_str().to_owned());
+            continue;
+        }
+        match renderer.native(text, scene)? {
+            Value::List(items) => names.extend(items.iter().map(Value::to_string)),
+            _ => names.push(renderer.text(text, scene)?.text),
+        }
+    }
+    Ok(names)
+}

@@ -1,0 +1,290 @@
+//! Reads an ensemble and checks all of it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::blueprint;
+use super::service_reader::read_service;
+use super::orphan_templates::OrphanTemplates;
+use super::error::{LoadError, LoadErrorKind};
+use super::ensemble_location::EnsembleLocation;
+use super::imports::FileImporter;
+use super::inputs::inputs_of;
+use super::instances;
+use super::session::Session;
+use super::options::SessionOptions;
+use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources};
+use crate::ensemble::{Manifest, ManifestSource};
+use crate::project::{Environment, FileLoader};
+use crate::system::fs;
+use crate::topology::TopologyInputs;
+use crate::tosca::{self, ReadOptions, ServiceTemplate};
+use crate::yaml::{self, NodeKind, Limits, Node};
+
+/// How often the model is read again without templates that do not fit into it.
+const MAX_ATTEMPTS: usize = 8;
+
+/// Reads an ensemble and checks all of it.
+pub(crate) fn load(found: EnsembleLocation, options: &SessionOptions) -> Result<Session, LoadError> {
+    load_with(found, options, &mut OrphanTemplates::default())
+}
+
+/// Reads the file of an ensemble, and not what the ensemble describes.
+pub(crate) fn manifest(found: &EnsembleLocation) -> Result<Manifest, LoadError> {
+    manifest_and_sources(found).map(|(manifest, _)| manifest)
+}
+
+/// As [`manifest`], with the environment that applies to it.
+pub(crate) fn manifest_with_environment(found: &EnsembleLocation) -> Result<(Manifest, Environment), LoadError> {
+    let (manifest, sources) = manifest_and_sources(found)?;
+    let environment = found.located.environment(manifest.environment());
+    if environment.lock_problems.has_errors() {
+        let problems = environment.lock_problems;
+        return Err(LoadError::with_sources(
+            LoadErrorKind::Invalid,
+            problems,
+            sources,
+        ));
+    }
+    Ok((manifest, environment))
+}
+
+fn manifest_and_sources(found: &EnsembleLocation) -> Result<(Manifest, Sources), LoadError> {
+    with_loader(found, |loader| {
+        read_manifest(&found.located.manifest, loader, Limits::default())
+    })
+}
+
+/// Reads with a loader for the files of an ensemble; gives the texts besides.
+fn with_loader<T>(
+    found: &EnsembleLocation,
+    read: impl FnOnce(&mut FileLoader<'_>) -> Result<T, Diagnostics>,
+) -> Result<(T, Sources), LoadError> {
+    let located = &found.located;
+    let mut sources = found.sources.clone();
+    let mut loader = FileLoader::new(&mut sources, &found.env, Limits::default());
+    loader.set_trust(&located.trust, located.folder());
+    loader.set_predefined_repositories(located.folder(), located.root());
+    let result = read(&mut loader);
+    drop(loader);
+    match result {
+        Ok(read) => Ok((read, sources)),
+        Err(problems) => Err(LoadError::with_sources(
+            LoadErrorKind::Invalid,
+            problems,
+            sources,
+        )),
+    }
+}
+
+/// Reads an ensemble as [`load`] does, with node templates that have left the model, as far as they
+/// fit into it.
+pub(super) fn load_with(
+    found: EnsembleLocation,
+    options: &SessionOptions,
+    orphan_templates: &mut OrphanTemplates,
+) -> Result<Session, LoadError> {
+    let located = &found.located;
+    let mut warnings = located.warnings.clone();
+    let ((manifest, environment, model), sources) = with_loader(&found, |loader| {
+        let result = read(&found, loader, options, orphan_templates)?;
+        warnings.append(loader.take_warnings());
+        Ok(result)
+    })?;
+    warnings.append(model.problems);
+    let project = located.root().unwrap_or_else(|| located.folder());
+    let own = fs::canonicalize(&located.manifest).unwrap_or_else(|_| located.manifest.clone());
+    Ok(Session {
+        sources,
+        manifest,
+        service: Arc::new(model.service),
+        environment,
+        warnings,
+        project: project.to_path_buf(),
+        options: options.clone(),
+        used_by: vec![own],
+        inputs: model.inputs,
+        location: found,
+    })
+}
+
+/// The model that an ensemble describes.
+struct ServiceModel {
+    service: ServiceTemplate,
+    inputs: TopologyInputs,
+    /// Problems, none of which is an error.
+    problems: Diagnostics,
+}
+
+/// Reads the file of an ensemble, then its model, until all departed templates that are left fit
+/// into it.
+fn read(
+    found: &EnsembleLocation,
+    loader: &mut FileLoader<'_>,
+    options: &SessionOptions,
+    orphan_templates: &mut OrphanTemplates,
+) -> Result<(Manifest, Environment, ServiceModel), Diagnostics> {
+    let located = &found.located;
+    let manifest = read_manifest(&located.manifest, loader, Limits::default());
+    let manifest = manifest.inspect_err(|problems| orphan_templates.discard_misfits(problems))?;
+    let environment = located.environment(manifest.environment());
+    add_repositories(&environment, located.folder(), loader);
+    let warnings = loader.take_warnings();
+    let mut attempts = 0;
+    let mut model = loop {
+        attempts += 1;
+        let reading = ModelReader {
+            found,
+            manifest: &manifest,
+            environment: &environment,
+            options,
+        };
+        match reading.model(loader, orphan_templates) {
+            Ok(model) => break model,
+            Err(problems) => {
+                orphan_templates.discard_misfits(&problems);
+                if orphan_templates.is_empty() || attempts == MAX_ATTEMPTS {
+                    return Err(problems);
+                }
+                // The next attempt gives the same warnings again.
+                loader.take_warnings();
+            }
+        }
+    };
+    let mut problems = warnings;
+    problems.append(loader.take_warnings());
+    problems.append(std::mem::take(&mut model.problems));
+    model.problems = problems;
+    Ok((manifest, environment, model))
+}
+
+/// The sources of a model.
+struct ModelReader<'a> {
+    found: &'a EnsembleLocation,
+    manifest: &'a Manifest,
+    environment: &'a Environment,
+    options: &'a SessionOptions,
+}
+
+impl ModelReader<'_> {
+    fn model(
+        &self,
+        loader: &mut FileLoader<'_>,
+        orphan_templates: &OrphanTemplates,
+    ) -> Result<ServiceModel, Diagnostics> {
+        let Self {
+            found,
+            manifest,
+            environment,
+            options,
+        } = *self;
+        let located = &found.located;
+        let root = manifest.service_template().cloned();
+        let without = root.is_none();
+        let null = || Node::new(NodeKind::Null, manifest.root().span(), None);
+        let root = root.unwrap_or_else(null);
+        let of_spec = manifest.blueprints().cloned();
+        let mut chosen = Diagnostics::default();
+        let read_options = ReadOptions {
+            check_unused: options.check_unused,
+            blueprint: blueprint::choose_blueprint(&root, of_spec.as_ref(), environment, &mut chosen),
+            blueprints: of_spec,
+            added_templates: instances::templates(manifest.root().get("spec"), &root),
+            orphaned_templates: orphan_templates.mapping(),
+            directories: directories_of_includes(loader.sources()),
+            ..ReadOptions::default()
+        };
+        let mut importer = FileImporter {
+            loader,
+            document: manifest.root().clone(),
+            limits: Limits::default(),
+            lenient: false,
+        };
+        let base = located.folder();
+        let (service, mut problems) =
+            read_service(&root, base, &mut importer, &read_options, &found.env);
+        problems.append(chosen);
+        problems.append(environment.lock_problems.clone());
+        let Some(service) = service.filter(|_| !problems.has_errors()) else {
+            return Err(problems);
+        };
+        if without {
+            let message = "the ensemble has no service template, so there is nothing to deploy";
+            let help = "describe what to deploy under `spec: {service_template: …}`";
+            problems.push(Diagnostic::warning(message).help(help));
+        }
+        let inputs = inputs_of(manifest, environment, &service, options, &mut problems);
+        if !options.incomplete {
+            let found = tosca::check_inputs(&service.types, &service.topology, &inputs.values);
+            problems.append(found);
+        }
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        Ok(ServiceModel {
+            service,
+            inputs,
+            problems,
+        })
+    }
+}
+
+/// The directories of the texts that other texts included, for the file names they contain.
+pub(crate) fn directories_of_includes(sources: &Sources) -> HashMap<SourceId, Arc<PathBuf>> {
+    let included = sources
+        .iter()
+        .filter(|(_, source)| source.included_from.is_some());
+    let directory = |(id, source): (SourceId, &Source)| {
+        let parent = source.path.parent()?;
+        Some((id, Arc::new(parent.to_path_buf())))
+    };
+    included.filter_map(directory).collect()
+}
+
+/// Reads an ensemble's file and expands it.
+pub(crate) fn read_manifest(
+    path: &Path,
+    loader: &mut FileLoader<'_>,
+    limits: Limits,
+) -> Result<Manifest, Diagnostics> {
+    if path.extension().is_some_and(|extension| extension == "py") {
+        let message = format!(
+            "`{}` is a service template, not an ensemble",
+            path.display()
+        );
+        let help = "include it in an `ensemble.yaml`: `spec: {service_template: {+include: …}}`";
+        return Err(Diagnostic::error(message).help(help).into());
+    }
+    let (source, root) = loader.read(path, None)?;
+    let expanded = yaml::expand(&root, loader, &limits)?;
+    let text = loader
+        .sources()
+        .get(source)
+        .map(|source| Arc::clone(&source.text));
+    let text = text.unwrap_or_else(|| Arc::from(""));
+    Manifest::read(ManifestSource {
+        path: path.to_path_buf(),
+        text,
+        source,
+        expanded,
+    })
+}
+
+fn add_repositories(environment: &Environment, base: &Path, loader: &mut FileLoader<'_>) {
+    let repositories = environment.repositories().and_then(Node::as_map);
+    for (name, entry) in repositories.into_iter().flatten() {
+        if let Some(folder) = folder_of_repository(&entry.value, base) {
+            loader.add_repository(&**name, folder);
+        }
+    }
+}
+
+/// The folder of a repository on this machine: what its `file:` URL names.
+pub(crate) fn folder_of_repository(repository: &Node, base: &Path) -> Option<PathBuf> {
+    let url = repository
+        .as_str()
+        .or_else(|| repository.get("url")?.as_str())?;
+    let path = url.strip_prefix("file:")?;
+    Some(fs::absolute(Path::new(path), base))
+}

@@ -1,0 +1,266 @@
+//! What expressions may read of this machine.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::exec::perform_effect;
+use crate::expr::{
+    EffectOutput, Clock, Effect, EffectError, Effects, ReadEnvironment, DirectoryOwner, Random, ReadError, ReadFiles, Yaml,
+    YamlError,
+};
+use crate::git::Repository;
+use crate::project::Trust;
+use crate::system::{clock, env, fs, random};
+use crate::value::{Map, Value, hex};
+use crate::yaml;
+
+/// The largest file of which the contents themselves stand in records, in bytes.
+const MAX_INLINE_BYTES: usize = 1 << 20;
+
+/// The folders of an ensemble that jobs write to.
+const JOB_FOLDERS: &[&str] = &[
+    "active",
+    "artifacts",
+    "changes",
+    "failed",
+    "jobs",
+    "local",
+    "planned",
+    "secrets",
+    "spec",
+];
+
+/// This machine, seen from an ensemble.
+#[derive(Debug)]
+pub(crate) struct LocalSystem {
+    /// The folder of the ensemble.
+    pub(crate) base: PathBuf,
+    /// The folder of the project; that of the ensemble where there is none.
+    pub(crate) project: PathBuf,
+    /// Where planned folders are.
+    pub(crate) planned: PathBuf,
+    /// The environment's variables.
+    pub(crate) variables: BTreeMap<String, String>,
+    /// The `locals` and `secrets` of the environment.
+    pub(crate) locals: Map,
+    pub(crate) secrets: Map,
+    /// What `get_ensemble_metadata` gives.
+    pub(crate) metadata: Map,
+    /// What the project may do.
+    pub(crate) trust: Trust,
+}
+
+impl ReadEnvironment for LocalSystem {
+    fn env(&self, name: &str) -> Option<String> {
+        self.variables.get(name).cloned()
+    }
+
+    fn env_all(&self) -> Vec<(String, String)> {
+        self.variables
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+
+    fn context_value(&self, section: &str, name: &str) -> Option<Value> {
+        let section = if section == "local" {
+            &self.locals
+        } else {
+            &self.secrets
+        };
+        section.get(name).cloned()
+    }
+
+    fn metadata(&self) -> Map {
+        self.metadata.clone()
+    }
+
+    fn permits(&self, name: &str) -> bool {
+        self.trust.permits(name)
+    }
+
+    fn temp_dir(&self) -> PathBuf {
+        env::temporary_dir()
+    }
+}
+
+impl Effects for LocalSystem {
+    fn perform(&self, effect: &Effect) -> Result<EffectOutput, EffectError> {
+        perform_effect(effect, &self.base, &self.variables)
+    }
+}
+
+impl ReadFiles for LocalSystem {
+    fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
+        fs::read(&self.absolute(path)).map_err(ReadError::of)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        fs::exists(&self.absolute(path))
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        fs::is_dir(&self.absolute(path))
+    }
+
+    fn is_link(&self, path: &Path) -> bool {
+        fs::is_symlink(&self.absolute(path))
+    }
+
+    fn is_mount(&self, path: &Path) -> bool {
+        fs::is_mount(&self.absolute(path))
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<PathBuf>, ReadError> {
+        let entries = fs::list(&self.absolute(path)).map_err(ReadError::of)?;
+        Ok(entries.into_iter().map(|entry| entry.path).collect())
+    }
+
+    fn real_path(&self, path: &Path) -> PathBuf {
+        let path = self.absolute(path);
+        fs::canonicalize(&path).unwrap_or(path)
+    }
+
+    fn which(&self, name: &str) -> Option<PathBuf> {
+        if name.contains('/') {
+            let path = self.absolute(Path::new(name));
+            return fs::is_program(&path).then_some(path);
+        }
+        let path = self.variables.get("PATH")?;
+        path.split(':')
+            .map(|folder| Path::new(folder).join(name))
+            .find(|file| fs::is_program(file))
+    }
+
+    fn directory(&self, owner: &DirectoryOwner, location: &str) -> Result<PathBuf, ReadError> {
+        self.folder(owner, location)
+    }
+
+    fn tree_digest(&self, path: &Path) -> Option<String> {
+        let path = self.absolute(path);
+        let repository = Repository::discover(&path).ok().flatten();
+        if let Some(id) = repository.and_then(|r| r.id_if_clean(&path).ok().flatten()) {
+            return Some(format!("git:{id}"));
+        }
+        if fs::is_dir(&path) {
+            return self.folder_digest(&path, None);
+        }
+        let bytes = fs::read(&path).ok()?;
+        if bytes.len() > MAX_INLINE_BYTES {
+            return Some(format!("sha256:{}", hex(&Sha256::digest(&bytes))));
+        }
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn content_digest(&self, path: &Path) -> Option<String> {
+        let path = self.absolute(path);
+        if fs::is_dir(&path) {
+            let repository = Repository::discover(&path).ok().flatten();
+            return self.folder_digest(&path, repository.as_ref());
+        }
+        let bytes = fs::read(&path).ok()?;
+        Some(format!("sha256:{}", hex(&Sha256::digest(&bytes))))
+    }
+}
+
+impl Clock for LocalSystem {
+    fn now(&self) -> jiff::Timestamp {
+        clock::now()
+    }
+}
+
+impl Random for LocalSystem {
+    fn random(&self, bytes: &mut [u8]) {
+        // Where the system gives no random bytes, unique ones must do: they are no secret then.
+        if random::fill(bytes).is_err() {
+            let unique = ulid::Ulid::generate().to_bytes();
+            for (owner, byte) in bytes.iter_mut().enumerate() {
+                *byte = unique[owner % unique.len()];
+            }
+        }
+    }
+}
+
+impl Yaml for LocalSystem {
+    fn parse_yaml(&self, text: &str) -> Result<Value, YamlError> {
+        let root = yaml::parse_text(yaml::Schema::Core, text).map_err(YamlError)?;
+        Ok(root.to_value())
+    }
+
+    fn to_yaml(&self, value: &Value) -> Result<String, YamlError> {
+        Ok(yaml::emit(value, 0))
+    }
+}
+
+impl LocalSystem {
+    pub(super) fn absolute(&self, path: &Path) -> PathBuf {
+        fs::absolute(path, &self.base)
+    }
+
+    /// Where `get_dir` leads (spec/unfurl.md § (e)).
+    fn folder(&self, owner: &DirectoryOwner, location: &str) -> Result<PathBuf, ReadError> {
+        let instance = owner.instance.as_deref().unwrap_or("root");
+        Ok(match location {
+            "" | "." | "ensemble" | "src" | "spec.src" | "self" | "repository.self" => {
+                self.base.clone()
+            }
+            "project" | "spec" | "repository.project" | "repository.spec" => self.project.clone(),
+            "project.secrets" => self.project.join("secrets"),
+            "ensemble.secrets" => self.base.join("secrets"),
+            "tmp" => env::temporary_dir(),
+            "spec.home" => self.base.join("spec").join(instance),
+            "spec.local" => self.base.join("spec").join(instance).join("local"),
+            "artifacts" | "secrets" | "local" => self.base.join(location).join(instance),
+            "tasks" => self.task_folder(owner, instance),
+            "operation" | "workflow" => {
+                let name = owner.operation.as_deref().unwrap_or("");
+                self.task_folder(owner, instance).join(name)
+            }
+            other => return Err(ReadError::UnknownLocation(other.to_owned())),
+        })
+    }
+
+    /// What stands for the files of a folder, those apart that a repository ignores. A folder that
+    /// jobs write to has nothing of the kind: what a task leaves there must not make it run again.
+    fn folder_digest(&self, folder: &Path, ignoring: Option<&Repository>) -> Option<String> {
+        let inside = folder.strip_prefix(&self.base).ok();
+        let first = inside.and_then(|path| path.components().next());
+        let first = first.and_then(|first| first.as_os_str().to_str());
+        if self.base.starts_with(folder) || first.is_some_and(|name| JOB_FOLDERS.contains(&name)) {
+            return None;
+        }
+        let limits = fs::WalkLimits {
+            entries: 20_000,
+            ..fs::WalkLimits::default()
+        };
+        let mut entries = fs::walk(folder, limits).ok()?;
+        entries.sort_by(|left, right| left.path.cmp(&right.path));
+        let mut hasher = Sha256::new();
+        for entry in entries
+            .iter()
+            .filter(|entry| entry.kind == fs::EntryKind::File)
+        {
+            let name = entry.path.strip_prefix(folder).unwrap_or(&entry.path);
+            let ignored = |repository: &Repository| repository.is_ignored(&entry.path);
+            let is_ignored = ignoring.is_some_and(|it| ignored(it).unwrap_or(false));
+            if name.starts_with(".git") || is_ignored {
+                continue;
+            }
+            let name = name.to_string_lossy();
+            let contents = fs::read(&entry.path).ok()?;
+            hasher.update((name.len() as u64).to_be_bytes());
+            hasher.update(name.as_bytes());
+            hasher.update(Sha256::digest(&contents));
+        }
+        Some(format!("tree:{}", hex(&hasher.finalize())))
+    }
+
+    fn task_folder(&self, owner: &DirectoryOwner, instance: &str) -> PathBuf {
+        match owner.operation {
+            Some(_) => self.planned.join("tasks").join(instance),
+            None => self.base.join("active/tasks").join(instance),
+        }
+    }
+}

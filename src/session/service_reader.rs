@@ -1,0 +1,92 @@
+//! Reads service templates whose imports have conditions, or that have decorators: expressions over
+//! the model itself. As all imports are needed to tell, the model is read with all of them first,
+//! and then without those whose conditions do not hold, with the node templates as decorators
+//! change them.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::decorators::decorated_templates;
+use super::local_system_context::LocalSystem;
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::expr::{Context, Evaluator, Memo};
+use crate::name::InstanceName;
+use crate::project::Trust;
+use crate::system::env::Env;
+use crate::topology::{TopologyInputs, Topology};
+use crate::tosca::{self, Importer, ReadOptions, ServiceTemplate};
+use crate::value::{Map, Value};
+use crate::yaml::Node;
+
+/// Reads a service template and decides which of its imports count.
+pub(crate) fn read_service(
+    root: &Node,
+    base: &Path,
+    importer: &mut dyn Importer,
+    options: &ReadOptions,
+    env: &Env,
+) -> (Option<ServiceTemplate>, Diagnostics) {
+    let (service, problems) = tosca::read(root, base, importer, options);
+    let service = match service {
+        Some(service) if !service.conditions.is_empty() || !service.decorators.is_empty() => {
+            Arc::new(service)
+        }
+        other => return (other, problems),
+    };
+    let system_context = LocalSystem {
+        base: base.to_path_buf(),
+        project: base.to_path_buf(),
+        planned: base.join("planned"),
+        variables: env.all().clone(),
+        locals: Map::new(),
+        secrets: Map::new(),
+        metadata: Map::new(),
+        trust: Trust::default(),
+    };
+    let mut failed = Diagnostics::default();
+    let topology = Arc::new(instances_of(&service));
+    let scope: Arc<dyn crate::expr::Scope> = Arc::clone(&topology) as _;
+    let evaluator = Evaluator::new(scope, Arc::new(system_context), Arc::new(Memo::default()));
+    let options = ReadOptions {
+        skipped_imports: unmet_imports(&service, &topology, &evaluator, &mut failed),
+        decorated_templates: decorated_templates(&service, &topology, &evaluator, &mut failed),
+        ..options.clone()
+    };
+    let (service, mut problems) = tosca::read(root, base, importer, &options);
+    problems.append(failed);
+    (service, problems)
+}
+
+/// An instance of each template.
+fn instances_of(service: &Arc<ServiceTemplate>) -> Topology {
+    let mut topology = Topology::new(Arc::clone(service), TopologyInputs::default());
+    for (name, template) in &service.topology.nodes {
+        let name = InstanceName::new(name.shared());
+        topology.add_node(name, Arc::clone(template), topology.root(), None);
+    }
+    topology
+}
+
+/// The imports whose conditions do not hold, by the places where they are stated.
+fn unmet_imports(
+    service: &ServiceTemplate,
+    topology: &Topology,
+    evaluator: &Evaluator,
+    failed: &mut Diagnostics,
+) -> HashSet<Span> {
+    let context = Context::new(topology.root());
+    let mut skipped = HashSet::new();
+    for (span, condition) in &service.conditions {
+        match evaluator.query(condition, &context) {
+            // As anywhere, several results are a list, which counts as true.
+            Ok(results) if results.len() > 1 || results.iter().any(Value::is_truthy) => {}
+            Ok(_) => drop(skipped.insert(*span)),
+            Err(error) => {
+                let message = format!("the condition of an import cannot be told: {error}");
+                failed.push(Diagnostic::error(message).label(*span, "imported here"));
+            }
+        }
+    }
+    skipped
+}

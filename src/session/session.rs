@@ -1,0 +1,178 @@
+//! An ensemble that was read: its topology, its history and its surroundings.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::error::{LoadError, LoadErrorKind};
+use super::ensemble_location::EnsembleLocation;
+use super::options::SessionOptions;
+use super::local_system_context::LocalSystem;
+use crate::diagnostic::{Diagnostics, Sources};
+use crate::ensemble::{Manifest, RecordedHistory};
+use crate::expr::{Context, Evaluator, Memo, Scope};
+use crate::git::Repository;
+use crate::name::ChangeId;
+use crate::project::Environment;
+use crate::system::fs;
+use crate::topology::{TopologyInputs, Topology};
+use crate::tosca::ServiceTemplate;
+use crate::value::{EnvRuleOptions, Map, Value, filter_env};
+
+/// An ensemble that was read.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) sources: Sources,
+    pub(crate) manifest: Manifest,
+    pub(crate) service: Arc<ServiceTemplate>,
+    pub(crate) environment: Environment,
+    pub(crate) warnings: Diagnostics,
+    pub(crate) project: PathBuf,
+    /// How it was asked for.
+    pub(crate) options: SessionOptions,
+    /// The place where it was found.
+    pub(crate) location: EnsembleLocation,
+    /// Its own manifest, and those of the ensembles that use it.
+    pub(crate) used_by: Vec<PathBuf>,
+    /// What its topology is given.
+    pub(super) inputs: TopologyInputs,
+}
+
+impl Session {
+    /// The id of the last job, if the ensemble says one that is an id.
+    pub(crate) fn last_job(&self) -> Option<String> {
+        let id = self.manifest.last_job()?;
+        ChangeId::parse(&id).is_ok().then_some(id)
+    }
+
+    /// What earlier jobs have recorded.
+    pub(crate) fn history(&self) -> Result<RecordedHistory, LoadError> {
+        if self.manifest.keeps_changes_inline() {
+            let changes = self.manifest.inline_changes();
+            return Ok(RecordedHistory::from_changes(&changes));
+        }
+        let path = self.manifest.base_dir().join("jobs.tsv");
+        if !fs::exists(&path) {
+            return Ok(RecordedHistory::default());
+        }
+        let bytes = fs::read(&path).map_err(|error| {
+            let hint = "without it nobody can tell what has changed; make it readable";
+            LoadError::new(LoadErrorKind::Refused, error, Some(hint.to_owned()))
+        })?;
+        let history = RecordedHistory::from_tsv(&String::from_utf8_lossy(&bytes));
+        Ok(history.within(self.manifest.base_dir()))
+    }
+
+    /// This machine, seen from the ensemble.
+    pub(crate) fn system_context(&self, planned: PathBuf) -> LocalSystem {
+        LocalSystem {
+            base: self.manifest.base_dir().to_path_buf(),
+            project: self.project.clone(),
+            planned,
+            variables: self.location.env.all().clone(),
+            locals: self.environment.locals.clone(),
+            secrets: self.environment.secrets.clone(),
+            metadata: self.metadata(),
+            trust: self.location.located.trust.clone(),
+        }
+    }
+
+    fn metadata(&self) -> Map {
+        let name = self.manifest.base_dir().file_name().unwrap_or_default();
+        let name = name.to_string_lossy().into_owned();
+        let environment = self
+            .environment
+            .name
+            .clone()
+            .unwrap_or_else(|| "defaults".to_owned());
+        Map::from_iter([
+            ("deployment".into(), Value::from(name)),
+            ("environment".into(), Value::from(environment)),
+            (
+                "unfurlproject".into(),
+                Value::from(super::imports::shown(&self.project)),
+            ),
+        ])
+    }
+
+    /// The process's environment with the rules of the ensemble's environment applied.
+    pub(crate) fn variables(
+        &self,
+        topology: &Arc<Topology>,
+        system_context: &Arc<LocalSystem>,
+    ) -> Result<BTreeMap<String, String>, LoadError> {
+        if self.environment.variables.is_empty() {
+            return Ok(self.location.env.all().clone());
+        }
+        let evaluate = environment_evaluator(topology, system_context);
+        let mut rules = Vec::new();
+        for (name, raw) in &self.environment.variables {
+            rules.push((name, evaluate(&format!("the variable `{name}`"), raw)?));
+        }
+        let rules = rules.iter().map(|(rule, value)| (rule.as_str(), value));
+        let env = filter_env(rules, self.location.env.all(), EnvRuleOptions::default());
+        Ok(env.variables.into_iter().collect())
+    }
+
+    /// A section of the environment with what the expressions in it give; none if there is none.
+    pub(crate) fn section(
+        &self,
+        section: &str,
+        topology: &Arc<Topology>,
+        system_context: &Arc<LocalSystem>,
+    ) -> Result<Option<Value>, LoadError> {
+        let Some(node) = self.environment.section(section) else {
+            return Ok(None);
+        };
+        let evaluate = environment_evaluator(topology, system_context);
+        let raw = node.to_value();
+        let Some(map) = raw.as_map() else {
+            return evaluate(&format!("`{section}`"), &raw).map(Some);
+        };
+        let mut values = Map::new();
+        for (name, raw) in map {
+            let value = evaluate(&format!("`{section}: {name}`"), raw)?;
+            values.insert(Arc::clone(name), value);
+        }
+        Ok(Some(Value::from(values)))
+    }
+
+    /// A text that tells the ensemble from all others, in every clone of it: its own URI; else the
+    /// first commit of its repository and its place in it; else its place on this machine.
+    pub(crate) fn identity(&self) -> String {
+        let metadata = self.manifest.root().get("metadata");
+        let uri = metadata.and_then(|metadata| metadata.get("uri")?.as_str());
+        if let Some(uri) = uri {
+            return uri.to_owned();
+        }
+        let path = self.manifest.path();
+        let in_repository = || {
+            let repository = Repository::discover(self.manifest.base_dir())
+                .ok()
+                .flatten()?;
+            let first = repository.first_commit()?;
+            let position = repository.relative(path)?;
+            Some(format!("{first}:{}", position.display()))
+        };
+        in_repository().unwrap_or_else(|| {
+            let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+            path.display().to_string()
+        })
+    }
+}
+
+/// A function that evaluates a value of the environment, whose failure names what it is.
+fn environment_evaluator(
+    topology: &Arc<Topology>,
+    system_context: &Arc<LocalSystem>,
+) -> impl Fn(&str, &Value) -> Result<Value, LoadError> + use<> {
+    let scope: Arc<dyn Scope> = Arc::clone(topology) as _;
+    let evaluator = Evaluator::new(scope, Arc::clone(system_context) as _, Arc::new(Memo::default()));
+    let context = Context::new(topology.root());
+    move |subject, raw| {
+        evaluator.evaluate(raw, &context).map_err(|error| {
+            let message = format!("{subject} of the environment: {error}");
+            LoadError::new(LoadErrorKind::Invalid, message, None)
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! What is to go wrong, and where.
+
+use std::path::{Path, PathBuf};
+
+use nix::libc;
+
+/// What the variable asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum FaultPlan {
+    /// Calls are written down.
+    Count(PathBuf),
+    /// One call has this done to it.
+    At(FaultMode, CallSelector),
+    /// This call and all later ones fail with a number of the system.
+    From(i32, CallSelector, Option<PathBuf>),
+    /// All calls fail from now on, or those in a folder.
+    On(i32, Option<PathBuf>),
+}
+
+/// What is done to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FaultMode {
+    DieBefore,
+    DieWithin,
+    DieAfter,
+    /// Unsynced bytes go, and unsynced names too if `names`.
+    PowerLoss {
+        names: bool,
+    },
+    /// It fails with a number of the system.
+    Fail(i32),
+    Short,
+}
+
+/// One call of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum CallSelector {
+    /// By its number, from 1.
+    Number(u64),
+    /// By its kind, the end of its path, and how many such calls there are up to it.
+    Nth {
+        kind: String,
+        end: String,
+        remaining: u64,
+    },
+}
+
+impl FaultPlan {
+    /// Reads the variable's value; what has no meaning has no effect.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (word, rest) = text.split_once(':')?;
+        let with_errno = || {
+            let (errno, place) = rest.split_once(':')?;
+            Some((errno_of(errno)?, CallSelector::parse(place)?))
+        };
+        let mode = match word {
+            "count" => return Some(Self::Count(rest.into())),
+            "fail" => {
+                let (errno, place) = with_errno()?;
+                return Some(Self::At(FaultMode::Fail(errno), place));
+            }
+            "fail-from" => {
+                let (errno, rest) = rest.split_once(':')?;
+                let (place, folder) = match rest.rsplit_once(" in ") {
+                    Some((place, folder)) => (place, Some(folder.into())),
+                    None => (rest, None),
+                };
+                return Some(Self::From(errno_of(errno)?, CallSelector::parse(place)?, folder));
+            }
+            "kill" => FaultMode::DieBefore,
+            "kill-within" => FaultMode::DieWithin,
+            "kill-after" => FaultMode::DieAfter,
+            "cut" => FaultMode::PowerLoss { names: true },
+            "cut-data" => FaultMode::PowerLoss { names: false },
+            "short" => FaultMode::Short,
+            _ => return None,
+        };
+        Some(Self::At(mode, CallSelector::parse(rest)?))
+    }
+
+    /// Whether what is not synced must be known.
+    pub(super) fn tracks_unsynced(&self) -> bool {
+        matches!(self, Self::At(FaultMode::PowerLoss { .. }, _))
+    }
+
+    /// What is done to the next call, which has this number, kind and path.
+    pub(super) fn fault_for(&mut self, number: u64, kind: &str, path: &Path) -> Option<FaultMode> {
+        match self {
+            Self::Count(_) => None,
+            Self::At(mode, place) => place.matches(number, kind, path).then_some(*mode),
+            Self::From(errno, place, folder) => {
+                if !place.matches(number, kind, path) {
+                    return None;
+                }
+                *self = Self::On(*errno, folder.take());
+                self.fault_for(number, kind, path)
+            }
+            Self::On(errno, folder) => {
+                let is_there = folder.as_ref().is_none_or(|f| path.starts_with(f));
+                is_there.then_some(FaultMode::Fail(*errno))
+            }
+        }
+    }
+}
+
+impl CallSelector {
+    fn parse(text: &str) -> Option<Self> {
+        let Some((kind, rest)) = text.split_once('=') else {
+            return text.parse().ok().map(Self::Number);
+        };
+        let (end, nth) = match rest.rsplit_once('#') {
+            Some((end, nth)) => (end, nth.parse().ok()?),
+            None => (rest, 1),
+        };
+        Some(Self::Nth {
+            kind: kind.to_owned(),
+            end: end.to_owned(),
+            remaining: nth,
+        })
+    }
+
+    fn matches(&mut self, number: u64, kind: &str, path: &Path) -> bool {
+        match self {
+            Self::Number(wanted) => *wanted == number,
+            Self::Nth {
+                kind: wanted,
+                end,
+                remaining: remaining,
+            } => {
+                let path = path.to_string_lossy();
+                // A file that is written beside counts as the one that it is to become.
+                let path = path.rsplit_once(".tmp.").map_or(&*path, |(path, _)| path);
+                if wanted != kind || !path.ends_with(end.as_str()) || *remaining == 0 {
+                    return false;
+                }
+                *remaining -= 1;
+                *remaining == 0
+            }
+        }
+    }
+}
+
+fn errno_of(name: &str) -> Option<i32> {
+    Some(match name {
+        "EIO" => libc::EIO,
+        "ENOSPC" => libc::ENOSPC,
+        "EROFS" => libc::EROFS,
+        "EMFILE" => libc::EMFILE,
+        "EACCES" => libc::EACCES,
+        "EINTR" => libc::EINTR,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which of ten calls, that write a file and its sibling in turn, are met.
+    fn met(text: &str) -> Vec<u64> {
+        let mut mode = FaultPlan::parse(text).unwrap();
+        let names = ["/e/ensemble.yaml.tmp.01", "/e/jobs.tsv"];
+        let path = |number: u64| Path::new(names[usize::from(number.is_multiple_of(2))]);
+        (1..=10)
+            .filter(|number| mode.fault_for(*number, "write", path(*number)).is_some())
+            .collect()
+    }
+
+    #[test]
+    fn a_call_is_met_by_its_number_or_by_what_it_does() {
+        assert_eq!(met("kill:7"), [7]);
+        assert_eq!(met("cut:write=ensemble.yaml"), [1]);
+        assert_eq!(met("short:write=jobs.tsv#3"), [6]);
+        assert!(met("kill:rename=jobs.tsv").is_empty());
+        assert_eq!(met("fail:EIO:3"), [3]);
+        assert_eq!(met("fail-from:ENOSPC:write=jobs.tsv#4"), [8, 9, 10]);
+        assert_eq!(met("fail-from:EROFS:8 in /e/jobs.tsv"), [8, 10]);
+    }
+
+    #[test]
+    fn what_has_no_meaning_has_no_effect() {
+        for text in ["", "kill", "kill:x", "fail:3", "fail:EBADF:1", "jump:1"] {
+            assert_eq!(FaultPlan::parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,487 @@
+//! Matches the requirements of a topology in an order in which each knows what it depends on.
+//!
+//! Most requirements depend on no other. Those whose filters follow paths over matches, or ask
+//! for properties that other filters set, wait until what they read is matched. Where nothing can
+//! go on since all wait for each other, the first in the order of the text is matched with what
+//! is known by then. Each requirement is matched once.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::value::{FoldMap, FoldSet, Value};
+
+use super::node_filter::NodeFilter;
+use super::match_state::{OpenRequirement, MatchDependency};
+use super::path_query::PathQuery;
+use super::requirement_resolver::{MergedRequirement, RequirementResolver};
+use super::template::Requirement;
+
+/// The requirements that are open, and who waits for what.
+struct MatchQueue {
+    items: Vec<OpenRequirement>,
+    kinds: Vec<Vec<MatchDependency>>,
+    queue: VecDeque<usize>,
+    waiting: FoldMap<MatchDependency, Vec<usize>>,
+    done: Vec<bool>,
+}
+
+impl<'a> RequirementResolver<'a> {
+    /// Matches all requirements; gives those of each template, in the order of the text.
+    pub(super) fn match_all(&mut self) -> Vec<Vec<Requirement>> {
+        let items: Vec<OpenRequirement> = (0..self.index.templates.len())
+            .flat_map(|place| self.open_requirements(place))
+            .collect();
+        if !items.iter().any(|item| self.merged(item).has_filter()) {
+            return self.match_in_order(&items);
+        }
+        let mut agenda = self.build_queue(items);
+        let mut found: Vec<Vec<Requirement>> = vec![Vec::new(); agenda.items.len()];
+        let mut forced = 0;
+        loop {
+            while let Some(item) = agenda.queue.pop_front() {
+                if agenda.done[item] {
+                    continue;
+                }
+                match self.blocking_dependency(&agenda.items[item], &agenda.kinds[item]) {
+                    Some(wait) => agenda.waiting.entry(wait).or_default().push(item),
+                    None => found[item] = self.match_requirement(&mut agenda, item),
+                }
+            }
+            while agenda.done.get(forced) == Some(&true) {
+                forced += 1;
+            }
+            if forced == agenda.items.len() {
+                break;
+            }
+            found[forced] = self.match_requirement(&mut agenda, forced);
+        }
+        let mut by_place = vec![Vec::new(); self.index.templates.len()];
+        for (item, found) in agenda.items.iter().zip(found) {
+            by_place[item.place].extend(found);
+        }
+        by_place
+    }
+
+    /// The requirements of the template at a place that are to be matched.
+    pub(super) fn open_requirements(&self, place: usize) -> Vec<OpenRequirement> {
+        let unmatched = &self.index.templates[place];
+        let outer = self.outer_requirements.get(&place);
+        let is_outer = |name: &Arc<str>| outer.is_some_and(|outer| outer.contains(name));
+        let stated = unmatched.stated.iter().enumerate();
+        let mut items: Vec<OpenRequirement> = stated
+            .filter(|(_, stated)| !is_outer(&stated.name))
+            .map(|(at, stated)| OpenRequirement {
+                place,
+                stated: Some(at),
+                name: Arc::clone(&stated.name),
+            })
+            .collect();
+        let names: FoldSet<&Arc<str>> = unmatched.stated.iter().map(|it| &it.name).collect();
+        for name in unmatched.template.node_type.requirements.keys() {
+            if !names.contains(name) && !is_outer(name) {
+                items.push(OpenRequirement {
+                    place,
+                    stated: None,
+                    name: Arc::clone(name),
+                });
+            }
+        }
+        items
+    }
+
+    /// Matches requirements without filters: none depends on another.
+    fn match_in_order(&mut self, items: &[OpenRequirement]) -> Vec<Vec<Requirement>> {
+        let mut by_place = vec![Vec::new(); self.index.templates.len()];
+        for item in items {
+            by_place[item.place].extend(self.resolve(item));
+        }
+        by_place
+    }
+
+    fn build_queue(&mut self, items: Vec<OpenRequirement>) -> MatchQueue {
+        let kinds: Vec<Vec<MatchDependency>> = items.iter().map(|item| self.dependencies_resolved_by(item)).collect();
+        for kind in kinds.iter().flatten() {
+            *self.match_state.open_counts.entry(kind.clone()).or_default() += 1;
+            if let MatchDependency::SettingProperty(name) = kind {
+                self.match_state.settable.insert(Arc::clone(name));
+            }
+        }
+        self.record_computed_properties(&items);
+        MatchQueue {
+            queue: (0..items.len()).collect(),
+            done: vec![false; items.len()],
+            waiting: FoldMap::default(),
+            items,
+            kinds,
+        }
+    }
+
+    /// What others may wait for that depends on a requirement.
+    fn dependencies_resolved_by(&self, item: &OpenRequirement) -> Vec<MatchDependency> {
+        let mut kinds = vec![
+            MatchDependency::OfTemplate(item.place, None),
+            MatchDependency::OfTemplate(item.place, Some(Arc::clone(&item.name))),
+            MatchDependency::Named(Arc::clone(&item.name)),
+            MatchDependency::All,
+        ];
+        let merged = self.merged(item);
+        let is_named = merged
+            .node()
+            .is_some_and(|node| self.index.position(&node.name).is_some());
+        for filter in self.filters(item.place, &merged) {
+            let set = filter.assigned_properties(is_named).map(MatchDependency::SettingProperty);
+            kinds.extend(set);
+            let restricted = filter.restrictions().map(|(name, _)| name);
+            kinds.extend(restricted.map(|name| MatchDependency::Restricting(Arc::clone(name))));
+        }
+        // One that is listed twice would count twice.
+        let mut seen = FoldSet::default();
+        kinds.retain(|kind| seen.insert(kind.clone()));
+        kinds
+    }
+
+    /// Notes which templates compute the properties that filters ask for.
+    fn record_computed_properties(&mut self, items: &[OpenRequirement]) {
+        let mut constrained = FoldSet::default();
+        for item in items {
+            for filter in self.filters(item.place, &self.merged(item)) {
+                constrained.extend(filter.constrained_properties().cloned());
+            }
+        }
+        if constrained.is_empty() {
+            return;
+        }
+        for (place, unmatched) in self.index.templates.iter().enumerate() {
+            for (name, property) in &*unmatched.template.properties {
+                if constrained.contains(name) && super::check::is_expression(&property.value) {
+                    let computed = self.match_state.computed.entry(Arc::clone(name)).or_default();
+                    computed.push(place);
+                }
+            }
+        }
+    }
+
+    /// What has to be matched before a requirement can be.
+    fn blocking_dependency(&self, item: &OpenRequirement, own: &[MatchDependency]) -> Option<MatchDependency> {
+        let known = &self.match_state;
+        let restricts = MatchDependency::Restricting(Arc::clone(&item.name));
+        if let Some(wait) = known.open_dependency(restricts, own) {
+            return Some(wait);
+        }
+        let filters = self.filters(item.place, &self.merged(item));
+        for filter in filters {
+            for name in filter.constrained_properties() {
+                if known.settable.contains(name)
+                    && let Some(wait) = known.open_dependency(MatchDependency::SettingProperty(Arc::clone(name)), own)
+                {
+                    return Some(wait);
+                }
+                let computed = known.computed.get(name);
+                for place in computed.into_iter().flatten() {
+                    let mut walk = PathQuery::new(&self.index, known, own);
+                    let _value = walk.property(*place, name);
+                    if walk.blocked_by.is_some() {
+                        return walk.blocked_by;
+                    }
+                }
+            }
+            for path in filter.paths() {
+                let mut walk = PathQuery::new(&self.index, known, own);
+                let _found = walk.path(item.place, &path);
+                if walk.blocked_by.is_some() {
+                    return walk.blocked_by;
+                }
+            }
+        }
+        None
+    }
+
+    /// Matches a requirement with what is known, and wakes those that waited for it.
+    fn match_requirement(&mut self, agenda: &mut MatchQueue, at: usize) -> Vec<Requirement> {
+        agenda.done[at] = true;
+        let item = &agenda.items[at];
+        let found = self.resolve(item);
+        let found: Vec<_> = found
+            .into_iter()
+            .map(|requirement| {
+                let target = requirement.target.as_ref();
+                let place = target.and_then(|target| self.index.position(target.as_str()));
+                (requirement, place)
+            })
+            .collect();
+        self.match_state.add_matches(item.place, &found);
+        for filter in self.filters(item.place, &self.merged(item)) {
+            for (name, restriction) in filter.restrictions() {
+                for target in found.iter().filter_map(|(_, target)| *target) {
+                    let of = self.match_state.restricted.entry(target).or_default();
+                    of.entry(Arc::clone(name)).or_default().push(restriction);
+                }
+            }
+        }
+        for kind in &agenda.kinds[at] {
+            let open = self
+                .match_state
+                .open_counts
+                .get_mut(kind)
+                .expect("all kinds are counted");
+            *open -= 1;
+            // The last one that is open may be the one that waits.
+            if *open <= 1 {
+                agenda
+                    .queue
+                    .extend(agenda.waiting.remove(kind).into_iter().flatten());
+            }
+        }
+        found
+            .into_iter()
+            .map(|(requirement, _)| requirement)
+            .collect()
+    }
+
+    /// A requirement as its template states it over what its type declares.
+    pub(super) fn merged(&self, item: &OpenRequirement) -> MergedRequirement<'a> {
+        let unmatched = &self.index.templates[item.place];
+        MergedRequirement {
+            stated: item.stated.map(|at| &unmatched.stated[at]),
+            declared: unmatched.template.node_type.requirements.get(&item.name),
+        }
+    }
+
+    /// The filters of a requirement: its own, and those of requirements that lead to its template.
+    pub(super) fn filters(&self, place: usize, merged: &MergedRequirement<'a>) -> Vec<NodeFilter<'a>> {
+        let mut filters = super::requirement_resolver::filters_of(self.types, merged);
+        filters.extend(self.match_state.restrictions(place, merged.name()));
+        filters
+    }
+
+    /// The templates that the `match` of filters leaves; nothing if none has one.
+    pub(super) fn nodes_selected_by_match(
+        &self,
+        place: usize,
+        filters: &[NodeFilter<'a>],
+    ) -> Option<FoldSet<usize>> {
+        let mut selected: Option<FoldSet<usize>> = None;
+        for path in filters.iter().flat_map(|filter| filter.paths()) {
+            let mut walk = PathQuery::new(&self.index, &self.match_state, &[]);
+            let found = walk.path(place, &path).unwrap_or_default();
+            let nodes: FoldSet<usize> = found
+                .into_iter()
+                .filter_map(|found| match found {
+                    super::path_query::PathResult::Node(place) => Some(place),
+                    _ => None,
+                })
+                .collect();
+            selected = Some(match selected {
+                None => nodes,
+                Some(selected) => selected.intersection(&nodes).copied().collect(),
+            });
+        }
+        selected
+    }
+
+    /// The value of a property, as far as it can be told now.
+    pub(super) fn current_value(&self, place: usize, name: &str) -> Option<Value> {
+        PathQuery::new(&self.index, &self.match_state, &[]).property(place, name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::super::node_filter::COMPARISONS;
+    use super::super::testing::{TestTemplate, case};
+
+    const TYPES: &str = "
+node_types:
+  Thing: {properties: {size: {type: integer, default: 1}, kind: {type: string, required: false}}}
+  Host: {requirements: [{thing: {node: Thing}}]}
+  App:
+    properties: {computed: {type: integer, default: {eval: '.targets::shortcut::size'}}}
+    requirements:
+      - host: {node: Host}
+      - shortcut: {node: Thing, node_filter: {match: [{eval: '.targets::host::.targets::thing'}]}}
+  User: {requirements: [{app: {node: App}}, {any: {node: Thing, occurrences: [0, UNBOUNDED]}}]}
+topology_template:
+  node_templates:
+";
+
+    fn read(templates: &str) -> TestTemplate {
+        case(format!("{TYPES}{templates}").leak())
+    }
+
+    const TWO_APPS: &str = "
+    user: {type: User, requirements: [{app: {node_filter: {properties: [{computed: 2}]}}}]}
+    one: {type: App, requirements: [{host: first}]}
+    two: {type: App, requirements: [{host: second}]}
+    first: {type: Host, requirements: [{thing: small}]}
+    second: {type: Host, requirements: [{thing: big}]}
+    small: {type: Thing}
+    big: {type: Thing, properties: {size: 2}}
+";
+
+    #[test]
+    fn a_match_follows_what_other_requirements_find() {
+        let case = read(TWO_APPS);
+        assert_eq!(case.report(), "");
+        let shortcut = |name: &str| case.node(name).requirements[1].target.clone();
+        assert_eq!(shortcut("one"), Some("small".into()));
+        assert_eq!(shortcut("two"), Some("big".into()));
+    }
+
+    #[test]
+    fn a_filter_sees_what_a_property_is_computed_from() {
+        let case = read(TWO_APPS);
+        assert_eq!(case.node("user").requirements[0].target, Some("two".into()));
+        let none = TWO_APPS
+            .replace("{computed: 2}", "{computed: 3}")
+            .replace("{app: {node_filter", "{app: {node: App, node_filter");
+        let told = read(none.leak()).report();
+        assert!(
+            told.contains("no node template of type `App` fits"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn a_filter_restricts_the_requirements_of_its_target() {
+        let case = read(
+            "
+    app: {type: App, requirements: [{host: {node_filter: {requirements: [{thing: {node_filter: {properties: [{size: {in_range: [5, UNBOUNDED]}}]}}}]}}}]}
+    host: {type: Host}
+    small: {type: Thing}
+    big: {type: Thing, properties: {size: 9}}
+",
+        );
+        assert_eq!(case.report(), "");
+        insta::assert_snapshot!(case.targets("host"), @"thing → big (tosca.relationships.Root, feature)");
+        insta::assert_snapshot!(case.targets("app"), @"
+        host → host (tosca.relationships.Root, feature)
+        shortcut → big (tosca.relationships.Root, feature)
+        ");
+    }
+
+    #[test]
+    fn what_one_filter_sets_another_asks_for_whatever_their_order() {
+        let sets = "    sets: {type: User, requirements: [{any: {node: b, node_filter: {properties: [{kind: {q: chosen}}]}}}]}\n";
+        let asks = "    asks: {type: User, requirements: [{any: {node_filter: {properties: [{kind: chosen}]}}}]}\n";
+        let things = "    a: {type: Thing, properties: {kind: x}}\n    b: {type: Thing}\n";
+        for order in [
+            [sets, asks, things],
+            [things, asks, sets],
+            [asks, things, sets],
+        ] {
+            let case = read(&order.concat());
+            let any = case.node("asks").requirements.iter();
+            let any: Vec<_> = any.filter(|it| &*it.name == "any").collect();
+            assert_eq!(any.len(), 1);
+            assert_eq!(any[0].target, Some("b".into()));
+        }
+    }
+
+    #[test]
+    fn requirements_that_wait_for_each_other_are_matched_in_the_order_of_the_text() {
+        let case = read(
+            "
+    one: {type: User, requirements: [{any: {node_filter: {match: ['::two::.targets::any']}}}, {app: app}]}
+    two: {type: User, requirements: [{any: {node_filter: {match: ['::one::.targets::any']}}}, {app: app}]}
+    app: {type: App, requirements: [{host: host}]}
+    host: {type: Host}
+    thing: {type: Thing}
+",
+        );
+        assert_eq!(case.node("one").requirements[0].target, None);
+        assert_eq!(case.node("two").requirements[0].target, None);
+    }
+
+    #[test]
+    fn paths_that_cannot_be_followed_are_told() {
+        let told = |path: &str| {
+            let any = format!("{{any: {{node_filter: {{match: [{path}]}}}}}}");
+            read(&format!(
+                "    user: {{type: User, requirements: [{any}, {{app: app}}]}}
+    app: {{type: App, requirements: [{{host: host}}]}}
+    host: {{type: Host}}
+    thing: {{type: Thing}}
+"
+            ))
+            .report()
+        };
+        assert!(told("{concat: [a, b]}").contains("cannot be used to find a node"));
+        assert_eq!(
+            told("'.targets::app::.hosted_on[.type=Host]::.targets::thing'"),
+            ""
+        );
+        assert_eq!(told("{get_nodes_of_type: Thing}"), "");
+    }
+
+    #[test]
+    fn filters_compare_templates_of_fitting_types_only() {
+        const TYPES_OF_DATABASES: usize = 100;
+        let mut text = "\nnode_types:\n".to_owned();
+        for kind in 0..TYPES_OF_DATABASES {
+            writeln!(
+                text,
+                "  Db{kind}: {{properties: {{size: {{type: integer}}}}}}"
+            )
+            .unwrap();
+            writeln!(
+                text,
+                "  App{kind}: {{requirements: [{{db: {{node: Db{kind}}}}}]}}"
+            )
+            .unwrap();
+        }
+        text.push_str("topology_template:\n  node_templates:\n");
+        for place in 0..1000 {
+            let kind = place % TYPES_OF_DATABASES;
+            let filter = format!("{{properties: [{{size: {{equal: {place}}}}}]}}");
+            let requirement = format!("{{db: {{node_filter: {filter}}}}}");
+            writeln!(
+                text,
+                "    app{place}: {{type: App{kind}, requirements: [{requirement}]}}"
+            )
+            .unwrap();
+            writeln!(
+                text,
+                "    db{place}: {{type: Db{kind}, properties: {{size: {place}}}}}"
+            )
+            .unwrap();
+        }
+        COMPARISONS.set(0);
+        let case = case(text.leak());
+        assert_eq!(case.report(), "");
+        let target = &case.node("app999").requirements[0].target;
+        assert_eq!(*target, Some("db999".into()));
+        // Ten of each type, for a thousand requirements.
+        assert_eq!(COMPARISONS.get(), 1000 * 10);
+    }
+
+    #[test]
+    fn a_long_chain_of_matches_is_followed_once() {
+        const LENGTH: usize = 2000;
+        let mut text = "
+node_types: {Link: {requirements: [{next: {node: Link, occurrences: [0, 1]}}, {same: {node: Link, occurrences: [0, 1]}}]}}
+topology_template:
+  node_templates:
+    link0: {type: Link, requirements: [{next: end}, {same: end}]}
+    end: {type: Link, directives: [default]}
+"
+        .to_owned();
+        for place in (1..LENGTH).rev() {
+            let before = place - 1;
+            let path = format!("::link{before}::.targets::same");
+            let same = format!("{{same: {{node_filter: {{match: ['{path}']}}}}}}");
+            writeln!(
+                text,
+                "    link{place}: {{type: Link, requirements: [{same}]}}"
+            )
+            .unwrap();
+        }
+        COMPARISONS.set(0);
+        let case = case(text.leak());
+        assert_eq!(case.report(), "");
+        let last = &case.node("link1999").requirements[0];
+        assert_eq!(last.target, Some("end".into()));
+        assert!(COMPARISONS.get() <= LENGTH);
+    }
+}

@@ -1,0 +1,645 @@
+//! Reads a service template.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::check::check;
+use super::match_state::MatchState;
+use super::type_loader::Importer;
+use super::type_loader::{LoadedTypes, LoadedFile, load};
+use super::template_index::TemplateIndex;
+use super::nesting::flatten;
+use super::node_template::{NodeReader, UnmatchedTemplate};
+use super::options::ReadOptions;
+use super::overlay::{decorators, overrides, stated};
+use super::references::dangling_references;
+use super::relationship::PlainRelationships;
+use super::requirement_resolver::RequirementResolver;
+use super::scope::{TypeScope, description, values_at};
+use super::template::{NodeTemplate, ServiceTemplate, TopologyTemplate};
+use super::topology::{TopologyDraft, ExtraTemplates};
+use super::types::{ROOT, Types};
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::name::TemplateName;
+use crate::value::{FoldMap, Map};
+use crate::yaml::{Mapping, Node};
+
+/// Reads a service template; gives it, unless it makes no sense at all, and every problem found.
+/// With an error among the problems, parts of it are missing.
+pub fn read(
+    root: &Node,
+    base_dir: &Path,
+    importer: &mut dyn Importer,
+    options: &ReadOptions,
+) -> (Option<ServiceTemplate>, Diagnostics) {
+    let empty = Mapping::default();
+    let map = match root.as_map() {
+        Some(map) => map,
+        None if root.is_null() => &empty,
+        None => return (None, root.type_mismatch("a service template", "a map").into()),
+    };
+    let LoadedTypes {
+        mut types,
+        files,
+        conditions,
+    } = load(root, base_dir, importer, &options.skipped_imports);
+    types.directories.clone_from(&options.directories);
+    types.strict = options.check_references;
+    types.check_ancestry();
+    let scope = TypeScope::of(&types, ROOT);
+    let overrides = overrides(scope, map, options);
+    let more = ExtraTemplates::of(overrides.as_ref(), options);
+    let draft = scope.draft(map.get("topology_template"), more);
+    let patterns = patterns(&types, &files);
+    let topology = flatten(&types, draft, &patterns, options.match_declared);
+    let substitutable = patterns.iter().filter_map(TopologyDraft::substitution);
+    let substitutable = substitutable.filter_map(|substitution| substitution.type_key);
+    let substitutable = substitutable.collect();
+    drop(patterns);
+    if options.check_references {
+        for problem in dangling_references(&topology, &substitutable) {
+            types.problems.report(problem);
+        }
+    }
+    let decorators = decorators(&files);
+    let unused = types.unused();
+    if options.check_unused {
+        types.resolve_all();
+    }
+    let template = ServiceTemplate {
+        metadata: metadata(map),
+        description: description(map),
+        repositories: repositories(&files),
+        conditions,
+        blueprints: map.get("deployment_blueprints").cloned(),
+        stated: stated(map, overrides.as_ref(), &decorators),
+        decorators,
+        own: map.get("topology_template").cloned(),
+        overrides: overrides.unwrap_or_default(),
+        topology: Arc::new(topology),
+        types: Arc::new(types),
+    };
+    let problems = unused.downgrade_errors(template.types.take_problems(), root.span().source);
+    (Some(template), problems)
+}
+
+/// The repositories that the files declare.
+fn repositories(files: &[LoadedFile]) -> IndexMap<Arc<str>, Node> {
+    let sections = files
+        .iter()
+        .rev()
+        .filter_map(|file| file.root.get("repositories")?.as_map());
+    sections
+        .flatten()
+        .map(|(name, entry)| (Arc::clone(name), entry.value.clone()))
+        .collect()
+}
+
+/// The `metadata`, with the keys that TOSCA 1.0 has beside it.
+fn metadata(map: &Mapping) -> Map {
+    let mut metadata = values_at(map, "metadata");
+    for key in ["template_name", "template_author", "template_version"] {
+        if let Some(node) = map.get(key) {
+            metadata
+                .entry(key.into())
+                .or_insert_with(|| node.to_value());
+        }
+    }
+    metadata
+}
+
+/// The topologies of imported files that can stand in for a node template.
+fn patterns<'a>(types: &'a Types, files: &[LoadedFile]) -> Vec<TopologyDraft<'a>> {
+    let draft = |file: &LoadedFile| {
+        let node = file.root.get("topology_template")?;
+        if node.get("substitution_mappings").is_none() && node.get("root").is_none() {
+            return None;
+        }
+        let scope = TypeScope::of(types, file.namespace);
+        Some(scope.draft(Some(node), ExtraTemplates::default()))
+    };
+    files.iter().skip(1).filter_map(draft).collect()
+}
+
+/// Checks the values of a topology's inputs: those that are required and missing, and those that
+/// their definitions do not admit.
+pub fn check_inputs(types: &Types, topology: &TopologyTemplate, values: &Map) -> Diagnostics {
+    let mut problems = Diagnostics::default();
+    for (name, def) in &topology.inputs {
+        match values.get(name) {
+            Some(value) => {
+                let subject = format_args!("input `{name}`");
+                let (_, found) = check(types, def, value, subject, (None, Span::NONE));
+                for problem in found {
+                    problems.push(problem.label(def.span, "declared here"));
+                }
+            }
+            None if def.required && def.default.is_none() => problems.push(
+                Diagnostic::error(format!("input `{name}` is missing"))
+                    .label(def.span, "declared here, without a default")
+                    .help("set it under `spec/inputs` or in the environment's `inputs`"),
+            ),
+            None => {}
+        }
+    }
+    problems
+}
+
+/// Reads a node template that stands outside of the topology, such as the `template` of an
+/// instance. Its requirements may name templates of the topology.
+pub fn read_node_template(
+    service: &ServiceTemplate,
+    name: &TemplateName,
+    node: &Node,
+) -> (Option<NodeTemplate>, Diagnostics) {
+    let scope = TypeScope::of(&service.types, ROOT);
+    let template = scope.standalone_template(name, node, &service.topology);
+    (template, service.types.take_problems())
+}
+
+/// Reads a relationship template that stands outside of the topology, such as a connection of an
+/// environment.
+pub fn read_relationship_template(
+    service: &ServiceTemplate,
+    name: &TemplateName,
+    node: &Node,
+) -> (Option<super::template::RelationshipTemplate>, Diagnostics) {
+    let scope = TypeScope::of(&service.types, ROOT);
+    let subject = format!("relationship template `{name}`");
+    let template = scope.relationship_template(&subject, Some(name.clone()), node, None);
+    (template, service.types.take_problems())
+}
+
+impl TypeScope<'_> {
+    /// Reads a template whose requirements may name templates of a topology.
+    pub(super) fn standalone_template(
+        self,
+        name: &TemplateName,
+        node: &Node,
+        topology: &TopologyTemplate,
+    ) -> Option<NodeTemplate> {
+        let mut reader = NodeReader::new(self);
+        let unmatched = reader.read(&name.shared(), node, node.span())?;
+        let named = unmatched.stated.iter().filter_map(|def| def.node.as_ref());
+        let mut all: Vec<UnmatchedTemplate> = named
+            .filter_map(|node| topology.nodes.get(&*node.name))
+            .filter(|template| template.name != *name)
+            .map(|template| UnmatchedTemplate {
+                template: NodeTemplate::clone(template),
+                stated: Vec::new(),
+            })
+            .collect();
+        let place = all.len();
+        all.push(unmatched);
+        let requirements = {
+            let mut resolver = RequirementResolver {
+                types: self.types,
+                index: TemplateIndex::new(self.types, &all),
+                relationships: &topology.relationships,
+                plain: PlainRelationships::default(),
+                match_declared: false,
+                assignments: Vec::new(),
+                outer_requirements: &FoldMap::default(),
+                match_state: MatchState::default(),
+            };
+            resolver.requirements(place)
+        };
+        let mut template = all.pop()?.template;
+        template.requirements = requirements;
+        Some(template)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{case, case_with};
+    use super::*;
+    use crate::value::Value;
+
+    #[test]
+    fn a_hello_template_is_read() {
+        let case = case(
+            "
+topology_template:
+  inputs: {who: {type: string, default: world}}
+  outputs: {said: {value: {eval: '::hello::said'}, description: What was said}}
+  node_templates:
+    hello:
+      type: unfurl.nodes.Generic
+      properties: {text: 'hi {{ TOPOLOGY.inputs.who }}', times: 2}
+      interfaces: {Standard: {configure: echo hi}}
+",
+        );
+        assert_eq!(case.report(), "");
+        let hello = case.node("hello");
+        assert_eq!(hello.properties["times"].value, Value::from(2));
+        assert!(hello.is_a("tosca.nodes.Root") && hello.is_a("tosca:Root"));
+        assert!(hello.operations.implemented("Standard", "configure"));
+        assert!(case.service.topology.inputs["who"].default.is_some());
+        assert!(
+            case.service.topology.outputs["said"]
+                .value
+                .as_map()
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn templates_of_one_type_share_what_they_do_not_override() {
+        let case = case(
+            "
+node_types:
+  T:
+    properties: {p: {type: string, default: x}}
+    attributes: {a: {type: string}}
+    interfaces: {Standard: {configure: echo}}
+topology_template:
+  node_templates: {a: {type: T}, b: {type: T}}
+",
+        );
+        let (a, b) = (case.node("a"), case.node("b"));
+        assert!(Arc::ptr_eq(&a.node_type, &b.node_type));
+        assert!(Arc::ptr_eq(&a.operations, &b.operations));
+        assert!(Arc::ptr_eq(&a.properties, &b.properties));
+        assert!(Arc::ptr_eq(&a.attributes, &b.attributes));
+        assert!(Arc::ptr_eq(&a.capabilities, &b.capabilities));
+        assert!(Arc::ptr_eq(&a.artifacts, &b.artifacts));
+    }
+
+    #[test]
+    fn misspelt_keys_and_names_get_a_hint() {
+        let case = case(
+            "
+topology_templat: {}
+node_types:
+  Web: {derived_from: tosca.nodes.Rot, propertes: {}}
+topology_template:
+  node_template: {}
+  node_templates:
+    a: {type: Wbe}
+    b: {type: Web, requirement: []}
+    c: {}
+    d: {type: tosca.capabilities.Root}
+",
+        );
+        insta::assert_snapshot!(case.report(), @"
+        service.yaml:2:1: a service template has no key `topology_templat`
+          hint: did you mean `topology_template`?
+        service.yaml:4:23: there is no node type `tosca.nodes.Rot`
+          hint: did you mean `tosca.nodes.Root`?
+        service.yaml:6:3: a topology template has no key `node_template`
+          hint: did you mean `node_templates`?
+        service.yaml:8:15: there is no node type `Wbe`
+          hint: did you mean `Web`?
+        service.yaml:9:20: node template `b` has no key `requirement`
+          hint: did you mean `requirements`?
+        service.yaml:4:40: node type `Web` has no key `propertes`
+          hint: did you mean `properties`?
+        service.yaml:10:5: node template `c` has no `type`
+          hint: give it a `type`: the name of a node type
+        service.yaml:11:15: `tosca.capabilities.Root` is a capability type, but a node type is needed
+        ");
+    }
+
+    #[test]
+    fn shapes_that_make_no_sense_are_problems_and_nothing_more() {
+        let case = case(
+            "
+node_types: [a, b]
+relationship_types: {R: 1}
+topology_template:
+  inputs: [x]
+  outputs: {o: {}, p: 1}
+  node_templates:
+    a: [1]
+    b: {type: [x]}
+    c: {type: tosca:Root, properties: 1, requirements: {host: b}, interfaces: {Standard: 1}}
+    d: {type: tosca:Root, requirements: [x, {a: b, c: d}, {e: 1}], capabilities: [], artifacts: 1}
+    1bad: {type: tosca:Root}
+  relationship_templates: {r: 1, s: {type: R}}
+  groups: {g: {type: tosca.groups.Root, members: [nobody]}}
+  policies: [{p: {type: tosca.policies.Root, targets: [d, nobody]}}, 1]
+  workflows: {w: {steps: {s: {target: a, activities: [1, {cal: x}], on_success: [t]}, t: 1}}}
+  substitution_mappings: {node: nobody}
+",
+        );
+        insta::assert_snapshot!(case.report(), @"
+        service.yaml:2:13: `node_types` must be a map, not a list
+        service.yaml:5:11: `inputs` must be a map, not a list
+        service.yaml:6:13: output `o` has no `value`
+        service.yaml:6:20: output `p` must be a map with a `type`, not an integer
+        service.yaml:13:31: relationship template `r` must be a map, not an integer
+        service.yaml:3:25: relationship type `R` must be a map, not an integer
+        service.yaml:8:8: node template `a` must be a map, not a list
+        service.yaml:9:15: the type of node template `b` must be a name
+        service.yaml:10:39: `properties` of node template `c` must be a map, not an integer
+        service.yaml:10:80: interface `Standard` of node template `c` must be a map, not an integer
+        service.yaml:10:56: `requirements` of node template `c` must be a list, not a map
+        service.yaml:11:97: `artifacts` of node template `d` must be a map, not an integer
+        service.yaml:11:82: `capabilities` of node template `d` must be a map, not a list
+        service.yaml:11:42: a requirement of `d` must be a map with one key, its name
+        service.yaml:11:45: a requirement of `d` must be a map with one key, its name
+        service.yaml:11:60: requirement `e` of `d` must be the name of a node, or a map, not an integer
+        service.yaml:12:5: `1bad` cannot name a node template
+          hint: use letters, digits, `.`, `_`, `-` and `:`, and start with a letter
+        service.yaml:14:51: group `g` names `nobody`, which is neither a node template nor a group
+        service.yaml:15:59: policy `p` names `nobody`, which is neither a node template nor a group
+        service.yaml:15:70: a policy must be a map, not an integer
+        service.yaml:16:55: an activity of step `s` of workflow `w` must be a map with one key
+        service.yaml:16:59: step `s` of workflow `w` has an unknown activity `cal`
+        service.yaml:16:90: step `t` of workflow `w` must be a map, not an integer
+        service.yaml:16:27: workflow `w` has no step `t`, which step `s` names
+        service.yaml:17:3: `substitution_mappings` names `nobody`, which is no node template
+        ");
+    }
+
+    #[test]
+    fn types_that_derive_from_each_other_are_a_problem_not_a_loop() {
+        let case = case(
+            "
+node_types:
+  A: {derived_from: B}
+  B: {derived_from: [C, tosca.nodes.Root]}
+  C: {derived_from: A}
+  D: {derived_from: D}
+topology_template: {node_templates: {a: {type: A}, d: {type: D}}}
+",
+        );
+        insta::assert_snapshot!(case.report(), @"
+        service.yaml:6:21: type `D` derives from itself
+        service.yaml:3:3: types derive from each other: `A` → `B` → `C`
+          hint: take one `derived_from` out of the circle
+        ");
+    }
+
+    #[test]
+    fn a_type_inherits_from_several_types() {
+        let case = case(
+            "
+node_types:
+  Named: {properties: {name: {type: string, default: nobody}}}
+  Sized: {properties: {size: {type: integer, default: 1}, name: {type: string, default: sized}}}
+  Both: {derived_from: [Named, Sized], properties: {size: {default: 2}}}
+topology_template: {node_templates: {a: {type: Both}}}
+",
+        );
+        assert_eq!(case.report(), "");
+        let a = case.node("a");
+        assert_eq!(a.properties["name"].value.to_string(), "nobody");
+        assert_eq!(a.properties["size"].value, Value::from(2));
+        assert!(a.is_a("Sized") && a.is_a("Named") && !a.is_a("Other"));
+        let refined = &a.node_type.properties["size"];
+        let base = refined.base.as_ref().expect("it refines another");
+        assert_eq!(base.default, Some(Value::from(1)));
+        assert!(case.service.types.is_derived_from("Both", "tosca:Root"));
+    }
+
+    #[test]
+    fn the_section_types_takes_types_of_every_kind() {
+        let case = case(
+            "
+types:
+  my.Node: {derived_from: tosca.nodes.Root, requirements: [{db: {node: my.Node, relationship: my.Link, occurrences: [0, 1]}}]}
+  my.Link: {derived_from: tosca.relationships.DependsOn}
+  my.Size: {derived_from: tosca.datatypes.Root, properties: {x: {type: integer}}}
+topology_template:
+  node_templates: {a: {type: my.Node, requirements: [{db: b}]}, b: {type: my.Node}}
+",
+        );
+        assert_eq!(case.report(), "");
+        insta::assert_snapshot!(case.targets("a"), @"db → b (my.Link, feature)");
+    }
+
+    #[test]
+    fn imports_bring_types_with_and_without_a_prefix() {
+        let files = [
+            (
+                "types.yaml",
+                "imports: [more.yaml, types.yaml]\nnode_types: {N: {derived_from: M, interfaces: {Standard: {configure: ./run.sh}}}}",
+            ),
+            (
+                "more.yaml",
+                "imports: [{file: types.yaml}]\nnode_types: {M: {properties: {p: {type: string, default: m}}}}",
+            ),
+        ];
+        let text = "
+imports: [{file: types.yaml, namespace_prefix: l}, {file: types.yaml}]
+topology_template: {node_templates: {a: {type: l.N}, b: {type: N}, c: {type: l.M}, d: {type: x.N}}}
+";
+        let case = case_with(text, &files, &ReadOptions::default());
+        insta::assert_snapshot!(case.report(), @"
+        service.yaml:3:94: there is no node type `x.N`
+          hint: declare it under `node_types` or import it
+        ");
+        let (a, b) = (case.node("a"), case.node("b"));
+        assert!(Arc::ptr_eq(&a.node_type, &b.node_type));
+        assert_eq!(a.type_name, "l.N");
+        assert!(a.is_a("l.M") && a.is_a("M") && b.is_a("l.N"));
+        let operation = a
+            .operations
+            .get("Standard", "configure")
+            .expect("it is there");
+        assert_eq!(operation.base_dir.as_path(), Path::new("/imported"));
+    }
+
+    #[test]
+    fn an_import_that_is_not_there_is_told_at_its_place() {
+        let text = "imports: [gone.yaml, {repository: r}, {name: {file: also-gone.yaml}}]\n";
+        let case = case_with(text, &[], &ReadOptions::default());
+        insta::assert_snapshot!(case.report(), @"
+        service.yaml:1:22: an import has no `file`
+          hint: say which file to import
+        service.yaml:1:11: there is no file `gone.yaml`
+        service.yaml:1:53: there is no file `also-gone.yaml`
+        ");
+    }
+
+    #[test]
+    fn values_are_checked_against_types_and_constraints() {
+        let case = case(
+            "
+data_types:
+  Port: {type: integer, constraints: [{in_range: [1, 65535]}]}
+  Endpoint: {properties: {host: {type: string}, port: {type: Port}, proto: {type: string, default: tcp}}}
+node_types:
+  T:
+    properties:
+      count: {type: integer, required: false, constraints: [{in_range: [1, 10]}]}
+      kind: {type: string, required: false, constraints: [{valid_values: [a, b]}]}
+      name: {type: string, required: false, constraints: [{pattern: '[a-z]+'}, {max_length: 3}]}
+      size: {type: scalar-unit.size, required: false, constraints: [{greater_or_equal: 1 GB}]}
+      ends: {type: list, entry_schema: {type: Endpoint}, required: false}
+      secret: {type: integer, required: false, metadata: {sensitive: true}}
+      needed: {type: any}
+topology_template:
+  node_templates:
+    bad:
+      type: T
+      properties:
+        count: 11
+        kind: c
+        name: A1x9
+        size: 10 MB
+        secret: hush
+        ends: [{host: h, port: 70000}, {port: x, extra: 1}, {host: h, port: '{{ 1 }}'}]
+        nedeed: 1
+    good:
+      type: T
+      properties: {count: {get_input: c}, size: 2gb, ends: [{host: h, port: '80'}], needed: null, name: '{{ x }}'}
+",
+        );
+        insta::assert_snapshot!(case.report(), @"
+        service.yaml:17:5: node template `bad` lacks property `needed`, which `T` requires
+        service.yaml:20:16: the value `11` of property `count` is out of range, which is 1 to 10 in node template `bad`
+        service.yaml:21:15: the value `c` of property `kind` is not one of `a`, `b` in node template `bad`
+        service.yaml:22:15: the value `A1x9` of property `name` does not match the pattern `[a-z]+` in node template `bad`
+        service.yaml:22:15: the value `A1x9` of property `name` must have at most the length 3 in node template `bad`
+        service.yaml:23:15: the value `10 MB` of property `size` must be greater than or equal to `1 GB` in node template `bad`
+        service.yaml:24:17: the value <<REDACTED>> of property `secret` is not an integer in node template `bad`
+        service.yaml:25:32: the value `70000` of property `ends[0].port` is out of range, which is 1 to 65535 in node template `bad`
+        service.yaml:25:47: the value `x` of property `ends[1].port` is not an integer in node template `bad`
+        service.yaml:25:57: property `ends[1].extra` is not a field of `Endpoint` in node template `bad`
+        service.yaml:25:40: property `ends[1]` lacks `host`, which `Endpoint` requires in node template `bad`
+        service.yaml:26:9: property `nedeed` is not declared on `T`
+          hint: did you mean `needed`?
+        ");
+        let good = case.node("good");
+        assert_eq!(good.properties["size"].value.to_string(), "2 GB");
+        let ends = good.properties["ends"].value.to_string();
+        assert_eq!(ends, "[{'host': 'h', 'port': 80, 'proto': 'tcp'}]");
+    }
+
+    #[test]
+    fn a_property_of_a_derived_type_can_become_an_attribute_and_back() {
+        let case = case(
+            "
+node_types:
+  Base: {properties: {p: {type: string, default: x}}, attributes: {q: {type: string}}}
+  Derived: {derived_from: Base, attributes: {p: {type: string}}, properties: {q: {type: string, default: y}}}
+topology_template: {node_templates: {a: {type: Derived}}}
+",
+        );
+        assert_eq!(case.report(), "");
+        let a = case.node("a");
+        assert!(a.attributes.contains_key("p") && a.properties.contains_key("p"));
+        assert!(!a.attributes.contains_key("q") && a.properties.contains_key("q"));
+    }
+
+    #[test]
+    fn inputs_are_checked_when_their_values_are_known() {
+        let case = case(
+            "
+topology_template:
+  inputs:
+    cpus: {type: integer, default: 2, constraints: [{valid_values: [1, 2, 4]}]}
+    who: {type: string}
+    free: {}
+    bad: {type: integer, default: many}
+",
+        );
+        insta::assert_snapshot!(case.report(), @"service.yaml:7:35: the value `many` of input `bad` is not an integer");
+        let values = [("cpus", Value::from(3)), ("free", Value::Null)];
+        let values: Map = values.map(|(k, v)| (Arc::from(k), v)).into_iter().collect();
+        let problems = check_inputs(&case.service.types, &case.service.topology, &values);
+        let messages: Vec<_> = problems.iter().map(|it| it.message.as_str()).collect();
+        insta::assert_snapshot!(messages.join("\n"), @"
+        the value `3` of input `cpus` is not one of `1`, `2`, `4`
+        input `who` is missing
+        ");
+    }
+
+    #[test]
+    fn a_blueprint_replaces_and_adds_templates() {
+        let text = "
+topology_template: {node_templates: {a: {type: tosca:Root}, b: {type: tosca:Root, requirements: [{dependency: a}]}}}
+deployment_blueprints:
+  dev: {node_templates: {a: {type: tosca:Root, requirements: [{dependency: c}]}, c: {type: tosca:Root}}}
+";
+        let options = ReadOptions {
+            blueprint: Some(("dev".into(), Span::NONE)),
+            ..ReadOptions::default()
+        };
+        let case = case_with(text, &[], &options);
+        assert_eq!(case.report(), "");
+        let names: Vec<_> = case
+            .service
+            .topology
+            .nodes
+            .keys()
+            .map(TemplateName::as_str)
+            .collect();
+        assert_eq!(names, ["a", "b", "c"]);
+        assert_eq!(case.node("a").requirements[0].target, Some("c".into()));
+    }
+
+    #[test]
+    fn an_imported_topology_can_stand_in_for_a_node() {
+        let files = [(
+            "nested.yaml",
+            "
+node_types: {Nested: {properties: {p: {type: string}}}}
+topology_template:
+  root: {node: inner}
+  node_templates: {inner: {type: Nested}}
+",
+        )];
+        let text = "
+imports: [nested.yaml]
+topology_template: {node_templates: {outer: {type: Nested, directives: [substitute], properties: {p: x}}}}
+";
+        let case = case_with(text, &files, &ReadOptions::default());
+        assert_eq!(case.report(), "");
+        assert_eq!(case.node("outer").stand_in, Some("outer:inner".into()));
+        assert_eq!(case.node("outer:inner").local_name(), "inner");
+    }
+
+    #[test]
+    fn a_template_outside_of_the_topology_is_read_alone() {
+        let case = case(
+            "
+node_types: {T: {properties: {p: {type: integer}}, interfaces: {Standard: {configure: echo}}}}
+topology_template: {node_templates: {base: {type: T, properties: {p: 1}}}}
+",
+        );
+        let mut sources = crate::diagnostic::Sources::default();
+        let text = "{type: T, properties: {p: x}, requirements: [{host: base}]}";
+        let source = sources.add("instance.yaml", text, None);
+        let node = crate::yaml::parse(&sources, source, &crate::yaml::Limits::default()).unwrap();
+        let (template, problems) = read_node_template(&case.service, &"lone".into(), &node);
+        let template = template.expect("it has a type");
+        assert_eq!(template.host(), Some(&"base".into()));
+        let messages: Vec<_> = problems.iter().map(|it| it.message.as_str()).collect();
+        insta::assert_snapshot!(messages.join("\n"), @"the value `x` of property `p` is not an integer in node template `lone`");
+    }
+
+    #[test]
+    fn workflows_groups_and_policies_are_read() {
+        let case = case(
+            "
+group_types: {G: {derived_from: tosca.groups.Root, properties: {x: {type: integer, default: 1}}}}
+topology_template:
+  node_templates: {a: {type: tosca:Root}, b: {type: tosca:Root}}
+  groups: {g: {type: G, members: [a, b]}}
+  policies: [{p: {type: tosca.policies.Root, targets: [g]}}]
+  workflows:
+    restart:
+      preconditions: [{target: a, condition: [{state: [{equal: started}]}]}]
+      steps:
+        one:
+          target: a
+          activities: [{call_operation: Standard.stop}, {set_state: stopped}, {inline: other}]
+          on_success: two
+        two: {target: tosca.nodes.Root, activities: [{delegate: {workflow: check, inputs: {x: 1}}}]}
+",
+        );
+        assert_eq!(case.report(), "");
+        let topology = &case.service.topology;
+        assert_eq!(topology.groups["g"].properties["x"].value, Value::from(1));
+        assert_eq!(&*topology.policies["p"].targets[0], "g");
+        let steps = &topology.workflows["restart"].steps;
+        assert_eq!(steps["one"].activities.len(), 3);
+        assert_eq!(&*steps["one"].on_success[0], "two");
+    }
+}

@@ -1,0 +1,149 @@
+//! Tells of requirements that nothing fulfils, or too much.
+
+use crate::diagnostic::Diagnostic;
+
+use super::requirement_resolver::{MergedRequirement, RequirementResolver};
+use super::template::{NodeTemplate, RelationshipTemplate};
+
+impl RequirementResolver<'_> {
+    pub(super) fn report_no_target(
+        &self,
+        template: &NodeTemplate,
+        merged: &MergedRequirement<'_>,
+        relationship: &RelationshipTemplate,
+    ) {
+        let is_needed = merged.occurrences().min > 0
+            && relationship.default_for.is_none()
+            && !template.has_directive("default");
+        let names_node = merged.stated.is_some_and(|def| def.node.is_some());
+        // A type's own idea of the node is no promise of the template's.
+        if !is_needed || (merged.node().is_some() && !names_node) {
+            return;
+        }
+        let subject = merged.node().map_or_else(
+            || "no node template fits".to_owned(),
+            |node| format!("no node template of type `{}` fits", node.name),
+        );
+        let message = format!(
+            "{subject} requirement `{}` of node template `{}`",
+            merged.name(),
+            template.name
+        );
+        self.types.problems.error(message, merged.span());
+    }
+
+    /// A requirement that the type declares and nothing fulfils. It matters where something
+    /// would be done to the node.
+    pub(super) fn report_missing(&self, template: &NodeTemplate, merged: &MergedRequirement<'_>) {
+        let exempt = ["select", "substitute", "default", "conditional"];
+        if exempt
+            .iter()
+            .any(|directive| template.has_directive(directive))
+        {
+            return;
+        }
+        let message = format!(
+            "node template `{}` is missing requirement `{}`",
+            template.name,
+            merged.name()
+        );
+        let acts = template
+            .operations
+            .iter()
+            .any(|operation| operation.is_implemented());
+        let problem = if acts {
+            Diagnostic::error(message)
+        } else {
+            Diagnostic::warning(message)
+        };
+        let help = match merged.node() {
+            Some(node) => format!("add a node template of type `{}`", node.name),
+            None => format!("add `{}` to its `requirements`", merged.name()),
+        };
+        let problem = problem
+            .label(template.span, "")
+            .label(merged.span(), "declared here")
+            .help(help);
+        self.types.problems.report(problem);
+    }
+
+    pub(super) fn report_vague(&self, template: &NodeTemplate, merged: &MergedRequirement<'_>) {
+        let message = format!(
+            "requirement `{}` of node template `{}` says nothing about its target",
+            merged.name(),
+            template.name
+        );
+        self.types.problems.report(
+            Diagnostic::error(message)
+                .label(merged.span(), "")
+                .help("give it a `node`, a `capability` or a `node_filter`"),
+        );
+    }
+
+    pub(super) fn report_ambiguous(
+        &self,
+        template: &NodeTemplate,
+        merged: &MergedRequirement<'_>,
+        found: &[usize],
+    ) {
+        let max = merged.occurrences().max.unwrap_or(u32::MAX);
+        let names: Vec<_> = found
+            .iter()
+            .take(5)
+            .map(|place| format!("`{}`", self.index.template(*place).name))
+            .collect();
+        let message = format!(
+            "requirement `{}` of node template `{}` takes at most {max} targets, but {} fit",
+            merged.name(),
+            template.name,
+            found.len(),
+        );
+        self.types
+            .problems
+            .report(
+                Diagnostic::error(message)
+                    .label(merged.span(), "")
+                    .help(format!(
+                        "name the one that is meant; among others {}",
+                        names.join(", ")
+                    )),
+            );
+    }
+
+    pub(super) fn report_no_capability(
+        &self,
+        template: &NodeTemplate,
+        merged: &MergedRequirement<'_>,
+        relationship: &RelationshipTemplate,
+        target: &NodeTemplate,
+    ) {
+        let expected = match merged.capability() {
+            Some(capability) => format!("capability `{}`", capability.name),
+            None => format!("a capability that `{}` can use", relationship.type_name),
+        };
+        let own: Vec<_> = target
+            .node_type
+            .capabilities
+            .keys()
+            .map(|it| format!("`{it}`"))
+            .collect();
+        let message = format!(
+            "requirement `{}` of node template `{}` needs {expected}, which `{}` does not have",
+            merged.name(),
+            template.name,
+            target.name
+        );
+        // Templates are often sloppy about what only the type asks for.
+        let problem = if merged.states_capability() {
+            Diagnostic::error(message)
+        } else {
+            Diagnostic::warning(message)
+        };
+        self.types.problems.report(
+            problem
+                .label(merged.span(), "")
+                .label(target.span, "the target")
+                .help(format!("it has {}", own.join(", "))),
+        );
+    }
+}

@@ -1,0 +1,236 @@
+//! Finds the node templates that fulfil requirements, by indexes instead of by trying all.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::value::{Fold, FoldMap, FoldSet, Value};
+
+use super::check::is_expression;
+use super::definition::TypeKey;
+use super::entity_types::{NodeType, Reference, RelationshipType};
+use super::node_filter::NodeFilter;
+use super::node_template::UnmatchedTemplate;
+use super::scope::TypeScope;
+use super::section::TypeSection;
+use super::template::NodeTemplate;
+use super::types::Types;
+
+/// From how many candidates on an index of values pays.
+const MIN_INDEXED_CANDIDATES: usize = 16;
+
+/// What a requirement asks of a target's type.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct TargetQuery {
+    pub(super) node_type: Option<TypeKey>,
+    /// The capability by name or type, and the namespace it is looked up in.
+    pub(super) capability: Option<(Arc<str>, u32)>,
+    pub(super) relationship: Option<TypeKey>,
+}
+
+impl TargetQuery {
+    /// Whether it asks for anything at all.
+    pub(super) fn is_specific(&self, relationship: &RelationshipType) -> bool {
+        self.node_type.is_some()
+            || self.capability.is_some()
+            || !relationship.valid_targets.is_empty()
+    }
+}
+
+/// The places of templates by the value of a property.
+#[derive(Debug, Default)]
+struct ValueIndex {
+    /// By the value as text.
+    same: FoldMap<String, Vec<usize>>,
+    /// Those whose value is computed.
+    computed: Vec<usize>,
+}
+
+/// The templates of a topology, findable by name, by type and by value.
+pub(super) struct TemplateIndex<'a> {
+    types: &'a Types,
+    pub(super) templates: &'a [UnmatchedTemplate],
+    by_name: FoldMap<&'a str, usize>,
+    by_type: IndexMap<TypeKey, (Arc<NodeType>, Vec<usize>), Fold>,
+    fitting_cache: FoldMap<TargetQuery, Arc<Vec<usize>>>,
+    by_value: FoldMap<(TargetQuery, Arc<str>), ValueIndex>,
+}
+
+impl<'a> TemplateIndex<'a> {
+    pub(super) fn new(types: &'a Types, templates: &'a [UnmatchedTemplate]) -> Self {
+        let mut by_name = FoldMap::default();
+        by_name.reserve(templates.len());
+        let mut by_type: IndexMap<TypeKey, (Arc<NodeType>, Vec<usize>), Fold> = IndexMap::default();
+        for (place, unmatched) in templates.iter().enumerate() {
+            let template = &unmatched.template;
+            by_name.insert(template.name.as_str(), place);
+            if template.is_orphaned {
+                continue;
+            }
+            let of_type = by_type.entry(template.node_type.key);
+            let of_type = of_type.or_insert_with(|| (Arc::clone(&template.node_type), Vec::new()));
+            of_type.1.push(place);
+        }
+        Self {
+            types,
+            templates,
+            by_name,
+            by_type,
+            fitting_cache: FoldMap::default(),
+            by_value: FoldMap::default(),
+        }
+    }
+
+    /// The place of a template.
+    pub(super) fn position(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The template at a place.
+    pub(super) fn template(&self, place: usize) -> &'a NodeTemplate {
+        &self.templates[place].template
+    }
+
+    /// Every name.
+    pub(super) fn template_names(&self) -> impl Iterator<Item = &'a str> {
+        self.templates
+            .iter()
+            .map(|unmatched| unmatched.template.name.as_str())
+    }
+
+    /// The templates whose type fits, in the order of the text.
+    fn fitting(&mut self, query: &TargetQuery, relationship: &RelationshipType) -> Arc<Vec<usize>> {
+        if let Some(found) = self.fitting_cache.get(query) {
+            return Arc::clone(found);
+        }
+        let fits = |node_type: &NodeType| {
+            let lineage = self.types.lineage(node_type.key);
+            query
+                .node_type
+                .is_none_or(|expected| lineage.contains(&expected))
+                && matching_capability(self.types, node_type, query, relationship).is_some()
+        };
+        let mut places: Vec<usize> = self
+            .by_type
+            .values()
+            .filter(|(node_type, _)| fits(node_type))
+            .flat_map(|(_, places)| places.iter().copied())
+            .collect();
+        places.sort_unstable();
+        let places = Arc::new(places);
+        self.fitting_cache.insert(query.clone(), Arc::clone(&places));
+        places
+    }
+
+    /// The templates whose type fits and whose values are not such that a filter cannot admit
+    /// them, in the order of the text. Values of the properties in `unsure` may be others.
+    pub(super) fn candidates(
+        &mut self,
+        query: &TargetQuery,
+        relationship: &RelationshipType,
+        filters: &[NodeFilter<'_>],
+        unsure: &FoldSet<Arc<str>>,
+    ) -> Arc<Vec<usize>> {
+        let fitting = self.fitting(query, relationship);
+        if fitting.len() < MIN_INDEXED_CANDIDATES {
+            return fitting;
+        }
+        let mut equalities = filters.iter().flat_map(|filter| filter.equalities());
+        let usable = equalities.find_map(|(property, value)| {
+            let expected = text_of(&value)?;
+            (!unsure.contains(property)).then_some((property, expected))
+        });
+        match usable {
+            Some((property, expected)) => Arc::new(self.with_value(query, &fitting, property, &expected)),
+            None => fitting,
+        }
+    }
+
+    /// Whether a template is of a type, named as the service template's file knows it.
+    pub(super) fn is_a(&self, place: usize, type_name: &str) -> bool {
+        self.template(place).is_a(type_name)
+    }
+
+    /// Those of many templates whose property has a value, or one that is computed.
+    fn with_value(
+        &mut self,
+        query: &TargetQuery,
+        fitting: &[usize],
+        property: &Arc<str>,
+        expected: &str,
+    ) -> Vec<usize> {
+        let templates = self.templates;
+        let key = (query.clone(), Arc::clone(property));
+        let index = self.by_value.entry(key).or_insert_with(|| {
+            let mut index = ValueIndex::default();
+            for place in fitting {
+                match templates[*place].template.properties.get(property) {
+                    Some(found) if is_expression(&found.value) => index.computed.push(*place),
+                    Some(found) => {
+                        if let Some(text) = text_of(&found.value) {
+                            index.same.entry(text).or_default().push(*place);
+                        }
+                    }
+                    // Some names, such as `name`, are no properties.
+                    None => index.computed.push(*place),
+                }
+            }
+            index
+        });
+        let same = index.same.get(expected).map_or(&[][..], Vec::as_slice);
+        let mut all = [same, &index.computed].concat();
+        all.sort_unstable();
+        all
+    }
+}
+
+/// The text of a string to look it up by; other values may be equal in more than one form.
+fn text_of(value: &Value) -> Option<String> {
+    match value.reveal() {
+        Value::Str(text) if !text.starts_with(|c: char| c.is_ascii_digit()) => {
+            Some(text.to_string())
+        }
+        _ => None,
+    }
+}
+
+/// The capability of a node type that a relationship can use, the best first: by its name or
+/// its type, and of a type that the relationship can point at.
+pub(super) fn matching_capability(
+    types: &Types,
+    node_type: &NodeType,
+    query: &TargetQuery,
+    relationship: &RelationshipType,
+) -> Option<Arc<str>> {
+    let capabilities = &node_type.capabilities;
+    let derives = |from: TypeKey, expected: TypeKey| types.lineage(from).contains(&expected);
+    let is_valid = |name: &str| {
+        let targets = &relationship.valid_targets;
+        targets.is_empty()
+            || capabilities.get(name).is_some_and(|def| {
+                let mut targets = targets.iter();
+                targets.any(|target| derives(def.capability_type.key, *target))
+            })
+    };
+    let Some((expected, namespace)) = &query.capability else {
+        // The most general capability is meant unless something says otherwise.
+        let general = capabilities.get_key_value("feature");
+        let general = general.filter(|_| relationship.valid_targets.is_empty());
+        let first = || capabilities.iter().find(|(name, _)| is_valid(name));
+        return general.or_else(first).map(|(name, _)| Arc::clone(name));
+    };
+    if let Some((name, _)) = capabilities.get_key_value(expected) {
+        return is_valid(name).then(|| Arc::clone(name));
+    }
+    let scope = TypeScope::of(types, *namespace);
+    let expected = scope.find(expected, TypeSection::Capability)?;
+    capabilities
+        .iter()
+        .find(|(name, def)| derives(def.capability_type.key, expected) && is_valid(name))
+        .map(|(name, _)| Arc::clone(name))
+}
+
+/// A capability as a query keeps it.
+pub(super) fn capability_of(reference: Option<&Reference>) -> Option<(Arc<str>, u32)> {
+    reference.map(|reference| (Arc::clone(&reference.name), reference.namespace))
+}

@@ -1,0 +1,368 @@
+//! Loads the types of a service template and of all files it imports.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::keys::{IMPORT, SERVICE_TEMPLATE, VERSIONS};
+use super::scope::TypeScope;
+use super::section::TypeSection;
+use super::types::{BUILT_IN, TypeBody, Namespace, ROOT, Types};
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity, SourceId, Span};
+use crate::value::Value;
+use crate::yaml::{MapEntry, NodeKind, Mapping, Node};
+
+/// How many files may be imported, directly or not.
+const MAX_FILES: usize = 10_000;
+
+/// A file that was loaded.
+#[derive(Debug, Clone)]
+pub(super) struct LoadedFile {
+    pub(super) root: Node,
+    pub(super) namespace: u32,
+}
+
+/// Everything that was loaded.
+#[derive(Debug)]
+pub(super) struct LoadedTypes {
+    /// The types of all files.
+    pub(super) types: Types,
+    /// The files, the service template first.
+    pub(super) files: Vec<LoadedFile>,
+    /// The conditions of imports, by the places where they are stated.
+    pub(super) conditions: Vec<(Span, Value)>,
+}
+
+/// Loads all files but those of `skipped` imports.
+pub(super) fn load(
+    root: &Node,
+    base_dir: &Path,
+    importer: &mut dyn Importer,
+    skipped: &HashSet<Span>,
+) -> LoadedTypes {
+    let mut loader = TypeLoader {
+        types: Types::built_in(Arc::new(base_dir.to_owned())),
+        importer,
+        seen: HashMap::new(),
+        files: Vec::new(),
+        skipped,
+        conditions: Vec::new(),
+    };
+    loader.seen.insert(identity(root), ROOT);
+    loader.files.push(LoadedFile {
+        root: root.clone(),
+        namespace: ROOT,
+    });
+    let mut next = 0;
+    while let Some(file) = loader.files.get(next).cloned() {
+        loader.load_file(&file);
+        next += 1;
+    }
+    LoadedTypes {
+        types: loader.types,
+        files: loader.files,
+        conditions: loader.conditions,
+    }
+}
+
+/// What tells one part of one text from another.
+fn identity(root: &Node) -> (SourceId, u32, u32) {
+    let span = root.span();
+    (span.source, span.start, span.end)
+}
+
+struct TypeLoader<'a> {
+    types: Types,
+    importer: &'a mut dyn Importer,
+    seen: HashMap<(SourceId, u32, u32), u32>,
+    files: Vec<LoadedFile>,
+    skipped: &'a HashSet<Span>,
+    conditions: Vec<(Span, Value)>,
+}
+
+/// What an item of `imports` asks for.
+struct ImportItem {
+    file: Arc<str>,
+    repository: Option<Arc<str>>,
+    prefix: Option<Arc<str>>,
+    condition: Option<Value>,
+    span: Span,
+}
+
+impl TypeLoader<'_> {
+    fn load_file(&mut self, file: &LoadedFile) {
+        let Some(map) = file.root.as_map() else {
+            return;
+        };
+        let mut requested = Vec::new();
+        {
+            let scope = TypeScope::of(&self.types, file.namespace);
+            check_header(scope, map);
+            if let Some(node) = map.get("imports").filter(|node| !node.is_null()) {
+                let subject = || "the service template".to_owned();
+                for item in scope.list_at(map, "imports", subject) {
+                    requested.extend(parse_import(scope, item));
+                }
+                if node.as_seq().is_some_and(<[Node]>::is_empty) {
+                    scope.problems().warning("`imports` is empty", node.span());
+                }
+            }
+        }
+        self.declare(map, file.namespace);
+        for mut requested in requested {
+            if let Some(condition) = requested.condition.take() {
+                self.conditions.push((requested.span, condition));
+            }
+            if !self.skipped.contains(&requested.span) {
+                self.import(&requested, file);
+            }
+        }
+    }
+
+    /// Declares the types of a file. What has the same name in two sections is the one of the
+    /// later section.
+    fn declare(&mut self, map: &Mapping, namespace: u32) {
+        for section in TypeSection::ALL {
+            let Some(node) = map.get(section.key()) else {
+                continue;
+            };
+            let Some(types) = node.as_map() else {
+                if !node.is_null() {
+                    self.types
+                        .problems
+                        .report(node.type_mismatch(format_args!("`{}`", section.key()), "a map"));
+                }
+                continue;
+            };
+            for (name, entry) in types {
+                let body = TypeBody::Node(entry.value.clone());
+                let section = self.effective_section(*section, name, entry);
+                self.types
+                    .declare(namespace, section, Arc::clone(name), entry.key_span, body);
+            }
+        }
+    }
+
+    /// The section that a type belongs to: the one of the normative type that it derives from,
+    /// even if it stands in another.
+    fn effective_section(&self, section: TypeSection, name: &str, entry: &MapEntry) -> TypeSection {
+        let parent = entry.value.get("derived_from").and_then(Node::as_str);
+        let Some(meant) = parent.and_then(TypeSection::from_normative_type) else {
+            return section;
+        };
+        if meant != section && section != TypeSection::Any {
+            let message = format!(
+                "`{name}` is {}, but stands among {}s",
+                meant.noun_with_article(),
+                section.noun()
+            );
+            let problem = Diagnostic::warning(message).label(entry.key_span, "");
+            let help = format!("move it to `{}`", meant.key());
+            self.types.problems.report(problem.help(help));
+        }
+        meant
+    }
+
+    fn import(&mut self, requested: &ImportItem, from: &LoadedFile) {
+        if self.files.len() >= MAX_FILES {
+            let message = format!("more than {MAX_FILES} files are imported");
+            self.types.problems.error(message, requested.span);
+            return;
+        }
+        let request = ImportRequest {
+            file: Arc::clone(&requested.file),
+            repository: requested.repository.clone(),
+            span: requested.span,
+            from: from.root.span().source,
+            base_dir: Arc::clone(self.types.base_dir(from.namespace)),
+        };
+        let imported = match self.importer.import(&request) {
+            Ok(imported) => imported,
+            Err(diagnostic) => return self.types.problems.report(diagnostic),
+        };
+        let known = self.seen.get(&identity(&imported.root)).copied();
+        let namespace = known.unwrap_or_else(|| {
+            let namespace = u32::try_from(self.types.namespaces.len()).unwrap_or(u32::MAX);
+            self.types.namespaces.push(Namespace {
+                base_dir: Arc::new(imported.base_dir),
+                ..Namespace::default()
+            });
+            self.seen.insert(identity(&imported.root), namespace);
+            self.files.push(LoadedFile {
+                root: imported.root,
+                namespace,
+            });
+            namespace
+        });
+        let edge = (namespace, requested.prefix.clone());
+        self.types.namespaces[from.namespace as usize]
+            .imports
+            .push(edge);
+    }
+}
+
+/// Checks the keys of a file and the version of its language.
+fn check_header(scope: TypeScope<'_>, map: &Mapping) {
+    scope
+        .problems()
+        .report_unknown_keys(&SERVICE_TEMPLATE, "a service template", map);
+    let Some(node) = map.get("tosca_definitions_version") else {
+        return;
+    };
+    let version = node.as_str().unwrap_or_default();
+    if VERSIONS.contains(&version) {
+        return;
+    }
+    let message = match version {
+        "tosca_2_0" => "TOSCA 2.0 cannot be read yet".to_owned(),
+        _ => format!(
+            "`{}` is not a version of TOSCA that can be read",
+            node.to_value()
+        ),
+    };
+    scope.report(
+        Diagnostic::error(message)
+            .label(node.span(), "")
+            .help(format!("use one of {}", VERSIONS.join(", "))),
+    );
+}
+
+/// Reads an item of `imports`: a file name, a map with `file`, or a name with either.
+fn parse_import(scope: TypeScope<'_>, item: &Node) -> Option<ImportItem> {
+    if let Some(file) = item.as_str() {
+        return Some(ImportItem {
+            file: file.into(),
+            repository: None,
+            prefix: None,
+            condition: None,
+            span: item.span(),
+        });
+    }
+    let subject = || "an import".to_owned();
+    let map = scope.map(item, subject)?;
+    if map.len() == 1 && map.get("file").is_none() {
+        // In TOSCA 1.0 an import may have a name.
+        let named = map.iter().next().map(|(_, entry)| &entry.value);
+        let is_name = map.iter().all(|(key, _)| !IMPORT.has_key(key));
+        let is_import = |node: &&Node| node.as_str().is_some() || node.get("file").is_some();
+        if let Some(node) = named.filter(|node| is_name && is_import(node)) {
+            return parse_import(scope, node);
+        }
+    }
+    scope.problems().report_unknown_keys(&IMPORT, "an import", map);
+    if map.get("when").is_some_and(is_disabled) {
+        return None;
+    }
+    let Some(file) = scope.text_at(map, "file", subject) else {
+        let problem = Diagnostic::error("an import has no `file`").label(item.span(), "");
+        scope.report(problem.help("say which file to import"));
+        return None;
+    };
+    Some(ImportItem {
+        file,
+        repository: scope.text_at(map, "repository", subject),
+        prefix: scope.text_at(map, "namespace_prefix", subject),
+        condition: map
+            .get("when")
+            .filter(|node| !matches!(node.kind(), NodeKind::Bool(_)))
+            .map(Node::to_value),
+        span: map.get("file").map_or(item.span(), Node::span),
+    })
+}
+
+/// Whether a condition plainly does not hold.
+fn is_disabled(node: &Node) -> bool {
+    matches!(node.kind(), NodeKind::Bool(false) | NodeKind::Null)
+}
+
+/// Where the types stand that nothing has asked for, sorted.
+#[derive(Debug)]
+pub(super) struct UnusedTypes(Vec<Span>);
+
+impl Types {
+    /// The types that nothing has asked for so far.
+    pub(super) fn unused(&self) -> UnusedTypes {
+        let own = self.decls.iter().filter(|decl| {
+            decl.namespace != BUILT_IN && decl.resolved.get().is_none() && decl.span.is_some()
+        });
+        let spans = own.map(|decl| {
+            let body = decl.node().span();
+            Span {
+                end: body.end.max(decl.span.end),
+                ..decl.span
+            }
+        });
+        let mut spans: Vec<Span> = spans.collect();
+        spans.sort_by_key(|span| (span.source, span.start));
+        UnusedTypes(spans)
+    }
+}
+
+impl UnusedTypes {
+    /// Makes warnings of errors that are about unused types of other files than `own`.
+    pub(super) fn downgrade_errors(&self, problems: Diagnostics, own: SourceId) -> Diagnostics {
+        let problems = problems.into_iter();
+        problems.map(|problem| self.downgrade_error(problem, own)).collect()
+    }
+
+    fn downgrade_error(&self, mut problem: Diagnostic, own: SourceId) -> Diagnostic {
+        let place = problem.span().filter(|span| span.source != own);
+        if place.is_some_and(|span| self.contains(span)) && problem.severity == Severity::Error {
+            problem.severity = Severity::Warning;
+        }
+        problem
+    }
+
+    fn contains(&self, place: Span) -> bool {
+        let key = (place.source, place.start);
+        let next = self
+            .0
+            .partition_point(|span| (span.source, span.start) <= key);
+        let before = next.checked_sub(1).and_then(|index| self.0.get(index));
+        before.is_some_and(|span| span.source == place.source && place.start < span.end)
+    }
+}
+
+/// Fetches imported files. A file asked for twice must answer with the same source, so that files
+/// that import each other end.
+pub trait Importer {
+    /// Fetches one file, expanded, with its fragment applied.
+    fn import(&mut self, request: &ImportRequest) -> Result<Imported, Diagnostic>;
+}
+
+/// A file that a service template asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportRequest {
+    /// The file, relative to the one that asks or to the repository; it may end in `#/pointer`.
+    pub file: Arc<str>,
+    /// The repository it is in.
+    pub repository: Option<Arc<str>>,
+    /// Where it is asked for.
+    pub span: Span,
+    /// The text that asks for it.
+    pub from: SourceId,
+    /// The directory of the file that asks for it.
+    pub base_dir: Arc<PathBuf>,
+}
+
+/// A file that was fetched.
+#[derive(Debug, Clone)]
+pub struct Imported {
+    /// Its text.
+    pub source: SourceId,
+    /// Its content, expanded, with the fragment applied.
+    pub root: Node,
+    /// The directory that its own names are relative to.
+    pub base_dir: PathBuf,
+}
+
+/// Imports nothing: every import is a problem.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoImports;
+
+impl Importer for NoImports {
+    fn import(&mut self, request: &ImportRequest) -> Result<Imported, Diagnostic> {
+        let message = format!("`{}` cannot be imported here", request.file);
+        Err(Diagnostic::error(message).label(request.span, ""))
+    }
+}

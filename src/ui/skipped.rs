@@ -1,0 +1,152 @@
+//! What a job leaves alone, and why, as text and as JSON.
+
+use serde_json::{Map, Value as Json};
+
+use super::words;
+use crate::name::{ChangeId, NodeState, Status};
+use crate::value::Value;
+
+/// How many instances the text names one by one.
+const MAX_NAMED: usize = 50;
+
+/// What removes instances without template.
+const REMOVE_HINT: &str = "`unfurl deploy --prune` or `unfurl teardown --prune` removes it";
+
+/// What a job leaves alone.
+#[derive(Debug, Clone, Default)]
+pub struct SkippedView {
+    /// Instances to which the workflow would apply, and why it does not.
+    pub skipped: Vec<(String, String)>,
+    /// Instances whose template is not in the model any more.
+    pub orphans: Vec<OrphanLine>,
+}
+
+/// An instance whose template is not in the model any more.
+#[derive(Debug, Clone)]
+pub struct OrphanLine {
+    /// The instance's name.
+    pub instance: String,
+    /// Its template's.
+    pub template: String,
+    /// Its own status.
+    pub status: Status,
+    /// Where it is in its life cycle.
+    pub state: Option<NodeState>,
+    /// Who created it: a change id, an instance key, true or false; null if nobody did.
+    pub created: Value,
+    /// The last task that changed it.
+    pub last_change: Option<ChangeId>,
+    /// Why it cannot be removed, where that was tried.
+    pub not_removed_reason: Option<String>,
+}
+
+impl SkippedView {
+    /// Sections of text, each line ended; nothing if there is nothing to tell.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        section(&mut text, "Left alone:", &self.skipped, |(name, why)| {
+            format!("{}: {}", words::one_line(name), words::one_line(why))
+        });
+        let title = "Without a template in the model:";
+        section(&mut text, title, &self.orphans, OrphanLine::text);
+        text
+    }
+
+    /// The instances without template: what plans list.
+    pub(super) fn plan_json(&self) -> impl Iterator<Item = Json> {
+        self.orphans.iter().map(|orphan| {
+            let mut item = orphan.json();
+            item.insert("plan".to_owned(), Json::Array(Vec::new()));
+            Json::Object(item)
+        })
+    }
+
+    /// The instances without template: what summaries list.
+    pub(super) fn summary_json(&self) -> Json {
+        let orphans = self.orphans.iter();
+        orphans.map(|orphan| Json::Object(orphan.json())).collect()
+    }
+}
+
+fn section<T>(text: &mut String, title: &str, items: &[T], line: impl Fn(&T) -> String) {
+    if items.is_empty() {
+        return;
+    }
+    words::append(text, format_args!("\n{title}\n"));
+    for item in items.iter().take(MAX_NAMED) {
+        words::append(text, format_args!("- {}\n", line(item)));
+    }
+    if let Some(more) = items.len().checked_sub(MAX_NAMED).filter(|more| *more > 0) {
+        words::append(text, format_args!("- … and {more} more, see the log\n"));
+    }
+}
+
+impl OrphanLine {
+    fn text(&self) -> String {
+        let mut known = vec![self.status.as_str().to_owned()];
+        known.extend(self.state.map(|state| state.to_string()));
+        if let Some(since) = self.since() {
+            known.push(format!("since {since}"));
+        }
+        let why = self.not_removed_reason.as_deref().unwrap_or(REMOVE_HINT);
+        format!(
+            "{} (template {}): {}; {}",
+            words::one_line(&self.instance),
+            words::one_line(&self.template),
+            known.join(", "),
+            words::one_line(why)
+        )
+    }
+
+    /// When it was last changed, by which task.
+    fn since(&self) -> Option<String> {
+        let created = self.created.as_str().map(ChangeId::parse);
+        let id = created.and_then(Result::ok).or(self.last_change)?;
+        let time = id.time()?.to_zoned(jiff::tz::TimeZone::UTC);
+        Some(format!("{} UTC ({id})", time.strftime("%Y-%m-%d %H:%M:%S")))
+    }
+
+    fn json(&self) -> Map<String, Json> {
+        let mut item = Map::new();
+        let mut put = |key: &str, value: Json| drop(item.insert(key.to_owned(), value));
+        put("instance", self.instance.clone().into());
+        put("status", format!("Status.{}", self.status).into());
+        put("state", words::upstream("NodeState", self.state).into());
+        put("managed", serde_json::json!(self.created));
+        put("template", self.template.clone().into());
+        put("orphan", true.into());
+        put("reason", self.not_removed_reason.as_deref().unwrap_or(REMOVE_HINT).into());
+        item
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_instance_has_its_reason() {
+        let left = SkippedView {
+            skipped: vec![("db".to_owned(), "protected instance".to_owned())],
+            orphans: vec![OrphanLine {
+                instance: "web".to_owned(),
+                template: "page".to_owned(),
+                status: Status::Ok,
+                state: Some(NodeState::Started),
+                created: "A41VNXb00001".into(),
+                last_change: None,
+                not_removed_reason: None,
+            }],
+        };
+        insta::assert_snapshot!(left.text(), @r"
+
+        Left alone:
+        - db: protected instance
+
+        Without a template in the model:
+        - web (template page): ok, started, since 2024-01-31 23:33:37 UTC (A41VNXb00001); `unfurl deploy --prune` or `unfurl teardown --prune` removes it
+        ");
+        assert_eq!(left.summary_json()[0]["template"], "page");
+        assert_eq!(SkippedView::default().text(), "");
+    }
+}

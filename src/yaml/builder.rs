@@ -1,0 +1,406 @@
+//! Puts nodes together: keys, `<<`, anchors, places and limits.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::emit::emit_flow;
+use super::{MapEntry, NodeKind, Mapping, Node};
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
+use crate::value::Fold;
+
+/// Why reading goes no further.
+pub(super) enum ParseStop {
+    /// A diagnostic not told yet.
+    Problem(Box<Diagnostic>),
+    /// All is told.
+    Reported,
+}
+
+impl ParseStop {
+    pub(super) fn problem(diagnostic: Diagnostic) -> Self {
+        Self::Problem(Box::new(diagnostic))
+    }
+}
+
+/// What is known of a collection when it starts.
+pub(super) struct CollectionHead {
+    start: u32,
+    end: u32,
+    flow: bool,
+    tag: Option<Arc<str>>,
+    anchor: Option<(usize, Arc<str>)>,
+}
+
+impl CollectionHead {
+    pub(super) fn new(
+        span: Span,
+        flow: bool,
+        tag: Option<Arc<str>>,
+        anchor: Option<(usize, Arc<str>)>,
+    ) -> Self {
+        Self {
+            start: span.start,
+            end: span.end,
+            flow,
+            tag,
+            anchor,
+        }
+    }
+}
+
+enum CollectionBody {
+    Seq,
+    Map(OpenMap),
+}
+
+#[derive(Default)]
+struct OpenMap {
+    merges: Vec<(Node, Span)>,
+    key: PendingKey,
+}
+
+#[derive(Default)]
+enum PendingKey {
+    /// A key comes next.
+    #[default]
+    Expected,
+    /// The value of this key comes next.
+    Named(Arc<str>, Span),
+    /// The value of a `<<` comes next.
+    Merge,
+    /// The value of a key that was refused comes next.
+    Refused,
+}
+
+struct OpenCollection {
+    head: CollectionHead,
+    body: CollectionBody,
+    /// Where its items or entries start among those of all open collections.
+    first: usize,
+    weight: u32,
+}
+
+/// The state while reading one text.
+pub(super) struct Builder<'t> {
+    text: &'t str,
+    source: SourceId,
+    max_depth: usize,
+    max_nodes: u32,
+    frames: Vec<OpenCollection>,
+    /// The items of all open lists and the entries of all open maps; each collection takes its own
+    /// from the end when it closes, so that it never has to grow.
+    items: Vec<Node>,
+    entries: Vec<(Arc<str>, MapEntry)>,
+    root: Option<Node>,
+    keys: HashSet<Arc<str>, Fold>,
+    anchors: HashMap<usize, Node>,
+    pub(super) problems: Diagnostics,
+}
+
+impl<'t> Builder<'t> {
+    pub(super) fn new(text: &'t str, source: SourceId, limits: &Limits) -> Self {
+        let bytes = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        Self {
+            text,
+            source,
+            max_depth: limits.max_depth,
+            // What the text itself says is bounded by its length.
+            max_nodes: limits.max_nodes.max(bytes),
+            frames: Vec::new(),
+            items: Vec::new(),
+            entries: Vec::new(),
+            root: None,
+            keys: HashSet::default(),
+            anchors: HashMap::new(),
+            problems: Diagnostics::default(),
+        }
+    }
+
+    pub(super) fn finish(self) -> Result<Node, Diagnostics> {
+        if self.problems.has_errors() {
+            return Err(self.problems);
+        }
+        let empty_span = Span::new(self.source, 0, 0);
+        Ok(self
+            .root
+            .unwrap_or_else(|| Node::new(NodeKind::Null, empty_span, None)))
+    }
+
+    /// Whether the next scalar is a key.
+    pub(super) fn expects_key(&self) -> bool {
+        self.open_map()
+            .is_some_and(|map| matches!(map.key, PendingKey::Expected))
+    }
+
+    /// Whether the next node is the value of a key.
+    pub(super) fn expects_value(&self) -> bool {
+        self.open_map()
+            .is_some_and(|map| !matches!(map.key, PendingKey::Expected))
+    }
+
+    fn open_map(&self) -> Option<&OpenMap> {
+        match &self.frames.last()?.body {
+            CollectionBody::Map(map) => Some(map),
+            CollectionBody::Seq => None,
+        }
+    }
+
+    pub(super) fn start_sequence(&mut self, mut head: CollectionHead) -> Result<(), ParseStop> {
+        if !head.flow && self.expects_value() {
+            head.start = self.first_dash(head.start);
+        }
+        self.start(head, CollectionBody::Seq)
+    }
+
+    pub(super) fn start_mapping(&mut self, head: CollectionHead) -> Result<(), ParseStop> {
+        self.start(head, CollectionBody::Map(OpenMap::default()))
+    }
+
+    fn start(&mut self, head: CollectionHead, body: CollectionBody) -> Result<(), ParseStop> {
+        if self.frames.len() >= self.max_depth {
+            let span = Span::new(self.source, head.start, head.end);
+            return Err(ParseStop::problem(
+                Diagnostic::error(format!(
+                    "more than {} collections stand inside each other",
+                    self.max_depth
+                ))
+                .label(span, "too deep"),
+            ));
+        }
+        let first = match body {
+            CollectionBody::Seq => self.items.len(),
+            CollectionBody::Map(_) => self.entries.len(),
+        };
+        self.frames.push(OpenCollection {
+            head,
+            body,
+            first,
+            weight: 1,
+        });
+        Ok(())
+    }
+
+    /// The parser starts a list that is indented like its key behind the first dash.
+    fn first_dash(&self, start: u32) -> u32 {
+        let before = &self.text[..start as usize];
+        let line = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let head = before[line..].trim_end_matches([' ', '\t']);
+        if head.trim_start_matches(' ') == "-" {
+            u32::try_from(line + head.len() - 1).unwrap_or(start)
+        } else {
+            start
+        }
+    }
+
+    pub(super) fn end(&mut self, span: Span) -> Result<(), ParseStop> {
+        let Some(frame) = self.frames.pop() else {
+            return Ok(());
+        };
+        let head = frame.head;
+        // The end of a block collection is reported where the next thing starts.
+        let end = if head.flow && span.start < span.end {
+            span.end
+        } else {
+            head.end
+        };
+        let place = Span::new(self.source, head.start, end);
+        let kind = match frame.body {
+            CollectionBody::Seq => NodeKind::Seq(self.items.split_off(frame.first)),
+            CollectionBody::Map(map) => NodeKind::Map(self.close(map, frame.first)),
+        };
+        let (id, name) = head
+            .anchor
+            .map_or((None, None), |(id, name)| (Some(id), Some(name)));
+        self.add(Node::with_anchor(kind, place, head.tag, name), id, place)
+    }
+
+    /// Takes the entries of a map and adds what `<<` brings: explicit keys win, then the first map
+    /// that has the key.
+    fn close(&mut self, map: OpenMap, first: usize) -> Mapping {
+        let (mut mapping, twins) = Mapping::from_entries(self.entries.split_off(first));
+        for (key, twin) in twins {
+            let first = mapping
+                .entry(&key)
+                .map_or(Span::NONE, |entry| entry.key_span);
+            self.problems.push(
+                Diagnostic::error(format!("the key `{key}` is there twice"))
+                    .label(twin.key_span, "again here")
+                    .label(first, "first here")
+                    .help("remove or rename one of them"),
+            );
+        }
+        for (node, span) in map.merges {
+            let maps = match node.kind() {
+                NodeKind::Seq(items) => items.as_slice(),
+                _ => std::slice::from_ref(&node),
+            };
+            for item in maps {
+                let Some(inherited) = item.as_map() else {
+                    self.problems.push(
+                        Diagnostic::error(format!("`<<` cannot merge {}", item.kind_name()))
+                            .label(span, "expected a map or a list of maps"),
+                    );
+                    continue;
+                };
+                for (key, entry) in inherited {
+                    mapping.inherit(key, entry);
+                }
+            }
+        }
+        mapping
+    }
+
+    pub(super) fn alias(&mut self, id: usize, span: Span) -> Result<(), ParseStop> {
+        let Some(node) = self.anchors.get(&id).cloned() else {
+            return Err(ParseStop::problem(
+                Diagnostic::error("this alias stands inside of what it names")
+                    .label(span, "would contain itself"),
+            ));
+        };
+        if self.expects_key()
+            && let NodeKind::Str(text) = node.kind()
+        {
+            let text = Arc::clone(text);
+            self.key(&text, false, span);
+            return Ok(());
+        }
+        self.add(node, None, span)
+    }
+
+    /// Takes a key of the open mapping.
+    pub(super) fn key(&mut self, text: &str, plain: bool, span: Span) {
+        let key = if plain && text == "<<" {
+            PendingKey::Merge
+        } else {
+            PendingKey::Named(self.intern(text), span)
+        };
+        if let Some(frame) = self.frames.last_mut() {
+            frame.head.end = frame.head.end.max(span.end);
+            if let CollectionBody::Map(map) = &mut frame.body {
+                map.key = key;
+            }
+        }
+    }
+
+    fn intern(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.keys.get(text) {
+            return Arc::clone(known);
+        }
+        let key: Arc<str> = Arc::from(text);
+        self.keys.insert(Arc::clone(&key));
+        key
+    }
+
+    /// A text as a shared string: short ones, such as statuses, are there many times.
+    pub(super) fn share(&mut self, text: &str) -> Arc<str> {
+        const SHORT: usize = 16;
+        if text.len() <= SHORT {
+            self.intern(text)
+        } else {
+            Arc::from(text)
+        }
+    }
+
+    fn set_key(&mut self, key: PendingKey) {
+        if let Some(OpenCollection {
+            body: CollectionBody::Map(map),
+            ..
+        }) = self.frames.last_mut()
+        {
+            map.key = key;
+        }
+    }
+
+    /// Puts a finished node, which stands at `place`, into the open collection.
+    pub(super) fn add(&mut self, node: Node, id: Option<usize>, place: Span) -> Result<(), ParseStop> {
+        if let Some(id) = id {
+            self.anchors.insert(id, node.clone());
+        }
+        let depth = node.depth() + self.frames.len();
+        let Some(frame) = self.frames.last_mut() else {
+            self.root = Some(node);
+            return Ok(());
+        };
+        frame.head.end = frame.head.end.max(place.end);
+        frame.weight = frame.weight.saturating_add(node.weight());
+        if frame.weight > self.max_nodes || depth > self.max_depth {
+            let deep = depth > self.max_depth;
+            return Err(self.limit_exceeded(deep, place));
+        }
+        match &mut frame.body {
+            CollectionBody::Seq => self.items.push(node),
+            CollectionBody::Map(map) => match std::mem::take(&mut map.key) {
+                PendingKey::Expected => self.nonscalar_key(&node, place),
+                PendingKey::Refused => {}
+                PendingKey::Merge => map.merges.push((node, place)),
+                PendingKey::Named(key, key_span) => {
+                    let value = node;
+                    self.entries.push((key, MapEntry { key_span, value }));
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// A key with an anchor is text all the same; so is a list of scalars, as TOSCA 2.0 has it
+    /// (`[service, 2]: …`): its key is the list in flow style. A map cannot be one.
+    fn nonscalar_key(&mut self, node: &Node, place: Span) {
+        match node.kind() {
+            NodeKind::Seq(items) if items.iter().all(|item| item.depth() == 0) => {
+                let text = emit_flow(&node.to_value());
+                self.key(&text, false, place);
+            }
+            NodeKind::Seq(_) | NodeKind::Map(_) => {
+                self.problems.push(
+                    Diagnostic::error(format!("{} cannot be a key", node.kind_name()))
+                        .label(place, "a key is a text")
+                        .help("quote it if it is meant as text, as in `'{{ name }}': value`"),
+                );
+                self.set_key(PendingKey::Refused);
+            }
+            NodeKind::Str(text) => self.key(&Arc::clone(text), false, place),
+            _ => {
+                let text = &self.text[place.start as usize..place.end as usize];
+                self.key(text, false, place);
+            }
+        }
+    }
+
+    /// Refuses a text that grows too large or too deep once its aliases are copies.
+    #[cold]
+    fn limit_exceeded(&mut self, deep: bool, place: Span) -> ParseStop {
+        let (message, label) = if deep {
+            ("aliases make the document too deep", "too deep with this")
+        } else {
+            ("aliases make the document too large", "too large with this")
+        };
+        self.problems.push(
+            Diagnostic::error(message)
+                .label(place, label)
+                .help("repeat less: an alias stands for a copy of all it names"),
+        );
+        ParseStop::Reported
+    }
+}
+
+/// What a reader accepts; the rest is refused with a diagnostic, at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How many collections may stand inside each other.
+    pub max_depth: usize,
+    /// How many nodes there may be if every alias and every merge is a copy. A text may always
+    /// have as many as it has bytes.
+    pub max_nodes: u32,
+    /// How many bytes a text may have.
+    pub max_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_depth: 250,
+            max_nodes: 10_000_000,
+            max_bytes: 1 << 30,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Quoted texts whose further lines are not indented: YAML forbids them, but other readers take
+//! them, and so does TOSCA's own example of a long description.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{MapEntry, NodeKind, Node};
+use crate::diagnostic::Span;
+
+/// Deeper than what a line is likely to stand in; the indentation is not part of the text.
+const PAD: usize = 256;
+
+/// How many such lines are taken.
+const MAX_LINES: usize = 16;
+
+/// A copy of a text in which such lines are indented.
+pub(super) struct IndentedCopy {
+    text: String,
+    /// Where blanks were put in, in the copy.
+    insertions: Vec<usize>,
+}
+
+impl IndentedCopy {
+    pub(super) fn new(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            insertions: Vec::new(),
+        }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Indents one more line; says whether that could help.
+    pub(super) fn indent(&mut self, place: usize) -> bool {
+        let later = self.insertions.last().is_none_or(|last| place > last + PAD);
+        let can = later && self.insertions.len() < MAX_LINES && self.text.is_char_boundary(place);
+        if can {
+            self.text.insert_str(place, &" ".repeat(PAD));
+            self.insertions.push(place);
+        }
+        can
+    }
+
+    /// The tree of the copy with the places of the text itself.
+    pub(super) fn restore(&self, root: &Node) -> Node {
+        self.node(root, &mut HashMap::new())
+    }
+
+    fn node(&self, node: &Node, done: &mut HashMap<usize, Node>) -> Node {
+        if let Some(known) = done.get(&node.address()) {
+            return known.clone();
+        }
+        let kind = match node.kind() {
+            NodeKind::Seq(items) => NodeKind::Seq(items.iter().map(|item| self.node(item, done)).collect()),
+            NodeKind::Map(map) => NodeKind::Map(map.map_entries(|entry| {
+                MapEntry::new(self.span(entry.key_span), self.node(&entry.value, done))
+            })),
+            scalar => scalar.clone(),
+        };
+        let (tag, anchor) = (node.tag().map(Arc::from), node.anchor().map(Arc::from));
+        let restored = Node::with_anchor(kind, self.span(node.span()), tag, anchor);
+        done.insert(node.address(), restored.clone());
+        restored
+    }
+
+    fn span(&self, span: Span) -> Span {
+        Span::new(span.source, self.place(span.start), self.place(span.end))
+    }
+
+    fn place(&self, place: u32) -> u32 {
+        let here = place as usize;
+        let blanks: usize = self
+            .insertions
+            .iter()
+            .map(|pad| here.saturating_sub(*pad).min(PAD))
+            .sum();
+        u32::try_from(here - blanks).unwrap_or(place)
+    }
+}
