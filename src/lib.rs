@@ -30,7 +30,7 @@
 
 mod cli;
 mod configurator;
-mod converge;
+mod states;
 mod dag;
 mod diagnostic;
 mod ensemble;
@@ -46,7 +46,7 @@ mod name;
 mod ops;
 mod plan;
 mod project;
-mod runbook;
+mod tasks;
 mod secret;
 mod session;
 mod system;

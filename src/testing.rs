@@ -5,7 +5,7 @@
 
 /// Items of the module `converge`.
 pub mod converge {
-    pub use crate::converge::{
+    pub use crate::states::{
         Aggregation, StateCall, Chunk, CompiledStates, ActionId, Engine, FactCache, ChangeOutcome, Halt, RequisiteLink, LowData,
         MinionData, Mode, NextAction, RunOrdering, StateOutcome, RenderTemplate, StateRenderer, CompileRequest, Requisite, FileRoots,
         FileRootsError, EngineOptions, Timestamp, StateResult, CompileError, StateSummary, LinkTarget, StateTargets, TemplateRequest, OrderEntry,
@@ -117,7 +117,7 @@ pub mod plan {
 
 /// Items of the module `runbook`.
 pub mod runbook {
-    pub use crate::runbook::{
+    pub use crate::tasks::{
         TaskCall, EngineRequest, HostEvent, HostOutcome, TaskOptions, TaskEngine, RunState, Tasks, read_tasks,
     };
 }

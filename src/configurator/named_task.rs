@@ -9,7 +9,7 @@ use super::task_file::TaskFile;
 use super::template::error_outcome;
 use crate::expr::{Error, LocalContext};
 use crate::host::{Action, ActionResult, Exit, ActionRequest};
-use crate::runbook::{TaskCall, EngineRequest, HostEvent, HostEnd, HostOutcome, TaskOptions, TaskEngine, HostScope, RunState};
+use crate::tasks::{TaskCall, EngineRequest, HostEvent, HostEnd, HostOutcome, TaskOptions, TaskEngine, HostScope, RunState};
 use crate::system::user;
 use crate::task::{Configurator, TaskEffect, EffectResult, TaskOutcome, RunStep, RenderedTask, OperationRun, TaskView};
 use crate::value::{Map, Value};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::converge::{FileRoots, FileRootsError};
+use crate::states::{FileRoots, FileRootsError};
 use crate::expr::LocalContext;
 use crate::value::{Map, Value};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::result_template::apply_result_template;
 use super::state_tree::StateTree;
 use super::template::error_outcome;
-use crate::converge::{
+use crate::states::{
     ActionId, CompileInput, HostRun, Mode, NextAction, RunOrdering, Preparation, PreparedStates, EngineOptions, Timestamp,
     StateResult, StateSummary, StateTargets, reverse_states, to_value,
 };

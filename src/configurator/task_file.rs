@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::expr::{LocalContext, DirectoryOwner};
-use crate::runbook::{Tasks, read_tasks};
+use crate::tasks::{Tasks, read_tasks};
 use crate::value::{Map, Value};
 
 /// The names of the file, in the order in which they are looked for.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::ensemble::{MANIFEST_KEYS, manifest_keys};
 use crate::name::EnumWords;
 use crate::project::{ENVIRONMENT_KEYS, PROJECT_KEYS};
-use crate::runbook::TASKS_KEYS;
+use crate::tasks::TASKS_KEYS;
 use crate::yaml::{OtherKeys, Shape, KeyTable};
 
 /// The dialect of the schemas.

@@ -19,7 +19,7 @@ mod fixture;
 mod syntax;
 mod functions;
 mod lazy;
-mod jinja;
+mod template;
 mod lookup_options;
 mod memo;
 mod path;
@@ -35,7 +35,7 @@ pub use error::{Error, Site};
 pub use evaluator::Evaluator;
 pub use syntax::{is_stand_alone, is_template};
 pub use functions::{admits, port_spec};
-pub use jinja::{RenderedDocument, DocumentRenderer, DocumentError, TemplateLibrary, python_literal, pyyaml_text};
+pub use template::{RenderedDocument, DocumentRenderer, DocumentError, TemplateLibrary, python_literal, pyyaml_text};
 pub use memo::Memo;
 pub use ports::{
     EffectOutput, Clock, Effect, EffectError, Effects, ReadEnvironment, LocalContext, NullScope, NullContext, DirectoryOwner,

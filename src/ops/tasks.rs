@@ -8,7 +8,7 @@ use crate::fleet::tasks::{
     HostsView, LoadedTasks, TasksReport, TasksRequest, find_tasks, run_tasks,
 };
 use crate::project::Trust;
-use crate::runbook::TaskOptions;
+use crate::tasks::TaskOptions;
 use crate::session::{LocalSystem, current_dir};
 use crate::system::env::Env;
 use crate::value::Map;

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use super::table::{Align, Table};
 use super::words;
 use crate::host::Stream;
-use crate::runbook::{HostEvent, HostEnd, HostOutcome};
+use crate::tasks::{HostEvent, HostEnd, HostOutcome};
 
 /// How a task without hosts is called where a host would stand (F19).
 const LOCAL_ONLY: &str = "<local-only>";

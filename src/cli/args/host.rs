@@ -9,7 +9,7 @@ use clap::{ArgAction, Args};
 
 use crate::cli::args::format::HostOutput;
 use crate::cli::args::format::duration;
-use crate::runbook::MaxFail;
+use crate::tasks::MaxFail;
 
 /// The options of what runs over hosts.
 #[derive(Debug, Default, Args)]

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use crate::cli::args::format::{HostOutput, one_of};
 use crate::cli::args::host::HostSelectionArgs;
-use crate::converge::RunOrdering;
+use crate::states::RunOrdering;
 use crate::name::EnumWords;
 use crate::ui::StateDetail;
 

@@ -9,7 +9,7 @@ use crate::cli::screen::hosts::HostScreen;
 use crate::fleet::tasks::{AdHocTask, TasksRequest};
 use crate::ops::tasks::perform;
 use crate::ops::{Failure, watch_signals};
-use crate::runbook::{StepAction, Tasks};
+use crate::tasks::{StepAction, Tasks};
 
 /// A step with a name.
 pub(in crate::cli) fn named_step(name: &'static str, deed: StepAction) -> AdHocTask {

@@ -14,7 +14,7 @@ use crate::cli::screen::hosts::HostScreen;
 use crate::fleet::hosts::HostSession;
 use crate::fleet::tasks::{AdHocTask, HostsView as _};
 use crate::ops::{Failure, watch_signals};
-use crate::runbook::{StepAction, CommandOptions, TemplateText};
+use crate::tasks::{StepAction, CommandOptions, TemplateText};
 
 /// Which host, and how it is reached.
 #[derive(Debug, Args)]

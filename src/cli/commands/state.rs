@@ -7,7 +7,7 @@ use crate::cli::args::state::{ApplyArgs, RunOptions, ShowArgs, StateAction, Stat
 use crate::cli::output::Context;
 use crate::cli::request::states::request_of_files;
 use crate::cli::screen::states::{StateDisplay, StatesScreen, report_json, show};
-use crate::converge::CompiledStates;
+use crate::states::CompiledStates;
 use crate::fleet::states::{CompiledMachine, StatesRequest, compile_all, apply_states};
 use crate::name::EnumWords as _;
 use crate::ops::Failure;

@@ -8,7 +8,7 @@ use crate::cli::args::host::HostOptions;
 use crate::cli::commands::ad_hoc::{run_step, named_step};
 use crate::cli::output::Context;
 use crate::ops::{Failure, FailureKind};
-use crate::runbook::{StepAction, LocalPattern, TemplateText, Transfer};
+use crate::tasks::{StepAction, LocalPattern, TemplateText, Transfer};
 use crate::system::fs;
 
 /// Bring a file or folder from hosts

@@ -15,7 +15,7 @@ use crate::host::{ExecutorChain, ChainSpec, HostKeys, ExecutorEnvironment};
 use crate::job::LogLevel;
 use crate::ops::hosts::{HostsRequest, known_hosts};
 use crate::ops::{Failure, SessionOptions};
-use crate::runbook::{MaxFail, TaskOptions, HostScope, Switches};
+use crate::tasks::{MaxFail, TaskOptions, HostScope, Switches};
 use crate::system::env::Env;
 use crate::system::fs;
 use crate::value::{Map, Value};

@@ -9,7 +9,7 @@ use crate::cli::args::state::{RunOptions, TreeOptions};
 use crate::cli::output::Context;
 use crate::cli::request::hosts::items;
 use crate::cli::request::yaml_maps::{map_of, map_of_file};
-use crate::converge::RunOrdering;
+use crate::states::RunOrdering;
 use crate::fleet::states::{MachinePace, StateHost, StatesRequest, StatesSource, StateSelection, choose_hosts, this_machine};
 use crate::name::EnumWords as _;
 use crate::ops::watch_signals;

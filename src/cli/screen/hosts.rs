@@ -6,7 +6,7 @@ use crate::cli::prompt;
 use crate::fleet::tasks::{HostsView, TasksReport};
 use crate::host::{Question, Secret};
 use crate::job::LogLevel;
-use crate::runbook::HostEvent;
+use crate::tasks::HostEvent;
 use crate::system::signals::Interrupts;
 use crate::ui::{OutputChannel, HostDetail, HostLines, HostSummary, host_event};
 

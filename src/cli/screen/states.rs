@@ -7,7 +7,7 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 use crate::cli::args::format::HostOutput;
 use crate::cli::output::Output;
 use crate::cli::screen::hosts::HostScreen;
-use crate::converge::{StateResult, to_value};
+use crate::states::{StateResult, to_value};
 use crate::fleet::states::{MachineEnd, MachineReport, StatesReport, StatesView};
 use crate::fleet::tasks::HostsView as _;
 use crate::host::change::Change;

@@ -6,7 +6,7 @@ use super::fleet::{MachineEnd, Fleet, MachineStage};
 use super::machine_order::MachineOrder;
 use super::report::StatesReport;
 use super::request::{StatesRequest, StatesView};
-use crate::converge::CompiledStates;
+use crate::states::CompiledStates;
 use crate::diagnostic::Diagnostic;
 use crate::exec::{Driver, RunLimits, OnInterrupt, OutputMode, drive};
 use crate::fleet::{Error, ErrorKind};

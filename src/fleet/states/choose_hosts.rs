@@ -6,7 +6,7 @@ use crate::fleet::hosts::FleetHosts;
 use crate::fleet::{Error, ErrorKind};
 use crate::host::services::{HostResolver as _, RoleLookup, RoleSource as _};
 use crate::host::{Action, Exit, Location, LocationError, ActionRequest};
-use crate::runbook::HostScope;
+use crate::tasks::HostScope;
 use crate::text::Glob;
 use crate::value::{Map, Value};
 

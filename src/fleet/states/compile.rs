@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::choose_hosts::StateHost;
 use super::request::{StatesRequest, StateSelection};
 use super::roots::FolderRoots;
-use crate::converge::{Aggregation, CompileInput, Mode, FileRoots, FileRootsError, EngineOptions, StateTargets};
+use crate::states::{Aggregation, CompileInput, Mode, FileRoots, FileRootsError, EngineOptions, StateTargets};
 use crate::value::{Map, Value};
 use crate::yaml::emit;
 

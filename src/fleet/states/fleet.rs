@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::compile::StatesCompiler;
 use super::choose_hosts::{StateHost, loss_reason};
 use super::request::{StatesRequest, StatesView};
-use crate::converge::{ActionId, HostRun, NextAction, Preparation, PreparedStates, Timestamp, StateResult};
+use crate::states::{ActionId, HostRun, NextAction, Preparation, PreparedStates, Timestamp, StateResult};
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::exec;
 use crate::fleet::Error;

@@ -2,7 +2,7 @@
 
 use super::fleet::{FleetMachine, MachineStage};
 use super::request::{MachinePace, StatesRequest};
-use crate::converge::{OrderConflict, SharedState, merge_orders};
+use crate::states::{OrderConflict, SharedState, merge_orders};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::fleet::{Error, ErrorKind};
 

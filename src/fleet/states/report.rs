@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::fleet::{MachineEnd, FleetMachine, MachineStage};
 use super::request::StatesRequest;
-use crate::converge::{LowData, StateOutcome, Timestamp, StateResult};
+use crate::states::{LowData, StateOutcome, Timestamp, StateResult};
 
 /// What came of states.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::choose_hosts::StateHost;
-use crate::converge::RunOrdering;
+use crate::states::RunOrdering;
 use crate::host::{Question, Secret};
 use crate::system::signals::Interrupts;
 use crate::value::Map;

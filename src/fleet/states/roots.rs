@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::converge::{FileRoots, FileRootsError};
+use crate::states::{FileRoots, FileRootsError};
 use crate::system::fs;
 use crate::system::fs::WalkLimits;
 

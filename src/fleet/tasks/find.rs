@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::Sources;
 use crate::fleet::{Error, ErrorKind};
-use crate::runbook::{Tasks, read_tasks};
+use crate::tasks::{Tasks, read_tasks};
 use crate::system::env::Env;
 use crate::system::fs;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::host::services::{HostResolver, RoleSource};
 use crate::host::{ExecutorChain, Question, Secret};
-use crate::runbook::{TaskCall, StepAction, HostEvent, CommandOptions, TaskOptions, Task, Tasks};
+use crate::tasks::{TaskCall, StepAction, HostEvent, CommandOptions, TaskOptions, Task, Tasks};
 use crate::system::signals::Interrupts;
 
 /// Shows what happens on hosts, and asks people.

@@ -11,7 +11,7 @@ use crate::exec::{Driver, RunLimits, OnInterrupt, OutputMode, drive};
 use crate::expr::SystemContext;
 use crate::fleet::{Error, ErrorKind};
 use crate::host::services::HostServices;
-use crate::runbook::{InvalidCall, TaskOptions, TaskEngine, RunState, TaskName, Tasks};
+use crate::tasks::{InvalidCall, TaskOptions, TaskEngine, RunState, TaskName, Tasks};
 use crate::system::env::Env;
 
 /// What came of it.

@@ -9,7 +9,7 @@ use super::request::{HostsView, TasksRequest};
 use crate::exec::{StateMachine, MachineStep};
 use crate::fleet::{Error, ErrorKind};
 use crate::host::{Action, ActionResult, ChainNote, ActionRequest, Stream};
-use crate::runbook::{EngineRequest, HostEvent, TaskEngine, RunState, TaskName};
+use crate::tasks::{EngineRequest, HostEvent, TaskEngine, RunState, TaskName};
 
 /// A run of tasks over hosts.
 pub(super) struct TasksRun<'a> {

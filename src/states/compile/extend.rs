@@ -1,0 +1,454 @@
+//! Merges extensions into what they extend (S8), and turns `require_in` and its like, and `use`,
+//! into extensions of their targets (S28, S29).
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::high_data::{StateArgument, IdDeclaration, ArgumentValue, HighData, StateItem, StateDeclaration, RequisiteEntry};
+use super::keywords::RequisiteKeyword;
+use super::problem::StateFileProblem;
+use crate::states::Requisite;
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::value::{FoldMap, Value};
+
+/// The environment of all state files.
+pub(super) const BASE_ENV: &str = "base";
+
+/// The arguments that `use` does not copy.
+const UNCOPIED_ARGUMENTS: [&str; 13] = [
+    "name",
+    "names",
+    "require",
+    "require_in",
+    "watch",
+    "watch_in",
+    "onfail",
+    "onfail_in",
+    "onfail_stop",
+    "onchanges",
+    "onchanges_in",
+    "prereq",
+    "prereq_in",
+];
+
+/// How an ID is looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lookup {
+    /// An ID is found whether it has the state or not.
+    Loose,
+    /// An ID must have the state.
+    Strict,
+}
+
+/// IDs by module and by a text that an argument has.
+type Index = FoldMap<(Arc<str>, Arc<str>), Vec<Arc<str>>>;
+
+/// Finds states by their names: any argument of the module that has the text counts.
+#[derive(Debug, Default)]
+struct NameIndex(Option<Index>);
+
+impl NameIndex {
+    /// The IDs that a name stands for, with the module asked for.
+    fn find(
+        &mut self,
+        high: &HighData,
+        name: &Arc<str>,
+        state: &Arc<str>,
+        lookup: Lookup,
+    ) -> Vec<Arc<str>> {
+        let own = high.ids.get(name);
+        if own.is_some_and(|body| lookup == Lookup::Loose || body.states.contains_key(state)) {
+            return vec![Arc::clone(name)];
+        }
+        if &**state == "sls" {
+            let of_sls = high.ids.iter().filter(|(_, body)| body.sls == *name);
+            return of_sls.map(|(id, _)| Arc::clone(id)).collect();
+        }
+        let index = self.0.get_or_insert_with(|| index(high));
+        let key = (Arc::clone(state), Arc::clone(name));
+        index.get(&key).cloned().unwrap_or_default()
+    }
+}
+
+fn index(high: &HighData) -> Index {
+    let mut found = Index::default();
+    for (id, body) in &high.ids {
+        for (module, state) in &body.states {
+            for item in &state.items {
+                if let Some(StateArgument {
+                    value: ArgumentValue::Value(Value::Str(text)),
+                    ..
+                }) = item.single()
+                {
+                    let key = (Arc::clone(module), Arc::clone(text));
+                    found.entry(key).or_default().push(Arc::clone(id));
+                }
+            }
+        }
+    }
+    found
+}
+
+impl HighData {
+    /// Merges the extensions that are written; those of unknown IDs are problems.
+    pub(super) fn extend(&mut self, problems: &mut Diagnostics) {
+        let extensions = std::mem::take(&mut self.extensions);
+        self.merge(extensions, Lookup::Loose, problems);
+    }
+
+    fn merge(
+        &mut self,
+        extensions: Vec<(Arc<str>, IdDeclaration)>,
+        lookup: Lookup,
+        problems: &mut Diagnostics,
+    ) {
+        let mut names = NameIndex::default();
+        for (id, extension) in extensions {
+            let Some(first) = extension.states.keys().next() else {
+                continue;
+            };
+            let mut target = Arc::clone(&id);
+            let known = self
+                .ids
+                .get(&id)
+                .is_some_and(|body| body.states.contains_key(first));
+            if !known {
+                let found = names.find(self, &id, first, lookup);
+                let [only] = found.as_slice() else {
+                    problems.push(extension_problem(&id, &extension, !found.is_empty()));
+                    continue;
+                };
+                target = Arc::clone(only);
+            }
+            if self.excludes(&extension.sls) {
+                continue;
+            }
+            let Some(body) = self.ids.get_mut(&target) else {
+                continue;
+            };
+            for (module, state) in extension.states {
+                match body.states.get_mut(&module) {
+                    Some(own) => own.extend_items(state),
+                    None => drop(body.states.insert(module, state)),
+                }
+            }
+        }
+    }
+}
+
+fn extension_problem(id: &Arc<str>, extension: &IdDeclaration, several: bool) -> Diagnostic {
+    let (id, sls) = (Arc::clone(id), Arc::clone(&extension.sls));
+    let env = BASE_ENV.into();
+    let problem = if several {
+        StateFileProblem::Ambiguous { id, env, sls }
+    } else {
+        StateFileProblem::CannotExtend { id, env, sls }
+    };
+    Diagnostic::error(problem)
+        .label(extension.span, "")
+        .help("is an include missing, or is the ID misspelt?")
+}
+
+impl StateDeclaration {
+    /// Merges items: functions and arguments of the same key are replaced, requisites put together.
+    fn extend_items(&mut self, extension: Self) {
+        for item in extension.items {
+            let mut updated = false;
+            for own in &mut self.items {
+                match (&item, &mut *own) {
+                    (StateItem::Function(..), StateItem::Function(..)) => {
+                        own.clone_from(&item);
+                        updated = true;
+                    }
+                    (StateItem::Arguments(new), StateItem::Arguments(old)) => {
+                        let (Some(new), Some(old)) = (new.first(), old.first_mut()) else {
+                            continue;
+                        };
+                        if new.key == old.key {
+                            updated = true;
+                            if !old.merge_requisites(new) {
+                                own.clone_from(&item);
+                            }
+                        } else if &*new.key == "name" && &*old.key == "names" {
+                            own.clone_from(&item);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            if !updated {
+                self.items.push(item);
+            }
+        }
+    }
+}
+
+impl StateArgument {
+    /// Adds the requisites of another to its own, if they are such.
+    fn merge_requisites(&mut self, other: &Self) -> bool {
+        match (&mut self.value, &other.value) {
+            (ArgumentValue::Requisites(word, own), ArgumentValue::Requisites(_, more)) if word.is_mergeable() => {
+                own.extend_from_slice(more);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A state, by its ID and module.
+type StateKey = (Arc<str>, Arc<str>);
+
+/// Gathers what others are to say.
+struct Injector<'a> {
+    high: &'a HighData,
+    names: NameIndex,
+    /// States by the names of their own.
+    by_name: Option<FoldMap<Arc<str>, StateKey>>,
+    /// The states of each SLS.
+    by_sls: Option<FoldMap<Arc<str>, Vec<StateKey>>>,
+    extensions: IndexMap<Arc<str>, IdDeclaration>,
+    problems: &'a mut Diagnostics,
+}
+
+/// Whose requisite is turned round.
+struct InjectionOrigin<'a> {
+    id: &'a Arc<str>,
+    module: &'a Arc<str>,
+    body: &'a IdDeclaration,
+    state: &'a StateDeclaration,
+}
+
+impl HighData {
+    /// Turns all that is said for others into what they say.
+    pub(super) fn inject(&mut self, disabled: &[String], problems: &mut Diagnostics) {
+        let mut injector = Injector {
+            high: self,
+            names: NameIndex::default(),
+            by_name: None,
+            by_sls: None,
+            extensions: IndexMap::new(),
+            problems,
+        };
+        for (id, body) in &self.ids {
+            for (module, state) in &body.states {
+                let origin = InjectionOrigin {
+                    id,
+                    module,
+                    body,
+                    state,
+                };
+                injector.inject_state(&origin, disabled);
+            }
+        }
+        let extensions = injector.extensions.into_iter().collect();
+        self.merge(extensions, Lookup::Strict, problems);
+    }
+}
+
+impl Injector<'_> {
+    fn inject_state(&mut self, origin: &InjectionOrigin<'_>, disabled: &[String]) {
+        for item in &origin.state.items {
+            let StateItem::Arguments(arguments) = item else {
+                continue;
+            };
+            let Some(first) = arguments.first() else {
+                continue;
+            };
+            let word = match RequisiteKeyword::parse(&first.key) {
+                Some(RequisiteKeyword::In(Requisite::Listen)) | None => continue,
+                Some(word @ (RequisiteKeyword::In(_) | RequisiteKeyword::Use | RequisiteKeyword::UseIn)) => word,
+                Some(_) => continue,
+            };
+            if disabled.iter().any(|name| name == word.as_str()) {
+                continue;
+            }
+            match &first.value {
+                ArgumentValue::Requisites(_, requisites) => {
+                    for requisite in requisites {
+                        self.inject_requisite(origin, word, &requisite.written, requisite.span);
+                    }
+                }
+                ArgumentValue::Value(value @ Value::Map(_)) => self.inject_requisite(origin, word, value, first.span),
+                ArgumentValue::Value(_) => {}
+            }
+        }
+    }
+
+    fn inject_requisite(&mut self, origin: &InjectionOrigin<'_>, word: RequisiteKeyword, written: &Value, span: Span) {
+        let pairs: Vec<StateKey> = match written {
+            Value::Str(text) => self.resolve_bare_name(text).into_iter().collect(),
+            Value::Map(map) => {
+                let pairs = map.iter().filter_map(|(module, id)| match id {
+                    Value::Str(id) => Some((Arc::clone(id), Arc::clone(module))),
+                    _ => None,
+                });
+                // Of several keys in an item of a list, the first counts.
+                pairs.take(1).collect()
+            }
+            _ => return,
+        };
+        for (id, mut module) in pairs {
+            if let Some((short, _)) = module.split_once('.') {
+                let problem = StateFileProblem::RequisiteDot {
+                    key: Arc::clone(&module),
+                    short: short.to_owned(),
+                    id: Arc::clone(origin.id),
+                    sls: Arc::clone(&origin.body.sls),
+                };
+                self.problems
+                    .push(Diagnostic::error(problem).label(span, ""));
+                module = short.into();
+            }
+            let targets = if &*module == "sls" {
+                self.states_of_sls(&id)
+            } else {
+                vec![(id, module)]
+            };
+            for target in targets {
+                self.inject_into(origin, word, &target, span);
+            }
+        }
+    }
+
+    /// The state that a bare text names: the first one of an ID, or the last one of a name.
+    fn resolve_bare_name(&mut self, text: &Arc<str>) -> Option<StateKey> {
+        if let Some(body) = self.high.ids.get(text) {
+            let first = body.states.keys().next()?;
+            return Some((Arc::clone(text), Arc::clone(first)));
+        }
+        let high = self.high;
+        let named = self.by_name.get_or_insert_with(|| index_by_name(high));
+        named.get(text).cloned()
+    }
+
+    fn states_of_sls(&mut self, sls: &Arc<str>) -> Vec<StateKey> {
+        let high = self.high;
+        let of_sls = self.by_sls.get_or_insert_with(|| index_by_sls(high));
+        of_sls.get(sls).cloned().unwrap_or_default()
+    }
+
+    fn inject_into(&mut self, origin: &InjectionOrigin<'_>, word: RequisiteKeyword, target: &StateKey, span: Span) {
+        let (id, module) = target;
+        match word {
+            RequisiteKeyword::Use => {
+                let found = self.names.find(self.high, id, module, Lookup::Strict);
+                for from in found {
+                    let arguments = self.copy_arguments(&from, module, origin.state);
+                    self.add(origin.id, origin.module, origin.body, arguments);
+                }
+            }
+            RequisiteKeyword::UseIn => {
+                let found = self.names.find(self.high, id, module, Lookup::Strict);
+                for to in found {
+                    let Some(own) = self
+                        .high
+                        .ids
+                        .get(&to)
+                        .and_then(|body| body.states.get(module))
+                    else {
+                        continue;
+                    };
+                    let arguments = self.copy_arguments(origin.id, origin.module, own);
+                    self.add(&to, module, origin.body, arguments);
+                }
+            }
+            RequisiteKeyword::In(kind) => {
+                let requisite = RequisiteEntry::of(origin.module, origin.id, span);
+                let state = self.extension_mut(id, module, origin.body);
+                let known = state.items.iter_mut().find_map(|item| {
+                    match item {
+                        StateItem::Arguments(arguments) => arguments.first_mut(),
+                        StateItem::Function(..) => None,
+                    }
+                    .filter(|argument| &*argument.key == kind.as_str())
+                });
+                if let Some(StateArgument {
+                    value: ArgumentValue::Requisites(_, requisites),
+                    ..
+                }) = known
+                {
+                    requisites.push(requisite);
+                    return;
+                }
+                state.items.push(StateItem::Arguments(vec![StateArgument {
+                    key: kind.as_str().into(),
+                    value: ArgumentValue::Requisites(RequisiteKeyword::Direct(kind), vec![requisite]),
+                    span,
+                }]));
+            }
+            _ => {}
+        }
+    }
+
+    /// The arguments of a state that another has not.
+    fn copy_arguments(&self, id: &Arc<str>, module: &Arc<str>, other: &StateDeclaration) -> Vec<StateItem> {
+        let state = self
+            .high
+            .ids
+            .get(id)
+            .and_then(|body| body.states.get(module));
+        let has = |key: &Arc<str>| {
+            let mut singles = other.items.iter().filter_map(StateItem::single);
+            singles.any(|argument| argument.key == *key)
+        };
+        let items = state.into_iter().flat_map(|state| &state.items);
+        let copied = items.filter(|item| {
+            item.single().is_some_and(|argument| {
+                let word = RequisiteKeyword::parse(&argument.key);
+                let own =
+                    UNCOPIED_ARGUMENTS.contains(&&*argument.key) || matches!(word, Some(RequisiteKeyword::Use | RequisiteKeyword::UseIn));
+                !own && !has(&argument.key)
+            })
+        });
+        copied.cloned().collect()
+    }
+
+    fn add(&mut self, id: &Arc<str>, module: &Arc<str>, from: &IdDeclaration, items: Vec<StateItem>) {
+        self.extension_mut(id, module, from).items.extend(items);
+    }
+
+    fn extension_mut(&mut self, id: &Arc<str>, module: &Arc<str>, from: &IdDeclaration) -> &mut StateDeclaration {
+        let body = self
+            .extensions
+            .entry(Arc::clone(id))
+            .or_insert_with(|| IdDeclaration {
+                sls: Arc::clone(&from.sls),
+                file: from.file,
+                states: IndexMap::new(),
+                span: from.span,
+            });
+        body.sls = Arc::clone(&from.sls);
+        let state = || StateDeclaration {
+            items: Vec::new(),
+            span: from.span,
+        };
+        body.states.entry(Arc::clone(module)).or_insert_with(state)
+    }
+}
+
+fn index_by_name(high: &HighData) -> FoldMap<Arc<str>, StateKey> {
+    let mut named = FoldMap::default();
+    for (id, body) in &high.ids {
+        for (module, state) in &body.states {
+            for argument in state.arguments() {
+                if let ("name", ArgumentValue::Value(Value::Str(name))) = (&*argument.key, &argument.value)
+                {
+                    named.insert(Arc::clone(name), (Arc::clone(id), Arc::clone(module)));
+                }
+            }
+        }
+    }
+    named
+}
+
+fn index_by_sls(high: &HighData) -> FoldMap<Arc<str>, Vec<StateKey>> {
+    let mut of_sls: FoldMap<Arc<str>, Vec<StateKey>> = FoldMap::default();
+    for (id, body) in &high.ids {
+        let states = of_sls.entry(Arc::clone(&body.sls)).or_default();
+        let own = body.states.keys();
+        states.extend(own.map(|module| (Arc::clone(id), Arc::clone(module))));
+    }
+    of_sls
+}

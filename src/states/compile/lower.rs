@@ -1,0 +1,545 @@
+//! High data to low data: drafts of chunks, their numbers and Classic order, and the sets of chunks
+//! that requisites lead to, shared by all that ask for the same (S12–S15, S19, S20).
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::extend::BASE_ENV;
+use super::high_data::{StateArgument, IdDeclaration, SlsFile, ArgumentValue, HighData, StateDeclaration, RequisiteEntry, parse_arguments};
+use super::keywords::{RequisiteKeyword, is_keyword};
+use super::problem::StateFileProblem;
+use crate::states::{Chunk, ChunkIndex, RequisiteLink, LowData, RunOrdering, Requisite, LinkTarget, find};
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::text::Glob;
+use crate::value::{FoldMap, FoldSet, Map, Value};
+
+/// How far from the others those stand that come last.
+const LAST_OFFSET: f64 = 1_000_000.0;
+
+/// Low data, and what its order was made from.
+pub(super) struct LoweringResult {
+    pub(super) low: LowData,
+    /// The numbers of drafts.
+    pub(super) numbers: Vec<OrderNumber>,
+    /// The places of drafts, in the order of chunks.
+    pub(super) draft_order: Vec<usize>,
+}
+
+/// A chunk before it has its number.
+#[derive(Debug, Clone)]
+struct ChunkDraft {
+    id: Arc<str>,
+    sls: Arc<str>,
+    file: usize,
+    state: Arc<str>,
+    fun: Arc<str>,
+    name: Arc<str>,
+    /// The order as written or numbered; none if there is none.
+    order: Option<Value>,
+    /// Its place among the `names`, from 1.
+    names_index: Option<u32>,
+    /// All other arguments, each as given last.
+    fields: IndexMap<Arc<str>, (ArgumentValue, Span)>,
+    span: Span,
+}
+
+impl HighData {
+    /// Makes low data in Classic order, without the requisites that `disabled` names (S31).
+    pub(super) fn lower(
+        &self,
+        ordering: RunOrdering,
+        disabled: &[String],
+        problems: &mut Diagnostics,
+    ) -> LoweringResult {
+        let drafts = self.drafts();
+        let numbers = numbers(&drafts);
+        let places = sort_drafts(&drafts, &numbers);
+        let plan = LoweringPlan {
+            drafts: &drafts,
+            numbers: &numbers,
+            draft_order: &places,
+            files: &self.files,
+            ordering,
+            disabled,
+        };
+        let low = resolve(&plan, problems);
+        LoweringResult {
+            low,
+            numbers,
+            draft_order: places,
+        }
+    }
+
+    /// One draft for each ID, module and name, in the order of high data.
+    fn drafts(&self) -> Vec<ChunkDraft> {
+        let mut drafts = Vec::with_capacity(self.ids.len());
+        for (id, body) in &self.ids {
+            for (module, state) in &body.states {
+                build_draft(id, body, module, state, &mut drafts);
+            }
+        }
+        drafts
+    }
+}
+
+fn build_draft(id: &Arc<str>, body: &IdDeclaration, module: &Arc<str>, state: &StateDeclaration, drafts: &mut Vec<ChunkDraft>) {
+    let Some(fun) = state.functions().next() else {
+        return;
+    };
+    let mut draft = ChunkDraft {
+        id: Arc::clone(id),
+        sls: Arc::clone(&body.sls),
+        file: body.file,
+        state: Arc::clone(module),
+        fun: Arc::clone(fun),
+        name: Arc::clone(id),
+        order: None,
+        names_index: None,
+        fields: IndexMap::new(),
+        span: state.span,
+    };
+    let mut names: Vec<&Value> = Vec::new();
+    let mut seen = FoldSet::default();
+    let mut names_span = state.span;
+    for argument in state.arguments() {
+        match (&*argument.key, &argument.value) {
+            ("names", ArgumentValue::Value(Value::List(list))) => {
+                names_span = argument.span;
+                names.extend(
+                    list.iter()
+                        .filter(|entry| seen.insert(format!("{entry:?}"))),
+                );
+            }
+            ("name", ArgumentValue::Value(Value::Str(name))) => draft.name = Arc::clone(name),
+            ("name", _) => draft.name = Arc::clone(id),
+            _ => draft.take(argument.clone()),
+        }
+    }
+    if names.is_empty() {
+        drafts.push(draft);
+        return;
+    }
+    for (place, entry) in (1..).zip(names) {
+        let mut live = draft.clone();
+        live.names_index = Some(place);
+        match entry {
+            Value::Map(map) if !map.is_empty() => {
+                for (name, arguments) in map.iter().take(1) {
+                    live.name = Arc::clone(name);
+                    for argument in parse_arguments(arguments, names_span) {
+                        live.take(argument);
+                    }
+                }
+            }
+            other => live.name = other.to_string().into(),
+        }
+        drafts.push(live);
+    }
+}
+
+impl ChunkDraft {
+    fn take(&mut self, argument: StateArgument) {
+        let StateArgument { key, value: argument_value, span } = argument;
+        match (&*key, argument_value) {
+            ("state" | "fun" | "names", _) => {}
+            ("name", ArgumentValue::Value(name)) => self.name = name.to_string().into(),
+            ("order", ArgumentValue::Value(order)) => self.order = Some(order),
+            (_, argument_value) => drop(self.fields.insert(key, (argument_value, span))),
+        }
+    }
+}
+
+/// The numbers of a chunk.
+#[derive(Debug, Clone)]
+pub(super) struct OrderNumber {
+    /// The number of its state, without its place among names.
+    pub(super) state: f64,
+    /// Its own.
+    pub(super) own: f64,
+    /// Its own, as people see it.
+    pub(super) displayed: Value,
+}
+
+/// Gives each draft its number.
+fn numbers(drafts: &[ChunkDraft]) -> Vec<OrderNumber> {
+    let cap = default_number(drafts);
+    drafts.iter().map(|draft| compute_number(draft, cap)).collect()
+}
+
+/// The number in place of an order that is none: nearly always more than each that is one.
+fn default_number(drafts: &[ChunkDraft]) -> f64 {
+    let mut cap = 1.0;
+    for draft in drafts {
+        let Some(order @ (Value::Int(_) | Value::Big(_))) = &draft.order else {
+            continue;
+        };
+        let order = to_float(order);
+        if order > cap - 1.0 && order > 0.0 {
+            cap = order + 100.0;
+        }
+    }
+    cap
+}
+
+#[expect(clippy::cast_precision_loss, reason = "orders are small")]
+fn to_float(order: &Value) -> f64 {
+    match order {
+        Value::Int(number) => *number as f64,
+        Value::Bool(truth) => f64::from(u8::from(*truth)),
+        Value::Float(number) if !number.is_nan() => *number,
+        Value::Big(digits) => digits.parse().unwrap_or(0.0),
+        _ => 0.0,
+    }
+}
+
+fn compute_number(draft: &ChunkDraft, cap: f64) -> OrderNumber {
+    let is_float = matches!(draft.order, Some(Value::Float(_)));
+    let written = match &draft.order {
+        Some(Value::Str(word)) if &**word == "last" => cap + LAST_OFFSET,
+        Some(Value::Str(word)) if &**word == "first" => 0.0,
+        Some(order @ (Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Bool(_))) => {
+            to_float(order)
+        }
+        _ => cap,
+    };
+    let from_end = |order: f64| {
+        if order < 0.0 {
+            cap + LAST_OFFSET + order
+        } else {
+            order
+        }
+    };
+    let place = draft.names_index.map_or(0.0, |place| f64::from(place) / 10_000.0);
+    let own = from_end(written + place);
+    let whole = !is_float && draft.names_index.is_none();
+    OrderNumber {
+        state: from_end(written),
+        own,
+        displayed: if whole {
+            whole_number(own)
+        } else {
+            Value::Float(own)
+        },
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a cast stops at the largest number"
+)]
+fn whole_number(number: f64) -> Value {
+    Value::Int(number as i64)
+}
+
+/// The places of drafts by number, equal ones by module, name and function.
+fn sort_drafts(drafts: &[ChunkDraft], numbers: &[OrderNumber]) -> Vec<usize> {
+    let labels: Vec<String> = drafts.iter().map(label).collect();
+    let mut places: Vec<usize> = (0..drafts.len()).collect();
+    places.sort_by(|a, b| {
+        let by_number = numbers[*a].own.total_cmp(&numbers[*b].own);
+        by_number.then_with(|| labels[*a].cmp(&labels[*b]))
+    });
+    places
+}
+
+fn label(draft: &ChunkDraft) -> String {
+    [&*draft.state, &*draft.name, &*draft.fun].concat()
+}
+
+/// Resolves the requisites of chunks.
+struct RequisiteResolver<'a> {
+    ordering: RunOrdering,
+    files: &'a [SlsFile],
+    /// Chunks by module and by each of ID and name; `id` stands for any module.
+    by_name: FoldMap<(Arc<str>, Arc<str>), Vec<ChunkIndex>>,
+    by_file: Vec<Vec<ChunkIndex>>,
+    file_of: FoldMap<Arc<str>, usize>,
+    target_cache: FoldMap<(Arc<str>, Arc<str>), LinkTarget>,
+    sets: Vec<Box<[ChunkIndex]>>,
+    problems: &'a mut Diagnostics,
+}
+
+/// What drafts become chunks with.
+struct LoweringPlan<'a> {
+    drafts: &'a [ChunkDraft],
+    numbers: &'a [OrderNumber],
+    /// The places of drafts, in the order of chunks.
+    draft_order: &'a [usize],
+    files: &'a [SlsFile],
+    ordering: RunOrdering,
+    /// The words of requisites that are dropped (S31).
+    disabled: &'a [String],
+}
+
+/// Makes chunks of drafts, and sets of what their requisites lead to.
+fn resolve(plan: &LoweringPlan<'_>, problems: &mut Diagnostics) -> LowData {
+    let mut resolver = RequisiteResolver::new(plan, problems);
+    let mut chunks = Vec::with_capacity(plan.draft_order.len());
+    for place in plan.draft_order {
+        let (draft, number) = (&plan.drafts[*place], &plan.numbers[*place]);
+        chunks.push(resolver.build_chunk(draft, number, plan.disabled));
+    }
+    resolver.inject_listen_in(plan, &mut chunks);
+    let count = ChunkIndex::try_from(chunks.len()).unwrap_or(ChunkIndex::MAX);
+    LowData {
+        has_links: chunks.iter().any(|chunk| !chunk.links.is_empty()),
+        sets: resolver.sets,
+        chunks,
+        order: (0..count).collect(),
+        ordering: plan.ordering,
+    }
+}
+
+impl<'a> RequisiteResolver<'a> {
+    fn new(plan: &LoweringPlan<'a>, problems: &'a mut Diagnostics) -> Self {
+        let mut by_name: FoldMap<_, Vec<ChunkIndex>> = FoldMap::default();
+        let mut by_file = vec![Vec::new(); plan.files.len()];
+        let any: Arc<str> = "id".into();
+        for (index, place) in (0..).zip(plan.draft_order) {
+            let draft = &plan.drafts[*place];
+            if let Some(own) = by_file.get_mut(draft.file) {
+                own.push(index);
+            }
+            let names = [
+                Some(&draft.id),
+                Some(&draft.name).filter(|name| **name != draft.id),
+            ];
+            for name in names.into_iter().flatten() {
+                for module in [&draft.state, &any] {
+                    let key = (Arc::clone(module), Arc::clone(name));
+                    by_name.entry(key).or_default().push(index);
+                }
+            }
+        }
+        let files = plan.files.iter().enumerate();
+        Self {
+            ordering: plan.ordering,
+            files: plan.files,
+            by_name,
+            by_file,
+            file_of: files
+                .map(|(place, file)| (Arc::clone(&file.sls), place))
+                .collect(),
+            target_cache: FoldMap::default(),
+            sets: Vec::new(),
+            problems,
+        }
+    }
+
+    fn build_chunk(&mut self, draft: &ChunkDraft, number: &OrderNumber, disabled: &[String]) -> Chunk {
+        let mut chunk = Chunk {
+            id: Arc::clone(&draft.id),
+            sls: Arc::clone(&draft.sls),
+            env: BASE_ENV.into(),
+            state: Arc::clone(&draft.state),
+            fun: Arc::clone(&draft.fun),
+            name: Arc::clone(&draft.name),
+            order: number.displayed.clone(),
+            args: Map::new(),
+            keywords: Map::new(),
+            links: Vec::new(),
+            span: draft.span,
+        };
+        let function = find(&draft.state, &draft.fun).1;
+        let takes = |key: &str| function.is_some_and(|it| it.takes(key));
+        for (key, (argument_value, _)) in &draft.fields {
+            match (RequisiteKeyword::parse(key), argument_value) {
+                (Some(RequisiteKeyword::Direct(kind)), ArgumentValue::Requisites(_, requisites)) => {
+                    if disabled.iter().any(|word| *word == kind.as_str()) {
+                        continue;
+                    }
+                    for requisite in requisites {
+                        chunk.links.extend(self.resolve_link(draft, kind, requisite));
+                    }
+                }
+                // What is not formed well was told before.
+                (Some(RequisiteKeyword::Direct(_)), ArgumentValue::Value(_)) | (None, ArgumentValue::Requisites(..)) => {}
+                (Some(_), argument_value) => {
+                    let value = match argument_value {
+                        ArgumentValue::Value(value) => value.clone(),
+                        ArgumentValue::Requisites(_, requisites) => {
+                            Value::list(requisites.iter().map(|requisite| requisite.written.clone()))
+                        }
+                    };
+                    chunk.keywords.insert(Arc::clone(key), value);
+                }
+                (None, ArgumentValue::Value(value)) => {
+                    if is_keyword(key) {
+                        chunk.keywords.insert(Arc::clone(key), value.clone());
+                    }
+                    // A function that has such an argument gets it too.
+                    if !is_keyword(key) || takes(key) {
+                        chunk.args.insert(Arc::clone(key), value.clone());
+                    }
+                }
+            }
+        }
+        chunk
+    }
+
+    fn resolve_link(&mut self, draft: &ChunkDraft, kind: Requisite, requisite: &RequisiteEntry) -> Option<RequisiteLink> {
+        let (key, value): (Arc<str>, &Value) = match &requisite.written {
+            text @ Value::Str(_) => ("id".into(), text),
+            Value::Map(map) => {
+                let (key, value) = map.first()?;
+                let short = key.split('.').next().unwrap_or_default();
+                (short.into(), value)
+            }
+            _ => return None,
+        };
+        let bare = matches!(requisite.written, Value::Str(_));
+        let target = match value {
+            Value::Str(value) if kind == Requisite::Listen => self.listen_target(&key, value, bare)?,
+            Value::Str(value) => self.resolve_target(&key, value),
+            Value::Null if self.ordering == RunOrdering::Dag => return None,
+            _ => {
+                let (name, sls) = (Arc::clone(&draft.name), Arc::clone(&draft.sls));
+                let word = RequisiteKeyword::Direct(kind);
+                let problem = StateFileProblem::RequisiteValue {
+                    word,
+                    key,
+                    name,
+                    sls,
+                };
+                self.problems
+                    .push(Diagnostic::error(problem).label(requisite.span, ""));
+                return None;
+            }
+        };
+        let lost = target == LinkTarget::Missing && kind != Requisite::Listen;
+        if lost && self.ordering == RunOrdering::Dag {
+            let problem = StateFileProblem::MissingRequisite {
+                word: RequisiteKeyword::Direct(kind),
+                key,
+                value: value.to_string().into(),
+                name: Arc::clone(&draft.name),
+                sls: Arc::clone(&draft.sls),
+            };
+            self.problems
+                .push(Diagnostic::error(problem).label(requisite.span, ""));
+        }
+        Some(RequisiteLink {
+            kind,
+            target,
+            written: requisite.written.clone(),
+            span: requisite.span,
+        })
+    }
+
+    fn resolve_target(&mut self, key: &Arc<str>, value: &Arc<str>) -> LinkTarget {
+        let pair = (Arc::clone(key), Arc::clone(value));
+        if let Some(known) = self.target_cache.get(&pair) {
+            return *known;
+        }
+        let found = if &**key == "sls" {
+            self.sls_members(value)
+        } else if Glob::is_pattern(value) {
+            self.matching_members(key, value)
+        } else {
+            self.by_name.get(&pair).cloned()
+        };
+        let target = found.map_or(LinkTarget::Missing, |members| self.add_set(members));
+        self.target_cache.insert(pair, target);
+        target
+    }
+
+    fn add_set(&mut self, members: Vec<ChunkIndex>) -> LinkTarget {
+        let index = u32::try_from(self.sets.len()).unwrap_or(u32::MAX);
+        self.sets.push(members.into());
+        LinkTarget::Set(index)
+    }
+
+    fn matching_members(&self, key: &Arc<str>, pattern: &str) -> Option<Vec<ChunkIndex>> {
+        let glob = Glob::new(pattern);
+        let fitting = self
+            .by_name
+            .iter()
+            .filter(|((module, name), _)| module == key && glob.matches(name));
+        let mut members: Vec<ChunkIndex> = fitting.flat_map(|(_, own)| own).copied().collect();
+        members.sort_unstable();
+        members.dedup();
+        (!members.is_empty()).then_some(members)
+    }
+
+    /// The chunks of an SLS; for [`Ordering::Dag`] with those of what it includes.
+    fn sls_members(&self, name: &Arc<str>) -> Option<Vec<ChunkIndex>> {
+        let mut places: Vec<usize> = if Glob::is_pattern(name) {
+            let glob = Glob::new(name);
+            let files = self.files.iter().enumerate();
+            files
+                .filter(|(_, file)| glob.matches(&file.sls))
+                .map(|(place, _)| place)
+                .collect()
+        } else {
+            self.file_of.get(name).copied().into_iter().collect()
+        };
+        let none_accepted = self.ordering == RunOrdering::Dag && Glob::is_pattern(name);
+        if places.is_empty() && !none_accepted {
+            return None;
+        }
+        if self.ordering == RunOrdering::Dag {
+            let mut within = vec![false; self.files.len()];
+            for place in places {
+                within[place] = true;
+            }
+            // What is included stands behind what includes it.
+            for (place, file) in self.files.iter().enumerate() {
+                let parent = file.parent.is_some_and(|parent| within[parent]);
+                within[place] |= parent;
+            }
+            places = (0..within.len()).filter(|place| within[*place]).collect();
+        }
+        let mut members: Vec<ChunkIndex> = places
+            .iter()
+            .flat_map(|place| &self.by_file[*place])
+            .copied()
+            .collect();
+        members.sort_unstable();
+        Some(members)
+    }
+
+    /// What a `listen` leads to: exact names only, and the first state of a bare text (S30). A bare
+    /// text that leads nowhere is passed over.
+    fn listen_target(&mut self, key: &Arc<str>, value: &Arc<str>, bare: bool) -> Option<LinkTarget> {
+        if bare {
+            let any = (Arc::clone(key), Arc::clone(value));
+            self.by_name.get(&any)?;
+            return Some(self.resolve_target(key, value));
+        }
+        if Glob::is_pattern(value) || matches!(&**key, "sls" | "id") {
+            return Some(LinkTarget::Missing);
+        }
+        Some(self.resolve_target(key, value))
+    }
+
+    /// Gives `listen` to those that `listen_in` names.
+    fn inject_listen_in(&mut self, plan: &LoweringPlan<'_>, chunks: &mut [Chunk]) {
+        let key: Arc<str> = RequisiteKeyword::In(Requisite::Listen).as_str().into();
+        for place in plan.draft_order {
+            let draft = &plan.drafts[*place];
+            let Some((ArgumentValue::Requisites(_, requisites), _)) = draft.fields.get(&key) else {
+                continue;
+            };
+            let target = self.resolve_target(&draft.state, &draft.id);
+            let written = RequisiteEntry::of(&draft.state, &draft.id, draft.span).written;
+            for requisite in requisites {
+                let pairs = requisite.written.as_map().into_iter().flatten();
+                for (module, name) in pairs {
+                    let Value::Str(name) = name else {
+                        continue;
+                    };
+                    let pair = (Arc::clone(module), Arc::clone(name));
+                    for listener in self.by_name.get(&pair).cloned().unwrap_or_default() {
+                        chunks[listener as usize].links.push(RequisiteLink {
+                            kind: Requisite::Listen,
+                            target,
+                            written: written.clone(),
+                            span: requisite.span,
+                        });
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The way from state files to an order.
+
+use std::sync::Arc;
+
+use super::dag_order::{self, OrderEntry};
+use super::high_data::{Exclusion, HighData};
+use super::lower::LoweringResult;
+use super::request::{CompiledStates, CompileRequest, CompileError, StateTargets};
+use super::show;
+use super::top_file::{self, TopMatches};
+use super::sls_loader::SlsLoader;
+use crate::states::render::{StateRenderer, trace_to_templates};
+use crate::states::{FactCache, LowData, RunOrdering};
+use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::host::fact::Fact;
+use crate::value::Value;
+
+/// Compiles state files for a machine (S1–S31). It is called again where templates ask for facts
+/// that are not known yet.
+pub fn compile(request: &CompileRequest, renderer: &StateRenderer, facts: &FactCache) -> Result<CompiledStates, CompileError> {
+    let mut tree = SlsLoader::new(renderer, facts)
+        .map_err(|error| CompileError::Problems(Diagnostic::error(error).into(), Box::default()))?;
+    let mut chosen = TopMatches::default();
+    match &request.targets {
+        StateTargets::Sls(names) => names.iter().for_each(|name| tree.add(name)),
+        StateTargets::Highstate => {
+            chosen = top_file::match_top_files(renderer, facts, &mut tree)?;
+            chosen.names().iter().for_each(|name| tree.add(name));
+        }
+    }
+    tree.finish();
+    let SlsLoader {
+        high,
+        sources,
+        needs,
+        problems,
+        ..
+    } = tree;
+    if !needs.is_empty() {
+        return Err(CompileError::Needs(distinct(needs)));
+    }
+    let is_unmatched = request.targets == StateTargets::Highstate && chosen.names().is_empty();
+    let stage = Pipeline {
+        request,
+        renderer,
+        high,
+        problems,
+    };
+    match stage.run() {
+        Err(problems) => {
+            let problems = trace_to_templates(problems, &sources);
+            Err(CompileError::Problems(problems, Box::new(sources)))
+        }
+        Ok(done) => Ok(done.into_compiled(sources, &chosen, is_unmatched)),
+    }
+}
+
+fn distinct(mut needs: Vec<Fact>) -> Vec<Fact> {
+    needs.sort_unstable();
+    needs.dedup();
+    needs
+}
+
+struct Pipeline<'a> {
+    request: &'a CompileRequest,
+    renderer: &'a StateRenderer,
+    high: HighData,
+    problems: Diagnostics,
+}
+
+struct PipelineOutput {
+    low: LowData,
+    turns: Vec<OrderEntry>,
+    shown: Value,
+    files: Vec<(Arc<str>, String)>,
+}
+
+impl Pipeline<'_> {
+    /// Where something is wrong, what follows from it is not told.
+    fn run(mut self) -> Result<PipelineOutput, Diagnostics> {
+        let ordering = self.request.ordering;
+        let shown = show::high(&self.high);
+        let added = self
+            .request
+            .exclude
+            .iter()
+            .map(|name| Exclusion::Sls(name.as_str().into()));
+        self.high.exclusions.extend(added);
+        let is_whole = !self.problems.has_errors();
+        if is_whole {
+            self.high.extend(&mut self.problems);
+        }
+        self.high.verify(ordering, &mut self.problems);
+        self.fail_on_errors()?;
+        let disabled = self.disabled_requisites();
+        self.high.inject(&disabled, &mut self.problems);
+        self.high.apply_exclusions();
+        self.fail_on_errors()?;
+        let (low, turns) = self.lower_and_order(&disabled)?;
+        let files = std::mem::take(&mut self.high.files);
+        let files = files
+            .into_iter()
+            .map(|file| (file.sls, file.path))
+            .collect();
+        Ok(PipelineOutput {
+            low,
+            turns,
+            shown,
+            files,
+        })
+    }
+
+    fn fail_on_errors(&mut self) -> Result<(), Diagnostics> {
+        if self.problems.has_errors() {
+            return Err(std::mem::take(&mut self.problems));
+        }
+        Ok(())
+    }
+
+    fn disabled_requisites(&self) -> Vec<String> {
+        match self.renderer.option("disabled_requisites") {
+            Some(Value::List(words)) => words.iter().map(Value::to_string).collect(),
+            Some(Value::Str(word)) => vec![word.to_string()],
+            _ => Vec::new(),
+        }
+    }
+
+    fn lower_and_order(&mut self, disabled: &[String]) -> Result<(LowData, Vec<OrderEntry>), Diagnostics> {
+        let ordering = self.request.ordering;
+        let LoweringResult {
+            mut low,
+            numbers,
+            draft_order: places,
+        } = self.high.lower(ordering, disabled, &mut self.problems);
+        self.fail_on_errors()?;
+        let turn = |chunk: &u32| OrderEntry {
+            chunk: *chunk,
+            is_test: false,
+        };
+        if ordering == RunOrdering::Classic {
+            let turns = low.order.iter().map(turn).collect();
+            return Ok((low, turns));
+        }
+        let numbers: Vec<_> = places.iter().map(|place| numbers[*place].clone()).collect();
+        let times: Vec<u32> = places
+            .iter()
+            .map(|place| u32::try_from(*place).unwrap_or(u32::MAX))
+            .collect();
+        let turns =
+            dag_order::order(&low, &numbers, &times).map_err(|problem| Diagnostics::from(*problem))?;
+        let runs = turns.iter().filter(|turn| !turn.is_test);
+        low.order = runs.map(|turn| turn.chunk).collect();
+        Ok((low, turns))
+    }
+}
+
+impl PipelineOutput {
+    fn into_compiled(self, sources: Sources, top: &TopMatches, is_unmatched: bool) -> CompiledStates {
+        CompiledStates {
+            low: Arc::new(self.low),
+            order_entries: self.turns,
+            high: self.shown,
+            top: top.to_value(),
+            is_unmatched,
+            files: self.files,
+            sources,
+            warnings: Diagnostics::default(),
+        }
+    }
+}

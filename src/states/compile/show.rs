@@ -1,0 +1,176 @@
+//! Compiled trees as commands show them (S48).
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::extend::BASE_ENV;
+use super::high_data::{IdDeclaration, HighData, StateItem};
+use super::request::CompiledStates;
+use crate::states::{Chunk, ChunkIndex, Requisite, LinkTarget};
+use crate::value::{Map, Value};
+
+/// The high data as a map.
+pub(super) fn high(high: &HighData) -> Value {
+    let mut map = Map::new();
+    for (id, body) in &high.ids {
+        map.insert(Arc::clone(id), body_value(body));
+    }
+    if !high.extensions.is_empty() {
+        let pair = |(id, body): &(Arc<str>, IdDeclaration)| Value::map([(id.as_ref(), body_value(body))]);
+        map.insert(
+            "__extend__".into(),
+            Value::list(high.extensions.iter().map(pair)),
+        );
+    }
+    map.into()
+}
+
+fn body_value(body: &IdDeclaration) -> Value {
+    let mut map = Map::new();
+    for (module, state) in &body.states {
+        let item = |item: &StateItem| match item {
+            StateItem::Function(name, _) => Value::Str(Arc::clone(name)),
+            StateItem::Arguments(arguments) => {
+                let pair = arguments
+                    .iter()
+                    .map(|argument| (Arc::clone(&argument.key), argument.to_value()));
+                Value::from(pair.collect::<Map>())
+            }
+        };
+        map.insert(
+            Arc::clone(module),
+            Value::list(state.items.iter().map(item)),
+        );
+    }
+    map.insert("__sls__".into(), Value::Str(Arc::clone(&body.sls)));
+    map.insert("__env__".into(), BASE_ENV.into());
+    map.into()
+}
+
+/// A chunk with Salt's keys.
+fn chunk_value(chunk: &Chunk) -> Value {
+    let text = |text: &Arc<str>| Value::Str(Arc::clone(text));
+    let mut map = Map::from_iter([
+        ("state".into(), text(&chunk.state)),
+        ("name".into(), text(&chunk.name)),
+        ("__sls__".into(), text(&chunk.sls)),
+        ("__env__".into(), text(&chunk.env)),
+        ("__id__".into(), text(&chunk.id)),
+    ]);
+    for (key, value) in chunk.args.iter().chain(&chunk.keywords) {
+        map.insert(Arc::clone(key), value.clone());
+    }
+    for kind in Requisite::ALL {
+        let links = chunk.links.iter().filter(|link| link.kind == kind);
+        let written: Vec<Value> = links.map(|link| link.written.clone()).collect();
+        if !written.is_empty() {
+            map.insert(kind.as_str().into(), written.into());
+        }
+    }
+    map.insert("order".into(), chunk.order.clone());
+    map.insert("fun".into(), text(&chunk.fun));
+    map.into()
+}
+
+impl CompiledStates {
+    /// The high data: each ID with its states as written (S1).
+    pub fn show_high(&self) -> &Value {
+        &self.high
+    }
+
+    /// The chunks with Salt's keys. For [`Ordering::Dag`](crate::converge::Ordering::Dag) in run
+    /// order, with those that a `prereq` tests twice; for Classic by number (S16).
+    pub fn show_low(&self) -> Value {
+        let turns = self.order_entries.iter();
+        Value::list(turns.map(|turn| chunk_value(&self.low.chunks[turn.chunk as usize])))
+    }
+
+    /// What runs in which order: module, function, ID and name of each chunk.
+    pub fn show_order(&self) -> Value {
+        let row = |index: &ChunkIndex| {
+            let chunk = &self.low.chunks[*index as usize];
+            let text = |text: &Arc<str>| Value::Str(Arc::clone(text));
+            Value::map([
+                ("order", chunk.order.clone()),
+                ("id", text(&chunk.id)),
+                ("function", format!("{}.{}", chunk.state, chunk.fun).into()),
+                ("name", text(&chunk.name)),
+                ("sls", text(&chunk.sls)),
+            ])
+        };
+        Value::list(self.low.order.iter().map(row))
+    }
+
+    /// The SLS of each environment that the top file gives the machine.
+    pub fn show_top(&self) -> &Value {
+        &self.top
+    }
+
+    /// Chunks as nodes and requisites as edges, from what is required to what requires it.
+    pub fn graph(&self) -> Value {
+        let node = |chunk: &Chunk| {
+            Value::map([
+                ("tag", chunk.tag().into()),
+                ("id", Value::Str(Arc::clone(&chunk.id))),
+                ("function", format!("{}.{}", chunk.state, chunk.fun).into()),
+                ("name", Value::Str(Arc::clone(&chunk.name))),
+            ])
+        };
+        let edges = self.edges().map(|(from, to, kind)| {
+            let tag = |index: ChunkIndex| Value::from(self.low.chunks[index as usize].tag());
+            Value::map([
+                ("from", tag(from)),
+                ("to", tag(to)),
+                ("requisite", kind.as_str().into()),
+            ])
+        });
+        Value::map([
+            ("nodes", Value::list(self.low.chunks.iter().map(node))),
+            ("edges", Value::list(edges)),
+        ])
+    }
+
+    /// The graph in the language of Graphviz.
+    pub fn dot(&self) -> String {
+        let mut text = String::from("digraph states {\n");
+        // Writing to a string cannot fail.
+        for chunk in &self.low.chunks {
+            let mut label = format!("{}.{}\\n{}", chunk.state, chunk.fun, escaped(&chunk.id));
+            if chunk.name != chunk.id {
+                let _ = write!(label, "\\n({})", escaped(&chunk.name));
+            }
+            let _ = writeln!(text, "  \"{}\" [label=\"{label}\"];", escaped(&chunk.tag()));
+        }
+        for (from, to, kind) in self.edges() {
+            let tag = |index: ChunkIndex| escaped(&self.low.chunks[index as usize].tag());
+            let _ = writeln!(
+                text,
+                "  \"{}\" -> \"{}\" [label=\"{}\"];",
+                tag(from),
+                tag(to),
+                kind.as_str()
+            );
+        }
+        text.push_str("}\n");
+        text
+    }
+
+    fn edges(&self) -> impl Iterator<Item = (ChunkIndex, ChunkIndex, Requisite)> {
+        let chunks = (0..).zip(&self.low.chunks);
+        chunks.flat_map(move |(to, chunk)| {
+            chunk.links.iter().flat_map(move |link| {
+                let members: &[ChunkIndex] = match link.target {
+                    LinkTarget::Set(set) => &self.low.sets[set as usize],
+                    LinkTarget::Missing => &[],
+                };
+                members.iter().map(move |from| (*from, to, link.kind))
+            })
+        })
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}

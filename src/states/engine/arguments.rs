@@ -1,0 +1,114 @@
+//! The arguments that a function is called with, and what is wrong with them (S38, S45).
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::states::state_function::find_function;
+use crate::states::{Chunk, StateFunction, StateModule, ModuleTable};
+use crate::text::did_you_mean;
+use crate::value::{Map, Value};
+
+/// The module and function of a chunk, or the comment of its failure.
+pub(super) fn callable_function(
+    modules: ModuleTable,
+    chunk: &Chunk,
+) -> Result<(&'static StateModule, &'static StateFunction), String> {
+    let (module, function) = find_function(modules, &chunk.state, &chunk.fun);
+    let (Some(module), Some(function)) = (module, function) else {
+        return Err(not_found_comment(modules, chunk, &chunk.fun));
+    };
+    let mut missing = String::new();
+    for key in function.required() {
+        if !chunk.args.contains_key(key) && !chunk.keywords.contains_key(key) {
+            let _ = writeln!(
+                missing,
+                "Missing parameter {key} for state {}.{}",
+                chunk.state, chunk.fun
+            );
+        }
+    }
+    if missing.is_empty() {
+        Ok((module, function))
+    } else {
+        Err(missing)
+    }
+}
+
+/// The comment of a state whose function there is not.
+pub(super) fn not_found_comment(modules: ModuleTable, chunk: &Chunk, fun: &str) -> String {
+    let full = format!("{}.{fun}", chunk.state);
+    let mut comment = format!(
+        "State '{full}' was not found in SLS '{}'\nReason: '{full}' is not available.\n",
+        chunk.sls
+    );
+    let (module, _) = find_function(modules, &chunk.state, fun);
+    let hint = match module {
+        Some(module) => did_you_mean(fun, module.functions.iter().map(|it| it.name)),
+        None => did_you_mean(&chunk.state, modules.iter().map(|it| it.name)),
+    };
+    if let Some(hint) = hint {
+        let _ = writeln!(comment, "Hint: {hint}");
+    }
+    comment
+}
+
+/// Words of the compiler that this function takes as arguments are given to it; those of its own
+/// that set the environment hear what `environ.setenv` has set so far.
+pub(super) fn call_arguments<'a>(
+    chunk: &'a Chunk,
+    function: Option<&StateFunction>,
+    environ: &Map,
+) -> Cow<'a, Map> {
+    let mut args = Cow::Borrowed(&chunk.args);
+    let takes = |key: &str| function.is_some_and(|it| it.takes(key));
+    for (key, value) in &chunk.keywords {
+        if takes(key) {
+            args.to_mut().insert(Arc::clone(key), value.clone());
+        }
+    }
+    if environ.is_empty() {
+        return args;
+    }
+    if &*chunk.state == "environ" {
+        args.to_mut()
+            .insert("__environ__".into(), environ.clone().into());
+    } else if takes("env") {
+        let supplied = chunk.args.get("env").cloned();
+        args.to_mut()
+            .insert("env".into(), merge_environment(supplied.as_ref(), environ));
+    }
+    args
+}
+
+/// What `environ.setenv` has set so far, and over it what is given.
+pub(super) fn merge_environment(supplied: Option<&Value>, environ: &Map) -> Value {
+    let set: Map = environ
+        .iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(key, value)| (Arc::clone(key), value.clone()))
+        .collect();
+    match supplied.map(Value::reveal) {
+        None | Some(Value::Null) => set.into(),
+        Some(Value::List(items)) => {
+            let mut all = vec![Value::from(set)];
+            all.extend(items.iter().cloned());
+            all.into()
+        }
+        Some(other) => Value::list([set.into(), other.clone()]),
+    }
+}
+
+/// What is said of arguments that a function does not take.
+pub(super) fn argument_warnings(chunk: &Chunk, function: &StateFunction) -> Vec<String> {
+    if function.takes_any() {
+        return Vec::new();
+    }
+    let is_invalid = |key: &&Arc<str>| &***key != "name" && !function.takes(key);
+    let keys = chunk.args.keys().filter(is_invalid);
+    keys.map(|key| {
+        let full = format!("{}.{}", chunk.state, chunk.fun);
+        format!("'{key}' is an invalid keyword argument for '{full}'")
+    })
+    .collect()
+}

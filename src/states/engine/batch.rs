@@ -1,0 +1,255 @@
+//! Changes of several consecutive states handed out as one list, each assuming that those before
+//! it succeed; what was assumed wrongly is taken back and decided again.
+
+use super::running::{PendingChanges, RunDecision, RunningState, ActionOwner, CallPurpose, RunStage};
+use super::engine::{StepOutcome, Engine, NextAction};
+use super::result::ChunkStatus;
+use super::pending_batch::{BatchedState, Checkpoint, PendingBatch};
+use crate::states::{FactCache, ChangeOutcome, Mode, StateOutcome, StateDecision};
+use crate::host::RunOutput;
+use crate::host::change::Change;
+
+/// Words after which a state needs its real result, or runs by itself.
+const UNBATCHED_KEYWORDS: [&str; 3] = ["retry", "check_cmd", "parallel"];
+
+/// The changes of a state that is assumed to succeed.
+pub(super) struct BatchedChanges {
+    pending: PendingChanges,
+    steps: Vec<Change>,
+    warnings: Vec<String>,
+}
+
+/// What became of a state that might be assumed to succeed.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is taken apart where it is made"
+)]
+pub(super) enum BatchDecision {
+    /// It is assumed to have succeeded, or has a result that no change decides.
+    Batched(StateOutcome, Option<Box<BatchedChanges>>),
+    /// What was assumed must become certain first; then it is decided again.
+    Flush,
+    /// It runs by itself.
+    Standalone,
+}
+
+impl Engine {
+    /// Tries to take a state without waiting for those before it.
+    pub(super) fn try_batch(&mut self, running: &mut RunningState, facts: &mut FactCache) -> BatchDecision {
+        let fallback = if self.batch.is_open() {
+            BatchDecision::Flush
+        } else {
+            BatchDecision::Standalone
+        };
+        let chunk = &self.low.chunks[running.chunk as usize];
+        let is_plain = self.options.mode == Mode::Apply
+            && matches!(running.purpose, CallPurpose::Run { watched: false })
+            && matches!(running.stage, RunStage::Decide)
+            && self.stack.len() == 1
+            && self.parallel_count == 0
+            && self.deferred.is_empty()
+            && self.aggregates.is_empty()
+            && !UNBATCHED_KEYWORDS.iter().any(|word| chunk.keywords.contains_key(*word));
+        if !is_plain || self.options.max_batch == 0 {
+            return fallback;
+        }
+        let Ok(RunDecision::Evaluated(decision, warnings)) = self.decide_tracking_doubt(running, true, facts) else {
+            return fallback;
+        };
+        match decision {
+            StateDecision::Done(outcome) if outcome.result == Some(true) && outcome.more.is_empty() => {
+                if !self.batch.is_open() {
+                    return BatchDecision::Standalone;
+                }
+                running.warnings = warnings;
+                BatchDecision::Batched(self.settle_outcome(running, outcome), None)
+            }
+            StateDecision::Change(change_set) if !change_set.steps.is_empty() => {
+                let ChangeOutcome::Fixed(outcome) = &change_set.finish else {
+                    return fallback;
+                };
+                if outcome.result != Some(true) || !outcome.more.is_empty() {
+                    return fallback;
+                }
+                running.warnings.clone_from(&warnings);
+                let outcome = self.settle_outcome(running, outcome.clone());
+                let batched = BatchedChanges {
+                    pending: PendingChanges::of(&change_set.steps, change_set.finish),
+                    steps: change_set.steps,
+                    warnings,
+                };
+                BatchDecision::Batched(outcome, Some(Box::new(batched)))
+            }
+            StateDecision::Done(_) | StateDecision::Change(_) => fallback,
+        }
+    }
+
+    /// Goes one step on with a state in the order of things, if it can be taken ahead. Gives what
+    /// is next, or the state back if it runs by itself.
+    pub(super) fn step_batched(
+        &mut self,
+        mut running: Box<RunningState>,
+        facts: &mut FactCache,
+    ) -> Result<Option<NextAction>, Box<RunningState>> {
+        match self.try_batch(&mut running, facts) {
+            BatchDecision::Standalone => Err(running),
+            BatchDecision::Flush => {
+                self.running = Some(running);
+                Ok(self.flush_batch().or(Some(NextAction::Wait)))
+            }
+            BatchDecision::Batched(outcome, changes) => {
+                if !self.batch.is_open() {
+                    self.batch.confirmed_count = self.results.len();
+                }
+                if let Some(batched) = changes {
+                    let BatchedChanges {
+                        pending: pending,
+                        steps,
+                        warnings,
+                    } = *batched;
+                    for domain in &pending.touched {
+                        facts.forget(domain);
+                    }
+                    let mut batched_run = Box::new(RunningState::new(running.chunk, running.purpose, running.started));
+                    batched_run.warnings = warnings;
+                    let assumed = BatchedState {
+                        chunk: running.chunk,
+                        running: batched_run,
+                        pending: pending,
+                        first_change: self.batch.changes.len(),
+                        checkpoint: self.checkpoint(),
+                    };
+                    self.batch.states.push(assumed);
+                    self.batch.changes.extend(steps);
+                }
+                // It has no `watch` that fired, so that it is over in any case.
+                drop(self.complete_run(running, outcome));
+                self.end_frame();
+                let is_full = self.batch.states.len() >= self.options.max_batch;
+                Ok(if is_full { self.flush_batch() } else { None })
+            }
+        }
+    }
+
+    fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            results: self.results.len(),
+            position: self.position,
+            number: self.number,
+            progress: self.progress,
+        }
+    }
+
+    /// Whether what is next must wait until what is assumed is certain. Then it is handed out.
+    pub(super) fn flush_batch(&mut self) -> Option<NextAction> {
+        if self.batch.states.is_empty() {
+            return None;
+        }
+        if self.batch.is_submitted {
+            return Some(NextAction::Wait);
+        }
+        self.batch.is_submitted = true;
+        let chunk = self.batch.states[0].chunk;
+        Some(NextAction::Change {
+            action: self.new_action(ActionOwner::Batch),
+            changes: std::mem::take(&mut self.batch.changes),
+            chunk,
+        })
+    }
+
+    /// Whether nothing may be begun, since what was assumed is being made.
+    pub(super) fn is_batch_in_flight(&self) -> bool {
+        self.batch.is_submitted
+    }
+
+    /// Takes what came of the changes of a window. The first state whose changes did not all
+    /// succeed is judged by what they gave; all after it is taken back.
+    pub(super) fn finish_batch(&mut self, mut outputs: Vec<RunOutput>, facts: &mut FactCache) {
+        let batch = std::mem::take(&mut self.batch);
+        let mut start = self.now;
+        let mut wrong = None;
+        for (place, assumed) in batch.states.iter().enumerate() {
+            for domain in &assumed.pending.touched {
+                facts.forget(domain);
+            }
+            let steps = assumed.pending.success_codes.len();
+            let end = (assumed.first_change + steps).min(outputs.len());
+            let own = outputs.get(assumed.first_change.min(end)..end).unwrap_or_default();
+            if wrong.is_none() && assumed.pending.first_failure(own).is_some() {
+                wrong = Some(place);
+            }
+            let took = own.iter().map(|output| output.elapsed).sum();
+            if wrong.is_none() {
+                if let Some(result) = self.results.get_mut(assumed.checkpoint.results) {
+                    if place == 0 {
+                        start = result.start;
+                    }
+                    result.start = start;
+                    result.duration = took;
+                }
+                start = start.after(took);
+            }
+        }
+        let Some(wrong) = wrong else {
+            return;
+        };
+        for (_, set, tally) in batch.saved_tallies.into_iter().filter(|it| it.0 > wrong).rev() {
+            self.tallies[set as usize] = tally;
+        }
+        let Some(assumed) = batch.states.into_iter().nth(wrong) else {
+            return;
+        };
+        self.roll_back(assumed.checkpoint);
+        let mut own = outputs.split_off(assumed.first_change.min(outputs.len()));
+        own.truncate(assumed.pending.success_codes.len());
+        let mut running = assumed.running;
+        running.stage = RunStage::Evaluate(assumed.pending, own);
+        self.push_frame(assumed.chunk);
+        self.set_top(assumed.chunk);
+        self.running = Some(running);
+    }
+
+    /// Takes back all that came after a mark.
+    fn roll_back(&mut self, mark: Checkpoint) {
+        for result in self.results.drain(mark.results..) {
+            if let Some(chunk) = result.chunk {
+                self.statuses[chunk as usize] = ChunkStatus::NotRun;
+            }
+        }
+        self.position = mark.position;
+        self.number = mark.number;
+        self.progress = mark.progress + 1;
+        self.clear_stack();
+        self.running = None;
+        self.batch = PendingBatch::default();
+    }
+
+    /// Goes on with a state by itself.
+    pub(super) fn step_standalone(&mut self, mut running: Box<RunningState>, facts: &mut FactCache) -> Option<NextAction> {
+        if matches!(running.stage, RunStage::Decide) && running.args.is_none() {
+            running.args = self.aggregate_args(&running);
+        }
+        match self.advance_running(&mut running, ActionOwner::Main, facts) {
+            StepOutcome::Next(next) => {
+                self.running = Some(running);
+                Some(next)
+            }
+            StepOutcome::Waiting => {
+                self.running = Some(running);
+                Some(NextAction::Wait)
+            }
+            StepOutcome::Parallel => {
+                self.start_parallel(running);
+                None
+            }
+            StepOutcome::Finished(outcome) => {
+                if let Some(watch_run) = self.complete_run(running, outcome) {
+                    self.running = Some(watch_run);
+                } else {
+                    self.end_frame();
+                }
+                None
+            }
+        }
+    }
+}

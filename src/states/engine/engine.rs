@@ -1,0 +1,545 @@
+//! The engine: what has run, what runs, and what is next.
+
+use std::collections::VecDeque;
+use std::fmt::{Debug, Formatter};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::aggregate_candidates::AggregateCandidates;
+use super::running::{RunningState, ActionOwner, CallPurpose, RunStage};
+use super::call_stack::CallFrame;
+use super::graph::{RequisiteGraph, SetId, to_index};
+use super::result::{ChunkStatus, StateResult, TestResult};
+use super::options::{EngineOptions, Timestamp};
+use super::requisite_status::{SetTally, RequisiteStatus};
+use super::pending_batch::PendingBatch;
+use crate::states::{ChunkIndex, FactCache, LowData, Mode, RunOrdering, StateOutcome, ModuleContext};
+use crate::host::RunOutput;
+use crate::host::change::Change;
+use crate::host::fact::{Domain, Fact};
+use crate::value::{FoldMap, Map, Value};
+
+/// Runs the states of one machine. It has no effect: it says what is due and is told what came
+/// of it.
+pub struct Engine {
+    pub(super) low: Arc<LowData>,
+    pub(super) context: Arc<ModuleContext>,
+    pub(super) options: EngineOptions,
+    pub(super) graph: RequisiteGraph,
+    pub(super) now: Timestamp,
+    /// The place of the next chunk in the order.
+    pub(super) position: usize,
+    pub(super) phase: EnginePhase,
+    /// The chunk that was begun from the order.
+    top: Option<ChunkIndex>,
+    pub(super) stack: Vec<CallFrame>,
+    /// The state that runs in the order of things, and those beside it.
+    pub(super) running: Option<Box<RunningState>>,
+    parallel: Vec<Option<Box<RunningState>>>,
+    /// Those beside it that can go on.
+    ready_parallel: VecDeque<usize>,
+    /// How many beside it are not over.
+    pub(super) parallel_count: usize,
+    /// Those that wait for one of those to end, since only so many run at a time.
+    queued_parallel: VecDeque<usize>,
+    /// Parallel states that wait for others.
+    pub(super) deferred: Vec<ChunkIndex>,
+    owners: FoldMap<ActionId, ActionOwner>,
+    last_action_id: u64,
+    pub(super) statuses: Vec<ChunkStatus>,
+    pub(super) results: Vec<StateResult>,
+    pub(super) number: u32,
+    /// How much has happened.
+    pub(super) progress: u64,
+    pub(super) tallies: Vec<SetTally>,
+    pub(super) tested: FoldMap<ChunkIndex, TestResult>,
+    pub(super) tested_tallies: FoldMap<SetId, (u32, SetTally)>,
+    /// Grows when the result of a test is replaced.
+    pub(super) epoch: u32,
+    /// Whether a chunk is to be tested when it is called next.
+    pub(super) needs_test: Vec<bool>,
+    /// Whether a chunk was called because it goes before another.
+    pub(super) called_as_prerequired: Vec<bool>,
+    /// In which generation a chunk was last called.
+    pub(super) active_generation: Vec<u32>,
+    /// How often a chunk is on the stack.
+    pub(super) stack_counts: Vec<u8>,
+    /// Grows with each chunk that is begun from the order.
+    pub(super) generation: u32,
+    /// Whether a state has ended the run by its failure, further down (S36).
+    pub(super) failhard_hit: bool,
+    /// Variables that states have set.
+    pub(super) environ: Map,
+    pub(super) listeners: Option<Listeners>,
+    pub(super) aggregates: AggregateCandidates,
+    pub(super) prefetched: Vec<bool>,
+    pub(super) batch: PendingBatch,
+}
+
+/// Those that listened and are to react.
+#[derive(Debug, Default)]
+pub(super) struct Listeners {
+    pub(super) chunks: VecDeque<ChunkIndex>,
+    /// The one that was begun last.
+    pub(super) last: Option<ChunkIndex>,
+    /// What was listened to and is not there, and the comment.
+    pub(super) missing: Vec<((String, String), String)>,
+}
+
+/// What the engine is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EnginePhase {
+    States,
+    Listeners,
+    Done,
+}
+
+/// Names changes, or a pause, that an engine has asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ActionId(u64);
+
+/// What is next on a machine.
+#[derive(Debug)]
+pub enum NextAction {
+    /// These facts are to be read and learned ([`Facts::learn`]); then the engine is
+    /// asked again. What cannot be read is learned as failed.
+    Read(Vec<Fact>),
+    /// These changes are due, in order, until one fails; then [`Engine::changed`]. The engine
+    /// may be asked again before that, for states that run in parallel.
+    Change {
+        /// Their name.
+        action: ActionId,
+        /// What is changed.
+        changes: Vec<Change>,
+        /// The state they are for, the first of them if they are for several.
+        chunk: ChunkIndex,
+    },
+    /// So much time is to pass before [`Engine::slept`] (S35).
+    Sleep {
+        /// The name of the pause.
+        action: ActionId,
+        /// How long it takes.
+        time: Duration,
+        /// The state that is tried again after it.
+        chunk: ChunkIndex,
+    },
+    /// Nothing can be done until something that was asked for has ended.
+    Wait,
+    /// The next state lies beyond the gate.
+    AtLimit,
+    /// All has a result.
+    Done,
+}
+
+/// How a step of a state ended.
+pub(super) enum StepOutcome {
+    /// This is next.
+    Next(NextAction),
+    /// It waits for what was asked for.
+    Waiting,
+    /// It goes on beside others (S37).
+    Parallel,
+    /// It is over.
+    Finished(StateOutcome),
+}
+
+impl Engine {
+    /// Makes ready to run low data on a machine.
+    pub fn new(low: Arc<LowData>, context: Arc<ModuleContext>, options: EngineOptions) -> Self {
+        let chunks = low.chunks.len();
+        let comments = options.disabled_reasons(&low);
+        let is_disabled: Vec<bool> = comments.iter().map(Option::is_some).collect();
+        let graph = RequisiteGraph::build(&low, options.modules, &is_disabled);
+        let mut engine = Self {
+            now: Timestamp::default(),
+            position: 0,
+            phase: EnginePhase::States,
+            top: None,
+            stack: Vec::new(),
+            running: None,
+            parallel: Vec::new(),
+            ready_parallel: VecDeque::new(),
+            parallel_count: 0,
+            queued_parallel: VecDeque::new(),
+            deferred: Vec::new(),
+            owners: FoldMap::default(),
+            last_action_id: 0,
+            statuses: vec![ChunkStatus::NotRun; chunks],
+            results: Vec::with_capacity(chunks),
+            number: 0,
+            progress: 0,
+            tallies: vec![SetTally::default(); graph.sets()],
+            tested: FoldMap::default(),
+            tested_tallies: FoldMap::default(),
+            epoch: 0,
+            needs_test: chunks_tested_in_order(&low),
+            called_as_prerequired: vec![false; chunks],
+            active_generation: vec![0; chunks],
+            generation: 0,
+            stack_counts: vec![0; chunks],
+            failhard_hit: false,
+            environ: Map::new(),
+            listeners: None,
+            aggregates: AggregateCandidates::of(&low, &options),
+            prefetched: is_disabled,
+            batch: PendingBatch::default(),
+            graph,
+            low,
+            context: context,
+            options: options,
+        };
+        for (chunk, comment) in comments.into_iter().enumerate() {
+            if let Some(comment) = comment {
+                let outcome = StateOutcome::failed(comment);
+                let result = engine.new_result(to_index(chunk), outcome);
+                engine.record_result(to_index(chunk), result);
+            }
+        }
+        engine
+    }
+
+    /// What is next. With a gate, no chunk beyond that place of [`Low::order`] is begun, though a
+    /// requisite may call it earlier.
+    pub fn next(&mut self, facts: &mut FactCache, order_limit: Option<usize>, now: Timestamp) -> NextAction {
+        self.now = now;
+        loop {
+            while let Some(place) = self.ready_parallel.pop_front() {
+                if let Some(next) = self.step_parallel(place, facts) {
+                    return next;
+                }
+            }
+            match self.step(facts, order_limit) {
+                Some(NextAction::Wait) if !self.ready_parallel.is_empty() => {}
+                Some(next) => return next,
+                None => {}
+            }
+        }
+    }
+
+    /// Goes one step on in the order of things. Gives what is next if nothing can be done before.
+    fn step(&mut self, facts: &mut FactCache, order_limit: Option<usize>) -> Option<NextAction> {
+        if self.is_batch_in_flight() {
+            return Some(NextAction::Wait);
+        }
+        if self.running.is_some() {
+            return self.step_main(facts);
+        }
+        let next = if self.stack.is_empty() {
+            self.step_top(order_limit)?
+        } else {
+            self.step_frame()?
+        };
+        match next {
+            NextAction::Wait | NextAction::AtLimit | NextAction::Done => Some(self.flush_batch().unwrap_or(next)),
+            next => Some(next),
+        }
+    }
+
+    /// Takes what came of changes that were handed out: an output for each that was tried, of
+    /// which only the last may say a failure.
+    pub fn finish_change(
+        &mut self,
+        action: ActionId,
+        outputs: Vec<RunOutput>,
+        facts: &mut FactCache,
+        now: Timestamp,
+    ) {
+        self.now = now;
+        match self.owners.remove(&action) {
+            None => {}
+            Some(ActionOwner::Batch) => self.finish_batch(outputs, facts),
+            Some(owner) => {
+                if let Some(running) = self.running_mut(owner) {
+                    let stage = std::mem::replace(&mut running.stage, RunStage::Decide);
+                    running.stage = match stage {
+                        RunStage::Applying(pending) => {
+                            for domain in &pending.touched {
+                                facts.forget(domain);
+                            }
+                            RunStage::Evaluate(pending, outputs)
+                        }
+                        other => other,
+                    };
+                }
+                self.wake(owner);
+            }
+        }
+    }
+
+    /// Takes that a pause is over. Anything may have happened meanwhile.
+    pub fn finish_sleep(&mut self, action: ActionId, facts: &mut FactCache, now: Timestamp) {
+        self.now = now;
+        let Some(owner) = self.owners.remove(&action) else {
+            return;
+        };
+        facts.forget(&Domain::All);
+        if let Some(running) = self.running_mut(owner) {
+            // What runs beside others is not asked its conditions again.
+            running.stage = match owner {
+                ActionOwner::Parallel(_) => RunStage::CallFunction,
+                ActionOwner::Main | ActionOwner::Batch => RunStage::Decide,
+            };
+        }
+        self.wake(owner);
+    }
+
+    /// The results so far, in the order in which they came.
+    pub fn results(&self) -> &[StateResult] {
+        &self.results[..self.batch.confirmed_results(self.results.len())]
+    }
+
+    fn running_mut(&mut self, owner: ActionOwner) -> Option<&mut RunningState> {
+        match owner {
+            ActionOwner::Main => self.running.as_deref_mut(),
+            ActionOwner::Parallel(place) => self.parallel.get_mut(place)?.as_deref_mut(),
+            ActionOwner::Batch => None,
+        }
+    }
+
+    fn wake(&mut self, owner: ActionOwner) {
+        if let ActionOwner::Parallel(place) = owner {
+            self.ready_parallel.push_back(place);
+        }
+    }
+
+    /// Makes a name for something that is asked for.
+    pub(super) fn new_action(&mut self, owner: ActionOwner) -> ActionId {
+        self.last_action_id += 1;
+        let action = ActionId(self.last_action_id);
+        self.owners.insert(action, owner);
+        action
+    }
+
+    pub(super) fn next_number(&mut self) -> u32 {
+        let number = self.number;
+        self.number += 1;
+        number
+    }
+
+    /// Goes on with the state in the order of things.
+    fn step_main(&mut self, facts: &mut FactCache) -> Option<NextAction> {
+        let running = self.running.take()?;
+        match self.step_batched(running, facts) {
+            Ok(next) => next,
+            Err(running) => self.step_standalone(running, facts),
+        }
+    }
+
+    /// Lets a state run beside others (S37).
+    pub(super) fn start_parallel(&mut self, mut running: Box<RunningState>) {
+        running.number = Some(self.next_number());
+        self.statuses[running.chunk as usize] = ChunkStatus::Running;
+        self.progress += 1;
+        let place = self.parallel.len();
+        self.parallel.push(Some(running));
+        let max_parallel = self.options.max_parallel;
+        if max_parallel == 0 || self.parallel_count < max_parallel {
+            self.parallel_count += 1;
+            self.ready_parallel.push_back(place);
+        } else {
+            self.queued_parallel.push_back(place);
+        }
+        self.end_frame();
+    }
+
+    fn step_parallel(&mut self, place: usize, facts: &mut FactCache) -> Option<NextAction> {
+        let mut running = self.parallel.get_mut(place)?.take()?;
+        let owner = ActionOwner::Parallel(place);
+        match self.advance_running(&mut running, owner, facts) {
+            StepOutcome::Next(next) => {
+                // What was only to be read is at hand when it is asked again.
+                if matches!(next, NextAction::Read(_)) {
+                    self.ready_parallel.push_back(place);
+                }
+                self.parallel[place] = Some(running);
+                Some(next)
+            }
+            StepOutcome::Waiting | StepOutcome::Parallel => {
+                self.parallel[place] = Some(running);
+                None
+            }
+            StepOutcome::Finished(outcome) => {
+                if let Some(watch_run) = self.complete_run(running, outcome) {
+                    self.parallel[place] = Some(watch_run);
+                    self.ready_parallel.push_back(place);
+                } else {
+                    self.parallel_count -= 1;
+                    if let Some(next) = self.queued_parallel.pop_front() {
+                        self.parallel_count += 1;
+                        self.ready_parallel.push_back(next);
+                    }
+                }
+                None
+            }
+        }
+    }
+
+    /// Takes the outcome of a state. Gives it back if it is to react to what it watches.
+    pub(super) fn complete_run(
+        &mut self,
+        mut running: Box<RunningState>,
+        outcome: StateOutcome,
+    ) -> Option<Box<RunningState>> {
+        let chunk = running.chunk;
+        if let CallPurpose::Test { of, watched } = running.purpose {
+            let mut outcome = outcome;
+            if watched && outcome.changes.is_empty() {
+                outcome.changes = Map::from_iter([("watch".into(), Value::str("watch"))]);
+                outcome.result = None;
+            }
+            let low = Arc::clone(&self.low);
+            let result = StateResult::of(chunk, &low.chunks[chunk as usize], 0, outcome);
+            self.needs_test[chunk as usize] = false;
+            self.record_test_result(of, result);
+            return None;
+        }
+        let watched = running.purpose == (CallPurpose::Run { watched: true });
+        if watched && outcome.changes.is_empty() && !outcome.skip_watch {
+            if running.number.is_none() {
+                self.next_number();
+            }
+            let mut next = RunningState::new(chunk, CallPurpose::Watch, self.now);
+            next.number = running.number;
+            return Some(Box::new(next));
+        }
+        let number = running.number.take();
+        let parallel = number.is_some();
+        let number = number.unwrap_or_else(|| self.next_number());
+        let low = Arc::clone(&self.low);
+        let written = &low.chunks[chunk as usize];
+        let mut result = StateResult::of(chunk, written, number, outcome);
+        result.start = running.started;
+        result.duration = self.now.since(running.started);
+        result.parallel = parallel;
+        result.doubtful = running.doubtful;
+        if written.keywords.get("no_log").is_some_and(Value::is_truthy) {
+            result.redact();
+        }
+        if running.purpose == CallPurpose::Listen {
+            result.id = format!("listener_{}", written.id).into();
+            result.fun = "mod_watch".into();
+            self.results.push(result);
+        } else {
+            self.record_result(chunk, result);
+        }
+        None
+    }
+
+    /// Takes a result. The first stays: a chunk that waits for itself may come here again.
+    pub(super) fn record_result(&mut self, chunk: ChunkIndex, result: StateResult) {
+        if matches!(self.statuses[chunk as usize], ChunkStatus::Done(_)) {
+            return;
+        }
+        self.progress += 1;
+        self.statuses[chunk as usize] = ChunkStatus::Done(to_index(self.results.len()));
+        self.results.push(result);
+    }
+
+    /// Whether a failed chunk ends the run (S36).
+    pub(super) fn is_failhard(&self, chunk: ChunkIndex) -> bool {
+        let ChunkStatus::Done(place) = self.statuses[chunk as usize] else {
+            return false;
+        };
+        self.ends_run(chunk, &self.results[place as usize])
+    }
+
+    /// Whether a result of a chunk, if it is a failure, ends the run.
+    pub(super) fn ends_run(&self, chunk: ChunkIndex, result: &StateResult) -> bool {
+        let keyword = self.low.chunks[chunk as usize].keywords.get("failhard");
+        self.options.mode == Mode::Apply
+            && keyword.map_or(self.options.failhard, Value::is_truthy)
+            && result.outcome.result == Some(false)
+    }
+
+    /// Begins the next chunk of the order, or what comes after all of them.
+    fn step_top(&mut self, order_limit: Option<usize>) -> Option<NextAction> {
+        if let Some(top) = self.top.take() {
+            let failed = self.is_failhard(top);
+            if (failed || self.failhard_hit) && self.phase == EnginePhase::States {
+                self.failhard_hit = false;
+                self.phase = EnginePhase::Listeners;
+                self.deferred.clear();
+            }
+        }
+        match self.phase {
+            EnginePhase::States => self.next_state(order_limit),
+            EnginePhase::Listeners => {
+                if self.parallel_count > 0 {
+                    return Some(NextAction::Wait);
+                }
+                self.next_listener()
+            }
+            EnginePhase::Done if self.parallel_count > 0 => Some(NextAction::Wait),
+            EnginePhase::Done => Some(NextAction::Done),
+        }
+    }
+
+    fn next_state(&mut self, order_limit: Option<usize>) -> Option<NextAction> {
+        let statuses = &self.statuses;
+        // Others may have called them meanwhile.
+        self.deferred.retain(|chunk| statuses[*chunk as usize] == ChunkStatus::NotRun);
+        for place in 0..self.deferred.len() {
+            let chunk = self.deferred[place];
+            let testing = self.needs_test[chunk as usize];
+            if self.status(chunk, testing) != RequisiteStatus::Pending {
+                self.deferred.remove(place);
+                self.call_top(chunk);
+                return None;
+            }
+        }
+        while let Some(chunk) = self.low.order.get(self.position).copied() {
+            if self.statuses[chunk as usize] != ChunkStatus::NotRun || self.deferred.contains(&chunk) {
+                self.position += 1;
+                continue;
+            }
+            if order_limit.is_some_and(|order_limit| self.position > order_limit) {
+                return Some(NextAction::AtLimit);
+            }
+            self.position += 1;
+            self.call_top(chunk);
+            return None;
+        }
+        if !self.deferred.is_empty() && self.parallel_count > 0 {
+            return Some(NextAction::Wait);
+        }
+        if self.batch.is_open() {
+            return self.flush_batch();
+        }
+        self.phase = EnginePhase::Listeners;
+        None
+    }
+
+    /// Takes a chunk for the one that was begun last.
+    pub(super) fn set_top(&mut self, chunk: ChunkIndex) {
+        self.top = Some(chunk);
+    }
+
+    fn call_top(&mut self, chunk: ChunkIndex) {
+        self.generation += 1;
+        self.top = Some(chunk);
+        self.push_frame(chunk);
+    }
+}
+
+/// In the newer ordering, a chunk that stands in the order twice is tested first (S16).
+fn chunks_tested_in_order(low: &LowData) -> Vec<bool> {
+    let mut tests = vec![false; low.chunks.len()];
+    if low.ordering == RunOrdering::Dag {
+        let mut seen = vec![false; low.chunks.len()];
+        for chunk in &low.order {
+            let at = *chunk as usize;
+            tests[at] |= std::mem::replace(&mut seen[at], true);
+        }
+    }
+    tests
+}
+
+impl Debug for Engine {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("at", &self.position)
+            .field("phase", &self.phase)
+            .field("results", &self.results.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,146 @@
+//! What each chunk waits for, made ready for running.
+
+use crate::states::state_function::find_function;
+use crate::states::{ChunkIndex, RequisiteLink, LowData, ModuleTable, Requisite, LinkTarget};
+use crate::value::FoldMap;
+
+/// The place of a set of chunks: those of the low data, then those made here.
+pub(super) type SetId = u32;
+
+/// One thing that a chunk waits for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RequisiteNeed {
+    pub(super) kind: Requisite,
+    /// None if it leads to nothing.
+    pub(super) set: Option<SetId>,
+    /// Its place among the links of the chunk.
+    pub(super) link: u32,
+}
+
+/// What all chunks wait for.
+#[derive(Debug, Default)]
+pub(super) struct RequisiteGraph {
+    needs: Vec<RequisiteNeed>,
+    /// Where the needs of each chunk begin; one more at the end.
+    starts: Vec<u32>,
+    sets: Vec<Box<[ChunkIndex]>>,
+    /// Whether a chunk has a set of those that go before it.
+    prerequired: Vec<bool>,
+}
+
+impl RequisiteGraph {
+    /// Makes low data ready. Disabled chunks are as if they were not there (S41).
+    pub(super) fn build(low: &LowData, modules: ModuleTable, disabled: &[bool]) -> Self {
+        let mut graph = Self {
+            sets: low.sets.iter().map(|set| without_disabled(set, disabled)).collect(),
+            prerequired: vec![false; low.chunks.len()],
+            ..Self::default()
+        };
+        let before = graph.add_prerequired(low);
+        for (at, chunk) in low.chunks.iter().enumerate() {
+            graph.starts.push(to_index(graph.needs.len()));
+            let first = graph.needs.len();
+            let watches = || {
+                find_function(modules, &chunk.state, &chunk.fun)
+                    .0
+                    .is_some_and(|it| it.watch.is_some())
+            };
+            for (place, link) in chunk.links.iter().enumerate() {
+                if link.kind == Requisite::Listen {
+                    continue;
+                }
+                let kind = link.kind.effective(watches);
+                let set = graph.target_set(low, link);
+                let link = to_index(place);
+                graph.needs.push(RequisiteNeed { kind, set, link });
+            }
+            for set in before.get(&to_index(at)).into_iter().flatten() {
+                graph.needs.push(RequisiteNeed {
+                    kind: Requisite::Prerequired,
+                    set: Some(*set),
+                    link: 0,
+                });
+            }
+            // What became a `require` goes after what was one.
+            graph.needs[first..].sort_by_key(|need| {
+                let link = chunk.links.get(need.link as usize);
+                let moved = matches!(need.kind, Requisite::Require | Requisite::RequireAny)
+                    && link.is_some_and(|it| {
+                        !matches!(it.kind, Requisite::Require | Requisite::RequireAny)
+                    });
+                (need.kind, moved)
+            });
+        }
+        graph.starts.push(to_index(graph.needs.len()));
+        graph
+    }
+
+    /// Makes a set of the holders of each set that a `prereq` leads to, and gives the sets that
+    /// go before each chunk.
+    fn add_prerequired(&mut self, low: &LowData) -> FoldMap<ChunkIndex, Vec<SetId>> {
+        let mut holders: Vec<(SetId, Vec<ChunkIndex>)> = Vec::new();
+        let mut places: FoldMap<SetId, usize> = FoldMap::default();
+        for (at, chunk) in low.chunks.iter().enumerate() {
+            for link in chunk.links.iter().filter(|it| it.kind == Requisite::Prereq) {
+                let LinkTarget::Set(set) = link.target else {
+                    continue;
+                };
+                let place = *places.entry(set).or_insert_with(|| {
+                    holders.push((set, Vec::new()));
+                    holders.len() - 1
+                });
+                holders[place].1.push(to_index(at));
+            }
+        }
+        let mut before: FoldMap<ChunkIndex, Vec<SetId>> = FoldMap::default();
+        for (set, chunks) in holders {
+            let new = to_index(self.sets.len());
+            self.sets.push(chunks.into());
+            for chunk in &self.sets[set as usize] {
+                self.prerequired[*chunk as usize] = true;
+                before.entry(*chunk).or_default().push(new);
+            }
+        }
+        before
+    }
+
+    fn target_set(&self, low: &LowData, link: &RequisiteLink) -> Option<SetId> {
+        let LinkTarget::Set(set) = link.target else {
+            return None;
+        };
+        let is_emptied = self.items(set).is_empty() && !low.sets[set as usize].is_empty();
+        let whole = link.written.get("sls").is_some();
+        (!is_emptied || whole).then_some(set)
+    }
+
+    /// What a chunk waits for.
+    pub(super) fn needs(&self, chunk: ChunkIndex) -> &[RequisiteNeed] {
+        let at = chunk as usize;
+        &self.needs[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+
+    /// The chunks of a set.
+    pub(super) fn items(&self, set: SetId) -> &[ChunkIndex] {
+        &self.sets[set as usize]
+    }
+
+    /// How many sets there are.
+    pub(super) fn sets(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// Whether a chunk is tested by another that goes before it.
+    pub(super) fn is_prerequired(&self, chunk: ChunkIndex) -> bool {
+        self.prerequired[chunk as usize]
+    }
+}
+
+fn without_disabled(set: &[ChunkIndex], disabled: &[bool]) -> Box<[ChunkIndex]> {
+    let stays = |chunk: &ChunkIndex| !disabled.get(*chunk as usize).copied().unwrap_or(false);
+    set.iter().copied().filter(stays).collect()
+}
+
+/// A count as it is stored.
+pub(super) fn to_index(number: usize) -> u32 {
+    u32::try_from(number).expect("there are fewer than four thousand million states and links")
+}

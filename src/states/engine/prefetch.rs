@@ -1,0 +1,39 @@
+//! Which facts states will need, asked before any of them runs, so that they are read together
+//! (P19).
+
+use super::Engine;
+use super::running::{RunningState, CallPurpose};
+use super::graph::to_index;
+use crate::states::FactCache;
+use crate::host::fact::Fact;
+use crate::value::FoldSet;
+
+impl Engine {
+    /// The facts that states need as things stand and that are not known yet; none if there are
+    /// no more. What is read may lead to further ones, so this is asked again a few times.
+    pub fn prefetch_facts(&mut self, facts: &FactCache) -> Vec<Fact> {
+        let mut needed: Vec<Fact> = Vec::new();
+        let mut seen: FoldSet<Fact> = FoldSet::default();
+        for chunk in 0..to_index(self.low.chunks.len()) {
+            if self.prefetched[chunk as usize] {
+                continue;
+            }
+            let running = RunningState::new(chunk, CallPurpose::test_of(chunk), self.now);
+            match self.decide(&running, true, facts) {
+                Ok(_) => self.prefetched[chunk as usize] = true,
+                Err(needs) => {
+                    let new: Vec<Fact> = needs.into_iter().filter(|it| !facts.has(it)).collect();
+                    // What waits for a slot needs nothing that is known by now.
+                    self.prefetched[chunk as usize] = new.is_empty();
+                    for fact in new {
+                        if seen.insert(fact.clone()) {
+                            needed.push(fact);
+                        }
+                    }
+                }
+            }
+        }
+        facts.take_used_doubtful();
+        needed
+    }
+}

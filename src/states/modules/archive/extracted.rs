@@ -1,0 +1,370 @@
+//! The state `archive.extracted`, and the sources of archives.
+
+use sha2::{Digest as _, Sha256};
+
+use super::unpack::{ArchiveFormat, ArchiveListing, Extraction};
+use crate::states::modules::verdict::{act_on_outputs, done, failure, single_change, run_change, text_list, unchanged};
+use crate::states::modules::pkg::download_command;
+use crate::states::modules::file_change;
+use crate::states::{StateCall, FactCache, StateFunction, Halt, Mode, StateModule, StateOutcome, StateDecision, refuse};
+use crate::host::change::{Change, ModeAndOwner};
+use crate::host::fact::{Domain, FileStat};
+use crate::text::quote_word;
+use crate::value::{Map, Value, hex};
+
+/// The module.
+pub(in crate::states::modules) static MODULE: StateModule = StateModule {
+    name: "archive",
+    functions: &[StateFunction::new("extracted", extracted)
+        .requires("source")
+        .options(
+            "source_hash source_hash_name source_hash_update skip_verify \
+                 skip_files_list_verify password options list_options force overwrite clean \
+                 clean_parent user group if_missing trim_output use_cmd_unzip extract_perms \
+                 enforce_toplevel enforce_ownership_on archive_format keep keep_source",
+        )
+        .irreversible("what was unpacked may have been there before; remove it with file.absent")],
+    watch: None,
+    aggregate: None,
+};
+
+/// The exit code of a script that finds a bomb.
+const EXIT_ARCHIVE_BOMB: i32 = 94;
+
+/// Unpacks an archive into a folder.
+pub(super) fn extracted(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let folder = call.name.trim_end_matches('/').to_owned();
+    if !folder.starts_with('/') {
+        return failure(format!("{} is not an absolute path", call.name));
+    }
+    if facts.target(&folder)?.is_some_and(FileStat::is_file) {
+        return failure(format!("{folder} exists and is not a directory"));
+    }
+    if let Some(path) = call.text("if_missing")? {
+        if !path.starts_with('/') {
+            let text = "Value for 'if_missing' is not an absolute path";
+            return failure(text);
+        }
+        if facts.target(&path)?.is_some() {
+            return unchanged(format!("Path {path} exists"));
+        }
+    }
+    if call.flag("clean", false) && call.flag("clean_parent", false) {
+        let text = "Only one of 'clean' and 'clean_parent' can be set to True";
+        return failure(text);
+    }
+    let format = match archive_format(call)? {
+        Ok(format) => format,
+        Err(why) => return failure(why),
+    };
+    let source = match resolve_source(call)? {
+        Ok(source) => source,
+        Err(why) => return failure(why),
+    };
+    let extraction = Extraction {
+        archive: source.path.clone(),
+        folder,
+        format,
+        options: call.text("options")?,
+        user: call.text("user")?,
+        group: call.text("group")?,
+        extracts_perms: call.flag("extract_perms", true),
+    };
+    let listing = extraction.probe_listing(facts)?;
+    if source.is_local && listing.is_none() {
+        // A state before this one may bring it.
+        if call.mode == Mode::Test {
+            let (shown, folder) = (&source.shown, &extraction.folder);
+            let text = format!("Archive {shown} would be extracted to {folder}/");
+            return done(StateOutcome::planned(text));
+        }
+        let text = format!("Source file '{}' does not exist", source.shown);
+        return failure(text);
+    }
+    decide_extraction(call, extraction, source, listing.as_ref())
+}
+
+fn archive_format(call: &StateCall<'_>) -> Result<Result<ArchiveFormat, String>, Halt> {
+    const SUPPORTED_FORMATS: &str = "tar, zip";
+    let source = call.required("source")?;
+    Ok(match call.text("archive_format")?.as_deref() {
+        None => ArchiveFormat::guess(&source).ok_or_else(|| format!(
+            "Could not guess archive_format from the value of the 'source' argument. Please set this archive_format to one of the following: {SUPPORTED_FORMATS}"
+        )),
+        Some("tar") => Ok(ArchiveFormat::Tar),
+        Some("zip") => Ok(ArchiveFormat::Zip),
+        Some(other) => Err(format!(
+            "Invalid archive_format '{other}'. Either set it to a supported value ({SUPPORTED_FORMATS}) or remove this argument and the archive format will be guessed based on file extension."
+        )),
+    })
+}
+
+fn decide_extraction(
+    call: &StateCall<'_>,
+    extraction: Extraction,
+    source: ArchiveSource,
+    listing: Option<&ArchiveListing>,
+) -> Result<StateDecision, Halt> {
+    let bombs = call.flag("enforce_toplevel", true);
+    if let Some(listing) = listing {
+        if bombs && (listing.top_level_names.len() > 1 || !listing.top_level_files.is_empty()) {
+            return failure(archive_bomb_message(&extraction));
+        }
+        let cleans = call.flag("clean", false) || call.flag("clean_parent", false);
+        if !listing.wrong_type.is_empty() && !cleans && !call.flag("force", false) {
+            let paths: Vec<String> = listing.wrong_type.iter().map(|it| format!("- {it}")).collect();
+            return failure(format!(
+                "The below paths (relative to {}/) exist, but are the incorrect type (file instead of directory, symlink instead of file, etc.). To proceed with extraction, set 'force' to True. Note that this will remove these paths before extracting.\n\n{}",
+                extraction.folder,
+                paths.join("\n")
+            ));
+        }
+        let is_whole = listing.missing.is_empty() && listing.wrong_type.is_empty();
+        if is_whole && !call.flag("overwrite", false) {
+            return decide_ownership(&extraction, listing);
+        }
+    }
+    let plan = ExtractionPlan {
+        is_fetched: listing.is_none(),
+        had_folder: listing.is_some_and(|it| it.has_folder),
+        has_missing: listing.is_some_and(|it| !it.missing.is_empty()),
+        trim: output_limit(call),
+        shown: source.shown.clone(),
+    };
+    let (steps, removed) = extraction_steps(call, &extraction, source, listing)?;
+    let mut comment = format!(
+        "Archive {} would be extracted to {}/",
+        plan.shown, extraction.folder
+    );
+    if call.flag("clean", false) {
+        comment.push_str(", after cleaning destination path(s)");
+    }
+    if plan.has_missing {
+        comment.push_str(", due to absence of one or more files/dirs");
+    }
+    let predicted = StateOutcome::planned(comment);
+    act_on_outputs(predicted, steps, move |ended, facts| {
+        if let Some(why) = &ended.error {
+            return Ok(StateOutcome::failed(match ended.code() {
+                Some(EXIT_ARCHIVE_BOMB) => archive_bomb_message(&extraction),
+                Some(EXIT_CHECKSUM_MISMATCH) => format!("{} does not match the desired source_hash", plan.shown),
+                _ => why.clone(),
+            }));
+        }
+        let listing = extraction.probe_listing(facts)?.unwrap_or_default();
+        Ok(evaluate_result(&extraction, &plan, &removed, &listing))
+    })
+}
+
+/// What is to be said of unpacking.
+struct ExtractionPlan {
+    is_fetched: bool,
+    had_folder: bool,
+    has_missing: bool,
+    trim: Option<usize>,
+    shown: String,
+}
+
+fn output_limit(call: &StateCall<'_>) -> Option<usize> {
+    match call.arg("trim_output")? {
+        Value::Bool(true) => Some(100),
+        Value::Bool(false) => None,
+        other => usize::try_from(other.as_int()?).ok(),
+    }
+}
+
+/// All is there; at most its owner changes.
+fn decide_ownership(extraction: &Extraction, listing: &ArchiveListing) -> Result<StateDecision, Halt> {
+    let comment = "All files in archive are already present";
+    let Some(chown) = extraction.chown_command(&listing.top_level_names).filter(|_| listing.has_foreign_owner) else {
+        return unchanged(comment);
+    };
+    let changes = single_change("updated ownership", true);
+    let predicted = StateOutcome::would_change(
+        changes.clone(),
+        format!("{comment}. Ownership would be updated on one or more files/directories."),
+    );
+    let steps = vec![run_change(chown, [Domain::Path(extraction.folder.clone())])];
+    act_on_outputs(predicted, steps, move |ended, _| {
+        Ok(match &ended.error {
+            None => StateOutcome::changed(changes.clone(), comment),
+            Some(why) => StateOutcome::failed(why.clone()),
+        })
+    })
+}
+
+fn extraction_steps(
+    call: &StateCall<'_>,
+    extraction: &Extraction,
+    source: ArchiveSource,
+    listing: Option<&ArchiveListing>,
+) -> Result<(Vec<Change>, Vec<String>), Halt> {
+    let mut steps = Vec::new();
+    if listing.is_none() {
+        steps.extend(source.fetch_steps);
+    }
+    let touched = || [Domain::Path(extraction.folder.clone())];
+    if let Some(text) = checksum_command(call, &extraction.archive)? {
+        steps.push(run_change(text, touched()));
+    }
+    let mut removed = Vec::new();
+    if call.flag("clean_parent", false) {
+        removed.push(extraction.folder.clone());
+    } else if let Some(listing) = listing {
+        let names = if call.flag("clean", false) {
+            &listing.top_level_names
+        } else {
+            &listing.wrong_type
+        };
+        let path = |name: &String| format!("{}/{}", extraction.folder, name.trim_end_matches('/'));
+        removed.extend(names.iter().map(path));
+    }
+    for path in &removed {
+        steps.push(file_change::remove(path));
+    }
+    let bombs = call.flag("enforce_toplevel", true) && listing.is_none();
+    let mut text = extraction.unpack_command(bombs.then_some(EXIT_ARCHIVE_BOMB));
+    match listing {
+        Some(listing) => {
+            if let Some(chown) = extraction.chown_command(&listing.top_level_names) {
+                text = format!("{text} && {chown}");
+            }
+        }
+        None => {
+            if let Some(chown) = extraction.chown_listed_command() {
+                text = format!("{text} && {{ {chown}; }}");
+            }
+        }
+    }
+    steps.push(run_change(text, touched()));
+    Ok((steps, removed))
+}
+
+fn evaluate_result(extraction: &Extraction, plan: &ExtractionPlan, removed: &[String], listing: &ArchiveListing) -> StateOutcome {
+    let mut changes = Map::new();
+    if !removed.is_empty() && !plan.is_fetched {
+        changes.extend(single_change("removed", text_list(removed.iter().map(String::as_str))));
+    }
+    if listing.entries.is_empty() {
+        return StateOutcome::failed(format!("No files were extracted from {}", plan.shown));
+    }
+    if extraction.user.is_some() || extraction.group.is_some() {
+        changes.extend(single_change("updated ownership", true));
+    }
+    if !plan.had_folder {
+        let folder = format!("{}/", extraction.folder);
+        changes.extend(single_change("directories_created", text_list([folder.as_str()])));
+    }
+    let files = listing.entries.iter().map(|it| it.trim_end_matches('/'));
+    let limit = plan.trim.unwrap_or(usize::MAX);
+    changes.extend(single_change("extracted_files", text_list(files.take(limit))));
+    let mut comment = format!("{} extracted to {}/", plan.shown, extraction.folder);
+    if plan.has_missing {
+        comment.push_str(", due to absence of one or more files/dirs");
+    }
+    if let Some(trim) = plan.trim {
+        comment = format!("{comment}. Output was trimmed to {trim} number of lines");
+    }
+    if !listing.missing.is_empty() {
+        let missing = listing.missing.join(", ");
+        return StateOutcome::failed_with(
+            changes,
+            format!("{comment}, but these are missing: {missing}"),
+        );
+    }
+    StateOutcome::changed(changes, comment)
+}
+
+fn archive_bomb_message(extraction: &Extraction) -> String {
+    let (folder, format) = (&extraction.folder, extraction.format.name());
+    format!(
+        "Archive does not have a single top-level directory. To allow this archive to be extracted, set 'enforce_toplevel' to False. To avoid a '{format}-bomb' it may also be advisable to set a top-level directory by adding it to the 'name' value (for example, setting 'name' to {folder}/some_dir instead of {folder}/)."
+    )
+}
+
+/// Where archives from elsewhere are put, so that they are compared the next time.
+const CACHE_DIR: &str = "/var/cache/unfurl/archives";
+
+/// The exit code of a script that finds another archive than was meant.
+pub(super) const EXIT_CHECKSUM_MISMATCH: i32 = 95;
+
+/// Where an archive comes from.
+pub(super) struct ArchiveSource {
+    pub(super) shown: String,
+    /// What brings it to the machine; nothing if it is there.
+    pub(super) fetch_steps: Vec<Change>,
+    pub(super) path: String,
+    /// Whether it is the machine's own.
+    pub(super) is_local: bool,
+}
+
+/// Says where the archive of a state comes from, or why it is refused.
+pub(super) fn resolve_source(call: &StateCall<'_>) -> Result<Result<ArchiveSource, String>, Halt> {
+    let shown = call.required("source")?;
+    let local = shown.strip_prefix("file://").unwrap_or(&shown);
+    if local.starts_with('/') {
+        return Ok(Ok(ArchiveSource {
+            path: local.to_owned(),
+            shown: local.to_owned(),
+            fetch_steps: Vec::new(),
+            is_local: true,
+        }));
+    }
+    let end = shown.rsplit('/').next().unwrap_or_default().to_owned();
+    let mut fetch = vec![file_change::folders(CACHE_DIR, ModeAndOwner::default())];
+    let path;
+    if let Some(name) = shown.strip_prefix("salt://") {
+        let Some(bytes) = call.context.roots.read(name)? else {
+            return Ok(Err(format!("Invalid source \"{shown}\"")));
+        };
+        path = format!("{CACHE_DIR}/{}-{end}", &hex(&Sha256::digest(&bytes))[..16]);
+        fetch.push(file_change::write(&path, bytes.to_vec(), ModeAndOwner::default()));
+    } else {
+        let sum = call.text("source_hash")?.unwrap_or_default();
+        if sum.is_empty() && !call.flag("skip_verify", false) {
+            return Ok(Err(format!(
+                "Unable to verify upstream hash of source file {shown}, please set source_hash or set skip_verify to True"
+            )));
+        }
+        let key = hex(&Sha256::digest(format!("{shown}\n{sum}")));
+        path = format!("{CACHE_DIR}/{}-{end}", &key[..16]);
+        fetch.push(run_change(download_command(&shown, &path), [Domain::Path(path.clone())]));
+    }
+    Ok(Ok(ArchiveSource {
+        shown,
+        fetch_steps: fetch,
+        path,
+        is_local: false,
+    }))
+}
+
+/// A command that fails if an archive is not the one that is meant.
+pub(super) fn checksum_command(call: &StateCall<'_>, path: &str) -> Result<Option<String>, Halt> {
+    let Some(text) = call
+        .text("source_hash")?
+        .filter(|_| !call.flag("skip_verify", false))
+    else {
+        return Ok(None);
+    };
+    let text = text.trim();
+    let (kind, digits) = text.split_once(['=', ':']).unwrap_or(("", text));
+    let is_hex = !digits.is_empty() && digits.bytes().all(|sign| sign.is_ascii_hexdigit());
+    let program = match (is_hex, digits.len()) {
+        (true, 32) => "md5sum",
+        (true, 40) => "sha1sum",
+        (true, 56) => "sha224sum",
+        (true, 64) => "sha256sum",
+        (true, 96) => "sha384sum",
+        (true, 128) => "sha512sum",
+        _ => {
+            return refuse(format!(
+                "Source hash {text} is no checksum: write {}=…, with hex digits",
+                if kind.is_empty() { "sha256" } else { kind }
+            ));
+        }
+    };
+    let (path, digits) = (quote_word(path), digits.to_lowercase());
+    Ok(Some(format!(
+        "[ \"$({program} {path} | cut -d' ' -f1)\" = {digits} ] || {{ rm -f {path}.new; exit {EXIT_CHECKSUM_MISMATCH}; }}"
+    )))
+}

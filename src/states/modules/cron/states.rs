@@ -1,0 +1,183 @@
+//! The states of the module `cron`: jobs, variables and whole tables.
+
+use super::crontab::{CronJob, Crontab, Schedule};
+use super::crontab::{commit_crontab, read_crontab, install_change, crontab_user};
+use super::desired::DesiredCronJob;
+use crate::states::modules::verdict::{act_or_fail, failure, single_change, unchanged};
+use crate::states::{StateCall, FactCache, StateFunction, Halt, Mode, StateModule, StateOutcome, StateDecision, diff, refuse};
+
+/// The module.
+pub(in crate::states::modules) static MODULE: StateModule = StateModule {
+    name: "cron",
+    functions: &[
+        StateFunction::new("present", present)
+            .options("user minute hour daymonth month dayweek comment commented identifier special")
+            .reversed_by("absent"),
+        StateFunction::new("absent", absent)
+            .options("user identifier special")
+            .irreversible("when the job ran is not known any more"),
+        StateFunction::new("file", file)
+            .options("source_hash source_hash_name user template context replace defaults backup")
+            .irreversible("the crontab that was there before is not known any more"),
+        StateFunction::new("env_present", env_present)
+            .options("value user")
+            .reversed_by("env_absent"),
+        StateFunction::new("env_absent", env_absent)
+            .options("user")
+            .irreversible("the value of the variable is not known any more"),
+    ],
+    watch: None,
+    aggregate: None,
+};
+
+/// Puts a job into a crontab, or updates it there.
+pub(super) fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let desired = DesiredCronJob::from_call(call)?;
+    let name = desired.job.command.clone();
+    let table = Crontab::parse(&read_crontab(call, facts, &desired.user)?);
+    let Some((table, was_there)) = desired.apply(table) else {
+        return unchanged(format!("Cron {name} already present"));
+    };
+    let (would, was) = if was_there {
+        ("updated", format!("Cron {name} updated"))
+    } else {
+        let user = &desired.user;
+        ("added", format!("Cron {name} added to {user}'s crontab"))
+    };
+    let would = format!("Cron {name} is set to be {would}");
+    commit_crontab(&desired.user, &name, &table, would, was)
+}
+
+/// Removes a job from a crontab.
+pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let desired = DesiredCronJob::from_call(call)?;
+    let name = desired.job.command.clone();
+    let mut table = Crontab::parse(&read_crontab(call, facts, &desired.user)?);
+    let is_meant = |job: &CronJob| {
+        let is_kind = match &job.schedule {
+            Schedule::Special(word) => {
+                desired.is_special && desired.job.schedule == Schedule::Special(word.clone())
+            }
+            Schedule::Times(_) => !desired.is_special,
+        };
+        is_kind && job.matches(&name, desired.job.identifier.as_deref())
+    };
+    let Some(index) = table.jobs.iter().position(is_meant) else {
+        let word = match call.mode {
+            Mode::Test => "is",
+            Mode::Apply => "already",
+        };
+        return unchanged(format!("Cron {name} {word} absent"));
+    };
+    table.jobs.remove(index);
+    let would = format!("Cron {name} is set to be removed");
+    let was = format!("Cron {name} removed from {}'s crontab", desired.user);
+    commit_crontab(&desired.user, &name, &table, would, was)
+}
+
+/// Sets a variable of a crontab.
+pub(super) fn env_present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let user = crontab_user(call)?;
+    let name = call.name;
+    let value = call.text("value")?.unwrap_or_default();
+    if name.contains(['=', ' ', '\n']) || value.contains('\n') {
+        return refuse(format!("`{name}` is no variable of a crontab"));
+    }
+    let mut table = Crontab::parse(&read_crontab(call, facts, &user)?);
+    let index = table.variables.iter().position(|(it, _)| it == name);
+    let (would, was) = match index {
+        Some(index) => {
+            let old = &table.variables[index].1;
+            if *old == value || (value.is_empty() && old == "\"\"") {
+                return unchanged(format!("Cron env {name} already present"));
+            }
+            table.variables.remove(index);
+            ("updated", format!("Cron env {name} updated"))
+        }
+        None => (
+            "added",
+            format!("Cron env {name} added to {user}'s crontab"),
+        ),
+    };
+    table.variables.push((name.to_owned(), value));
+    let would = format!("Cron env {name} is set to be {would}");
+    commit_crontab(&user, name, &table, would, was)
+}
+
+/// Removes a variable from a crontab.
+pub(super) fn env_absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let user = crontab_user(call)?;
+    let name = call.name.trim();
+    let mut table = Crontab::parse(&read_crontab(call, facts, &user)?);
+    let Some(index) = table.variables.iter().rposition(|(it, _)| it == name) else {
+        let word = match call.mode {
+            Mode::Test => "is",
+            Mode::Apply => "already",
+        };
+        return unchanged(format!("Cron env {name} {word} absent"));
+    };
+    table.variables.remove(index);
+    let would = format!("Cron env {name} is set to be removed");
+    let was = format!("Cron env {name} removed from {user}'s crontab");
+    commit_crontab(&user, name, &table, would, was)
+}
+
+/// Brings a user's crontab to be that of a file.
+pub(super) fn file(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let user = crontab_user(call)?;
+    let is = read_crontab(call, facts, &user)?;
+    if !call.flag("replace", true) && !is.trim().is_empty() {
+        let comment = format!("User {user} already has a crontab. No changes made");
+        return unchanged(comment);
+    }
+    let desired = match render_crontab_file(call, facts)? {
+        Ok(text) => text,
+        Err(comment) => return failure(comment),
+    };
+    if is == desired {
+        let comment = format!("Crontab for user {user} is in the correct state");
+        return unchanged(comment);
+    }
+    let changes = single_change("diff", unified_diff(&is, &desired));
+    let predicted = StateOutcome::would_change(
+        changes.clone(),
+        format!("Crontab for user {user} is set to be updated"),
+    );
+    let steps = vec![install_change(&user, &desired)];
+    let outcome = StateOutcome::changed(changes, format!("Crontab for user {user} was updated"));
+    let complaint = format!("Unable to update user {user} crontab. Error: ");
+    act_or_fail(predicted, steps, outcome, complaint)
+}
+
+/// The text of the file, rendered if it is a template; or why there is none.
+fn render_crontab_file(call: &StateCall<'_>, facts: &FactCache) -> Result<Result<String, String>, Halt> {
+    let Some(path) = call.name.strip_prefix("salt://") else {
+        return Ok(Err(format!(
+            "Unable to manage file: `{}` is no file of the state tree: write salt://…",
+            call.name
+        )));
+    };
+    let Some(bytes) = call.context.roots.read(path)? else {
+        return Ok(Err(format!("Source file {} not found", call.name)));
+    };
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let text = match call.text("template")?.as_deref() {
+        None => text,
+        Some("jinja") => call.render_template(&text, path, facts)?,
+        Some(other) => {
+            return Ok(Err(format!(
+                "Specified template format {other} is not supported"
+            )));
+        }
+    };
+    // A crontab whose last line has no end is refused.
+    Ok(Ok(if text.is_empty() || text.ends_with('\n') {
+        text
+    } else {
+        text + "\n"
+    }))
+}
+
+fn unified_diff(before: &str, after: &str) -> String {
+    diff::unified_diff(&diff::lines(before), &diff::lines(after)).concat()
+}

@@ -1,0 +1,394 @@
+//! Brings a file to a content, owners and a mode: what `managed`, `recurse` and `serialize`
+//! share.
+
+use crate::states::modules::verdict::{require_facts, single_change};
+use crate::states::modules::file_change;
+use sha2::{Digest as _, Sha256};
+
+use super::source::Checksum;
+use super::source::{self, FetchFrom};
+use super::text_diff::{MAX_DIFF_BYTES, DiffVisibility, content_diff};
+use super::plan::{
+    PathOwners, FilePlan, path_fact, file_name, searchable_mode, missing_folder_steps, is_folder, mode_text, parent, put_text, resolve_links, target_fact,
+};
+use crate::states::{FactCache, Halt, Mode, StateOutcome, refuse};
+use crate::host::change::{Change, ModeAndOwner, CommandRun};
+use crate::host::fact::{Domain, FileStat, FileKind, Fact};
+use crate::text::force_quote_word;
+use crate::value::{Map, hex};
+
+/// What a file is to contain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum FileBody {
+    /// Anything; nothing if it is new.
+    Any,
+    /// What the state says itself.
+    Explicit(Vec<u8>),
+    /// What a source has.
+    FromSource(Vec<u8>),
+    /// What another file of the machine has.
+    CopyOf(String),
+    /// What is at an address, with the checksum that it must have, if it is checked.
+    Download(String, Option<Checksum>),
+}
+
+/// What is done with what a file contained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BackupPolicy {
+    /// It is forgotten.
+    None,
+    /// It is kept in a folder of its own on the machine.
+    Cached,
+}
+
+/// What a link at the path means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LinkPolicy {
+    /// What it leads to is written.
+    Follow,
+    /// It is replaced.
+    Replace,
+}
+
+/// What is done about folders above a file that are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ParentPolicy {
+    /// They must be there.
+    Required,
+    /// They are made, with these permission bits; else with those that fit the file.
+    Create(Option<u32>),
+}
+
+/// How the content of a new file is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NewFileDiff {
+    /// As the word that it is new.
+    Message,
+    /// As a difference from nothing.
+    FullDiff,
+}
+
+/// How a file is to be.
+#[derive(Debug, Clone)]
+pub(super) struct DesiredFile {
+    /// Where.
+    pub(super) path: String,
+    /// What it contains.
+    pub(super) body: FileBody,
+    /// Who owns it.
+    pub(super) owners: PathOwners,
+    /// Its permission bits.
+    pub(super) mode: Option<u32>,
+    /// What is done about folders above it that are missing.
+    pub(super) parents: ParentPolicy,
+    /// Whether the content of a file that is there is replaced.
+    pub(super) replace: bool,
+    /// What is shown of the content.
+    pub(super) visibility: DiffVisibility,
+    /// What is shown of that of a new file.
+    pub(super) new_file_diff: NewFileDiff,
+    /// What a link means.
+    pub(super) links: LinkPolicy,
+    /// What is kept of it.
+    pub(super) backup: BackupPolicy,
+    /// Whether it is written whatever is there (P18).
+    pub(super) assume_present: bool,
+}
+
+/// Says what brings a file to what is desired.
+pub(super) fn plan_file(desired: &DesiredFile, mode: Mode, facts: &FactCache) -> Result<FilePlan, Halt> {
+    let path = &desired.path;
+    if desired.assume_present {
+        return plan_assumed(desired);
+    }
+    let mut needed = vec![path_fact(path), target_fact(path), target_fact(parent(path))];
+    if desired.replace && desired.body != FileBody::Any {
+        needed.push(Fact::Digest(path.clone()));
+    }
+    require_facts(facts, needed)?;
+    let entry_at_path = facts.path(path)?;
+    let is_link = entry_at_path.is_some_and(|entry| matches!(entry.kind, FileKind::Link(_)));
+    let led = facts.target(path)?;
+    if led.is_some_and(FileStat::is_folder) {
+        return refuse(format!("Specified target {path} is a directory"));
+    }
+    let follows = desired.links == LinkPolicy::Follow;
+    let real = if is_link && follows {
+        resolve_links(path, facts)?
+    } else {
+        path.clone()
+    };
+    let Some(entry) = (if follows || led.is_none() {
+        led
+    } else {
+        entry_at_path
+    }) else {
+        return plan_new(desired, &real, mode, facts);
+    };
+    if !desired.replace {
+        return Ok(plan_metadata(desired, entry));
+    }
+    plan_existing(desired, &real, entry, facts)
+}
+
+/// The note under what a dry run says.
+const DRY_RUN_NOTE: &str = "\nNote: No changes made, actual changes may\nbe different due to other states.";
+
+fn planned_change_outcome(path: &str, changes: Map) -> StateOutcome {
+    StateOutcome::would_change(
+        changes,
+        format!("The file {path} is set to be changed{DRY_RUN_NOTE}"),
+    )
+}
+
+/// A file whose content stays: only its owners and mode are seen to.
+fn plan_metadata(desired: &DesiredFile, entry: &FileStat) -> FilePlan {
+    let path = &desired.path;
+    let (changes, like) = desired.owners.differences(entry, desired.mode);
+    if changes.is_empty() {
+        return FilePlan {
+            test: StateOutcome::unchanged(format!("File {path} not updated")),
+            apply: StateOutcome::unchanged(format!(
+                "File {path} exists with proper permissions. No changes made."
+            )),
+            steps: Vec::new(),
+        };
+    }
+    let comment = match desired.mode.filter(|mode| *mode != entry.mode) {
+        Some(mode) => format!(
+            "File {path} will be updated with permissions {} from its current state of {}",
+            mode_text(mode),
+            mode_text(entry.mode)
+        ),
+        None => format!("File {path} not updated"),
+    };
+    FilePlan {
+        test: StateOutcome::would_change(changes.clone(), comment),
+        apply: StateOutcome::changed(changes, ""),
+        steps: vec![file_change::set_attributes(path, like, desired.links == LinkPolicy::Follow)],
+    }
+}
+
+fn plan_existing(desired: &DesiredFile, real: &str, entry: &FileStat, facts: &FactCache) -> Result<FilePlan, Halt> {
+    let path = &desired.path;
+    let mut changes = Map::new();
+    let mut steps = Vec::new();
+    let is_link = matches!(entry.kind, FileKind::Link(_));
+    if content_differs(&desired.body, path, facts)? {
+        put_text(&mut changes, "diff", diff_text(desired, facts)?);
+        if desired.backup == BackupPolicy::Cached {
+            steps.push(backup_change(real));
+        }
+        steps.extend(write_steps(desired, real, facts)?);
+    } else if is_link {
+        put_text(
+            &mut changes,
+            "diff",
+            "Replace symbolic link with regular file",
+        );
+        steps.extend(write_steps(desired, real, facts)?);
+    }
+    // A link that is replaced has no mode to keep.
+    let (set, like) = desired
+        .owners
+        .differences(entry, desired.mode.filter(|_| !is_link));
+    if steps.is_empty() && !set.is_empty() {
+        steps.push(file_change::set_attributes(path, like, desired.links == LinkPolicy::Follow));
+    }
+    changes.extend(set);
+    if changes.is_empty() {
+        let test = StateOutcome::unchanged(format!("The file {path} is in the correct state"));
+        let apply = StateOutcome::unchanged(format!("File {path} is in the correct state"));
+        return Ok(FilePlan { test, apply, steps });
+    }
+    let test = planned_change_outcome(path, changes.clone());
+    let apply = StateOutcome::changed(changes, format!("File {path} updated"));
+    Ok(FilePlan { test, apply, steps })
+}
+
+fn plan_new(desired: &DesiredFile, real: &str, mode: Mode, facts: &FactCache) -> Result<FilePlan, Halt> {
+    let path = &desired.path;
+    let mut steps = Vec::new();
+    if !is_folder(parent(real), facts)? {
+        match desired.parents {
+            ParentPolicy::Create(own) => {
+                let bits = own.or(desired.mode.map(searchable_mode));
+                steps.extend(missing_folder_steps(parent(real), &desired.owners.like(bits), facts)?);
+            }
+            ParentPolicy::Required if mode == Mode::Apply => {
+                return refuse("Parent directory not present");
+            }
+            ParentPolicy::Required => {}
+        }
+    }
+    steps.extend(write_steps(desired, real, facts)?);
+    let (mut changes, comment, default_mode) = match &desired.body {
+        FileBody::Any => (
+            single_change("new", format!("file {path} created")),
+            "Empty file".to_owned(),
+            0o644,
+        ),
+        FileBody::Explicit(_) => (
+            single_change("diff", new_file_diff_text(desired)),
+            format!("File {path} updated"),
+            0o644,
+        ),
+        _ => (
+            single_change("diff", new_file_diff_text(desired)),
+            format!("File {path} updated"),
+            0o600,
+        ),
+    };
+    // What is said first is made for its owner alone if it is to have a mode.
+    let creation_mode = if desired.mode.is_some() { 0o600 } else { default_mode };
+    let entry = FileStat {
+        kind: FileKind::File,
+        mode: creation_mode,
+        user: "root".to_owned(),
+        group: "root".to_owned(),
+        size: 0,
+        modified: 0,
+    };
+    changes.extend(
+        desired
+            .owners
+            .differences(&entry, Some(desired.mode.unwrap_or(0o644)))
+            .0,
+    );
+    let is_shown = desired.new_file_diff == NewFileDiff::FullDiff && desired.body != FileBody::Any;
+    let predicted = if is_shown {
+        single_change("diff", new_file_diff_text(desired))
+    } else {
+        single_change("newfile", path.clone())
+    };
+    let test = planned_change_outcome(path, predicted);
+    let apply = StateOutcome::changed(changes, comment);
+    Ok(FilePlan { test, apply, steps })
+}
+
+/// What is shown of the content of a new file.
+fn new_file_diff_text(desired: &DesiredFile) -> String {
+    match &desired.body {
+        FileBody::Explicit(bytes) | FileBody::FromSource(bytes) if desired.new_file_diff == NewFileDiff::FullDiff => {
+            content_diff(b"", bytes, desired.visibility)
+        }
+        _ => "New file".to_owned(),
+    }
+}
+
+/// Whether the content of a file is another than desired.
+fn content_differs(body: &FileBody, path: &str, facts: &FactCache) -> Result<bool, Halt> {
+    let desired = match body {
+        FileBody::Any => return Ok(false),
+        FileBody::Explicit(bytes) | FileBody::FromSource(bytes) => hex(&Sha256::digest(bytes)),
+        FileBody::CopyOf(source) => {
+            require_facts(facts, [Fact::Digest(source.clone())])?;
+            facts.digest(source)?.unwrap_or_default().to_owned()
+        }
+        FileBody::Download(address, sum) => return source::differs_from_download(address, sum.as_ref(), path, facts),
+    };
+    Ok(facts.digest(path)? != Some(&*desired))
+}
+
+/// The difference of the content of a file from what is desired.
+fn diff_text(desired: &DesiredFile, facts: &FactCache) -> Result<String, Halt> {
+    if desired.visibility != DiffVisibility::Visible {
+        // The two differ, so that only the word for it is said.
+        return Ok(content_diff(b"", b"-", desired.visibility));
+    }
+    let is_large = |path: &str| {
+        facts
+            .target(path)
+            .map(|entry| entry.is_some_and(|entry| entry.size > MAX_DIFF_BYTES))
+    };
+    if is_large(&desired.path)? {
+        return Ok("Replace large file".to_owned());
+    }
+    let source = match &desired.body {
+        FileBody::Explicit(bytes) | FileBody::FromSource(bytes) => bytes.clone(),
+        FileBody::CopyOf(source) if is_large(source)? => return Ok("Replace large file".to_owned()),
+        FileBody::CopyOf(source) => {
+            let contents = [source, &desired.path].map(|path| Fact::Content(path.clone()));
+            require_facts(facts, contents)?;
+            facts.content(source)?.unwrap_or_default().to_vec()
+        }
+        FileBody::Download(address, _) => return Ok(format!("Replace with download of {address}")),
+        FileBody::Any => return Ok(String::new()),
+    };
+    let before = facts.content(&desired.path)?.unwrap_or_default();
+    Ok(content_diff(before, &source, desired.visibility))
+}
+
+/// The steps that write a file.
+fn write_steps(desired: &DesiredFile, real: &str, facts: &FactCache) -> Result<Vec<Change>, Halt> {
+    let is_there = facts.target(&desired.path)?.is_some();
+    let like = desired.owners.like(desired.mode);
+    let bytes = match &desired.body {
+        FileBody::Any => Vec::new(),
+        FileBody::Explicit(bytes) | FileBody::FromSource(bytes) => bytes.clone(),
+        FileBody::CopyOf(source) => {
+            if facts
+                .target(source)?
+                .is_some_and(|entry| entry.size > MAX_DIFF_BYTES)
+            {
+                return Ok(source::fetch_steps(&FetchFrom::Copy(source), real, is_there, &like));
+            }
+            facts.content(source)?.unwrap_or_default().to_vec()
+        }
+        FileBody::Download(address, sum) => {
+            let fetch = FetchFrom::Web(address, sum.as_ref());
+            return Ok(source::fetch_steps(&fetch, real, is_there, &like));
+        }
+    };
+    Ok(vec![file_change::write_hidden(
+        real,
+        bytes,
+        like,
+        desired.visibility == DiffVisibility::Secret,
+    )])
+}
+
+/// Keeps a copy of a file in a folder of its own, with the time in its name.
+pub(super) fn backup_change(path: &str) -> Change {
+    let folder = force_quote_word(parent(path));
+    let text = format!(
+        "set -e; b=/var/cache; [ -w \"$b\" ] || b=${{XDG_CACHE_HOME:-$HOME/.cache}}; \
+         d=$b/unfurl/file_backup{folder}; umask 077; mkdir -p \"$d\"; \
+         cp -p -- {} \"$d\"/{}_\"$(date '+%a_%b_%d_%H:%M:%S_%Y')\"",
+        force_quote_word(path),
+        force_quote_word(file_name(path)),
+    );
+    Change::Run(CommandRun::new(text).touching([Domain::Path("/var/cache/unfurl".to_owned())]))
+}
+
+/// A file that is written whatever is there.
+fn plan_assumed(desired: &DesiredFile) -> Result<FilePlan, Halt> {
+    let path = &desired.path;
+    let bytes = match &desired.body {
+        FileBody::Any => Vec::new(),
+        FileBody::Explicit(bytes) | FileBody::FromSource(bytes) => bytes.clone(),
+        FileBody::CopyOf(_) | FileBody::Download(..) => {
+            return refuse("`assume_present` needs contents, or a source of the state tree");
+        }
+    };
+    let like = desired.owners.like(desired.mode);
+    let mut steps = Vec::new();
+    if let ParentPolicy::Create(own) = desired.parents {
+        steps.push(file_change::folders(
+            parent(path),
+            ModeAndOwner {
+                mode: own,
+                ..ModeAndOwner::default()
+            },
+        ));
+    }
+    steps.push(file_change::write_hidden(
+        path,
+        bytes,
+        like,
+        desired.visibility == DiffVisibility::Secret,
+    ));
+    let test = planned_change_outcome(path, single_change("written", path.clone()));
+    let apply = StateOutcome::changed(single_change("written", path.clone()), format!("File {path} updated"));
+    Ok(FilePlan { test, apply, steps })
+}

@@ -1,0 +1,132 @@
+//! The functions of the `file` module.
+
+use super::{
+    append, block, copy, edit, directory, keyvalue, line, link, managed, presence, recurse,
+    serialize,
+};
+use crate::states::{StateCall, FactCache, StateFunction, Halt, StateModule, StateDecision, refuse};
+
+/// The module.
+pub(in crate::states::modules) static MODULE: StateModule = StateModule {
+    name: "file",
+    functions: FUNCTIONS,
+    watch: Some(watch),
+    aggregate: None,
+};
+
+static FUNCTIONS: &[StateFunction] = &[
+    StateFunction::new("absent", presence::absent).irreversible("what was removed is not known"),
+    StateFunction::new("accumulated", append::accumulated).requires("filename text"),
+    StateFunction::new("append", append::append)
+        .options(
+            "text makedirs source source_hash template sources source_hashes defaults context \
+             ignore_whitespace show_changes",
+        )
+        .irreversible(IRREVERSIBLE_REASON),
+    StateFunction::new("blockreplace", block::blockreplace)
+        .options(
+            "marker_start marker_end source source_hash template sources source_hashes defaults \
+             context content append_if_not_found prepend_if_not_found backup show_changes \
+             append_newline insert_before_match insert_after_match",
+        )
+        .irreversible(IRREVERSIBLE_REASON),
+    StateFunction::new("comment", edit::comment)
+        .requires("regex")
+        .options("char backup ignore_missing")
+        .reversed_by("uncomment"),
+    StateFunction::new("copy", copy::copy)
+        .requires("source")
+        .options("force makedirs preserve user owner group mode dir_mode subdir")
+        .reversed_by("absent"),
+    StateFunction::new("directory", directory::directory)
+        .options(
+            "user owner group recurse max_depth dir_mode mode file_mode makedirs clean \
+             exclude_pat follow_symlinks force backupname allow_symlink children_only",
+        )
+        .reversed_by("absent"),
+    StateFunction::new("exists", presence::exists),
+    StateFunction::new("hardlink", link::hardlink)
+        .requires("target")
+        .options("force makedirs user owner group dir_mode")
+        .reversed_by("absent"),
+    StateFunction::new("keyvalue", keyvalue::keyvalue)
+        .options(
+            "key value key_values separator append_if_not_found prepend_if_not_found search_only \
+             show_changes ignore_if_missing count uncomment key_ignore_case value_ignore_case \
+             create_if_missing prune",
+        )
+        .irreversible(IRREVERSIBLE_REASON),
+    StateFunction::new("line", line::line)
+        .options(
+            "content match mode location before after show_changes backup quiet indent create \
+             user owner group file_mode",
+        )
+        .irreversible(IRREVERSIBLE_REASON),
+    StateFunction::new("managed", managed::managed)
+        .options(
+            "source source_hash source_hash_name keep_source user owner group mode attrs template \
+             makedirs dir_mode context replace defaults backup show_changes create contents \
+             tmp_dir tmp_ext contents_pillar contents_grains contents_newline contents_delimiter \
+             encoding encoding_errors allow_empty follow_symlinks check_cmd skip_verify selinux \
+             verify_ssl use_etag signature source_hash_sig new_file_diff file_mode assume_present",
+        )
+        .reversed_by("absent"),
+    StateFunction::new("missing", presence::missing),
+    StateFunction::new("prepend", append::prepend)
+        .options(
+            "text makedirs source source_hash template sources source_hashes defaults context \
+             header show_changes",
+        )
+        .irreversible(IRREVERSIBLE_REASON),
+    StateFunction::new("recurse", recurse::recurse)
+        .requires("source")
+        .options(
+            "keep_source clean mode user owner group dir_mode file_mode template context replace \
+             defaults include_empty backup include_pat exclude_pat maxdepth show_changes \
+             follow_symlinks",
+        )
+        .irreversible("what was in the folder before is not known"),
+    StateFunction::new("rename", copy::rename)
+        .requires("source")
+        .options("force makedirs")
+        .irreversible("what was at the path before is not known"),
+    StateFunction::new("replace", edit::replace)
+        .requires("pattern repl")
+        .options(
+            "count flags bufsize append_if_not_found prepend_if_not_found not_found_content \
+             backup show_changes ignore_if_missing backslash_literal encoding",
+        )
+        .irreversible(IRREVERSIBLE_REASON),
+    StateFunction::new("serialize", serialize::serialize)
+        .options(
+            "dataset dataset_pillar user owner group mode backup makedirs show_changes create \
+             merge_if_exists encoding encoding_errors serializer serializer_opts \
+             deserializer_opts check_cmd tmp_dir tmp_ext formatter",
+        )
+        .reversed_by("absent"),
+    StateFunction::new("symlink", link::symlink)
+        .requires("target")
+        .options(
+            "force backupname makedirs user owner group mode atomic disallow_copy_and_unlink \
+             inherit_user_and_group follow_symlinks",
+        )
+        .reversed_by("absent"),
+    StateFunction::new("touch", presence::touch)
+        .options("atime mtime makedirs")
+        .irreversible(IRREVERSIBLE_REASON),
+    StateFunction::new("uncomment", edit::uncomment)
+        .requires("regex")
+        .options("char backup")
+        .reversed_by("comment"),
+];
+
+const IRREVERSIBLE_REASON: &str = "what was in the file before is not known";
+
+/// What is called when something that a state watches has changed: the function itself again, as
+/// Salt does (S23).
+fn watch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    match FUNCTIONS.iter().find(|function| function.name == call.fun) {
+        Some(function) => (function.run)(call, facts),
+        None => refuse(format!("file.{} cannot be watched for changes", call.fun)),
+    }
+}

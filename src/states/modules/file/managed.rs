@@ -1,0 +1,341 @@
+//! `file.managed`: a file with a content, owners and a mode.
+
+use super::append::accumulators;
+use super::contents::{self, ExplicitContents};
+use super::desired_file::{BackupPolicy, FileBody, DesiredFile, LinkPolicy, NewFileDiff, ParentPolicy, plan_file};
+use super::source::{DEFAULT_SALTENV, SelectedSource, FileSource, template_context, source_mode, select_source, render_source};
+use super::source::{contains_secrets, expected_checksum};
+use super::text_diff::DiffVisibility;
+use super::plan::{PathOwners, FilePlan, path_fact, expand_home, parent, target_fact};
+use crate::states::modules::verdict::{act_on_outputs, require_facts};
+use crate::states::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision, refuse};
+use crate::host::RunOutput;
+use crate::host::change::{Change, CommandRun};
+use crate::host::fact::{FileStat, Fact};
+use crate::value::Map;
+
+/// Decides `file.managed`.
+pub(super) fn managed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let checked = call.non_empty_text("check_cmd")?;
+    let work = decide_file(call, facts)?;
+    let work = match work {
+        FileDecision::Done(outcome) => return Ok(StateDecision::Done(*outcome)),
+        FileDecision::Desired(desired) => {
+            let mut work = plan_file(&desired, call.mode, facts)?;
+            add_warnings(call, &mut work);
+            if let Some(command) = checked {
+                return check_before_write(call, work, &desired, &command);
+            }
+            work
+        }
+    };
+    Ok(work.into_verdict(call.mode))
+}
+
+enum FileDecision {
+    Done(Box<StateOutcome>),
+    Desired(Box<DesiredFile>),
+}
+
+fn add_warnings(call: &StateCall<'_>, work: &mut FilePlan) {
+    if call.args.contains_key("file_mode") {
+        let warning = "The 'file_mode' argument will be ignored.  Please use 'mode' instead to \
+                       set file permissions.";
+        work.test.warnings.push(warning.to_owned());
+        work.apply.warnings.push(warning.to_owned());
+    }
+}
+
+/// Reads the arguments.
+fn decide_file(call: &StateCall<'_>, facts: &FactCache) -> Result<FileDecision, Halt> {
+    if call.name.is_empty() {
+        return refuse("Destination file name is required");
+    }
+    let path = expand_home(call.name, facts)?;
+    let keeps_mode = call
+        .text("mode")?
+        .is_some_and(|mode| mode.eq_ignore_ascii_case("keep"));
+    check_contents(call, keeps_mode)?;
+    refuse_unsupported(call)?;
+    let text = contents::explicit_contents(call, facts)?;
+    let there = target_entry(call, &path, facts)?;
+    let is_file = there.is_some_and(|entry| !entry.is_folder());
+    if !call.flag("create", true) && !is_file {
+        let comment = format!("File {path} is not present and is not set for creation");
+        return Ok(FileDecision::Done(Box::new(StateOutcome::unchanged(comment))));
+    }
+    let owners = PathOwners::from_call(call, facts)?;
+    owners.check_accounts(call.mode)?;
+    if !path.starts_with('/') {
+        return refuse(format!("Specified file {path} is not an absolute path"));
+    }
+    let context = template_context(call)?;
+    if there.is_some_and(FileStat::is_folder) {
+        return refuse(format!("Specified target {path} is a directory"));
+    }
+    let has_source = call.flag("source", false);
+    let replace = call.flag("replace", true) && (text.is_some() || has_source);
+    let secret = call.is_sensitive("contents");
+    let decide = |body, secret, replace, mode| {
+        let spec = ContentSpec {
+            body,
+            secret,
+            replace,
+            mode,
+        };
+        build_desired_file(call, &path, &owners, spec)
+    };
+    if !replace && is_file {
+        return decide(FileBody::Any, secret, false, desired_mode(call, keeps_mode)?);
+    }
+    if let Some(ExplicitContents { bytes, secret }) = text {
+        return decide(FileBody::Explicit(bytes), secret, true, desired_mode(call, false)?);
+    }
+    let Some(picked) = select_source(call, facts)? else {
+        return decide(FileBody::Any, false, replace, desired_mode(call, false)?);
+    };
+    let mode = if keeps_mode {
+        source_mode(call, &picked.source, facts)?
+    } else {
+        call.mode("mode")?
+    };
+    let (body, secret) = source_body(call, &picked, &path, &context, facts)?;
+    decide(body, secret, true, mode)
+}
+
+/// What the path leads to. All that is needed of it later is asked for at once; of a file that is
+/// assumed, nothing is (P18).
+fn target_entry<'a>(call: &StateCall<'_>, path: &str, facts: &'a FactCache) -> Result<Option<&'a FileStat>, Halt> {
+    if call.flag("assume_present", false) {
+        return Ok(None);
+    }
+    let mut needed = vec![path_fact(path), target_fact(path), target_fact(parent(path))];
+    let has_content = contents::count_content_arguments(call) > 0 || call.arg("source").is_some();
+    if has_content && call.flag("replace", true) {
+        needed.push(Fact::Digest(path.to_owned()));
+    }
+    require_facts(facts, needed)?;
+    facts.target(path)
+}
+
+fn desired_mode(call: &StateCall<'_>, keeps: bool) -> Result<Option<u32>, Halt> {
+    if keeps { Ok(None) } else { call.mode("mode") }
+}
+
+/// What the arguments say of the content.
+struct ContentSpec {
+    body: FileBody,
+    secret: bool,
+    replace: bool,
+    mode: Option<u32>,
+}
+
+fn build_desired_file(call: &StateCall<'_>, path: &str, owners: &PathOwners, spec: ContentSpec) -> Result<FileDecision, Halt> {
+    let parents = if call.flag("makedirs", false) {
+        ParentPolicy::Create(call.mode("dir_mode")?)
+    } else {
+        ParentPolicy::Required
+    };
+    Ok(FileDecision::Desired(Box::new(DesiredFile {
+        path: path.to_owned(),
+        body: spec.body,
+        owners: owners.clone(),
+        mode: spec.mode,
+        parents,
+        replace: spec.replace,
+        visibility: DiffVisibility::from_flags(call.flag("show_changes", true), spec.secret),
+        new_file_diff: if call.flag("new_file_diff", false) {
+            NewFileDiff::FullDiff
+        } else {
+            NewFileDiff::Message
+        },
+        links: if call.flag("follow_symlinks", true) {
+            LinkPolicy::Follow
+        } else {
+            LinkPolicy::Replace
+        },
+        backup: backup_policy(call)?,
+        assume_present: call.flag("assume_present", false),
+    })))
+}
+
+/// What `backup` asks for.
+pub(super) fn backup_policy(call: &StateCall<'_>) -> Result<BackupPolicy, Halt> {
+    Ok(match call.text("backup")?.as_deref() {
+        Some("minion" | "both" | "True") => BackupPolicy::Cached,
+        _ => BackupPolicy::None,
+    })
+}
+
+fn check_contents(call: &StateCall<'_>, keeps_mode: bool) -> Result<(), Halt> {
+    let count = contents::count_content_arguments(call);
+    let has_source = call.flag("source", false);
+    if has_source && count > 0 {
+        return refuse(
+            "'source' cannot be used in combination with 'contents', 'contents_pillar', or \
+             'contents_grains'",
+        );
+    }
+    if keeps_mode && count > 0 {
+        return refuse(
+            "Mode preservation cannot be used in combination with 'contents', \
+             'contents_pillar', or 'contents_grains'",
+        );
+    }
+    if count > 1 {
+        return refuse(
+            "Only one of 'contents', 'contents_pillar', and 'contents_grains' is permitted",
+        );
+    }
+    Ok(())
+}
+
+/// What Salt does and this does not.
+fn refuse_unsupported(call: &StateCall<'_>) -> Result<(), Halt> {
+    for key in ["attrs", "selinux", "signature", "source_hash_sig"] {
+        if call.flag(key, false) {
+            return refuse(format!("`{key}` of file.managed is not supported"));
+        }
+    }
+    Ok(())
+}
+
+/// The variables of a template, with the texts that other states have left for its file.
+fn with_accumulators(call: &StateCall<'_>, path: &str, context: &Map) -> Map {
+    let mut context = context.clone();
+    if let Some(texts) = accumulators(call, path) {
+        context.insert("accumulator".into(), texts);
+    }
+    context
+}
+
+/// The source of a file that is missing in the state tree, as the complaint about it.
+fn missing_source_message(picked: &SelectedSource) -> String {
+    let written = &picked.written;
+    format!("Source file {written} not found in saltenv '{DEFAULT_SALTENV}'")
+}
+
+/// The content of a source, and whether nobody may see it.
+fn source_body(
+    call: &StateCall<'_>,
+    picked: &SelectedSource,
+    path: &str,
+    context: &Map,
+    facts: &FactCache,
+) -> Result<(FileBody, bool), Halt> {
+    // A failure is said alone in a dry run, as Salt does.
+    let fail = |why: String| {
+        refuse(match call.mode {
+            Mode::Test => why,
+            Mode::Apply => format!("Unable to manage file: {why}"),
+        })
+    };
+    let template = call.non_empty_text("template")?;
+    let (bytes, name) = match &picked.source {
+        FileSource::Tree(name) => {
+            let Some(bytes) = call.context.roots.read(name)? else {
+                return fail(missing_source_message(picked));
+            };
+            (bytes.to_vec(), name)
+        }
+        FileSource::Machine(source) => {
+            if facts.target(source)?.is_none() {
+                return fail(format!("Local file source {source} does not exist"));
+            }
+            if template.is_none() {
+                require_facts(facts, [source, path].map(|it| Fact::Digest(it.to_owned())))?;
+                return Ok((FileBody::CopyOf(source.clone()), false));
+            }
+            (facts.content(source)?.unwrap_or_default().to_vec(), source)
+        }
+        FileSource::Web(address) => {
+            let sum = expected_checksum(call, picked, path, facts)?;
+            if sum.is_none() && !call.flag("skip_verify", false) {
+                return fail(format!(
+                    "Unable to verify upstream hash of source file {address}, please set \
+                     source_hash or set skip_verify to True"
+                ));
+            }
+            if template.is_some() {
+                return fail("a template cannot be downloaded by the machine".to_owned());
+            }
+            return Ok((FileBody::Download(address.clone(), sum), false));
+        }
+    };
+    match template.as_deref() {
+        None => Ok((FileBody::FromSource(bytes), false)),
+        Some("jinja") => {
+            let context = with_accumulators(call, path, context);
+            let text = render_source(call, &bytes, name, &context, facts)?;
+            let secret = contains_secrets(call, &text);
+            Ok((FileBody::FromSource(text.into_bytes()), secret))
+        }
+        Some(other) => fail(format!(
+            "Specified template format {other} is not supported"
+        )),
+    }
+}
+
+/// Runs a command on the new content before it is written, and writes only if it succeeds.
+pub(super) fn check_before_write(
+    call: &StateCall<'_>,
+    mut work: FilePlan,
+    desired: &DesiredFile,
+    command: &str,
+) -> Result<StateDecision, Halt> {
+    let bytes = match &desired.body {
+        FileBody::Explicit(bytes) | FileBody::FromSource(bytes) => bytes.clone(),
+        FileBody::Any => Vec::new(),
+        FileBody::CopyOf(_) | FileBody::Download(..) => {
+            return refuse("`check_cmd` needs contents, or a source of the state tree");
+        }
+    };
+    if work.steps.is_empty() {
+        return Ok(work.into_verdict(call.mode));
+    }
+    let folder = call.text_or("tmp_dir", "/tmp")?;
+    let ending = call.text("tmp_ext")?.unwrap_or_default();
+    let text = format!(
+        "umask 077; d=$(mktemp -d {}/unfurl.XXXXXX) || exit 1; f=\"$d\"/file{}; cat >\"$f\"; \
+         {command} \"$f\"; r=$?; rm -rf -- \"$d\"; exit $r",
+        crate::text::force_quote_word(&folder),
+        crate::text::force_quote_word(&ending),
+    );
+    work.steps.insert(
+        0,
+        Change::Run(CommandRun {
+            stdin: Some(bytes),
+            shown: Some(format!("{command} {}", desired.path)),
+            ..CommandRun::new(text).touching([])
+        }),
+    );
+    if call.mode == Mode::Test {
+        return Ok(work.into_verdict(call.mode));
+    }
+    let FilePlan { test, apply, steps } = work;
+    act_on_outputs(test, steps, move |ended, _| {
+        Ok(check_command_outcome(ended.outputs, &apply))
+    })
+}
+
+fn check_command_outcome(results: &[RunOutput], apply: &StateOutcome) -> StateOutcome {
+    let Some(failed) = results.iter().find(|result| !result.exit.is_ok()) else {
+        return apply.clone();
+    };
+    let mut comment = if results.len() == 1 {
+        "check_cmd execution failed".to_owned()
+    } else {
+        "Unable to manage file".to_owned()
+    };
+    for text in [&failed.stdout, &failed.stderr] {
+        let text = text.text();
+        if !text.trim_end().is_empty() {
+            comment.push('\n');
+            comment.push_str(text.trim_end());
+        }
+    }
+    StateOutcome {
+        skip_watch: true,
+        ..StateOutcome::failed(comment)
+    }
+}

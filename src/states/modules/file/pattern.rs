@@ -1,0 +1,330 @@
+//! Patterns: Python's regular expressions and replacements, and shell patterns.
+
+use regex::bytes::{Captures, Regex, RegexBuilder};
+
+use crate::states::{StateCall, Halt, refuse};
+use crate::text::Glob;
+use crate::value::Value;
+
+/// How an expression is read, by the bits of Python's `re` flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Flags(u32);
+
+const IGNORE_CASE: u32 = 2;
+const MULTI_LINE: u32 = 8;
+const DOT_ALL: u32 = 16;
+const VERBOSE: u32 = 64;
+
+/// The names of flags and their bits. What has no bit here changes nothing.
+const FLAG_NAMES: [(&str, u32); 12] = [
+    ("IGNORECASE", IGNORE_CASE),
+    ("I", IGNORE_CASE),
+    ("LOCALE", 4),
+    ("L", 4),
+    ("MULTILINE", MULTI_LINE),
+    ("M", MULTI_LINE),
+    ("DOTALL", DOT_ALL),
+    ("S", DOT_ALL),
+    ("UNICODE", 32),
+    ("U", 32),
+    ("VERBOSE", VERBOSE),
+    ("X", VERBOSE),
+];
+
+impl Flags {
+    /// `^` and `$` stand for the ends of lines.
+    pub(super) const MULTI_LINE: Self = Self(MULTI_LINE);
+    /// A dot stands for a newline too.
+    pub(super) const DOT_ALL: Self = Self(DOT_ALL);
+    /// Nothing special.
+    pub(super) const NONE: Self = Self(0);
+
+    /// Those that an argument asks for: a number, a name or names.
+    pub(super) fn from_call(call: &StateCall<'_>, key: &str) -> Result<Self, Halt> {
+        let Some(value) = call.arg(key) else {
+            return Ok(Self::MULTI_LINE);
+        };
+        if let Value::Int(bits) = value {
+            return Ok(Self(u32::try_from(*bits).unwrap_or(MULTI_LINE)));
+        }
+        let mut bits = 0;
+        for name in call.texts(key)? {
+            let upper = name.to_uppercase();
+            let Some((_, bit)) = FLAG_NAMES
+                .iter()
+                .chain(&[("ASCII", 256), ("A", 256)])
+                .find(|(known, _)| *known == upper)
+            else {
+                return refuse(format!("Invalid re flag given: {name}"));
+            };
+            bits |= bit;
+        }
+        Ok(Self(bits))
+    }
+}
+
+/// Compiles an expression that is written for Python's `re`.
+pub(super) fn compile(pattern: &str, flags: Flags) -> Result<Regex, Halt> {
+    let has = |bit: u32| flags.0 & bit != 0;
+    RegexBuilder::new(&translate_python_regex(pattern))
+        .case_insensitive(has(IGNORE_CASE))
+        .multi_line(has(MULTI_LINE))
+        .dot_matches_new_line(has(DOT_ALL))
+        .ignore_whitespace(has(VERBOSE))
+        .build()
+        .map_err(|error| {
+            let why = match &error {
+                regex::Error::Syntax(text) if text.contains("look-around") => {
+                    "look-around is not supported".to_owned()
+                }
+                regex::Error::Syntax(text) if text.contains("backreferences") => {
+                    "references to groups are not supported in it".to_owned()
+                }
+                regex::Error::Syntax(text) => text
+                    .lines()
+                    .last()
+                    .unwrap_or_default()
+                    .trim_start_matches("error: ")
+                    .to_owned(),
+                other => other.to_string(),
+            };
+            Halt::Failed(format!(
+                "the regular expression `{pattern}` cannot be used: {why}"
+            ))
+        })
+}
+
+/// The expression with what Python reads in another way written otherwise.
+fn translate_python_regex(pattern: &str) -> String {
+    let signs: Vec<char> = pattern.chars().collect();
+    let mut out = String::with_capacity(pattern.len() + 8);
+    let mut class: Option<usize> = None;
+    let mut at = 0;
+    while let Some(&sign) = signs.get(at) {
+        let next = signs.get(at + 1).copied();
+        match (sign, next) {
+            ('\\', Some('Z')) => out.push_str("\\z"),
+            ('\\', Some(escaped)) if !escaped.is_ascii_alphanumeric() => {
+                out.push_str(&regex::escape(&escaped.to_string()));
+            }
+            ('\\', Some(escaped)) => out.extend(['\\', escaped]),
+            ('[', _) if class.is_none() => {
+                out.push('[');
+                class = Some(at);
+            }
+            (']', _) if class.is_some_and(|start| is_class_end(&signs, start, at)) => {
+                out.push(']');
+                class = None;
+            }
+            ('[' | ']' | '&' | '~', _) if class.is_some() => out.extend(['\\', sign]),
+            ('{', _) if class.is_none() && !is_repetition(&signs[at + 1..]) => out.push_str("\\{"),
+            ('}', _)
+                if class.is_none()
+                    && !out.ends_with(|it: char| it.is_ascii_digit() || it == ',') =>
+            {
+                out.push_str("\\}");
+            }
+            _ => out.push(sign),
+        }
+        at += if sign == '\\' { 2 } else { 1 };
+    }
+    out
+}
+
+/// Whether a closing bracket ends the class that began there: not as its first sign.
+fn is_class_end(signs: &[char], start: usize, at: usize) -> bool {
+    let first = start + 1 + usize::from(signs.get(start + 1) == Some(&'^'));
+    at != first
+}
+
+/// Whether what follows a brace is a number of repetitions.
+fn is_repetition(rest: &[char]) -> bool {
+    let Some(end) = rest.iter().position(|sign| *sign == '}') else {
+        return false;
+    };
+    let inner = &rest[..end];
+    inner.iter().any(char::is_ascii_digit)
+        && inner
+            .iter()
+            .all(|sign| sign.is_ascii_digit() || *sign == ',')
+        && inner.iter().filter(|sign| **sign == ',').count() <= 1
+}
+
+/// A part of a replacement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ReplacementPart {
+    Text(Vec<u8>),
+    Group(usize),
+    Named(String),
+}
+
+/// What matches are replaced with, as Python's `re.sub` reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Replacement(Vec<ReplacementPart>);
+
+impl Replacement {
+    /// A text that is taken as it is.
+    pub(super) fn literal(text: &str) -> Self {
+        Self(vec![ReplacementPart::Text(text.as_bytes().to_vec())])
+    }
+
+    /// Reads `\1`, `\g<name>` and escapes.
+    pub(super) fn parse(text: &str) -> Result<Self, Halt> {
+        let mut pieces = Vec::new();
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('\\') {
+            plain.push_str(&rest[..at]);
+            rest = &rest[at + 1..];
+            let Some(sign) = rest.chars().next() else {
+                return refuse("bad escape (end of pattern)");
+            };
+            let after = &rest[sign.len_utf8()..];
+            let mut piece = None;
+            rest = after;
+            match sign {
+                'g' => {
+                    let name = after.strip_prefix('<').and_then(|it| it.split_once('>'));
+                    let Some((name, after)) = name else {
+                        return refuse("missing < or > in a reference to a group");
+                    };
+                    piece = Some(
+                        name.parse()
+                            .map_or_else(|_| ReplacementPart::Named(name.to_owned()), ReplacementPart::Group),
+                    );
+                    rest = after;
+                }
+                '1'..='9' => {
+                    let digits = 1 + usize::from(after.starts_with(|it: char| it.is_ascii_digit()));
+                    let number = &text[text.len() - after.len() - 1..][..digits];
+                    piece = number.parse().ok().map(ReplacementPart::Group);
+                    rest = &after[digits - 1..];
+                }
+                'n' => plain.push('\n'),
+                't' => plain.push('\t'),
+                'r' => plain.push('\r'),
+                'f' => plain.push('\u{c}'),
+                'v' => plain.push('\u{b}'),
+                'a' => plain.push('\u{7}'),
+                'b' => plain.push('\u{8}'),
+                '0' => plain.push('\0'),
+                '\\' => plain.push('\\'),
+                other if other.is_ascii_alphabetic() => {
+                    return refuse(format!("bad escape \\{other} in the replacement `{text}`"));
+                }
+                other => plain.extend(['\\', other]),
+            }
+            if let Some(piece) = piece {
+                pieces.push(ReplacementPart::Text(std::mem::take(&mut plain).into_bytes()));
+                pieces.push(piece);
+            }
+        }
+        plain.push_str(rest);
+        pieces.push(ReplacementPart::Text(plain.into_bytes()));
+        Ok(Self(pieces))
+    }
+
+    /// Fails if it names a group that the expression does not have.
+    pub(super) fn check(&self, regex: &Regex) -> Result<(), Halt> {
+        for piece in &self.0 {
+            let (is_there, name) = match piece {
+                ReplacementPart::Text(_) => continue,
+                ReplacementPart::Group(number) => (*number < regex.captures_len(), number.to_string()),
+                ReplacementPart::Named(name) => (
+                    regex.capture_names().flatten().any(|known| known == name),
+                    name.clone(),
+                ),
+            };
+            if !is_there {
+                return refuse(format!("invalid group reference {name} in the replacement"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a match becomes.
+    pub(super) fn expand(&self, found: &Captures<'_>, out: &mut Vec<u8>) {
+        for piece in &self.0 {
+            let group = match piece {
+                ReplacementPart::Text(text) => {
+                    out.extend_from_slice(text);
+                    continue;
+                }
+                ReplacementPart::Group(number) => found.get(*number),
+                ReplacementPart::Named(name) => found.name(name),
+            };
+            out.extend_from_slice(group.map_or(&[], |group| group.as_bytes()));
+        }
+    }
+}
+
+/// Whether a line matches, its newline seen or not: Python's `$` stands before the last newline
+/// too.
+pub(super) fn matches_line(regex: &Regex, line: &str) -> bool {
+    let bare = line.strip_suffix('\n').unwrap_or(line);
+    regex.is_match(line.as_bytes()) || regex.is_match(bare.as_bytes())
+}
+
+/// A pattern for paths, in which a slash is no border.
+#[derive(Debug)]
+enum PathPattern {
+    Glob(Glob),
+    Regex(Regex),
+}
+
+impl PathPattern {
+    fn matches(&self, path: &str) -> bool {
+        match self {
+            Self::Glob(glob) => glob.matches(path),
+            Self::Regex(regex) => regex.is_match(path.as_bytes()),
+        }
+    }
+}
+
+/// Paths that are included and not excluded.
+#[derive(Debug)]
+pub(super) struct PathFilter {
+    include: Option<Vec<PathPattern>>,
+    exclude: Option<Vec<PathPattern>>,
+}
+
+impl PathFilter {
+    /// By `include_pat` and `exclude_pat`.
+    pub(super) fn from_call(call: &StateCall<'_>) -> Result<Self, Halt> {
+        Ok(Self {
+            include: parse_patterns(call, "include_pat")?,
+            ..Self::excluding(call)?
+        })
+    }
+
+    /// By `exclude_pat` alone.
+    pub(super) fn excluding(call: &StateCall<'_>) -> Result<Self, Halt> {
+        Ok(Self {
+            include: None,
+            exclude: parse_patterns(call, "exclude_pat")?,
+        })
+    }
+
+    /// Whether a path passes.
+    pub(super) fn passes(&self, path: &str) -> bool {
+        let any = |all: &[PathPattern]| all.iter().any(|one| one.matches(path));
+        self.include.as_deref().is_none_or(any) && !self.exclude.as_deref().is_some_and(any)
+    }
+}
+
+/// The patterns of an argument: expressions after `E@`, shell patterns otherwise.
+fn parse_patterns(call: &StateCall<'_>, key: &str) -> Result<Option<Vec<PathPattern>>, Halt> {
+    if !call.flag(key, false) {
+        return Ok(None);
+    }
+    let compiled = call
+        .texts(key)?
+        .into_iter()
+        .map(|pattern| match pattern.strip_prefix("E@") {
+            Some(expression) => compile(expression, Flags::NONE).map(PathPattern::Regex),
+            None => Ok(PathPattern::Glob(Glob::new(&pattern))),
+        });
+    compiled
+        .collect::<Result<Vec<PathPattern>, Halt>>()
+        .map(Some)
+}

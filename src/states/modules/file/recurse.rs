@@ -1,0 +1,328 @@
+//! `file.recurse`: a folder of the state tree with all that is in it.
+use crate::states::modules::verdict::{require_facts, single_change};
+use crate::states::modules::file_change;
+use std::collections::BTreeSet;
+
+use super::cleanup::{SourceTree, list_source_tree, protected_paths, removable_paths};
+use super::managed::backup_policy;
+use super::pattern::PathFilter;
+use super::desired_file::{FileBody, DesiredFile, LinkPolicy, NewFileDiff, ParentPolicy, plan_file};
+use super::source::{FileSource, template_context, source_mode, render_source, contains_secrets};
+use super::text_diff::DiffVisibility;
+use super::plan::{PathOwners, FilePlan, path_fact, missing_folder_steps, join_path, name_as_path, parent, target_fact};
+use crate::states::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision, refuse};
+use crate::host::change::{Change, ModeAndOwner};
+use crate::host::fact::{FileStat, Fact};
+use crate::value::{Map, Value};
+
+/// What all parts of a call come to.
+#[derive(Default)]
+struct RecursePlan {
+    test: Map,
+    apply: Map,
+    comments: Vec<(String, String)>,
+    failed: bool,
+    would_change: bool,
+    steps: Vec<Change>,
+}
+
+/// Decides `file.recurse`.
+pub(super) fn recurse(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let path = super::presence::trim_trailing_slashes(&name_as_path(call, facts)?).to_owned();
+    if call.args.contains_key("mode") {
+        return refuse(
+            "'mode' is not allowed in 'file.recurse'. Please use 'file_mode' and 'dir_mode'.",
+        );
+    }
+    let owners = PathOwners::from_call(call, facts)?;
+    owners.check_accounts(call.mode)?;
+    if !path.starts_with('/') {
+        return refuse(format!("Specified file {path} is not an absolute path"));
+    }
+    let source = list_source_tree(call)?;
+    prefetch_facts(&source, &path, call, facts)?;
+    if facts.target(&path)?.is_some_and(|entry| !entry.is_folder()) {
+        return refuse(format!("The path {path} exists and is not a directory"));
+    }
+    let mut sum = RecursePlan::default();
+    make_folders(call, &path, &owners, &source, facts, &mut sum)?;
+    for below in &source.files {
+        add_file(
+            call,
+            &join_path(&path, below),
+            &source,
+            below,
+            (&owners, facts),
+            &mut sum,
+        )?;
+    }
+    if call.flag("clean", false) {
+        clean_directory(call, &path, &source, facts, &mut sum)?;
+    }
+    Ok(into_verdict(call, &path, sum))
+}
+
+/// Asks for all facts that are needed of the files at once.
+fn prefetch_facts(source: &SourceTree, path: &str, call: &StateCall<'_>, facts: &FactCache) -> Result<(), Halt> {
+    let mut needed = vec![path_fact(path), target_fact(path), target_fact(parent(path))];
+    let mut above = BTreeSet::new();
+    for below in &source.files {
+        let full = join_path(path, below);
+        needed.extend([path_fact(&full), target_fact(&full), Fact::Digest(full)]);
+        let mut folder = parent(below);
+        while !folder.is_empty() && above.insert(folder) {
+            let full = join_path(path, folder);
+            needed.extend([path_fact(&full), target_fact(&full)]);
+            folder = parent(folder);
+        }
+    }
+    if call.flag("clean", false) {
+        needed.push(Fact::Tree(path.to_owned()));
+    }
+    require_facts(facts, needed)
+}
+
+/// The folders that have files, from the top.
+fn source_folders(source: &SourceTree) -> Vec<&str> {
+    let mut all: BTreeSet<&str> = source.files.iter().map(|below| parent(below)).collect();
+    all.insert("");
+    all.into_iter().collect()
+}
+
+fn make_folders(
+    call: &StateCall<'_>,
+    path: &str,
+    owners: &PathOwners,
+    source: &SourceTree,
+    facts: &FactCache,
+    sum: &mut RecursePlan,
+) -> Result<(), Halt> {
+    let mode = call.mode("dir_mode")?;
+    let like = owners.like(mode);
+    let mut created: BTreeSet<String> = BTreeSet::new();
+    for below in source_folders(source) {
+        let full = if below.is_empty() {
+            path.to_owned()
+        } else {
+            join_path(path, below)
+        };
+        let Some(entry) = facts.target(&full)? else {
+            // Folders above the first that is missing are made with it.
+            for step in missing_folder_steps(&full, &like, facts)? {
+                if let Change::Folder { path, .. } = &step
+                    && created.insert(path.clone())
+                {
+                    sum.steps.push(step);
+                }
+            }
+            add_new_folder(full, path, sum);
+            continue;
+        };
+        if !entry.is_folder() {
+            return refuse(format!("Specified location {full} exists and is a file"));
+        }
+        let (differs, like) = owners.differences(entry, mode);
+        if differs.is_empty() {
+            continue;
+        }
+        let own = Map::from_iter([(full.as_str().into(), Value::map(differs.clone()))]);
+        let mut comment = "The following files will be changed:\n".to_owned();
+        for (key, value) in &differs {
+            comment.push_str(&format!("{full}: {key} - {value}\n"));
+        }
+        sum.comments.push((full.clone(), comment));
+        sum.would_change = true;
+        sum.test
+            .insert(full.as_str().into(), Value::map(own.clone()));
+        let flat = own.into_iter().chain(differs);
+        sum.apply.insert(full.as_str().into(), Value::map(flat));
+        sum.steps.push(file_change::set_attributes(&full, like, false));
+    }
+    Ok(())
+}
+
+/// Tells of a folder that is not there yet.
+fn add_new_folder(full: String, path: &str, sum: &mut RecursePlan) {
+    let changes = Map::from_iter([(full.as_str().into(), Value::map(single_change("directory", "new")))]);
+    sum.test
+        .insert(full.as_str().into(), Value::map(changes.clone()));
+    sum.would_change = true;
+    let comment = format!("The following files will be changed:\n{full}: directory - new\n");
+    sum.comments.push((full.clone(), comment));
+    // The folder itself is made before anything is looked at.
+    if full != path {
+        sum.apply.insert(full.into(), Value::map(changes));
+    }
+}
+
+/// The content of a file, rendered if asked, and whether nobody may see it.
+fn source_content(call: &StateCall<'_>, name: &str, facts: &FactCache) -> Result<(Vec<u8>, bool), Halt> {
+    let Some(bytes) = call.context.roots.read(name)? else {
+        return refuse(format!(
+            "Recurse failed: Source file salt://{name} not found"
+        ));
+    };
+    Ok(match call.non_empty_text("template")?.as_deref() {
+        None => (bytes.to_vec(), false),
+        Some("jinja") => {
+            let text = render_source(call, &bytes, name, &template_context(call)?, facts)?;
+            let secret = contains_secrets(call, &text);
+            (text.into_bytes(), secret)
+        }
+        Some(other) => {
+            return refuse(format!(
+                "Specified template format {other} is not supported"
+            ));
+        }
+    })
+}
+
+fn add_file(
+    call: &StateCall<'_>,
+    full: &str,
+    source: &SourceTree,
+    below: &str,
+    (owners, facts): (&PathOwners, &FactCache),
+    sum: &mut RecursePlan,
+) -> Result<(), Halt> {
+    let name = join_path(&source.root, below);
+    let name = name.trim_start_matches('/');
+    let (bytes, secret) = source_content(call, name, facts)?;
+    let keeps = call
+        .text("file_mode")?
+        .is_some_and(|mode| mode.eq_ignore_ascii_case("keep"));
+    let mode = if keeps {
+        source_mode(call, &FileSource::Tree(name.to_owned()), facts)?
+    } else {
+        call.mode("file_mode")?
+    };
+    let is_folder = facts.path(full)?.is_some_and(FileStat::is_folder);
+    if is_folder && call.flag("clean", false) {
+        sum.steps.push(file_change::remove(full));
+        replace_directory(full, bytes, owners.like(mode), secret, sum);
+        return Ok(());
+    }
+    let desired = DesiredFile {
+        path: full.to_owned(),
+        body: FileBody::FromSource(bytes),
+        owners: owners.clone(),
+        mode,
+        // They are made already.
+        parents: ParentPolicy::Required,
+        replace: call.flag("replace", true) || facts.target(full)?.is_none(),
+        visibility: DiffVisibility::from_flags(call.flag("show_changes", true), secret),
+        new_file_diff: NewFileDiff::Message,
+        links: if call.flag("follow_symlinks", true) {
+            LinkPolicy::Follow
+        } else {
+            LinkPolicy::Replace
+        },
+        backup: backup_policy(call)?,
+        assume_present: false,
+    };
+    // The folder is made by then, so that a dry run's leniency about it is right.
+    match plan_file(&desired, Mode::Test, facts) {
+        Ok(work) => add_file_plan(full, work, sum),
+        Err(Halt::Failed(why)) => {
+            sum.failed = true;
+            sum.comments.push((full.to_owned(), why));
+        }
+        Err(needs) => return Err(needs),
+    }
+    Ok(())
+}
+
+/// A folder makes way for a file.
+fn replace_directory(full: &str, bytes: Vec<u8>, like: ModeAndOwner, secret: bool, sum: &mut RecursePlan) {
+    sum.steps
+        .push(file_change::write_hidden(full, bytes, like, secret));
+    sum.would_change = true;
+    sum.comments.push((
+        full.to_owned(),
+        format!("Replacing directory {full} with a file"),
+    ));
+    let changes = single_change("diff", "Replaced directory with a new file");
+    sum.apply.insert(full.into(), Value::map(changes));
+}
+
+fn add_file_plan(full: &str, work: FilePlan, sum: &mut RecursePlan) {
+    if work.test.result != Some(true) && !work.test.comment.is_empty() {
+        sum.would_change |= work.test.result.is_none();
+        sum.comments.push((full.to_owned(), work.test.comment));
+    }
+    for (all, outcome) in [
+        (&mut sum.test, work.test.changes),
+        (&mut sum.apply, work.apply.changes),
+    ] {
+        if !outcome.is_empty() {
+            all.insert(full.into(), Value::map(outcome));
+        }
+    }
+    sum.steps.extend(work.steps);
+}
+
+fn clean_directory(
+    call: &StateCall<'_>,
+    path: &str,
+    source: &SourceTree,
+    facts: &FactCache,
+    sum: &mut RecursePlan,
+) -> Result<(), Halt> {
+    let mut keep = protected_paths(call, path, facts)?;
+    keep.extend(source.files.iter().map(|below| join_path(path, below)));
+    let filter = PathFilter::excluding(call)?;
+    let below = facts.tree(path)?.unwrap_or_default();
+    let removed = removable_paths(
+        path,
+        &keep,
+        &filter,
+        below.iter().map(|(below, _)| &**below),
+    );
+    if removed.is_empty() {
+        return Ok(());
+    }
+    sum.would_change = true;
+    // A dry run names what is below too.
+    let all: Vec<String> = below
+        .iter()
+        .map(|(below, _)| below.as_str())
+        .flat_map(|below| removable_paths(path, &keep, &filter, std::iter::once(below)))
+        .collect();
+    sum.comments.push(("removed".to_owned(), all.join("\n")));
+    let paths = removed.iter().map(|path| Value::str(path.as_str()));
+    sum.apply.insert("removed".into(), Value::list(paths));
+    sum.steps
+        .extend(removed.into_iter().map(|path| file_change::remove(&path)));
+    Ok(())
+}
+
+fn into_verdict(call: &StateCall<'_>, path: &str, sum: RecursePlan) -> StateDecision {
+    let blocks = sum
+        .comments
+        .iter()
+        .map(|(path, comment)| format!("\n#### {path} ####\n{comment}"));
+    let listing = blocks.collect::<Vec<_>>().join("\n").trim().to_owned();
+    if sum.failed {
+        return StateDecision::Done(StateOutcome {
+            changes: Map::new(),
+            ..StateOutcome::failed(listing)
+        });
+    }
+    let correct = format!("The directory {path} is in the correct state");
+    let test = if sum.would_change {
+        StateOutcome::would_change(sum.test, listing)
+    } else {
+        StateOutcome::unchanged(correct.clone())
+    };
+    let apply = if sum.apply.is_empty() && sum.steps.is_empty() {
+        StateOutcome::unchanged(correct)
+    } else {
+        StateOutcome::changed(sum.apply, format!("Recursively updated {path}"))
+    };
+    FilePlan {
+        test,
+        apply,
+        steps: sum.steps,
+    }
+    .into_verdict(call.mode)
+}

@@ -1,0 +1,354 @@
+//! The states that write data as text: `file.serialize`, and the reader of JSON that it merges with.
+use std::sync::Arc;
+
+use super::contents::{encode, get_at_path};
+use super::managed::{backup_policy, check_before_write};
+use super::desired_file::{FileBody, DesiredFile, LinkPolicy, NewFileDiff, ParentPolicy, plan_file};
+use super::text_diff::DiffVisibility;
+use super::plan::{PathOwners, FilePlan, absolute_name, target_fact};
+use crate::states::modules::verdict::{require_facts, unchanged};
+use crate::states::{StateCall, FactCache, Halt, StateDecision, refuse};
+use crate::expr::pyyaml_text;
+use crate::value::{Map, Value};
+use crate::yaml::{Schema, parse_text};
+
+/// How a value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Serializer {
+    Yaml,
+    Json,
+}
+
+/// Decides `file.serialize`.
+pub(super) fn serialize(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let path = absolute_name(call, facts)?;
+    require_facts(facts, [target_fact(&path)])?;
+    let is_file = facts.target(&path)?.is_some_and(|entry| !entry.is_folder());
+    if !call.flag("create", true) && !is_file {
+        let comment = format!("File {path} is not present and is not set for creation");
+        return unchanged(comment);
+    }
+    let serializer = serializer(call)?;
+    let dataset = dataset(call)?;
+    let secret = dataset.has_sensitive();
+    let mut existing = None;
+    let mut written = without_sensitive_marks(&dataset);
+    if call.flag("merge_if_exists", false) && is_file {
+        let bytes = facts.content(&path)?.unwrap_or_default();
+        let is = parse_json(bytes, serializer)?;
+        if !is.is_null() {
+            written = merge(&is, &written);
+            if written == is {
+                let comment = format!("The file {path} is in the correct state");
+                return unchanged(comment);
+            }
+            existing = Some(is);
+        }
+    }
+    let text = serialize_to_text(call, &written, serializer)?;
+    let owners = PathOwners::from_call(call, facts)?;
+    owners.check_accounts(call.mode)?;
+    let desired = DesiredFile {
+        path: path.clone(),
+        body: FileBody::Explicit(encode(call, text)?),
+        owners,
+        mode: call.mode("mode")?,
+        parents: if call.flag("makedirs", false) {
+            ParentPolicy::Create(None)
+        } else {
+            ParentPolicy::Required
+        },
+        replace: true,
+        visibility: DiffVisibility::from_flags(call.flag("show_changes", true), secret),
+        new_file_diff: NewFileDiff::Message,
+        links: LinkPolicy::Follow,
+        backup: backup_policy(call)?,
+        assume_present: false,
+    };
+    let mut work = plan_file(&desired, call.mode, facts)?;
+    if work.test.result.is_none() {
+        work.test.comment = format!("Dataset will be serialized and stored into {path}");
+    }
+    add_merge_report(call, &mut work, existing.filter(|_| !secret), &written);
+    if let Some(command) = call.non_empty_text("check_cmd")? {
+        return check_before_write(call, work, &desired, &command);
+    }
+    Ok(work.into_verdict(call.mode))
+}
+
+/// Adds what is said of values that were merged.
+fn add_merge_report(call: &StateCall<'_>, work: &mut FilePlan, existing: Option<Value>, written: &Value) {
+    if let Some(existing) = existing
+        && existing.as_map().is_some()
+        && let Some(diff) = differences(&existing, written)
+    {
+        for outcome in [&mut work.test, &mut work.apply] {
+            outcome.changes.insert("diff".into(), diff.clone());
+        }
+    }
+    if call.arg("deserializer_opts").is_some() && !call.flag("merge_if_exists", false) {
+        let warning =
+            "The 'deserializer_opts' option is ignored unless merge_if_exists is set to True.";
+        for outcome in [&mut work.test, &mut work.apply] {
+            outcome.warnings.push(warning.to_owned());
+        }
+    }
+}
+
+fn serializer(call: &StateCall<'_>) -> Result<Serializer, Halt> {
+    let (one, other) = (call.text("serializer")?, call.text("formatter")?);
+    let is_set = |name: &Option<String>| name.as_ref().is_some_and(|name| !name.is_empty());
+    if is_set(&one) && is_set(&other) {
+        return refuse("Only one of serializer and formatter are allowed");
+    }
+    let name = one.filter(|it| !it.is_empty()).or(other);
+    match name.map(|name| name.to_lowercase()).as_deref() {
+        None | Some("" | "yaml") => Ok(Serializer::Yaml),
+        Some("json") => Ok(Serializer::Json),
+        Some(name) => refuse(format!(
+            "The {name} serializer could not be found. It either does not exist or its \
+             prerequisites are not installed."
+        )),
+    }
+}
+
+fn dataset(call: &StateCall<'_>) -> Result<Value, Halt> {
+    let explicit = call.args.get("dataset").filter(|value| !value.is_null());
+    let pillar = call.non_empty_text("dataset_pillar")?;
+    match (explicit, pillar) {
+        (Some(explicit), Some(_)) if explicit.is_truthy() => {
+            refuse("Only one of 'dataset' and 'dataset_pillar' is permitted")
+        }
+        (_, Some(key)) => Ok(get_at_path(&call.context.pillar, &key, ":").unwrap_or(Value::str(""))),
+        (Some(explicit), None) => Ok(explicit.clone()),
+        (None, None) => refuse("Neither 'dataset' nor 'dataset_pillar' was defined"),
+    }
+}
+
+/// A value without marks of sensitivity.
+fn without_sensitive_marks(value: &Value) -> Value {
+    match value.reveal() {
+        Value::List(items) => Value::list(items.iter().map(without_sensitive_marks)),
+        Value::Map(map) => Value::map(
+            map.iter()
+                .map(|(key, value)| (Arc::clone(key), without_sensitive_marks(value))),
+        ),
+        other => other.clone(),
+    }
+}
+
+fn parse_json(bytes: &[u8], serializer: Serializer) -> Result<Value, Halt> {
+    let fail = |why: String| Halt::Failed(format!("Failed to deserialize existing data: {why}"));
+    let text = std::str::from_utf8(bytes).map_err(|error| fail(error.to_string()))?;
+    let schema = match serializer {
+        Serializer::Yaml => Schema::Salt,
+        Serializer::Json => Schema::Core,
+    };
+    let node = parse_text(schema, text).map_err(fail)?;
+    Ok(node.to_value())
+}
+
+/// The options that a serializer is given: a map, or a list of maps.
+fn serializer_options(call: &StateCall<'_>) -> Map {
+    match call.arg("serializer_opts") {
+        Some(Value::Map(map)) => (**map).clone(),
+        Some(Value::List(items)) => items
+            .iter()
+            .filter_map(Value::as_map)
+            .flat_map(|map| map.iter())
+            .map(|(key, value)| (Arc::clone(key), value.clone()))
+            .collect(),
+        _ => Map::new(),
+    }
+}
+
+fn serialize_to_text(call: &StateCall<'_>, value: &Value, serializer: Serializer) -> Result<String, Halt> {
+    let options = serializer_options(call);
+    let known: &[&str] = match serializer {
+        Serializer::Yaml => &["default_flow_style", "allow_unicode"],
+        Serializer::Json => &["indent", "separators", "sort_keys", "ensure_ascii"],
+    };
+    if let Some(key) = options.keys().find(|key| !known.contains(&&***key)) {
+        return refuse(format!(
+            "`serializer_opts: {key}` of file.serialize is not supported"
+        ));
+    }
+    if serializer == Serializer::Json {
+        let is_encoded = call.non_empty_text("encoding")?.is_some();
+        return Ok(json_text(value, &JsonStyle::from_options(&options, is_encoded)) + "\n");
+    }
+    if options
+        .get("default_flow_style")
+        .is_some_and(Value::is_truthy)
+    {
+        return refuse("`serializer_opts: default_flow_style` of file.serialize must be false");
+    }
+    // A document ends with its own newline, and another is added as it is for JSON.
+    let text = pyyaml_text(value).map_err(Halt::Failed)?;
+    Ok(text)
+}
+
+/// A value over another: maps key by key, everything else as a whole.
+fn merge(base: &Value, over: &Value) -> Value {
+    let (Value::Map(base), Value::Map(over)) = (base, over) else {
+        return over.clone();
+    };
+    let mut all = (**base).clone();
+    for (key, value) in over.iter() {
+        let value = match all.get(key) {
+            Some(is) => merge(is, value),
+            None => value.clone(),
+        };
+        all.insert(Arc::clone(key), value);
+    }
+    Value::map(all)
+}
+
+/// What differs, key by key; none if nothing does.
+fn differences(old: &Value, new: &Value) -> Option<Value> {
+    let (Value::Map(old), Value::Map(new)) = (old, new) else {
+        return None;
+    };
+    let mut all = Map::new();
+    for (key, value) in new.iter() {
+        let is = old.get(key);
+        let differs = match (is, value) {
+            (Some(is), value) if is == value => continue,
+            (Some(is @ Value::Map(_)), Value::Map(_)) => differences(is, value),
+            (is, value) => {
+                let is = is.cloned().unwrap_or(Value::str("<_null_>"));
+                Some(Value::map([("new", value.clone()), ("old", is)]))
+            }
+        };
+        all.extend(differs.map(|differs| (Arc::clone(key), differs)));
+    }
+    (!all.is_empty()).then(|| Value::map(all))
+}
+
+/// How JSON is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct JsonStyle {
+    /// What each level is indented by; none for one line.
+    indent: Option<String>,
+    /// What stands between items, and between a key and its value.
+    separators: (String, String),
+    /// Whether keys are sorted.
+    sorted: bool,
+    /// Whether what is not ASCII is escaped.
+    ascii: bool,
+}
+
+impl JsonStyle {
+    /// By the options of `file.serialize`: two spaces and sorted keys unless said otherwise.
+    pub(super) fn from_options(options: &Map, is_encoded: bool) -> Self {
+        let flag = |key: &str, otherwise| options.get(key).map_or(otherwise, Value::is_truthy);
+        let separators = options.get("separators").and_then(Value::as_list);
+        let separator = |index: usize, otherwise: &str| {
+            separators
+                .and_then(|all| all.get(index))
+                .map_or_else(|| otherwise.to_owned(), ToString::to_string)
+        };
+        Self {
+            indent: match options.get("indent") {
+                None => Some("  ".to_owned()),
+                Some(Value::Int(count)) => usize::try_from(*count).ok().map(|it| " ".repeat(it)),
+                Some(Value::Str(text)) => Some(text.to_string()),
+                Some(_) => None,
+            },
+            separators: (separator(0, ","), separator(1, ": ")),
+            sorted: flag("sort_keys", true),
+            ascii: flag("ensure_ascii", !is_encoded),
+        }
+    }
+}
+
+/// A value as a JSON text, without a newline at its end.
+fn json_text(value: &Value, style: &JsonStyle) -> String {
+    let mut out = String::new();
+    write_json(value, style, 0, &mut out);
+    out
+}
+
+fn write_json(value: &Value, style: &JsonStyle, depth: usize, out: &mut String) {
+    match value.reveal() {
+        Value::Null => out.push_str("null"),
+        Value::Bool(truth) => out.push_str(if *truth { "true" } else { "false" }),
+        Value::Int(number) => out.push_str(&number.to_string()),
+        Value::Big(digits) => out.push_str(digits),
+        Value::Float(number) if number.is_nan() => out.push_str("NaN"),
+        Value::Float(number) if number.is_infinite() => {
+            out.push_str(if *number > 0.0 {
+                "Infinity"
+            } else {
+                "-Infinity"
+            });
+        }
+        Value::List(items) if items.is_empty() => out.push_str("[]"),
+        Value::Map(map) if map.is_empty() => out.push_str("{}"),
+        Value::List(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                write_separator(style, index, depth + 1, out);
+                write_json(item, style, depth + 1, out);
+            }
+            write_line_break(style, depth, out);
+            out.push(']');
+        }
+        Value::Map(map) => {
+            let mut pairs: Vec<_> = map.iter().collect();
+            if style.sorted {
+                pairs.sort_by_key(|(key, _)| *key);
+            }
+            out.push('{');
+            for (index, (key, item)) in pairs.into_iter().enumerate() {
+                write_separator(style, index, depth + 1, out);
+                write_quoted(key, style.ascii, out);
+                out.push_str(&style.separators.1);
+                write_json(item, style, depth + 1, out);
+            }
+            write_line_break(style, depth, out);
+            out.push('}');
+        }
+        number @ Value::Float(_) => out.push_str(&number.to_string()),
+        other => write_quoted(&other.to_string(), style.ascii, out),
+    }
+}
+
+fn write_separator(style: &JsonStyle, index: usize, depth: usize, out: &mut String) {
+    if index > 0 {
+        out.push_str(&style.separators.0);
+    }
+    write_line_break(style, depth, out);
+}
+
+fn write_line_break(style: &JsonStyle, depth: usize, out: &mut String) {
+    if let Some(indent) = &style.indent {
+        out.push('\n');
+        out.push_str(&indent.repeat(depth));
+    }
+}
+
+fn write_quoted(text: &str, ascii: bool, out: &mut String) {
+    out.push('"');
+    for sign in text.chars() {
+        match sign {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            sign if sign < ' ' => {
+                out.push_str(&format!("\\u{:04x}", u32::from(sign)));
+            }
+            sign if ascii && !sign.is_ascii() => {
+                for unit in sign.encode_utf16(&mut [0; 2]) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            sign => out.push(sign),
+        }
+    }
+    out.push('"');
+}

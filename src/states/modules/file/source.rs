@@ -1,0 +1,409 @@
+//! Sources of files: where their content comes from, and how it is fetched.
+
+use std::sync::Arc;
+
+use super::text_diff::decode;
+use super::plan::{probe_text, file_name};
+use crate::states::modules::file_change;
+use crate::states::{StateCall, FactCache, Halt, TemplateRequest, refuse};
+use crate::host::change::{Change, ModeAndOwner, CommandRun};
+use crate::host::fact::Domain;
+use crate::text::force_quote_word;
+use crate::value::{Map, Secrets};
+
+/// A place that content comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum FileSource {
+    /// A file of the state tree, by its path in it.
+    Tree(String),
+    /// A file of the machine.
+    Machine(String),
+    /// An address that the machine downloads.
+    Web(String),
+}
+
+/// A source and what its content must be like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SelectedSource {
+    /// As it was written.
+    pub(super) written: String,
+    /// Where it is.
+    pub(super) source: FileSource,
+    /// Its checksum as it was written.
+    pub(super) hash: Option<String>,
+}
+
+/// A checksum: the program that makes it, and its hex digits in lower case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Checksum {
+    /// The name of the algorithm, such as `sha256`.
+    pub(super) algorithm: &'static str,
+    /// The digits.
+    pub(super) digits: String,
+}
+
+/// The algorithms and how many hex digits they give.
+const HASH_ALGORITHMS: [(&str, usize); 6] = [
+    ("md5", 32),
+    ("sha1", 40),
+    ("sha224", 56),
+    ("sha256", 64),
+    ("sha384", 96),
+    ("sha512", 128),
+];
+
+impl FileSource {
+    /// Reads an address; what has no scheme is a path of the machine.
+    pub(super) fn parse(written: &str) -> Self {
+        if let Some(rest) = written.strip_prefix("salt://") {
+            let path = rest.split_once("?saltenv=").map_or(rest, |(path, _)| path);
+            return Self::Tree(path.trim_start_matches('|').to_owned());
+        }
+        if let Some(path) = written.strip_prefix("file://") {
+            return Self::Machine(path.to_owned());
+        }
+        if ["http://", "https://", "ftp://"]
+            .iter()
+            .any(|scheme| written.starts_with(scheme))
+        {
+            return Self::Web(written.to_owned());
+        }
+        Self::Machine(written.to_owned())
+    }
+}
+
+/// The environment that messages name.
+pub(super) const DEFAULT_SALTENV: &str = "base";
+
+/// The source that a state names, or the first of several that is there.
+pub(super) fn select_source(call: &StateCall<'_>, facts: &FactCache) -> Result<Option<SelectedSource>, Halt> {
+    let hash = call.non_empty_text("source_hash")?;
+    let Some(source) = call.arg("source").filter(|source| source.is_truthy()) else {
+        return Ok(None);
+    };
+    let Some(several) = source.as_list() else {
+        let written = source.to_string();
+        return Ok(Some(SelectedSource {
+            source: FileSource::parse(&written),
+            written,
+            hash,
+        }));
+    };
+    for one in several {
+        let (written, hash) = match one.as_map().and_then(|map| map.first()) {
+            Some((written, own)) if own.is_truthy() => (written.to_string(), Some(own.to_string())),
+            Some((written, _)) => (written.to_string(), hash.clone()),
+            None => (one.to_string(), hash.clone()),
+        };
+        let source = FileSource::parse(&written);
+        if source_exists(call, &source, facts)? {
+            return Ok(Some(SelectedSource {
+                written,
+                source,
+                hash,
+            }));
+        }
+    }
+    refuse("Unable to manage file: none of the specified sources were found")
+}
+
+fn source_exists(call: &StateCall<'_>, source: &FileSource, facts: &FactCache) -> Result<bool, Halt> {
+    match source {
+        FileSource::Tree(path) => {
+            Ok(call.context.roots.read(path)?.is_some() || !call.context.roots.list(path)?.is_empty())
+        }
+        FileSource::Machine(path) => Ok(path.starts_with('/') && facts.target(path)?.is_some()),
+        FileSource::Web(address) => {
+            let address = force_quote_word(address);
+            let text = format!(
+                "if command -v curl >/dev/null 2>&1; then curl -fsSIL -o /dev/null {address}; \
+                 else wget -q --spider {address}; fi && echo there"
+            );
+            Ok(!probe_text(facts, text, Domain::All)?.is_empty())
+        }
+    }
+}
+
+/// The permission bits of a source.
+pub(super) fn source_mode(
+    call: &StateCall<'_>,
+    source: &FileSource,
+    facts: &FactCache,
+) -> Result<Option<u32>, Halt> {
+    match source {
+        FileSource::Tree(path) => Ok(call.context.roots.mode(path)?.map(|mode| mode & 0o7777)),
+        FileSource::Machine(path) => Ok(facts.target(path)?.map(|entry| entry.mode)),
+        FileSource::Web(_) => Ok(None),
+    }
+}
+
+/// The words of a template: the defaults, and the context over them.
+pub(super) fn template_context(call: &StateCall<'_>) -> Result<Map, Halt> {
+    let context = match call.arg("context").filter(|it| it.is_truthy()) {
+        None => Map::new(),
+        Some(value) => match value.as_map() {
+            Some(map) => map.clone(),
+            None => return refuse("Context must be formed as a dict"),
+        },
+    };
+    let mut all = match call.arg("defaults").filter(|it| it.is_truthy()) {
+        None => Map::new(),
+        Some(value) => match value.as_map() {
+            Some(map) => map.clone(),
+            None => return refuse("Defaults must be formed as a dict"),
+        },
+    };
+    all.extend(context);
+    Ok(all)
+}
+
+/// Renders a text if the state says that it is a template.
+pub(super) fn render_source(
+    call: &StateCall<'_>,
+    text: &[u8],
+    path: &str,
+    context: &Map,
+    facts: &FactCache,
+) -> Result<String, Halt> {
+    call.context.renderer.render(
+        &TemplateRequest {
+            text: &decode(text),
+            path,
+            context,
+        },
+        facts,
+    )
+}
+
+/// Whether a content repeats something that nobody may see.
+pub(super) fn contains_secrets(call: &StateCall<'_>, text: &str) -> bool {
+    let mut secrets = Secrets::default();
+    secrets.gather(&call.context.pillar);
+    for key in ["context", "defaults"] {
+        if let Some(value) = call.args.get(key) {
+            secrets.gather(value);
+        }
+    }
+    secrets.are_in(text)
+}
+
+/// The texts of `source` or `sources`, rendered (they are templates unless said otherwise).
+pub(super) fn source_texts(call: &StateCall<'_>, facts: &FactCache) -> Result<Option<Vec<String>>, Halt> {
+    let one = call.non_empty_text("source")?;
+    let several = call.texts("sources")?;
+    if one.is_some() && !several.is_empty() {
+        return refuse("source and sources are mutually exclusive");
+    }
+    let is_set = |key| call.flag(key, false);
+    if is_set("source_hash") && is_set("source_hashes") {
+        return refuse("source_hash and source_hashes are mutually exclusive");
+    }
+    let sources: Vec<String> = one.into_iter().chain(several).collect();
+    if sources.is_empty() {
+        return Ok(None);
+    }
+    let template = call.text_or("template", "jinja")?;
+    let context = template_context(call)?;
+    let mut texts = Vec::new();
+    for written in sources {
+        let Some((bytes, path)) = read_source(call, &written, facts)? else {
+            return refuse(format!("Failed to load template file {written}"));
+        };
+        let text = if template == "jinja" {
+            render_source(call, &bytes, &path, &context, facts)?
+        } else {
+            return refuse(format!(
+                "Specified template format {template} is not supported"
+            ));
+        };
+        texts.push(text);
+    }
+    Ok(Some(texts))
+}
+
+/// The bytes of a source, and its path.
+pub(super) type SourceContent = (Arc<[u8]>, String);
+
+/// The bytes of a source that is no download, and its path.
+pub(super) fn read_source(call: &StateCall<'_>, written: &str, facts: &FactCache) -> Result<Option<SourceContent>, Halt> {
+    Ok(match FileSource::parse(written) {
+        FileSource::Tree(path) => call.context.roots.read(&path)?.map(|bytes| (bytes, path)),
+        FileSource::Machine(path) => facts.content(&path)?.map(|bytes| (Arc::from(bytes), path)),
+        FileSource::Web(address) => {
+            let text = format!("{} || exit 1", download_to_stdout_command(&address));
+            let output = probe_text(facts, text, Domain::All)?;
+            (!output.is_empty()).then(|| (Arc::from(format!("{output}\n").as_bytes()), address))
+        }
+    })
+}
+
+/// A command that prints what is at an address.
+pub(super) fn download_to_stdout_command(address: &str) -> String {
+    let address = force_quote_word(address);
+    format!(
+        "if command -v curl >/dev/null 2>&1; then curl -fsSL {address}; else wget -q -O - {address}; fi"
+    )
+}
+
+/// The checksum that a download must have.
+pub(super) fn expected_checksum(
+    call: &StateCall<'_>,
+    picked: &SelectedSource,
+    path: &str,
+    facts: &FactCache,
+) -> Result<Option<Checksum>, Halt> {
+    let Some(hash) = &picked.hash else {
+        return Ok(None);
+    };
+    if let Some(sum) = Checksum::parse(hash) {
+        return Ok(Some(sum));
+    }
+    let is_file = hash.starts_with('/') || hash.contains("://");
+    let Some((bytes, _)) = (if is_file {
+        read_source(call, hash, facts)?
+    } else {
+        None
+    }) else {
+        return refuse(format!(
+            "Unable to manage file: Source hash {hash} format is invalid. The supported formats \
+             are: 1) a hash, 2) an expression in the format <hash_type>=<hash>, or 3) either a \
+             path to a local file containing hashes, or a URI of a remote hash file."
+        ));
+    };
+    let names: Vec<String> = [
+        call.text("source_hash_name")?,
+        Some(file_name(path).to_owned()),
+        Some(file_name(&picked.written).to_owned()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    find_checksum(&decode(&bytes), &names).map(Some).ok_or_else(|| {
+        Halt::Failed(format!(
+            "Unable to manage file: Source hash file {hash} contains no checksum of {}",
+            picked.written
+        ))
+    })
+}
+
+impl Checksum {
+    /// Reads `sha256=…`, `sha256:…` or the digits alone, which tell the algorithm by their number.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let (kind, digits) = match text.split_once(['=', ':']) {
+            Some((kind, digits)) => (Some(kind.trim().to_ascii_lowercase()), digits.trim()),
+            None => (None, text),
+        };
+        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
+        let (found, _) = HASH_ALGORITHMS
+            .into_iter()
+            .find(|(_, length)| *length == digits.len())?;
+        if kind.is_some_and(|kind| kind != found) {
+            return None;
+        }
+        Some(Self {
+            algorithm: found,
+            digits: digits.to_ascii_lowercase(),
+        })
+    }
+}
+
+/// The checksum of one of the names in the text of a hash file; the only one if there is one.
+fn find_checksum(text: &str, names: &[String]) -> Option<Checksum> {
+    let mut all = Vec::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split([' ', '\t', '(', ')', '=', '*', ':']).collect();
+        let Some(sum) = words.iter().find_map(|word| Checksum::parse(word)) else {
+            continue;
+        };
+        let is_named = |word: &&str| {
+            let word = word.trim_start_matches("./");
+            names.iter().any(|name| word == name || file_name(word) == name)
+        };
+        if words.iter().any(is_named) {
+            return Some(sum);
+        }
+        all.push(sum);
+    }
+    (all.len() == 1).then(|| all.remove(0))
+}
+
+/// Where a file is got from.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum FetchFrom<'a> {
+    /// Another path.
+    Copy(&'a str),
+    /// An address, and the checksum that what is there must have.
+    Web(&'a str, Option<&'a Checksum>),
+}
+
+/// The command that prints the hex digits of a checksum of what it reads.
+fn checksum_command(kind: &str) -> String {
+    format!("{kind}sum | cut -d' ' -f1")
+}
+
+/// Whether a file differs from what is at an address. Without a checksum only a download tells.
+pub(super) fn differs_from_download(
+    address: &str,
+    sum: Option<&Checksum>,
+    path: &str,
+    facts: &FactCache,
+) -> Result<bool, Halt> {
+    let kind = sum.map_or("sha256", |sum| sum.algorithm);
+    let is = if kind == "sha256" {
+        facts.digest(path)?.unwrap_or_default().to_owned()
+    } else {
+        let text = format!("cat -- {} | {}", force_quote_word(path), checksum_command(kind));
+        probe_text(facts, text, Domain::Path(path.to_owned()))?
+    };
+    let desired = match sum {
+        Some(sum) => sum.digits.clone(),
+        None => probe_text(
+            facts,
+            format!("{{ {}; }} | {}", download_to_stdout_command(address), checksum_command("sha256")),
+            Domain::All,
+        )?,
+    };
+    Ok(is != desired)
+}
+
+/// The steps that get a file: beside, checked, like what was there, and renamed.
+pub(super) fn fetch_steps(fetch: &FetchFrom<'_>, path: &str, is_there: bool, like: &ModeAndOwner) -> Vec<Change> {
+    let to = force_quote_word(path);
+    let get = match fetch {
+        FetchFrom::Copy(source) => format!("cat -- {} >\"$t\"", force_quote_word(source)),
+        FetchFrom::Web(address, _) => format!("{{ {}; }} >\"$t\"", download_to_stdout_command(address)),
+    };
+    let check = match fetch {
+        FetchFrom::Web(address, Some(sum)) => format!(
+            "s=$({kind}sum <\"$t\" | cut -d' ' -f1); if [ \"$s\" != {digits} ]; then \
+             printf 'Specified {kind} checksum for %s (%s) does not match actual checksum (%s)\\n' \
+             {address} {digits} \"$s\" >&2; exit 1; fi; ",
+            kind = sum.algorithm,
+            digits = sum.digits,
+            address = force_quote_word(address),
+        ),
+        _ => String::new(),
+    };
+    let alike = if is_there {
+        format!(
+            "chmod \"$(stat -c %a -- {to})\" \"$t\"; \
+             chown \"$(stat -c %u:%g -- {to})\" \"$t\" 2>/dev/null || :; "
+        )
+    } else {
+        "chmod 644 \"$t\"; ".to_owned()
+    };
+    let text = format!(
+        "set -e; t=$(mktemp {to}.XXXXXX); trap 'rm -f -- \"$t\"' EXIT; {get}; {check}{alike}\
+         mv -f -- \"$t\" {to}; trap - EXIT"
+    );
+    let mut steps = vec![Change::Run(
+        CommandRun::new(text).touching([Domain::Path(path.to_owned())]),
+    )];
+    if !like.is_any() {
+        steps.push(file_change::set_attributes(path, like.clone(), true));
+    }
+    steps
+}

@@ -1,0 +1,44 @@
+//! The functions of the `git` module.
+
+use super::{config, detached, latest, create};
+use crate::states::{StateFunction, StateModule};
+
+/// The module.
+pub(in crate::states::modules) static MODULE: StateModule = StateModule {
+    name: "git",
+    functions: &[
+        StateFunction::new("latest", latest::latest)
+            .requires("target")
+            .options(
+                "rev branch user password update_head force_checkout force_clone force_fetch \
+                 force_reset submodules bare mirror remote fetch_tags sync_tags depth identity \
+                 https_user https_pass refspec_branch refspec_tag output_encoding",
+            )
+            .irreversible(IRREVERSIBLE_REASON),
+        StateFunction::new("cloned", create::cloned)
+            .requires("target")
+            .options("branch user password identity https_user https_pass output_encoding")
+            .irreversible(IRREVERSIBLE_REASON),
+        StateFunction::new("present", create::present)
+            .options("force bare template separate_git_dir shared user password output_encoding")
+            .irreversible(IRREVERSIBLE_REASON),
+        StateFunction::new("detached", detached::detached)
+            .requires("rev target")
+            .options(
+                "remote user password force_clone force_checkout fetch_remote hard_reset \
+                 submodules identity https_user https_pass output_encoding",
+            )
+            .irreversible(IRREVERSIBLE_REASON),
+        StateFunction::new("config_set", config::set)
+            .options("value multivar repo user password global output_encoding")
+            .reversed_by("config_unset"),
+        StateFunction::new("config_unset", config::unset)
+            .options("value_regex repo user password global all output_encoding")
+            .irreversible("the values that were there before are not known any more"),
+    ],
+    watch: None,
+    aggregate: None,
+};
+
+/// A repository may hold the only copy of what was done in it.
+const IRREVERSIBLE_REASON: &str = "a repository may hold work that is nowhere else; remove it with file.absent";

@@ -1,0 +1,388 @@
+//! The state module `module`: functions of execution modules, called as states.
+
+use crate::states::modules::verdict::{act_on_outputs, failure, unchanged};
+use std::sync::Arc;
+
+use crate::states::execution_modules::{ExecutionCall, call_execution, is_known};
+use crate::states::command_args::{trimmed_output, parse_setting};
+use crate::states::{
+    StateCall, ChangeSet, FactCache, ChangeOutcome, StateFunction, Halt, Mode, StateModule, StateOutcome, StateDecision, refuse,
+};
+use crate::host::RunOutput;
+use crate::host::change::{Change, CommandRun};
+use crate::host::fact::Domain;
+use crate::text::quote_word;
+use crate::value::{Map, Value};
+
+/// The module.
+pub(in crate::states) static MODULE: StateModule = StateModule {
+    name: "module",
+    functions: &[
+        StateFunction::new("run", run).options("*").irreversible(IRREVERSIBLE_REASON),
+        StateFunction::new("wait", |_, _| unchanged(""))
+            .options("*")
+            .irreversible(IRREVERSIBLE_REASON),
+    ],
+    watch: Some(run),
+    aggregate: None,
+};
+
+const IRREVERSIBLE_REASON: &str = "what a function did is not known";
+
+/// A function that changes something: its name, the command that does it, and how its answer is
+/// made of the result of the command.
+type ChangingFunction = (&'static str, FunctionCommand, ReturnFormat);
+
+/// The command that a function runs.
+#[derive(Debug, Clone, Copy)]
+enum FunctionCommand {
+    /// The one that it is given.
+    ShellCommand,
+    /// The same, with its errors among its output.
+    ShellWithStderr,
+    /// This one, with a path for the braces.
+    OnPath(&'static str),
+    /// This verb for a service.
+    Service(&'static str),
+    /// This one.
+    Fixed(&'static str),
+    /// A pause of the seconds that it is given.
+    Sleep,
+}
+
+/// How a command answers.
+#[derive(Debug, Clone, Copy)]
+enum ReturnFormat {
+    /// With what it printed.
+    Text,
+    /// With its exit code.
+    Code,
+    /// With all that it gave.
+    All,
+    /// With whether it succeeded.
+    Success,
+}
+
+static CHANGING_FUNCTIONS: &[ChangingFunction] = &[
+    ("cmd.retcode", FunctionCommand::ShellCommand, ReturnFormat::Code),
+    ("cmd.run", FunctionCommand::ShellWithStderr, ReturnFormat::Text),
+    ("cmd.run_all", FunctionCommand::ShellCommand, ReturnFormat::All),
+    ("cmd.run_stdout", FunctionCommand::ShellCommand, ReturnFormat::Text),
+    ("cmd.shell", FunctionCommand::ShellWithStderr, ReturnFormat::Text),
+    ("file.makedirs", FunctionCommand::OnPath(MAKEDIRS_COMMAND), ReturnFormat::Success),
+    (
+        "file.mkdir",
+        FunctionCommand::OnPath("mkdir -p -- {}"),
+        ReturnFormat::Success,
+    ),
+    ("file.remove", FunctionCommand::OnPath("rm -rf -- {}"), ReturnFormat::Success),
+    ("file.touch", FunctionCommand::OnPath("touch -- {}"), ReturnFormat::Success),
+    ("service.disable", FunctionCommand::Service("disable"), ReturnFormat::Success),
+    ("service.enable", FunctionCommand::Service("enable"), ReturnFormat::Success),
+    ("service.reload", FunctionCommand::Service("reload"), ReturnFormat::Success),
+    ("service.restart", FunctionCommand::Service("restart"), ReturnFormat::Success),
+    ("service.start", FunctionCommand::Service("start"), ReturnFormat::Success),
+    ("service.stop", FunctionCommand::Service("stop"), ReturnFormat::Success),
+    (
+        "service.systemctl_reload",
+        FunctionCommand::Fixed("systemctl daemon-reload"),
+        ReturnFormat::Success,
+    ),
+    ("test.sleep", FunctionCommand::Sleep, ReturnFormat::Success),
+];
+
+const MAKEDIRS_COMMAND: &str = "mkdir -p -- \"$(dirname -- {})\"";
+
+/// The arguments of a function.
+struct FunctionArguments {
+    args: Vec<Value>,
+    named: Map,
+}
+
+impl FunctionArguments {
+    /// The first argument.
+    fn required_text(&self, name: &str) -> Result<String, Halt> {
+        let found = self.named.get(name).or_else(|| self.args.first());
+        let missing = || Halt::Failed(format!("The following arguments are missing: {name}"));
+        Ok(found.ok_or_else(missing)?.reveal().to_string())
+    }
+}
+
+impl FunctionCommand {
+    /// The command for these arguments.
+    fn build_run(self, arguments: &FunctionArguments) -> Result<CommandRun, Halt> {
+        Ok(match self {
+            Self::ShellCommand => {
+                let mut run = CommandRun::new(arguments.required_text("cmd")?);
+                run.setting = parse_setting(|key| arguments.named.get(key))?;
+                run
+            }
+            Self::ShellWithStderr => {
+                let mut run = Self::ShellCommand.build_run(arguments)?;
+                run.text = format!("{{ {}\n}} 2>&1", run.text);
+                run
+            }
+            Self::OnPath(text) => {
+                let path = arguments.named.get("name").or_else(|| arguments.named.get("path"));
+                let path = match path {
+                    Some(path) => path.to_string(),
+                    None => arguments.required_text("path")?,
+                };
+                let run = CommandRun::new(text.replace("{}", &quote_word(&path)));
+                run.touching([Domain::Path(path)])
+            }
+            Self::Service(verb) => CommandRun::new(service_command(&quote_word(&arguments.required_text("name")?), verb)),
+            Self::Fixed(text) => CommandRun::new(text.to_owned()),
+            Self::Sleep => CommandRun::new(format!("sleep {}", quote_word(&arguments.required_text("length")?))),
+        })
+    }
+}
+
+fn service_command(name: &str, verb: &str) -> String {
+    let other = match verb {
+        "enable" => format!("update-rc.d {name} enable"),
+        "disable" => format!("update-rc.d {name} disable"),
+        _ => format!("service {name} {verb}"),
+    };
+    format!("if [ -d /run/systemd/system ]; then systemctl {verb} {name}; else {other}; fi")
+}
+
+/// The form in which functions are written, and the functions with what they are given.
+fn parse_functions(call: &StateCall<'_>) -> (CallSyntax, Vec<(String, FunctionArguments)>) {
+    let passed_over = |key: &str| matches!(key, "name" | "__reqs__" | "sfun" | "returner");
+    let keys: Vec<&Arc<str>> = call.args.keys().filter(|key| !passed_over(key)).collect();
+    if keys.is_empty() || keys.iter().any(|key| !key.contains('.')) {
+        return (CallSyntax::Legacy, vec![(call.name.to_owned(), legacy_arguments(call))]);
+    }
+    let arguments = |key: &&Arc<str>| (key.to_string(), keyed_arguments(&call.args[&***key]));
+    (CallSyntax::Keyed, keys.iter().map(arguments).collect())
+}
+
+fn run(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let (form, functions) = parse_functions(call);
+    let name = |key: &str| key.split(':').next().unwrap_or(key).to_owned();
+    let is_there = |key: &String| {
+        let name = name(key);
+        is_known(&name) || find_changing_function(&name).is_some()
+    };
+    let missing: Vec<String> = functions
+        .iter()
+        .map(|(key, _)| name(key))
+        .filter(|it| !is_there(it))
+        .collect();
+    if !missing.is_empty() {
+        return failure(form.missing_comment(&missing));
+    }
+    let names: Vec<String> = functions.iter().map(|(key, _)| name(key)).collect();
+    if call.mode == Mode::Test {
+        return Ok(dry_run_verdict(&functions, form.planned_comment(&names)));
+    }
+    let mut steps = Vec::new();
+    let mut answers: Vec<(String, FunctionResult)> = Vec::new();
+    for (key, arguments) in functions {
+        let fun = name(&key);
+        if let Some((_, command, answer)) = find_changing_function(&fun) {
+            let mut run = command.build_run(&arguments)?;
+            // Its failure is told with the others.
+            run.good_codes = (0..=255).collect();
+            answers.push((key, FunctionResult::Change(steps.len(), *answer)));
+            steps.push(Change::Run(run));
+            continue;
+        }
+        let query = ExecutionCall {
+            fun: &fun,
+            args: &arguments.args,
+            named: &arguments.named,
+            context: call.context,
+            facts,
+        };
+        match call_execution(&query) {
+            Some(Ok(answer)) => answers.push((key, FunctionResult::Known(answer))),
+            Some(Err(halt)) => return Err(halt),
+            None => return refuse(form.missing_comment(&[fun])),
+        }
+    }
+    let predicted = StateOutcome::planned(form.planned_comment(&names));
+    act_on_outputs(predicted, steps, move |ended, _| {
+        Ok(form.outcome(&answers, ended.outputs))
+    })
+}
+
+fn find_changing_function(fun: &str) -> Option<&'static ChangingFunction> {
+    CHANGING_FUNCTIONS.iter().find(|(name, ..)| *name == fun)
+}
+
+/// What a dry run says: the functions that only look have no part in what would be changed.
+fn dry_run_verdict(functions: &[(String, FunctionArguments)], comment: String) -> StateDecision {
+    let changes = functions.iter().filter_map(|(key, arguments)| {
+        let (_, command, _) = find_changing_function(key.split(':').next().unwrap_or(key))?;
+        command.build_run(arguments).ok().map(Change::Run)
+    });
+    StateDecision::Change(ChangeSet {
+        predicted: StateOutcome::planned(comment.clone()),
+        steps: changes.collect(),
+        finish: ChangeOutcome::Fixed(StateOutcome::unchanged(comment)),
+    })
+}
+
+/// What one function gives.
+enum FunctionResult {
+    Known(Value),
+    /// The place of its change.
+    Change(usize, ReturnFormat),
+}
+
+/// The two forms in which functions are written.
+#[derive(Debug, Clone, Copy)]
+enum CallSyntax {
+    /// One function, by name.
+    Legacy,
+    /// Functions as keys, with lists of arguments.
+    Keyed,
+}
+
+impl CallSyntax {
+    fn missing_comment(self, names: &[String]) -> String {
+        match self {
+            Self::Legacy => format!("Module function {} is not available", names.join(", ")),
+            Self::Keyed => {
+                let plural = if names.len() > 1 { "True" } else { "" };
+                format!("Unavailable function{plural}: {}.", names.join(", "))
+            }
+        }
+    }
+
+    fn planned_comment(self, names: &[String]) -> String {
+        match self {
+            Self::Legacy => format!("Module function {} is set to execute", names.join(", ")),
+            Self::Keyed => {
+                let plural = if names.len() > 1 { "True" } else { "" };
+                format!("Function{plural} {} to be executed.", names.join(", "))
+            }
+        }
+    }
+
+    fn outcome(self, answers: &[(String, FunctionResult)], outputs: &[RunOutput]) -> StateOutcome {
+        let mut outcome = StateOutcome::unchanged("");
+        let (mut failures, mut successes) = (Vec::new(), Vec::new());
+        for (key, step) in answers {
+            let value = match step {
+                FunctionResult::Known(value) => value.clone(),
+                FunctionResult::Change(index, answer) => {
+                    let Some(output) = outputs.get(*index) else {
+                        failures.push(format!("'{key}' failed: it was not run"));
+                        continue;
+                    };
+                    format_return(*answer, output)
+                }
+            };
+            let is_good = is_success(&value);
+            if let Self::Legacy = self {
+                outcome.changes.insert("ret".into(), value);
+                outcome.comment = format!("Module function {key} executed");
+                outcome.result = Some(is_good);
+                return outcome;
+            }
+            if is_good {
+                let message = value.get("comment").map_or_else(
+                    || {
+                        if value.as_map().is_some() {
+                            "Success".to_owned()
+                        } else {
+                            value.to_string()
+                        }
+                    },
+                    Value::to_string,
+                );
+                successes.push(format!("{key}: {message}"));
+                outcome.changes.insert(Arc::from(key.as_str()), value);
+            } else if value.as_map().is_some() {
+                let message = value.get("comment").map(Value::to_string);
+                let message = message.unwrap_or_else(|| "(error message N/A)".to_owned());
+                failures.push(format!("'{key}' failed: {message}"));
+            } else {
+                failures.push(format!("'{key}': {value}"));
+            }
+        }
+        outcome.result = Some(failures.is_empty());
+        failures.extend(successes);
+        outcome.comment = failures.join(", ");
+        outcome
+    }
+}
+
+fn format_return(answer: ReturnFormat, run: &RunOutput) -> Value {
+    let code = i64::from(run.exit.code().unwrap_or(1));
+    let stdout = || Value::from(trimmed_output(&run.stdout.head));
+    match answer {
+        ReturnFormat::Text => stdout(),
+        ReturnFormat::Code => code.into(),
+        ReturnFormat::Success => (code == 0).into(),
+        ReturnFormat::All => Value::map([
+            ("pid", 0.into()),
+            ("retcode", code.into()),
+            ("stdout", stdout()),
+            ("stderr", trimmed_output(&run.stderr.head).into()),
+        ]),
+    }
+}
+
+/// False, and a map that says failure at any depth, are failures.
+fn is_success(value: &Value) -> bool {
+    match value.reveal() {
+        Value::Bool(truth) => *truth,
+        Value::Map(map) => map
+            .iter()
+            .all(|(key, value)| match (&**key, value.reveal()) {
+                ("result", Value::Bool(false)) => false,
+                ("retcode", code) => code.as_int() == Some(0),
+                (_, inner @ Value::Map(_)) => is_success(inner),
+                _ => true,
+            }),
+        _ => true,
+    }
+}
+
+/// `m_name`, `m_fun` and so on stand for arguments whose names have another meaning here.
+fn legacy_arguments(call: &StateCall<'_>) -> FunctionArguments {
+    let mut arguments = FunctionArguments {
+        args: Vec::new(),
+        named: Map::new(),
+    };
+    for (key, value) in call.args {
+        match (&**key, value.reveal()) {
+            ("name" | "__reqs__" | "sfun" | "returner", _) => {}
+            ("args", Value::List(items)) => arguments.args.extend(items.iter().cloned()),
+            ("kwargs", Value::Map(map)) => {
+                arguments.named.extend(Map::clone(map));
+            }
+            (key, _) => {
+                let key = key.strip_prefix("m_").unwrap_or(key);
+                arguments.named.insert(Arc::from(key), value.clone());
+            }
+        }
+    }
+    arguments
+}
+
+/// A list of values and of maps of named ones.
+fn keyed_arguments(written: &Value) -> FunctionArguments {
+    let mut arguments = FunctionArguments {
+        args: Vec::new(),
+        named: Map::new(),
+    };
+    let items = match written.reveal() {
+        Value::Null => return arguments,
+        Value::List(items) => items.to_vec(),
+        one => vec![one.clone()],
+    };
+    for item in items {
+        match item.reveal() {
+            Value::Map(map) => {
+                arguments.named.extend(Map::clone(map));
+            }
+            _ => arguments.args.push(item),
+        }
+    }
+    arguments
+}

@@ -1,0 +1,54 @@
+//! The functions of the `pkg` module.
+
+use super::aggregate::aggregate;
+use super::{hold, install, remove};
+use crate::states::modules::verdict::failure;
+use crate::states::{StateCall, FactCache, StateFunction, Halt, StateModule, StateDecision};
+
+/// The module.
+pub(in crate::states::modules) static MODULE: StateModule = StateModule {
+    name: "pkg",
+    functions: &[
+        StateFunction::new("installed", install::installed)
+            .options(OPTIONS)
+            .reversed_by("removed"),
+        StateFunction::new("latest", install::latest)
+            .options(OPTIONS)
+            .reversed_by("removed"),
+        StateFunction::new("removed", remove::removed)
+            .options(OPTIONS)
+            .irreversible("what was removed, and at which version, is not known any more"),
+        StateFunction::new("purged", remove::purged)
+            .options(OPTIONS)
+            .irreversible("what was removed, and at which version, is not known any more"),
+        StateFunction::new("uptodate", remove::uptodate)
+            .options("refresh pkgs dist_upgrade cache_valid_time")
+            .irreversible("packages do not go back to older versions"),
+        StateFunction::new("held", hold::held)
+            .options("version pkgs replace")
+            .reversed_by("unheld"),
+        StateFunction::new("unheld", hold::unheld)
+            .options("version pkgs all")
+            .reversed_by("held"),
+    ],
+    watch: Some(watch),
+    aggregate: Some(aggregate),
+};
+
+const OPTIONS: &str = "version refresh fromrepo skip_verify skip_suggestions pkgs sources \
+    allow_updates pkg_verify normalize ignore_epoch reinstall update_holds hold install_recommends \
+    only_upgrade cache_valid_time resolve_capabilities";
+
+/// What is watched has changed: the state is done once more (S23).
+fn watch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let function = call.text("sfun")?.unwrap_or_else(|| call.fun.to_owned());
+    match function.as_str() {
+        "installed" => install::installed(call, facts),
+        "latest" => install::latest(call, facts),
+        "removed" => remove::removed(call, facts),
+        "purged" => remove::purged(call, facts),
+        other => failure(format!(
+            "pkg.{other} does not work with the watch requisite"
+        )),
+    }
+}

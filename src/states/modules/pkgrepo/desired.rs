@@ -1,0 +1,96 @@
+//! The entry that a state describes.
+
+use super::entry::RepoEntry;
+use crate::states::{StateCall, Halt, refuse};
+use crate::value::Value;
+
+/// The entry that a state describes, and its line.
+pub(super) struct DesiredRepo {
+    pub(super) entry: RepoEntry,
+    pub(super) line: String,
+    pub(super) file: Option<String>,
+}
+
+impl DesiredRepo {
+    /// Reads the arguments of a state.
+    pub(super) fn from_call(call: &StateCall<'_>) -> Result<Self, Halt> {
+        let name = call.name.trim();
+        if name.contains('\n') {
+            return refuse("a package repository is one line");
+        }
+        let Some(mut entry) = RepoEntry::parse_line(name) else {
+            return refuse(format!(
+                "Failed to examine repo '{name}': write `deb [options] uri suite components`"
+            ));
+        };
+        let comps = call.texts("comps")?;
+        if !comps.is_empty() {
+            let words = comps.iter().flat_map(|text| text.split([',', ' ']));
+            let words = words.filter(|word| !word.is_empty());
+            entry.components = words.map(str::to_owned).collect();
+        }
+        if let Some(dist) = call.text("dist")? {
+            entry.suites = [dist].into();
+        }
+        if let Some(path) = call.text("signedby")? {
+            entry.options.insert(("signed-by".to_owned(), path));
+        }
+        let enabled = call.arg("enabled").map(Value::is_truthy);
+        if let Some(disabled) = call.arg("disabled").map(Value::is_truthy) {
+            if enabled.is_some() {
+                return refuse("Only one of enabled/disabled is allowed");
+            }
+            entry.is_disabled = disabled;
+        } else {
+            entry.is_disabled = enabled == Some(false);
+        }
+        let file = call.text("file")?;
+        if let Some(file) = file.as_ref().filter(|file| !file.starts_with('/')) {
+            return refuse(format!("`file: {file}` is not an absolute path"));
+        }
+        let line = build_line(name, &entry);
+        Ok(Self { entry, line, file })
+    }
+
+    /// The path of the key that the entry names.
+    pub(super) fn signed_by(&self) -> Option<&str> {
+        let mut options = self.entry.options.iter();
+        let (_, path) = options.find(|(key, _)| key == "signed-by")?;
+        path.starts_with('/').then_some(path.as_str())
+    }
+}
+
+/// The entry as one line: as it was written, as far as nothing else was said.
+fn build_line(name: &str, entry: &RepoEntry) -> String {
+    let bare = name.trim_start_matches(['#', ' ']);
+    let is_as_written = RepoEntry::parse_line(bare).is_some_and(|mut written| {
+        written.is_disabled = entry.is_disabled;
+        written == *entry
+    });
+    let text = if is_as_written {
+        bare.to_owned()
+    } else {
+        let options: Vec<String> = entry
+            .options
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        let options = if options.is_empty() {
+            String::new()
+        } else {
+            format!("[{}]", options.join(" "))
+        };
+        let words = entry.kinds.iter().chain([&options]).chain(&entry.uris);
+        let words = words.chain(&entry.suites).chain(&entry.components);
+        let words: Vec<&str> = words
+            .map(String::as_str)
+            .filter(|word| !word.is_empty())
+            .collect();
+        words.join(" ")
+    };
+    if entry.is_disabled {
+        format!("# {text}\n")
+    } else {
+        format!("{text}\n")
+    }
+}

@@ -1,0 +1,95 @@
+//! The file of a user's keys, and how it is written.
+
+use crate::states::modules::accounts::{User, check_name, find_user};
+use crate::states::modules::verdict::{act_or_fail, require_facts};
+use crate::states::modules::file_change;
+use crate::states::{StateCall, FactCache, Halt, StateOutcome, StateDecision};
+use crate::host::change::{Change, ModeAndOwner};
+use crate::host::fact::Fact;
+
+/// Where a user's keys are.
+pub(super) struct AuthorizedKeysFile {
+    pub(super) user: User,
+    pub(super) path: String,
+    /// What is in the file; none if there is none.
+    pub(super) text: Option<String>,
+}
+
+impl AuthorizedKeysFile {
+    /// Finds it; none if there is no such user.
+    pub(super) fn from_call(call: &StateCall<'_>, facts: &FactCache) -> Result<Option<Self>, Halt> {
+        let name = call.required("user")?;
+        check_name(&name)?;
+        let Some(user) = find_user(facts, &name)? else {
+            return Ok(None);
+        };
+        let config = call.text("config")?;
+        let config = config.as_deref().unwrap_or(".ssh/authorized_keys");
+        let home = user.home.trim_end_matches('/');
+        let path = config
+            .replace("%h", home)
+            .replace("%u", &user.name)
+            .replace("%%", "%");
+        let path = if path.starts_with('/') {
+            path
+        } else {
+            format!("{home}/{path}")
+        };
+        let text = facts.content(&path)?;
+        let text = text.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        Ok(Some(Self { user, path, text }))
+    }
+
+    /// The text of the file; empty if there is none.
+    pub(super) fn text(&self) -> &str {
+        self.text.as_deref().unwrap_or_default()
+    }
+
+    fn like(&self, mode: u32) -> ModeAndOwner {
+        ModeAndOwner {
+            mode: Some(mode),
+            user: Some(self.user.uid.to_string()),
+            group: Some(self.user.gid.to_string()),
+        }
+    }
+
+    /// What writes the file, and makes its folder where there is none.
+    fn write_steps(&self, text: String, facts: &FactCache) -> Result<Vec<Change>, Halt> {
+        let folder = self.path.rsplit_once('/').map_or("/", |(folder, _)| folder);
+        let folder = if folder.is_empty() { "/" } else { folder };
+        require_facts(
+            facts,
+            [Fact::Target(folder.into()), Fact::Target(self.path.clone())],
+        )?;
+        let mut steps = Vec::new();
+        if facts.target(folder)?.is_none() {
+            steps.push(file_change::folders(folder, self.like(0o700)));
+        }
+        let like = if facts.target(&self.path)?.is_some() {
+            ModeAndOwner::default()
+        } else {
+            self.like(0o600)
+        };
+        steps.push(file_change::write(&self.path, text, like));
+        Ok(steps)
+    }
+}
+
+/// The outcome where there is no such user.
+pub(super) fn missing_user_outcome() -> StateOutcome {
+    StateOutcome::failed(
+        "Failed to add the ssh key. Is the home directory available, and/or does the key file exist?",
+    )
+}
+
+/// Writes the file.
+pub(super) fn commit_keys(
+    place: &AuthorizedKeysFile,
+    text: String,
+    facts: &FactCache,
+    predicted: StateOutcome,
+    outcome: StateOutcome,
+) -> Result<StateDecision, Halt> {
+    let steps = place.write_steps(text, facts)?;
+    act_or_fail(predicted, steps, outcome, "Could not write to key file: ")
+}

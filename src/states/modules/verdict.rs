@@ -1,0 +1,217 @@
+//! Commands that state modules run and ask, and what they answer.
+
+use std::borrow::Cow;
+
+use crate::states::{ChangeSet, FactCache, ChangeOutcome, Halt, StateOutcome, StateDecision};
+use crate::host::RunOutput;
+use crate::host::change::{Change, CommandRun};
+use crate::host::fact::{Domain, Fact, Probe, ProbeOutput, CommandSetting};
+use crate::value::{Map, Value};
+
+/// A question to the machine, in the words of no country.
+pub(super) fn c_locale_probe(text: impl Into<String>, reads: Domain) -> Probe {
+    let env = vec![("LC_ALL".to_owned(), "C".to_owned())];
+    Probe {
+        text: text.into(),
+        setting: CommandSetting {
+            env,
+            ..CommandSetting::default()
+        },
+        reads,
+    }
+}
+
+/// Asks the machine.
+pub(super) fn run_probe(
+    facts: &FactCache,
+    text: impl Into<String>,
+    reads: Domain,
+) -> Result<&ProbeOutput, Halt> {
+    facts.probe(c_locale_probe(text, reads))
+}
+
+/// Asks for all facts that are missing at once, so that a machine is asked once and not often.
+pub(super) fn require_facts(facts: &FactCache, facts_needed: impl IntoIterator<Item = Fact>) -> Result<(), Halt> {
+    let missing: Vec<Fact> = facts_needed.into_iter().filter(|fact| !facts.has(fact)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Halt::Needs(missing))
+}
+
+/// What a probe printed, as text.
+pub(super) fn stdout_text(probed: &ProbeOutput) -> Cow<'_, str> {
+    String::from_utf8_lossy(&probed.stdout)
+}
+
+/// The value of a line `key value` of an answer.
+pub(super) fn line_value<'a>(answer: &'a str, key: &str) -> Option<&'a str> {
+    answer.lines().find_map(|line| {
+        let rest = line.strip_prefix(key)?;
+        rest.strip_prefix(' ')
+            .or_else(|| rest.is_empty().then_some(rest))
+    })
+}
+
+/// A command that touches these parts of the machine.
+pub(super) fn run_change(text: impl Into<String>, touches: impl IntoIterator<Item = Domain>) -> Change {
+    Change::Run(CommandRun::new(text).touching(touches))
+}
+
+/// A verdict that there is nothing to change.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "it ends functions that may also halt"
+)]
+pub(super) fn done(outcome: StateOutcome) -> Result<StateDecision, Halt> {
+    Ok(StateDecision::Done(outcome))
+}
+
+/// A verdict that all is as described.
+pub(super) fn unchanged(comment: impl Into<String>) -> Result<StateDecision, Halt> {
+    done(StateOutcome::unchanged(comment))
+}
+
+/// A verdict that it cannot be.
+pub(super) fn failure(comment: impl Into<String>) -> Result<StateDecision, Halt> {
+    done(StateOutcome::failed(comment))
+}
+
+/// Changes, and what becomes of them: this outcome, or a failure whose comment is these words and
+/// the complaint of the change that failed.
+pub(super) fn act_or_fail(
+    predicted: StateOutcome,
+    steps: Vec<Change>,
+    done: StateOutcome,
+    failure: impl Into<String>,
+) -> Result<StateDecision, Halt> {
+    let failure = failure.into();
+    act(predicted, steps, move |complaint, _| {
+        Ok(complaint.map_or_else(
+            || done.clone(),
+            |why| StateOutcome::failed(format!("{failure}{why}")),
+        ))
+    })
+}
+
+/// Changes, and what becomes of them: the judge is told what the commands gave and why one
+/// failed, if one did.
+pub(super) fn act(
+    predicted: StateOutcome,
+    steps: Vec<Change>,
+    judge: impl Fn(Option<&str>, &FactCache) -> Result<StateOutcome, Halt> + Send + Sync + 'static,
+) -> Result<StateDecision, Halt> {
+    act_on_outputs(predicted, steps, move |ended, facts| {
+        judge(ended.error.as_deref(), facts)
+    })
+}
+
+/// How steps ended.
+pub(super) struct StepsResult<'a> {
+    /// Why one failed, if one did.
+    pub(super) error: Option<String>,
+    /// What they gave.
+    pub(super) outputs: &'a [RunOutput],
+}
+
+impl StepsResult<'_> {
+    /// The exit code of the last one that ran.
+    pub(super) fn code(&self) -> Option<i32> {
+        self.outputs.last().and_then(|output| output.exit.code())
+    }
+}
+
+/// The same for a judge that reads the outputs.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "it ends functions that may also halt"
+)]
+pub(super) fn act_on_outputs(
+    predicted: StateOutcome,
+    steps: Vec<Change>,
+    judge: impl Fn(&StepsResult<'_>, &FactCache) -> Result<StateOutcome, Halt> + Send + Sync + 'static,
+) -> Result<StateDecision, Halt> {
+    let count = steps.len();
+    Ok(StateDecision::Change(ChangeSet {
+        predicted,
+        steps,
+        finish: ChangeOutcome::Computed(Box::new(move |outputs, facts| {
+            let complaint = failure_message(outputs, count);
+            judge(&StepsResult { error: complaint, outputs }, facts)
+        })),
+    }))
+}
+
+/// Why one of so many commands failed, in its own words if it had any; none if none failed.
+fn failure_message(outputs: &[RunOutput], count: usize) -> Option<String> {
+    let failed = outputs.iter().find(|output| !output.exit.is_ok());
+    let Some(failed) = failed else {
+        return (outputs.len() < count).then(|| "a change failed".to_owned());
+    };
+    let texts = [failed.stderr.text(), failed.stdout.text()];
+    let message = texts
+        .iter()
+        .map(|text| text.trim())
+        .find(|text| !text.is_empty());
+    Some(message.map_or_else(|| failed.exit.to_string(), str::to_owned))
+}
+
+/// What was and what is, as changes show it.
+pub(super) fn old_new(old: impl Into<Value>, new: impl Into<Value>) -> Value {
+    Value::map([("old", old.into()), ("new", new.into())])
+}
+
+/// Changes with one key.
+pub(super) fn single_change(key: &str, value: impl Into<Value>) -> Map {
+    Map::from_iter([(key.into(), value.into())])
+}
+
+/// Texts as a list value.
+pub(super) fn text_list<'a>(items: impl IntoIterator<Item = &'a str>) -> Value {
+    Value::list(items.into_iter().map(Value::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{CapturedOutput, Exit};
+
+    #[test]
+    fn a_field_is_the_rest_of_its_line() {
+        assert_eq!(line_value("way sysv\nrunning\n", "way"), Some("sysv"));
+        assert_eq!(line_value("way sysv\nrunning\n", "running"), Some(""));
+        assert_eq!(line_value("way sysv\n", "wa"), None);
+    }
+
+    #[test]
+    fn a_failure_is_told_behind_the_words_for_it() {
+        let (planned, good) = (StateOutcome::planned("would"), StateOutcome::unchanged("done"));
+        let verdict = act_or_fail(planned, vec![run_change("true", [])], good, "not done: ");
+        let Ok(StateDecision::Change(deed)) = verdict else {
+            panic!("there is something to change");
+        };
+        let ChangeOutcome::Computed(judge) = deed.finish else {
+            panic!("the results are judged");
+        };
+        let facts = FactCache::default();
+        let comment = |output: RunOutput| judge(&[output], &facts).unwrap().comment;
+        let bad = RunOutput {
+            stderr: CapturedOutput::of("E: no\n"),
+            ..RunOutput::not_run(Exit::Code(1))
+        };
+        assert_eq!(comment(RunOutput::not_run(Exit::Code(0))), "done");
+        assert_eq!(comment(bad), "not done: E: no");
+    }
+
+    #[test]
+    fn a_failure_is_told_in_the_words_of_the_command() {
+        let good = RunOutput::not_run(Exit::Code(0));
+        let bad = RunOutput {
+            stderr: CapturedOutput::of("E: no\n"),
+            ..RunOutput::not_run(Exit::Code(100))
+        };
+        assert_eq!(failure_message(&[good.clone(), bad], 3).as_deref(), Some("E: no"));
+        assert_eq!(failure_message(std::slice::from_ref(&good), 1), None);
+        assert_eq!(failure_message(&[good], 2).as_deref(), Some("a change failed"));
+    }
+}

@@ -1,0 +1,248 @@
+//! The functions of `salt[…]` that read grains, pillar and settings, or nothing at all.
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "the functions of a table have one type"
+)]
+
+use super::call::{TemplateCall, CallResult};
+use super::machine_functions;
+use super::map_merge::{value_at_path, merge_values};
+use crate::states::refuse;
+use crate::text::Glob;
+use crate::value::{Map, Value};
+
+/// A function of a template.
+type TemplateFn = fn(&TemplateCall<'_>) -> CallResult;
+
+/// The functions by name.
+const FUNCTIONS: &[(&str, TemplateFn)] = &[
+    ("grains.get", |call| get(call, &call.vars.grains)),
+    ("grains.item", |call| item(call, &call.vars.grains)),
+    ("grains.items", |call| Ok(call.vars.grains.clone())),
+    ("grains.has_value", |call| {
+        let key = call.text(0, "key")?;
+        Ok(value_at_path(&call.vars.grains, &key, ":")
+            .is_some_and(|it| it.is_truthy())
+            .into())
+    }),
+    ("grains.filter_by", filter_by),
+    ("match.filter_by", match_filter_by),
+    ("pillar.get", |call| get(call, &call.vars.pillar)),
+    ("pillar.item", |call| item(call, &call.vars.pillar)),
+    ("pillar.items", |call| Ok(call.vars.pillar.clone())),
+    ("pillar.raw", |call| Ok(call.vars.pillar.clone())),
+    ("pillar.keys", |call| {
+        let found = value_at_path(&call.vars.pillar, &call.text(0, "key")?, ":");
+        let keys = found.as_ref().and_then(Value::as_map).map(Map::keys);
+        Ok(Value::list(
+            keys.into_iter().flatten().cloned().map(Value::Str),
+        ))
+    }),
+    ("config.get", config),
+    ("config.option", config),
+    ("defaults.merge", |call| merge(call, 0)),
+    ("slsutil.merge", |call| merge(call, 0)),
+    ("slsutil.update", |call| merge(call, 0)),
+    ("slsutil.merge_all", merge_all),
+    ("slsutil.boolstr", |call| {
+        let text = call.text(0, "value")?.to_lowercase();
+        let truth = matches!(&*text, "true" | "yes" | "on" | "1");
+        let (place, name) = if truth { (1, "true") } else { (2, "false") };
+        Ok(call
+            .arg(place, name)
+            .cloned()
+            .unwrap_or_else(|| truth.into()))
+    }),
+    ("test.echo", |call| Ok(call.arg_or_null(0, "text"))),
+    ("test.ping", |_| Ok(true.into())),
+    ("test.true", |_| Ok(true.into())),
+    ("test.true_", |_| Ok(true.into())),
+    ("test.false", |_| Ok(false.into())),
+    ("test.false_", |_| Ok(false.into())),
+    ("test.none", |_| Ok(Value::Null)),
+    ("test.version", |_| Ok("3006.28".into())),
+    ("test.arg", arg),
+    ("test.kwarg", |call| Ok(call.options())),
+    ("test.fib", fibonacci),
+    ("cp.list_master", |call| {
+        let prefix = call.text_or(1, "prefix", "");
+        let paths = call
+            .vars
+            .roots
+            .list(&prefix)
+            .map_err(|error| call.fail(error))?;
+        Ok(Value::list(paths.into_iter().map(Value::from)))
+    }),
+    ("cp.get_file_str", |call| {
+        let path = call.text(0, "path")?;
+        let path = path.strip_prefix("salt://").unwrap_or(&path);
+        let bytes = call
+            .vars
+            .roots
+            .read(path)
+            .map_err(|error| call.fail(error))?;
+        Ok(bytes.map_or(Value::Bool(false), |bytes| {
+            String::from_utf8_lossy(&bytes).into_owned().into()
+        }))
+    }),
+    ("slsutil.file_exists", |call| {
+        let found = call.vars.roots.read(&call.text(0, "path")?);
+        Ok(found.map_err(|error| call.fail(error))?.is_some().into())
+    }),
+    ("slsutil.dir_exists", |call| {
+        let found = call.vars.roots.list(&call.text(0, "path")?);
+        Ok((!found.map_err(|error| call.fail(error))?.is_empty()).into())
+    }),
+    ("match.glob", |call| {
+        let id = call.text_or(1, "minion_id", &call.vars.id);
+        Ok(Glob::new(&call.text(0, "tgt")?).matches(&id).into())
+    }),
+];
+
+/// Calls a function of a template.
+pub(super) fn call(call: &TemplateCall<'_>) -> CallResult {
+    let own = FUNCTIONS.iter().chain(machine_functions::FUNCTIONS);
+    if let Some((_, function)) = own.clone().find(|(name, _)| *name == call.function) {
+        return function(call);
+    }
+    let names: Vec<&str> = own.map(|(name, _)| *name).collect();
+    refuse(unknown_function(call.function, &names))
+}
+
+fn unknown_function(name: &str, known: &[&str]) -> String {
+    let module = name.split('.').next().unwrap_or_default();
+    let prefix = format!("{module}.");
+    let near: Vec<&str> = known
+        .iter()
+        .copied()
+        .filter(|it| it.starts_with(&prefix))
+        .collect();
+    if near.is_empty() {
+        format!("templates have no function `{name}`")
+    } else {
+        format!(
+            "templates have no function `{name}`; of `{module}` there are {}",
+            near.join(", ")
+        )
+    }
+}
+
+/// What stands under a path, with a default; a default that is a map can be merged in.
+fn get(call: &TemplateCall<'_>, from: &Value) -> CallResult {
+    let key = call.text(0, "key")?;
+    let default = call.arg(1, "default").cloned().unwrap_or_else(|| "".into());
+    let delimiter = call.text_or(usize::MAX, "delimiter", ":");
+    let found = value_at_path(from, &key, &delimiter);
+    if call.flag(2, "merge", false)
+        && let Some(found @ Value::Map(_)) = &found
+        && matches!(default, Value::Map(_))
+    {
+        return Ok(merge_values(&default, found, false));
+    }
+    Ok(found.unwrap_or(default))
+}
+
+fn item(call: &TemplateCall<'_>, from: &Value) -> CallResult {
+    let names = call.args.iter().map(|name| name.reveal().to_string());
+    let pairs = names.map(|name| {
+        let found = value_at_path(from, &name, ":").unwrap_or_else(|| "".into());
+        (name, found)
+    });
+    Ok(Value::map(pairs))
+}
+
+/// A setting: of the configuration, the grains or the pillar.
+fn config(call: &TemplateCall<'_>) -> CallResult {
+    let key = call.text(0, "key")?;
+    let words = call.vars;
+    let places = [&words.options, &words.grains, &words.pillar];
+    let found = places
+        .into_iter()
+        .find_map(|place| value_at_path(place, &key, ":"));
+    let default = call.arg(1, "default").cloned();
+    Ok(found.or(default).unwrap_or_else(|| "".into()))
+}
+
+fn merge(call: &TemplateCall<'_>, first: usize) -> CallResult {
+    let (base, over) = (
+        call.arg_or_null(first, "obj_a"),
+        call.arg_or_null(first + 1, "obj_b"),
+    );
+    let over = if over.is_null() {
+        call.arg_or_null(first + 1, "upd")
+    } else {
+        over
+    };
+    let join = call.flag(usize::MAX, "merge_lists", false);
+    Ok(merge_values(base.reveal(), over.reveal(), join))
+}
+
+fn merge_all(call: &TemplateCall<'_>) -> CallResult {
+    let maps = call.arg_or_null(0, "lst");
+    let join = call.flag(usize::MAX, "merge_lists", false);
+    let maps = maps.as_list().into_iter().flatten();
+    Ok(maps.fold(Value::from(Map::new()), |all, map| merge_values(&all, map, join)))
+}
+
+fn arg(call: &TemplateCall<'_>) -> CallResult {
+    let args = Value::list(call.args.iter().cloned());
+    Ok(Value::map([("args", args), ("kwargs", call.options())]))
+}
+
+fn fibonacci(call: &TemplateCall<'_>) -> CallResult {
+    let count = call
+        .arg(0, "num")
+        .and_then(Value::as_int)
+        .unwrap_or_default();
+    let (mut number, mut next) = (0_i64, 1_i64);
+    for _ in 0..count.clamp(0, 90) {
+        (number, next) = (next, number + next);
+    }
+    Ok(Value::list([number.into(), 0.0.into()]))
+}
+
+/// The entry of a map that a grain chooses, the default entry below it, what is given on top.
+fn filter_by(call: &TemplateCall<'_>) -> CallResult {
+    let grain = call.text_or(1, "grain", "os_family");
+    let value = value_at_path(&call.vars.grains, &grain, ":").unwrap_or_default();
+    let values = match &value {
+        Value::List(values) => values.iter().map(ToString::to_string).collect(),
+        one => vec![one.to_string()],
+    };
+    choose_entry(call, |key| {
+        let glob = Glob::new(key);
+        values.iter().any(|value| glob.matches(value))
+    })
+}
+
+/// The entry of a map whose key fits the machine's name.
+fn match_filter_by(call: &TemplateCall<'_>) -> CallResult {
+    let id = call.vars.id.as_ref();
+    choose_entry(call, |key| Glob::new(key).matches(id))
+}
+
+fn choose_entry(call: &TemplateCall<'_>, fits: impl Fn(&str) -> bool) -> CallResult {
+    let lookup = call.arg_or_null(0, "lookup_dict");
+    let Some(lookup) = lookup.as_map() else {
+        return Err(call.fail("needs a map"));
+    };
+    let over = call.arg_or_null(2, "merge");
+    let default = call.text_or(3, "default", "default");
+    let base = call
+        .arg(4, "base")
+        .filter(|base| !base.is_null())
+        .map(|base| base.reveal().to_string());
+    let exact = lookup
+        .iter()
+        .find(|(key, _)| fits(key))
+        .map(|(_, entry)| entry);
+    let mut found = exact.or_else(|| lookup.get(&*default)).cloned();
+    if let Some(base) = base.and_then(|base| lookup.get(&*base)) {
+        found = Some(merge_values(base, &found.unwrap_or_default(), false));
+    }
+    if over.is_truthy() {
+        let base = found.unwrap_or_else(|| Map::new().into());
+        found = Some(merge_values(&base, over.reveal(), false));
+    }
+    Ok(found.unwrap_or_default())
+}

@@ -1,0 +1,318 @@
+//! The functions of `salt[…]` that read the machine: each as a fact.
+
+use super::call::{TemplateCall, CallResult};
+use crate::states::Halt;
+use crate::host::fact::{Domain, FileStat, FileKind, Probe, ProbeOutput, CommandSetting};
+use crate::text::{shlex_join, shlex_quote};
+use crate::value::Value;
+
+/// A function of a template.
+type MachineFn = fn(&TemplateCall<'_>) -> CallResult;
+
+/// The functions by name.
+pub(super) const FUNCTIONS: &[(&str, MachineFn)] = &[
+    ("cmd.run", |call| Ok(printed(&command(call)?))),
+    ("cmd.run_stdout", |call| Ok(text(&command(call)?.stdout))),
+    ("cmd.run_stderr", |call| Ok(text(&command(call)?.stderr))),
+    ("cmd.shell", |call| Ok(printed(&command(call)?))),
+    ("cmd.retcode", |call| {
+        Ok(i64::from(command(call)?.code).into())
+    }),
+    ("cmd.run_all", run_all),
+    ("cmd.has_exec", |call| Ok(which(call)?.is_truthy().into())),
+    ("cmd.which", which),
+    ("environ.get", environ),
+    ("environ.has_value", |call| {
+        Ok(environ(call)?.is_truthy().into())
+    }),
+    ("file.file_exists", |call| {
+        Ok(entry(call)?.as_ref().is_some_and(FileStat::is_file).into())
+    }),
+    ("file.directory_exists", |call| {
+        Ok(entry(call)?.as_ref().is_some_and(FileStat::is_folder).into())
+    }),
+    ("file.path_exists_glob", |call| {
+        let path = call.text(0, "path")?;
+        let found = probe(call, format!("ls -d {path} >/dev/null 2>&1"), Domain::All)?;
+        Ok((found.code == 0).into())
+    }),
+    ("file.access", |call| Ok(entry(call)?.is_some().into())),
+    ("file.is_link", |call| Ok(link(call)?.is_some().into())),
+    ("file.readlink", |call| {
+        Ok(link(call)?.unwrap_or_default().into())
+    }),
+    ("file.read", read),
+    ("file.contains", |call| {
+        let wanted = call.text(1, "text")?;
+        Ok(read(call)?
+            .as_str()
+            .is_some_and(|text| text.contains(&wanted))
+            .into())
+    }),
+    ("file.get_user", |call| Ok(existing_entry(call)?.user.into())),
+    ("file.get_group", |call| Ok(existing_entry(call)?.group.into())),
+    ("file.get_mode", |call| {
+        Ok(format!("{:04o}", existing_entry(call)?.mode).into())
+    }),
+    ("file.basename", |call| {
+        let path = call.text(0, "path")?;
+        Ok(path.rsplit('/').next().unwrap_or_default().into())
+    }),
+    ("file.dirname", |call| {
+        let path = call.text(0, "path")?;
+        let head = path.rsplit_once('/').map_or("", |(head, _)| head);
+        let root = if head.is_empty() && path.starts_with('/') {
+            "/"
+        } else {
+            head
+        };
+        Ok(root.into())
+    }),
+    ("file.join", |call| {
+        let parts: Vec<String> = call
+            .args
+            .iter()
+            .map(|part| part.reveal().to_string())
+            .collect();
+        Ok(parts.join("/").into())
+    }),
+    ("user.info", user),
+    ("group.info", group),
+    ("pkg.version", package),
+    ("service.status", |call| systemctl(call, "is-active")),
+    ("service.enabled", |call| systemctl(call, "is-enabled")),
+    ("service.available", |call| systemctl(call, "cat")),
+    ("network.ip_addrs", |call| addresses(call, "-4")),
+    ("network.ipaddrs", |call| addresses(call, "-4")),
+    ("network.ip_addrs6", |call| addresses(call, "-6")),
+    ("network.get_hostname", |call| {
+        Ok(text(
+            &probe(call, "hostname".to_owned(), Domain::Fixed)?.stdout,
+        ))
+    }),
+    ("network.get_fqdn", |call| {
+        Ok(text(
+            &probe(call, "hostname -f".to_owned(), Domain::Fixed)?.stdout,
+        ))
+    }),
+];
+
+fn probe(call: &TemplateCall<'_>, text: String, reads: Domain) -> Result<ProbeOutput, Halt> {
+    let setting = CommandSetting::default();
+    call.facts
+        .probe(Probe {
+            text,
+            setting,
+            reads,
+        })
+        .cloned()
+}
+
+/// What was printed, without line breaks at its end.
+fn text(bytes: &[u8]) -> Value {
+    String::from_utf8_lossy(bytes)
+        .trim_end_matches(['\n', '\r'])
+        .into()
+}
+
+/// What was printed, and complained.
+fn printed(probed: &ProbeOutput) -> Value {
+    let all = [&*probed.stdout, &*probed.stderr].concat();
+    text(&all)
+}
+
+/// A command as it is written; it should change nothing.
+fn command(call: &TemplateCall<'_>) -> Result<ProbeOutput, Halt> {
+    let text = match call.arg(0, "cmd").map(Value::reveal) {
+        Some(Value::List(words)) => shlex_join(words.iter().map(Value::to_string)),
+        _ => call.text(0, "cmd")?,
+    };
+    let supplied = |name: &str| call.named.get(name).filter(|value| !value.is_null());
+    let word = |name: &str| supplied(name).map(|value| value.reveal().to_string());
+    let env = supplied("env").and_then(Value::as_map).into_iter().flatten();
+    let setting = CommandSetting {
+        shell: word("shell"),
+        user: word("runas"),
+        cwd: word("cwd"),
+        env: env
+            .map(|(key, value)| (key.to_string(), value.reveal().to_string()))
+            .collect(),
+        umask: None,
+        time_limit: None,
+    };
+    let reads = Domain::All;
+    call.facts
+        .probe(Probe {
+            text,
+            setting,
+            reads,
+        })
+        .cloned()
+}
+
+fn run_all(call: &TemplateCall<'_>) -> CallResult {
+    let probed = command(call)?;
+    Ok(Value::map([
+        ("pid", 0.into()),
+        ("retcode", i64::from(probed.code).into()),
+        ("stdout", text(&probed.stdout)),
+        ("stderr", text(&probed.stderr)),
+    ]))
+}
+
+fn which(call: &TemplateCall<'_>) -> CallResult {
+    let name = shlex_quote(&call.text(0, "cmd")?);
+    let found = probe(call, format!("command -v {name}"), Domain::All)?;
+    Ok(if found.code == 0 {
+        text(&found.stdout)
+    } else {
+        Value::Null
+    })
+}
+
+fn environ(call: &TemplateCall<'_>) -> CallResult {
+    let name = call.text(0, "key")?;
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if !name.chars().all(fits) || name.is_empty() {
+        return Err(call.fail(format_args!("`{name}` is no name of a variable")));
+    }
+    let found = probe(call, format!("printenv {name}"), Domain::Fixed)?;
+    Ok(if found.code == 0 {
+        text(&found.stdout)
+    } else {
+        call.text_or(1, "default", "").into()
+    })
+}
+
+fn entry(call: &TemplateCall<'_>) -> Result<Option<FileStat>, Halt> {
+    let path = call.text(0, "path")?;
+    Ok(call.facts.target(&path)?.cloned())
+}
+
+fn existing_entry(call: &TemplateCall<'_>) -> Result<FileStat, Halt> {
+    let path = call.text(0, "path")?;
+    entry(call)?.ok_or_else(|| call.fail(format_args!("there is no `{path}`")))
+}
+
+fn link(call: &TemplateCall<'_>) -> Result<Option<String>, Halt> {
+    let path = call.text(0, "path")?;
+    Ok(call.facts.path(&path)?.and_then(|entry| match &entry.kind {
+        FileKind::Link(to) => Some(to.clone()),
+        _ => None,
+    }))
+}
+
+fn read(call: &TemplateCall<'_>) -> CallResult {
+    let path = call.text(0, "path")?;
+    match call.facts.content(&path)? {
+        Some(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned().into()),
+        None => Err(call.fail(format_args!("there is no `{path}`"))),
+    }
+}
+
+/// The fields of an account's line; none if there is no such account.
+fn account(call: &TemplateCall<'_>, table: &str) -> Result<Option<Vec<String>>, Halt> {
+    let name = shlex_quote(&call.text(0, "name")?);
+    let found = probe(call, format!("getent {table} {name}"), Domain::Accounts)?;
+    let line = String::from_utf8_lossy(&found.stdout);
+    let fields = line.trim_end().split(':').map(str::to_owned);
+    Ok((found.code == 0).then(|| fields.collect()))
+}
+
+fn user(call: &TemplateCall<'_>) -> CallResult {
+    let Some(fields) = account(call, "passwd")? else {
+        return Ok(Value::map::<&str>([]));
+    };
+    let field = |place: usize| fields.get(place).map(String::as_str).unwrap_or_default();
+    let number = |place: usize| field(place).parse::<i64>().map_or(Value::Null, Value::Int);
+    let name = shlex_quote(field(0));
+    let groups = probe(call, format!("id -Gn -- {name}"), Domain::Accounts)?;
+    let groups = String::from_utf8_lossy(&groups.stdout).into_owned();
+    let mut groups: Vec<&str> = groups.split_whitespace().collect();
+    groups.sort_unstable();
+    Ok(Value::map([
+        ("name", field(0).into()),
+        ("passwd", field(1).into()),
+        ("uid", number(2)),
+        ("gid", number(3)),
+        ("groups", Value::list(groups.into_iter().map(Value::from))),
+        ("home", field(5).into()),
+        ("shell", field(6).into()),
+        (
+            "fullname",
+            field(4).split(',').next().unwrap_or_default().into(),
+        ),
+    ]))
+}
+
+fn group(call: &TemplateCall<'_>) -> CallResult {
+    let Some(fields) = account(call, "group")? else {
+        return Ok(Value::map::<&str>([]));
+    };
+    let field = |place: usize| fields.get(place).map(String::as_str).unwrap_or_default();
+    let members = field(3).split(',').filter(|name| !name.is_empty());
+    Ok(Value::map([
+        ("name", field(0).into()),
+        ("passwd", field(1).into()),
+        (
+            "gid",
+            field(2).parse::<i64>().map_or(Value::Null, Value::Int),
+        ),
+        ("members", Value::list(members.map(Value::from))),
+    ]))
+}
+
+/// The version of an installed package; an empty text if it is not.
+fn package(call: &TemplateCall<'_>) -> CallResult {
+    let version = |name: &str| -> CallResult {
+        let name = shlex_quote(name);
+        let text_of =
+            format!("dpkg-query -W -f='${{db:Status-Status}} ${{Version}}' -- {name} 2>/dev/null");
+        let found = probe(call, text_of, Domain::Packages)?;
+        let line = String::from_utf8_lossy(&found.stdout).into_owned();
+        Ok(line.strip_prefix("installed ").unwrap_or_default().into())
+    };
+    match call.args {
+        [one] => version(&one.reveal().to_string()),
+        many => {
+            let pair = |name: &Value| {
+                let name = name.reveal().to_string();
+                version(&name).map(|version| (name, version))
+            };
+            Ok(Value::map(
+                many.iter().map(pair).collect::<Result<Vec<_>, _>>()?,
+            ))
+        }
+    }
+}
+
+fn systemctl(call: &TemplateCall<'_>, question: &str) -> CallResult {
+    let name = shlex_quote(&call.text(0, "name")?);
+    let found = probe(
+        call,
+        format!("systemctl {question} -- {name} >/dev/null 2>&1"),
+        Domain::Services,
+    )?;
+    Ok((found.code == 0).into())
+}
+
+/// The addresses of the machine, those of the loop apart.
+fn addresses(call: &TemplateCall<'_>, family: &str) -> CallResult {
+    let found = probe(
+        call,
+        format!("ip -o {family} addr show scope global"),
+        Domain::All,
+    )?;
+    let text = String::from_utf8_lossy(&found.stdout).into_owned();
+    let mut addresses: Vec<&str> = text
+        .lines()
+        .filter_map(|line| {
+            let mut words = line
+                .split_whitespace()
+                .skip_while(|word| !word.starts_with("inet"));
+            words.nth(1)?.split('/').next()
+        })
+        .collect();
+    addresses.sort_unstable();
+    Ok(Value::list(addresses.into_iter().map(Value::from)))
+}

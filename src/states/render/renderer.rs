@@ -1,0 +1,289 @@
+//! The renderer of one machine: its words, and the functions that its templates call.
+
+use std::fmt::{Debug, Formatter};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::call::{TemplateCall, TemplateVars};
+use super::null_context::null_context;
+use super::{filters, functions};
+use crate::states::{FactCache, Halt, RenderTemplate, FileRoots, TemplateRequest, ModuleContext, refuse};
+use crate::diagnostic::Diagnostics;
+use crate::expr::{RenderedDocument, DocumentRenderer, DocumentError, TemplateLibrary, NullScope};
+use crate::host::fact::{Fact, FactReading};
+use crate::value::{Map, Secrets, Value};
+
+/// What is known of a machine before anything is read of it.
+#[derive(Clone)]
+pub struct MinionData {
+    /// The name of the machine, Salt's minion id.
+    pub id: Arc<str>,
+    /// The files of the state tree.
+    pub roots: Arc<dyn FileRoots>,
+    /// What the machine is like.
+    pub grains: Value,
+    /// What was given for it; sensitive values stay so.
+    pub pillar: Value,
+    /// The settings, by Salt's names.
+    pub options: Value,
+}
+
+/// Renders the state files and templates of one machine.
+pub struct StateRenderer {
+    minion: MinionData,
+    pub(super) secrets: Secrets,
+    documents: Mutex<DocumentRenderer>,
+    template_facts: Arc<TemplateFacts>,
+}
+
+/// What templates were told so far of the machine, and what they asked last.
+#[derive(Default)]
+struct TemplateFacts {
+    facts: Mutex<FactCache>,
+    missing: Mutex<Vec<Fact>>,
+}
+
+/// Why something cannot be rendered.
+#[derive(Debug)]
+pub(in crate::states) enum RenderError {
+    /// Templates ask these facts.
+    Needs(Vec<Fact>),
+    /// What is wrong.
+    Failed(Diagnostics),
+}
+
+/// Why a template gives no text.
+#[derive(Debug)]
+pub(super) enum TemplateError {
+    /// It asks these facts.
+    Needs(Vec<Fact>),
+    /// What is wrong.
+    Flawed(DocumentError),
+}
+
+struct SaltLibrary {
+    vars: TemplateVars,
+    template_facts: Arc<TemplateFacts>,
+}
+
+impl Debug for StateRenderer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Renderer")
+            .field("id", &self.minion.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Debug for MinionData {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Machine")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl StateRenderer {
+    /// Makes the renderer of a machine.
+    pub fn new(machine: MinionData) -> Self {
+        let template_facts = Arc::new(TemplateFacts::default());
+        let mut options = machine.options.as_map().cloned().unwrap_or_default();
+        options.insert("id".into(), Value::Str(Arc::clone(&machine.id)));
+        options
+            .entry("saltenv".into())
+            .or_insert_with(|| "base".into());
+        let opts = Value::from(options.clone());
+        let words: Map = [
+            ("grains", machine.grains.clone()),
+            ("pillar", machine.pillar.clone()),
+            ("opts", opts),
+            ("saltenv", "base".into()),
+            ("env", "base".into()),
+        ]
+        .into_iter()
+        .map(|(name, value)| (name.into(), value))
+        .collect();
+        let salt = SaltLibrary {
+            vars: TemplateVars {
+                id: Arc::clone(&machine.id),
+                roots: Arc::clone(&machine.roots),
+                grains: machine.grains.clone(),
+                pillar: machine.pillar.clone(),
+                options: options.into(),
+            },
+            template_facts: Arc::clone(&template_facts),
+        };
+        let library: Arc<dyn TemplateLibrary> = Arc::new(salt);
+        let mut secrets = Secrets::default();
+        secrets.gather(&machine.pillar);
+        let (scope, context) = (Arc::new(NullScope("")), Arc::new(null_context()));
+        let documents = DocumentRenderer::new(scope, context, &library, "salt", &words);
+        Self {
+            secrets,
+            documents: Mutex::new(documents),
+            minion: machine,
+            template_facts: template_facts,
+        }
+    }
+
+    /// What state functions know of the machine.
+    pub fn module_context(self: &Arc<Self>) -> ModuleContext {
+        let MinionData {
+            id,
+            roots,
+            grains,
+            pillar,
+            options,
+        } = self.minion.clone();
+        ModuleContext {
+            id,
+            roots,
+            renderer: Arc::clone(self) as Arc<dyn RenderTemplate>,
+            grains,
+            pillar,
+            options,
+        }
+    }
+
+    /// The files of the state tree.
+    pub(in crate::states) fn roots(&self) -> &dyn FileRoots {
+        &*self.minion.roots
+    }
+
+    /// What is known of the machine.
+    pub(in crate::states) fn minion(&self) -> &MinionData {
+        &self.minion
+    }
+
+    /// A setting.
+    pub(in crate::states) fn option(&self, name: &str) -> Option<&Value> {
+        self.minion.options.get(name)
+    }
+
+    /// Renders a text. Where it asks for what is known, it is rendered again with that.
+    pub(super) fn render_document(
+        &self,
+        path: &str,
+        text: &str,
+        words: &Map,
+        facts: &FactCache,
+    ) -> Result<RenderedDocument, TemplateError> {
+        let documents = self
+            .documents
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        // What was told before may have changed since.
+        *lock(&self.template_facts.facts) = FactCache::default();
+        loop {
+            lock(&self.template_facts.missing).clear();
+            let rendered = documents.render(path, text, words);
+            let missing = std::mem::take(&mut *lock(&self.template_facts.missing));
+            match rendered {
+                Ok(document) => return Ok(document),
+                Err(flaw) if missing.is_empty() => return Err(TemplateError::Flawed(flaw)),
+                Err(_) => {}
+            }
+            let mut needs = Vec::new();
+            let mut template_facts = lock(&self.template_facts.facts);
+            for fact in missing {
+                match facts.get(&fact) {
+                    Ok(reading) => template_facts.learn(fact, reading.clone()),
+                    Err(Halt::Failed(why)) => template_facts.learn(fact, FactReading::Failed(why)),
+                    Err(Halt::Needs(_)) => needs.push(fact),
+                }
+            }
+            if !needs.is_empty() {
+                return Err(TemplateError::Needs(needs));
+            }
+        }
+    }
+}
+
+/// The words that say where a template is.
+pub(super) fn template_location_vars(sls: &str, path: &str) -> Map {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let root = path
+        .split('/')
+        .next()
+        .filter(|_| !folder.is_empty())
+        .unwrap_or(".");
+    let words = [
+        ("sls", sls.to_owned()),
+        ("slspath", folder.to_owned()),
+        ("slsdotpath", folder.replace('/', ".")),
+        ("slscolonpath", folder.replace('/', ":")),
+        ("sls_path", folder.replace('/', "_")),
+        ("tplpath", path.to_owned()),
+        ("tplfile", path.to_owned()),
+        (
+            "tpldir",
+            if folder.is_empty() { "." } else { folder }.to_owned(),
+        ),
+        ("tpldot", folder.replace('/', ".")),
+        ("tplroot", root.to_owned()),
+    ];
+    words
+        .into_iter()
+        .map(|(name, value)| (name.into(), Value::from(value)))
+        .collect()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl TemplateLibrary for SaltLibrary {
+    fn load(&self, path: &str) -> Result<Option<String>, String> {
+        let bytes = self
+            .vars
+            .roots
+            .read(path)
+            .map_err(|error| error.to_string())?;
+        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    fn call(&self, function: &str, args: &[Value], named: &Map) -> Result<Value, String> {
+        let facts = lock(&self.template_facts.facts);
+        let call = TemplateCall {
+            function,
+            args,
+            named,
+            vars: &self.vars,
+            facts: &facts,
+        };
+        match functions::call(&call) {
+            Ok(value) => Ok(value),
+            Err(Halt::Failed(why)) => Err(why),
+            Err(Halt::Needs(needs)) => {
+                lock(&self.template_facts.missing).extend(needs);
+                Err("facts are needed".to_owned())
+            }
+        }
+    }
+
+    fn filters(&self) -> &'static [&'static str] {
+        filters::FILTER_NAMES
+    }
+
+    fn filter(&self, name: &str, args: &[Value], named: &Map) -> Result<Value, String> {
+        filters::apply_filter(name, args, named)
+    }
+}
+
+impl RenderTemplate for StateRenderer {
+    fn render(&self, request: &TemplateRequest<'_>, facts: &FactCache) -> Result<String, Halt> {
+        let mut words = template_location_vars("", request.path);
+        words.extend(request.context.clone());
+        match self.render_document(request.path, request.text, &words, facts) {
+            Ok(document) => Ok(document.text),
+            Err(TemplateError::Needs(needs)) => Err(Halt::Needs(needs)),
+            Err(TemplateError::Flawed(DocumentError {
+                problem,
+                template,
+                line,
+            })) => {
+                let path = template.unwrap_or_else(|| request.path.to_owned());
+                let line = line.map_or_else(String::new, |line| format!(":{line}"));
+                refuse(format!("cannot render `{path}{line}`: {problem}"))
+            }
+        }
+    }
+}
