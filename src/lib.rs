@@ -14,7 +14,7 @@
 //! | 10 | [`ensemble`], [`exec`] | an ensemble on disk; the driver that performs effects |
 //! | 9 | [`job`], [`configurator`] | runs a plan; ways to implement an operation |
 //! | 8 | [`task`] | what engine and configurator promise each other |
-//! | 7 | [`plan`], [`converge`], [`runbook`] | decides what to do and why, what states of hosts need, and which task runs where; touches nothing |
+//! | 7 | [`plan`], [`states`], [`tasks`] | decides what to do and why, what states of hosts need, and which task runs where; touches nothing |
 //! | 6 | [`topology`], [`project`] | what exists now; projects and environments |
 //! | 5 | [`host`], [`lock`] | actions on machines; locks of ensembles |
 //! | 4 | [`tosca`], [`git`], [`secret`] | meaning; history; keys |
@@ -30,7 +30,6 @@
 
 mod cli;
 mod configurator;
-mod states;
 mod dag;
 mod diagnostic;
 mod ensemble;
@@ -46,11 +45,12 @@ mod name;
 mod ops;
 mod plan;
 mod project;
-mod tasks;
 mod secret;
 mod session;
+mod states;
 mod system;
 mod task;
+mod tasks;
 pub mod testing;
 mod text;
 mod topology;

@@ -3,13 +3,14 @@
 //! All modules of the crate are private, so that the compiler finds code that nothing uses. Programs
 //! use [`crate::main`] alone, and nothing here is promised to stay.
 
-/// Items of the module `converge`.
-pub mod converge {
+/// Items of the module `states`.
+pub mod states {
     pub use crate::states::{
-        Aggregation, StateCall, Chunk, CompiledStates, ActionId, Engine, FactCache, ChangeOutcome, Halt, RequisiteLink, LowData,
-        MinionData, Mode, NextAction, RunOrdering, StateOutcome, RenderTemplate, StateRenderer, CompileRequest, Requisite, FileRoots,
-        FileRootsError, EngineOptions, Timestamp, StateResult, CompileError, StateSummary, LinkTarget, StateTargets, TemplateRequest, OrderEntry,
-        StateDecision, ModuleContext, compile, find,
+        ActionId, Aggregation, ChangeOutcome, Chunk, CompileError, CompileRequest, CompiledStates,
+        Engine, EngineOptions, FactCache, FileRoots, FileRootsError, Halt, LinkTarget, LowData,
+        MinionData, Mode, ModuleContext, NextAction, OrderEntry, RenderTemplate, Requisite,
+        RequisiteLink, RunOrdering, StateCall, StateDecision, StateOutcome, StateRenderer,
+        StateResult, StateSummary, StateTargets, TemplateRequest, Timestamp, compile, find,
     };
 }
 
@@ -20,14 +21,15 @@ pub mod diagnostic {
 
 /// Items of the module `exec`.
 pub mod exec {
-    pub use crate::exec::{Error, RunnerEvent, RunLimits, LocalRunner, ActionRunner};
+    pub use crate::exec::{ActionRunner, Error, LocalRunner, RunLimits, RunnerEvent};
 }
 
 /// Items of the module `expr`.
 pub mod expr {
     pub use crate::expr::{
-        EffectOutput, Clock, Context, Effect, EffectError, Effects, ReadEnvironment, Evaluator, Memo, NullContext,
-        DirectoryOwner, Random, ReadError, ReadFiles, FixedSources, Yaml, YamlError,
+        Clock, Context, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, Evaluator,
+        FixedSources, Memo, NullContext, Random, ReadEnvironment, ReadError, ReadFiles, Yaml,
+        YamlError,
     };
 }
 
@@ -42,24 +44,25 @@ pub mod git {
 /// Items of the module `host`.
 pub mod host {
     pub use crate::host::{
-        Action, ActionResult, Address, PromptAnswer, Background, BecomeUser, CallControl, CapturedOutput, ExecutorChain,
-        ChainProgress, ChainSpec, ChangeOutput, Command, Container, Content, DEFAULT_PORT, Destination,
-        ForwardEndpoint, ChainExecutor, Exit, Forward, Get, HostKeys, HostParts, ChainNote, Location, LocationError, ConnectionPool,
-        PoolLimits, Program, Put, Question, ReadOutput, ActionRequest, Route, RunOutput, Secret, Spread,
-        ChainContext, StopLevel, Stream, ExecutorEnvironment, Terminal, TransferOutput,
+        Action, ActionRequest, ActionResult, Address, Background, BecomeUser, CallControl,
+        CapturedOutput, ChainContext, ChainExecutor, ChainNote, ChainProgress, ChainSpec,
+        ChangeOutput, Command, ConnectionPool, Container, Content, DEFAULT_PORT, Destination,
+        ExecutorChain, ExecutorEnvironment, Exit, Forward, ForwardEndpoint, Get, HostKeys,
+        HostParts, Location, LocationError, PoolLimits, Program, PromptAnswer, Put, Question,
+        ReadOutput, Route, RunOutput, Secret, Spread, StopLevel, Stream, Terminal, TransferOutput,
     };
     /// Items of the module `book`.
     pub mod book {
-        pub use crate::host::resolver::{LocationResolver, Error, LoginOptions};
+        pub use crate::host::resolver::{Error, LocationResolver, LoginOptions};
     }
     /// Items of the module `change`.
     pub mod change {
-        pub use crate::host::change::{Change, ModeAndOwner, CommandRun, FileWrite};
+        pub use crate::host::change::{Change, CommandRun, FileWrite, ModeAndOwner};
     }
     /// Items of the module `fact`.
     pub mod fact {
         pub use crate::host::fact::{
-            Domain, FileStat, FileKind, Fact, Probe, ProbeOutput, FactReading, CommandSetting,
+            CommandSetting, Domain, Fact, FactReading, FileKind, FileStat, Probe, ProbeOutput,
         };
     }
     /// Items of the module `helpers`.
@@ -68,13 +71,13 @@ pub mod host {
     }
     /// Items of the module `inventory`.
     pub mod inventory {
-        pub use crate::host::inventory::{Inventory, NoVault, ConnectionMethod};
+        pub use crate::host::inventory::{ConnectionMethod, Inventory, NoVault};
     }
     /// Items of the module `ssh_config`.
     pub mod ssh_config {
         pub use crate::host::ssh_config::{
-            Canonicalize, SshConfig, SshConfigFiles, ForwardAgent, LocalUser, LocalConfigContext, SshOptions, Proxy, HostQuery,
-            Strictness, Tokens, ConfigContext,
+            Canonicalize, ConfigContext, ForwardAgent, HostQuery, LocalConfigContext, LocalUser,
+            Proxy, SshConfig, SshConfigFiles, SshOptions, Strictness, Tokens,
         };
     }
 }
@@ -97,8 +100,8 @@ pub mod name {
 /// Items of the module `ops`.
 pub mod ops {
     pub use crate::ops::{
-        Decision, Failure, JobReport, JobRequest, RunSettings, SaveSettings, SessionOptions, JobFrontend,
-        deploy, plan, rescue,
+        Decision, Failure, JobFrontend, JobReport, JobRequest, RunSettings, SaveSettings,
+        SessionOptions, deploy, plan, rescue,
     };
     /// Items of the module `hosts`.
     pub mod hosts {
@@ -112,13 +115,16 @@ pub mod ops {
 
 /// Items of the module `plan`.
 pub mod plan {
-    pub use crate::plan::{StepActivity, JobGoal, Plan, Reason, StepId, StepTarget, WorkflowKind, refuse_cycles};
+    pub use crate::plan::{
+        JobGoal, Plan, Reason, StepActivity, StepId, StepTarget, WorkflowKind, refuse_cycles,
+    };
 }
 
-/// Items of the module `runbook`.
-pub mod runbook {
+/// Items of the module `tasks`.
+pub mod tasks {
     pub use crate::tasks::{
-        TaskCall, EngineRequest, HostEvent, HostOutcome, TaskOptions, TaskEngine, RunState, Tasks, read_tasks,
+        EngineRequest, HostEvent, HostOutcome, RunState, TaskCall, TaskEngine, TaskOptions, Tasks,
+        read_tasks,
     };
 }
 
@@ -140,7 +146,7 @@ pub mod system {
 
 /// Items of the module `topology`.
 pub mod topology {
-    pub use crate::topology::{TopologyInputs, Topology};
+    pub use crate::topology::{Topology, TopologyInputs};
 }
 
 /// Items of the module `tosca`.
@@ -161,6 +167,6 @@ pub mod value {
 /// Items of the module `yaml`.
 pub mod yaml {
     pub use crate::yaml::{
-        NodeKind, Limits, NoLoader, Node, Patch, Route, apply, diff, emit, expand, merge, parse,
+        Limits, NoLoader, Node, NodeKind, Patch, Route, apply, diff, emit, expand, merge, parse,
     };
 }

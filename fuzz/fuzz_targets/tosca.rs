@@ -8,7 +8,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use unfurl::testing::diagnostic::Sources;
 use unfurl::testing::name::Status;
-use unfurl::testing::topology::{TopologyInputs, Topology};
+use unfurl::testing::topology::{Topology, TopologyInputs};
 use unfurl::testing::tosca::{self, NoImports, ReadOptions};
 use unfurl::testing::value::Map;
 use unfurl::testing::yaml::{Limits, NoLoader, expand};

@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use unfurl::testing::diagnostic::Sources;
 use unfurl::testing::value::Value;
 use unfurl::testing::yaml::{
-    NodeKind, Limits, NoLoader, Node, Patch, Route, apply, diff, emit, expand, merge,
+    Limits, NoLoader, Node, NodeKind, Patch, Route, apply, diff, emit, expand, merge,
 };
 use unfurl_fuzz::{on_text, read, show};
 

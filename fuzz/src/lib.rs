@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use unfurl::testing::diagnostic::{Diagnostics, Sources, Span};
 use unfurl::testing::expr::{Context, Evaluator, Memo};
 use unfurl::testing::name::Status;
-use unfurl::testing::topology::{TopologyInputs, Topology};
+use unfurl::testing::topology::{Topology, TopologyInputs};
 use unfurl::testing::tosca::{self, NoImports, ReadOptions};
 use unfurl::testing::ui::DiagnosticRenderer;
 use unfurl::testing::value::Value;

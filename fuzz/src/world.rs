@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use unfurl::testing::diagnostic::Sources;
 use unfurl::testing::expr::{
-    EffectOutput, Clock, Effect, EffectError, Effects, ReadEnvironment, DirectoryOwner, Random, ReadError, ReadFiles, Yaml,
-    YamlError,
+    Clock, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, Random, ReadEnvironment,
+    ReadError, ReadFiles, Yaml, YamlError,
 };
 use unfurl::testing::value::{Map, Value};
 use unfurl::testing::yaml::{Limits, emit, parse};

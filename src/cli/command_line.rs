@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use super::args::format::one_of;
 use super::args::global::Global;
-use super::args::job::{JobArgs, CheckArgs, StopArgs, TeardownArgs};
+use super::args::job::{CheckArgs, JobArgs, StopArgs, TeardownArgs};
 use super::args::state::{FactArgs, OpArgs, StateArgs};
 use super::commands::commit::CommitArgs;
 use super::commands::explain::ExplainArgs;

@@ -11,7 +11,7 @@ use super::commands::{
 };
 use super::output::{Context, Output};
 use super::route::route;
-use crate::ops::{Failure, GUARD_COMMAND, schema, run_guard};
+use crate::ops::{Failure, GUARD_COMMAND, run_guard, schema};
 use crate::plan::WorkflowKind;
 use crate::system::env;
 

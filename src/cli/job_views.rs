@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 
 use crate::diagnostic::{SourceLocator, Sources};
-use crate::job::{Comparison, Difference, Proposal, ProposedTask, ReportedTask, DifferenceSide, TaskRecord};
+use crate::job::{
+    Comparison, Difference, DifferenceSide, Proposal, ProposedTask, ReportedTask, TaskRecord,
+};
 use crate::name::{InstanceName, Status};
 use crate::ops::JobReport;
-use crate::plan::{StepActivity, StepGroup, PlanItem, StepTarget, RunCondition};
+use crate::plan::{PlanItem, RunCondition, StepActivity, StepGroup, StepTarget};
 use crate::topology::{Creator, Orphan, Topology};
 use crate::ui::{
-    ChangeView, SkippedView, OrphanLine, PlanEntry, PlanNode, PlanTask, PlanView, QueryView, SummaryView,
-    TaskEnd, TaskRow,
+    ChangeView, OrphanLine, PlanEntry, PlanNode, PlanTask, PlanView, QueryView, SkippedView,
+    SummaryView, TaskEnd, TaskRow,
 };
 use crate::value::{Handle, Value};
 

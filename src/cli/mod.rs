@@ -5,11 +5,11 @@ mod command_line;
 mod commands;
 mod commit_report;
 mod entry;
+mod job_views;
 mod output;
 mod prompt;
 mod request;
 mod route;
 mod screen;
-mod job_views;
 
 pub use entry::main;

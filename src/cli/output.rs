@@ -117,7 +117,8 @@ impl Output {
             return;
         }
         let sources = relative(sources);
-        let mut renderer = DiagnosticRenderer::new(&sources, usize::from(self.width)).colour(self.colour);
+        let mut renderer =
+            DiagnosticRenderer::new(&sources, usize::from(self.width)).colour(self.colour);
         self.print_stderr(&renderer.render(diagnostics));
     }
 

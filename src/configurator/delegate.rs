@@ -3,7 +3,7 @@
 use super::template::error_outcome;
 use crate::expr::Error;
 use crate::task::{
-    Configurator, EffectResult, TaskOutcome, RunStep, RenderedTask, OperationRun, Subtask, TaskView,
+    Configurator, EffectResult, OperationRun, RenderedTask, RunStep, Subtask, TaskOutcome, TaskView,
 };
 use crate::value::{Map, Value};
 

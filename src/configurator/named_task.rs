@@ -8,10 +8,16 @@ use super::shell_run::never_started;
 use super::task_file::TaskFile;
 use super::template::error_outcome;
 use crate::expr::{Error, LocalContext};
-use crate::host::{Action, ActionResult, Exit, ActionRequest};
-use crate::tasks::{TaskCall, EngineRequest, HostEvent, HostEnd, HostOutcome, TaskOptions, TaskEngine, HostScope, RunState};
+use crate::host::{Action, ActionRequest, ActionResult, Exit};
 use crate::system::user;
-use crate::task::{Configurator, TaskEffect, EffectResult, TaskOutcome, RunStep, RenderedTask, OperationRun, TaskView};
+use crate::task::{
+    Configurator, EffectResult, OperationRun, RenderedTask, RunStep, TaskEffect, TaskOutcome,
+    TaskView,
+};
+use crate::tasks::{
+    EngineRequest, HostEnd, HostEvent, HostOutcome, HostScope, RunState, TaskCall, TaskEngine,
+    TaskOptions,
+};
 use crate::value::{Map, Value};
 
 /// The input that stands for the texts of the tasks.
@@ -164,7 +170,8 @@ struct TaskRun {
 
 impl OperationRun for TaskRun {
     fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> RunStep {
-        if let (Some(execution), Some(EffectResult::Action(result))) = (&mut self.execution, &last) {
+        if let (Some(execution), Some(EffectResult::Action(result))) = (&mut self.execution, &last)
+        {
             execution.receive_result(result);
             return execution.advance(task);
         }
@@ -218,7 +225,10 @@ impl TaskExecution {
             ..TaskOptions::default()
         };
         let found = file.tasks.find(&invocation.call.task, "");
-        let name = found.map_or_else(|| invocation.call.task.clone(), |task| task.name.to_string());
+        let name = found.map_or_else(
+            || invocation.call.task.clone(),
+            |task| task.name.to_string(),
+        );
         let runbook = TaskEngine::new(file.tasks, &[], options, helpers);
         let mut runbook = runbook.map_err(|problems| {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
@@ -263,7 +273,9 @@ impl TaskExecution {
             let is_idle = todo.is_empty();
             for request_kind in todo {
                 match request_kind {
-                    EngineRequest::Perform { id, request, .. } => self.pending.push_back((id, request)),
+                    EngineRequest::Perform { id, request, .. } => {
+                        self.pending.push_back((id, request));
+                    }
                     // There is nobody to ask (F52).
                     EngineRequest::PromptSecret { id, .. } => self.runbook.answer_secret(id, None),
                     EngineRequest::Prompt { id, .. } => self.runbook.answer_prompt(id, None),
@@ -302,7 +314,9 @@ impl TaskExecution {
         }
         if !success {
             outcome.notes.extend(self.errors.iter().cloned());
-            outcome.notes.extend(self.host_ends.iter().filter_map(describe_failure));
+            outcome
+                .notes
+                .extend(self.host_ends.iter().filter_map(describe_failure));
         }
         let texts = |texts: &[String]| Value::list(texts.iter().map(|it| it.as_str().into()));
         let mut result = Map::from_iter([

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::delegate::DelegateConfigurator;
+use super::named_task::TaskConfigurator;
 use super::shell::ShellConfigurator;
 use super::states::StatesConfigurator;
-use super::named_task::TaskConfigurator;
 use super::template::TemplateConfigurator;
 use crate::task::{ChooseError, Configurator};
 use crate::tosca::{Implementation, ImplementationKind, Operation};
@@ -55,7 +55,9 @@ pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), Cho
                 from: artifact_suffix(implementation),
             })
         }
-        ImplementationKind::Command(command) => Ok(shell_for_command(implementation, command, inputs)),
+        ImplementationKind::Command(command) => {
+            Ok(shell_for_command(implementation, command, inputs))
+        }
         ImplementationKind::Unsupported(class) => Err(ChooseError::PythonClass {
             class: class.to_string(),
             from: artifact_suffix(implementation),

@@ -8,8 +8,12 @@ use std::time::Duration;
 
 use super::shell_run::ShellRun;
 use super::template::error_outcome;
-use crate::host::{Action, ActionResult, Command, Content, Exit, Location, Program, Put, RunOutput};
-use crate::task::{TaskEffect, EffectResult, OperationHost, EffectRole, RunStep, OperationRun, TaskView};
+use crate::host::{
+    Action, ActionResult, Command, Content, Exit, Location, Program, Put, RunOutput,
+};
+use crate::task::{
+    EffectResult, EffectRole, OperationHost, OperationRun, RunStep, TaskEffect, TaskView,
+};
 use crate::text::shlex_quote;
 
 /// Where the folders of scripts are, beneath the home.
@@ -75,7 +79,10 @@ impl RemoteCommandRun {
         self.run_auxiliary(RemoteStage::PrepareFolder, first)
     }
 
-    fn prepare_command(&mut self, task: &TaskView<'_>) -> Result<RemoteCommand, crate::expr::Error> {
+    fn prepare_command(
+        &mut self,
+        task: &TaskView<'_>,
+    ) -> Result<RemoteCommand, crate::expr::Error> {
         let machine = task.machine()?;
         let here = machine.location.is_local();
         let script = self.find_script(task, &machine).filter(|_| !here);
@@ -106,7 +113,11 @@ impl RemoteCommandRun {
         let remote_command = self.remote_command.as_mut()?;
         let script = remote_command.script.as_mut()?;
         let stdout_text = output.stdout.text();
-        if let Some(folder) = stdout_text.lines().next_back().filter(|it| it.starts_with('/')) {
+        if let Some(folder) = stdout_text
+            .lines()
+            .next_back()
+            .filter(|it| it.starts_with('/'))
+        {
             folder.clone_into(&mut script.folder);
         }
         if remote_command.command.cwd.as_os_str().is_empty() {
@@ -121,12 +132,18 @@ impl RemoteCommandRun {
             return RunStep::Done(Box::default());
         };
         let action = Action::Run(remote_command.command.clone());
-        RunStep::Perform(Box::new(TaskEffect::on(remote_command.location.clone(), action)))
+        RunStep::Perform(Box::new(TaskEffect::on(
+            remote_command.location.clone(),
+            action,
+        )))
     }
 
     fn run_auxiliary(&mut self, stage: RemoteStage, action: Action) -> RunStep {
         self.stage = stage;
-        let place = self.remote_command.as_ref().map(|remote_command| remote_command.location.clone());
+        let place = self
+            .remote_command
+            .as_ref()
+            .map(|remote_command| remote_command.location.clone());
         RunStep::Perform(Box::new(TaskEffect {
             role: EffectRole::Auxiliary,
             ..TaskEffect::on(place.unwrap_or_default(), action)
@@ -134,7 +151,10 @@ impl RemoteCommandRun {
     }
 
     fn clean_up_or_finish(&mut self, task: &TaskView<'_>, output: RunOutput) -> RunStep {
-        let script = self.remote_command.as_ref().and_then(|it| it.script.as_ref());
+        let script = self
+            .remote_command
+            .as_ref()
+            .and_then(|it| it.script.as_ref());
         // Where it was cancelled or the machine is gone, nothing more is done there.
         let is_there = matches!(
             output.exit,
@@ -174,11 +194,15 @@ impl OperationRun for RemoteCommandRun {
                     None => self.run(),
                 }
             }
-            (RemoteStage::Upload, ActionResult::Transfer(output)) if output.exit.is_ok() => self.run(),
+            (RemoteStage::Upload, ActionResult::Transfer(output)) if output.exit.is_ok() => {
+                self.run()
+            }
             (RemoteStage::Upload, ActionResult::Transfer(output)) => {
                 self.finish_not_started(task, &RunOutput::not_run(output.exit))
             }
-            (RemoteStage::RunCommand, ActionResult::Run(output)) => self.clean_up_or_finish(task, output),
+            (RemoteStage::RunCommand, ActionResult::Run(output)) => {
+                self.clean_up_or_finish(task, output)
+            }
             (_, ActionResult::Run(output)) => self.finish_not_started(task, &output),
             (_, other) => self.finish(task, &RunOutput::not_run(other.exit().clone())),
         }

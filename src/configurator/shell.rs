@@ -3,7 +3,10 @@
 use super::remote::RemoteCommandRun;
 use super::shell_run::{ShellRun, shell_script};
 use crate::expr::Error;
-use crate::task::{Configurator, ConfiguratorRefusal, RenderedTask, RenderedFile, OperationRun, TaskView, WorkFolder};
+use crate::task::{
+    Configurator, ConfiguratorRefusal, OperationRun, RenderedFile, RenderedTask, TaskView,
+    WorkFolder,
+};
 use crate::text::shlex_quote;
 use crate::value::{Map, Secrets, Value};
 
@@ -63,7 +66,9 @@ impl Configurator for ShellConfigurator {
         {
             let program = words[0].to_string();
             if !task.has_program(&program) {
-                return Err(ConfiguratorRefusal(format!("'{program}' is not executable")));
+                return Err(ConfiguratorRefusal(format!(
+                    "'{program}' is not executable"
+                )));
             }
         }
         Ok(())
@@ -169,11 +174,7 @@ fn with_arguments(command: Value, task: &TaskView<'_>, shell: bool) -> Result<Va
     let words = arguments.iter().map(|(name, value)| {
         let dashes = if name.starts_with('-') { "" } else { "--" };
         let value = value.reveal().to_string();
-        let value = if shell {
-            shlex_quote(&value)
-        } else {
-            value
-        };
+        let value = if shell { shlex_quote(&value) } else { value };
         format!("{dashes}{name} {value}")
     });
     let extended = match command.reveal() {

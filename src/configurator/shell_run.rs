@@ -7,7 +7,9 @@ use super::template::error_outcome;
 use crate::expr::Error;
 use crate::host::{Action, ActionResult, Background, Command, Exit, Program, Question, RunOutput};
 use crate::name::Status;
-use crate::task::{TaskEffect, EffectResult, OperationHost, TaskOutcome, RunStep, OperationRun, TaskView};
+use crate::task::{
+    EffectResult, OperationHost, OperationRun, RunStep, TaskEffect, TaskOutcome, TaskView,
+};
 use crate::text::shlex_join;
 use crate::value::{Map, REDACTED, Secrets, Value};
 
@@ -68,7 +70,9 @@ impl OperationRun for ShellRun {
                 RunStep::Done(Box::new(self.finish(task, &output)))
             }
             _ => match self.command(task, None) {
-                Ok(command) => RunStep::Perform(Box::new(TaskEffect::on_local(Action::Run(command)))),
+                Ok(command) => {
+                    RunStep::Perform(Box::new(TaskEffect::on_local(Action::Run(command))))
+                }
                 Err(error) => RunStep::Done(Box::new(error_outcome(&error))),
             },
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::states::{FileRoots, FileRootsError};
 use crate::expr::LocalContext;
+use crate::states::{FileRoots, FileRootsError};
 use crate::value::{Map, Value};
 
 /// The folder of state files beside the ensemble, if an operation names none.
@@ -51,7 +51,10 @@ impl StateTree {
         let mut bytes = 0;
         let mut waiting = vec![root.clone()];
         while let Some(folder) = waiting.pop() {
-            for path in local_context.list(&folder).map_err(|error| error.to_string())? {
+            for path in local_context
+                .list(&folder)
+                .map_err(|error| error.to_string())?
+            {
                 if local_context.is_dir(&path) {
                     if !local_context.is_link(&path) {
                         waiting.push(path);
@@ -71,10 +74,17 @@ impl StateTree {
         Ok(tree)
     }
 
-    fn add(&mut self, root: &Path, path: &Path, local_context: &dyn LocalContext) -> Result<usize, String> {
+    fn add(
+        &mut self,
+        root: &Path,
+        path: &Path,
+        local_context: &dyn LocalContext,
+    ) -> Result<usize, String> {
         let below = path.strip_prefix(root).unwrap_or(path);
         let name = below.to_string_lossy().into_owned();
-        let bytes = local_context.read(path).map_err(|error| error.to_string())?;
+        let bytes = local_context
+            .read(path)
+            .map_err(|error| error.to_string())?;
         let digest = local_context.content_digest(path).unwrap_or_default();
         self.digests.insert(name.as_str().into(), digest.into());
         let length = bytes.len();

@@ -7,17 +7,18 @@ use std::time::Duration;
 use super::result_template::apply_result_template;
 use super::state_tree::StateTree;
 use super::template::error_outcome;
-use crate::states::{
-    ActionId, CompileInput, HostRun, Mode, NextAction, RunOrdering, Preparation, PreparedStates, EngineOptions, Timestamp,
-    StateResult, StateSummary, StateTargets, reverse_states, to_value,
-};
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::expr::{Error, LocalContext};
 use crate::host::fact::Fact;
 use crate::host::{Action, ActionResult, Command, Location, Program};
 use crate::name::Status;
+use crate::states::{
+    ActionId, CompileInput, EngineOptions, HostRun, Mode, NextAction, Preparation, PreparedStates,
+    RunOrdering, StateResult, StateSummary, StateTargets, Timestamp, reverse_states, to_value,
+};
 use crate::task::{
-    Configurator, TaskEffect, EffectResult, TaskOutcome, EffectRole, RunStep, RenderedTask, OperationRun, TaskView,
+    Configurator, EffectResult, EffectRole, OperationRun, RenderedTask, RunStep, TaskEffect,
+    TaskOutcome, TaskView,
 };
 use crate::value::{Map, Value};
 
@@ -76,11 +77,14 @@ fn input_error(problem: impl Into<String>) -> Error {
 /// What the inputs ask for.
 fn compile_input(task: &TaskView<'_>) -> Result<CompileInput, Error> {
     let base = task.settings.base_dir;
-    let tree = StateTree::read(explicit_root(task.inputs), task.local_context(), base).map_err(input_error)?;
+    let tree = StateTree::read(explicit_root(task.inputs), task.local_context(), base)
+        .map_err(input_error)?;
     if let Some(digests) = task.input(FILES_INPUT)?
         && digests != Value::from(tree.digests.clone())
     {
-        return Err(input_error("the state files have changed since the job began"));
+        return Err(input_error(
+            "the state files have changed since the job began",
+        ));
     }
     let sls = match task.input("sls")?.unwrap_or_default().reveal() {
         Value::Null => Vec::new(),
@@ -88,14 +92,20 @@ fn compile_input(task: &TaskView<'_>) -> Result<CompileInput, Error> {
         Value::List(items) => items.iter().map(|item| item.reveal().to_string()).collect(),
         other => {
             let kind = other.kind();
-            return Err(input_error(format!("`sls` must be a text or a list, not {kind}")));
+            return Err(input_error(format!(
+                "`sls` must be a text or a list, not {kind}"
+            )));
         }
     };
     let top = task.input("top")?.is_some_and(|top| top.is_truthy());
     let targets = match (sls.is_empty(), top) {
         (false, false) => StateTargets::Sls(sls),
         (true, true) => StateTargets::Highstate,
-        (true, false) => return Err(input_error("name state files with `sls`, or say `top: true`")),
+        (true, false) => {
+            return Err(input_error(
+                "name state files with `sls`, or say `top: true`",
+            ));
+        }
         (false, true) => return Err(input_error("`sls` and `top` exclude each other")),
     };
     let map = |name: &str| -> Result<Map, Error> {
@@ -207,9 +217,9 @@ impl StatesExecution {
         let compile_input = compile_input(task)?;
         let place = task.machine()?.location;
         Ok(Self {
-            operation: operation,
+            operation,
             test: operation == StatesOperation::Check || task.settings.dry_run,
-            compile_input: compile_input,
+            compile_input,
             run: HostRun::new(&place),
             location: place,
             pending: None,
@@ -280,12 +290,18 @@ impl StatesExecution {
         }
         match self.run.next(None, stamp(task)) {
             NextAction::Read(facts) => self.read(facts),
-            NextAction::Change { action: deed, changes, .. } => {
+            NextAction::Change {
+                action: deed,
+                changes,
+                ..
+            } => {
                 self.acted = true;
                 self.pending = Some(PendingRequest::Change(deed));
                 self.effect(Action::Change(changes), EffectRole::Primary)
             }
-            NextAction::Sleep { action: deed, time, .. } => {
+            NextAction::Sleep {
+                action: deed, time, ..
+            } => {
                 self.pending = Some(PendingRequest::Sleep(deed));
                 let mut effect = TaskEffect::on_local(Action::Run(pause(time)));
                 effect.role = EffectRole::Auxiliary;
@@ -335,7 +351,11 @@ impl StatesExecution {
         outcome.notes = results.iter().filter(failed).map(describe_result).collect();
         let mut result = Map::new();
         if self.operation == StatesOperation::Check && !task.settings.dry_run {
-            let differences: Vec<String> = results.iter().filter(drifted).map(describe_result).collect();
+            let differences: Vec<String> = results
+                .iter()
+                .filter(drifted)
+                .map(describe_result)
+                .collect();
             outcome.status = Some(if summary.failed > 0 {
                 Status::Error
             } else if differences.is_empty() {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Diagnostics, Sources};
-use crate::expr::{LocalContext, DirectoryOwner};
+use crate::expr::{DirectoryOwner, LocalContext};
 use crate::tasks::{Tasks, read_tasks};
 use crate::value::{Map, Value};
 
@@ -36,7 +36,9 @@ impl TaskFile {
         let seen = RefCell::new(Vec::new());
         let read = |path: &Path| {
             seen.borrow_mut().push(path.to_owned());
-            let bytes = local_context.read(path).map_err(|error| error.to_string())?;
+            let bytes = local_context
+                .read(path)
+                .map_err(|error| error.to_string())?;
             String::from_utf8(bytes).map_err(|_| format!("`{}` is not text", path.display()))
         };
         let mut sources = Sources::default();
@@ -54,7 +56,11 @@ impl TaskFile {
     }
 }
 
-fn find_named(explicit: &Value, local_context: &dyn LocalContext, base: &Path) -> Result<PathBuf, String> {
+fn find_named(
+    explicit: &Value,
+    local_context: &dyn LocalContext,
+    base: &Path,
+) -> Result<PathBuf, String> {
     let plain = |text: &&str| !text.is_empty() && !text.contains("{{") && !text.contains("{%");
     let Some(path) = explicit.as_str().filter(plain) else {
         return Err("`file` must be a path, and no expression".to_owned());
@@ -68,7 +74,11 @@ fn find_named(explicit: &Value, local_context: &dyn LocalContext, base: &Path) -
     file.ok_or_else(|| format!("there is no file `{}`", path.display()))
 }
 
-fn find_nearest(local_context: &dyn LocalContext, base: &Path, project: &Path) -> Result<PathBuf, String> {
+fn find_nearest(
+    local_context: &dyn LocalContext,
+    base: &Path,
+    project: &Path,
+) -> Result<PathBuf, String> {
     let inside = |folder: &&Path| *folder == base || folder.starts_with(project);
     let mut folders = base.ancestors().take_while(inside);
     let found = folders.find_map(|folder| find_in_folder(local_context, folder));

@@ -2,7 +2,9 @@
 
 use super::result_template::{apply_done, apply_result_template};
 use crate::expr::Error;
-use crate::task::{Configurator, EffectResult, TaskOutcome, RunStep, RenderedTask, OperationRun, TaskView};
+use crate::task::{
+    Configurator, EffectResult, OperationRun, RenderedTask, RunStep, TaskOutcome, TaskView,
+};
 use crate::value::{Map, Value};
 
 /// Evaluates `run` and `done` and applies `resultTemplate`.

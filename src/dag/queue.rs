@@ -70,7 +70,8 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
         let (Some(&place), Some(&on)) = (self.indices.get(&node), self.indices.get(&on)) else {
             return;
         };
-        let open = self.nodes[on].state != EntryState::Done && self.nodes[place].state == EntryState::Queued;
+        let open = self.nodes[on].state != EntryState::Done
+            && self.nodes[place].state == EntryState::Queued;
         if open && place != on {
             let releases = self.nodes[place].releases;
             self.nodes[on].dependents.push((place, releases));

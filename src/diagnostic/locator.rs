@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use super::source::{SourcePosition, Source, SourceId, Sources, Span};
+use super::source::{Source, SourceId, SourcePosition, Sources, Span};
 
 /// Finds the line and the column of many places in texts: each text is looked through once.
 #[derive(Debug)]

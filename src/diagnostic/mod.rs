@@ -8,4 +8,4 @@ mod source;
 pub use failure::Failure;
 pub use locator::SourceLocator;
 pub use problem::{Diagnostic, Diagnostics, Label, Severity};
-pub use source::{SourcePosition, Source, SourceId, Sources, Span};
+pub use source::{Source, SourceId, SourcePosition, Sources, Span};

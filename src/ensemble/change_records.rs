@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::jobs_tsv::{CRASH_KEY, join_keys};
-use crate::job::{Completion, TaskDigest, JobHead, JobStart, Report, TaskRecord};
+use crate::job::{Completion, JobHead, JobStart, Report, TaskDigest, TaskRecord};
 use crate::name::Status;
 use crate::value::{Map, Value, insert_some};
 

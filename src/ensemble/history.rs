@@ -217,7 +217,11 @@ fn jobs(log: &JobLog, selection: &Selection) -> History {
         let name = selection.instance.as_ref();
         name.is_none_or(|name| log.is_about(job, name))
     };
-    let all: Vec<_> = log.jobs().rev().filter(|(_, job)| is_selected(job)).collect();
+    let all: Vec<_> = log
+        .jobs()
+        .rev()
+        .filter(|(_, job)| is_selected(job))
+        .collect();
     let mut problems = log.problems().to_vec();
     let limit = selection.limit.unwrap_or(usize::MAX);
     let shown = all.iter().take(limit);
@@ -359,7 +363,12 @@ fn with_changes(log: &JobLog, records: Vec<Value>) -> Vec<TaskEntry> {
             let old = known.remove(&key);
             let old = old.or_else(|| value_set(log, setters.remove(&key)?, &key));
             known.insert(key, new.clone());
-            changes.push(AttributeChange { instance_key: of, name, old, new });
+            changes.push(AttributeChange {
+                instance_key: of,
+                name,
+                old,
+                new,
+            });
         }
         tasks.push(TaskEntry { record, changes });
     }

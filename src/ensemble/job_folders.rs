@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::working_folders::{FolderKind, FolderPath, WorkingFolders, PlannedFile};
+use super::working_folders::{FolderKind, FolderPath, PlannedFile, WorkingFolders};
 use crate::job::{FolderKey, PortError};
 use crate::name::ChangeId;
 use crate::task::{RenderedFile, WorkFolder};

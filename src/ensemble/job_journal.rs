@@ -21,7 +21,11 @@ impl JobJournal {
     /// # Errors
     ///
     /// The journal cannot be written; nothing of it is left then.
-    pub(super) fn begin(manifest: &Path, token: &str, start: &JobEvent) -> Result<Self, JournalFileError> {
+    pub(super) fn begin(
+        manifest: &Path,
+        token: &str,
+        start: &JobEvent,
+    ) -> Result<Self, JournalFileError> {
         let mut journal = Self {
             journal: JournalFile::create(manifest)?,
             token: token.to_owned(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::record_file::recorded_reads;
 use super::record_store::RecordStore;
 use super::saved_templates::SavedTemplateIndex;
-use crate::job::{UnfinishedWork, OperationHistory, LastOperation, PortError, RecordedReads};
+use crate::job::{LastOperation, OperationHistory, PortError, RecordedReads, UnfinishedWork};
 use crate::name::{ChangeId, OperationName};
 use crate::value::{Map, Value};
 
@@ -279,7 +279,8 @@ impl RecordedHistory {
         let removes = |name: &str| OperationName::from(name).is_teardown();
         let unfinished = self.unfinished_work.entry(target.to_owned()).or_default();
         // What brings up and what takes down undo each other.
-        unfinished.half_done
+        unfinished
+            .half_done
             .retain(|name| removes(name) == removes(operation));
         unfinished.half_done.push(operation.to_owned());
         false

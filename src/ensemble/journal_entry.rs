@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::change_records::{job_start_record, task_start_record, task_record};
-use crate::job::{JobEvent, InstanceChange, JobStart, TaskRecord};
+use super::change_records::{job_start_record, task_record, task_start_record};
+use crate::job::{InstanceChange, JobEvent, JobStart, TaskRecord};
 use crate::plan::JobGoal;
 use crate::value::{Map, Value};
 use crate::yaml;
@@ -16,14 +16,19 @@ use crate::yaml;
 #[serde(tag = "entry", rename_all = "kebab-case")]
 pub enum JournalEntry {
     /// The job begins.
+    #[serde(rename = "began")]
     JobStarted(Box<JobStartEntry>),
     /// A task is about to act on the world.
+    #[serde(rename = "started")]
     TaskStarted(TaskStartEntry),
     /// A task has ended.
+    #[serde(rename = "ended")]
     TaskEnded(Box<TaskEndEntry>),
     /// The record of an instance as it is from here on.
+    #[serde(rename = "instance")]
     InstanceChanged(InstanceEntry),
     /// Of these groups of steps, all are done.
+    #[serde(rename = "settled")]
     GroupsSettled {
         /// The groups.
         groups: Vec<usize>,
@@ -33,6 +38,7 @@ pub enum JournalEntry {
         amended: Vec<TaskEndEntry>,
     },
     /// A task has added a node template.
+    #[serde(rename = "template")]
     TemplateAdded {
         /// Its name.
         name: String,
@@ -40,6 +46,7 @@ pub enum JournalEntry {
         text: String,
     },
     /// The job has ended; its record is written next.
+    #[serde(rename = "finished")]
     JobFinished {
         /// Its status.
         status: String,
@@ -133,7 +140,9 @@ impl JournalEntry {
     /// run from all others.
     pub(super) fn of(event: &JobEvent, token: &str) -> Option<Self> {
         Some(match event {
-            JobEvent::JobStarted(start) => Self::JobStarted(Box::new(JobStartEntry::of(start, token))),
+            JobEvent::JobStarted(start) => {
+                Self::JobStarted(Box::new(JobStartEntry::of(start, token)))
+            }
             JobEvent::TaskStarted(record) => Self::TaskStarted(TaskStartEntry::of(record)),
             JobEvent::TaskFinished(record) => Self::TaskEnded(Box::new(TaskEndEntry::of(record))),
             JobEvent::TaskAmended(record) => Self::GroupsSettled {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::change_records::{JobStats, stamp};
-use super::journal_entry::{JobStartEntry, TaskEndEntry, JournalEntry, TaskStartEntry};
 use super::jobs_tsv::{CRASH_KEY, job_line};
+use super::journal_entry::{JobStartEntry, JournalEntry, TaskEndEntry, TaskStartEntry};
 use super::journal_file::{JournalFile, JournalFileError};
 use super::manifest::Manifest;
 use super::record::{Changelogs, Record, changelog_text, discovered_section, job_file_name};
@@ -74,7 +74,9 @@ impl CrashedJob {
     fn apply(&mut self, entry: JournalEntry) {
         match entry {
             JournalEntry::JobStarted(began) => self.start = *began,
-            JournalEntry::TaskStarted(started) => drop(self.unfinished_tasks.insert(started.task, started)),
+            JournalEntry::TaskStarted(started) => {
+                drop(self.unfinished_tasks.insert(started.task, started));
+            }
             JournalEntry::TaskEnded(ended) => {
                 self.unfinished_tasks.shift_remove(&ended.task);
                 self.finished_tasks.push(*ended);
@@ -83,7 +85,9 @@ impl CrashedJob {
                 self.settled_groups.extend(groups);
                 self.amend(amended);
             }
-            JournalEntry::InstanceChanged(state) => drop(self.instances.insert(state.route, state.record)),
+            JournalEntry::InstanceChanged(state) => {
+                drop(self.instances.insert(state.route, state.record));
+            }
             JournalEntry::TemplateAdded { name, text } => self.templates.push((name, text)),
             JournalEntry::JobFinished { status } => self.final_status = Some(status),
         }
@@ -141,7 +145,8 @@ impl CrashedJob {
     /// the task if it failed. What a task in doubt has left counts as what is there.
     pub fn folders(&self) -> Vec<((String, String), Option<String>)> {
         let ended = self.finished_tasks.iter().filter(|task| !task.skipped);
-        let id = |task: &TaskEndEntry| Some(map_of(&task.record).ok()?.get("changeId")?.to_string());
+        let id =
+            |task: &TaskEndEntry| Some(map_of(&task.record).ok()?.get("changeId")?.to_string());
         let ended = ended.map(|task| {
             let failed = (!task.success).then(|| id(task)).flatten();
             (task.folder.clone(), failed)
@@ -162,7 +167,8 @@ impl CrashedJob {
         now: jiff::Timestamp,
     ) -> Result<Option<Record>, RecoveryError> {
         let job = ChangeId::parse(self.id()).map_err(|error| malformed(&error))?;
-        let start = jiff::Timestamp::from_microsecond(self.start.start).map_err(|e| malformed(&e))?;
+        let start =
+            jiff::Timestamp::from_microsecond(self.start.start).map_err(|e| malformed(&e))?;
         let doubts = self.assign_doubt_ids(start)?;
         let tasks = self.tasks(&doubts)?;
         if tasks.is_empty() {
@@ -187,7 +193,10 @@ impl CrashedJob {
     }
 
     /// The ids that tasks in doubt get, with the tasks.
-    fn assign_doubt_ids(&self, start: jiff::Timestamp) -> Result<Vec<(ChangeId, &TaskStartEntry)>, RecoveryError> {
+    fn assign_doubt_ids(
+        &self,
+        start: jiff::Timestamp,
+    ) -> Result<Vec<(ChangeId, &TaskStartEntry)>, RecoveryError> {
         let last = self.finished_tasks.iter().map(|task| task.number).max();
         let numbers = last.unwrap_or(0) + 1..;
         let ids = numbers.zip(self.in_doubt()).map(|(number, task)| {
@@ -198,7 +207,10 @@ impl CrashedJob {
     }
 
     /// The records of all tasks, those in doubt last.
-    fn tasks(&self, doubts: &[(ChangeId, &TaskStartEntry)]) -> Result<Vec<RecordedTask>, RecoveryError> {
+    fn tasks(
+        &self,
+        doubts: &[(ChangeId, &TaskStartEntry)],
+    ) -> Result<Vec<RecordedTask>, RecoveryError> {
         let mut tasks = Vec::new();
         for task in &self.finished_tasks {
             let mut record = map_of(&task.record)?;
@@ -234,7 +246,11 @@ impl CrashedJob {
         Ok(tasks)
     }
 
-    fn job_record(&self, tasks: &[RecordedTask], now: jiff::Timestamp) -> Result<Map, RecoveryError> {
+    fn job_record(
+        &self,
+        tasks: &[RecordedTask],
+        now: jiff::Timestamp,
+    ) -> Result<Map, RecoveryError> {
         let mut stats = JobStats {
             total: tasks.len(),
             ..JobStats::default()
@@ -248,7 +264,10 @@ impl CrashedJob {
             }
         }
         let changed = i64::try_from(stats.changed).unwrap_or(i64::MAX);
-        let status = self.final_status.as_deref().unwrap_or(Status::Error.as_str());
+        let status = self
+            .final_status
+            .as_deref()
+            .unwrap_or(Status::Error.as_str());
         let ready = Value::map([("local", Value::from(status))]);
         let mut record = map_of(&self.start.record)?;
         for (key, value) in [
@@ -306,7 +325,9 @@ impl CrashedJob {
             name.is_some_and(|name| matches!(name, "deploy" | "undeploy" | "stop"))
         };
         let open = self.finished_tasks.iter().filter(|task| {
-            let group = task.group.filter(|group| !self.settled_groups.contains(group));
+            let group = task
+                .group
+                .filter(|group| !self.settled_groups.contains(group));
             group.is_some() && task.success && workflow(task) && is_of_life_cycle(&task.operation)
         });
         open.map(|task| &task.route).collect()

@@ -50,7 +50,9 @@ impl LogFile {
     /// Adds what an event says.
     pub(crate) fn event(&mut self, event: &JobEvent) {
         match event {
-            JobEvent::Message { level, text } => self.line(&level.as_str().to_ascii_uppercase(), text),
+            JobEvent::Message { level, text } => {
+                self.line(&level.as_str().to_ascii_uppercase(), text);
+            }
             JobEvent::Problem(problem) => self.line("ERROR", &problem.message),
             JobEvent::TaskStarted(task) => {
                 let (operation, target) = (&task.operation, &task.target.key);

@@ -7,7 +7,8 @@ use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::tosca::service_template_keys;
 use crate::value::{Map, Value, canonical_sha256};
 use crate::yaml::{
-    self, Expanded, KeySpec, Node, Patch, PatchError, OtherKeys, Route, Schema, Shape, KeyTable, keys, tables,
+    self, Expanded, KeySpec, KeyTable, Node, OtherKeys, Patch, PatchError, Route, Schema, Shape,
+    keys, tables,
 };
 
 /// The versions of the format that are understood.

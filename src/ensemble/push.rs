@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::merging::{merge_ensembles, merge_job_lists};
 use super::record_files::RecordFiles;
-use crate::git::{Error, MergedFile, PushOutcome, Repository, FileVersions};
+use crate::git::{Error, FileVersions, MergedFile, PushOutcome, Repository};
 use crate::system::fs;
 
 /// How often somebody else may push first.
@@ -103,7 +103,9 @@ fn merge(record: Option<RecordFiles>, path: &Path, versions: &FileVersions) -> M
     }
     if record.is_some_and(|record| record.manifest() == path) {
         return match merge_ensembles(&base, &theirs, &ours, ["theirs", "ours"]) {
-            Some(merged) if merged.conflicts.is_empty() => MergedFile::Text(merged.text.into_bytes()),
+            Some(merged) if merged.conflicts.is_empty() => {
+                MergedFile::Text(merged.text.into_bytes())
+            }
             Some(_) | None => MergedFile::Conflict,
         };
     }

@@ -10,7 +10,7 @@ use crate::yaml;
 use super::change_records::{job_record, stamp, task_record};
 use super::jobs_tsv::{TEMPLATES_KEY, add_templates, job_line, portable_keys, task_line};
 use super::manifest::Manifest;
-use super::saved_templates::{SavedTemplateIndex, NewTemplates};
+use super::saved_templates::{NewTemplates, SavedTemplateIndex};
 
 /// What a record needs besides the report of its job.
 #[derive(Debug, Clone)]

@@ -113,7 +113,8 @@ impl RecordCommit {
     /// Commits what the job with this id has left, and pushes it if asked to.
     pub(crate) fn commit_job(&self, job: &str) -> CommitReport {
         let of_job = |path: &PathBuf| {
-            self.record.is_record(path) || (self.record.is_task_output(path) && !self.changed_before.contains(path))
+            self.record.is_record(path)
+                || (self.record.is_task_output(path) && !self.changed_before.contains(path))
         };
         self.commit(job, of_job)
     }

@@ -79,7 +79,8 @@ impl RecordFiles {
         };
         let mut parts = inside.iter().map(|part| part.to_string_lossy());
         let first = parts.next().unwrap_or_default();
-        TASK_OUTPUT_FOLDERS.contains(&&*first) && !parts.any(|part| PRIVATE_FOLDERS.contains(&&*part))
+        TASK_OUTPUT_FOLDERS.contains(&&*first)
+            && !parts.any(|part| PRIVATE_FOLDERS.contains(&&*part))
     }
 }
 

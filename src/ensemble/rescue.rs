@@ -21,10 +21,12 @@ const FORMAT_VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RescueFile {
     /// The form of the file.
+    #[serde(rename = "form")]
     format_version: u32,
     /// The ensemble.
     pub manifest: PathBuf,
     /// The digest of the ensemble's text as the job found it.
+    #[serde(rename = "text")]
     manifest_digest: String,
     /// The last job on record when it began.
     pub previous: Option<String>,
@@ -183,7 +185,8 @@ impl RescueFile {
     /// Whether it is of this ensemble: it has the same path, or was moved and is as it was when
     /// the job began.
     pub fn is_of(&self, manifest: &Manifest) -> bool {
-        self.manifest == absolute(manifest.path()) || self.manifest_digest == sha256(manifest.text())
+        self.manifest == absolute(manifest.path())
+            || self.manifest_digest == sha256(manifest.text())
     }
 
     /// The record that it keeps.

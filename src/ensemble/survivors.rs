@@ -8,7 +8,7 @@ use super::journal_entry::JournalEntry;
 use super::journal_file::JournalFile;
 use crate::lock::LockOwner;
 use crate::system::fs;
-use crate::system::survivors::{self, TerminationReport, Survivor};
+use crate::system::survivors::{self, Survivor, TerminationReport};
 
 /// How long processes that a killed job left have between being asked to end and being killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -75,7 +75,9 @@ fn crashed_jobs(manifest: &Path) -> BTreeMap<String, HashSet<u64>> {
         for entry in recovered.entries.into_iter().flatten() {
             match entry {
                 JournalEntry::JobStarted(began) => token = began.token,
-                JournalEntry::TaskEnded(ended) => drop(done.insert((ended.task as u64).wrapping_sub(1))),
+                JournalEntry::TaskEnded(ended) => {
+                    done.insert((ended.task as u64).wrapping_sub(1));
+                }
                 _ => {}
             }
         }

@@ -16,17 +16,17 @@ use proptest::test_runner::{RngSeed, TestCaseError};
 use serde_json::{Value as Json, json};
 
 use super::change_records::JobStats;
-use super::journal_recovery::CrashedJob;
 use super::job_journal::JobJournal;
 use super::journal_file::JournalFile;
+use super::journal_recovery::CrashedJob;
 use super::manifest::{Manifest, ManifestSource};
 use super::record::{Record, RecordFacts};
 use super::saved_templates::SavedTemplateIndex;
 use crate::diagnostic::Sources;
 use crate::job::{
-    self, Completion, DependencyRecord, TaskDigest, JobEvent, FolderKey, InstanceChange, JobFacts,
-    JobHead, JobStart, LogLevel, Report, ReportedTask, ReportedValues, SecretDigest, TargetName,
-    TargetState, TaskData, TaskEnd, TaskRecord, TaskTurn,
+    self, Completion, DependencyRecord, FolderKey, InstanceChange, JobEvent, JobFacts, JobHead,
+    JobStart, LogLevel, Report, ReportedTask, ReportedValues, SecretDigest, TargetName,
+    TargetState, TaskData, TaskDigest, TaskEnd, TaskRecord, TaskTurn,
 };
 use crate::name::{ChangeId, NodeState, OperationRef, Priority, Status};
 use crate::plan::{JobGoal, Plan, ResumedPlan};

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use crate::host::{ActionResult, ChainNote, ActionRequest, Stream};
+use crate::host::{ActionRequest, ActionResult, ChainNote, Stream};
 use crate::system::signals::{Interrupts, ListenerGuard};
 
 /// Performs actions; those begun may end in any order.

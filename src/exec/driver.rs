@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::password_prompts::{PasswordPrompts, PromptDecision};
+use super::action_runner::Error;
+use super::action_runner::{ActionRunner, OutputSink, RunnerEvent};
 use super::limits::RunLimits;
 use super::local_runner::LocalRunner;
-use super::action_runner::Error;
-use super::action_runner::{RunnerEvent, OutputSink, ActionRunner};
+use super::password_prompts::{PasswordPrompts, PromptDecision};
 use crate::host::{
-    ActionResult, BecomeUser, ExecutorChain, ChainExecutor, Exit, ChainNote, Location, Question, ActionRequest, Secret, Stream,
+    ActionRequest, ActionResult, BecomeUser, ChainExecutor, ChainNote, ExecutorChain, Exit,
+    Location, Question, Secret, Stream,
 };
 use crate::system::signals::{Interrupts, ListenerGuard};
 
@@ -147,7 +148,10 @@ impl Driver {
             OnInterrupt::Grace(time) => time,
             OnInterrupt::Cancel => limits.interrupt_grace,
         };
-        let limits = RunLimits { interrupt_grace: patience, ..limits };
+        let limits = RunLimits {
+            interrupt_grace: patience,
+            ..limits
+        };
         Self::new(interrupts, on_interrupt, move || {
             Ok(Box::new(match output {
                 OutputMode::Discard => LocalRunner::start(limits, None)?,
@@ -203,7 +207,9 @@ impl Driver {
             let event = match self.runner()?.next_event(until)? {
                 None => DriverEvent::Timeout,
                 Some(RunnerEvent::Note(id, note)) => DriverEvent::Note(id, note),
-                Some(RunnerEvent::Output(id, stream, bytes)) => DriverEvent::Output(id, stream, bytes),
+                Some(RunnerEvent::Output(id, stream, bytes)) => {
+                    DriverEvent::Output(id, stream, bytes)
+                }
                 Some(RunnerEvent::Interruption(signal)) => {
                     if self.on_interrupt == OnInterrupt::Cancel {
                         self.cancel_all();
@@ -229,7 +235,9 @@ impl Driver {
             return Ok(());
         };
         let is_answered = answer.is_some();
-        passwords.prompts.record_answer(&unanswered.question, answer);
+        passwords
+            .prompts
+            .record_answer(&unanswered.question, answer);
         if is_answered {
             return self.submit(unanswered.id, unanswered.action.request);
         }
@@ -266,7 +274,11 @@ impl Driver {
     }
 
     /// The news of an action that has ended; none if it begins again.
-    fn handle_ended(&mut self, id: u64, result: ActionResult) -> Result<Option<DriverEvent>, Error> {
+    fn handle_ended(
+        &mut self,
+        id: u64,
+        result: ActionResult,
+    ) -> Result<Option<DriverEvent>, Error> {
         self.running = self.running.saturating_sub(1);
         let Some(passwords) = &mut self.passwords else {
             return Ok(Some(DriverEvent::Outcome(id, result)));
@@ -284,7 +296,7 @@ impl Driver {
                 let question = question.clone();
                 passwords.unanswered = Some(UnansweredAction {
                     id,
-                    action: action,
+                    action,
                     result,
                     question: question.clone(),
                 });
@@ -318,7 +330,13 @@ impl PasswordState {
     fn track(&mut self, tag: u64, request: ActionRequest) -> ActionRequest {
         let whole = self.with_passwords(&request);
         let since = self.prompts.answer_count();
-        self.in_flight.insert(tag, InFlightAction { request, known_answers: since });
+        self.in_flight.insert(
+            tag,
+            InFlightAction {
+                request,
+                known_answers: since,
+            },
+        );
         whole
     }
 
@@ -338,7 +356,7 @@ impl PasswordState {
             Arc::new(ExecutorChain::new(vec![sudo]))
         });
         ActionRequest {
-            location: location,
+            location,
             chain,
             ..request.clone()
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::expr::{EffectOutput, Effect, EffectError};
+use crate::expr::{Effect, EffectError, EffectOutput};
 use crate::system::{fs, process};
 
 /// Performs one effect. Relative paths are below `base`, where programs run, too; they see
@@ -30,11 +30,15 @@ pub fn perform_effect(
         } => {
             let mode = sensitive.then_some(0o600);
             let written = fs::write_plain(&fs::absolute(path, base), contents, mode);
-            written.map(|()| EffectOutput::default()).map_err(EffectError::of)
+            written
+                .map(|()| EffectOutput::default())
+                .map_err(EffectError::of)
         }
         Effect::MakeDir { path } => {
             let created = fs::create_dir_all(&fs::absolute(path, base));
-            created.map(|()| EffectOutput::default()).map_err(EffectError::of)
+            created
+                .map(|()| EffectOutput::default())
+                .map_err(EffectError::of)
         }
     }
 }

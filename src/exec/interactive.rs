@@ -9,7 +9,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::host::{Destination, Exit, Forward, Forwarding, ConnectionPool, PoolLimits, Stream, Terminal};
+use crate::host::{
+    ConnectionPool, Destination, Exit, Forward, Forwarding, PoolLimits, Stream, Terminal,
+};
 use crate::system::signals::{Interrupts, ListenerGuard};
 use crate::system::terminal::{self, InputMode};
 

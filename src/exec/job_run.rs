@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::driver::{Driver, StateMachine, MachineStep, OnInterrupt, drive};
 use super::action_runner::Error;
-use crate::host::{ActionResult, ChainNote, ActionRequest};
+use super::driver::{Driver, MachineStep, OnInterrupt, StateMachine, drive};
+use crate::host::{ActionRequest, ActionResult, ChainNote};
 use crate::job::{self, Engine, JobPorts, JobProgress, TaskIndex};
 
 /// Runs a job that has begun to its end.

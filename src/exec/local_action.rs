@@ -10,7 +10,9 @@ use super::local_command::{CancelSignals, LocalCommand};
 use crate::host::change::Change;
 use crate::host::fact::{Fact, FactReading};
 use crate::host::native::{self, AccountNames};
-use crate::host::{Action, ActionResult, ChangeOutput, Command, Exit, ReadOutput, RunOutput, change_failure};
+use crate::host::{
+    Action, ActionResult, ChangeOutput, Command, Exit, ReadOutput, RunOutput, change_failure,
+};
 use crate::system::env::Env;
 
 /// Facts or changes of this machine, on their way.
@@ -91,7 +93,11 @@ impl LocalAction {
         (Exit::Code(0), readings)
     }
 
-    async fn change(&self, changes: Vec<Change>, ends: &mut CancelSignals) -> (Exit, Vec<RunOutput>) {
+    async fn change(
+        &self,
+        changes: Vec<Change>,
+        ends: &mut CancelSignals,
+    ) -> (Exit, Vec<RunOutput>) {
         let env = Env::of_this_process();
         let mut outputs = Vec::with_capacity(changes.len());
         let mut rest = changes.into_iter().peekable();
@@ -109,7 +115,8 @@ impl LocalAction {
             while let Some(file) = rest.next_if(|it| !matches!(it, Change::Run(_))) {
                 files.push(file);
             }
-            let Some((exit, file_outputs)) = in_background(move |stop| apply(&files, stop), ends).await
+            let Some((exit, file_outputs)) =
+                in_background(move |stop| apply(&files, stop), ends).await
             else {
                 return (aborted_exit(), outputs);
             };
@@ -130,7 +137,8 @@ impl LocalAction {
             echo: None,
             guard: self.guard.clone(),
         };
-        ends.run_part(None, |ends| Box::pin(running.run(ends))).await
+        ends.run_part(None, |ends| Box::pin(running.run(ends)))
+            .await
     }
 }
 

@@ -15,10 +15,10 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Child;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::prompt_responder::{PromptResponder, PromptListener};
+use super::executable::find_executable;
 use super::guard::Guard;
 use super::limits::RunLimits;
-use super::executable::find_executable;
+use super::prompt_responder::{PromptListener, PromptResponder};
 use crate::host::{Background, CaptureBuffer, CapturedOutput, Command, Exit, RunOutput, Stream};
 use crate::system::fault::{self, SystemCall};
 use crate::system::survivors;
@@ -131,8 +131,10 @@ impl LocalCommand {
         };
         let mut stdout = PipeReader::new(child.stdout.take(), &self.command);
         let mut stderr = PipeReader::new(child.stderr.take(), &self.command);
-        let (conversation, prompt_listener, unanswered) = PromptResponder::for_command(&mut self.command);
-        (stdout.prompt_listener, stderr.prompt_listener) = (prompt_listener.clone(), prompt_listener);
+        let (conversation, prompt_listener, unanswered) =
+            PromptResponder::for_command(&mut self.command);
+        (stdout.prompt_listener, stderr.prompt_listener) =
+            (prompt_listener.clone(), prompt_listener);
         let feeding = conversation.respond(child.stdin.take());
         let exit = {
             let reading = async {
@@ -184,7 +186,8 @@ impl LocalCommand {
         if !by_itself {
             // What left its group, too. To look for it takes some milliseconds.
             let (guard, id) = (Arc::clone(guard), self.id);
-            let end = move || survivors::terminate(guard.token(), &|task| task != id, Duration::ZERO);
+            let end =
+                move || survivors::terminate(guard.token(), &|task| task != id, Duration::ZERO);
             tokio::task::spawn_blocking(end).await.ok();
         }
         guard.command_ended(self.id, may_live);
@@ -301,7 +304,12 @@ fn exit_from_status(status: std::io::Result<ExitStatus>) -> Exit {
     }
 }
 
-pub(super) async fn send_output(id: u64, stream: Stream, bytes: Vec<u8>, echo: &mpsc::Sender<EchoMessage>) {
+pub(super) async fn send_output(
+    id: u64,
+    stream: Stream,
+    bytes: Vec<u8>,
+    echo: &mpsc::Sender<EchoMessage>,
+) {
     if !bytes.is_empty() {
         echo.send(EchoMessage::Output(id, stream, bytes)).await.ok();
     }
@@ -372,7 +380,14 @@ mod tests {
     fn ends() -> (oneshot::Sender<()>, watch::Sender<bool>, CancelSignals) {
         let (cancel, cancelled) = oneshot::channel();
         let (hurry, hurried) = watch::channel(false);
-        (cancel, hurry, CancelSignals { cancelled, kill_now: hurried })
+        (
+            cancel,
+            hurry,
+            CancelSignals {
+                cancelled,
+                kill_now: hurried,
+            },
+        )
     }
 
     fn run<T>(work: impl Future<Output = T>) -> T {

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 
+use super::action_runner::Error;
+use super::action_runner::{ActionRunner, OutputSink, RunnerEvent};
 use super::guard::Guard;
 use super::limits::RunLimits;
-use super::action_runner::Error;
-use super::action_runner::{RunnerEvent, OutputSink, ActionRunner};
-use super::local_command::{EchoSender, CancelSignals, EchoMessage, sleep_until};
+use super::local_command::{CancelSignals, EchoMessage, EchoSender, sleep_until};
+use super::output_budget::{OutputBudget, RunnerEventSink};
 use super::request_executor::RequestExecutor;
-use super::output_budget::{RunnerEventSink, OutputBudget};
-use crate::host::{ActionResult, Exit, ConnectionPool, ActionRequest, RunOutput};
+use crate::host::{ActionRequest, ActionResult, ConnectionPool, Exit, RunOutput};
 use crate::system::signals::{Interrupts, ListenerGuard};
 use crate::system::survivors;
 
@@ -56,7 +56,10 @@ impl LocalRunner {
     fn start_with_channel(
         limits: RunLimits,
         sink: Option<Box<dyn OutputSink>>,
-        (result_sender, result_receiver): (results::Sender<RunnerEvent>, results::Receiver<RunnerEvent>),
+        (result_sender, result_receiver): (
+            results::Sender<RunnerEvent>,
+            results::Receiver<RunnerEvent>,
+        ),
     ) -> Result<Self, Error> {
         let (order_sender, order_receiver) = mpsc::unbounded_channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -268,7 +271,10 @@ impl RunnerLoop {
             self.interrupt_deadline = Some(Instant::now() + self.executor.limits.interrupt_grace);
         }
         // Whoever waits for a result is to know.
-        self.executor.results.send(RunnerEvent::Interruption(signal)).ok();
+        self.executor
+            .results
+            .send(RunnerEvent::Interruption(signal))
+            .ok();
     }
 
     fn end_all(&mut self) {
@@ -320,7 +326,10 @@ impl RunnerLoop {
 
     /// Answers for an action that did not run to its end.
     fn send_result(&self, id: u64, result: ActionResult) {
-        self.executor.results.send(RunnerEvent::Ended(id, result)).ok();
+        self.executor
+            .results
+            .send(RunnerEvent::Ended(id, result))
+            .ok();
     }
 }
 

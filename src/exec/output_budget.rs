@@ -3,7 +3,7 @@
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::action_runner::{RunnerEvent, OutputSink};
+use super::action_runner::{OutputSink, RunnerEvent};
 use crate::host::Stream;
 
 /// How many bytes wait to be heard before the commands that write them wait.

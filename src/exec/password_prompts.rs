@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::host::{Passwords, Question, Secret, AttemptCounter};
+use crate::host::{AttemptCounter, Passwords, Question, Secret};
 
 /// Keeps the passwords of a run, and how often people were asked for each.
 #[derive(Debug, Default)]
@@ -39,7 +39,12 @@ impl PasswordPrompts {
 
     /// Counts a question that is asked of somebody; says whether it may be asked once more.
     pub fn may_prompt(&mut self, question: &Question) -> bool {
-        !self.is_closed && self.tries.entry(question.clone()).or_default().count_attempt()
+        !self.is_closed
+            && self
+                .tries
+                .entry(question.clone())
+                .or_default()
+                .count_attempt()
     }
 
     /// Takes an answer. After a question that nobody answers there are no further ones.
@@ -78,12 +83,21 @@ mod tests {
     fn a_question_is_asked_three_times_and_each_has_tries_of_its_own() {
         let mut asking = PasswordPrompts::default();
         for _ in 0..AttemptCounter::MAX {
-            assert_eq!(asking.decide(&login(), asking.answer_count()), PromptDecision::Prompt);
+            assert_eq!(
+                asking.decide(&login(), asking.answer_count()),
+                PromptDecision::Prompt
+            );
             asking.record_answer(&login(), Some(Secret::new("wrong")));
         }
-        assert_eq!(asking.decide(&login(), asking.answer_count()), PromptDecision::Fail);
+        assert_eq!(
+            asking.decide(&login(), asking.answer_count()),
+            PromptDecision::Fail
+        );
         let other = Question::Become("a".to_owned());
-        assert_eq!(asking.decide(&other, asking.answer_count()), PromptDecision::Prompt);
+        assert_eq!(
+            asking.decide(&other, asking.answer_count()),
+            PromptDecision::Prompt
+        );
     }
 
     #[test]

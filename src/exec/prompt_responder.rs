@@ -4,7 +4,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::ChildStdin;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::host::{PromptAnswer, Command, Exit, Stream};
+use crate::host::{Command, Exit, PromptAnswer, Stream};
 
 /// Hears what a command writes: only the ends of it can be questions.
 #[derive(Debug, Clone)]
@@ -36,7 +36,9 @@ pub(super) struct PromptResponder {
 impl PromptResponder {
     /// The conversation with a command, who hears what it writes if anything may be asked, and
     /// what tells that something was asked that has no answer.
-    pub(super) fn for_command(command: &mut Command) -> (Self, Option<PromptListener>, oneshot::Receiver<Exit>) {
+    pub(super) fn for_command(
+        command: &mut Command,
+    ) -> (Self, Option<PromptListener>, oneshot::Receiver<Exit>) {
         let answers = std::mem::take(&mut command.answers);
         let longest = answers.iter().map(|answer| answer.prompt.len()).max();
         let longest = longest.unwrap_or_default();
@@ -52,7 +54,7 @@ impl PromptResponder {
             max_prompt_len: longest,
             input: command.stdin.take(),
             pieces,
-            unanswered: unanswered,
+            unanswered,
         };
         (conversation, listener, unanswered_receiver)
     }
@@ -84,7 +86,9 @@ impl PromptResponder {
             let reply = answer.reply.as_ref().filter(|_| !refused);
             let Some(reply) = reply else {
                 let question = answer.question.clone();
-                self.unanswered.send(Exit::NeedsAnswer { question, refused }).ok();
+                self.unanswered
+                    .send(Exit::NeedsAnswer { question, refused })
+                    .ok();
                 // The end of its input could be taken for an answer: it is open until the command
                 // has been ended.
                 while self.pieces.recv().await.is_some() {}

@@ -10,14 +10,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::sleep;
 
+use super::action_runner::RunnerEvent;
 use super::guard::Guard;
 use super::limits::RunLimits;
 use super::local_action::LocalAction;
-use super::action_runner::RunnerEvent;
-use super::local_command::{EchoSender, CancelSignals, EchoMessage, LocalCommand, send_output};
+use super::local_command::{CancelSignals, EchoMessage, EchoSender, LocalCommand, send_output};
 use crate::host::{
-    Action, ActionResult, CallControl, ExecutorChain, ChainProgress, ChainRun, Command, Exit, UnhandledPolicy, Location, ConnectionPool,
-    Program, ActionRequest, RunOutput, ChainContext, StopLevel, Stream,
+    Action, ActionRequest, ActionResult, CallControl, ChainContext, ChainProgress, ChainRun,
+    Command, ConnectionPool, ExecutorChain, Exit, Location, Program, RunOutput, StopLevel, Stream,
+    UnhandledPolicy,
 };
 use crate::system::env::Env;
 use crate::system::machine;
@@ -47,7 +48,12 @@ pub(super) struct RequestExecutor {
 impl RequestExecutor {
     /// Performs a request: restarts a host if it asks for that, else goes through its chain if it
     /// has one, else acts.
-    pub(super) async fn perform(&self, id: u64, mut request: ActionRequest, ends: CancelSignals) -> ActionResult {
+    pub(super) async fn perform(
+        &self,
+        id: u64,
+        mut request: ActionRequest,
+        ends: CancelSignals,
+    ) -> ActionResult {
         if let Some(wait) = request.restart.take() {
             let restart = HostRestart {
                 executor: self,
@@ -107,7 +113,12 @@ impl RequestExecutor {
     }
 
     /// Does the work of a request once it is its turn: here, or elsewhere.
-    async fn execute(&self, id: u64, request: ActionRequest, mut ends: CancelSignals) -> ActionResult {
+    async fn execute(
+        &self,
+        id: u64,
+        request: ActionRequest,
+        mut ends: CancelSignals,
+    ) -> ActionResult {
         let turn = tokio::select! {
             biased;
             () = ends.until_cancelled() => {
@@ -271,7 +282,8 @@ impl HostRestart<'_> {
             let elapsed = start.elapsed();
             ActionResult::Run(RunOutput { elapsed, ..output })
         };
-        let (Location::Ssh(_), Action::Run(command)) = (&self.request.location, &mut self.request.action)
+        let (Location::Ssh(_), Action::Run(command)) =
+            (&self.request.location, &mut self.request.action)
         else {
             let why = "only hosts that SSH leads to are restarted".to_owned();
             return output(Exit::Failed(why));
@@ -282,7 +294,9 @@ impl HostRestart<'_> {
             Ok(before) => before,
             Err(exit) => return output(exit),
         };
-        let ordered = self.perform_before(self.request.clone(), None, &mut ends).await;
+        let ordered = self
+            .perform_before(self.request.clone(), None, &mut ends)
+            .await;
         match ordered.exit() {
             // It may go down before it says how that went.
             Exit::Code(0) | Exit::Signal(_) | Exit::Failed(_) | Exit::TimedOut => {}
@@ -318,7 +332,11 @@ impl HostRestart<'_> {
     }
 
     /// Which start of the host it is; or why that cannot be told.
-    async fn boot_id(&self, deadline: Option<Instant>, ends: &mut CancelSignals) -> Result<String, Exit> {
+    async fn boot_id(
+        &self,
+        deadline: Option<Instant>,
+        ends: &mut CancelSignals,
+    ) -> Result<String, Exit> {
         let mut command = Command::new(Program::shell(BOOT_ID_COMMAND), "");
         command.time_limit = Some(POLL_TIMEOUT);
         let request = ActionRequest {

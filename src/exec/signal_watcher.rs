@@ -24,7 +24,10 @@ pub fn watch_signals() -> Interrupts {
             let kind = unix::SignalKind::from_raw(signal as i32);
             Some((signal, unix::signal(kind).ok()?))
         };
-        termination_signals().into_iter().filter_map(listen).collect::<Vec<_>>()
+        termination_signals()
+            .into_iter()
+            .filter_map(listen)
+            .collect::<Vec<_>>()
     };
     let watcher = std::thread::Builder::new().name("signals".to_owned());
     let watcher = watcher.spawn(move || {

@@ -44,7 +44,10 @@ pub(super) struct PrimaryTemplate {
 }
 
 /// Finds or makes the template that stands for the whole topology.
-pub(super) fn find_or_create_primary(catalog: &mut Catalog<'_>, templates: &mut TemplateObjects) -> Option<PrimaryTemplate> {
+pub(super) fn find_or_create_primary(
+    catalog: &mut Catalog<'_>,
+    templates: &mut TemplateObjects,
+) -> Option<PrimaryTemplate> {
     let topology = catalog.topology;
     let substitution = topology.substitution.as_ref();
     let root = substitution.and_then(|it| topology.nodes.get(it.node.as_ref()?));
@@ -191,7 +194,11 @@ fn create_primary_type<'d>(
 }
 
 /// A template that takes its properties from the topology's inputs.
-fn create_primary_object(catalog: &mut Catalog<'_>, type_name: &str, root: Option<&NodeTemplate>) -> Object {
+fn create_primary_object(
+    catalog: &mut Catalog<'_>,
+    type_name: &str,
+    root: Option<&NodeTemplate>,
+) -> Object {
     let mut object = if let Some(root) = root {
         catalog.node_template(root)
     } else {
@@ -299,7 +306,8 @@ pub(super) fn blueprint(catalog: &Catalog<'_>, primary: &PrimaryTemplate) -> (St
     let metadata = &catalog.service.metadata;
     let metadata_value = |key: &str| metadata.get(key).filter(|value| value.is_truthy());
     let shown = |key: &str| metadata.get(key).map(values::json).unwrap_or_default();
-    let name = metadata_value("template_name").map_or_else(|| primary.name.clone(), ToString::to_string);
+    let name =
+        metadata_value("template_name").map_or_else(|| primary.name.clone(), ToString::to_string);
     let slug = slug(&name);
     let title = metadata_value("title").map_or(name, ToString::to_string);
     let object = json!({

@@ -7,8 +7,8 @@ use serde_json::{Value as Json, json};
 
 use super::blueprint::{self, PrimaryTemplate, TemplateObjects};
 use super::environment::{self, InstanceFilter};
-use super::type_names::{self, TypeNames};
 use super::resources;
+use super::type_names::{self, TypeNames};
 use super::types::Catalog;
 use super::values::{self, Object, ObjectExt as _};
 use crate::diagnostic::Sources;
@@ -114,7 +114,9 @@ impl<'a> EnsembleExport<'a> {
     /// The form `blueprint`.
     pub fn blueprint(mut self) -> Json {
         let mut answer = self.base_object();
-        let Some(primary) = blueprint::find_or_create_primary(&mut self.catalog, &mut self.templates) else {
+        let Some(primary) =
+            blueprint::find_or_create_primary(&mut self.catalog, &mut self.templates)
+        else {
             return answer.into();
         };
         let (name, mut blueprint) = blueprint::blueprint(&self.catalog, &primary);
@@ -144,7 +146,9 @@ impl<'a> EnsembleExport<'a> {
     /// The form `deployment`, with what `topology` has on record.
     pub fn deployment(mut self, topology: &Topology) -> Json {
         let mut answer = self.base_object();
-        let Some(primary) = blueprint::find_or_create_primary(&mut self.catalog, &mut self.templates) else {
+        let Some(primary) =
+            blueprint::find_or_create_primary(&mut self.catalog, &mut self.templates)
+        else {
             return answer.into();
         };
         let (name, mut blueprint) = blueprint::blueprint(&self.catalog, &primary);
@@ -292,7 +296,11 @@ impl<'a> EnsembleExport<'a> {
     }
 
     /// The deployment templates that `deployment_blueprints` describe.
-    fn blueprints(&mut self, blueprint: &str, primary: &PrimaryTemplate) -> IndexMap<String, Object> {
+    fn blueprints(
+        &mut self,
+        blueprint: &str,
+        primary: &PrimaryTemplate,
+    ) -> IndexMap<String, Object> {
         let service = self.catalog.service;
         let spec = self.loaded.manifest.root().get("spec");
         let of_spec = spec.and_then(|spec| spec.get("deployment_blueprints"));
@@ -357,7 +365,10 @@ impl<'a> EnsembleExport<'a> {
     }
 
     /// Templates as objects, those apart that are left out.
-    fn visible_objects<'n>(&mut self, nodes: impl IntoIterator<Item = &'n NodeTemplate>) -> TemplateObjects {
+    fn visible_objects<'n>(
+        &mut self,
+        nodes: impl IntoIterator<Item = &'n NodeTemplate>,
+    ) -> TemplateObjects {
         let object =
             |node: &NodeTemplate| (node.name.to_string(), self.catalog.node_template(node));
         let objects = nodes.into_iter().map(object);

@@ -8,7 +8,7 @@ use crate::ensemble::{MANIFEST_KEYS, manifest_keys};
 use crate::name::EnumWords;
 use crate::project::{ENVIRONMENT_KEYS, PROJECT_KEYS};
 use crate::tasks::TASKS_KEYS;
-use crate::yaml::{OtherKeys, Shape, KeyTable};
+use crate::yaml::{KeyTable, OtherKeys, Shape};
 
 /// The dialect of the schemas.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";

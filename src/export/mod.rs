@@ -7,11 +7,11 @@ mod environment;
 pub mod json_schema;
 mod model;
 mod model_types;
-mod type_names;
 mod requirement;
 mod resources;
 mod schema;
 mod templates;
+mod type_names;
 mod types;
 mod values;
 

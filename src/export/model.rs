@@ -43,7 +43,11 @@ pub(super) fn object<const N: usize>(parts: [(&str, Json); N]) -> Json {
         _ => false,
     };
     let present = parts.into_iter().filter(|(_, value)| !is_empty(value));
-    Json::Object(present.map(|(key, value)| (key.to_owned(), value)).collect())
+    Json::Object(
+        present
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect(),
+    )
 }
 
 /// A map as one object, each value made into JSON.

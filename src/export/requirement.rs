@@ -125,10 +125,7 @@ impl Catalog<'_> {
             let key = types.resolve_capability_type(capability)?;
             return Some((None, self.names.of(key)));
         }
-        let relationship = self
-            .topology
-            .relationships
-            .get(&*spec.relationship?.name)?;
+        let relationship = self.topology.relationships.get(&*spec.relationship?.name)?;
         let target = relationship.relationship_type.valid_target_types.first()?;
         let found = types.capability_type(target.as_str())?;
         Some((None, self.names.of(found.key)))
@@ -141,9 +138,7 @@ impl Catalog<'_> {
         if let Some(explicit) = declared_visibility(&spec.metadata) {
             return Some(explicit);
         }
-        let named = spec
-            .matched
-            .or_else(|| spec.node.map(|node| &*node.name))?;
+        let named = spec.matched.or_else(|| spec.node.map(|node| &*node.name))?;
         self.visibility_of_target(named, &spec.metadata)
             .map(str::to_owned)
     }
@@ -191,7 +186,13 @@ impl Catalog<'_> {
     }
 
     /// Adds what filters demand of targets of a type.
-    fn annotate_for(&mut self, object: &mut Object, filters: &[Node], target_type: &str, depth: usize) {
+    fn annotate_for(
+        &mut self,
+        object: &mut Object,
+        filters: &[Node],
+        target_type: &str,
+        depth: usize,
+    ) {
         let first_match = filters
             .iter()
             .find_map(|filter| filter.get("match")?.as_seq()?.first());
@@ -280,7 +281,13 @@ impl Catalog<'_> {
     }
 
     /// What a filter demands of a requirement of the target.
-    fn inner_constraint(&mut self, name: &str, node: &Node, target_type: &str, depth: usize) -> Object {
+    fn inner_constraint(
+        &mut self,
+        name: &str,
+        node: &Node,
+        target_type: &str,
+        depth: usize,
+    ) -> Object {
         let metadata = node.get("metadata").map(Node::to_value);
         let metadata = metadata
             .and_then(|it| it.as_map().cloned())
@@ -355,7 +362,8 @@ impl Catalog<'_> {
         declared: Option<&RequirementDef>,
         matched: Option<&str>,
     ) -> Option<Object> {
-        let mut constraint = self.constraint(&RequirementSpec::of_template(own, declared, matched))?;
+        let mut constraint =
+            self.constraint(&RequirementSpec::of_template(own, declared, matched))?;
         let mut filters = own.node_filter.clone();
         filters.extend(declared.into_iter().flat_map(|def| def.node_filter.clone()));
         if !filters.is_empty() {
@@ -391,7 +399,10 @@ impl Catalog<'_> {
                 let own = || self.visibility_of_target(name, metadata).map(Json::from);
                 (name.into(), explicit.or_else(own))
             }
-            None => (constraint.get("match").cloned().unwrap_or_default(), explicit),
+            None => (
+                constraint.get("match").cloned().unwrap_or_default(),
+                explicit,
+            ),
         };
         let visibility = visibility.or_else(|| constraint.get("visibility").cloned());
         let mut object = Object::new();

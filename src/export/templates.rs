@@ -57,7 +57,10 @@ impl Catalog<'_> {
         let mut object = begin(name, &type_name, description, &template.metadata, &[]);
         object.put("properties", properties(&template.properties));
         object.put("dependencies", json!([]));
-        object.put_some("visibility", values::declared_visibility(&template.metadata));
+        object.put_some(
+            "visibility",
+            values::declared_visibility(&template.metadata),
+        );
         object
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::values::{Object, ObjectExt as _};
 use crate::diagnostic::Sources;
 use crate::git::Repository;
-use crate::tosca::{TypeOrigin, ServiceTemplate, TypeKey};
+use crate::tosca::{ServiceTemplate, TypeKey, TypeOrigin};
 use crate::yaml::Node;
 
 /// Files whose types carry no name of a file.

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use indexmap::{IndexMap, IndexSet};
 use serde_json::{Value as Json, json};
 
-use super::type_names::TypeNames;
 use super::schema::of_properties;
+use super::type_names::TypeNames;
 use super::values::{self, Object, ObjectExt as _, is_user_visible};
 use crate::tosca::{
     NodeType, Operations, PropertyDef, ServiceTemplate, TopologyTemplate, TypeInfo, TypeKey,

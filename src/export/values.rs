@@ -86,7 +86,9 @@ pub(super) fn is_front_end(value: &Value) -> bool {
         Some(expression) => ["abspath", "get_dir"]
             .iter()
             .any(|name| expression.get(name).is_some()),
-        None => FRONT_END_FUNCTIONS.iter().any(|name| map.contains_key(*name)),
+        None => FRONT_END_FUNCTIONS
+            .iter()
+            .any(|name| map.contains_key(*name)),
     }
 }
 

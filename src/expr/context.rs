@@ -175,7 +175,9 @@ impl Inputs {
     }
 
     pub(super) fn evaluated(&self) -> MutexGuard<'_, HashMap<Arc<str>, EvaluatedInput>> {
-        self.evaluated.lock().unwrap_or_else(PoisonError::into_inner)
+        self.evaluated
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The names, in the order of the text.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::expr::context::Context;
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
-use crate::expr::fixture::{FakeSystem, FakeScope, topology, yaml};
+use crate::expr::fixture::{FakeScope, FakeSystem, topology, yaml};
 use crate::expr::reads::Read;
 use crate::value::Value;
 

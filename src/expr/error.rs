@@ -145,7 +145,10 @@ impl Error {
     fn redact(&mut self, secrets: &Secrets) {
         let texts: [Option<&mut String>; 2] = match self {
             Self::Within { error, .. } => return error.redact(secrets),
-            Self::Undefined { message: what, template } => [Some(what), Some(template)],
+            Self::Undefined {
+                message: what,
+                template,
+            } => [Some(what), Some(template)],
             Self::Template { template, problem } => [Some(template), Some(problem)],
             Self::Function { problem, .. } => [Some(problem), None],
             Self::Syntax { expression, .. }

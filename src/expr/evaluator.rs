@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::value::{Handle, Value};
 
-use super::context::{BoundItem, Context, Inputs, EvaluatedInput, Var};
+use super::context::{BoundItem, Context, EvaluatedInput, Inputs, Var};
 use super::error::{Error, Site};
-use super::syntax;
 use super::lazy::{LazyValue, Scene};
 use super::memo::Memo;
 use super::path::Segment;
-use super::ports::{EffectOutput, Effect, EffectError, LocalContext, SystemContext};
+use super::ports::{Effect, EffectError, EffectOutput, LocalContext, SystemContext};
 use super::reads::{Read, Reads};
-use super::scope::Scope;
 use super::sandbox::sandbox_context;
+use super::scope::Scope;
+use super::syntax;
 use super::tracker::Tracker;
 
 /// How deep expressions may refer to each other.
@@ -71,10 +71,15 @@ struct EvaluatorState {
 }
 
 impl EvaluatorState {
-    fn new(scope: Arc<dyn Scope>, system: Arc<dyn SystemContext>, memo: Arc<Memo>, limit: usize) -> Self {
+    fn new(
+        scope: Arc<dyn Scope>,
+        system: Arc<dyn SystemContext>,
+        memo: Arc<Memo>,
+        limit: usize,
+    ) -> Self {
         Self {
             scope,
-            system: system,
+            system,
             memo,
             tracker: Tracker::new(limit),
             path_cache: TextCache::default(),
@@ -123,7 +128,10 @@ impl Evaluator {
             context.vars.set("HOST", Var::Attributes(host));
         }
         let EvaluatorState {
-            scope, system: system, memo, ..
+            scope,
+            system,
+            memo,
+            ..
         } = &*self.0;
         let (scope, system, memo) = (Arc::clone(scope), Arc::clone(system), Arc::clone(memo));
         Self(Arc::new(EvaluatorState {
@@ -150,7 +158,11 @@ impl Evaluator {
 
     /// Makes an evaluator for what nobody trusts: it evaluates only functions that read nothing
     /// outside of the model. It needs a memo of its own.
-    pub fn sandboxed(scope: Arc<dyn Scope>, system: Arc<dyn SystemContext>, memo: Arc<Memo>) -> Self {
+    pub fn sandboxed(
+        scope: Arc<dyn Scope>,
+        system: Arc<dyn SystemContext>,
+        memo: Arc<Memo>,
+    ) -> Self {
         Self(Arc::new(EvaluatorState {
             sandboxed: true,
             ..EvaluatorState::new(scope, sandbox_context(system), memo, DEPTH)
@@ -204,7 +216,8 @@ impl Evaluator {
         let _run = self.tracker().begin_evaluation();
         match context.vars.get("inputs") {
             Some(Var::Inputs(inputs)) => {
-                let value = self.evaluate_input(&Arc::clone(inputs), name, &Scene::new(context.clone()));
+                let value =
+                    self.evaluate_input(&Arc::clone(inputs), name, &Scene::new(context.clone()));
                 value.inspect_err(|error| self.note_failure(error))
             }
             Some(_) => {
@@ -347,7 +360,8 @@ impl Evaluator {
 
     /// Notes that a file is read.
     pub(super) fn record_file_read(&self, path: &Path) {
-        self.tracker().record_read(Read::File(path.to_owned()), None);
+        self.tracker()
+            .record_read(Read::File(path.to_owned()), None);
     }
 
     pub(super) fn scope(&self) -> &dyn Scope {
@@ -378,7 +392,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::context::EnvVariables;
-    use super::super::fixture::{FakeSystem, FakeScope, evaluator, topology, yaml};
+    use super::super::fixture::{FakeScope, FakeSystem, evaluator, topology, yaml};
     use super::*;
     use crate::value::Map;
 

@@ -11,8 +11,8 @@ use super::error::Error;
 use super::evaluator::Evaluator;
 use super::memo::Memo;
 use super::ports::{
-    EffectOutput, Clock, Effect, EffectError, Effects, ReadEnvironment, DirectoryOwner, Random, ReadError, ReadFiles, Yaml,
-    YamlError, json_as_yaml,
+    Clock, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, Random, ReadEnvironment,
+    ReadError, ReadFiles, Yaml, YamlError, json_as_yaml,
 };
 use super::scope::{Attribute, Scope};
 

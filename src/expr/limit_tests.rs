@@ -14,7 +14,8 @@ fn ends(expressions: Vec<Value>) -> Vec<String> {
     let run = move || {
         let scope = topology();
         let end = |raw: Value| {
-            let evaluator = Evaluator::new(scope.clone(), Arc::<FakeSystem>::default(), Arc::default());
+            let evaluator =
+                Evaluator::new(scope.clone(), Arc::<FakeSystem>::default(), Arc::default());
             let mut context = Context::new(scope.named("app"));
             context
                 .vars

@@ -5,9 +5,9 @@ use crate::value::{List, Map, Value};
 use super::context::{BoundItem, Var};
 use super::error::Error;
 use super::evaluator::Evaluator;
-use super::syntax::{Expression, is_template};
 use super::functions::{self, FunctionCall};
 use super::lazy::{LazyValue, Scene};
+use super::syntax::{Expression, is_template};
 
 impl Evaluator {
     /// The results of a path, a template or the map of a function.
@@ -27,7 +27,12 @@ impl Evaluator {
         }
     }
 
-    fn call_function(&self, source: &Value, map: &Map, scene: &Scene) -> Result<Vec<LazyValue>, Error> {
+    fn call_function(
+        &self,
+        source: &Value,
+        map: &Map,
+        scene: &Scene,
+    ) -> Result<Vec<LazyValue>, Error> {
         let known = map
             .iter()
             .find_map(|(key, arg)| Some((key, arg, functions::find(key)?)));
@@ -72,11 +77,16 @@ impl Evaluator {
     /// What functions do with their arguments: the one result, or all as a list.
     pub(super) fn single_result(&self, source: &Value, scene: &Scene) -> Result<LazyValue, Error> {
         let results = self.results(source, scene)?;
-        Ok(self.combine_results(results)?.unwrap_or(LazyValue::Value(Value::Null)))
+        Ok(self
+            .combine_results(results)?
+            .unwrap_or(LazyValue::Value(Value::Null)))
     }
 
     /// Results as one item: none, the only one, or a list of them.
-    pub(super) fn combine_results(&self, mut results: Vec<LazyValue>) -> Result<Option<LazyValue>, Error> {
+    pub(super) fn combine_results(
+        &self,
+        mut results: Vec<LazyValue>,
+    ) -> Result<Option<LazyValue>, Error> {
         Ok(match results.len() {
             0 | 1 => results.pop(),
             _ => Some(LazyValue::Value(self.values_of(results)?.into())),
@@ -130,7 +140,10 @@ impl Evaluator {
             round.context.vars.set("index", int(index));
             round.context.vars.set("key", key);
             round.context.vars.set("item", Var::Bound(BoundItem(item)));
-            let key = match key_of.map(|key| self.single_result(key, &round)).transpose()? {
+            let key = match key_of
+                .map(|key| self.single_result(key, &round))
+                .transpose()?
+            {
                 Some(LazyValue::Break) => break,
                 Some(LazyValue::Continue) => continue,
                 Some(key) => Some(self.value_of(key)?.to_string()),

@@ -4,11 +4,7 @@
 //! starts no process, opens no connection and writes no file. An [`Effect`] that it needs is data,
 //! which the port [`Effects`] performs; its [`Answer`] is used at once.
 
-#[cfg(test)]
-mod limit_tests;
 mod context;
-mod resolve;
-mod loops;
 #[cfg(test)]
 mod effect_tests;
 mod encoding;
@@ -16,30 +12,37 @@ mod error;
 mod evaluator;
 #[cfg(test)]
 mod fixture;
-mod syntax;
 mod functions;
 mod lazy;
-mod template;
+#[cfg(test)]
+mod limit_tests;
 mod lookup_options;
+mod loops;
 mod memo;
 mod path;
+mod path_eval;
 mod ports;
 mod reads;
-mod scope;
+mod resolve;
 mod sandbox;
+mod scope;
+mod syntax;
+mod template;
 mod tracker;
-mod path_eval;
 
 pub use context::{Context, Inputs, Var, Vars};
 pub use error::{Error, Site};
 pub use evaluator::Evaluator;
-pub use syntax::{is_stand_alone, is_template};
 pub use functions::{admits, port_spec};
-pub use template::{RenderedDocument, DocumentRenderer, DocumentError, TemplateLibrary, python_literal, pyyaml_text};
 pub use memo::Memo;
 pub use ports::{
-    EffectOutput, Clock, Effect, EffectError, Effects, ReadEnvironment, LocalContext, NullScope, NullContext, DirectoryOwner,
-    Random, ReadError, ReadFiles, FixedSources, SystemContext, Yaml, YamlError,
+    Clock, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, FixedSources, LocalContext,
+    NullContext, NullScope, Random, ReadEnvironment, ReadError, ReadFiles, SystemContext, Yaml,
+    YamlError,
 };
 pub use reads::{Read, Reads};
 pub use scope::{Attribute, Scope};
+pub use syntax::{is_stand_alone, is_template};
+pub use template::{
+    DocumentError, DocumentRenderer, RenderedDocument, TemplateLibrary, python_literal, pyyaml_text,
+};

@@ -147,7 +147,12 @@ impl Evaluator {
     }
 
     /// One step from one item, if it leads somewhere.
-    fn follow_segment(&self, item: LazyValue, segment: &Segment, scene: &Scene) -> Result<Option<LazyValue>, Error> {
+    fn follow_segment(
+        &self,
+        item: LazyValue,
+        segment: &Segment,
+        scene: &Scene,
+    ) -> Result<Option<LazyValue>, Error> {
         let item = match &segment.key {
             Key::None => item,
             key => match self.resolve_key(&item, key, scene)? {
@@ -165,7 +170,8 @@ impl Evaluator {
                 self.values(&item)?.unwrap_or_default()
             };
             let mut results = Vec::new();
-            let found = self.follow_segments(start, filter, scene, &mut results)? && !results.is_empty();
+            let found =
+                self.follow_segments(start, filter, scene, &mut results)? && !results.is_empty();
             if found == (first.modifier == Modifier::Not) {
                 return Ok(None);
             }
@@ -178,7 +184,13 @@ impl Evaluator {
         Ok(Some(item))
     }
 
-    fn passes_test(&self, item: &LazyValue, key: &Key, test: &ValueTest, scene: &Scene) -> Result<bool, Error> {
+    fn passes_test(
+        &self,
+        item: &LazyValue,
+        key: &Key,
+        test: &ValueTest,
+        scene: &Scene,
+    ) -> Result<bool, Error> {
         let value = self.value_of(item.clone())?;
         if let Some(name) = test.value.strip_prefix('$') {
             let Some(other) = self.variable(name, scene)? else {
@@ -192,7 +204,12 @@ impl Evaluator {
     }
 
     /// What a key leads to.
-    fn resolve_key(&self, item: &LazyValue, key: &Key, scene: &Scene) -> Result<Option<LazyValue>, Error> {
+    fn resolve_key(
+        &self,
+        item: &LazyValue,
+        key: &Key,
+        scene: &Scene,
+    ) -> Result<Option<LazyValue>, Error> {
         match key {
             Key::None | Key::Every => Ok(Some(item.clone())),
             Key::Index(index) => self.get_key(item, &index.to_string(), Some(*index), scene),
@@ -202,7 +219,9 @@ impl Evaluator {
                     return Ok(None);
                 };
                 match self.value_of(var)?.reveal() {
-                    Value::Int(index) => self.get_key(item, &index.to_string(), Some(*index), scene),
+                    Value::Int(index) => {
+                        self.get_key(item, &index.to_string(), Some(*index), scene)
+                    }
                     Value::Str(name) => self.get_key(item, name, None, scene),
                     _ => Ok(None),
                 }
@@ -219,9 +238,13 @@ impl Evaluator {
         scene: &Scene,
     ) -> Result<Option<LazyValue>, Error> {
         match item {
-            LazyValue::AllInstances(from) => Ok(self.find_instance(*from, name).map(LazyValue::entity)),
+            LazyValue::AllInstances(from) => {
+                Ok(self.find_instance(*from, name).map(LazyValue::entity))
+            }
             LazyValue::Super(of, level) => self.inherited(*of, name, *level),
-            LazyValue::Inputs(inputs, scene) => Ok(self.evaluate_input(inputs, name, scene)?.map(LazyValue::Value)),
+            LazyValue::Inputs(inputs, scene) => Ok(self
+                .evaluate_input(inputs, name, scene)?
+                .map(LazyValue::Value)),
             LazyValue::Topology(root) => match name {
                 "inputs" | "outputs" => self.attribute_item(*root, name),
                 _ => {
@@ -254,13 +277,20 @@ impl Evaluator {
                 let value = found.map(|found| self.value_of(found)).transpose()?;
                 Ok(value.map(|value| LazyValue::Value(value.sensitive())))
             }
-            LazyValue::Value(Value::External(external)) => self.get_external_part(external, name, index),
+            LazyValue::Value(Value::External(external)) => {
+                self.get_external_part(external, name, index)
+            }
             LazyValue::Value(value) => Ok(get_value_key(value, name, index).map(LazyValue::Value)),
             LazyValue::Break | LazyValue::Continue => Ok(None),
         }
     }
 
-    fn get_entity_key(&self, of: Handle, name: &str, scene: &Scene) -> Result<Option<LazyValue>, Error> {
+    fn get_entity_key(
+        &self,
+        of: Handle,
+        name: &str,
+        scene: &Scene,
+    ) -> Result<Option<LazyValue>, Error> {
         if !name.starts_with('.') {
             return self.attribute_item(of, name);
         }
@@ -275,7 +305,9 @@ impl Evaluator {
                 Ok(Some(LazyValue::Super(of, level + 1)))
             }
             ".attributes" => Ok(Some(LazyValue::Attributes(of))),
-            ".path" => self.path_of(of, scene).map(|path| path.map(LazyValue::Value)),
+            ".path" => self
+                .path_of(of, scene)
+                .map(|path| path.map(LazyValue::Value)),
             _ => match self.special(of, name) {
                 Some(value) => Ok(Some(LazyValue::Value(value))),
                 // What is said of an artifact is special too.
@@ -386,11 +418,17 @@ impl Evaluator {
             LazyValue::Inputs(inputs, scene) => {
                 let mut values = Vec::new();
                 for name in inputs.names() {
-                    values.extend(self.evaluate_input(inputs, name, scene)?.map(LazyValue::Value));
+                    values.extend(
+                        self.evaluate_input(inputs, name, scene)?
+                            .map(LazyValue::Value),
+                    );
                 }
                 values
             }
-            LazyValue::Topology(_) | LazyValue::Super(..) | LazyValue::Break | LazyValue::Continue => return Ok(None),
+            LazyValue::Topology(_)
+            | LazyValue::Super(..)
+            | LazyValue::Break
+            | LazyValue::Continue => return Ok(None),
         };
         Ok(Some(values))
     }
@@ -408,7 +446,9 @@ impl Evaluator {
                 LazyValue::Attributes(*of)
             }
             Some(Var::Bound(bound)) => bound.0.clone(),
-            Some(Var::Inputs(inputs)) => LazyValue::Inputs(Arc::clone(inputs), Arc::new(scene.clone())),
+            Some(Var::Inputs(inputs)) => {
+                LazyValue::Inputs(Arc::clone(inputs), Arc::new(scene.clone()))
+            }
             None => match name {
                 "true" => LazyValue::Value(true.into()),
                 "false" => LazyValue::Value(false.into()),

@@ -7,15 +7,19 @@ use crate::value::{Handle, List, Map, Value};
 use super::context::{BoundItem, Context, Var};
 use super::error::{Error, Site};
 use super::evaluator::Evaluator;
-use super::syntax::{Expression, StrictMode, is_expression, is_template, needs_evaluation};
-use super::lazy::{LazyValue, LazyCollection, Scene};
-use super::memo::{MemoEntry, AttributeSlot};
+use super::lazy::{LazyCollection, LazyValue, Scene};
+use super::memo::{AttributeSlot, MemoEntry};
 use super::ports::DirectoryOwner;
 use super::reads::Read;
+use super::syntax::{Expression, StrictMode, is_expression, is_template, needs_evaluation};
 
 impl Evaluator {
     /// An attribute as it is evaluated on access: maps and lists stay lazy.
-    pub(super) fn attribute_item(&self, of: Handle, name: &str) -> Result<Option<LazyValue>, Error> {
+    pub(super) fn attribute_item(
+        &self,
+        of: Handle,
+        name: &str,
+    ) -> Result<Option<LazyValue>, Error> {
         let name = self.memo().intern_name(name);
         if let Some(found) = self.scope().remote_attribute(of, &name) {
             // No job changes it, and no record names it.
@@ -74,7 +78,8 @@ impl Evaluator {
             return Ok(LazyValue::Value(Value::Null));
         }
         let level = self.tracker().enter_level();
-        let item = level.and_then(|_level| self.element_item(raw, &|| scene.clone(), None, sensitive));
+        let item =
+            level.and_then(|_level| self.element_item(raw, &|| scene.clone(), None, sensitive));
         self.tracker().end_task_slot(slot);
         let item = item?;
         if let LazyValue::Value(value) = &item {
@@ -111,7 +116,11 @@ impl Evaluator {
                 return Ok(LazyValue::Value(mark(raw)));
             }
             if matches!(raw, Value::Str(_)) || is_expression(&raw) || sensitive {
-                return Ok(LazyValue::Value(mark(self.evaluate_raw(&raw, &scene(), None)?)));
+                return Ok(LazyValue::Value(mark(self.evaluate_raw(
+                    &raw,
+                    &scene(),
+                    None,
+                )?)));
             }
             let scene = scene();
             let lazy = LazyCollection { raw, scene, slot };
@@ -194,7 +203,8 @@ impl Evaluator {
             Value::Map(map) if needs_evaluation(raw) => {
                 let mut values = Map::with_capacity(map.len());
                 for (key, raw) in map.iter() {
-                    let value = self.evaluate_element(raw, scene, slot.map(|slot| (slot, &**key)))?;
+                    let value =
+                        self.evaluate_element(raw, scene, slot.map(|slot| (slot, &**key)))?;
                     values.insert(Arc::clone(key), value);
                 }
                 Ok(values.into())
@@ -232,7 +242,12 @@ impl Evaluator {
     }
 
     /// An element of a map or list that is still raw.
-    pub(super) fn lazy_element(&self, lazy: &LazyCollection, raw: Value, key: &str) -> Result<LazyValue, Error> {
+    pub(super) fn lazy_element(
+        &self,
+        lazy: &LazyCollection,
+        raw: Value,
+        key: &str,
+    ) -> Result<LazyValue, Error> {
         let slot = lazy.slot.as_ref().map(|slot| slot.part(key));
         self.element_item(raw, &|| lazy.scene.clone(), slot, false)
     }
@@ -300,7 +315,9 @@ impl Evaluator {
 
     /// For whom `get_dir` is asked: the task, or the instance whose attribute is evaluated.
     pub(super) fn directory_owner(&self, scene: &Scene) -> DirectoryOwner {
-        if scene.context.directory_owner.instance.is_some() && scene.entity() == scene.context.target {
+        if scene.context.directory_owner.instance.is_some()
+            && scene.entity() == scene.context.target
+        {
             return scene.context.directory_owner.clone();
         }
         DirectoryOwner {
@@ -330,7 +347,11 @@ impl Evaluator {
     }
 
     /// The results of an expression.
-    pub(super) fn resolve(&self, form: &Expression<'_>, scene: &Scene) -> Result<Vec<LazyValue>, Error> {
+    pub(super) fn resolve(
+        &self,
+        form: &Expression<'_>,
+        scene: &Scene,
+    ) -> Result<Vec<LazyValue>, Error> {
         let mut inner = scene.clone();
         for (name, raw) in form.vars.into_iter().flatten() {
             let var = if needs_evaluation(raw) {
@@ -362,7 +383,11 @@ impl Evaluator {
     }
 
     /// The value that results become: none null, one itself, more a list.
-    fn collect_results(&self, form: &Expression<'_>, results: Vec<LazyValue>) -> Result<Value, Error> {
+    fn collect_results(
+        &self,
+        form: &Expression<'_>,
+        results: Vec<LazyValue>,
+    ) -> Result<Value, Error> {
         let mut values = self.values_of(results)?;
         let demand = |demand| Error::Required {
             expression: format!("{:?}", form.source),

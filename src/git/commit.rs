@@ -8,9 +8,9 @@ use git2::build::TreeUpdateBuilder;
 use git2::{AttrCheckFlags, ErrorCode, FileMode, Oid};
 
 use super::Error;
+use super::command::{GitCommand, error_text};
 use super::hooks::CommitHooks;
 use super::index::unstatted_entry;
-use super::command::{GitCommand, error_text};
 use super::repository::Repository;
 use crate::system::fs;
 
@@ -204,9 +204,9 @@ impl Repository {
         let file = self.root().join(path);
         let is_link = fs::is_symlink(&file);
         if fs::is_dir(&file) && !is_link {
-            return Ok(
-                commit_in(&file).map_or(TreeChange::Remove, |id| TreeChange::Set(id, FileMode::Commit))
-            );
+            return Ok(commit_in(&file).map_or(TreeChange::Remove, |id| {
+                TreeChange::Set(id, FileMode::Commit)
+            }));
         }
         if !is_link && !fs::exists(&file) {
             return Ok(TreeChange::Remove);
@@ -311,7 +311,12 @@ impl Repository {
     }
 
     /// Makes a commit that git signs, with whatever program and key it is set up for.
-    fn create_signed_commit(&self, tree: Oid, parent: Option<Oid>, message: &str) -> Result<Oid, Error> {
+    fn create_signed_commit(
+        &self,
+        tree: Oid,
+        parent: Option<Oid>,
+        message: &str,
+    ) -> Result<Oid, Error> {
         let mut words = vec!["commit-tree".to_owned(), "-S".to_owned(), tree.to_string()];
         if let Some(parent) = parent {
             words.extend(["-p".to_owned(), parent.to_string()]);

@@ -42,7 +42,10 @@ impl Repository {
             let output = GitCommand::new(self.root(), words).run().ok()?;
             output.is_ok().then(|| identity(&output.text())).flatten()
         };
-        match (read_identity("GIT_AUTHOR_IDENT"), read_identity("GIT_COMMITTER_IDENT")) {
+        match (
+            read_identity("GIT_AUTHOR_IDENT"),
+            read_identity("GIT_COMMITTER_IDENT"),
+        ) {
             (Some(author), Some(committer)) => Ok((author, committer)),
             _ => Err(Error::NoIdentity {
                 path: self.root().to_owned(),
@@ -55,7 +58,10 @@ impl Repository {
         // What these variables say, libgit2 does not look at.
         let env = Env::of_this_process();
         let config_variables = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_COUNT"];
-        if config_variables.iter().any(|name| env.non_empty(name).is_some()) {
+        if config_variables
+            .iter()
+            .any(|name| env.non_empty(name).is_some())
+        {
             let call = GitCommand::new(self.root(), ["config", "--get", name]);
             let output = call.run().ok().filter(Output::is_ok)?;
             return Some(output.text());

@@ -217,8 +217,13 @@ impl Error {
                 ));
             }
             Self::File(error) => return error.hint(),
-            Self::Unfinished { resume_commands: resume_commands, .. } => return Some(format!("end it first: `{resume_commands}`")),
-            Self::Locked { subject: subject, .. } => {
+            Self::Unfinished {
+                resume_commands,
+                ..
+            } => return Some(format!("end it first: `{resume_commands}`")),
+            Self::Locked {
+                subject, ..
+            } => {
                 return Some(format!(
                     "if no git is running there, delete `{subject}.lock` in its `.git`"
                 ));

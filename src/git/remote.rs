@@ -121,7 +121,9 @@ impl Repository {
     /// Asks a remote for news; the working tree stays as it is.
     pub fn fetch(&self, remote: &str, limit: Duration) -> Result<(), Error> {
         let words = ["fetch", "--quiet", "--no-recurse-submodules", "--", remote];
-        let output = GitCommand::new(self.root(), words).time_limit(limit).run()?;
+        let output = GitCommand::new(self.root(), words)
+            .time_limit(limit)
+            .run()?;
         if output.is_ok() {
             return Ok(());
         }
@@ -161,7 +163,10 @@ impl Repository {
     pub fn describe_divergence(&self, upstream: &Upstream) -> Option<(String, String)> {
         let here = self.tip().ok()??.id();
         let there = self.fetched_commit(upstream)?;
-        Some((self.summarize_commits(here, there)?, self.summarize_commits(there, here)?))
+        Some((
+            self.summarize_commits(here, there)?,
+            self.summarize_commits(there, here)?,
+        ))
     }
 
     fn summarize_commits(&self, of: Oid, without: Oid) -> Option<String> {
@@ -276,7 +281,9 @@ impl Repository {
         })?;
         let refs = format!("refs/heads/{own}:{}", target.branch);
         let words = ["push", "--porcelain", "--", &target.remote, &refs];
-        let output = GitCommand::new(self.root(), words).time_limit(PUSH_TIME_LIMIT).run()?;
+        let output = GitCommand::new(self.root(), words)
+            .time_limit(PUSH_TIME_LIMIT)
+            .run()?;
         if output.is_ok() {
             return Ok(PushOutcome::Done);
         }

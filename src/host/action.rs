@@ -106,6 +106,7 @@ pub struct Command {
     /// Whether its output is shown while it runs.
     pub echo: bool,
     /// The most bytes kept of each of its outputs.
+    #[serde(rename = "kept_bytes")]
     pub capture_limit: usize,
     /// What becomes of processes it leaves behind.
     pub background: Background,

@@ -235,7 +235,10 @@ mod tests {
         let captured = CapturedOutput::of([0, 0xff, 0x1a]);
         let json = serde_json::to_string(&captured).unwrap();
         insta::assert_snapshot!(json, @r#"{"head":{"hex":"00ff1a"},"total":3}"#);
-        assert_eq!(serde_json::from_str::<CapturedOutput>(&json).unwrap(), captured);
+        assert_eq!(
+            serde_json::from_str::<CapturedOutput>(&json).unwrap(),
+            captured
+        );
     }
 
     proptest! {

@@ -146,7 +146,9 @@ fn channel_event(message: ChannelMsg) -> Option<ChannelEvent> {
         ChannelMsg::ExitStatus { exit_status } => {
             ChannelEvent::Code(i32::try_from(exit_status).unwrap_or(i32::MAX))
         }
-        ChannelMsg::ExitSignal { signal_name, .. } => ChannelEvent::Signal(signal_number(&signal_name)),
+        ChannelMsg::ExitSignal { signal_name, .. } => {
+            ChannelEvent::Signal(signal_number(&signal_name))
+        }
         ChannelMsg::Failure => ChannelEvent::Refused,
         ChannelMsg::Close => ChannelEvent::End,
         _ => return None,

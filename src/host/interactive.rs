@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::ssh::{Connection, pipe_channel};
-use super::{Destination, Exit, ConnectionPool};
+use super::{ConnectionPool, Destination, Exit};
 
 /// How much of what is typed is taken at a time, in bytes.
 const CHUNK_BYTES: usize = 4 << 10;
@@ -130,7 +130,10 @@ impl ConnectionPool {
             Exit::Failed(format!("the connection to {host} was lost"))
         };
         let forwards_agent = lease.connection.forwards_agent();
-        if start_terminal(&channel, &terminal, forwards_agent).await.is_err() {
+        if start_terminal(&channel, &terminal, forwards_agent)
+            .await
+            .is_err()
+        {
             return lost();
         }
         let (read, write) = channel.split();
@@ -158,7 +161,9 @@ impl ConnectionPool {
             Forward::Local { listen, target } => listen_locally(connection, listen, target).await,
             Forward::Remote { listen, target } => {
                 let to = (target.host.clone(), target.port);
-                let port = connection.listen_remotely(&listen.host, listen.port, to).await;
+                let port = connection
+                    .listen_remotely(&listen.host, listen.port, to)
+                    .await;
                 let port = port.map_err(Exit::Failed)?;
                 Ok(Forwarding {
                     port: u16::try_from(port).unwrap_or_default(),

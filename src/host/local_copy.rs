@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::transfer_files::{Error, TransferItem, TransferKind, NewFile, UploadSource, local_target, file_name, walk};
+use super::transfer_files::{
+    Error, NewFile, TransferItem, TransferKind, UploadSource, file_name, local_target, walk,
+};
 use super::{Content, Get, Put};
 use crate::system::env::Env;
 use crate::system::fs;
@@ -44,10 +46,16 @@ fn copy(source: &Path, target: &Path, mode: Option<u32>) -> Result<TransferCount
     let items = walk(source)?;
     let mut count = TransferCount::default();
     for item in &items {
-        let TransferItem { path, relative_path: below, kind } = item;
+        let TransferItem {
+            path,
+            relative_path: below,
+            kind,
+        } = item;
         let place = match (items.first(), below.as_str()) {
             // A file alone may go into a folder.
-            (Some(first), "") if first.kind != TransferKind::Folder => local_target(target, file_name(path)),
+            (Some(first), "") if first.kind != TransferKind::Folder => {
+                local_target(target, file_name(path))
+            }
             (_, "") => target.to_owned(),
             (_, below) => target.join(below),
         };

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::resolver;
 use super::inventory::HostAccessError;
+use super::resolver;
 use super::ssh_config::RejectedConfig;
 use crate::system::fs;
 

@@ -5,53 +5,55 @@
 mod action;
 mod address;
 pub(crate) mod batch;
-pub mod resolver;
 mod capture;
 mod chain;
 pub mod change;
-mod local_copy;
-mod remote_command;
+mod channel_io;
 mod executor;
 pub mod fact;
-mod remote_fs;
-pub mod services;
-pub mod inventory;
-pub(crate) mod native;
-mod output;
-mod passwords;
-mod pattern;
 mod interactive;
+pub mod inventory;
+mod local_copy;
 mod location;
 mod location_error;
+pub(crate) mod native;
+mod output;
 mod output_reader;
+mod passwords;
+mod pattern;
+mod remote_command;
+mod remote_fs;
 mod request;
+pub mod resolver;
 mod script;
+pub mod services;
 mod sftp;
+mod shell_fs;
 mod ssh;
 pub mod ssh_config;
-mod shell_fs;
 mod transfer;
 mod transfer_files;
-mod variables;
 mod transport;
-mod channel_io;
+mod variables;
 
 pub use action::{
-    Action, PromptAnswer, Background, Command, Content, DEFAULT_SHELL, Get, Program, Put, Question,
+    Action, Background, Command, Content, DEFAULT_SHELL, Get, Program, PromptAnswer, Put, Question,
 };
 pub use address::{Address, AddressError, DEFAULT_PORT, HostParts};
 pub use capture::{CaptureBuffer, CapturedOutput, DEFAULT_CAPTURE_LIMIT};
 #[cfg(test)]
 pub use chain::CustomExecutor;
-pub use chain::{BecomeUser, ExecutorChain, ChainExecutor, UnhandledPolicy, Spread};
-pub use executor::{ChainProgress, ChainRun, ChainSpec, ExecutorError, ChainNote, ChainContext, ExecutorEnvironment};
-pub(crate) use output::change_failure;
-pub use output::{ActionResult, ChangeOutput, Exit, ReadOutput, RunOutput, Stream, TransferOutput};
-pub use passwords::Passwords;
-pub use passwords::AttemptCounter;
-pub use interactive::{ForwardEndpoint, Forward, Forwarding, Terminal};
+pub use chain::{BecomeUser, ChainExecutor, ExecutorChain, Spread, UnhandledPolicy};
+pub use executor::{
+    ChainContext, ChainNote, ChainProgress, ChainRun, ChainSpec, ExecutorEnvironment, ExecutorError,
+};
+pub use interactive::{Forward, ForwardEndpoint, Forwarding, Terminal};
 pub use location::{Container, Destination, HostKeys, Identities, Location, Route, Secret};
 pub use location_error::LocationError;
+pub(crate) use output::change_failure;
+pub use output::{ActionResult, ChangeOutput, Exit, ReadOutput, RunOutput, Stream, TransferOutput};
+pub use passwords::AttemptCounter;
+pub use passwords::Passwords;
 pub use request::ActionRequest;
 pub use request::{CallControl, StopLevel};
 pub use ssh::{ConnectionPool, PoolLimits};

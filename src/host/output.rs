@@ -136,6 +136,7 @@ pub enum Exit {
     Unreachable(String),
     /// It never began, or was ended by us, for something was asked that nobody has answered, or
     /// not rightly.
+    #[serde(rename = "asked")]
     NeedsAnswer {
         /// What was asked.
         question: Question,

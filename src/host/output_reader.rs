@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::channel_io::{DRAIN_TIMEOUT, ChannelEvent, ChannelIo};
-use super::{PromptAnswer, CaptureBuffer, CapturedOutput, Command, Exit, Stream};
+use super::channel_io::{ChannelEvent, ChannelIo, DRAIN_TIMEOUT};
+use super::{CaptureBuffer, CapturedOutput, Command, Exit, PromptAnswer, Stream};
 
 /// How long a command that may ask something has to do so, before it gets its own input.
 const PROMPT_WAIT: Duration = Duration::from_secs(2);
@@ -150,7 +150,11 @@ impl<'a> OutputReader<'a> {
     }
 
     /// Reads until the command has ended.
-    pub(super) async fn read(&mut self, channel_io: &mut ChannelIo, shared: &CommandState) -> ReadEnd {
+    pub(super) async fn read(
+        &mut self,
+        channel_io: &mut ChannelIo,
+        shared: &CommandState,
+    ) -> ReadEnd {
         let mut exit = None;
         let prompt_wait = sleep(PROMPT_WAIT);
         tokio::pin!(prompt_wait);
@@ -180,7 +184,12 @@ impl<'a> OutputReader<'a> {
         }
     }
 
-    async fn handle_output(&mut self, stream: Stream, bytes: &[u8], shared: &CommandState) -> Option<Exit> {
+    async fn handle_output(
+        &mut self,
+        stream: Stream,
+        bytes: &[u8],
+        shared: &CommandState,
+    ) -> Option<Exit> {
         let side = match stream {
             Stream::Stdout => &mut self.stdout,
             Stream::Stderr => &mut self.stderr,

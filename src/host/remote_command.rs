@@ -10,15 +10,15 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant as Moment, sleep, sleep_until};
 
-use super::output_reader::{InputChunk, ReadEnd, OutputReader, CommandState, StartReport};
+use super::channel_io::{ChannelIo, CommandInput};
+use super::output_reader::{CommandState, InputChunk, OutputReader, ReadEnd, StartReport};
 use super::request::wait_for_stop;
 use super::script::{MARK_VARIABLE, kill_script, loader_input};
 use super::ssh::Lease;
 use super::transport::{StartedCommand, Transport};
-use super::channel_io::{CommandInput, ChannelIo};
 use super::{
-    Action, ActionResult, Background, CallControl, CapturedOutput, Command, Exit, Location, ConnectionPool, RunOutput, StopLevel,
-    batch, transfer,
+    Action, ActionResult, Background, CallControl, CapturedOutput, Command, ConnectionPool, Exit,
+    Location, RunOutput, StopLevel, batch, transfer,
 };
 use crate::text::{quote_word, quote_words};
 
@@ -30,7 +30,12 @@ const KILL_GRACE: Duration = Duration::from_secs(2);
 impl ConnectionPool {
     /// Performs an action that is not a command of this machine. The result says how it went in
     /// every case.
-    pub async fn perform(&self, place: &Location, action: &Action, call: CallControl) -> ActionResult {
+    pub async fn perform(
+        &self,
+        place: &Location,
+        action: &Action,
+        call: CallControl,
+    ) -> ActionResult {
         let transport = Transport::new(self, place);
         match (place, action) {
             (Location::Local, Action::Run(_) | Action::Read(_) | Action::Change(_)) => {
@@ -45,8 +50,12 @@ impl ConnectionPool {
                 }
                 None => ActionResult::not_performed(action, Exit::Code(0)),
             },
-            (Location::Local, _) => ActionResult::Transfer(transfer::transfer_locally(action).await),
-            _ => ActionResult::Transfer(transfer::transfer_remotely(&transport, action, call).await),
+            (Location::Local, _) => {
+                ActionResult::Transfer(transfer::transfer_locally(action).await)
+            }
+            _ => {
+                ActionResult::Transfer(transfer::transfer_remotely(&transport, action, call).await)
+            }
         }
     }
 }
@@ -62,7 +71,11 @@ async fn run(transport: &Transport, command: &Command, mut call: CallControl) ->
         () = wait_for_stop(&mut call.stop, StopLevel::Gently) => Err(Exit::Cancelled),
         started = transport.start(command.pty) => started,
     };
-    let StartedCommand { channel_io: channel_io, input, lease } = match started {
+    let StartedCommand {
+        channel_io,
+        input,
+        lease,
+    } = match started {
         Ok(started) => started,
         Err(exit) => return RunOutput::not_run(exit),
     };
@@ -75,7 +88,7 @@ async fn run(transport: &Transport, command: &Command, mut call: CallControl) ->
     let exec = RunningCommand {
         command,
         script,
-        transport: transport,
+        transport,
         lease: lease.as_ref(),
     };
     let output = exec.run(channel_io, input, call).await;
@@ -150,11 +163,21 @@ enum CommandEnd {
 
 impl RunningCommand<'_> {
     /// Goes along with the command. The result says how it went in every case.
-    async fn run(mut self, mut channel_io: ChannelIo, input: CommandInput, call: CallControl) -> RunOutput {
+    async fn run(
+        mut self,
+        mut channel_io: ChannelIo,
+        input: CommandInput,
+        call: CallControl,
+    ) -> RunOutput {
         let start = Instant::now();
         let shared = CommandState::default();
         let (input_sender, input_receiver) = mpsc::unbounded_channel();
-        let mut reader = OutputReader::new(self.command, &self.script.mark, call.output_sender, input_sender);
+        let mut reader = OutputReader::new(
+            self.command,
+            &self.script.mark,
+            call.output_sender,
+            input_sender,
+        );
         reader.send_script(std::mem::take(&mut self.script.input));
         let outcome = {
             let reading = reader.read(&mut channel_io, &shared);
@@ -251,7 +274,12 @@ impl RunningCommand<'_> {
     }
 
     /// What the script told about a command that it could not begin.
-    fn start_failure(&self, exit: Exit, start_report: Option<StartReport>, stderr: &CapturedOutput) -> Exit {
+    fn start_failure(
+        &self,
+        exit: Exit,
+        start_report: Option<StartReport>,
+        stderr: &CapturedOutput,
+    ) -> Exit {
         let host = &self.transport.name;
         match start_report {
             Some(StartReport::NoFolder) if exit == Exit::Code(127) => {
@@ -275,7 +303,10 @@ impl RunningCommand<'_> {
 }
 
 /// Gives the command what it is to read, until there is no more.
-async fn forward_input(mut input: CommandInput, mut input_receiver: mpsc::UnboundedReceiver<InputChunk>) {
+async fn forward_input(
+    mut input: CommandInput,
+    mut input_receiver: mpsc::UnboundedReceiver<InputChunk>,
+) {
     while let Some(InputChunk(bytes)) = input_receiver.recv().await {
         if input.write_all(&bytes).await.is_err() || input.flush().await.is_err() {
             // A command need not read its input.
@@ -343,7 +374,10 @@ mod tests {
         let (out, err, start_report) = run(&command, b"more\ninput");
         assert_eq!(out, format!("more\ninput{long}\n/tmp\n"));
         assert_eq!(err, "oops\n");
-        assert!(matches!(start_report, Some(StartReport::Process(1..))), "{start_report:?}");
+        assert!(
+            matches!(start_report, Some(StartReport::Process(1..))),
+            "{start_report:?}"
+        );
     }
 
     #[test]

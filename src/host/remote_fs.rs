@@ -2,7 +2,7 @@
 
 use super::sftp::Sftp;
 use super::shell_fs::ShellFs;
-use super::transfer_files::{Error, TransferKind, NewFile, UploadSource};
+use super::transfer_files::{Error, NewFile, TransferKind, UploadSource};
 use super::transport::Transport;
 
 /// Files of another place.

@@ -9,7 +9,7 @@ use russh_sftp::client::{Config, RawSftpSession};
 use russh_sftp::protocol::{FileAttributes, OpenFlags, Packet, StatusCode};
 use tokio::task::JoinSet;
 
-use super::transfer_files::{Error, TransferKind, NewFile, UploadSource, temporary_sibling};
+use super::transfer_files::{Error, NewFile, TransferKind, UploadSource, temporary_sibling};
 
 /// How many parts of one file are on their way at a time.
 const MAX_PARTS_IN_FLIGHT: usize = 32;
@@ -58,7 +58,11 @@ impl Sftp {
             && let Ok(limits) = session.limits().await
         {
             let limit = limits.max_read_len.min(limits.max_write_len);
-            part = if limit == 0 { PART_BYTES } else { PART_BYTES.min(limit) };
+            part = if limit == 0 {
+                PART_BYTES
+            } else {
+                PART_BYTES.min(limit)
+            };
         }
         Some(Self {
             session: Arc::new(session),
@@ -198,7 +202,12 @@ impl Sftp {
                 names.extend(length.to_be_bytes());
                 names.extend(name.as_bytes());
             }
-            return match self.session.extended(POSIX_RENAME_EXTENSION, names).await.map_err(moved)? {
+            return match self
+                .session
+                .extended(POSIX_RENAME_EXTENSION, names)
+                .await
+                .map_err(moved)?
+            {
                 Packet::Status(status) if status.status_code == StatusCode::Ok => Ok(()),
                 Packet::Status(status) => Err(moved(SftpError::Status(status))),
                 _ => Err(moved(SftpError::UnexpectedPacket)),
@@ -267,7 +276,9 @@ impl Sftp {
     }
 
     fn partial_files(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
-        self.partial_files.lock().unwrap_or_else(PoisonError::into_inner)
+        self.partial_files
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

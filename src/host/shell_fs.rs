@@ -4,10 +4,10 @@ use std::io::ErrorKind;
 
 use tokio::io::AsyncWriteExt as _;
 
+use super::channel_io::{ChannelEvent, ChannelIo, CommandInput};
 use super::script::loader_input;
-use super::transfer_files::{Error, TransferKind, NewFile, UploadSource, temporary_sibling};
+use super::transfer_files::{Error, NewFile, TransferKind, UploadSource, temporary_sibling};
 use super::transport::{StartedCommand, Transport};
-use super::channel_io::{ChannelEvent, CommandInput, ChannelIo};
 use super::{Exit, Stream};
 use crate::text::quote_word;
 
@@ -44,13 +44,15 @@ struct ProgramOutput {
 
 impl<'a> ShellFs<'a> {
     pub(super) fn new(transport: &'a Transport) -> Self {
-        Self { transport: transport }
+        Self { transport }
     }
 
     /// What a path leads to; none if nothing is there.
     pub(super) async fn kind(&self, path: &str) -> Result<Option<TransferKind>, Error> {
         let text = format!("{KIND_FUNCTION}\nkind {}\n", quote_word(path));
-        let output = self.run("look at", path, &text, ProgramStreams::default()).await?;
+        let output = self
+            .run("look at", path, &text, ProgramStreams::default())
+            .await?;
         let mut found = parse_kinds(&output.out);
         match found.pop() {
             None => Ok(None),
@@ -65,7 +67,9 @@ impl<'a> ShellFs<'a> {
             "{KIND_FUNCTION}\ncd -- {} || exit 1\nfor f in * .[!.]* ..?*; do kind \"./$f\"; done\n",
             quote_word(path)
         );
-        let output = self.run("read", path, &text, ProgramStreams::default()).await?;
+        let output = self
+            .run("read", path, &text, ProgramStreams::default())
+            .await?;
         let mut all = Vec::new();
         for (name, kind) in parse_kinds(&output.out) {
             let name = name.strip_prefix("./").unwrap_or(&name).to_owned();
@@ -81,7 +85,9 @@ impl<'a> ShellFs<'a> {
     /// Makes a folder, unless it is there.
     pub(super) async fn make_folder(&self, path: &str) -> Result<(), Error> {
         let text = format!("mkdir -p -- {}\n", quote_word(path));
-        let output = self.run("make", path, &text, ProgramStreams::default()).await;
+        let output = self
+            .run("make", path, &text, ProgramStreams::default())
+            .await;
         output.map(|_| ())
     }
 
@@ -126,12 +132,17 @@ impl<'a> ShellFs<'a> {
         text: &str,
         flow: ProgramStreams<'_>,
     ) -> Result<ProgramOutput, Error> {
-        let StartedCommand { channel_io: channel_io, input, lease } = self.transport.start(false).await.map_err(Error::Exit)?;
+        let StartedCommand {
+            channel_io,
+            input,
+            lease,
+        } = self.transport.start(false).await.map_err(Error::Exit)?;
         let feeding = send_input(input, loader_input(text), flow.source);
         let reading = read_output(channel_io, flow.into);
         let (fed, output) = tokio::join!(feeding, reading);
         drop(lease);
-        let output = output.map_err(|error| Error::new(what, std::path::Path::new(path), &error))?;
+        let output =
+            output.map_err(|error| Error::new(what, std::path::Path::new(path), &error))?;
         let failed = |why: String| Error::Failed {
             what,
             path: path.to_owned(),
@@ -172,7 +183,10 @@ async fn send_input(
     Ok(())
 }
 
-async fn read_output(mut channel_io: ChannelIo, into: Option<&NewFile>) -> std::io::Result<ProgramOutput> {
+async fn read_output(
+    mut channel_io: ChannelIo,
+    into: Option<&NewFile>,
+) -> std::io::Result<ProgramOutput> {
     let mut output = ProgramOutput {
         exit: Exit::Failed("the connection was lost".to_owned()),
         out: Vec::new(),
@@ -184,7 +198,9 @@ async fn read_output(mut channel_io: ChannelIo, into: Option<&NewFile>) -> std::
             ChannelEvent::Output(Stream::Stdout, bytes) => {
                 match into {
                     Some(into) => into.write(&bytes, output.length)?,
-                    None if output.out.len() < MAX_OUTPUT_BYTES => output.out.extend_from_slice(&bytes),
+                    None if output.out.len() < MAX_OUTPUT_BYTES => {
+                        output.out.extend_from_slice(&bytes);
+                    }
                     None => return Err(ErrorKind::FileTooLarge.into()),
                 }
                 output.length += bytes.len() as u64;

@@ -11,7 +11,8 @@ use super::request::wait_for_stop;
 use super::sftp::Sftp;
 use super::ssh::Lease;
 use super::transfer_files::{
-    MAX_DEPTH, Error, TransferItem, TransferKind, NewFile, UploadSource, join_path, local_target, file_name, walk,
+    Error, MAX_DEPTH, NewFile, TransferItem, TransferKind, UploadSource, file_name, join_path,
+    local_target, walk,
 };
 use super::transport::Transport;
 use super::{Action, CallControl, Content, Exit, Get, Put, StopLevel, TransferOutput};
@@ -36,7 +37,11 @@ pub(super) async fn transfer_locally(action: &Action) -> TransferOutput {
 }
 
 /// Performs a transfer to or from another place.
-pub(super) async fn transfer_remotely(transport: &Transport, action: &Action, mut call: CallControl) -> TransferOutput {
+pub(super) async fn transfer_remotely(
+    transport: &Transport,
+    action: &Action,
+    mut call: CallControl,
+) -> TransferOutput {
     let start = Instant::now();
     let limit = match action {
         Action::Put(put) => put.time_limit,
@@ -65,7 +70,9 @@ pub(super) async fn transfer_remotely(transport: &Transport, action: &Action, mu
         () = wait_for_stop(&mut call.stop, StopLevel::Gently) => Err(Error::Exit(Exit::Cancelled)),
         () = &mut too_long => Err(Error::Exit(Exit::TimedOut)),
     };
-    timeout(CLEANUP_TIMEOUT, remote_fs.remove_partial_files()).await.ok();
+    timeout(CLEANUP_TIMEOUT, remote_fs.remove_partial_files())
+        .await
+        .ok();
     drop(remote_fs);
     drop(lease);
     output(result, start)
@@ -113,7 +120,8 @@ async fn upload(remote_fs: &RemoteFs<'_>, put: &Put) -> Result<TransferCount, Er
     let path = match &put.source {
         Content::Path(path) => path.clone(),
         Content::Bytes(bytes) => {
-            let is_folder = target.ends_with('/') || remote_fs.kind(target).await? == Some(TransferKind::Folder);
+            let is_folder = target.ends_with('/')
+                || remote_fs.kind(target).await? == Some(TransferKind::Folder);
             if is_folder {
                 return Err(Error::NoName(put.target.clone()));
             }
@@ -130,19 +138,27 @@ async fn upload(remote_fs: &RemoteFs<'_>, put: &Put) -> Result<TransferCount, Er
         return Ok(TransferCount::default());
     };
     if let TransferKind::File { mode, size } = first.kind {
-        let is_folder = target.ends_with('/') || remote_fs.kind(target).await? == Some(TransferKind::Folder);
+        let is_folder =
+            target.ends_with('/') || remote_fs.kind(target).await? == Some(TransferKind::Folder);
         let place = if is_folder {
             join_path(target, file_name(&first.path))
         } else {
             remote_fs.canonical_path(target).await
         };
         let source = UploadSource::open(Path::new(&first.path), size)?;
-        let bytes = remote_fs.put(source, &place, put.mode.or(Some(mode))).await?;
+        let bytes = remote_fs
+            .put(source, &place, put.mode.or(Some(mode)))
+            .await?;
         return Ok(TransferCount { files: 1, bytes });
     }
     remote_fs.make_folder(target).await?;
-    for item in below.iter().filter(|item| item.kind == TransferKind::Folder) {
-        remote_fs.make_folder(&join_path(target, &item.relative_path)).await?;
+    for item in below
+        .iter()
+        .filter(|item| item.kind == TransferKind::Folder)
+    {
+        remote_fs
+            .make_folder(&join_path(target, &item.relative_path))
+            .await?;
     }
     let files = below.iter().filter_map(|item| match item.kind {
         TransferKind::File { mode, size } => Some((item, put.mode.unwrap_or(mode), size)),
@@ -150,7 +166,8 @@ async fn upload(remote_fs: &RemoteFs<'_>, put: &Put) -> Result<TransferCount, Er
     });
     let work = files.map(|(item, mode, size)| async move {
         let source = UploadSource::open(Path::new(&item.path), size)?;
-        remote_fs.put(source, &join_path(target, &item.relative_path), Some(mode))
+        remote_fs
+            .put(source, &join_path(target, &item.relative_path), Some(mode))
             .await
     });
     run_concurrently(work).await
@@ -171,7 +188,10 @@ async fn download(remote_fs: &RemoteFs<'_>, get: &Get) -> Result<TransferCount, 
         return Ok(TransferCount { files: 1, bytes });
     }
     let items = walk_remote(remote_fs, source).await?;
-    for item in items.iter().filter(|item| item.kind == TransferKind::Folder) {
+    for item in items
+        .iter()
+        .filter(|item| item.kind == TransferKind::Folder)
+    {
         let place = get.target.join(&item.relative_path);
         let made = crate::system::fs::create_dir_all(&place);
         made.map_err(|error| Error::new("make", &place, &std::io::Error::other(error)))?;
@@ -181,12 +201,23 @@ async fn download(remote_fs: &RemoteFs<'_>, get: &Get) -> Result<TransferCount, 
         TransferKind::Folder => None,
     });
     let work = files.map(|(item, mode)| async move {
-        download_file(remote_fs, &item.path, &get.target.join(&item.relative_path), mode).await
+        download_file(
+            remote_fs,
+            &item.path,
+            &get.target.join(&item.relative_path),
+            mode,
+        )
+        .await
     });
     run_concurrently(work).await
 }
 
-async fn download_file(remote_fs: &RemoteFs<'_>, path: &str, place: &Path, mode: u32) -> Result<u64, Error> {
+async fn download_file(
+    remote_fs: &RemoteFs<'_>,
+    path: &str,
+    place: &Path,
+    mode: u32,
+) -> Result<u64, Error> {
     let new = NewFile::create(place)?;
     let (new, length) = remote_fs.get(path, new).await?;
     new.finish(mode)?;

@@ -9,10 +9,10 @@ use russh::{Channel, Pty};
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 
-use super::script::{START_COMMAND, START_ARGV, loader_input};
+use super::channel_io::{ChannelEvent, ChannelIo, CommandInput};
+use super::script::{START_ARGV, START_COMMAND, loader_input};
 use super::ssh::{KILL_TIMEOUT, Lease, display_name};
-use super::channel_io::{ChannelEvent, CommandInput, ChannelIo};
-use super::{Destination, Exit, Location, ConnectionPool};
+use super::{ConnectionPool, Destination, Exit, Location};
 use crate::text::quote_word;
 
 /// The terminal that a command gets, as wide and high as the first ones were. What it reads is not
@@ -100,7 +100,7 @@ impl Transport {
         }
         let (channel_io, input) = ChannelIo::from_session(channel);
         Ok(StartedCommand {
-            channel_io: channel_io,
+            channel_io,
             input,
             lease: Some(lease),
         })
@@ -140,7 +140,7 @@ impl Transport {
             Ok(child) => {
                 let (channel_io, input) = ChannelIo::from_process(child);
                 Ok(StartedCommand {
-                    channel_io: channel_io,
+                    channel_io,
                     input,
                     lease: None,
                 })
@@ -161,7 +161,7 @@ impl Transport {
             return self.pool.run_beside(lease, &line, text).await;
         }
         let Ok(StartedCommand {
-            channel_io: mut channel_io,
+            mut channel_io,
             mut input,
             ..
         }) = self.spawn()

@@ -3,9 +3,9 @@
 use super::engine::Engine;
 use super::event::Error;
 use super::event::LogLevel;
-use super::schedule::ADDED_RANK;
 use super::ports::TaskFolders;
-use crate::plan::{JobGoal, PlanItem, Plan, plan_added};
+use super::schedule::ADDED_RANK;
+use crate::plan::{JobGoal, Plan, PlanItem, plan_added};
 use crate::value::Handle;
 
 /// How often instances that were added may have others added.
@@ -14,11 +14,18 @@ const MAX_ROUNDS: usize = 1000;
 impl Engine {
     /// Whether it is the turn of what was added: all steps of the first round have started.
     pub(super) fn are_added_instances_due(&self) -> bool {
-        !self.added_instances.is_empty() && self.scheduler.next_rank().is_none_or(|rank| rank >= ADDED_RANK)
+        !self.added_instances.is_empty()
+            && self
+                .scheduler
+                .next_rank()
+                .is_none_or(|rank| rank >= ADDED_RANK)
     }
 
     /// Plans and renders what the instances that tasks have added need, and queues it.
-    pub(super) fn plan_added_instances(&mut self, folders: &mut dyn TaskFolders) -> Result<(), Error> {
+    pub(super) fn plan_added_instances(
+        &mut self,
+        folders: &mut dyn TaskFolders,
+    ) -> Result<(), Error> {
         self.added_rounds += 1;
         if self.added_rounds > MAX_ROUNDS {
             self.added_instances.clear();

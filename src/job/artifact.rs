@@ -19,7 +19,11 @@ const RESULT_TEMPLATES: &[&str] = &["resultTemplate", "outputsTemplate", "done"]
 
 impl Evaluation<'_> {
     /// The artifact that an operation on an entity executes.
-    pub(super) fn executed_artifact(&self, target: Handle, operation: &Operation) -> Option<Handle> {
+    pub(super) fn executed_artifact(
+        &self,
+        target: Handle,
+        operation: &Operation,
+    ) -> Option<Handle> {
         let implementation = operation.implementation.as_ref()?;
         let primary = implementation.primary.as_ref()?;
         self.topology.artifact_of(target, &primary.name)
@@ -43,7 +47,8 @@ impl Evaluation<'_> {
             if inputs.contains_key(name) || &**name == "className" {
                 continue;
             }
-            let as_written = artifact.is_none() || RESULT_TEMPLATES.contains(&&**name) || !is_plain(name);
+            let as_written =
+                artifact.is_none() || RESULT_TEMPLATES.contains(&&**name) || !is_plain(name);
             let value = if as_written {
                 let definition = property.definition.as_ref();
                 let secret = definition.is_some_and(|definition| definition.is_sensitive());
@@ -77,7 +82,8 @@ impl Evaluation<'_> {
         }
         let node = self.topology.entity(target).node();
         let own = node.into_iter().flat_map(|node| &*node.template.properties);
-        let is_meant = |def: &PropertyDef| matches_artifact(INPUT_MATCH_KEY, def, artifact, execute);
+        let is_meant =
+            |def: &PropertyDef| matches_artifact(INPUT_MATCH_KEY, def, artifact, execute);
         for (name, _) in own.filter(|(_, it)| it.definition.as_deref().is_some_and(is_meant)) {
             arguments.insert(Arc::clone(name), path(format!(".::{name}")));
         }
@@ -121,7 +127,9 @@ impl Evaluation<'_> {
         let definition = attribute.and_then(|attribute| attribute.definition.as_deref());
         let artifact = self.described(task.spec.artifact);
         let execute = artifact.and_then(|artifact| artifact.execute());
-        definition.is_some_and(|definition| matches_artifact(OUTPUT_MATCH_KEY, definition, artifact, execute))
+        definition.is_some_and(|definition| {
+            matches_artifact(OUTPUT_MATCH_KEY, definition, artifact, execute)
+        })
     }
 
     fn described(&self, artifact: Option<Handle>) -> Option<&Artifact> {

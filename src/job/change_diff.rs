@@ -8,7 +8,7 @@ use indexmap::{IndexMap, IndexSet};
 
 use super::change::DetectedChange;
 use super::digest::{AS_WRITTEN_PREFIX, ENVIRONMENT_KEY, written_value};
-use super::evaluation::{ScopedEvaluator, Evaluation};
+use super::evaluation::{Evaluation, ScopedEvaluator};
 use super::history::{LastOperation, RecordedReads};
 use super::live_attributes::is_live;
 use super::task::Task;
@@ -192,7 +192,10 @@ impl Comparer<'_> {
         retain_roots(&mut found);
         if found.is_empty() {
             let candidates = if self.task.change == DetectedChange::Secrets {
-                last.secret_keys.iter().map(|key| strip_as_written(key)).collect()
+                last.secret_keys
+                    .iter()
+                    .map(|key| strip_as_written(key))
+                    .collect()
             } else if doubt.is_empty() || self.recorded.is_none() {
                 keys.into_iter().chain(written).collect()
             } else {
@@ -224,7 +227,8 @@ impl Comparer<'_> {
             if old == DifferenceSide::Unknown || is_hidden(&current.value, &old) {
                 doubt.push(key.clone());
             }
-            let is_listed = old != DifferenceSide::Unknown || !matches!(new, DifferenceSide::Value(_));
+            let is_listed =
+                old != DifferenceSide::Unknown || !matches!(new, DifferenceSide::Value(_));
             if !is_listed || old == new {
                 continue;
             }
@@ -242,7 +246,8 @@ impl Comparer<'_> {
     fn add_candidates(&self, candidates: Vec<String>, into: &mut Comparison) {
         match <[String; 1]>::try_from(candidates) {
             Ok([only]) => {
-                let difference = self.difference(&only, DifferenceSide::Unknown, &self.current(&only));
+                let difference =
+                    self.difference(&only, DifferenceSide::Unknown, &self.current(&only));
                 into.differences.push(difference);
             }
             Err(candidates) => into.candidates = candidates,
@@ -250,7 +255,9 @@ impl Comparer<'_> {
     }
 
     fn current(&self, key: &str) -> CurrentValue {
-        let value = self.evaluation.current_value(self.task, key, &self.evaluator);
+        let value = self
+            .evaluation
+            .current_value(self.task, key, &self.evaluator);
         let reads = self.evaluator.take_reads();
         let value = value.map_err(|error| error.redacted(&reads).to_string());
         let inputs = reads.iter().filter_map(|(read, value)| match read {
@@ -288,7 +295,9 @@ impl Comparer<'_> {
         } else {
             recorded.reads.get(key)
         };
-        value.map_or(DifferenceSide::Unknown, |value| DifferenceSide::Value(value.redacted()))
+        value.map_or(DifferenceSide::Unknown, |value| {
+            DifferenceSide::Value(value.redacted())
+        })
     }
 
     /// Compares all inputs of the topology with those on record.
@@ -302,7 +311,9 @@ impl Comparer<'_> {
             let key = format!("{INPUTS_KEY}::{name}");
             let side = |map: &Map| {
                 let value = map.get(name);
-                value.map_or(DifferenceSide::Missing, |value| DifferenceSide::Value(as_recorded(value)))
+                value.map_or(DifferenceSide::Missing, |value| {
+                    DifferenceSide::Value(as_recorded(value))
+                })
             };
             let (old, new) = (side(old), side(&now));
             if old != new && !found.contains_key(&key) {
@@ -324,7 +335,9 @@ impl Comparer<'_> {
         for (source, value) in from {
             if !found.contains_key(&source) {
                 let old = self.recorded_side(&source);
-                if old == DifferenceSide::Unknown || old == DifferenceSide::Value(as_recorded(&value)) {
+                if old == DifferenceSide::Unknown
+                    || old == DifferenceSide::Value(as_recorded(&value))
+                {
                     continue;
                 }
                 let current = CurrentValue {
@@ -377,7 +390,7 @@ impl Comparer<'_> {
             secret: is_secret(&old) || is_secret(&new),
             old,
             new,
-            span: span,
+            span,
             follows: Vec::new(),
         }
     }
@@ -422,7 +435,9 @@ fn recorded_keys(last: &LastOperation) -> (Vec<String>, Vec<String>) {
 }
 
 fn strip_as_written(key: &str) -> String {
-    key.strip_prefix(AS_WRITTEN_PREFIX).unwrap_or(key).to_owned()
+    key.strip_prefix(AS_WRITTEN_PREFIX)
+        .unwrap_or(key)
+        .to_owned()
 }
 
 /// A value as records have it: what is outside as the expression that gives it, nothing secret.

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::change::DetectedChange;
-use super::digest::{AS_WRITTEN_PREFIX, ENVIRONMENT_KEY, DigestEntries, written_value, exact_digest, key_value_list};
+use super::digest::{
+    AS_WRITTEN_PREFIX, DigestEntries, ENVIRONMENT_KEY, exact_digest, key_value_list, written_value,
+};
 use super::evaluation::Evaluation;
 use super::history::LastOperation;
 use super::task::Task;
@@ -91,7 +93,12 @@ impl Evaluation<'_> {
         self.compare_secrets(task, last, evaluator)
     }
 
-    fn compare_secrets(&self, task: &Task, last: &LastOperation, evaluator: &Evaluator) -> DetectedChange {
+    fn compare_secrets(
+        &self,
+        task: &Task,
+        last: &LastOperation,
+        evaluator: &Evaluator,
+    ) -> DetectedChange {
         if last.secret_keys.is_empty() {
             return DetectedChange::None;
         }
@@ -100,7 +107,9 @@ impl Evaluation<'_> {
         };
         match self.evaluate_keys(task, &last.secret_keys, evaluator) {
             Err(keys) => DetectedChange::Keys(keys),
-            Ok(entries) if key.digest(key_value_list(&entries)) == last.secret_value => DetectedChange::None,
+            Ok(entries) if key.digest(key_value_list(&entries)) == last.secret_value => {
+                DetectedChange::None
+            }
             Ok(_) => DetectedChange::Secrets,
         }
     }

@@ -6,9 +6,9 @@ use indexmap::IndexMap;
 
 use super::change::DetectedChange;
 use super::evaluation::Evaluation;
-use super::task_stage::TaskStage;
 use super::task::{TargetState, Task, TaskInputs, TaskReads, TaskSpec};
-use crate::expr::{Context, Inputs, DirectoryOwner, Var};
+use super::task_stage::TaskStage;
+use crate::expr::{Context, DirectoryOwner, Inputs, Var};
 use crate::name::{OperationRef, Priority};
 use crate::plan::Reason;
 use crate::task::Configurator;
@@ -33,7 +33,11 @@ impl Evaluation<'_> {
                     .map(|(name, value)| (Arc::clone(name), value.clone())),
             );
         }
-        configurator.add_inputs(&mut raw, &*self.context.local_context, &self.options.base_dir);
+        configurator.add_inputs(
+            &mut raw,
+            &*self.context.local_context,
+            &self.options.base_dir,
+        );
         let artifact = self.executed_artifact(target, &operation);
         self.add_arguments(target, artifact, &operation, &mut raw);
         let declared = raw.len();
@@ -87,7 +91,11 @@ impl Evaluation<'_> {
     fn configurator_of(&self, operation: &Operation) -> (Arc<dyn Configurator>, Map, Vec<String>) {
         match (self.context.choose)(operation) {
             Ok((configurator, raw)) => (configurator, raw, Vec::new()),
-            Err(error) => (Arc::new(UnrunnableConfigurator), Map::new(), vec![error.to_string()]),
+            Err(error) => (
+                Arc::new(UnrunnableConfigurator),
+                Map::new(),
+                vec![error.to_string()],
+            ),
         }
     }
 

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::engine::Engine;
 use super::render::NO_CHANGE;
 use super::schedule::Steps as _;
-use super::task_stage::TaskStage;
 use super::task::TaskIndex;
+use super::task_stage::TaskStage;
 use crate::expr::Reads;
 use crate::plan::StepId;
 

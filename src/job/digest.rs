@@ -106,7 +106,9 @@ impl Evaluation<'_> {
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
         let evaluator = self.evaluator_for(task);
-        if let Ok(environment @ Value::Map(_)) = self.current_value(task, ENVIRONMENT_KEY, &evaluator) {
+        if let Ok(environment @ Value::Map(_)) =
+            self.current_value(task, ENVIRONMENT_KEY, &evaluator)
+        {
             entries.push((ENVIRONMENT_KEY.to_owned(), environment));
         }
         entries

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use super::evaluation::{ChooseConfigurator, Evaluation, JobContext};
 use super::event::Error;
-use super::event::{JobEvent, InstanceChange, JobFacts, JobStart, LogLevel};
+use super::event::{InstanceChange, JobEvent, JobFacts, JobStart, LogLevel};
 use super::history::OperationHistory;
 use super::ledger::Ledger;
 use super::options::{JobOptions, Recording};
 use super::plan_steps::{JobSteps, StepTable};
+use super::ports::{DigestKeyProvider, FolderKey, HostLocator};
 use super::problem::explain_error;
 use super::schedule::{ExclusiveNodes, Scheduler};
 use super::task::TaskIndex;
-use super::ports::{FolderKey, DigestKeyProvider, HostLocator};
 use crate::expr::SystemContext;
 use crate::name::{ChangeId, Priority, Status};
-use crate::plan::{StepActivity, Plan, StepId, StepTarget};
+use crate::plan::{Plan, StepActivity, StepId, StepTarget};
 use crate::task::TaskEffect;
 use crate::topology::{Topology, snapshot};
 use crate::value::{Handle, Map, Value};
@@ -96,7 +96,7 @@ impl Engine {
                 keys: parts.keys,
                 host_locator: parts.host_locator,
                 digest_key: None,
-                has_redacted: has_redacted,
+                has_redacted,
             },
             steps: StepTable::default(),
             scheduler: Scheduler::default(),
@@ -151,7 +151,8 @@ impl Engine {
     pub fn adopt_plan(&mut self, plan: Plan) -> Result<(), Error> {
         for (name, _) in &plan.statuses {
             if let Some(of) = self.topology.find(name.as_str()) {
-                self.recorded_statuses.insert(of, self.topology.entity(of).local);
+                self.recorded_statuses
+                    .insert(of, self.topology.entity(of).local);
             }
         }
         add_drafts(self.topology_mut(), &plan);
@@ -204,7 +205,10 @@ impl Engine {
         };
         match target {
             StepTarget::Node(name) => find(name.as_str()),
-            StepTarget::Relationship { source, requirement_index: place } => {
+            StepTarget::Relationship {
+                source,
+                requirement_index: place,
+            } => {
                 let handle = find(source.as_str())?;
                 let node = self.topology.entity(handle).node();
                 let found = node.and_then(|node| node.requirements.get(*place)).copied();

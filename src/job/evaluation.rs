@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::history::OperationHistory;
 use super::options::JobOptions;
+use super::ports::{DigestKeyProvider, FolderKey, HostLocator};
 use super::task::Task;
-use super::ports::{FolderKey, DigestKeyProvider, HostLocator};
 use crate::expr::{Context, Error, Evaluator, Memo, Read, SystemContext};
 use crate::plan::{GroupId, Plan, StepId};
 use crate::secret::DigestKey;
@@ -77,7 +77,11 @@ impl Drop for ScopedEvaluator<'_> {
 impl<'t> Evaluation<'t> {
     fn new_evaluator(&self) -> Evaluator {
         let scope = Arc::clone(self.topology);
-        let JobContext { local_context: world, memo, .. } = self.context;
+        let JobContext {
+            local_context: world,
+            memo,
+            ..
+        } = self.context;
         Evaluator::new(scope, Arc::clone(world), Arc::clone(memo))
     }
 
@@ -90,7 +94,9 @@ impl<'t> Evaluation<'t> {
     pub(super) fn evaluator_for(&self, task: &Task) -> ScopedEvaluator<'t> {
         let plain = self.new_evaluator();
         match task.spec.artifact {
-            Some(artifact) => ScopedEvaluator::new(plain.for_task_artifact(artifact, &task.inputs.context)),
+            Some(artifact) => {
+                ScopedEvaluator::new(plain.for_task_artifact(artifact, &task.inputs.context))
+            }
             None => ScopedEvaluator::new(plain),
         }
     }

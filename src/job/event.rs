@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::task_record::TaskRecord;
 use crate::diagnostic::Diagnostic;
 use crate::name::{ChangeId, ChangeIdError};
-use crate::plan::{JobGoal, GroupId};
+use crate::plan::{GroupId, JobGoal};
 use crate::value::{Map, Value};
 
 /// How grave a message is.

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use super::engine::Engine;
 use super::event::Error;
-use super::event::{JobEvent, JobFacts, EventJournal, LogLevel, EventSink};
+use super::event::{EventJournal, EventSink, JobEvent, JobFacts, LogLevel};
 use super::options::Recording;
+use super::ports::TaskFolders;
 use super::schedule::Steps as _;
 use super::start::NextEffect;
 use super::task::TaskIndex;
-use super::ports::TaskFolders;
-use crate::host::{ActionResult, ChainNote, ActionRequest};
+use crate::host::{ActionRequest, ActionResult, ChainNote};
 use crate::name::Status;
 use crate::plan::StepId;
 use crate::task::EffectResult;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::engine::Engine;
 use super::event::Error;
 use super::event::{JobEvent, LogLevel};
-use super::task_stage::{FinishedTask, TaskStage};
 use super::task::{TargetState, TaskIndex};
+use super::task_stage::{FinishedTask, TaskStage};
 use crate::name::{ChangeId, NodeState, Priority, Status};
 use crate::plan::{Reason, StepId, WorkflowKind};
 use crate::task::TaskOutcome;
@@ -302,7 +302,9 @@ impl Engine {
 
     /// Tells that a task cannot be rendered, with places in the text.
     pub(super) fn report_problem(&mut self, index: TaskIndex, error: &crate::expr::Error) {
-        let problem = self.evaluation().render_problem(&self.ledger.tasks[index], error);
+        let problem = self
+            .evaluation()
+            .render_problem(&self.ledger.tasks[index], error);
         self.ledger.log_problem(problem);
     }
 

@@ -25,7 +25,10 @@ impl Engine {
                 continue;
             };
             if let Err(message) = self.apply_spec(index, fields, outcome.updates_as_text) {
-                self.log(LogLevel::Warning, format!("{}: {message}", self.label(index)));
+                self.log(
+                    LogLevel::Warning,
+                    format!("{}: {message}", self.label(index)),
+                );
                 outcome.errors.push(message);
                 outcome.success = false;
             }
@@ -127,7 +130,11 @@ impl Engine {
         let mut spec = fields.clone();
         let template = match fields.get("template").map(Value::reveal) {
             Some(Value::Map(inline)) => {
-                let inline = with_host_requirement(inline, fields, self.topology.entity(target).local_name());
+                let inline = with_host_requirement(
+                    inline,
+                    fields,
+                    self.topology.entity(target).local_name(),
+                );
                 spec.insert("template".into(), Value::from(inline.clone()));
                 self.add_template(target, name, inline)?
             }

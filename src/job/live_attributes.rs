@@ -8,7 +8,11 @@ use crate::value::Handle;
 pub(super) fn is_live(topology: &Topology, of: Handle, name: &str) -> Option<bool> {
     let entity = topology.get(of)?;
     if entity.attributes.contains_key(name) {
-        return (!matches!(entity.kind, EntityKind::Root | EntityKind::Inputs | EntityKind::Outputs)).then_some(true);
+        return (!matches!(
+            entity.kind,
+            EntityKind::Root | EntityKind::Inputs | EntityKind::Outputs
+        ))
+        .then_some(true);
     }
     match &entity.kind {
         EntityKind::Root | EntityKind::Inputs | EntityKind::Outputs => None,

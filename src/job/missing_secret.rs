@@ -10,7 +10,11 @@ use crate::value::Handle;
 impl Evaluation<'_> {
     /// An attribute among those that a task read, directly or through others, which has a value
     /// that nobody here knows.
-    pub(super) fn missing_secret_read(&self, task: &Task, reads: &Reads) -> Option<(Handle, Arc<str>)> {
+    pub(super) fn missing_secret_read(
+        &self,
+        task: &Task,
+        reads: &Reads,
+    ) -> Option<(Handle, Arc<str>)> {
         let is_missing = |of: Handle, name: &Arc<str>| {
             let of = self.topology.stand_in(of).unwrap_or(of);
             let entity = self.topology.entity(of);

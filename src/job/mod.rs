@@ -3,60 +3,61 @@
 
 mod added_instances;
 mod artifact;
-mod reason_text;
-mod partial_create;
-mod change_diff;
 mod change;
+mod change_diff;
 mod compare;
 mod create_task;
-mod recovery;
+mod deferred_change;
 mod digest;
-mod execution;
-mod operation_host;
 mod engine;
 mod evaluation;
 mod event;
+mod execution;
 mod finish;
-mod start_check;
 mod history;
+mod instance_updates;
 mod ledger;
 mod live_attributes;
+mod missing_secret;
 mod model_change;
-mod reads;
+mod operation_host;
 mod options;
+mod partial_create;
 mod plan_steps;
+mod ports;
 mod problem;
 mod proposal;
+mod reads;
+mod reason_text;
 mod recording;
+mod recovery;
 mod render;
 mod report;
 mod schedule;
-mod task_stage;
 mod start;
+mod start_check;
 mod subtask;
 mod task;
 mod task_record;
-mod deferred_change;
-mod instance_updates;
+mod task_stage;
 mod task_view;
 mod wait_conditions;
-mod missing_secret;
-mod ports;
 
-pub use partial_create::mark_unfinished_instances;
-pub use change_diff::{Comparison, Difference, DifferenceKind, DifferenceSide};
 pub use change::DetectedChange;
-pub use digest::TaskDigest;
+pub use change_diff::{Comparison, Difference, DifferenceKind, DifferenceSide};
 #[cfg(test)]
 pub use digest::SecretDigest;
-pub use execution::{JobPorts, JobProgress};
+pub use digest::TaskDigest;
 pub use engine::{Engine, EngineParts};
 pub use event::{
-    Error, JobEvent, InstanceChange, JobFacts, JobHead, JobStart, EventJournal, JournalError, LogLevel,
-    NullJournal, EventSink,
+    Error, EventJournal, EventSink, InstanceChange, JobEvent, JobFacts, JobHead, JobStart,
+    JournalError, LogLevel, NullJournal,
 };
-pub use history::{UnfinishedWork, OperationHistory, LastOperation, RecordedReads};
+pub use execution::{JobPorts, JobProgress};
+pub use history::{LastOperation, OperationHistory, RecordedReads, UnfinishedWork};
 pub use options::{JobOptions, Recording};
+pub use partial_create::mark_unfinished_instances;
+pub use ports::{DigestKeyProvider, FolderKey, HostLocator, PortError, TaskFolders};
 pub use problem::explain_error;
 pub use proposal::{Proposal, ProposedTask, Readiness};
 #[cfg(test)]
@@ -66,4 +67,3 @@ pub use task::{TargetState, TaskIndex};
 pub use task_record::{Completion, TaskRecord};
 #[cfg(test)]
 pub use task_record::{DependencyRecord, TargetName, TaskData, TaskEnd, TaskTurn};
-pub use ports::{FolderKey, TaskFolders, DigestKeyProvider, HostLocator, PortError};

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::change::DetectedChange;
-use super::digest::{AS_WRITTEN_PREFIX, ENVIRONMENT_KEY, DigestEntries, written_value};
+use super::digest::{AS_WRITTEN_PREFIX, DigestEntries, ENVIRONMENT_KEY, written_value};
 use super::evaluation::Evaluation;
 use super::history::LastOperation;
 use super::live_attributes::is_live;
@@ -35,7 +35,11 @@ const LIFE_CYCLE_KEYS: &[&str] = &[
 
 impl Evaluation<'_> {
     /// What of the model has changed that an operation on an instance read when it ran last.
-    pub(super) fn model_change(&self, target: Handle, operation: &Arc<Operation>) -> DetectedChange {
+    pub(super) fn model_change(
+        &self,
+        target: Handle,
+        operation: &Arc<Operation>,
+    ) -> DetectedChange {
         let name = operation.reference.operation.as_str();
         let last = self.last_operation(target, name);
         let Some(last) = last.filter(LastOperation::is_exact) else {
@@ -64,7 +68,10 @@ impl Evaluation<'_> {
 
     /// Whether a task is one of those of which only what the model says is compared.
     pub(super) fn compares_model_only(&self, task: &Task) -> bool {
-        let is_node = matches!(self.topology.entity(task.spec.target).kind, EntityKind::Node(_));
+        let is_node = matches!(
+            self.topology.entity(task.spec.target).kind,
+            EntityKind::Node(_)
+        );
         let operation = task.spec.reference.operation.as_str();
         is_node
             && task.spec.reference.interface.as_str() == "Standard"

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::evaluation::Evaluation;
 use crate::expr::{Error, Evaluator};
 use crate::host::services::{HostResolver, HostServices, NoRoles};
-use crate::host::{ExecutorChain, ChainExecutor, Location, LocationError, ActionRequest};
-use crate::task::{TaskEffect, EffectRole};
+use crate::host::{ActionRequest, ChainExecutor, ExecutorChain, Location, LocationError};
+use crate::task::{EffectRole, TaskEffect};
 use crate::tosca::Operation;
 use crate::value::Handle;
 
@@ -56,7 +56,12 @@ impl Evaluation<'_> {
     }
 
     /// The machine that an instance is or is hosted on; `what` asks for it.
-    fn instance_location(&self, host: Handle, evaluator: &Evaluator, subject: &str) -> Result<Location, Error> {
+    fn instance_location(
+        &self,
+        host: Handle,
+        evaluator: &Evaluator,
+        subject: &str,
+    ) -> Result<Location, Error> {
         let failed = |problem: String| host_error(subject, problem);
         let name = &self.topology.entity(host).name;
         let Some(endpoint) = self.topology.endpoint(host, evaluator)? else {
@@ -91,7 +96,10 @@ impl Evaluation<'_> {
             let found = self.topology.find_from(target, name);
             let node = found.filter(|of| self.topology.entity(*of).node().is_some());
             if let Some(of) = node {
-                instances.insert(name.clone(), self.instance_location(of, evaluator, HOSTS_SUBJECT)?);
+                instances.insert(
+                    name.clone(),
+                    self.instance_location(of, evaluator, HOSTS_SUBJECT)?,
+                );
             }
         }
         let others = self
@@ -100,7 +108,10 @@ impl Evaluation<'_> {
             .host_directory()
             .map_err(|why| host_error(HOSTS_SUBJECT, why.to_string()))?;
         Ok(HostServices {
-            resolver: Rc::new(InstanceDirectory { instances, host_strings: others }),
+            resolver: Rc::new(InstanceDirectory {
+                instances,
+                host_strings: others,
+            }),
             roles: Rc::new(NoRoles),
             context: Arc::clone(&self.context.local_context),
         })
@@ -142,7 +153,10 @@ fn join_chains(of_job: &ExecutorChain, own: &ExecutorChain) -> ExecutorChain {
 
 /// Whether an executor takes what it performs to where nothing can follow it.
 fn changes_root(executor: &ChainExecutor) -> bool {
-    matches!(executor, ChainExecutor::Container { .. } | ChainExecutor::Chroot(_))
+    matches!(
+        executor,
+        ChainExecutor::Container { .. } | ChainExecutor::Chroot(_)
+    )
 }
 
 fn host_error(subject: &str, problem: String) -> Error {

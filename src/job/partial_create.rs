@@ -25,11 +25,14 @@ pub fn mark_unfinished_instances(topology: &mut Topology, history: &dyn Operatio
         );
         let is_new = entity.created.is_none();
         let key = topology.whole_key(handle);
-        let doubt = history.unfinished_work(&key).and_then(|it| it.in_doubt.as_ref());
+        let doubt = history
+            .unfinished_work(&key)
+            .and_then(|it| it.in_doubt.as_ref());
         let doubt = doubt.filter(|_| unknown).map(|(name, _)| name.as_str());
         let partially_created = is_new && is_partially_created(first, &key, history);
         if partially_created || doubt.is_some() {
-            let partially_created = partially_created || is_new && doubt.is_some_and(|name| CREATING_OPERATIONS.contains(&name));
+            let partially_created = partially_created
+                || is_new && doubt.is_some_and(|name| CREATING_OPERATIONS.contains(&name));
             let doubt = doubt.map(OperationName::from);
             topology.update_record(handle, |entity| {
                 entity.partially_created = partially_created;
@@ -51,9 +54,14 @@ fn may_be_partially_created(entity: &Entity) -> bool {
 
 /// Whether an operation that makes things ran after the last one that removed them. What was found
 /// before anything was done to it is not ours.
-fn is_partially_created(first_change: Option<ChangeId>, key: &str, history: &dyn OperationHistory) -> bool {
+fn is_partially_created(
+    first_change: Option<ChangeId>,
+    key: &str,
+    history: &dyn OperationHistory,
+) -> bool {
     let last = |operation: &str| history.last_operation(key, operation)?.id;
-    let found = first_change.is_some() && FINDING_OPERATIONS.iter().any(|it| last(it) == first_change);
+    let found =
+        first_change.is_some() && FINDING_OPERATIONS.iter().any(|it| last(it) == first_change);
     let created_at = CREATING_OPERATIONS.iter().filter_map(|it| last(it)).max();
     !found && created_at.is_some() && created_at > last("delete")
 }
@@ -61,7 +69,7 @@ fn is_partially_created(first_change: Option<ChangeId>, key: &str, history: &dyn
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{UnfinishedWork, LastOperation, PortError, RecordedReads};
+    use crate::job::{LastOperation, PortError, RecordedReads, UnfinishedWork};
 
     struct Told(&'static [(&'static str, &'static str)]);
 

@@ -4,11 +4,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::change_diff::Comparison;
 use super::change::DetectedChange;
+use super::change_diff::Comparison;
 use super::engine::Engine;
-use super::task_stage::TaskStage;
 use super::task::TaskIndex;
+use super::task_stage::TaskStage;
 use crate::name::OperationName;
 use crate::plan::{JobGoal, Plan, Reason, StepId};
 use crate::topology::Topology;
@@ -121,7 +121,9 @@ impl Engine {
             readiness: match &task.stage {
                 TaskStage::Deferred => Readiness::Deferred,
                 TaskStage::Unrenderable => Readiness::Unrenderable,
-                TaskStage::Skipped(why) | TaskStage::PassedOver(why) => Readiness::Skipped(why.clone()),
+                TaskStage::Skipped(why) | TaskStage::PassedOver(why) => {
+                    Readiness::Skipped(why.clone())
+                }
                 _ => Readiness::Ready,
             },
             folders: task.folders.clone(),

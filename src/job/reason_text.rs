@@ -16,7 +16,9 @@ impl Evaluation<'_> {
         let entity = self.topology.entity(owner);
         Some(match &task.spec.reason {
             Reason::Add if entity.last_change().is_none() => "it does not exist yet".to_owned(),
-            Reason::Add | Reason::Missing | Reason::Degraded | Reason::Repair => status_text(entity),
+            Reason::Add | Reason::Missing | Reason::Degraded | Reason::Repair => {
+                status_text(entity)
+            }
             Reason::InDoubt => {
                 let doubt = entity.in_doubt.as_ref();
                 let doubt = doubt.map_or("an operation", OperationName::as_str);

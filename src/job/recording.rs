@@ -6,11 +6,11 @@ use super::digest::TaskDigest;
 use super::engine::Engine;
 use super::event::LogLevel;
 use super::options::Recording;
-use super::task_stage::FinishedTask;
 use super::task::{Task, TaskIndex};
 use super::task_record::{
     Completion, DependencyRecord, TargetName, TaskData, TaskEnd, TaskRecord, TaskTurn,
 };
+use super::task_stage::FinishedTask;
 use crate::value::{Handle, Map, Value, insert_some};
 
 impl Engine {
@@ -30,7 +30,9 @@ impl Engine {
             turn: self.turn_record(task),
             folder: self.folder_key(index),
             started: task.started().unwrap_or(self.options.start),
-            end: task.finished().map(|finished| self.task_end(task, finished)),
+            end: task
+                .finished()
+                .map(|finished| self.task_end(task, finished)),
             data: self.task_data(task),
             digest: TaskDigest::default(),
         }
@@ -243,7 +245,9 @@ impl Engine {
     pub(super) fn amended_record(&self, index: TaskIndex) -> Option<TaskRecord> {
         let task = &self.ledger.tasks[index];
         let stored = self.ledger.record(index)?;
-        let end = task.finished().map(|finished| self.task_end(task, finished));
+        let end = task
+            .finished()
+            .map(|finished| self.task_end(task, finished));
         if stored.end == end && stored.target_state == task.target_state {
             return None;
         }

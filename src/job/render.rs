@@ -2,14 +2,14 @@
 
 use super::change::DetectedChange;
 use super::compare::RecordComparison;
+use super::deferred_change::UnchangedStep;
 use super::engine::Engine;
 use super::evaluation::Evaluation;
 use super::event::LogLevel;
-use super::schedule::{Steps as _, WaitKind};
-use super::task_stage::TaskStage;
-use super::task::{Task, TaskIndex};
-use super::deferred_change::UnchangedStep;
 use super::ports::TaskFolders;
+use super::schedule::{Steps as _, WaitKind};
+use super::task::{Task, TaskIndex};
+use super::task_stage::TaskStage;
 use crate::expr::{Error, Reads};
 use crate::name::Priority;
 use crate::plan::{ChangeDetection, Reason, StepId};
@@ -262,7 +262,8 @@ impl Engine {
             Err(error) => return RenderResult::Invalid(Box::new(error.redacted(&reads))),
         };
         let evaluation = self.evaluation();
-        if let Some((of, name)) = evaluation.missing_secret_read(&self.ledger.tasks[index], &reads) {
+        if let Some((of, name)) = evaluation.missing_secret_read(&self.ledger.tasks[index], &reads)
+        {
             return RenderResult::Failed(evaluation.describe_missing_secret(of, &name));
         }
         self.commit_reads(index, &reads);

@@ -9,9 +9,9 @@ use super::event::Error;
 use super::event::{JobEvent, JobHead};
 use super::options::{JobOptions, Recording};
 use super::proposal::Proposal;
-use super::task_stage::TaskStage;
 use super::task::TaskIndex;
 use super::task_record::TaskRecord;
+use super::task_stage::TaskStage;
 use crate::expr;
 use crate::name::Status;
 use crate::plan::{JobGoal, Plan};
@@ -181,7 +181,7 @@ impl Engine {
             options,
             topology,
             plan,
-            context: context,
+            context,
             mut ledger,
             steps: table,
             scheduler,
@@ -207,10 +207,7 @@ impl Engine {
             report,
             proposal,
             events,
-            queries: JobQueries {
-                options,
-                context: context,
-            },
+            queries: JobQueries { options, context },
         })
     }
 

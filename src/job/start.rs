@@ -6,17 +6,17 @@ use super::engine::Engine;
 use super::evaluation::Evaluation;
 use super::event::Error;
 use super::event::{JobEvent, LogLevel};
-use super::start_check::StartDecision;
+use super::ports::TaskFolders;
 use super::render::NO_CHANGE;
 use super::schedule::{Admission, AwaitedAttribute, Steps as _};
-use super::task_stage::{EntrySnapshot, RunningTask, TaskStage};
+use super::start_check::StartDecision;
 use super::task::{TargetState, Task, TaskIndex};
-use super::ports::TaskFolders;
+use super::task_stage::{EntrySnapshot, RunningTask, TaskStage};
 use crate::expr::{Reads, Scope as _, admits};
 use crate::host::{ActionResult, Exit};
 use crate::name::{NodeState, Priority, Status};
 use crate::plan::{StepActivity, StepId, WorkflowKind};
-use crate::task::{TaskEffect, EffectResult, TaskOutcome, EffectRole, RunStep, RenderedTask};
+use crate::task::{EffectResult, EffectRole, RenderedTask, RunStep, TaskEffect, TaskOutcome};
 use crate::topology::Creator;
 use crate::value::{Handle, Map, Value};
 
@@ -51,7 +51,9 @@ impl Engine {
         };
         match admission {
             Admission::Runs => {}
-            Admission::Blocked => return self.finish_blocked_step(step, index, "the step before it failed"),
+            Admission::Blocked => {
+                return self.finish_blocked_step(step, index, "the step before it failed");
+            }
             Admission::NotNeeded => {
                 let why = "no step has failed".to_owned();
                 self.ledger.tasks[index].stage = TaskStage::PassedOver(why);
@@ -212,7 +214,10 @@ impl Engine {
     /// Whether the target of a task does not meet the conditions of the operation, and why. What
     /// they look at counts as read by the task if they are met.
     fn unmet_precondition(&mut self, index: TaskIndex) -> Option<String> {
-        match self.evaluation().check_preconditions(&self.ledger.tasks[index])? {
+        match self
+            .evaluation()
+            .check_preconditions(&self.ledger.tasks[index])?
+        {
             PreconditionCheck::Met(reads) => {
                 self.commit_reads(index, &reads);
                 None
@@ -221,7 +226,12 @@ impl Engine {
         }
     }
 
-    fn refuse(&mut self, index: TaskIndex, reason: &str, is_blocked: bool) -> Result<NextEffect, Error> {
+    fn refuse(
+        &mut self,
+        index: TaskIndex,
+        reason: &str,
+        is_blocked: bool,
+    ) -> Result<NextEffect, Error> {
         let message = format!("could not run: {reason}");
         self.log(LogLevel::Info, format!("{}: {message}", self.label(index)));
         let outcome = TaskOutcome::refused(message);
@@ -356,7 +366,12 @@ impl Engine {
     }
 
     /// Ends a task that cannot run because a task before it in its group has failed.
-    fn finish_blocked_step(&mut self, step: StepId, index: TaskIndex, why: &str) -> Result<NextEffect, Error> {
+    fn finish_blocked_step(
+        &mut self,
+        step: StepId,
+        index: TaskIndex,
+        why: &str,
+    ) -> Result<NextEffect, Error> {
         let outcome = TaskOutcome {
             status: Some(Status::Error),
             ..TaskOutcome::refused(why)
@@ -365,7 +380,12 @@ impl Engine {
         Ok(self.close_step(step, index))
     }
 
-    fn finish_never_run(&mut self, step: StepId, index: TaskIndex, why: &str) -> Result<NextEffect, Error> {
+    fn finish_never_run(
+        &mut self,
+        step: StepId,
+        index: TaskIndex,
+        why: &str,
+    ) -> Result<NextEffect, Error> {
         let message = format!("Never ran: {why}");
         self.log(LogLevel::Info, format!("{}: {message}", self.label(index)));
         self.finish_blocked(index, TaskOutcome::refused(message))?;
@@ -415,7 +435,10 @@ impl Engine {
         let deferred = matches!(self.ledger.tasks[index].stage, TaskStage::Deferred);
         let awaited = self.scheduler.awaited(step).unwrap_or_default();
         let may_wait = deferred && !awaited.is_empty() && self.scheduler.may_wait(step);
-        may_wait && awaited.iter().all(|one| self.current_attribute(one) == one.value)
+        may_wait
+            && awaited
+                .iter()
+                .all(|one| self.current_attribute(one) == one.value)
     }
 
     fn current_attribute(&self, awaited: &AwaitedAttribute) -> Value {
@@ -435,7 +458,8 @@ impl Engine {
         // One that was released may still get other values from those that wait for it.
         let released = self.scheduler.is_released(step) || self.waited_for_unrun(step);
         let open = awaited.iter().filter(|awaited| {
-            !self.is_working(awaited.of) && (released || self.current_attribute(awaited) == awaited.value)
+            !self.is_working(awaited.of)
+                && (released || self.current_attribute(awaited) == awaited.value)
         });
         let evaluation = self.evaluation();
         let keys: Vec<_> = open

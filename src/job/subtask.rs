@@ -6,12 +6,12 @@ use super::engine::Engine;
 use super::evaluation::Evaluation;
 use super::event::Error;
 use super::render::NO_DRY_RUN;
-use super::task_stage::TaskStage;
 use super::start::NextEffect;
 use super::task::{Task, TaskIndex};
+use super::task_stage::TaskStage;
 use crate::name::OperationRef;
 use crate::plan::{Reason, find_operation};
-use crate::task::{EffectResult, TaskOutcome, Subtask};
+use crate::task::{EffectResult, Subtask, TaskOutcome};
 use crate::topology::EntityKind;
 use crate::tosca::Operations;
 use crate::value::{Handle, Value};
@@ -93,7 +93,9 @@ impl Evaluation<'_> {
             }
             Some(name) => {
                 let from = caller.spec.target;
-                let found = name.as_str().and_then(|name| self.find_instance(from, name));
+                let found = name
+                    .as_str()
+                    .and_then(|name| self.find_instance(from, name));
                 found.ok_or_else(|| format!("there is no instance `{name}` to delegate to"))?
             }
         };

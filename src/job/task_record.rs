@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::digest::TaskDigest;
-use super::task::TargetState;
 use super::ports::FolderKey;
+use super::task::TargetState;
 use crate::name::{ChangeId, NodeState, OperationRef, Priority, Status, TaskNumber};
 use crate::plan::GroupId;
 use crate::value::{Map, Value};

@@ -1,7 +1,7 @@
 //! Where a task is on its way, with what holds there.
 
 use crate::name::{ChangeId, NodeState, Status, TaskNumber};
-use crate::task::{TaskOutcome, EffectRole, RenderedTask, OperationRun};
+use crate::task::{EffectRole, OperationRun, RenderedTask, TaskOutcome};
 
 /// Where a task is on its way.
 #[derive(Debug)]

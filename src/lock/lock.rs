@@ -83,7 +83,9 @@ impl Lock {
                 }
                 // The kernel knows somebody, but the process that has the lock is gone.
                 LockState::Stale(_) | LockState::Held { .. }
-                    if state.has_dead_holder() && !file.is_locked() && Instant::now() < patience =>
+                    if state.has_dead_holder()
+                        && !file.is_locked()
+                        && Instant::now() < patience =>
                 {
                     attempt -= 1;
                     std::thread::sleep(POLL_INTERVAL);
@@ -113,7 +115,9 @@ impl Lock {
         };
         let text = serde_yaml::to_string(&lock.owner)
             .map_err(std::io::Error::other)
-            .map_err(|source| fs::Error::new(fs::FileAction::Write, &owner_path(&lock.path), source))?;
+            .map_err(|source| {
+                fs::Error::new(fs::FileAction::Write, &owner_path(&lock.path), source)
+            })?;
         write_beside_lock(&owner_path(&lock.path), text.as_bytes())?;
         Ok(AcquiredLock { lock, taken_over })
     }
@@ -276,11 +280,15 @@ impl LockEvidence {
         match owner_file {
             OwnerFile::Owner(owner) => self.lock_state_by_owner(owner),
             OwnerFile::Missing if alive && self.is_own_pid() => LockState::Ours,
-            OwnerFile::Missing | OwnerFile::Malformed if alive => LockState::Held { pid, owner: None },
+            OwnerFile::Missing | OwnerFile::Malformed if alive => {
+                LockState::Held { pid, owner: None }
+            }
             OwnerFile::Missing if pid.is_some_and(|pid| self.is_dead(pid)) => {
                 LockState::Stale(StaleHolder { pid, owner: None })
             }
-            OwnerFile::Missing | OwnerFile::Malformed if pid.is_some() => LockState::Held { pid, owner: None },
+            OwnerFile::Missing | OwnerFile::Malformed if pid.is_some() => {
+                LockState::Held { pid, owner: None }
+            }
             OwnerFile::Missing | OwnerFile::Malformed => LockState::Unreadable,
         }
     }

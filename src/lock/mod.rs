@@ -12,8 +12,8 @@ pub use error::LockError;
 pub use lock::Lock;
 pub use owner::LockOwner;
 pub use remote::{
-    LockMode, RemoteLockRequest, LockLocation, RemoteLockError, RemoteLockStatus, RemoteLock, RemoteLockSettings, break_remote_lock,
-    remote_lock_status,
+    LockLocation, LockMode, RemoteLock, RemoteLockError, RemoteLockRequest, RemoteLockSettings,
+    RemoteLockStatus, break_remote_lock, remote_lock_status,
 };
 pub use state::LockState;
 pub use wait::{LockWait, WaitError, acquire};

@@ -3,13 +3,13 @@
 //! Nothing here reads a clock, a file or the environment.
 
 mod change_id;
+mod enum_words;
 mod names;
 mod state;
-mod enum_words;
 
 pub use change_id::{ChangeId, ChangeIdError, TaskNumber, next_tick};
+pub use enum_words::EnumWords;
 pub use names::{
     InstanceKey, InstanceName, InterfaceName, OperationName, OperationRef, TemplateName, TypeName,
 };
 pub use state::{NodeState, Priority, Status};
-pub use enum_words::EnumWords;

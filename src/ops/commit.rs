@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::failure::{Failure, FailureKind};
-use super::git::{GitScope, status_of, find_scope};
+use super::git::{GitScope, find_scope, status_of};
 use crate::ensemble::{CommitReport, RecordFiles, default_message, exclude_from_git};
 use crate::lock::Lock;
 use crate::session::{InvolvedRepository, SessionOptions};
@@ -29,7 +29,10 @@ pub struct CommitOptions {
 pub type MessagePrompt<'a> = &'a mut dyn FnMut(&str, &str) -> Result<Option<String>, Failure>;
 
 /// Commits what is changed. Gives nothing if the message was not given.
-pub fn commit(options: &CommitOptions, prompt: MessagePrompt<'_>) -> Result<Option<CommitReport>, Failure> {
+pub fn commit(
+    options: &CommitOptions,
+    prompt: MessagePrompt<'_>,
+) -> Result<Option<CommitReport>, Failure> {
     let subject = find_scope(&options.session)?;
     let (record, last_job, targets) = match subject {
         GitScope::Ensemble {

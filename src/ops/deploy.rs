@@ -1,10 +1,10 @@
 //! A job: deploy, undeploy, check and the other workflows differ by their goal only.
 
 use super::failure::{Failure, FailureKind};
+use super::frontend::{JobFrontend, JobReport};
 use super::job_lock::{self, JobLock};
-use super::request::JobRequest;
 use super::job_run::{Approval, RenderedJob, ReportedJob};
-use super::frontend::{JobReport, JobFrontend};
+use super::request::JobRequest;
 use crate::job;
 use crate::session;
 

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use super::failure::{Failure, FailureKind};
-use super::request::JobRequest;
 use super::frontend::{Decision, JobFrontend};
+use super::request::JobRequest;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
 use crate::ensemble::LogFile;
-use crate::job::{Engine, JobEvent, EventSink};
+use crate::job::{Engine, EventSink, JobEvent};
 
 /// Hears the events of a job for its log and its view.
 pub(super) struct EventWatcher<'v> {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::failure::{Failure, FailureKind};
 use super::request::JobRequest;
 use crate::diagnostic::Diagnostic;
-use crate::host::{ExecutorChain, ChainSpec, ChainExecutor, ExecutorError, UnhandledPolicy, ExecutorEnvironment};
+use crate::host::{
+    ChainExecutor, ChainSpec, ExecutorChain, ExecutorEnvironment, ExecutorError, UnhandledPolicy,
+};
 use crate::session::LocalSystem;
 use crate::session::Session;
 use crate::topology::Topology;

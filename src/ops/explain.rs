@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
+use super::frontend::JobFrontend;
 use super::planned_job::plan_job;
 use super::recover;
 use super::request::JobRequest;
-use super::frontend::JobFrontend;
 use crate::diagnostic::Sources;
 use crate::ensemble::LinkFinder;
-use crate::ensemble::{WorkingFolders, JobFolders, RecordedHistory};
+use crate::ensemble::{JobFolders, RecordedHistory, WorkingFolders};
 use crate::job::{JobEvent, ProposedTask};
 use crate::plan::{JobGoal, Plan};
 use crate::session::{self, Session};

@@ -7,7 +7,8 @@ use super::failure::{Failure, FailureKind};
 use crate::ensemble::RecordFiles;
 use crate::project::PROJECT_FILE;
 use crate::session::{
-    self, InvolvedRepository, SessionOptions, current_dir, involved_repositories, repository_at, repositories_of, distinct_repositories,
+    self, InvolvedRepository, SessionOptions, current_dir, distinct_repositories,
+    involved_repositories, repositories_of, repository_at,
 };
 use crate::system::{fs, process};
 

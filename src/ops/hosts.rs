@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
 use crate::diagnostic::Diagnostic;
-use crate::fleet::hosts::{GatheredHosts, FleetHosts};
+use crate::fleet::hosts::{FleetHosts, GatheredHosts};
 use crate::host::resolver::LoginOptions;
 use crate::host::ssh_config::SshConfigFiles;
 use crate::session::{self, LoadErrorKind, Session, SessionOptions};
@@ -31,7 +31,10 @@ pub fn known_hosts(request: &HostsRequest) -> Result<FleetHosts, Failure> {
 
 /// Gathers the hosts of an ensemble and of files; what a file says goes before what those before
 /// it and the ensemble say. Where no ensemble is named, there need not be one.
-pub fn inventory(options: Option<&SessionOptions>, files: &[PathBuf]) -> Result<GatheredHosts, Failure> {
+pub fn inventory(
+    options: Option<&SessionOptions>,
+    files: &[PathBuf],
+) -> Result<GatheredHosts, Failure> {
     let mut hosts = match options.map(|options| (session::find(options), options)) {
         Some((Ok(found), options)) => of_ensemble(session::load(found, options)?)?,
         Some((Err(failure), _)) if failure.kind != LoadErrorKind::NoEnsemble => {

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::failure::{Failure, FailureKind};
-use super::request::JobRequest;
 use super::frontend::JobFrontend;
+use super::request::JobRequest;
 use crate::ensemble::{CommitError, NotInGit, RecordCommit, RecordFiles};
-use crate::session::{Session, involved_repositories, distinct_repositories};
+use crate::session::{Session, distinct_repositories, involved_repositories};
 
 /// How many files a message names.
 const MAX_NAMED_FILES: usize = 10;

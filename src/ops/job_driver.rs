@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::request::JobRequest;
 use crate::ensemble::LockedEnsemble;
-use crate::exec::{Driver, GuardOptions, RunLimits, OnInterrupt, OutputMode, OutputSink, ActionRunner};
+use crate::exec::{
+    ActionRunner, Driver, GuardOptions, OnInterrupt, OutputMode, OutputSink, RunLimits,
+};
 use crate::host::Stream;
 use crate::secret::{self, DigestKey, Keyring};
 use crate::session::Session;

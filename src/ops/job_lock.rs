@@ -2,12 +2,12 @@
 //! asks for that.
 
 use super::failure::{Failure, FailureKind};
+use super::frontend::JobFrontend;
 use super::lock;
 use super::recover;
 use super::remote_lock;
 use super::request::JobRequest;
 use super::upstream;
-use super::frontend::JobFrontend;
 use crate::ensemble::{LockedEnsemble, RecordError};
 use crate::lock::RemoteLock;
 use crate::session::{self, EnsembleLocation, Session};
@@ -54,7 +54,11 @@ impl JobLock {
     }
 
     /// Puts jobs on record that were cut off.
-    pub(super) fn recover(&self, request: &JobRequest, view: &mut dyn JobFrontend) -> Result<(), Failure> {
+    pub(super) fn recover(
+        &self,
+        request: &JobRequest,
+        view: &mut dyn JobFrontend,
+    ) -> Result<(), Failure> {
         recover::recover(&self.ensemble, &self.found, request, view)
     }
 

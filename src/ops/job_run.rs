@@ -3,25 +3,25 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::job_commit;
+use super::event_watcher::{EventWatcher, open_log};
 use super::failure::{Failure, FailureKind};
+use super::frontend::{Decision, JobFrontend, JobReport};
+use super::job_commit;
 use super::job_driver;
 use super::job_lock;
 use super::planned_job::{PlannedJob, plan_job};
 use super::request::JobRequest;
 use super::rescue;
 use super::resume;
-use super::frontend::{Decision, JobReport, JobFrontend};
-use super::event_watcher::{EventWatcher, open_log};
 use crate::diagnostic::Diagnostic;
 use crate::ensemble::{
-    self, CommitReport, WorkingFolders, JobFolders, JobJournal, LockedEnsemble, Record, RecordCommit,
-    RecordError, RecordFacts, exclude_from_git,
+    self, CommitReport, JobFolders, JobJournal, LockedEnsemble, Record, RecordCommit, RecordError,
+    RecordFacts, WorkingFolders, exclude_from_git,
 };
 use crate::exec::{self, Driver};
 use crate::git::Repository;
 use crate::job::{
-    self, JobEvent, FinishedJob, JobFacts, JobPorts, JobQueries, Recording, Report, EventSink as _,
+    self, EventSink as _, FinishedJob, JobEvent, JobFacts, JobPorts, JobQueries, Recording, Report,
 };
 use crate::name::Status;
 use crate::session::Session;
@@ -161,7 +161,10 @@ impl<'a> RenderedJob<'a> {
     pub(super) fn begin(&mut self, locked: &LockedEnsemble) -> Result<Option<JobJournal>, Failure> {
         let recording = self.request.recording();
         let manifest = &self.session.manifest;
-        let PlannedJob { engine, report_context: around } = &mut self.job;
+        let PlannedJob {
+            engine,
+            report_context: around,
+        } = &mut self.job;
         let facts = JobFacts {
             previous: around.last_recorded_job.clone(),
             options: self.request.recorded_options.clone(),
@@ -176,7 +179,9 @@ impl<'a> RenderedJob<'a> {
         }
         // From here on there are files that must never be committed.
         exclude_from_git(manifest.base_dir());
-        let start = engine.job_start().map_err(|error| internal_failure(&error))?;
+        let start = engine
+            .job_start()
+            .map_err(|error| internal_failure(&error))?;
         around.planned.clone_from(&start.planned);
         let start = JobEvent::JobStarted(Box::new(start));
         let journal = locked.begin_journal(manifest, &start);
@@ -215,7 +220,11 @@ impl<'a> RenderedJob<'a> {
             commit,
             watch,
             driver,
-            job: PlannedJob { engine, report_context: around },
+            job:
+                PlannedJob {
+                    engine,
+                    report_context: around,
+                },
             ..
         } = self;
         let job = engine
@@ -270,7 +279,11 @@ impl EndedJob<'_> {
     /// that another can go on with it.
     pub(super) fn settle(&mut self) {
         warn_unsaved(&self.job.report, &mut self.watch);
-        resume::update(&self.job.report, &self.session, &self.report_context.planned);
+        resume::update(
+            &self.job.report,
+            &self.session,
+            &self.report_context.planned,
+        );
     }
 
     /// Makes the report for people and programs: the log goes where it belongs, and the record is

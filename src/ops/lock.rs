@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::failure::{Failure, FailureKind};
+use super::frontend::JobFrontend;
 use super::remote_lock;
 use super::request::JobRequest;
-use super::frontend::JobFrontend;
 use crate::ensemble::LockedEnsemble;
 use crate::ensemble::end_survivors;
-use crate::lock::{self, Lock, LockError, LockState, RemoteLockStatus, LockWait, WaitError};
+use crate::lock::{self, Lock, LockError, LockState, LockWait, RemoteLockStatus, WaitError};
 use crate::session::{self, SessionOptions};
 use crate::system::fs;
 

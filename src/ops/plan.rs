@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
+use super::event_watcher::{EventWatcher, open_log};
 use super::failure::{Failure, FailureKind};
+use super::frontend::JobFrontend;
 use super::planned_job::plan_job;
 use super::query::QueryResult;
 use super::recover;
 use super::request::JobRequest;
-use super::frontend::JobFrontend;
-use super::event_watcher::{EventWatcher, open_log};
 use crate::diagnostic::Sources;
-use crate::ensemble::{WorkingFolders, JobFolders};
+use crate::ensemble::{JobFolders, WorkingFolders};
 use crate::job::Proposal;
 use crate::lock::{Lock, LockError, LockState};
 use crate::session;

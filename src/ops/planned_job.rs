@@ -11,9 +11,11 @@ use super::request::JobRequest;
 use super::resume;
 use crate::configurator;
 use crate::diagnostic::Diagnostics;
-use crate::ensemble::{self, WorkingFolders, SavedTemplateIndex, LogFile, RecordedHistory, start_time};
+use crate::ensemble::{
+    self, LogFile, RecordedHistory, SavedTemplateIndex, WorkingFolders, start_time,
+};
 use crate::fleet::hosts::EndpointLocator;
-use crate::job::{self, Engine, JobOptions, EngineParts};
+use crate::job::{self, Engine, EngineParts, JobOptions};
 use crate::plan;
 use crate::session::Session;
 use crate::session::topology_with_orphans;
@@ -77,7 +79,8 @@ pub(super) fn create_engine(
     let system_context = Arc::new(session.system_context(folders.planned_root().to_path_buf()));
     let topology = Arc::new(topology);
     let environment = session.variables(&topology, &system_context)?;
-    let chain = executor_chain::resolve_chain(request, session, &topology, &system_context, &environment)?;
+    let chain =
+        executor_chain::resolve_chain(request, session, &topology, &system_context, &environment)?;
     let mut system_context = Arc::into_inner(system_context)
         .unwrap_or_else(|| session.system_context(folders.planned_root().to_path_buf()));
     system_context.variables.clone_from(&environment);

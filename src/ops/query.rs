@@ -30,7 +30,11 @@ pub struct QueryResult {
 
 impl QueryRequest {
     /// Evaluates the expression in a job that was planned.
-    pub(super) fn answer(&self, engine: &Engine, sources: &Sources) -> Result<QueryResult, Failure> {
+    pub(super) fn answer(
+        &self,
+        engine: &Engine,
+        sources: &Sources,
+    ) -> Result<QueryResult, Failure> {
         let answer = engine.query(&self.expression, self.depth);
         self.answer_of(answer, &engine.topology, sources)
     }

@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use super::failure::{Failure, FailureKind};
+use super::frontend::JobFrontend;
 use super::planned_job;
 use super::request::JobRequest;
 use super::resume::{self, InterruptedJob};
-use super::frontend::JobFrontend;
-use crate::ensemble::{CrashedJob, WorkingFolders, JobFolders, JournalFile, LockedEnsemble, Manifest, Record};
+use crate::ensemble::{
+    CrashedJob, JobFolders, JournalFile, LockedEnsemble, Manifest, Record, WorkingFolders,
+};
 use crate::job::{FolderKey, TaskFolders as _};
 use crate::lock::{Lock, LockState};
 use crate::session::SessionOptions;
@@ -133,7 +135,11 @@ fn damaged_failure(kept: &Path, line: usize) -> Failure {
 
 /// Brings what is computed from instances up to date in the record: the status of what depends on
 /// others, inputs, outputs.
-fn update_computed_status(locked: &LockedEnsemble, found: &EnsembleLocation, request: &JobRequest) -> Result<(), Failure> {
+fn update_computed_status(
+    locked: &LockedEnsemble,
+    found: &EnsembleLocation,
+    request: &JobRequest,
+) -> Result<(), Failure> {
     let mut session = session::load(found.clone(), &request.session)?;
     let folders = WorkingFolders::new(session.manifest.base_dir());
     let parts = planned_job::create_engine(request, &mut session, &folders)?;

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use super::failure::{Failure, FailureKind};
-use super::request::JobRequest;
 use super::frontend::JobFrontend;
+use super::request::JobRequest;
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::ensemble::Manifest;
 use crate::git::lfs::Error;
 use crate::lock::{
-    LockMode, RemoteLockRequest, LockLocation, RemoteLockError, RemoteLockStatus, RemoteLock, LockWait, break_remote_lock, remote_lock_status,
+    LockLocation, LockMode, LockWait, RemoteLock, RemoteLockError, RemoteLockRequest,
+    RemoteLockStatus, break_remote_lock, remote_lock_status,
 };
 use crate::project::Environment;
 use crate::session::{self, EnsembleLocation, SessionOptions};
@@ -68,7 +69,11 @@ fn may_be_configured(found: &EnsembleLocation) -> bool {
 }
 
 /// The lock of an ensemble on its server.
-fn location(found: &EnsembleLocation, manifest: &Manifest, environment: &Environment) -> Result<LockLocation, Error> {
+fn location(
+    found: &EnsembleLocation,
+    manifest: &Manifest,
+    environment: &Environment,
+) -> Result<LockLocation, Error> {
     let uri = manifest.root().get("metadata").and_then(|it| it.get("uri"));
     LockLocation::of(&RemoteLockRequest {
         settings: &environment.remote_lock,
@@ -82,7 +87,10 @@ fn location(found: &EnsembleLocation, manifest: &Manifest, environment: &Environ
 
 /// Refuses the job if the ensemble asks for another lock than when it began: what others have
 /// pushed may say so.
-pub(super) fn refuse_changed_settings(lock: &RemoteLock, environment: &Environment) -> Result<(), Failure> {
+pub(super) fn refuse_changed_settings(
+    lock: &RemoteLock,
+    environment: &Environment,
+) -> Result<(), Failure> {
     if lock.matches_settings(&environment.remote_lock) {
         return Ok(());
     }

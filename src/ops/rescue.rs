@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use super::failure::{Failure, FailureKind};
+use super::frontend::{Decision, JobFrontend};
 use super::recover;
 use super::request::JobRequest;
-use super::frontend::{Decision, JobFrontend};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::ensemble::{CrashedJob, JournalFile, LockedEnsemble, PublishError, Record, RescueFile};
 use crate::job::{JobEvent, Proposal};

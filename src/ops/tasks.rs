@@ -8,9 +8,9 @@ use crate::fleet::tasks::{
     HostsView, LoadedTasks, TasksReport, TasksRequest, find_tasks, run_tasks,
 };
 use crate::project::Trust;
-use crate::tasks::TaskOptions;
 use crate::session::{LocalSystem, current_dir};
 use crate::system::env::Env;
+use crate::tasks::TaskOptions;
 use crate::value::Map;
 
 /// Reads the tasks of a file, or of the `tasks.yaml` of this folder or the nearest one above it.
@@ -19,13 +19,14 @@ pub fn load(file: Option<&Path>) -> Result<LoadedTasks, Failure> {
 }
 
 /// Runs the calls and the command of a request; shows what happens.
-pub fn perform(
-    request: &TasksRequest,
-    view: &mut dyn HostsView,
-) -> Result<TasksReport, Failure> {
+pub fn perform(request: &TasksRequest, view: &mut dyn HostsView) -> Result<TasksReport, Failure> {
     let env = Env::of_this_process();
     let options = fill_defaults(&request.options, &env)?;
-    let context = Arc::new(system_context(options.folder.clone(), &env, &request.allowed));
+    let context = Arc::new(system_context(
+        options.folder.clone(),
+        &env,
+        &request.allowed,
+    ));
     Ok(run_tasks(request, options, context, &env, view)?)
 }
 

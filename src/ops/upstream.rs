@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::failure::{Failure, FailureKind};
-use super::request::JobRequest;
 use super::frontend::JobFrontend;
+use super::request::JobRequest;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::git::{Divergence, Error, Repository, Upstream};
-use crate::session::{self, EnsembleLocation, repositories_of, distinct_repositories};
+use crate::session::{self, EnsembleLocation, distinct_repositories, repositories_of};
 
 /// How long a remote may take to answer.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);

@@ -133,7 +133,11 @@ impl Planner<'_> {
     }
 
     /// Decides whether an instance goes; the order of the tests matters (rules 19 and 20).
-    fn decide_removal(&mut self, node: Handle, include: &dyn Fn(&Entity) -> bool) -> RemovalDecision {
+    fn decide_removal(
+        &mut self,
+        node: Handle,
+        include: &dyn Fn(&Entity) -> bool,
+    ) -> RemovalDecision {
         let entity = self.topology.entity(node);
         let mut is_virtual = false;
         let mut why = protection(entity);
@@ -178,7 +182,11 @@ impl Planner<'_> {
         if is_selected {
             self.skip(node, &why);
         }
-        if retains { RemovalDecision::Retain } else { RemovalDecision::Skip }
+        if retains {
+            RemovalDecision::Retain
+        } else {
+            RemovalDecision::Skip
+        }
     }
 
     fn ownership_objection(&self, node: Handle) -> Option<String> {

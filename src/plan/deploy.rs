@@ -3,7 +3,7 @@
 use super::goal::{ChangeDetection, Repair};
 use super::no_action::NoActionReason;
 use super::operation::find_operation;
-use super::planner::{Planner, PlannedInstance};
+use super::planner::{PlannedInstance, Planner};
 use super::sequence::StepSequence;
 use super::step::{Reason, StepTarget};
 use crate::name::{NodeState, Priority, Status};
@@ -84,7 +84,11 @@ impl Planner<'_> {
 
     /// The reason to do again what nobody knows to be done, where no operation of these names can
     /// find that out first.
-    pub(super) fn doubt_reason(&self, subject: &PlannedInstance, finding: &[&str]) -> Option<Reason> {
+    pub(super) fn doubt_reason(
+        &self,
+        subject: &PlannedInstance,
+        finding: &[&str],
+    ) -> Option<Reason> {
         let entity = self.entity(subject)?;
         entity.in_doubt.as_ref()?;
         let operations = &subject.template.operations;
@@ -130,7 +134,11 @@ impl Planner<'_> {
         subject
     }
 
-    fn install_operation(&self, subject: &PlannedInstance, is_imported: bool) -> Option<&'static str> {
+    fn install_operation(
+        &self,
+        subject: &PlannedInstance,
+        is_imported: bool,
+    ) -> Option<&'static str> {
         let status = subject.status.unwrap_or(Status::Unknown);
         let operational = subject
             .handle
@@ -208,6 +216,7 @@ impl Planner<'_> {
         let (operations, dry_run) = (&subject.template.operations, self.goal.dry_run);
         let operation = find_operation(operations, "Standard", name, dry_run);
         let handle_and_operation = subject.handle.zip(operation);
-        handle_and_operation.is_some_and(|(handle, operation)| self.repeat_policy.must_repeat(handle, &operation))
+        handle_and_operation
+            .is_some_and(|(handle, operation)| self.repeat_policy.must_repeat(handle, &operation))
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::name::{InstanceName, OperationRef, Status, TemplateName, EnumWords};
+use crate::name::{EnumWords, InstanceName, OperationRef, Status, TemplateName};
 
 /// What kind of change a job makes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -5,6 +5,7 @@ mod delete;
 mod deploy;
 mod error;
 mod goal;
+mod name_suggestions;
 mod no_action;
 mod operation;
 mod order;
@@ -13,11 +14,11 @@ mod reconnect;
 mod run;
 mod sequence;
 mod step;
-mod name_suggestions;
 mod workflow;
 
 pub use error::Error;
 pub use goal::{AdHoc, ChangeDetection, JobGoal, Removal, Repair, ResumedPlan, WorkflowKind};
+pub use name_suggestions::{diagnose_error, ineffective_names};
 #[cfg(test)]
 pub use no_action::NoActionReason;
 pub use operation::{find_operation, parse_operation_name};
@@ -27,8 +28,9 @@ pub use order::{exclusion_reason, refuse_cycles};
 pub use planner::{RepeatPolicy, plan, plan_added};
 #[cfg(test)]
 pub use step::PlanStep;
-pub use step::{StepActivity, StepGroup, GroupId, PlanItem, Plan, Reason, StepId, StepTarget, RunCondition};
-pub use name_suggestions::{diagnose_error, ineffective_names};
+pub use step::{
+    GroupId, Plan, PlanItem, Reason, RunCondition, StepActivity, StepGroup, StepId, StepTarget,
+};
 
 #[cfg(test)]
 mod tests;

@@ -42,7 +42,9 @@ pub fn parse_operation_name(text: &str) -> OperationRef {
     if let Some((interface, name)) = text.rsplit_once('.') {
         return OperationRef::new(interface, name);
     }
-    let standard = STANDARD_OPERATIONS.iter().find(|(_, names)| names.contains(&text));
+    let standard = STANDARD_OPERATIONS
+        .iter()
+        .find(|(_, names)| names.contains(&text));
     OperationRef::new(standard.map_or("", |(interface, _)| *interface), text)
 }
 
@@ -103,7 +105,11 @@ pub fn find_operation(
     ))
 }
 
-fn invoked_operation(operations: &Operations, interface: &str, name: &str) -> Option<Arc<Operation>> {
+fn invoked_operation(
+    operations: &Operations,
+    interface: &str,
+    name: &str,
+) -> Option<Arc<Operation>> {
     let operation = operations.get(interface, name)?;
     let Some(invoked) = &operation.invoke else {
         return operation.is_implemented().then(|| Arc::clone(operation));

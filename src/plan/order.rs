@@ -84,7 +84,11 @@ impl ExcludedTemplates {
 }
 
 /// Why no workflow comes to a template, in words, if that is so.
-pub fn exclusion_reason(topology: &Topology, goal: &JobGoal, node: &NodeTemplate) -> Option<String> {
+pub fn exclusion_reason(
+    topology: &Topology,
+    goal: &JobGoal,
+    node: &NodeTemplate,
+) -> Option<String> {
     let mut part_of = String::new();
     let mut next = Some(node);
     while let Some(node) = next {
@@ -100,7 +104,11 @@ pub fn exclusion_reason(topology: &Topology, goal: &JobGoal, node: &NodeTemplate
     None
 }
 
-fn own_exclusion_reason(topology: &Topology, goal: &JobGoal, node: &NodeTemplate) -> Option<String> {
+fn own_exclusion_reason(
+    topology: &Topology,
+    goal: &JobGoal,
+    node: &NodeTemplate,
+) -> Option<String> {
     let unmet =
         |requirement: &Requirement| requirement.target.is_none() && requirement.occurrences.min > 0;
     let why = if node.has_directive("virtual") {

@@ -7,7 +7,9 @@ use super::error::Error;
 use super::goal::{JobGoal, WorkflowKind};
 use super::no_action::NoActionReason;
 use super::order::{host_of, is_referenced, refuse_cycles, template_order};
-use super::step::{InstanceDraft, StepGroup, GroupId, PlanItem, Plan, Reason, PlanStep, StepTarget, RunCondition};
+use super::step::{
+    GroupId, InstanceDraft, Plan, PlanItem, PlanStep, Reason, RunCondition, StepGroup, StepTarget,
+};
 use crate::dag::dependencies_first;
 use crate::name::{InstanceName, NodeState, Status, TemplateName};
 use crate::topology::{Creator, Entity, Topology};
@@ -37,7 +39,11 @@ pub(super) struct PlannedInstance {
 }
 
 /// Makes the plan for a goal; `repeats` says what of existing instances must be done again.
-pub fn plan(topology: &Topology, goal: &JobGoal, repeats: &dyn RepeatPolicy) -> Result<Plan, Error> {
+pub fn plan(
+    topology: &Topology,
+    goal: &JobGoal,
+    repeats: &dyn RepeatPolicy,
+) -> Result<Plan, Error> {
     let nodes = &topology.template().nodes;
     if let Some(template) = &goal.template
         && !nodes.contains_key(template)
@@ -55,7 +61,9 @@ pub fn plan(topology: &Topology, goal: &JobGoal, repeats: &dyn RepeatPolicy) -> 
     }
     let mut planner = Planner::new(topology, goal, repeats);
     match &goal.workflow {
-        WorkflowKind::Deploy | WorkflowKind::Check | WorkflowKind::Discover => planner.templates()?,
+        WorkflowKind::Deploy | WorkflowKind::Check | WorkflowKind::Discover => {
+            planner.templates()?;
+        }
         WorkflowKind::Undeploy | WorkflowKind::Stop => planner.undeploy(),
         WorkflowKind::Run => planner.run()?,
         // Where the model has no workflow of that name, each instance connects by its operation.
@@ -132,7 +140,8 @@ impl Planner<'_> {
     fn templates(&mut self) -> Result<(), Error> {
         let order = template_order(self.topology, self.goal);
         let missing = |template: &&Arc<NodeTemplate>| {
-            self.topology.instances_of(&template.name).is_empty() && self.no_draft_reason(template).is_none()
+            self.topology.instances_of(&template.name).is_empty()
+                && self.no_draft_reason(template).is_none()
         };
         self.expected_templates = order
             .iter()
@@ -313,12 +322,15 @@ impl Planner<'_> {
         let existing = self.topology.instances_of(template).iter();
         let names = existing.map(|handle| self.topology.entity(*handle).name.clone());
         let expected_templates = self.expected_templates.get(template);
-        let expected_templates = expected_templates.map(|template| InstanceName::new(template.shared()));
+        let expected_templates =
+            expected_templates.map(|template| InstanceName::new(template.shared()));
         names.chain(expected_templates).collect()
     }
 
     /// The relationship instances of a subject that exists, with what they point at.
-    pub(super) fn own_relationships(subject: &PlannedInstance) -> impl Iterator<Item = (StepTarget, usize)> {
+    pub(super) fn own_relationships(
+        subject: &PlannedInstance,
+    ) -> impl Iterator<Item = (StepTarget, usize)> {
         let name = subject.name.clone();
         (0..subject.template.requirements.len()).map(move |place| {
             (
@@ -373,7 +385,8 @@ impl Planner<'_> {
 
     /// Whether this ensemble began to create an instance and did not come to its end.
     pub(super) fn is_partially_created(&self, subject: &PlannedInstance) -> bool {
-        self.entity(subject).is_some_and(|entity| entity.partially_created)
+        self.entity(subject)
+            .is_some_and(|entity| entity.partially_created)
     }
 
     /// The node state of a subject.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::planner::{Planner, PlannedInstance};
+use super::planner::{PlannedInstance, Planner};
 use super::sequence::StepSequence;
 use super::step::{Reason, StepTarget};
 use crate::name::{NodeState, OperationRef, Status};
@@ -47,7 +47,10 @@ impl Planner<'_> {
 
     /// The relationships of an instance that are absent and have operations for its turn; whether
     /// each points at it.
-    fn lost_relationships(&self, subject: &PlannedInstance) -> Vec<(StepTarget, Arc<Operations>, bool)> {
+    fn lost_relationships(
+        &self,
+        subject: &PlannedInstance,
+    ) -> Vec<(StepTarget, Arc<Operations>, bool)> {
         let own = Self::own_relationships(subject).map(|(target, place)| {
             let relationship = &subject.template.requirements[place].relationship;
             (target, Arc::clone(&relationship.operations), false)
@@ -55,7 +58,9 @@ impl Planner<'_> {
         let others = self.incoming_relationships(subject).into_iter();
         let all = own.chain(others.map(|(target, operations)| (target, operations, true)));
         all.filter(|(target, operations, incoming)| {
-            let here = ESTABLISHING_OPERATIONS.iter().filter(|(_, target)| target == incoming);
+            let here = ESTABLISHING_OPERATIONS
+                .iter()
+                .filter(|(_, target)| target == incoming);
             let mut names = here.map(|(operation, _)| *operation);
             self.relationship_status(target) == Some(Status::Absent)
                 && names.any(|operation| operations.implemented("Configure", operation))

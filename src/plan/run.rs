@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::error::Error;
 use super::operation::{command_operation, find_operation};
 use super::order::template_order;
-use super::planner::{Planner, PlannedInstance};
+use super::planner::{PlannedInstance, Planner};
 use super::step::{Reason, StepTarget};
 use crate::name::{InstanceName, OperationRef};
 use crate::tosca::{Operation, Operations};
@@ -65,7 +65,9 @@ impl Planner<'_> {
 
     /// The instances that the user named, each once; those that do not exist are drafted from the
     /// template of the name. The root is no subject.
-    fn selected_instances(&mut self) -> Result<Vec<(InstanceName, Option<PlannedInstance>)>, Error> {
+    fn selected_instances(
+        &mut self,
+    ) -> Result<Vec<(InstanceName, Option<PlannedInstance>)>, Error> {
         let (mut chosen, mut seen) = (Vec::new(), HashSet::new());
         for name in &self.goal.instances {
             if !seen.insert(name) || self.goal.excludes(name.as_str()) {

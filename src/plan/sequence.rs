@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::goal::{JobGoal, WorkflowKind};
 use super::operation::{entry_state, find_operation};
-use super::planner::{Planner, PlannedInstance};
-use super::step::{StepActivity, GroupId, Reason, PlanStep, StepTarget};
+use super::planner::{PlannedInstance, Planner};
+use super::step::{GroupId, PlanStep, Reason, StepActivity, StepTarget};
 use crate::name::{NodeState, OperationRef, Status};
 use crate::tosca::{Operation, Operations};
 
@@ -19,7 +19,12 @@ pub(super) struct StepSequence {
 
 impl Planner<'_> {
     /// Adds the steps that a workflow needs for one instance.
-    pub(super) fn plan_workflow(&mut self, subject: &PlannedInstance, reason: Option<Reason>, workflow: &str) {
+    pub(super) fn plan_workflow(
+        &mut self,
+        subject: &PlannedInstance,
+        reason: Option<Reason>,
+        workflow: &str,
+    ) {
         if self.generate_custom(subject, workflow) {
             return;
         }
@@ -34,7 +39,11 @@ impl Planner<'_> {
     }
 
     /// Adds the steps of a declarative workflow to a group.
-    pub(super) fn declarative(&mut self, subject: &PlannedInstance, sequence: &StepSequence) -> bool {
+    pub(super) fn declarative(
+        &mut self,
+        subject: &PlannedInstance,
+        sequence: &StepSequence,
+    ) -> bool {
         match &*sequence.workflow {
             "deploy" => self.bring_up(subject, sequence),
             "undeploy" | "stop" => self.take_down(subject, sequence),
@@ -133,7 +142,10 @@ impl Planner<'_> {
             "remove_source",
             Some(NodeState::Configuring),
         );
-        if self.is_created(subject) || self.is_partially_created(subject) || self.goal.removal.unmanaged {
+        if self.is_created(subject)
+            || self.is_partially_created(subject)
+            || self.goal.removal.unmanaged
+        {
             self.operation(
                 subject,
                 sequence,
@@ -221,7 +233,13 @@ impl Planner<'_> {
                 .filter_map(|(source, relationship)| {
                     let place = *place;
                     let operations = Arc::clone(&relationship?.operations);
-                    Some((StepTarget::Relationship { source, requirement_index: place }, operations))
+                    Some((
+                        StepTarget::Relationship {
+                            source,
+                            requirement_index: place,
+                        },
+                        operations,
+                    ))
                 })
         });
         all.collect()
@@ -263,7 +281,11 @@ impl Planner<'_> {
 
     /// The own status of a relationship that exists.
     pub(super) fn relationship_status(&self, target: &StepTarget) -> Option<Status> {
-        let StepTarget::Relationship { source, requirement_index: place } = target else {
+        let StepTarget::Relationship {
+            source,
+            requirement_index: place,
+        } = target
+        else {
             return None;
         };
         let node = self.topology.find(source.as_str())?;
@@ -322,8 +344,8 @@ fn step_of(
 
 /// Whether an operation is the last one implemented of those that complete a workflow.
 fn is_last(workflow: &str, goal: &JobGoal, operations: &Operations, of: &OperationRef) -> bool {
-    let undeploys =
-        matches!(goal.workflow, WorkflowKind::Undeploy | WorkflowKind::Stop) || workflow == "undeploy";
+    let undeploys = matches!(goal.workflow, WorkflowKind::Undeploy | WorkflowKind::Stop)
+        || workflow == "undeploy";
     let order: &[&str] = match (of.interface.as_str(), undeploys) {
         ("Standard", false) if goal.workflow == WorkflowKind::Deploy => {
             &["create", "configure", "start"]

@@ -3,8 +3,9 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::{
-    StepActivity, AdHoc, ChangeDetection, Error, JobGoal, PlanItem, NoActionReason, Plan, Reason, Removal, Repair,
-    RepeatPolicy, StepId, StepTarget, WorkflowKind, exclusion_reason, plan, plan_added, refuse_cycles, template_order,
+    AdHoc, ChangeDetection, Error, JobGoal, NoActionReason, Plan, PlanItem, Reason, Removal,
+    Repair, RepeatPolicy, StepActivity, StepId, StepTarget, WorkflowKind, exclusion_reason, plan,
+    plan_added, refuse_cycles, template_order,
 };
 use crate::name::{NodeState, OperationRef, Status};
 use crate::topology::testing::{Model, add};
@@ -51,7 +52,10 @@ fn in_order(plan: &Plan) -> Vec<StepId> {
 fn target(target: &StepTarget) -> String {
     match target {
         StepTarget::Node(name) => name.to_string(),
-        StepTarget::Relationship { source, requirement_index: place } => format!("{source}[{place}]"),
+        StepTarget::Relationship {
+            source,
+            requirement_index: place,
+        } => format!("{source}[{place}]"),
     }
 }
 
@@ -211,7 +215,10 @@ fn an_instance_in_error_is_left_where_nothing_is_repaired() {
     };
     let plan = planned(&topology, &goal);
     assert_eq!(steps(&plan), Vec::<String>::new());
-    assert_eq!(leave_of(&plan, "a"), Some(&NoActionReason::NoRepair(Status::Error)));
+    assert_eq!(
+        leave_of(&plan, "a"),
+        Some(&NoActionReason::NoRepair(Status::Error))
+    );
 }
 
 #[test]
@@ -288,7 +295,10 @@ fn an_instance_that_another_manages_is_left_alone() {
     let a = handle(&topology, "a");
     topology.set_created(a, Some(Creator::ManagedBy("::b".into())));
     let plan = planned(&topology, &deploy());
-    assert_eq!(leave_of(&plan, "a"), Some(&NoActionReason::Managed("::b".into())));
+    assert_eq!(
+        leave_of(&plan, "a"),
+        Some(&NoActionReason::Managed("::b".into()))
+    );
 }
 
 #[test]

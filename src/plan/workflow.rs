@@ -7,11 +7,13 @@ use indexmap::IndexMap;
 
 use super::error::Error;
 use super::operation::find_operation;
-use super::planner::{Planner, PlannedInstance};
+use super::planner::{PlannedInstance, Planner};
 use super::sequence::StepSequence;
-use super::step::{StepActivity, GroupId, PlanItem, Reason, PlanStep, StepTarget, RunCondition};
+use super::step::{GroupId, PlanItem, PlanStep, Reason, RunCondition, StepActivity, StepTarget};
 use crate::name::OperationRef;
-use crate::tosca::{NodeTemplate, Operation, Workflow, WorkflowActivity, WorkflowStep, all_clauses_hold};
+use crate::tosca::{
+    NodeTemplate, Operation, Workflow, WorkflowActivity, WorkflowStep, all_clauses_hold,
+};
 use crate::value::{Handle, Map, Value};
 
 /// How deeply workflows may call each other.
@@ -87,7 +89,7 @@ impl Planner<'_> {
                 recovered += 1;
                 let condition = RunCondition::Failed(failed.clone());
                 let step = workflow.steps.get(*name);
-                queue.extend(step.map(|step| QueuedStep { step, condition: condition }));
+                queue.extend(step.map(|step| QueuedStep { step, condition }));
                 continue;
             };
             done += 1;
@@ -127,7 +129,8 @@ impl Planner<'_> {
         for activity in &step.activities {
             match activity {
                 WorkflowActivity::CallOperation { operation, inputs } => {
-                    if let Some(operation) = self.called_operation(subject, step, operation, inputs) {
+                    if let Some(operation) = self.called_operation(subject, step, operation, inputs)
+                    {
                         let reason = Reason::Step(Arc::clone(&step.name));
                         self.push_operation(target.clone(), operation, reason, Some(group));
                     }

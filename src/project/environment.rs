@@ -9,7 +9,7 @@ use super::environment_merge::merge;
 use crate::diagnostic::{Diagnostics, Span};
 use crate::lock::RemoteLockSettings;
 use crate::value::{Map, Value};
-use crate::yaml::{NodeKind, Mapping, Node};
+use crate::yaml::{Mapping, Node, NodeKind};
 
 /// The environment all others start from.
 const DEFAULTS: &str = "defaults";

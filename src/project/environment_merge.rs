@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::diagnostic::Span;
-use crate::yaml::{MapEntry, NodeKind, Mapping, Node};
+use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 
 /// The sections whose entries are replaced, not merged.
 const REPLACED_SECTIONS: &[&str] = &[
@@ -64,7 +64,8 @@ fn merge_maps(base: &Node, over: &Node, replace: bool, depth: usize) -> Node {
         merged.insert(Arc::clone(key), MapEntry { key_span, value });
     }
     for (key, entry) in under {
-        let is_inherited = &**key != STRATEGY_KEY && !removed.contains(key) && merged.get(key).is_none();
+        let is_inherited =
+            &**key != STRATEGY_KEY && !removed.contains(key) && merged.get(key).is_none();
         if is_inherited {
             merged.insert(Arc::clone(key), entry.clone());
         }
@@ -77,7 +78,9 @@ fn merge_values(base: &Node, over: &Node, merges: bool, replaces: bool, depth: u
         // Nothing, or an empty map, is as if the key were missing.
         (NodeKind::Map(_), NodeKind::Null) if merges => base.clone(),
         (NodeKind::Map(_), NodeKind::Map(empty)) if merges && empty.is_empty() => base.clone(),
-        (NodeKind::Map(_), NodeKind::Map(_)) if merges => merge_maps(base, over, replaces, depth + 1),
+        (NodeKind::Map(_), NodeKind::Map(_)) if merges => {
+            merge_maps(base, over, replaces, depth + 1)
+        }
         (NodeKind::Seq(first), NodeKind::Seq(more)) => join_lists(first, more, over.span()),
         _ => over.clone(),
     }

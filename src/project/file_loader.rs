@@ -6,8 +6,8 @@ use std::string::FromUtf8Error;
 use std::sync::Arc;
 
 use super::Trust;
-use super::local_clones;
 use super::embedded;
+use super::local_clones;
 use super::python::{ConvertedTemplate, PythonConverter, failure_report};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::system::env::Env;
@@ -237,12 +237,13 @@ impl<'a> FileLoader<'a> {
             Some(_) => PythonConverter::convert_in_archive(&text),
             None => self.python.convert(path, &text),
         };
-        let ConvertedTemplate { yaml, warnings } =
-            converted.map_err(|failure| failure_report(failure, path, &text, requested, self.sources))?;
+        let ConvertedTemplate { yaml, warnings } = converted
+            .map_err(|failure| failure_report(failure, path, &text, requested, self.sources))?;
         for warning in warnings {
             let message = format!("`{}`: {warning}", path.display());
             let warning = Diagnostic::warning(message);
-            self.warnings.push(warning.label(requested, "included here"));
+            self.warnings
+                .push(warning.label(requested, "included here"));
         }
         let source = self.sources.add(converted_name(path), yaml, included_from);
         self.from_python.insert(source);
@@ -424,7 +425,7 @@ impl Loader for FileLoader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::{NodeKind, Mapping};
+    use crate::yaml::{Mapping, NodeKind};
 
     struct Place {
         folder: tempfile::TempDir,
@@ -515,7 +516,10 @@ mod tests {
         );
         let mut loader = FileLoader::new(&mut place.sources, &place.env, Limits::default());
         loader.add_repository("r", &path);
-        assert!(matches!(loader.load(&request), Ok(LoadResult::Found { .. })));
+        assert!(matches!(
+            loader.load(&request),
+            Ok(LoadResult::Found { .. })
+        ));
     }
 
     #[test]

@@ -64,7 +64,10 @@ impl LocatedEnsemble {
 }
 
 /// Finds the ensemble, the project and the environment that are meant.
-pub fn locate(request: &LocateRequest<'_>, loader: &mut FileLoader<'_>) -> Result<LocatedEnsemble, Error> {
+pub fn locate(
+    request: &LocateRequest<'_>,
+    loader: &mut FileLoader<'_>,
+) -> Result<LocatedEnsemble, Error> {
     let mut search = Search {
         request,
         loader,
@@ -234,7 +237,11 @@ impl Search<'_, '_, '_> {
         self.ancestors(folder).find_map(project_in)
     }
 
-    fn resolve(mut self, start: SearchStart<Project>, home: Option<Project>) -> Result<LocatedEnsemble, Error> {
+    fn resolve(
+        mut self,
+        start: SearchStart<Project>,
+        home: Option<Project>,
+    ) -> Result<LocatedEnsemble, Error> {
         let home = home.unwrap_or_default();
         let home_environments = home.environments;
         let mut located = match start.project {

@@ -122,7 +122,8 @@ impl Project {
     pub fn entry_named(&self, name: &str) -> Option<&EnsembleEntry> {
         let by_alias = |entry: &&EnsembleEntry| entry.alias.as_deref() == Some(name);
         let by_folder = |entry: &&EnsembleEntry| entry.folder_name() == Some(name);
-        let find = |predicate: &dyn Fn(&&EnsembleEntry) -> bool| self.ensembles.iter().find(predicate);
+        let find =
+            |predicate: &dyn Fn(&&EnsembleEntry) -> bool| self.ensembles.iter().find(predicate);
         find(&by_alias).or_else(|| find(&by_folder))
     }
 

@@ -10,7 +10,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lock::RemoteLockSettings;
 use crate::system::fs;
 use crate::value::Value;
-use crate::yaml::{NodeKind, Limits, Mapping, Node, Shape, expand, tables};
+use crate::yaml::{Limits, Mapping, Node, NodeKind, Shape, expand, tables};
 
 use Shape::{Any, Flag, List, ListOf, Map, MapOf, Names, Of, Scalar, Text, Words};
 
@@ -257,7 +257,11 @@ impl ProjectReader<'_> {
             match entry.value.kind() {
                 NodeKind::Null => {}
                 NodeKind::Map(environment) => self.environment(environment),
-                _ => self.report_mismatch(&entry.value, &format!("the environment `{name}`"), "a map"),
+                _ => self.report_mismatch(
+                    &entry.value,
+                    &format!("the environment `{name}`"),
+                    "a map",
+                ),
             }
         }
     }
@@ -268,7 +272,9 @@ impl ProjectReader<'_> {
                 continue;
             };
             let expected_kind = match (key.shape, section.kind()) {
-                (_, NodeKind::Null) | (List, NodeKind::Seq(_)) | (Map | Of(_), NodeKind::Map(_)) => continue,
+                (_, NodeKind::Null)
+                | (List, NodeKind::Seq(_))
+                | (Map | Of(_), NodeKind::Map(_)) => continue,
                 (List, _) => "a list",
                 (Map | Of(_), _) => "a map",
                 _ => continue,

@@ -118,7 +118,8 @@ mod tests {
 
     #[test]
     fn entries_are_folders_or_urls() {
-        let read = |text: &str| TrustEntry::read(text, Path::new("/home"), Some(Path::new("/user")));
+        let read =
+            |text: &str| TrustEntry::read(text, Path::new("/home"), Some(Path::new("/user")));
         let folder = |path: &str| TrustEntry::Folder(path.into());
         let url = |url: &str| TrustEntry::Url(url.to_owned());
         assert_eq!(read("https://x/y.git"), url("https://x/y"));

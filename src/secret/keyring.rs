@@ -121,7 +121,8 @@ fn read_key(path: &Path) -> Result<Option<DigestKey>, Error> {
         let path = path.to_owned();
         return Err(Error::Open { path, mode });
     }
-    let bytes = fs::read_within(path, MAX_KEY_FILE_BYTES).map_err(|error| file_error(path, &error))?;
+    let bytes =
+        fs::read_within(path, MAX_KEY_FILE_BYTES).map_err(|error| file_error(path, &error))?;
     let malformed = || Error::Malformed {
         path: path.to_owned(),
     };
@@ -146,7 +147,8 @@ fn create_key(path: &Path) -> Result<Arc<DigestKey>, Error> {
         fs::create_dir_all(folder).map_err(|error| file_error(path, &error))?;
     }
     let text = hex(&key) + "\n";
-    fs::write_atomic(path, text.as_bytes(), Some(0o600)).map_err(|error| file_error(path, &error))?;
+    fs::write_atomic(path, text.as_bytes(), Some(0o600))
+        .map_err(|error| file_error(path, &error))?;
     Ok(Arc::new(DigestKey::of_bytes(key)))
 }
 

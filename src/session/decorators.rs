@@ -7,7 +7,7 @@ use crate::expr::{Context, Evaluator};
 use crate::topology::Topology;
 use crate::tosca::{Decorator, ServiceTemplate};
 use crate::value::{Handle, Value};
-use crate::yaml::{MapEntry, NodeKind, Mapping, Node};
+use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 
 /// How deep what is merged may nest.
 const MAX_DEPTH: usize = 128;

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::error::LoadError;
 use super::ensemble_location::find;
-use super::session::Session;
-use super::options::SessionOptions;
+use super::error::LoadError;
 use super::loader;
 use super::local_system_context::LocalSystem;
+use super::options::SessionOptions;
+use super::session::Session;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::system::fs;
 use crate::topology::{ExternalEnsemble, Topology};
@@ -144,7 +144,11 @@ fn imported_names(session: &Session, topology: &Topology) -> Vec<(Arc<str>, Span
 }
 
 /// The ensemble that an entry of `external` names; none if it is this one.
-fn find_external(session: &Session, name: &str, entry: &Node) -> Result<Option<ExternalEnsemble>, ExternalError> {
+fn find_external(
+    session: &Session,
+    name: &str,
+    entry: &Node,
+) -> Result<Option<ExternalEnsemble>, ExternalError> {
     let Some(location) = entry.get("manifest") else {
         return Err("it has no `manifest`".to_owned().into());
     };
@@ -245,7 +249,8 @@ fn load(
     let topology = Arc::new(topology);
     let system_context = Arc::new(other.system_context(planned.clone()));
     let variables = other.variables(&topology, &system_context)?;
-    let mut system_context = Arc::into_inner(system_context).unwrap_or_else(|| other.system_context(planned));
+    let mut system_context =
+        Arc::into_inner(system_context).unwrap_or_else(|| other.system_context(planned));
     system_context.variables = variables;
     Ok(Some((topology, Arc::new(system_context))))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::topology::{self, Topology};
 use crate::value::{Map, Value};
-use crate::yaml::{MapEntry, NodeKind, Mapping, Node};
+use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 
 /// The type of an instance that states none.
 const DEFAULT_TYPE: &str = "unfurl.nodes.Default";
@@ -98,7 +98,11 @@ fn take_name(name: &Arc<str>, template: Node) -> (Arc<str>, Node) {
 }
 
 /// Adds the instances of the specification that no record has.
-pub(crate) fn add_instances(topology: &mut Topology, spec: Option<&Node>, problems: &mut Diagnostics) {
+pub(crate) fn add_instances(
+    topology: &mut Topology,
+    spec: Option<&Node>,
+    problems: &mut Diagnostics,
+) {
     for (name, entry) in section(spec, "instances") {
         let Value::Map(fields) = entry.value.to_value() else {
             let message = format!("the instance `{name}` must be a map");

@@ -5,28 +5,31 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::blueprint;
-use super::service_reader::read_service;
-use super::orphan_templates::OrphanTemplates;
-use super::error::{LoadError, LoadErrorKind};
 use super::ensemble_location::EnsembleLocation;
+use super::error::{LoadError, LoadErrorKind};
 use super::imports::FileImporter;
 use super::inputs::inputs_of;
 use super::instances;
-use super::session::Session;
 use super::options::SessionOptions;
+use super::orphan_templates::OrphanTemplates;
+use super::service_reader::read_service;
+use super::session::Session;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources};
 use crate::ensemble::{Manifest, ManifestSource};
 use crate::project::{Environment, FileLoader};
 use crate::system::fs;
 use crate::topology::TopologyInputs;
 use crate::tosca::{self, ReadOptions, ServiceTemplate};
-use crate::yaml::{self, NodeKind, Limits, Node};
+use crate::yaml::{self, Limits, Node, NodeKind};
 
 /// How often the model is read again without templates that do not fit into it.
 const MAX_ATTEMPTS: usize = 8;
 
 /// Reads an ensemble and checks all of it.
-pub(crate) fn load(found: EnsembleLocation, options: &SessionOptions) -> Result<Session, LoadError> {
+pub(crate) fn load(
+    found: EnsembleLocation,
+    options: &SessionOptions,
+) -> Result<Session, LoadError> {
     load_with(found, options, &mut OrphanTemplates::default())
 }
 
@@ -36,7 +39,9 @@ pub(crate) fn manifest(found: &EnsembleLocation) -> Result<Manifest, LoadError> 
 }
 
 /// As [`manifest`], with the environment that applies to it.
-pub(crate) fn manifest_with_environment(found: &EnsembleLocation) -> Result<(Manifest, Environment), LoadError> {
+pub(crate) fn manifest_with_environment(
+    found: &EnsembleLocation,
+) -> Result<(Manifest, Environment), LoadError> {
     let (manifest, sources) = manifest_and_sources(found)?;
     let environment = found.located.environment(manifest.environment());
     if environment.lock_problems.has_errors() {
@@ -188,7 +193,12 @@ impl ModelReader<'_> {
         let mut chosen = Diagnostics::default();
         let read_options = ReadOptions {
             check_unused: options.check_unused,
-            blueprint: blueprint::choose_blueprint(&root, of_spec.as_ref(), environment, &mut chosen),
+            blueprint: blueprint::choose_blueprint(
+                &root,
+                of_spec.as_ref(),
+                environment,
+                &mut chosen,
+            ),
             blueprints: of_spec,
             added_templates: instances::templates(manifest.root().get("spec"), &root),
             orphaned_templates: orphan_templates.mapping(),

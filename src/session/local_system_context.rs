@@ -7,8 +7,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::exec::perform_effect;
 use crate::expr::{
-    EffectOutput, Clock, Effect, EffectError, Effects, ReadEnvironment, DirectoryOwner, Random, ReadError, ReadFiles, Yaml,
-    YamlError,
+    Clock, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, Random, ReadEnvironment,
+    ReadError, ReadFiles, Yaml, YamlError,
 };
 use crate::git::Repository;
 use crate::project::Trust;

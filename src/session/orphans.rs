@@ -4,18 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::orphan_templates::{OrphanTemplates, OrphanReasons, TemplateEntries};
 use super::error::LoadError;
+use super::loader;
+use super::orphan_templates::{OrphanReasons, OrphanTemplates, TemplateEntries};
 use super::session::Session;
 use super::template_history;
-use super::loader;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
-use crate::ensemble::{SavedTemplates, RecordedHistory};
+use crate::ensemble::{RecordedHistory, SavedTemplates};
 use crate::name::TemplateName;
 use crate::system::fs;
 use crate::topology::Topology;
 use crate::value::{REDACTED, Value};
-use crate::yaml::{self, MapEntry, NodeKind, Limits, Mapping, Node};
+use crate::yaml::{self, Limits, MapEntry, Mapping, Node, NodeKind};
 
 /// How many instances are named one by one.
 const MAX_NAMED: usize = 20;
@@ -52,7 +52,11 @@ fn restore_templates(
         }
     }
     let mut found = session.location.clone();
-    let templates = SavedTemplateReader { session, saved: kept }.read(&names_to_find, &mut found.sources, &mut reasons);
+    let templates = SavedTemplateReader {
+        session,
+        saved: kept,
+    }
+    .read(&names_to_find, &mut found.sources, &mut reasons);
     let mut orphan_templates = OrphanTemplates::new(templates, reasons);
     if !orphan_templates.is_empty()
         && let Ok(again) = loader::load_with(found, &session.options, &mut orphan_templates)
@@ -142,7 +146,10 @@ impl SavedTemplateReader<'_> {
         for record in changes.as_list().into_iter().flatten() {
             let templates = record.get("templates").and_then(Value::as_map);
             for (name, template) in templates.into_iter().flatten() {
-                if names.iter().any(|names_to_find| *names_to_find.as_str() == **name) {
+                if names
+                    .iter()
+                    .any(|names_to_find| *names_to_find.as_str() == **name)
+                {
                     latest.insert(Arc::clone(name), template.clone());
                 }
             }
@@ -191,7 +198,12 @@ fn replace_secrets(name: &str, node: &Node) -> Node {
             });
             NodeKind::Map(entries.collect())
         }
-        NodeKind::Seq(items) => NodeKind::Seq(items.iter().map(|item| replace_secrets(name, item)).collect()),
+        NodeKind::Seq(items) => NodeKind::Seq(
+            items
+                .iter()
+                .map(|item| replace_secrets(name, item))
+                .collect(),
+        ),
         _ => return node.clone(),
     };
     Node::new(kind, node.span(), None)

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::session::Session;
 use super::loader::folder_of_repository;
+use super::session::Session;
 use crate::git::{Error, Repository};
 use crate::project::{LocatedEnsemble, folder_of_clone};
 use crate::yaml::Node;
@@ -64,7 +64,10 @@ fn of_folders(project: &Path, base: &Path) -> Result<Vec<InvolvedRepository>, Er
 }
 
 /// The repository of one folder.
-pub(crate) fn repository_at(name: &str, folder: &Path) -> Result<Option<InvolvedRepository>, Error> {
+pub(crate) fn repository_at(
+    name: &str,
+    folder: &Path,
+) -> Result<Option<InvolvedRepository>, Error> {
     let mut all = Vec::new();
     add(&mut all, name, folder)?;
     Ok(all.pop())
@@ -75,7 +78,8 @@ fn add(all: &mut Vec<InvolvedRepository>, name: &str, folder: &Path) -> Result<(
         return Ok(());
     };
     let folder = repository.relative(folder).unwrap_or_default();
-    let known = |it: &InvolvedRepository| it.repository.root() == repository.root() && it.folder == folder;
+    let known =
+        |it: &InvolvedRepository| it.repository.root() == repository.root() && it.folder == folder;
     if !all.iter().any(known) {
         all.push(InvolvedRepository {
             name: name.to_owned(),

@@ -14,7 +14,7 @@ use crate::expr::{Context, Evaluator, Memo};
 use crate::name::InstanceName;
 use crate::project::Trust;
 use crate::system::env::Env;
-use crate::topology::{TopologyInputs, Topology};
+use crate::topology::{Topology, TopologyInputs};
 use crate::tosca::{self, Importer, ReadOptions, ServiceTemplate};
 use crate::value::{Map, Value};
 use crate::yaml::Node;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::error::{LoadError, LoadErrorKind};
 use super::ensemble_location::EnsembleLocation;
-use super::options::SessionOptions;
+use super::error::{LoadError, LoadErrorKind};
 use super::local_system_context::LocalSystem;
+use super::options::SessionOptions;
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::ensemble::{Manifest, RecordedHistory};
 use crate::expr::{Context, Evaluator, Memo, Scope};
@@ -15,7 +15,7 @@ use crate::git::Repository;
 use crate::name::ChangeId;
 use crate::project::Environment;
 use crate::system::fs;
-use crate::topology::{TopologyInputs, Topology};
+use crate::topology::{Topology, TopologyInputs};
 use crate::tosca::ServiceTemplate;
 use crate::value::{EnvRuleOptions, Map, Value, filter_env};
 
@@ -167,7 +167,11 @@ fn environment_evaluator(
     system_context: &Arc<LocalSystem>,
 ) -> impl Fn(&str, &Value) -> Result<Value, LoadError> + use<> {
     let scope: Arc<dyn Scope> = Arc::clone(topology) as _;
-    let evaluator = Evaluator::new(scope, Arc::clone(system_context) as _, Arc::new(Memo::default()));
+    let evaluator = Evaluator::new(
+        scope,
+        Arc::clone(system_context) as _,
+        Arc::new(Memo::default()),
+    );
     let context = Context::new(topology.root());
     move |subject, raw| {
         evaluator.evaluate(raw, &context).map_err(|error| {

@@ -8,7 +8,7 @@ use crate::diagnostic::{Diagnostics, SourceId, Sources};
 use crate::git::Repository;
 use crate::name::TemplateName;
 use crate::system::fs;
-use crate::yaml::{self, MapEntry, IncludeRequest, Limits, LoadResult, Loader, Node};
+use crate::yaml::{self, IncludeRequest, Limits, LoadResult, Loader, MapEntry, Node};
 
 /// How many commits are looked at.
 const MAX_COMMITS: usize = 1_000;

@@ -3,14 +3,20 @@
 use std::time::Duration;
 
 use super::{Halt, refuse};
-use crate::host::fact::{Domain, Probe, CommandSetting};
+use crate::host::fact::{CommandSetting, Domain, Probe};
 use crate::value::{Map, Value};
 
 /// Reads who runs a command, where, and for how long, from arguments of Salt's names: `cwd`,
 /// `runas`, `shell`, `env`, `umask` and `timeout`.
-pub(crate) fn parse_setting<'a>(get: impl Fn(&str) -> Option<&'a Value>) -> Result<CommandSetting, Halt> {
+pub(crate) fn parse_setting<'a>(
+    get: impl Fn(&str) -> Option<&'a Value>,
+) -> Result<CommandSetting, Halt> {
     let argument = |key: &str| get(key).map(Value::reveal).filter(|it| !it.is_null());
-    let text = |key: &str| argument(key).map(Value::to_string).filter(|it| !it.is_empty());
+    let text = |key: &str| {
+        argument(key)
+            .map(Value::to_string)
+            .filter(|it| !it.is_empty())
+    };
     let umask = match argument("umask") {
         None => None,
         Some(written) => Some(octal(written)?),

@@ -1,9 +1,9 @@
 //! The functions of Salt's execution modules that slots, `unless`, `onlyif` and `module.run`
 //! may call: those that only look.
 
-use super::command_args::{trimmed_output, volatile_probe, parse_setting};
+use super::command_args::{parse_setting, trimmed_output, volatile_probe};
 use super::{FactCache, Halt, ModuleContext, refuse};
-use crate::host::fact::{FileStat, FileKind, Fact, ProbeOutput};
+use crate::host::fact::{Fact, FileKind, FileStat, ProbeOutput};
 use crate::value::{Map, Value};
 
 /// A call of a function that only looks.
@@ -27,7 +27,9 @@ type ExecutionFn = fn(&ExecutionCall<'_>) -> Result<Value, Halt>;
 static FUNCTIONS: &[(&str, ExecutionFn)] = &[
     ("cmd.has_exec", |it| Ok((!which(it)?.is_empty()).into())),
     ("cmd.retcode", |it| Ok(i64::from(run(it, "")?.code).into())),
-    ("cmd.run", |it| Ok(trimmed_output(&run(it, " 2>&1")?.stdout).into())),
+    ("cmd.run", |it| {
+        Ok(trimmed_output(&run(it, " 2>&1")?.stdout).into())
+    }),
     ("cmd.run_all", |it| Ok(to_run_all(run(it, "")?))),
     ("cmd.run_stderr", |it| {
         Ok(trimmed_output(&run(it, "")?.stderr).into())
@@ -71,7 +73,9 @@ static FUNCTIONS: &[(&str, ExecutionFn)] = &[
     ("file.path_exists_glob", |it| {
         let pattern = it.text(0, "path")?;
         let text = format!("for it in {pattern}; do [ -e \"$it\" ] && exit 0; done; exit 1");
-        let found = it.facts.probe(volatile_probe(text, parse_setting(|_| None)?))?;
+        let found = it
+            .facts
+            .probe(volatile_probe(text, parse_setting(|_| None)?))?;
         Ok((found.code == 0).into())
     }),
     ("file.read", |it| Ok(content(it, "path")?.into())),
@@ -155,22 +159,14 @@ fn value_or_default(call: &ExecutionCall<'_>, all: &Value) -> Result<Value, Halt
     let delimiter = call
         .arg(2, "delimiter")
         .map_or(":".to_owned(), Value::to_string);
-    let default = || {
-        call
-            .arg(1, "default")
-            .cloned()
-            .unwrap_or_else(|| "".into())
-    };
+    let default = || call.arg(1, "default").cloned().unwrap_or_else(|| "".into());
     Ok(traverse(all, &key, &delimiter).unwrap_or_else(default))
 }
 
 /// Settings first, then grains, then pillar.
 fn config(call: &ExecutionCall<'_>) -> Value {
     let context = call.context;
-    let key = call
-        .arg(0, "key")
-        .map(Value::to_string)
-        .unwrap_or_default();
+    let key = call.arg(0, "key").map(Value::to_string).unwrap_or_default();
     [&context.options, &context.grains, &context.pillar]
         .into_iter()
         .find_map(|it| traverse(it, &key, ":"))
@@ -185,9 +181,10 @@ fn run<'a>(call: &ExecutionCall<'a>, after: &str) -> Result<&'a ProbeOutput, Hal
     } else {
         format!("{{ {text}\n}}{after}")
     };
-    call
-        .facts
-        .probe(volatile_probe(text, parse_setting(|key| call.named.get(key))?))
+    call.facts.probe(volatile_probe(
+        text,
+        parse_setting(|key| call.named.get(key))?,
+    ))
 }
 
 fn to_run_all(probed: &ProbeOutput) -> Value {
@@ -204,7 +201,9 @@ fn which(call: &ExecutionCall<'_>) -> Result<String, Halt> {
         "command -v -- {}",
         crate::text::quote_word(&call.text(0, "cmd")?)
     );
-    let found = call.facts.probe(volatile_probe(text, parse_setting(|_| None)?))?;
+    let found = call
+        .facts
+        .probe(volatile_probe(text, parse_setting(|_| None)?))?;
     Ok(trimmed_output(&found.stdout))
 }
 
@@ -213,16 +212,14 @@ fn environ(call: &ExecutionCall<'_>) -> Result<Value, Halt> {
         "printenv -- {}",
         crate::text::quote_word(&call.text(0, "key")?)
     );
-    let found = call
-        .facts
-        .probe(volatile_probe(text, parse_setting(|key| call.named.get(key))?))?;
+    let found = call.facts.probe(volatile_probe(
+        text,
+        parse_setting(|key| call.named.get(key))?,
+    ))?;
     if found.code == 0 {
         return Ok(trimmed_output(&found.stdout).into());
     }
-    Ok(call
-        .arg(1, "default")
-        .cloned()
-        .unwrap_or_else(|| "".into()))
+    Ok(call.arg(1, "default").cloned().unwrap_or_else(|| "".into()))
 }
 
 fn target<'a>(call: &ExecutionCall<'a>, name: &str) -> Result<Option<&'a FileStat>, Halt> {

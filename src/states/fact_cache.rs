@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::file_roots::FileRootsError;
-use crate::host::change::{Change, ModeAndOwner, FileWrite};
-use crate::host::fact::{Domain, FileStat, FileKind, Fact, Probe, ProbeOutput, FactReading};
+use crate::host::change::{Change, FileWrite, ModeAndOwner};
+use crate::host::fact::{Domain, Fact, FactReading, FileKind, FileStat, Probe, ProbeOutput};
 use crate::value::FoldMap;
 
 /// Why a function cannot say yet, or at all.
@@ -145,7 +145,10 @@ impl FactCache {
     }
 
     fn insert(&mut self, fact: Fact, reading: FactReading, predicted: u64) {
-        let cached = CachedFact { reading, prediction: predicted };
+        let cached = CachedFact {
+            reading,
+            prediction: predicted,
+        };
         if self.cached.insert(fact.clone(), cached).is_some() {
             return;
         }
@@ -181,7 +184,11 @@ impl FactCache {
     }
 
     fn forget_probes(&mut self, stale: impl Fn(&Domain) -> bool) {
-        let Self { probes, cached: cached, .. } = self;
+        let Self {
+            probes,
+            cached,
+            ..
+        } = self;
         probes.retain(|fact| {
             let is_stale = matches!(fact, Fact::Probe(probe) if stale(&probe.reads));
             if is_stale {
@@ -357,7 +364,8 @@ impl FactCache {
 
     fn has_changed_below(&self, path: &str) -> bool {
         let path = trim_slash(path);
-        self.changed_paths.contains(path) || self.changed_paths.range(path_range(path)).next().is_some()
+        self.changed_paths.contains(path)
+            || self.changed_paths.range(path_range(path)).next().is_some()
     }
 
     /// Whether a fact was used that is in doubt, since this was last asked.

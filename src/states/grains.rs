@@ -269,7 +269,10 @@ fn network(sections: &ProbeSections<'_>, grains: &mut Map) {
     let both = of(|it| [it.addresses_of(false), it.addresses_of(true)].concat());
     insert(grains, "ip_interfaces", both);
     let all = |is_six: bool| {
-        let mut found: Vec<&str> = devices.iter().flat_map(|it| it.addresses_of(is_six)).collect();
+        let mut found: Vec<&str> = devices
+            .iter()
+            .flat_map(|it| it.addresses_of(is_six))
+            .collect();
         found.sort_unstable();
         found.dedup();
         texts(found)
@@ -345,7 +348,7 @@ fn user(sections: &ProbeSections<'_>, grains: &mut Map) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::fact::{ProbeOutput, FactReading};
+    use crate::host::fact::{FactReading, ProbeOutput};
 
     fn grains_of(text: &str) -> Value {
         let mut facts = FactCache::default();
@@ -353,7 +356,10 @@ mod tests {
             stdout: text.replace("@@", "\u{1}").into_bytes(),
             ..ProbeOutput::default()
         };
-        facts.learn(super::required_facts().remove(0), FactReading::Probe(probed));
+        facts.learn(
+            required_facts().remove(0),
+            FactReading::Probe(probed),
+        );
         parse(&facts, "web1").unwrap()
     }
 

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use super::low_data::{ChunkIndex, LowData};
-use super::compile::{CompiledStates, CompileRequest, CompileError, StateTargets, compile};
-use super::engine::{ActionId, Engine, NextAction, EngineOptions, Timestamp, StateResult};
+use super::compile::{CompileError, CompileRequest, CompiledStates, StateTargets, compile};
+use super::engine::{ActionId, Engine, EngineOptions, NextAction, StateResult, Timestamp};
 use super::fact_cache::FactCache;
+use super::low_data::{ChunkIndex, LowData};
 use super::render::{MinionData, StateRenderer};
-use super::{RunOrdering, RenderTemplate, FileRoots, ModuleContext, grains};
+use super::{FileRoots, ModuleContext, RenderTemplate, RunOrdering, grains};
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::host::fact::{Fact, FactReading};
 use crate::host::{Location, RunOutput};
@@ -152,7 +152,10 @@ impl HostRun {
         match input().prepare(&self.facts) {
             Ok(prepared) => {
                 let (low, options) = begin(&prepared);
-                let options = EngineOptions { max_batch: self.max_batch, ..options };
+                let options = EngineOptions {
+                    max_batch: self.max_batch,
+                    ..options
+                };
                 let context = Arc::clone(&prepared.context);
                 self.engine = Some(Engine::new(low, context, options));
                 self.prepared = Some(prepared);
@@ -164,7 +167,9 @@ impl HostRun {
                 let reason = "its state files ask for facts again and again";
                 Preparation::Stuck(reason.to_owned())
             }
-            Err(CompileError::Problems(problems, sources)) => Preparation::Refused(problems, sources),
+            Err(CompileError::Problems(problems, sources)) => {
+                Preparation::Refused(problems, sources)
+            }
         }
     }
 
@@ -209,7 +214,12 @@ impl HostRun {
     }
 
     /// Takes what came of changes; returns the results of the states that ended with them.
-    pub fn finish_change(&mut self, action: ActionId, outputs: Vec<RunOutput>, now: Timestamp) -> &[StateResult] {
+    pub fn finish_change(
+        &mut self,
+        action: ActionId,
+        outputs: Vec<RunOutput>,
+        now: Timestamp,
+    ) -> &[StateResult] {
         let Some(engine) = &mut self.engine else {
             return &[];
         };
@@ -285,7 +295,8 @@ mod tests {
     }
 
     fn prepare(run: &mut HostRun, text: &'static str) -> Preparation {
-        let begin = |prepared: &PreparedStates| (Arc::clone(&prepared.low), EngineOptions::default());
+        let begin =
+            |prepared: &PreparedStates| (Arc::clone(&prepared.low), EngineOptions::default());
         run.prepare(|| input(text), begin)
     }
 
@@ -310,7 +321,10 @@ mod tests {
         assert!(run.prepared().is_none() && run.results().is_empty());
         assert!(matches!(ask(&mut run, text), Preparation::Ready));
         assert_eq!(run.label(0), "test.nop x");
-        assert!(matches!(run.next(None, Timestamp::default()), NextAction::Done));
+        assert!(matches!(
+            run.next(None, Timestamp::default()),
+            NextAction::Done
+        ));
         assert_eq!(run.results().len(), 1);
     }
 
@@ -327,6 +341,9 @@ mod tests {
         let mut run = HostRun::new(&Location::Local);
         let refused = ask(&mut run, "x: [");
         assert!(matches!(refused, Preparation::Refused(..)), "{refused:?}");
-        assert!(matches!(run.next(None, Timestamp::default()), NextAction::Wait));
+        assert!(matches!(
+            run.next(None, Timestamp::default()),
+            NextAction::Wait
+        ));
     }
 }

@@ -4,39 +4,47 @@
 //! Pure: it says which facts it needs and which changes are due, and is told what was read and
 //! what came of them. Files of state trees come through [`Roots`].
 
-mod network;
-mod low_data;
+mod command_args;
 mod compile;
 mod diff;
 mod engine;
 mod execution_modules;
 mod fact_cache;
-mod state_function;
+mod file_roots;
 pub mod grains;
-mod host_run;
-mod order_merge;
-mod modules;
 pub mod host_facts;
+mod host_run;
+mod low_data;
+mod module_context;
+mod modules;
+mod network;
+mod order_merge;
+mod probe_sections;
 mod render;
 mod reverse;
-mod file_roots;
-mod probe_sections;
-mod command_args;
 mod slot;
-mod module_context;
+mod state_function;
 
-pub use low_data::{Chunk, ChunkIndex, RequisiteLink, LowData, RunOrdering, Requisite, SetIndex, LinkTarget};
-pub use compile::{CompiledStates, CompileRequest, CompileError, StateTargets, OrderEntry, compile};
-pub use engine::{Aggregation, ActionId, Engine, NextAction, EngineOptions, Timestamp, StateResult, StateSummary, to_value};
+pub use compile::{
+    CompileError, CompileRequest, CompiledStates, OrderEntry, StateTargets, compile,
+};
+pub use engine::{
+    ActionId, Aggregation, Engine, EngineOptions, NextAction, StateResult, StateSummary, Timestamp,
+    to_value,
+};
 pub(crate) use fact_cache::refuse;
 pub use fact_cache::{FactCache, Halt};
-pub use state_function::{
-    StateCall, ChangeSet, ChangeOutcome, StateFunction, Mode, StateModule, ModuleTable, StateOutcome, Reverse, StateFn, StateDecision,
-};
+pub use file_roots::{FileRoots, FileRootsError};
 pub use host_run::{CompileInput, HostRun, Preparation, PreparedStates};
-pub use order_merge::{OrderConflict, SharedState, merge_orders};
+pub use low_data::{
+    Chunk, ChunkIndex, LinkTarget, LowData, Requisite, RequisiteLink, RunOrdering, SetIndex,
+};
+pub use module_context::{ModuleContext, RenderTemplate, TemplateRequest};
 pub use modules::{MODULES, find};
+pub use order_merge::{OrderConflict, SharedState, merge_orders};
 pub use render::{MinionData, StateRenderer};
 pub use reverse::reverse_states;
-pub use file_roots::{FileRoots, FileRootsError};
-pub use module_context::{RenderTemplate, TemplateRequest, ModuleContext};
+pub use state_function::{
+    ChangeOutcome, ChangeSet, Mode, ModuleTable, Reverse, StateCall, StateDecision, StateFn,
+    StateFunction, StateModule, StateOutcome,
+};

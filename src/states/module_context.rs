@@ -3,7 +3,7 @@
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
 
-use super::{FactCache, Halt, FileRoots};
+use super::{FactCache, FileRoots, Halt};
 use crate::value::{Map, Value};
 
 /// What state functions of one machine know beside facts.

@@ -68,7 +68,8 @@ impl<'a> OrderMerger<'a> {
         let mut last = None;
         for (place, index) in low.order.iter().enumerate() {
             let chunk = &low.chunks[*index as usize];
-            let mut identity: StateIdentity<'a> = (&chunk.sls, &chunk.id, &chunk.state, &chunk.fun, 0);
+            let mut identity: StateIdentity<'a> =
+                (&chunk.sls, &chunk.id, &chunk.state, &chunk.fun, 0);
             let nth = seen.entry(identity).or_default();
             identity.4 = *nth;
             *nth += 1;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::host::fact::{Domain, Probe, CommandSetting};
+use crate::host::fact::{CommandSetting, Domain, Probe};
 
 /// A function of the shell that begins a part.
 const SECTION_HELPER: &str = "_s() { printf '\\001%s\\n' \"$1\"; }\n";

@@ -11,7 +11,11 @@ const SLOT_PREFIX: &str = "__slot__:";
 
 /// Whether any argument is a slot.
 pub(crate) fn has_slots(args: &Map) -> bool {
-    let is_slot = |value: &Value| value.as_str().is_some_and(|text| text.starts_with(SLOT_PREFIX));
+    let is_slot = |value: &Value| {
+        value
+            .as_str()
+            .is_some_and(|text| text.starts_with(SLOT_PREFIX))
+    };
     let in_map = |map: &Map| map.values().any(is_slot);
     args.values().any(|value| match value.reveal() {
         Value::Map(map) => in_map(map),
@@ -24,7 +28,11 @@ pub(crate) fn has_slots(args: &Map) -> bool {
 }
 
 /// Looks slots up: texts, the values of maps, and both in lists.
-pub(crate) fn fill_slots(args: &Map, context: &ModuleContext, facts: &FactCache) -> Result<Map, Halt> {
+pub(crate) fn fill_slots(
+    args: &Map,
+    context: &ModuleContext,
+    facts: &FactCache,
+) -> Result<Map, Halt> {
     let text = |value: &Value| -> Result<Value, Halt> {
         match value.as_str() {
             Some(text) if text.starts_with(SLOT_PREFIX) => evaluate_slot(text, context, facts),
@@ -71,7 +79,7 @@ fn evaluate_slot(text: &str, context: &ModuleContext, facts: &FactCache) -> Resu
         fun: &parsed.fun,
         args: &parsed.args,
         named: &parsed.named,
-        context: context,
+        context,
         facts,
     };
     let Some(answer) = call_execution(&call) else {

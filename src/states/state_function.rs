@@ -2,8 +2,8 @@
 
 use std::fmt::{Debug, Formatter};
 
-use super::low_data::{ChunkIndex, LowData};
 use super::fact_cache::{FactCache, Halt};
+use super::low_data::{ChunkIndex, LowData};
 use super::module_context::ModuleContext;
 use crate::host::RunOutput;
 use crate::host::change::Change;
@@ -299,13 +299,15 @@ mod tests {
 
     #[test]
     fn a_function_takes_the_arguments_of_its_row() {
-        let row = StateFunction::new("set", |_, _| Ok(StateDecision::Done(StateOutcome::unchanged(""))))
-            .requires("key value")
-            .options(
-                "user \
+        let row = StateFunction::new("set", |_, _| {
+            Ok(StateDecision::Done(StateOutcome::unchanged("")))
+        })
+        .requires("key value")
+        .options(
+            "user \
                       all",
-            )
-            .reversed_by("unset");
+        )
+        .reversed_by("unset");
         assert_eq!(row.required().collect::<Vec<_>>(), ["key", "value"]);
         assert_eq!(row.optional().collect::<Vec<_>>(), ["user", "all"]);
         assert!(row.takes("value") && row.takes("all") && !row.takes("val"));

@@ -34,11 +34,15 @@ pub fn read(bytes: &[u8], is_selected: impl Fn(&Path) -> bool) -> Result<Archive
     read_limited(bytes, &is_selected, MAX_TEXT_BYTES)
 }
 
-fn read_limited(bytes: &[u8], is_selected: &dyn Fn(&Path) -> bool, max_bytes: u64) -> Result<ArchiveFiles, Error> {
+fn read_limited(
+    bytes: &[u8],
+    is_selected: &dyn Fn(&Path) -> bool,
+    max_bytes: u64,
+) -> Result<ArchiveFiles, Error> {
     let mut reading = ArchiveReader {
         files: ArchiveFiles::new(),
         remaining: max_bytes,
-        is_selected: is_selected,
+        is_selected,
     };
     if bytes.starts_with(b"PK") {
         reading.zip(bytes)?;

@@ -237,7 +237,9 @@ fn transport_error(error: &ureq::Error, limits: &Limits) -> Error {
             Error::NotConnected("the connection was refused".to_owned())
         }
         ureq::Error::Io(error) => Error::ConnectionLost(error.to_string()),
-        ureq::Error::Protocol(_) => Error::ConnectionLost("what it answered is not HTTP".to_owned()),
+        ureq::Error::Protocol(_) => {
+            Error::ConnectionLost("what it answered is not HTTP".to_owned())
+        }
         other => Error::ConnectionLost(other.to_string()),
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use nix::fcntl::OFlag;
 
 use super::fault::{self, SystemCall};
-use super::fs::{FileAction, Error};
+use super::fs::{Error, FileAction};
 
 /// How many bytes of a lock file are read; a process id needs a dozen.
 const MAX_BYTES: u64 = 4096;
@@ -53,7 +53,9 @@ impl LockFile {
         fault::write_all(&self.file, &self.path, content)?;
         // Else a loss of power could leave the name without the content.
         fault::call(SystemCall::Sync(&self.path), || self.file.sync_all())?;
-        fault::call(SystemCall::Link(&self.path), || link_unnamed(&self.file, &self.path))
+        fault::call(SystemCall::Link(&self.path), || {
+            link_unnamed(&self.file, &self.path)
+        })
     }
 
     /// For file systems that have no files without a name.
@@ -63,7 +65,8 @@ impl LockFile {
         let beside = super::fs::temporary_name(path);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
-        let file = fault::call(SystemCall::Open(&beside), || options.open(&beside)).map_err(failed)?;
+        let file =
+            fault::call(SystemCall::Open(&beside), || options.open(&beside)).map_err(failed)?;
         let locked = try_flock(&file) == Flock::Acquired;
         let link = || std::fs::hard_link(&beside, path);
         let linked = fault::write_all(&file, &beside, content)

@@ -157,14 +157,15 @@ pub fn run(helper: &Helper) -> Result<Output, Error> {
         program: program.clone(),
         time_limit: helper.time_limit,
     };
-    let (stdout, stderr) = collect(&outputs, deadline, helper.ignore_interrupt).ok_or_else(|| {
-        terminate(&mut child);
-        if Instant::now() < deadline {
-            let program = program.clone();
-            return Error::Interrupted { program };
-        }
-        timed_out()
-    })?;
+    let (stdout, stderr) =
+        collect(&outputs, deadline, helper.ignore_interrupt).ok_or_else(|| {
+            terminate(&mut child);
+            if Instant::now() < deadline {
+                let program = program.clone();
+                return Error::Interrupted { program };
+            }
+            timed_out()
+        })?;
     loop {
         match child.try_wait() {
             Ok(Some(status)) => {

@@ -111,7 +111,11 @@ pub fn find(token: &str, is_spared: &dyn Fn(u64) -> bool) -> Vec<Survivor> {
 
 /// Ends the processes that [`find`] finds: they are asked first, and killed once the grace is over.
 /// Returns when none is left, or some cannot be ended.
-pub fn terminate(token: &str, is_spared: &dyn Fn(u64) -> bool, grace: Duration) -> TerminationReport {
+pub fn terminate(
+    token: &str,
+    is_spared: &dyn Fn(u64) -> bool,
+    grace: Duration,
+) -> TerminationReport {
     let mut ended = TerminationReport {
         found: find(token, is_spared),
         remaining: Vec::new(),
@@ -206,7 +210,10 @@ mod tests {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]).process_group(0);
         command.stdout(Stdio::piped());
-        command.env(TOKEN_VARIABLE, token_value(token, task)).spawn().unwrap()
+        command
+            .env(TOKEN_VARIABLE, token_value(token, task))
+            .spawn()
+            .unwrap()
     }
 
     /// Looks for processes with the token until those found are as expected, for five seconds.
@@ -240,7 +247,10 @@ mod tests {
         let mut child = start("env -i sleep 60 & wait", &token, 1);
         // A new process has the name of its parent until it becomes `env`, which becomes `sleep`.
         find_until(&token, |found| found.iter().any(|it| it.command == "sleep"));
-        assert_eq!(terminate(&token, &|_| false, Duration::from_secs(5)).remaining, []);
+        assert_eq!(
+            terminate(&token, &|_| false, Duration::from_secs(5)).remaining,
+            []
+        );
         child.wait().unwrap();
     }
 

@@ -7,6 +7,6 @@ mod outcome;
 mod view;
 
 pub use configurator::{ChooseError, Configurator, ConfiguratorRefusal, OperationRun};
-pub use effect::{TaskEffect, EffectResult, EffectRole, RunStep, Subtask};
-pub use outcome::{TaskOutcome, RenderedTask, RenderedFile, WorkFolder};
+pub use effect::{EffectResult, EffectRole, RunStep, Subtask, TaskEffect};
+pub use outcome::{RenderedFile, RenderedTask, TaskOutcome, WorkFolder};
 pub use view::{EnvironmentProvider, OperationHost, TaskSettings, TaskView};

@@ -93,7 +93,7 @@ impl<'a> TaskView<'a> {
             evaluator,
             context,
             environment,
-            local_context: local_context,
+            local_context,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{TaskCall, Task};
+use super::{Task, TaskCall};
 use crate::value::{Map, Value};
 
 /// What a task was given.

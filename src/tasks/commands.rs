@@ -10,8 +10,8 @@ use super::template::RenderedText;
 use super::{TaskEngine, TaskStep, TemplateText};
 use crate::expr::Context;
 use crate::host::{
-    Action, Address, BecomeUser, ExecutorChain, Command, DEFAULT_PORT, ChainExecutor, Passwords, Location, Program,
-    ActionRequest,
+    Action, ActionRequest, Address, BecomeUser, ChainExecutor, Command, DEFAULT_PORT,
+    ExecutorChain, Location, Passwords, Program,
 };
 use crate::text::shlex_quote;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 
-use super::{TaskCall, LocalPattern, HostScope, TaskName};
+use super::{HostScope, LocalPattern, TaskCall, TaskName};
 use crate::diagnostic::Span;
 use crate::host::Command;
 use crate::text::did_you_mean;
@@ -344,7 +344,12 @@ impl Tasks {
     }
 
     /// A step as a task of its own, on the hosts of the environment.
-    pub fn step_task(name: &str, deed: StepAction, how: CommandOptions, folder: &Path) -> Arc<Task> {
+    pub fn step_task(
+        name: &str,
+        deed: StepAction,
+        how: CommandOptions,
+        folder: &Path,
+    ) -> Arc<Task> {
         let step = TaskStep {
             action: deed,
             condition: None,

@@ -8,13 +8,13 @@ use indexmap::IndexMap;
 use slab::Slab;
 
 use super::arguments::TaskArguments;
+use super::run_state::{HostTaskRun, PlannedTask, TaskBatch};
 use super::task_env::TaskEnv;
-use super::run_state::{TaskBatch, HostTaskRun, PlannedTask};
 use super::template::{TaskRenderer, template_context};
-use super::{TaskCall, HostEvent, TaskOptions, Task, TaskName, Tasks};
+use super::{HostEvent, Task, TaskCall, TaskName, TaskOptions, Tasks};
 use crate::expr::Vars;
 use crate::host::services::HostServices;
-use crate::host::{Passwords, Location, Question, ActionRequest};
+use crate::host::{ActionRequest, Location, Passwords, Question};
 use crate::value::{Map, Secrets, Value};
 
 /// Something to do for a run. The answer comes with the same number.
@@ -153,7 +153,9 @@ impl TaskEngine {
         helpers: HostServices,
     ) -> Result<Self, Vec<InvalidCall>> {
         let mut runbook = Self::empty(tasks, options, helpers);
-        runbook.apply_file_settings().map_err(|problem| vec![problem])?;
+        runbook
+            .apply_file_settings()
+            .map_err(|problem| vec![problem])?;
         let skips = runbook.env().switches.skip_unknown_tasks;
         let mut problems = Vec::new();
         for call in calls {
@@ -244,7 +246,12 @@ impl TaskEngine {
 
     /// Adds a call after the others, with arguments besides its own that need not be texts; their
     /// secrets are kept from whoever watches.
-    pub fn add_call(&mut self, call: &TaskCall, args: Vec<Value>, kwargs: Map) -> Result<(), InvalidCall> {
+    pub fn add_call(
+        &mut self,
+        call: &TaskCall,
+        args: Vec<Value>,
+        kwargs: Map,
+    ) -> Result<(), InvalidCall> {
         let Some(task) = self.tasks.find(&call.task, "").map(Arc::clone) else {
             let hint = self.tasks.hint(&call.task);
             let name = call.task.clone();

@@ -76,7 +76,10 @@ impl TaskFailure {
 
     /// Whether no setting makes it good.
     pub(super) fn is_final(&self) -> bool {
-        matches!(self.kind, TaskFailureKind::Abort | TaskFailureKind::Interrupted)
+        matches!(
+            self.kind,
+            TaskFailureKind::Abort | TaskFailureKind::Interrupted
+        )
     }
 }
 

@@ -6,7 +6,7 @@ use super::{ScopeText, TemplateText};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::text::did_you_mean;
 use crate::value::{Map, seconds};
-use crate::yaml::{NodeKind, Node, KeyTable};
+use crate::yaml::{KeyTable, Node, NodeKind};
 
 /// The longest time that can be asked for, in seconds: a year.
 const MAX_SECONDS: f64 = 366.0 * 24.0 * 3600.0;
@@ -118,7 +118,9 @@ impl FieldReader {
     pub(super) fn duration(&mut self, node: &Node, key: &str) -> Option<Duration> {
         let value = Self::get(node, key)?;
         let time = match value.kind() {
-            NodeKind::Int(_) | NodeKind::Float(_) | NodeKind::Str(_) => duration(&value.to_value().to_string()),
+            NodeKind::Int(_) | NodeKind::Float(_) | NodeKind::Str(_) => {
+                duration(&value.to_value().to_string())
+            }
             _ => None,
         };
         if time.is_none() {

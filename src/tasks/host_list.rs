@@ -50,11 +50,13 @@ impl<'a> ScopeSources<'a> {
     /// task, what the environment leaves out for those of the environment alone (F17).
     pub(super) fn select(self) -> SelectedScope<'a> {
         let Self { call, task, env } = self;
-        let of = |scope: &'a HostScope, exclude: &'a [String], exclude_too: &'a [String]| SelectedScope {
-            hosts: &scope.hosts,
-            roles: &scope.roles,
-            exclude,
-            task_exclude: exclude_too,
+        let of = |scope: &'a HostScope, exclude: &'a [String], exclude_too: &'a [String]| {
+            SelectedScope {
+                hosts: &scope.hosts,
+                roles: &scope.roles,
+                exclude,
+                task_exclude: exclude_too,
+            }
         };
         if !call.is_unspecified() {
             of(call, &call.exclude_hosts, &[])

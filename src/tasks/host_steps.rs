@@ -6,7 +6,7 @@ use super::failure::{TaskFailure, TaskFailureKind};
 use super::template::template_context;
 use super::{TaskEngine, TemplateText};
 use crate::expr::{Context, Error, Vars};
-use crate::host::{DEFAULT_PORT, HostParts, AttemptCounter};
+use crate::host::{AttemptCounter, DEFAULT_PORT, HostParts};
 use crate::value::Value;
 
 /// What became of a step.
@@ -66,7 +66,11 @@ impl TaskEngine {
         run.execute_result = None;
     }
 
-    fn is_condition_met(&mut self, id: usize, condition: Option<&TemplateText>) -> Result<bool, TaskFailure> {
+    fn is_condition_met(
+        &mut self,
+        id: usize,
+        condition: Option<&TemplateText>,
+    ) -> Result<bool, TaskFailure> {
         let Some(condition) = condition else {
             return Ok(true);
         };

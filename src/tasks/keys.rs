@@ -11,7 +11,7 @@ tables! {
             "Other files with tasks; a name before one becomes the namespace of its tasks";
         "tasks" MapOfTextOr(&TASK_KEYS), "The tasks by their names; a text is a command";
     }
-    pub(tasks) ENV_KEYS closed "env" "Where and how tasks run" {
+    pub(super) ENV_KEYS closed "env" "Where and how tasks run" {
         "hosts" Names, "Hosts: `[user@]host[:port]`";
         "roles" Names, "Roles whose hosts are meant";
         "exclude_hosts" Names, "Hosts to leave out";
@@ -31,17 +31,17 @@ tables! {
         "dedupe_hosts" Flag,
             "Whether a host that is named twice runs once; true unless it is false";
     }
-    pub(tasks) EXTEND_KEYS closed "extend"
+    pub(super) EXTEND_KEYS closed "extend"
         "Hosts, roles and exclusions in addition to those there" {
         "hosts" Names, "Hosts";
         "roles" Names, "Roles";
         "exclude_hosts" Names, "Hosts to leave out";
     }
-    pub(tasks) INCLUDE_KEYS closed "include" "Another file with tasks" needs ["file"] {
+    pub(super) INCLUDE_KEYS closed "include" "Another file with tasks" needs ["file"] {
         "file" Text, "Its path from this file";
         "as" Text, "The namespace of its tasks";
     }
-    pub(tasks) TASK_KEYS closed "task" "A task: what it does, and where" {
+    pub(super) TASK_KEYS closed "task" "A task: what it does, and where" {
         "description" Text, "What it is for";
         "hosts" Names, "Hosts that it runs on";
         "roles" Names, "Roles whose hosts it runs on";
@@ -88,7 +88,7 @@ pub(super) const ACTION_KEYS: &[&str] = &[
 ];
 
 tables! {
-    pub(tasks) STEP_KEYS closed "step" "One thing that a task does" {
+    pub(super) STEP_KEYS closed "step" "One thing that a task does" {
         "run" Text, "A command for the shell of the host";
         "sudo" Text, "A command to run as another user";
         "user" Text, "That user; root if none";
@@ -115,21 +115,21 @@ tables! {
         "secret" Flag, "Whether it is not shown";
         "quiet" Flag, "Whether its output is not shown";
     }
-    pub(tasks) PUT_KEYS closed "put" "What is taken to a host" needs ["src", "dest"] {
+    pub(super) PUT_KEYS closed "put" "What is taken to a host" needs ["src", "dest"] {
         "src" Text, "The file or folder here";
         "dest" Text, "Where it goes";
         "mode" Scalar, "The permission bits, as in `\"0644\"`";
     }
-    pub(tasks) GET_KEYS closed "get" "What is brought from a host" needs ["src"] {
+    pub(super) GET_KEYS closed "get" "What is brought from a host" needs ["src"] {
         "src" Text, "The file or folder there";
         "dest" Text, "Where it goes; below a folder with the name of the host if not said";
     }
-    pub(tasks) PROMPT_KEYS closed "prompt" "What a person is asked" needs ["text"] {
+    pub(super) PROMPT_KEYS closed "prompt" "What a person is asked" needs ["text"] {
         "text" Text, "The question";
         "default" Scalar, "What an empty answer means";
         "validate" Text, "A regular expression for the whole answer";
     }
-    pub(tasks) EXECUTE_KEYS closed "execute" "Another task, on hosts of its own" needs ["task"] {
+    pub(super) EXECUTE_KEYS closed "execute" "Another task, on hosts of its own" needs ["task"] {
         "task" Text, "Its name";
         "args" Any, "Arguments: a list, or a map by name";
         "kwargs" Map, "Arguments by name, besides a list";

@@ -4,16 +4,15 @@
 //! A pure state machine: it says what is to be performed where, and is told what came of it.
 
 mod arguments;
-mod task_batch;
 mod call;
 mod commands;
-mod step_actions;
+mod definitions;
 mod engine;
-mod task_env;
 mod event;
 mod failure;
 mod field_reader;
 mod host_list;
+mod host_steps;
 mod keys;
 mod local_pattern;
 mod max_fail;
@@ -21,23 +20,24 @@ mod options;
 mod read_step;
 mod reader;
 mod replies;
-mod host_steps;
 mod run_state;
-mod definitions;
+mod step_actions;
+mod task_batch;
+mod task_env;
 mod template;
 
 pub use call::TaskCall;
-pub use engine::{EngineRequest, InvalidCall, TaskEngine, RunState};
-pub use event::{HostEvent, HostEnd, HostOutcome, TaskName};
+pub use definitions::{
+    CommandOptions, EnvSettings, Execute, Parameters, RoleDef, RunOrder, ScopeText, StepAction,
+    Switches, Task, TaskStep, Tasks, TemplateText, Transfer,
+};
+pub use engine::{EngineRequest, InvalidCall, RunState, TaskEngine};
+pub use event::{HostEnd, HostEvent, HostOutcome, TaskName};
 pub use host_list::{HostListError, HostScope};
 pub use keys::TASKS_KEYS;
 pub use local_pattern::LocalPattern;
 pub use max_fail::MaxFail;
 pub use options::TaskOptions;
 pub use reader::read_tasks;
-pub use definitions::{
-    StepAction, Execute, CommandOptions, RunOrder, Parameters, RoleDef, ScopeText, EnvSettings, TaskStep, Switches, Task,
-    Tasks, TemplateText, Transfer,
-};
 
 use commands::local_shell;

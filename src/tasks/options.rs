@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{MaxFail, HostScope, Switches};
+use super::{HostScope, MaxFail, Switches};
 use crate::host::{Passwords, Variables};
 use crate::value::Map;
 

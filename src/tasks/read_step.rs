@@ -4,10 +4,13 @@ use super::field_reader::FieldReader;
 use super::keys::{
     ACTION_KEYS, ENV_KEYS, EXECUTE_KEYS, EXTEND_KEYS, GET_KEYS, PROMPT_KEYS, PUT_KEYS, STEP_KEYS,
 };
-use super::{TaskCall, StepAction, Execute, CommandOptions, RoleDef, ScopeText, EnvSettings, TaskStep, Switches, TemplateText};
+use super::{
+    CommandOptions, EnvSettings, Execute, RoleDef, ScopeText, StepAction, Switches, TaskCall,
+    TaskStep, TemplateText,
+};
 use super::{Transfer, local_shell};
 use crate::value::Value;
-use crate::yaml::{NodeKind, Node};
+use crate::yaml::{Node, NodeKind};
 
 /// A step: a text is a command.
 pub(super) fn read_step(fields: &mut FieldReader, node: &Node) -> Option<TaskStep> {
@@ -26,7 +29,7 @@ pub(super) fn read_step(fields: &mut FieldReader, node: &Node) -> Option<TaskSte
     }
     let action = read_action(fields, node)?;
     Some(TaskStep {
-        action: action,
+        action,
         condition: fields.scalar(node, "when"),
         register: fields.string(node, "register").map(Into::into),
         warn_only: fields.is_set(node, "warn_only"),
@@ -98,7 +101,9 @@ fn read_action(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {
         "get" => read_get(fields, value),
         "prompt" => read_prompt(fields, value),
         "set" => Some(StepAction::Set(Box::new(read_settings(fields, value)))),
-        "execute" => read_execute(fields, value).map(|execute| StepAction::Execute(Box::new(execute))),
+        "execute" => {
+            read_execute(fields, value).map(|execute| StepAction::Execute(Box::new(execute)))
+        }
         "abort" => fields.text(node, key).map(StepAction::Abort),
         _ => fields.text(node, key).map(StepAction::Echo),
     }
@@ -246,7 +251,12 @@ fn read_execute(fields: &mut FieldReader, node: &Node) -> Option<Execute> {
 }
 
 fn execute_from_call(call: &TaskCall) -> Execute {
-    let texts = |names: &[String]| names.iter().map(|name| TemplateText::new(name.as_str())).collect();
+    let texts = |names: &[String]| {
+        names
+            .iter()
+            .map(|name| TemplateText::new(name.as_str()))
+            .collect()
+    };
     let value = |text: &String| Value::from(text.as_str());
     Execute {
         task: Some(TemplateText::new(call.task.as_str())),

@@ -8,9 +8,9 @@ use indexmap::IndexMap;
 use super::field_reader::FieldReader;
 use super::keys::{INCLUDE_KEYS, TASK_KEYS, TASKS_KEYS};
 use super::read_step::{has_action, read_inline_step, read_settings, read_step};
-use super::{RunOrder, Parameters, HostScope, TaskStep, Task, Tasks, TemplateText};
+use super::{HostScope, Parameters, RunOrder, Task, TaskStep, Tasks, TemplateText};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
-use crate::yaml::{NodeKind, Limits, Node, parse};
+use crate::yaml::{Limits, Node, NodeKind, parse};
 
 /// How deep files may include each other.
 const MAX_INCLUDE_DEPTH: usize = 20;
@@ -100,7 +100,9 @@ impl Reader<'_> {
                 }
             }
             NodeKind::Map(_) | NodeKind::Str(_) => self.include(section, home),
-            _ => self.fields.report_mismatch(section, "`include`", "a list of files"),
+            _ => self
+                .fields
+                .report_mismatch(section, "`include`", "a list of files"),
         }
     }
 
@@ -119,13 +121,16 @@ impl Reader<'_> {
                 for (name, entry) in map {
                     match entry.value.as_str() {
                         Some(file) => self.include_file(file, Some(name), entry.value.span(), home),
-                        None => self
-                            .fields
-                            .report_mismatch(&entry.value, "what is included", "a path"),
+                        None => {
+                            self.fields
+                                .report_mismatch(&entry.value, "what is included", "a path");
+                        }
                     }
                 }
             }
-            _ => self.fields.report_mismatch(item, "what is included", "a path"),
+            _ => self
+                .fields
+                .report_mismatch(item, "what is included", "a path"),
         }
     }
 
@@ -210,7 +215,8 @@ impl Reader<'_> {
             .unwrap_or("")
             .trim()
             .clone_into(&mut task.description);
-        let plain = |names: Vec<TemplateText>| names.iter().map(|name| name.as_str().to_owned()).collect();
+        let plain =
+            |names: Vec<TemplateText>| names.iter().map(|name| name.as_str().to_owned()).collect();
         let scope = fields.scope(node);
         task.scope = HostScope {
             hosts: plain(scope.hosts),
@@ -261,7 +267,10 @@ fn read_steps(fields: &mut FieldReader, node: &Node) -> Vec<TaskStep> {
         fields.report(message, node.span(), Some(help));
     }
     match section.kind() {
-        NodeKind::Seq(items) => items.iter().filter_map(|item| read_step(fields, item)).collect(),
+        NodeKind::Seq(items) => items
+            .iter()
+            .filter_map(|item| read_step(fields, item))
+            .collect(),
         NodeKind::Str(_) => read_step(fields, section).into_iter().collect(),
         _ => {
             fields.report_mismatch(section, "`steps`", "a list");

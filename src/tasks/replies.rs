@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::engine::{EngineRequest, PendingReply, ReadyItem};
 use super::failure::{TaskFailure, TaskFailureKind};
-use super::{StepAction, HostEvent, TaskEngine, TaskStep, Task};
-use crate::host::{ActionResult, Exit, Question, Secret, AttemptCounter};
+use super::{HostEvent, StepAction, Task, TaskEngine, TaskStep};
+use crate::host::{ActionResult, AttemptCounter, Exit, Question, Secret};
 use crate::value::Value;
 
 impl TaskEngine {
@@ -17,7 +17,9 @@ impl TaskEngine {
                     self.end_run(run, Err(failure));
                 }
             }
-            Some(PendingReply::Role(role, planned)) => self.receive_role_hosts(role, *planned, result),
+            Some(PendingReply::Role(role, planned)) => {
+                self.receive_role_hosts(role, *planned, result);
+            }
             other => self.restore_pending(id, other),
         }
     }
@@ -49,12 +51,16 @@ impl TaskEngine {
                 self.ready.push_back(ReadyItem::Run(run));
             }
             (Some(PendingReply::Prompt(run)), _) => {
-                let failure = TaskFailure::new(TaskFailureKind::NeedsInput, "nobody answers its question");
+                let failure =
+                    TaskFailure::new(TaskFailureKind::NeedsInput, "nobody answers its question");
                 self.end_run(run, Err(failure));
             }
             (Some(PendingReply::Host(run)), _) => {
                 let reason = "needs a host to run on, and nobody names one";
-                self.end_run(run, Err(TaskFailure::new(TaskFailureKind::NeedsInput, reason)));
+                self.end_run(
+                    run,
+                    Err(TaskFailure::new(TaskFailureKind::NeedsInput, reason)),
+                );
             }
             (other, _) => self.restore_pending(id, other),
         }
@@ -71,7 +77,11 @@ impl TaskEngine {
         Arc::clone(&self.batches[self.runs[run].batch].task)
     }
 
-    fn complete_step_action(&mut self, id: usize, result: &ActionResult) -> Result<(), TaskFailure> {
+    fn complete_step_action(
+        &mut self,
+        id: usize,
+        result: &ActionResult,
+    ) -> Result<(), TaskFailure> {
         let task = self.task_of(id);
         let run = &mut self.runs[id];
         run.elapsed += result.elapsed();
@@ -121,7 +131,12 @@ impl TaskEngine {
     }
 
     /// An action needs what only a person knows.
-    fn request_secret(&mut self, id: usize, question: &Question, refused: bool) -> Result<(), TaskFailure> {
+    fn request_secret(
+        &mut self,
+        id: usize,
+        question: &Question,
+        refused: bool,
+    ) -> Result<(), TaskFailure> {
         let host = self.runs[id].target().cloned();
         if let Some(mut failure) = self.prompt_unavailable(id, &question.to_string()) {
             if refused {
@@ -141,7 +156,8 @@ impl TaskEngine {
         }
         let id = self.register_pending(PendingReply::Secret(id, question.clone()));
         let question = question.clone();
-        self.requests.push(EngineRequest::PromptSecret { id, question });
+        self.requests
+            .push(EngineRequest::PromptSecret { id, question });
         Ok(())
     }
 
@@ -150,7 +166,10 @@ impl TaskEngine {
         let reason = format!("needs {question}, and nobody answers");
         let question = question.clone();
         self.events.push(HostEvent::InputNeeded { host, question });
-        self.end_run(run, Err(TaskFailure::new(TaskFailureKind::NeedsInput, reason)));
+        self.end_run(
+            run,
+            Err(TaskFailure::new(TaskFailureKind::NeedsInput, reason)),
+        );
     }
 
     fn accept_prompt_answer(&mut self, id: usize, answer: &str) -> Result<(), TaskFailure> {
@@ -199,7 +218,9 @@ impl TaskEngine {
 /// Whether an action succeeded, by the codes that its step says (F39).
 fn is_ok(step: &TaskStep, result: &ActionResult) -> bool {
     match result.exit() {
-        Exit::Code(code) if !step.options.ok_codes.is_empty() => step.options.ok_codes.contains(code),
+        Exit::Code(code) if !step.options.ok_codes.is_empty() => {
+            step.options.ok_codes.contains(code)
+        }
         exit => exit.is_ok(),
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::arguments::TaskArguments;
-use super::task_env::TaskEnv;
 use super::failure::TaskFailure;
 use super::host_list::HostList;
+use super::task_env::TaskEnv;
 use super::{HostScope, Task};
 use crate::expr::Vars;
 use crate::host::AttemptCounter;

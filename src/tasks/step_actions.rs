@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use super::arguments::TaskArguments;
 use super::engine::{EngineRequest, PendingReply};
-use super::task_env::{TaskEnv, render_scope};
 use super::failure::{TaskFailure, TaskFailureKind};
 use super::host_steps::StepProgress;
 use super::run_state::PlannedTask;
+use super::task_env::{TaskEnv, render_scope};
 use super::template::RenderedText;
-use super::{StepAction, HostEvent, Execute, LocalPattern, TaskEngine, EnvSettings, TaskStep, TemplateText, Transfer};
+use super::{
+    EnvSettings, Execute, HostEvent, LocalPattern, StepAction, TaskEngine, TaskStep, TemplateText,
+    Transfer,
+};
 use crate::expr::Context;
-use crate::host::{Action, Content, Get, Location, Put, ActionRequest};
+use crate::host::{Action, ActionRequest, Content, Get, Location, Put};
 use crate::value::{Map, REDACTED, Value};
 
 /// What stands in the text of a step that is nobody's business.
@@ -20,7 +23,11 @@ const HIDDEN: &str = REDACTED;
 
 impl TaskEngine {
     /// Begins a step, or does it at once.
-    pub(super) fn perform_step(&mut self, id: usize, step: &TaskStep) -> Result<StepProgress, TaskFailure> {
+    pub(super) fn perform_step(
+        &mut self,
+        id: usize,
+        step: &TaskStep,
+    ) -> Result<StepProgress, TaskFailure> {
         if self.request_missing_host(id, &step.action)? {
             return Ok(StepProgress::Pending);
         }
@@ -50,7 +57,9 @@ impl TaskEngine {
                 let bytes = file.map_err(TaskFailure::invalid_task)?;
                 self.put(id, step, transfer, Content::Bytes(bytes), &scene)
             }
-            StepAction::Get { source, target } => self.get(id, step, source, target.as_ref(), &scene),
+            StepAction::Get { source, target } => {
+                self.get(id, step, source, target.as_ref(), &scene)
+            }
             StepAction::Fetch { source, target } => self.fetch(id, step, source, target),
             StepAction::Prompt { text, default, .. } => {
                 self.prompt(id, step, text, default.as_ref(), &scene)
@@ -73,12 +82,22 @@ impl TaskEngine {
     }
 
     /// A text, rendered; a name that is not defined is the fault of the task.
-    pub(super) fn text(&self, text: &TemplateText, scene: &Context) -> Result<RenderedText, TaskFailure> {
-        self.renderer.text(text, scene).map_err(TaskFailure::invalid_task)
+    pub(super) fn text(
+        &self,
+        text: &TemplateText,
+        scene: &Context,
+    ) -> Result<RenderedText, TaskFailure> {
+        self.renderer
+            .text(text, scene)
+            .map_err(TaskFailure::invalid_task)
     }
 
     /// Asks for a host where a step needs one and the task has none (F52).
-    fn request_missing_host(&mut self, id: usize, action: &StepAction) -> Result<bool, TaskFailure> {
+    fn request_missing_host(
+        &mut self,
+        id: usize,
+        action: &StepAction,
+    ) -> Result<bool, TaskFailure> {
         let is_remote = matches!(
             action,
             StepAction::Run(_)
@@ -109,7 +128,13 @@ impl TaskEngine {
 
     /// Says what a step does: as it is written where secrets are in it, and not at all where it is
     /// secret itself.
-    pub(super) fn announce_step(&mut self, id: usize, what: &str, text: &RenderedText, step: &TaskStep) {
+    pub(super) fn announce_step(
+        &mut self,
+        id: usize,
+        what: &str,
+        text: &RenderedText,
+        step: &TaskStep,
+    ) {
         let run = &self.runs[id];
         if !run.tries.is_zero() {
             return;
@@ -117,7 +142,9 @@ impl TaskEngine {
         let shown = match &step.action {
             _ if step.options.secret => HIDDEN,
             _ if !text.secret => text.text.as_str(),
-            StepAction::Run(text) | StepAction::Sudo { text, .. } | StepAction::Local(text) => text.as_str(),
+            StepAction::Run(text) | StepAction::Sudo { text, .. } | StepAction::Local(text) => {
+                text.as_str()
+            }
             _ => HIDDEN,
         };
         let host = run.target().cloned();
@@ -126,17 +153,27 @@ impl TaskEngine {
     }
 
     /// Asks for an action to be performed.
-    pub(super) fn submit_action(&mut self, run: usize, location: Location, action: Action) -> StepProgress {
+    pub(super) fn submit_action(
+        &mut self,
+        run: usize,
+        location: Location,
+        action: Action,
+    ) -> StepProgress {
         self.submit_request(run, ActionRequest::at(location, action))
     }
 
     /// Asks for what a request says; it goes through its executors as that of its host.
-    pub(super) fn submit_request(&mut self, run: usize, mut request: ActionRequest) -> StepProgress {
+    pub(super) fn submit_request(
+        &mut self,
+        run: usize,
+        mut request: ActionRequest,
+    ) -> StepProgress {
         let host = self.runs[run].target().cloned();
         request.host = host.as_deref().map(str::to_owned);
         let id = self.register_pending(PendingReply::Action(run));
         let request = Box::new(request);
-        self.requests.push(EngineRequest::Perform { id, host, request });
+        self.requests
+            .push(EngineRequest::Perform { id, host, request });
         StepProgress::Pending
     }
 
@@ -229,7 +266,9 @@ impl TaskEngine {
             Some(default) => Some(self.text(default, scene)?.text),
             None => None,
         };
-        if let Some(failure) = self.prompt_unavailable(id, &format!("an answer to `{}`", text.trim())) {
+        if let Some(failure) =
+            self.prompt_unavailable(id, &format!("an answer to `{}`", text.trim()))
+        {
             return Err(failure);
         }
         let host = self.runs[id].target().cloned();
@@ -312,7 +351,8 @@ impl TaskEngine {
             map.insert(Arc::clone(name), value);
         }
         let arguments = TaskArguments::bind(&task, list, map).map_err(TaskFailure::invalid_task)?;
-        let scope = render_scope(&execute.scope, &self.renderer, scene).map_err(TaskFailure::invalid_task)?;
+        let scope = render_scope(&execute.scope, &self.renderer, scene)
+            .map_err(TaskFailure::invalid_task)?;
         self.begin_task(PlannedTask {
             task,
             arguments: Arc::new(arguments),

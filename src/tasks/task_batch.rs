@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::engine::{EngineRequest, RunState, PendingReply, ReadyItem};
-use super::task_env::TaskEnv;
+use super::engine::{EngineRequest, PendingReply, ReadyItem, RunState};
 use super::failure::{TaskFailure, TaskFailureKind};
 use super::host_list::{HostList, ScopeSources, parse_hosts, trimmed_names};
-use super::run_state::{TaskBatch, HostTaskRun, PlannedTask};
-use super::{HostEvent, HostEnd, HostListError, HostOutcome, RunOrder, RoleDef, TaskEngine, Task};
+use super::run_state::{HostTaskRun, PlannedTask, TaskBatch};
+use super::task_env::TaskEnv;
+use super::{HostEnd, HostEvent, HostListError, HostOutcome, RoleDef, RunOrder, Task, TaskEngine};
 use crate::host::services::RoleLookup;
-use crate::host::{Action, ActionResult, Command, ActionRequest};
+use crate::host::{Action, ActionRequest, ActionResult, Command};
 use crate::value::{Map, Value};
 
 /// The key of what a task gives that runs without hosts (F19).
@@ -32,7 +32,8 @@ impl TaskEngine {
             None => (self.root_env, 0, true),
         };
         if depth > MAX_EXECUTE_DEPTH {
-            let message = format!("tasks execute each other more than {MAX_EXECUTE_DEPTH} levels deep");
+            let message =
+                format!("tasks execute each other more than {MAX_EXECUTE_DEPTH} levels deep");
             return self.reject_task(&planned, TaskFailure::invalid_task(message));
         }
         let list = match self.resolve_hosts(&planned, env) {
@@ -57,7 +58,8 @@ impl TaskEngine {
         };
         if let Some(hosts) = hosts {
             let task = Arc::clone(&task.name);
-            self.events.push(HostEvent::TaskStarted { task, hosts, width });
+            self.events
+                .push(HostEvent::TaskStarted { task, hosts, width });
         }
         let batch = TaskBatch {
             task: planned.task,
@@ -155,11 +157,17 @@ impl TaskEngine {
         let id = self.register_pending(PendingReply::Role(role, Box::new(planned)));
         let request = Box::new(ActionRequest::local(Action::Run(command)));
         let host = None;
-        self.requests.push(EngineRequest::Perform { id, host, request });
+        self.requests
+            .push(EngineRequest::Perform { id, host, request });
     }
 
     /// Takes the hosts of a role, and begins the task that asked for them.
-    pub(super) fn receive_role_hosts(&mut self, role: String, planned: PlannedTask, result: &ActionResult) {
+    pub(super) fn receive_role_hosts(
+        &mut self,
+        role: String,
+        planned: PlannedTask,
+        result: &ActionResult,
+    ) {
         if self.is_interrupted() {
             return self.reject_task(&planned, TaskFailure::interrupted());
         }
@@ -254,7 +262,9 @@ impl TaskEngine {
             Some("interrupted")
         } else if batch.failure.is_some() && !batch.parallel {
             Some("another host failed")
-        } else if max_fail.is_some_and(|max_fail| max_fail.is_reached(batch.failed, batch.run_count())) {
+        } else if max_fail
+            .is_some_and(|max_fail| max_fail.is_reached(batch.failed, batch.run_count()))
+        {
             Some("too many hosts failed")
         } else {
             None
@@ -273,7 +283,9 @@ impl TaskEngine {
         } else {
             env
         };
-        let run = self.runs.insert(HostTaskRun::new(id, host.clone(), env, own));
+        let run = self
+            .runs
+            .insert(HostTaskRun::new(id, host.clone(), env, own));
         self.events.push(HostEvent::HostStarted { task, host });
         self.ready.push_back(ReadyItem::Run(run));
     }
@@ -294,7 +306,8 @@ impl TaskEngine {
             Ok(value) => {
                 batch.results.insert(key, value.clone());
                 if batch.task.runs_once {
-                    self.once_results.insert(Arc::clone(&batch.task.name), value);
+                    self.once_results
+                        .insert(Arc::clone(&batch.task.name), value);
                 }
                 match run.tolerated {
                     None => HostOutcome::Ok,

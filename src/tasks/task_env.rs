@@ -6,7 +6,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use super::template::TaskRenderer;
-use super::{TaskOptions, RoleDef, HostScope, ScopeText, EnvSettings, Switches, TemplateText};
+use super::{EnvSettings, HostScope, RoleDef, ScopeText, Switches, TaskOptions, TemplateText};
 use crate::expr::{Context, Error};
 use crate::value::{Map, Value};
 
@@ -103,7 +103,10 @@ impl TaskEnv {
             (&mut switches.parallel, overrides.parallel),
             (&mut switches.warn_only, overrides.warn_only),
             (&mut switches.skip_bad_hosts, overrides.skip_bad_hosts),
-            (&mut switches.skip_unknown_tasks, overrides.skip_unknown_tasks),
+            (
+                &mut switches.skip_unknown_tasks,
+                overrides.skip_unknown_tasks,
+            ),
             (&mut switches.abort_on_prompts, overrides.abort_on_prompts),
             (&mut switches.keep_twins, overrides.keep_twins),
         ] {
@@ -148,7 +151,11 @@ pub(super) fn render_scope(
 }
 
 /// Names, rendered: a template that gives a list gives all of its items.
-fn render_names(texts: &[TemplateText], renderer: &TaskRenderer, scene: &Context) -> Result<Vec<String>, Error> {
+fn render_names(
+    texts: &[TemplateText],
+    renderer: &TaskRenderer,
+    scene: &Context,
+) -> Result<Vec<String>, Error> {
     let mut names = Vec::with_capacity(texts.len());
     for text in texts {
         if !text.is_template() {

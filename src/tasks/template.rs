@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::TemplateText;
-use crate::expr::{Context, Error, Evaluator, Memo, NullScope, Vars, SystemContext};
+use crate::expr::{Context, Error, Evaluator, Memo, NullScope, SystemContext, Vars};
 use crate::value::{Handle, Value};
 
 /// Stands around a text, so that what it gives stays a text: the engine would read `[1,2]` as a
@@ -92,7 +92,11 @@ impl TaskRenderer {
 
     /// Whether a condition holds: a template, or an expression without braces. Of texts, the empty
     /// one and the usual words for no do not.
-    pub(super) fn is_condition_met(&self, condition: &TemplateText, scene: &Context) -> Result<bool, Error> {
+    pub(super) fn is_condition_met(
+        &self,
+        condition: &TemplateText,
+        scene: &Context,
+    ) -> Result<bool, Error> {
         let value = if condition.is_template() {
             self.native(condition, scene)?
         } else {

@@ -104,7 +104,9 @@ impl Glob {
                 }
             }
         }
-        self.0[piece..].iter().all(|piece| *piece == GlobToken::AnyMany)
+        self.0[piece..]
+            .iter()
+            .all(|piece| *piece == GlobToken::AnyMany)
     }
 }
 

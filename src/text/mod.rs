@@ -7,6 +7,6 @@ mod similar;
 mod url;
 
 pub use glob::Glob;
-pub use quote::{shlex_join, shlex_quote, quote_word, quote_words, force_quote_word};
+pub use quote::{force_quote_word, quote_word, quote_words, shlex_join, shlex_quote};
 pub use similar::did_you_mean;
 pub use url::{with_login_redacted, without_logins};

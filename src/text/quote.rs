@@ -38,7 +38,10 @@ fn is_plain(word: &str) -> bool {
     !word.is_empty() && word.chars().all(is_safe)
 }
 
-fn join_quoted<W: AsRef<str>>(words: impl IntoIterator<Item = W>, quote: fn(&str) -> String) -> String {
+fn join_quoted<W: AsRef<str>>(
+    words: impl IntoIterator<Item = W>,
+    quote: fn(&str) -> String,
+) -> String {
     let words: Vec<String> = words.into_iter().map(|word| quote(word.as_ref())).collect();
     words.join(" ")
 }

@@ -126,7 +126,12 @@ impl Topology {
     }
 
     /// Adds what the credential and the variables for Ansible say.
-    fn add_credential_and_variables(&self, of: Handle, evaluator: &Evaluator, settings: &mut Map) -> Result<(), Error> {
+    fn add_credential_and_variables(
+        &self,
+        of: Handle,
+        evaluator: &Evaluator,
+        settings: &mut Map,
+    ) -> Result<(), Error> {
         let known = |name: &str| self.has_attribute(of, name);
         if known("credential")
             && let Some(credential) = evaluator.attribute(of, "credential")?

@@ -62,7 +62,7 @@ impl ExternalEnsemble {
         Some(Self {
             name: name.into(),
             topology,
-            context: context,
+            context,
             memo: Arc::default(),
             instance: found,
             is_searched: matches!(instance, Some("root" | "*")),
@@ -134,7 +134,10 @@ impl ExternalEnsemble {
 
     /// An entity; of inputs and outputs all values.
     fn entity_or_values(&self, evaluator: &Evaluator, of: Handle) -> Value {
-        if !matches!(self.topology.entity(of).kind, EntityKind::Inputs | EntityKind::Outputs) {
+        if !matches!(
+            self.topology.entity(of).kind,
+            EntityKind::Inputs | EntityKind::Outputs
+        ) {
             return Value::Entity(self.to_outer(of));
         }
         let names = self.topology.attribute_names(of).into_iter();
@@ -257,8 +260,14 @@ impl Topology {
     }
 
     /// The entity of another ensemble that has what is under a special key of an entity, if one has.
-    pub(super) fn external_special(&self, of: Handle, key: &str) -> Option<(&ExternalEnsemble, Handle)> {
-        let shown = self.imported_entity(of).filter(|_| SHARED_KEYS.contains(&key));
+    pub(super) fn external_special(
+        &self,
+        of: Handle,
+        key: &str,
+    ) -> Option<(&ExternalEnsemble, Handle)> {
+        let shown = self
+            .imported_entity(of)
+            .filter(|_| SHARED_KEYS.contains(&key));
         self.external_ensemble_of(shown.unwrap_or(of))
     }
 
@@ -305,9 +314,15 @@ impl Topology {
             .iter()
             .find(|it| fits(&it.topology, it.instance));
         if let Some(foreign) = by_name {
-            return Some((Arc::clone(&foreign.name), foreign.to_outer(foreign.instance)));
+            return Some((
+                Arc::clone(&foreign.name),
+                foreign.to_outer(foreign.instance),
+            ));
         }
-        let searched = self.external_ensembles.iter().filter(|foreign| foreign.is_searched);
+        let searched = self
+            .external_ensembles
+            .iter()
+            .filter(|foreign| foreign.is_searched);
         let mut found = searched.filter_map(|foreign| {
             let topology = &foreign.topology;
             let mut nodes = topology.nodes_of(topology.root()).into_iter();
@@ -319,7 +334,12 @@ impl Topology {
     }
 
     /// Adds an instance that stands for one of another ensemble.
-    pub fn add_imported_node(&mut self, template: &Arc<NodeTemplate>, imported: Arc<str>, of: Handle) {
+    pub fn add_imported_node(
+        &mut self,
+        template: &Arc<NodeTemplate>,
+        imported: Arc<str>,
+        of: Handle,
+    ) {
         let (name, root) = (InstanceName::new(template.name.shared()), self.root());
         let imported_node = self.add_node(name, Arc::clone(template), root, None);
         self.update_record(imported_node, |entity| {

@@ -71,7 +71,9 @@ pub fn load_on(topology: &mut Topology, on: Handle, status: &Value) -> Vec<Error
                     stack.push((handle, None, record.clone()));
                 }
                 // What stands on it may have a template.
-                Ok(LoadedInstance::Orphan(orphan)) => stack.push((parent, Some(orphan), record.clone())),
+                Ok(LoadedInstance::Orphan(orphan)) => {
+                    stack.push((parent, Some(orphan), record.clone()));
+                }
                 Err(error) => errors.push(error),
             }
         }
@@ -115,7 +117,9 @@ fn load_instance(
     read_state(topology, handle, name, fields, errors);
     let extra: Map = fields
         .iter()
-        .filter(|(key, _)| !KNOWN_FIELDS.contains(&&***key) || (!has_nested && &***key == "substitution"))
+        .filter(|(key, _)| {
+            !KNOWN_FIELDS.contains(&&***key) || (!has_nested && &***key == "substitution")
+        })
         .map(|(key, value)| (Arc::clone(key), value.clone()))
         .collect();
     topology.update_record(handle, |entity| entity.extra = extra);

@@ -9,21 +9,21 @@ mod load;
 mod nested;
 mod orphan;
 mod orphans;
-mod spans;
+mod query_subject;
 mod record;
 mod scope;
+mod spans;
 mod status;
 mod status_cache;
-mod query_subject;
 mod topology;
 
 pub use endpoint::Endpoint;
-pub use entity::{Creator, Entity, TopologyInputs, EntityKind};
+pub use entity::{Creator, Entity, EntityKind, TopologyInputs};
 pub use external_ensemble::ExternalEnsemble;
 pub use load::{load, load_on};
 pub use orphan::Orphan;
-pub use record::{SectionValues, snapshot, status_section};
 pub use query_subject::QuerySubject;
+pub use record::{SectionValues, snapshot, status_section};
 pub use topology::{Topology, is_computed};
 
 #[cfg(test)]

@@ -14,7 +14,11 @@ impl Topology {
     pub(super) fn add_roots(&mut self) {
         let service = std::sync::Arc::clone(&self.service);
         for nested in service.topology.nested.values() {
-            let root = self.push(Entity::new("root".into(), "::root".into(), EntityKind::Root));
+            let root = self.push(Entity::new(
+                "root".into(),
+                "::root".into(),
+                EntityKind::Root,
+            ));
             let entity = &mut self.entities[root.0 as usize];
             entity.scope = root;
             entity.computed = true;

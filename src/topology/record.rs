@@ -28,7 +28,10 @@ struct InstanceRecords {
 pub fn status_section(topology: &Topology, values: SectionValues<'_>) -> Value {
     let mut section = Map::new();
     section.insert("inputs".into(), Value::from(values.inputs));
-    section.insert("outputs".into(), Value::from(values.outputs).with_externals_resolved());
+    section.insert(
+        "outputs".into(),
+        Value::from(values.outputs).with_externals_resolved(),
+    );
     let instances = instances_on(topology, topology.root(), values.nested);
     section.insert("instances".into(), Value::from(instances));
     Value::from(section)
@@ -100,7 +103,10 @@ fn nested_record(
 ) -> Map {
     let mut record = Map::new();
     record.insert("inputs".into(), Value::from(inputs));
-    record.insert("outputs".into(), Value::from(outputs).with_externals_resolved());
+    record.insert(
+        "outputs".into(),
+        Value::from(outputs).with_externals_resolved(),
+    );
     let effective = topology.effective(root).as_str();
     let ready = Value::map([("effective", Value::from(effective))]);
     record.insert("readyState".into(), ready);
@@ -250,7 +256,11 @@ fn entity_record(
         attributes.entry(Arc::clone(name)).or_insert_with(hidden);
     }
     insert_some(&mut record, "attributes", non_empty(attributes));
-    insert_some(&mut record, "properties", non_empty(entity.properties.clone()));
+    insert_some(
+        &mut record,
+        "properties",
+        non_empty(entity.properties.clone()),
+    );
     let imported = entity.node().and_then(|node| node.imported.clone());
     insert_some(&mut record, "imported", imported.map(Value::Str));
     add_status(topology, of, effective(of), &mut record);

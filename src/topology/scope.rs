@@ -57,7 +57,9 @@ impl Scope for Topology {
     }
 
     fn attribute_names(&self, of: Handle) -> Vec<Arc<str>> {
-        if let Some((foreign, inner)) = self.external_ensemble_of(self.imported_entity(of).unwrap_or(of)) {
+        if let Some((foreign, inner)) =
+            self.external_ensemble_of(self.imported_entity(of).unwrap_or(of))
+        {
             return foreign.topology().attribute_names(inner);
         }
         if let Some(inner) = self.stand_in(of) {
@@ -81,10 +83,14 @@ impl Scope for Topology {
                     .cloned()
                     .collect()
             }
-            EntityKind::Capability { .. } => entity.capability().map_or_else(Vec::new, |template| {
+            EntityKind::Capability { .. } => {
+                entity.capability().map_or_else(Vec::new, |template| {
+                    template.properties.keys().cloned().collect()
+                })
+            }
+            EntityKind::Relationship { template, .. } => {
                 template.properties.keys().cloned().collect()
-            }),
-            EntityKind::Relationship { template, .. } => template.properties.keys().cloned().collect(),
+            }
             EntityKind::Artifact { artifact, .. } => artifact::attribute_names(artifact),
         };
         let known: std::collections::HashSet<_> = names.iter().cloned().collect();
@@ -106,7 +112,9 @@ impl Scope for Topology {
             return Some(foreign.to_outer_value(&found));
         }
         let entity = self.get(of)?;
-        if matches!(entity.kind, EntityKind::Inputs | EntityKind::Outputs) && !matches!(key, "." | "..") {
+        if matches!(entity.kind, EntityKind::Inputs | EntityKind::Outputs)
+            && !matches!(key, "." | "..")
+        {
             return None;
         }
         self.special_value(of, entity, key)
@@ -118,7 +126,9 @@ impl Scope for Topology {
     }
 
     fn artifact(&self, of: Handle, name: &str) -> Option<Value> {
-        if let Some((foreign, inner)) = self.external_ensemble_of(self.imported_entity(of).unwrap_or(of)) {
+        if let Some((foreign, inner)) =
+            self.external_ensemble_of(self.imported_entity(of).unwrap_or(of))
+        {
             return foreign.topology().artifact_value(inner, name);
         }
         self.artifact_value(of, name)
@@ -161,7 +171,8 @@ impl Scope for Topology {
     }
 
     fn is_type(&self, of: Handle, type_name: &str) -> bool {
-        self.resolve_entity(of).is_some_and(|entity| entity.is_a(type_name))
+        self.resolve_entity(of)
+            .is_some_and(|entity| entity.is_a(type_name))
     }
 
     fn inherited(&self, of: Handle, name: &str, level: u32) -> Option<Attribute> {
@@ -388,7 +399,8 @@ impl Topology {
             return Value::map::<&str>([]);
         };
         let used = node.requirements.iter().filter_map(|relationship| {
-            let EntityKind::Relationship { capability, .. } = &self.entity(*relationship).kind else {
+            let EntityKind::Relationship { capability, .. } = &self.entity(*relationship).kind
+            else {
                 return None;
             };
             let target = self.entity(self.target_of(*relationship)?).node()?;
@@ -469,7 +481,9 @@ fn entities(handles: Vec<Handle>) -> Value {
 
 fn owner(of: Handle, entity: &Entity) -> Value {
     match &entity.kind {
-        EntityKind::Capability { owner, .. } | EntityKind::Artifact { owner, .. } => Value::Entity(*owner),
+        EntityKind::Capability { owner, .. } | EntityKind::Artifact { owner, .. } => {
+            Value::Entity(*owner)
+        }
         _ => Value::Entity(of),
     }
 }

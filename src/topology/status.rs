@@ -11,7 +11,9 @@ impl Topology {
     pub fn priority(&self, of: Handle) -> Priority {
         let entity = self.entity(of);
         entity.priority.unwrap_or_else(|| match &entity.kind {
-            EntityKind::Node(node) if !self.is_required(node.template.name.as_str()) => Priority::Ignore,
+            EntityKind::Node(node) if !self.is_required(node.template.name.as_str()) => {
+                Priority::Ignore
+            }
             _ => Priority::Required,
         })
     }
@@ -35,7 +37,9 @@ impl Topology {
                     .collect()
             }
             EntityKind::Relationship { .. } => self.target_of(of).into_iter().collect(),
-            EntityKind::Capability { owner, .. } | EntityKind::Artifact { owner, .. } => vec![*owner],
+            EntityKind::Capability { owner, .. } | EntityKind::Artifact { owner, .. } => {
+                vec![*owner]
+            }
             EntityKind::Inputs | EntityKind::Outputs => Vec::new(),
         }
     }

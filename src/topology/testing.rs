@@ -125,7 +125,10 @@ impl Model {
         let (service, problems) = read(&root, Path::new("/project"), &mut NoImports, &options);
         let problems: Vec<_> = problems.iter().map(|it| it.message.clone()).collect();
         assert!(problems.is_empty(), "{problems:?}");
-        Topology::new(Arc::new(service.expect("it is a map")), TopologyInputs::default())
+        Topology::new(
+            Arc::new(service.expect("it is a map")),
+            TopologyInputs::default(),
+        )
     }
 
     /// The topology of these templates, each with an instance that was created and works.

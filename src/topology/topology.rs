@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::entity::{Creator, Entity, TopologyInputs, EntityKind, NodeData};
+use super::entity::{Creator, Entity, EntityKind, NodeData, TopologyInputs};
 use super::external_ensemble::ExternalEnsemble;
 use super::orphan::Orphan;
 use super::status_cache::SharedCache;
@@ -64,7 +64,11 @@ impl Topology {
         held.attributes = inputs.values;
         held.parent = Some(ROOT);
         topology.entities.push(held);
-        let mut outputs = Entity::new("outputs".into(), "::root::outputs".into(), EntityKind::Outputs);
+        let mut outputs = Entity::new(
+            "outputs".into(),
+            "::root::outputs".into(),
+            EntityKind::Outputs,
+        );
         let values = topology.template().outputs.iter();
         outputs.attributes = values
             .map(|(name, output)| (Arc::clone(name), output.value.clone()))
@@ -391,7 +395,9 @@ impl Topology {
     pub fn instance_of(&self, of: Handle) -> Option<Handle> {
         match &self.get(of)?.kind {
             EntityKind::Node(_) => Some(of),
-            EntityKind::Capability { owner, .. } | EntityKind::Artifact { owner, .. } => Some(*owner),
+            EntityKind::Capability { owner, .. } | EntityKind::Artifact { owner, .. } => {
+                Some(*owner)
+            }
             EntityKind::Relationship { source, .. } => Some(*source),
             EntityKind::Root | EntityKind::Inputs | EntityKind::Outputs => None,
         }
@@ -481,7 +487,9 @@ fn required_templates(template: &TopologyTemplate) -> FoldMap<TemplateName, bool
             .iter()
             .filter_map(|requirement| requirement.target.as_ref());
         let within = template.nested.get(&node.name);
-        let named = within.into_iter().flat_map(|nested| &nested.named_templates);
+        let named = within
+            .into_iter()
+            .flat_map(|nested| &nested.named_templates);
         let needed = targets.chain(&node.stand_in).chain(named);
         stack.extend(needed.filter_map(|needed| template.nodes.get(needed)));
         stack.extend(operation_hosts(template, node));

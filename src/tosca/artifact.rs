@@ -8,8 +8,8 @@ use crate::value::{Map, Value};
 use crate::yaml::{MapEntry, Mapping};
 
 use super::implementation::ArtifactScope;
-use super::interface_merge::DefinitionSource;
 use super::interface_draft::InterfaceDrafts;
+use super::interface_merge::DefinitionSource;
 use super::keys::ARTIFACT;
 use super::operation::{Artifact, ArtifactType, Operations};
 use super::property::DeclaredProperties;
@@ -106,7 +106,12 @@ impl TypeScope<'_> {
         Arc::new(interfaces.finish(self.types, subject, &ArtifactScope::NONE, base))
     }
 
-    fn artifact_file(self, subject: &str, entry: &MapEntry, base: Option<&Artifact>) -> Option<Value> {
+    fn artifact_file(
+        self,
+        subject: &str,
+        entry: &MapEntry,
+        base: Option<&Artifact>,
+    ) -> Option<Value> {
         let node = &entry.value;
         match (node.as_str(), node.get("file"), base) {
             (Some(text), _, _) => Some(Value::from(text)),

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::diagnostic::Span;
-use crate::yaml::{MapEntry, NodeKind, Mapping, Node, Schema, parse_text};
+use crate::yaml::{MapEntry, Mapping, Node, NodeKind, Schema, parse_text};
 
 use super::section::TypeSection;
 

@@ -12,7 +12,9 @@ const MAX_DEPTH: usize = 100;
 /// Whether all of these clauses hold, given the values of attributes. An attribute that is not
 /// there meets no condition.
 pub fn all_clauses_hold(clauses: &[Value], value_of: &dyn Fn(&str) -> Option<Value>) -> bool {
-    clauses.iter().all(|clause| clause_holds(clause, value_of, 0))
+    clauses
+        .iter()
+        .all(|clause| clause_holds(clause, value_of, 0))
 }
 
 fn clause_holds(clause: &Value, value_of: &dyn Fn(&str) -> Option<Value>, depth: usize) -> bool {

@@ -114,7 +114,8 @@ impl TypeScope<'_> {
             return None;
         };
         let whole = format!("the implementation of {subject}");
-        self.problems().report_unknown_keys(&IMPLEMENTATION, &whole, map);
+        self.problems()
+            .report_unknown_keys(&IMPLEMENTATION, &whole, map);
         let mut implementation = self.implementation_from_map(subject, node, map, artifacts)?;
         for source in [extras, Some(map)].into_iter().flatten() {
             self.read_execution_settings(subject, &mut implementation, source);
@@ -125,7 +126,11 @@ impl TypeScope<'_> {
     }
 
     /// An implementation that is a mere name or a command.
-    fn implementation_by_name(text: &str, node: &Node, artifacts: &ArtifactScope<'_>) -> Implementation {
+    fn implementation_by_name(
+        text: &str,
+        node: &Node,
+        artifacts: &ArtifactScope<'_>,
+    ) -> Implementation {
         let (kind, class, primary) = if let Some(short) = short_name(text) {
             let kind = ImplementationKind::Configurator(short.into());
             (kind, Some(text.into()), None)
@@ -170,7 +175,9 @@ impl TypeScope<'_> {
         map: &Mapping,
         artifacts: &ArtifactScope<'_>,
     ) -> Option<Implementation> {
-        let class = self.text_at(map, "className", || format!("the implementation of {subject}"));
+        let class = self.text_at(map, "className", || {
+            format!("the implementation of {subject}")
+        });
         let mut implementation = match map.get("primary").filter(|node| !node.is_null()) {
             Some(primary) => self.primary_artifact(subject, primary, artifacts)?,
             None if class.is_some() => Self::implementation_by_name("", node, &ArtifactScope::NONE),
@@ -197,7 +204,12 @@ impl TypeScope<'_> {
     }
 
     /// What `primary` names or states.
-    fn primary_artifact(self, subject: &str, node: &Node, artifacts: &ArtifactScope<'_>) -> Option<Implementation> {
+    fn primary_artifact(
+        self,
+        subject: &str,
+        node: &Node,
+        artifacts: &ArtifactScope<'_>,
+    ) -> Option<Implementation> {
         if let Some(text) = node.as_str() {
             return Some(Self::implementation_by_name(text, node, artifacts));
         }
@@ -212,8 +224,9 @@ impl TypeScope<'_> {
     /// Reads an artifact that is stated in place.
     fn inline_artifact(self, subject: &str, node: &Node) -> Option<Arc<Artifact>> {
         if node.as_map().is_none() {
-            self.problems()
-                .report(node.type_mismatch(format_args!("an artifact of {subject}"), "a name or a map"));
+            self.problems().report(
+                node.type_mismatch(format_args!("an artifact of {subject}"), "a name or a map"),
+            );
             return None;
         }
         let name: Arc<str> = node.get("file").and_then(Node::as_str).unwrap_or("").into();
@@ -237,7 +250,12 @@ impl TypeScope<'_> {
     }
 
     /// Takes over where, how long and with which variables an operation runs.
-    fn read_execution_settings(self, subject: &str, implementation: &mut Implementation, map: &Mapping) {
+    fn read_execution_settings(
+        self,
+        subject: &str,
+        implementation: &mut Implementation,
+        map: &Mapping,
+    ) {
         if let Some(host) = self.text_at(map, "operation_host", || subject.to_owned()) {
             implementation.operation_host = Some(host);
         }

@@ -12,7 +12,9 @@ use crate::yaml::{MapEntry, Mapping, Node};
 
 use super::definition::Defs;
 use super::implementation::ArtifactScope;
-use super::interface_draft::{InterfaceDraft, InterfaceDrafts, OperationDraft, OperationParts, ScopedNode};
+use super::interface_draft::{
+    InterfaceDraft, InterfaceDrafts, OperationDraft, OperationParts, ScopedNode,
+};
 use super::keys::{INTERFACE, INTERFACE_DEFAULTS, OPERATION, OUTPUT};
 use super::operation::{
     Interface, Operation, Operations, short_interface_name, type_of_short_name,
@@ -30,7 +32,13 @@ pub(super) enum DefinitionSource {
 
 impl InterfaceDrafts {
     /// Merges what a type or a template says over what its ancestors say.
-    pub(super) fn merge(&mut self, scope: TypeScope<'_>, owner: &str, node: &Node, source: DefinitionSource) {
+    pub(super) fn merge(
+        &mut self,
+        scope: TypeScope<'_>,
+        owner: &str,
+        node: &Node,
+        source: DefinitionSource,
+    ) {
         let Some(map) = scope.map(node, || format!("`interfaces` of {owner}")) else {
             return;
         };
@@ -45,7 +53,7 @@ impl InterfaceDrafts {
             let mut merger = InterfaceMerger {
                 scope,
                 subject: &subject,
-                source: source,
+                source,
             };
             let before = self.0.get(&name).map(|draft| InterfaceDraft::clone(draft));
             if let Some(draft) = merger.interface(&name, entry, definition, before) {
@@ -125,15 +133,19 @@ impl InterfaceMerger<'_> {
             span: entry.key_span,
         });
         if name == "defaults" {
-            self.scope
-                .problems()
-                .report_unknown_keys(&INTERFACE_DEFAULTS, self.subject, definition);
+            self.scope.problems().report_unknown_keys(
+                &INTERFACE_DEFAULTS,
+                self.subject,
+                definition,
+            );
             self.merge_parts(&mut draft, definition, true);
             return Some(draft);
         }
         if let Some(node) = definition.get("type") {
             draft.type_name = node.as_str().map(TypeName::from).or(draft.type_name);
-        } else if draft.type_name.is_none() && self.scope.find(name, TypeSection::Interface).is_some() {
+        } else if draft.type_name.is_none()
+            && self.scope.find(name, TypeSection::Interface).is_some()
+        {
             draft.type_name = Some(TypeName::from(name));
         }
         let known = self.known_operations(name, &draft);
@@ -141,7 +153,11 @@ impl InterfaceMerger<'_> {
             self.unknown_interface(name, entry.key_span);
             return None;
         }
-        self.merge_parts(&mut draft, definition, self.source == DefinitionSource::Type);
+        self.merge_parts(
+            &mut draft,
+            definition,
+            self.source == DefinitionSource::Type,
+        );
         self.requirements(&mut draft, definition);
         let known = known.unwrap_or_default();
         let is_strict = self.is_strict(name);
@@ -248,7 +264,10 @@ impl InterfaceMerger<'_> {
         }
         shared.outputs.extend(values_at(definition, "outputs"));
         self.output_defs(shared, definition);
-        if let Some(node) = definition.get("implementation").filter(|node| !node.is_null()) {
+        if let Some(node) = definition
+            .get("implementation")
+            .filter(|node| !node.is_null())
+        {
             shared.implementation = Some(self.scoped_node(node));
         }
     }
@@ -312,9 +331,15 @@ impl InterfaceMerger<'_> {
         }
     }
 
-    fn operation(&self, name: &str, entry: &MapEntry, before: Option<OperationDraft>) -> Option<OperationDraft> {
+    fn operation(
+        &self,
+        name: &str,
+        entry: &MapEntry,
+        before: Option<OperationDraft>,
+    ) -> Option<OperationDraft> {
         let node = &entry.value;
-        let mut definition = before.unwrap_or_else(|| OperationDraft::new(entry.key_span, self.scope.namespace));
+        let mut definition =
+            before.unwrap_or_else(|| OperationDraft::new(entry.key_span, self.scope.namespace));
         definition.span = entry.key_span;
         definition.namespace = self.scope.namespace;
         definition.removed = false;
@@ -339,7 +364,9 @@ impl InterfaceMerger<'_> {
 
     fn operation_map(&self, name: &str, map: &Mapping, definition: &mut OperationDraft) {
         let subject = format!("operation `{name}` of {}", self.subject);
-        self.scope.problems().report_unknown_keys(&OPERATION, &subject, map);
+        self.scope
+            .problems()
+            .report_unknown_keys(&OPERATION, &subject, map);
         let text_at = |key| self.scope.text_at(map, key, || subject.clone());
         self.shared_parts(&mut definition.own, map, true);
         match map.get("implementation") {
@@ -379,7 +406,10 @@ struct InterfaceFinisher<'a> {
 
 impl InterfaceFinisher<'_> {
     fn interface(&self, name: &InterfaceName, draft: &InterfaceDraft) -> Interface {
-        let operations = draft.operations.iter().filter(|(_, definition)| !definition.removed);
+        let operations = draft
+            .operations
+            .iter()
+            .filter(|(_, definition)| !definition.removed);
         let has_default = !draft.shared.inputs.is_empty()
             || !self.shared.inputs.is_empty()
             || draft.shared.implementation.is_some()
@@ -410,14 +440,22 @@ impl InterfaceFinisher<'_> {
     }
 
     /// What came of an operation that the known interface has too.
-    fn known(&self, name: &OperationName, definition: &Arc<OperationDraft>) -> Option<Arc<Operation>> {
+    fn known(
+        &self,
+        name: &OperationName,
+        definition: &Arc<OperationDraft>,
+    ) -> Option<Arc<Operation>> {
         let (draft, finished) = self.known?;
         let same = Arc::ptr_eq(draft.operations.get(name)?, definition);
         same.then(|| finished.operations.get(name).cloned())?
     }
 
     /// The implementation that counts for an operation: its own, or the one that all share.
-    fn implementation<'a>(&'a self, draft: &'a InterfaceDraft, definition: &'a OperationDraft) -> Option<&'a ScopedNode> {
+    fn implementation<'a>(
+        &'a self,
+        draft: &'a InterfaceDraft,
+        definition: &'a OperationDraft,
+    ) -> Option<&'a ScopedNode> {
         let shared = [&draft.shared, self.shared]
             .into_iter()
             .find_map(|layer| layer.implementation.as_ref());
@@ -429,7 +467,12 @@ impl InterfaceFinisher<'_> {
         }
     }
 
-    fn operation(&self, reference: OperationRef, draft: &InterfaceDraft, definition: &OperationDraft) -> Operation {
+    fn operation(
+        &self,
+        reference: OperationRef,
+        draft: &InterfaceDraft,
+        definition: &OperationDraft,
+    ) -> Operation {
         let layers = [self.shared, &draft.shared, &definition.own];
         let mut inputs = Map::default();
         let mut input_spans = IndexMap::new();
@@ -446,7 +489,9 @@ impl InterfaceFinisher<'_> {
         let text = self.implementation(draft, definition);
         let base_dir = match text {
             Some(text) => self.types.base_dir_at(text.node.span(), text.namespace),
-            None => self.types.base_dir_at(definition.span, definition.namespace),
+            None => self
+                .types
+                .base_dir_at(definition.span, definition.namespace),
         };
         let subject = format!("operation `{reference}` of {}", self.owner);
         let implementation = text.and_then(|text| {

@@ -1,6 +1,6 @@
 //! The keys that each kind of entity knows: one table for each.
 
-use crate::yaml::{Shape, KeyTable, tables};
+use crate::yaml::{KeyTable, Shape, tables};
 
 use Shape::{Any, Flag, Imports, List, ListOf, Map, MapOf, MapOfTextOr, Named, Names, Of, Scalar};
 use Shape::{Text, TextOr, Words};

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use crate::value::{FoldMap, FoldSet, Value};
 
+use super::match_state::{MatchDependency, OpenRequirement};
 use super::node_filter::NodeFilter;
-use super::match_state::{OpenRequirement, MatchDependency};
 use super::path_query::PathQuery;
 use super::requirement_resolver::{MergedRequirement, RequirementResolver};
 use super::template::Requirement;
@@ -99,9 +99,16 @@ impl<'a> RequirementResolver<'a> {
     }
 
     fn build_queue(&mut self, items: Vec<OpenRequirement>) -> MatchQueue {
-        let kinds: Vec<Vec<MatchDependency>> = items.iter().map(|item| self.dependencies_resolved_by(item)).collect();
+        let kinds: Vec<Vec<MatchDependency>> = items
+            .iter()
+            .map(|item| self.dependencies_resolved_by(item))
+            .collect();
         for kind in kinds.iter().flatten() {
-            *self.match_state.open_counts.entry(kind.clone()).or_default() += 1;
+            *self
+                .match_state
+                .open_counts
+                .entry(kind.clone())
+                .or_default() += 1;
             if let MatchDependency::SettingProperty(name) = kind {
                 self.match_state.settable.insert(Arc::clone(name));
             }
@@ -129,7 +136,9 @@ impl<'a> RequirementResolver<'a> {
             .node()
             .is_some_and(|node| self.index.position(&node.name).is_some());
         for filter in self.filters(item.place, &merged) {
-            let set = filter.assigned_properties(is_named).map(MatchDependency::SettingProperty);
+            let set = filter
+                .assigned_properties(is_named)
+                .map(MatchDependency::SettingProperty);
             kinds.extend(set);
             let restricted = filter.restrictions().map(|(name, _)| name);
             kinds.extend(restricted.map(|name| MatchDependency::Restricting(Arc::clone(name))));
@@ -154,7 +163,11 @@ impl<'a> RequirementResolver<'a> {
         for (place, unmatched) in self.index.templates.iter().enumerate() {
             for (name, property) in &*unmatched.template.properties {
                 if constrained.contains(name) && super::check::is_expression(&property.value) {
-                    let computed = self.match_state.computed.entry(Arc::clone(name)).or_default();
+                    let computed = self
+                        .match_state
+                        .computed
+                        .entry(Arc::clone(name))
+                        .or_default();
                     computed.push(place);
                 }
             }
@@ -162,7 +175,11 @@ impl<'a> RequirementResolver<'a> {
     }
 
     /// What has to be matched before a requirement can be.
-    fn blocking_dependency(&self, item: &OpenRequirement, own: &[MatchDependency]) -> Option<MatchDependency> {
+    fn blocking_dependency(
+        &self,
+        item: &OpenRequirement,
+        own: &[MatchDependency],
+    ) -> Option<MatchDependency> {
         let known = &self.match_state;
         let restricts = MatchDependency::Restricting(Arc::clone(&item.name));
         if let Some(wait) = known.open_dependency(restricts, own) {
@@ -172,7 +189,8 @@ impl<'a> RequirementResolver<'a> {
         for filter in filters {
             for name in filter.constrained_properties() {
                 if known.settable.contains(name)
-                    && let Some(wait) = known.open_dependency(MatchDependency::SettingProperty(Arc::clone(name)), own)
+                    && let Some(wait) = known
+                        .open_dependency(MatchDependency::SettingProperty(Arc::clone(name)), own)
                 {
                     return Some(wait);
                 }
@@ -248,7 +266,11 @@ impl<'a> RequirementResolver<'a> {
     }
 
     /// The filters of a requirement: its own, and those of requirements that lead to its template.
-    pub(super) fn filters(&self, place: usize, merged: &MergedRequirement<'a>) -> Vec<NodeFilter<'a>> {
+    pub(super) fn filters(
+        &self,
+        place: usize,
+        merged: &MergedRequirement<'a>,
+    ) -> Vec<NodeFilter<'a>> {
         let mut filters = super::requirement_resolver::filters_of(self.types, merged);
         filters.extend(self.match_state.restrictions(place, merged.name()));
         filters

@@ -81,18 +81,31 @@ impl<'a> MatchState<'a> {
     }
 
     /// The kind, if a requirement of it is open besides the one that asks.
-    pub(super) fn open_dependency(&self, wait: MatchDependency, own: &[MatchDependency]) -> Option<MatchDependency> {
+    pub(super) fn open_dependency(
+        &self,
+        wait: MatchDependency,
+        own: &[MatchDependency],
+    ) -> Option<MatchDependency> {
         let open = self.open_counts.get(&wait).copied().unwrap_or(0);
         (open > usize::from(own.contains(&wait))).then_some(wait)
     }
 
     /// Whether a requirement of a template is open.
-    pub(super) fn open_requirement_of(&self, place: usize, name: Option<&str>, own: &[MatchDependency]) -> Option<MatchDependency> {
+    pub(super) fn open_requirement_of(
+        &self,
+        place: usize,
+        name: Option<&str>,
+        own: &[MatchDependency],
+    ) -> Option<MatchDependency> {
         self.open_dependency(MatchDependency::OfTemplate(place, name.map(Arc::from)), own)
     }
 
     /// Whether a requirement of a name is open.
-    pub(super) fn open_requirement_named(&self, name: &str, own: &[MatchDependency]) -> Option<MatchDependency> {
+    pub(super) fn open_requirement_named(
+        &self,
+        name: &str,
+        own: &[MatchDependency],
+    ) -> Option<MatchDependency> {
         let wait = match name {
             "*" | "" => MatchDependency::All,
             name => MatchDependency::Named(name.into()),

@@ -2,37 +2,34 @@
 //! opens no file: an [`Importer`] does.
 
 mod artifact;
+mod built_in_types;
 mod check;
 mod condition;
 mod constraint;
-mod template_copy;
 mod definition;
 mod entity_types;
-mod node_filter;
 mod implementation;
-mod match_queue;
-mod interface_merge;
 mod interface_draft;
+mod interface_merge;
 mod keys;
-mod match_state;
 #[cfg(test)]
 mod lenient_reading_tests;
-mod type_loader;
-mod template_index;
+mod match_queue;
+mod match_state;
 mod nesting;
+mod node_filter;
 mod node_template;
 mod operation;
 mod options;
-mod type_origin;
 mod overlay;
+mod path_query;
 mod portable;
 mod problems;
-mod built_in_types;
 mod property;
-mod path_query;
 mod reader;
 mod references;
 mod relationship;
+mod requirement_problems;
 mod requirement_resolver;
 mod resolve;
 mod resolve_node;
@@ -42,13 +39,16 @@ mod scope;
 mod section;
 mod substitution;
 mod template;
+mod template_copy;
+mod template_index;
 #[cfg(test)]
 mod testing;
 mod topology;
 mod trigger;
 mod trigger_reader;
+mod type_loader;
+mod type_origin;
 mod types;
-mod requirement_problems;
 mod version;
 mod workflow;
 mod workflow_reader;
@@ -61,18 +61,18 @@ pub use definition::{
 };
 pub use entity_types::{CapabilityTemplate, DataType, NodeType, Reference, RequirementDef};
 pub use keys::service_template_keys;
-pub use type_loader::{ImportRequest, Imported, Importer, NoImports};
 pub use operation::{
     Artifact, Dependency, Implementation, ImplementationKind, Operation, Operations,
 };
 pub use options::ReadOptions;
-pub use type_origin::TypeOrigin;
 pub use overlay::Decorator;
 pub use reader::{check_inputs, read, read_node_template, read_relationship_template};
 pub use template::{
-    Group, NestedTopology, NodeTemplate, Policy, RelationshipTemplate, Requirement, ServiceTemplate,
-    Substitution, TopologyTemplate,
+    Group, NestedTopology, NodeTemplate, Policy, RelationshipTemplate, Requirement,
+    ServiceTemplate, Substitution, TopologyTemplate,
 };
 pub use trigger::{Facet, Trigger};
+pub use type_loader::{ImportRequest, Imported, Importer, NoImports};
+pub use type_origin::TypeOrigin;
 pub use types::Types;
-pub use workflow::{WorkflowActivity as WorkflowActivity, WorkflowStep as WorkflowStep, Workflow};
+pub use workflow::{Workflow, WorkflowActivity, WorkflowStep};

@@ -13,7 +13,8 @@ use super::definition::{AttributeDecl, Property};
 use super::node_template::UnmatchedTemplate;
 use super::scope::TypeScope;
 use super::template::{
-    PartMapping, MappingTarget, NestedTopology, NodeTemplate, Requirement, Substitution, TopologyTemplate,
+    MappingTarget, NestedTopology, NodeTemplate, PartMapping, Requirement, Substitution,
+    TopologyTemplate,
 };
 use super::topology::TopologyDraft;
 use super::types::Types;
@@ -127,7 +128,8 @@ impl NestingBuilder<'_> {
             topology: Arc::new(draft.topology.clone()),
         };
         let unmatched = std::mem::take(&mut copy.unmatched);
-        let mut templates = draft.match_requirements(unmatched, self.match_declared, &copy.outer_requirements);
+        let mut templates =
+            draft.match_requirements(unmatched, self.match_declared, &copy.outer_requirements);
         copy.finish(&mut templates, root);
         outer.stand_in = Some(root_name);
         self.nested.insert(outer.name.clone(), Arc::new(nested));
@@ -193,7 +195,9 @@ impl TopologyCopy<'_> {
                 .collect();
         };
         let to_input = |(name, mapped): (&Arc<str>, &PartMapping)| match &mapped.target {
-            MappingTarget::Input(input) if is_set(name) => Some((Arc::clone(input), Arc::clone(name))),
+            MappingTarget::Input(input) if is_set(name) => {
+                Some((Arc::clone(input), Arc::clone(name)))
+            }
             _ => None,
         };
         mapped.iter().filter_map(to_input).collect()
@@ -393,7 +397,8 @@ impl TopologyCopy<'_> {
     fn map_requirements(&mut self, root: usize) {
         let stated: FoldSet<_> = stated(self.outer).map(|it| Arc::clone(&it.name)).collect();
         for (name, mapped) in &self.substitution.requirements {
-            if let (true, MappingTarget::Member { node, path }) = (stated.contains(name), &mapped.target)
+            if let (true, MappingTarget::Member { node, path }) =
+                (stated.contains(name), &mapped.target)
                 && let Some(place) = self.position_of(node.as_str())
                 && let Some(own) = path.first()
             {
@@ -401,7 +406,10 @@ impl TopologyCopy<'_> {
                 outer_requirements.insert(Arc::clone(own));
             }
         }
-        self.outer_requirements.entry(root).or_default().extend(stated);
+        self.outer_requirements
+            .entry(root)
+            .or_default()
+            .extend(stated);
     }
 
     /// Gives resolved templates their whole names and the requirements that come from outside.
@@ -437,12 +445,16 @@ impl TopologyCopy<'_> {
             if let (Some(place), Some(own)) = (places.get(node), path.first()) {
                 let outside = stated(self.outer).filter(|it| it.name == *name);
                 let outer_requirements: Vec<_> = outside.map(|it| from_outside(it, own)).collect();
-                templates[*place].requirements.splice(0..0, outer_requirements);
+                templates[*place]
+                    .requirements
+                    .splice(0..0, outer_requirements);
             }
         }
         let outside = stated(self.outer).map(|it| from_outside(it, &it.name));
         let outer_requirements: Vec<_> = outside.collect();
-        templates[root].requirements.splice(0..0, outer_requirements);
+        templates[root]
+            .requirements
+            .splice(0..0, outer_requirements);
     }
 }
 

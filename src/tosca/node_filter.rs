@@ -86,7 +86,11 @@ impl<'a> NodeFilter<'a> {
 
     /// What it wants set on the node that it finds. On a node that a requirement names, plain
     /// values are wanted as well.
-    pub(super) fn assignments(self, template: &NodeTemplate, is_named: bool) -> Vec<FilterAssignment> {
+    pub(super) fn assignments(
+        self,
+        template: &NodeTemplate,
+        is_named: bool,
+    ) -> Vec<FilterAssignment> {
         let mut collected = Vec::new();
         let mut collect = |filter: &Node, capability: Option<&Arc<str>>| {
             for (name, span, condition) in conditions(filter) {
@@ -123,8 +127,8 @@ impl<'a> NodeFilter<'a> {
     /// The properties that it asks for.
     pub(super) fn constrained_properties(self) -> impl Iterator<Item = &'a Arc<str>> {
         let conditions = conditions(self.node);
-        let constraining =
-            conditions.filter(|(_, _, condition)| !matches!(condition, PropertyCondition::Assigns(_)));
+        let constraining = conditions
+            .filter(|(_, _, condition)| !matches!(condition, PropertyCondition::Assigns(_)));
         constraining.map(|(name, _, _)| name)
     }
 

@@ -12,8 +12,8 @@ use crate::yaml::{MapEntry, Mapping, Node};
 
 use super::entity_types::{CapabilityTemplate, NodeType, RequirementDef};
 use super::implementation::{ArtifactMap, ArtifactScope, join_in_place};
-use super::interface_merge::DefinitionSource;
 use super::interface_draft::InterfaceDrafts;
+use super::interface_merge::DefinitionSource;
 use super::keys::NODE_TEMPLATE;
 use super::operation::Operations;
 use super::property::DeclaredProperties;
@@ -52,7 +52,12 @@ impl<'a> NodeReader<'a> {
     }
 
     /// Reads one node template.
-    pub(super) fn read(&mut self, name: &Arc<str>, node: &Node, span: Span) -> Option<UnmatchedTemplate> {
+    pub(super) fn read(
+        &mut self,
+        name: &Arc<str>,
+        node: &Node,
+        span: Span,
+    ) -> Option<UnmatchedTemplate> {
         let scope = self.scope;
         let subject = format!("node template `{name}`");
         self.check_name(name, span);
@@ -62,7 +67,9 @@ impl<'a> NodeReader<'a> {
         } else {
             scope.map(node, || subject.clone())?
         };
-        scope.problems().report_unknown_keys(&NODE_TEMPLATE, &subject, map);
+        scope
+            .problems()
+            .report_unknown_keys(&NODE_TEMPLATE, &subject, map);
         let copied = (self.siblings).and_then(|all| scope.resolve_copy(&subject, map, all));
         let map = copied.as_ref().unwrap_or(map);
         let (type_name, node_type) = self.node_type(&subject, map, span)?;
@@ -138,7 +145,9 @@ impl<'a> NodeReader<'a> {
         if let Some(found) = stated.and_then(|name| self.known.get(name)) {
             return Some(found.clone());
         }
-        let key = self.scope.template_type(subject, map, TypeSection::Node, span)?;
+        let key = self
+            .scope
+            .template_type(subject, map, TypeSection::Node, span)?;
         let stated = stated?;
         let node_type = self.scope.types.node_type_of(key)?;
         let found = (stated_name(stated, key, self.scope.types), node_type);
@@ -172,7 +181,10 @@ impl<'a> NodeReader<'a> {
         if let Some(items) = node.as_seq() {
             return (Some(Cow::Owned(from_list(items))), inline);
         }
-        let Some(map) = self.scope.map(node, || format!("`properties` of {subject}")) else {
+        let Some(map) = self
+            .scope
+            .map(node, || format!("`properties` of {subject}"))
+        else {
             return (None, inline);
         };
         let is_capability = |name: &str| {
@@ -217,8 +229,8 @@ impl<'a> NodeReader<'a> {
         }
         for (name, def) in &node_type.capabilities {
             let entry = assigned.and_then(|map| map.get(name));
-            let definition =
-                entry.and_then(|node| scope.map(node, || format!("capability `{name}` of {subject}")));
+            let definition = entry
+                .and_then(|node| scope.map(node, || format!("capability `{name}` of {subject}")));
             let inner = inline.get(&**name).copied();
             if definition.is_some() || inner.is_some() {
                 let capability = scope.capability(subject, def, definition, inner);

@@ -7,9 +7,9 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::text::did_you_mean;
 use crate::yaml::{Mapping, Node};
 
-use super::type_loader::LoadedFile;
 use super::options::ReadOptions;
 use super::scope::TypeScope;
+use super::type_loader::LoadedFile;
 
 /// A decorator: what is merged into the templates that an expression finds.
 #[derive(Debug, Clone)]
@@ -23,7 +23,11 @@ pub struct Decorator {
 }
 
 /// The node templates that replace or join those of the topology.
-pub(super) fn overrides(scope: TypeScope<'_>, map: &Mapping, options: &ReadOptions) -> Option<Mapping> {
+pub(super) fn overrides(
+    scope: TypeScope<'_>,
+    map: &Mapping,
+    options: &ReadOptions,
+) -> Option<Mapping> {
     let blueprint = blueprint(scope, map, options);
     let all = [
         Some(&options.added_templates),

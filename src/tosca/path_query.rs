@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::value::{FoldSet, Value};
 
+use super::match_state::{MatchDependency, MatchEdge, MatchState};
 use super::node_filter::path_of;
-use super::match_state::{MatchEdge, MatchState, MatchDependency};
 use super::template_index::TemplateIndex;
 
 /// How deep values of properties can lead to others.
@@ -40,7 +40,11 @@ struct PathStep<'p> {
 }
 
 impl<'w, 'a> PathQuery<'w, 'a> {
-    pub(super) fn new(index: &'w TemplateIndex<'a>, known: &'w MatchState<'a>, own: &'w [MatchDependency]) -> Self {
+    pub(super) fn new(
+        index: &'w TemplateIndex<'a>,
+        known: &'w MatchState<'a>,
+        own: &'w [MatchDependency],
+    ) -> Self {
         Self {
             index,
             match_state: known,

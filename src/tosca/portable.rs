@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 
 use crate::name::TemplateName;
 use crate::value::{Map, REDACTED, Value};
-use crate::yaml::{NodeKind, Mapping, Node};
+use crate::yaml::{Mapping, Node, NodeKind};
 
 use super::definition::{AttributeDecl, DataKind, Property, PropertyDef, Schema};
 use super::operation::Operations;
@@ -95,7 +95,10 @@ impl ServiceTemplate {
     fn properties(&self, node: &Node, known: &IndexMap<Arc<str>, Property>) -> Value {
         map_values(node, |name, value| {
             let def = known.get(name).and_then(|known| known.definition.as_ref());
-            def.map_or_else(|| without_secrets(value), |def| property(&self.types, def, value))
+            def.map_or_else(
+                || without_secrets(value),
+                |def| property(&self.types, def, value),
+            )
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::text::did_you_mean;
 use crate::value::FoldSet;
-use crate::yaml::{Mapping, OtherKeys, KeyTable};
+use crate::yaml::{KeyTable, Mapping, OtherKeys};
 
 /// Collects problems. A definition is read again for each type that inherits it; its problems
 /// count once.

@@ -160,7 +160,9 @@ impl TypeScope<'_> {
         span: Span,
     ) {
         let missing = declared.defs.iter().filter(|(name, def)| {
-            def.required && def.default.is_none() && assigned.is_none_or(|map| map.get(name).is_none())
+            def.required
+                && def.default.is_none()
+                && assigned.is_none_or(|map| map.get(name).is_none())
         });
         for (name, def) in missing {
             let message = format!(

@@ -7,9 +7,6 @@ use indexmap::IndexMap;
 
 use super::check::check;
 use super::match_state::MatchState;
-use super::type_loader::Importer;
-use super::type_loader::{LoadedTypes, LoadedFile, load};
-use super::template_index::TemplateIndex;
 use super::nesting::flatten;
 use super::node_template::{NodeReader, UnmatchedTemplate};
 use super::options::ReadOptions;
@@ -19,7 +16,10 @@ use super::relationship::PlainRelationships;
 use super::requirement_resolver::RequirementResolver;
 use super::scope::{TypeScope, description, values_at};
 use super::template::{NodeTemplate, ServiceTemplate, TopologyTemplate};
-use super::topology::{TopologyDraft, ExtraTemplates};
+use super::template_index::TemplateIndex;
+use super::topology::{ExtraTemplates, TopologyDraft};
+use super::type_loader::Importer;
+use super::type_loader::{LoadedFile, LoadedTypes, load};
 use super::types::{ROOT, Types};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::name::TemplateName;
@@ -38,7 +38,12 @@ pub fn read(
     let map = match root.as_map() {
         Some(map) => map,
         None if root.is_null() => &empty,
-        None => return (None, root.type_mismatch("a service template", "a map").into()),
+        None => {
+            return (
+                None,
+                root.type_mismatch("a service template", "a map").into(),
+            );
+        }
     };
     let LoadedTypes {
         mut types,

@@ -10,8 +10,8 @@ use crate::yaml::{Mapping, Node};
 use super::definition::TypeKey;
 use super::entity_types::RelationshipType;
 use super::implementation::ArtifactScope;
-use super::interface_merge::DefinitionSource;
 use super::interface_draft::InterfaceDrafts;
+use super::interface_merge::DefinitionSource;
 use super::keys::RELATIONSHIP_TEMPLATE;
 use super::property::DeclaredProperties;
 use super::resolve::metadata_of;
@@ -120,7 +120,10 @@ impl TypeScope<'_> {
         span: Span,
     ) -> Option<TypeKey> {
         let Some(node) = map.get("type").filter(|node| !node.is_null()) else {
-            let help = format!("give it a `type`: the name of {}", section.noun_with_article());
+            let help = format!(
+                "give it a `type`: the name of {}",
+                section.noun_with_article()
+            );
             let problem = Diagnostic::error(format!("{subject} has no `type`")).label(span, "");
             self.report(problem.help(help));
             return None;

@@ -12,13 +12,13 @@ use crate::value::{FoldMap, FoldSet, Map, Value};
 use super::check::is_expression;
 use super::definition::{DataKind, Occurrences, TypeKey};
 use super::entity_types::{Reference, RelationshipType, RequirementDef};
+use super::match_state::{MatchState, OpenRequirement};
 use super::node_filter::{FilterAssignment, NodeFilter, own_value, with_source};
-use super::match_state::{OpenRequirement, MatchState};
-use super::template_index::{TemplateIndex, TargetQuery, capability_of, matching_capability};
 use super::relationship::PlainRelationships;
 use super::scope::TypeScope;
 use super::section::TypeSection;
 use super::template::{NodeTemplate, RelationshipTemplate, Requirement};
+use super::template_index::{TargetQuery, TemplateIndex, capability_of, matching_capability};
 use super::types::Types;
 
 /// The relationship of a requirement that says nothing about it.
@@ -137,7 +137,10 @@ impl<'a> RequirementResolver<'a> {
         let Some(relationship) = self.relationship(template, merged, true) else {
             return;
         };
-        if let Some(target) = merged.node().and_then(|node| self.index.position(&node.name)) {
+        if let Some(target) = merged
+            .node()
+            .and_then(|node| self.index.position(&node.name))
+        {
             found.extend(self.for_template(template, merged, (place, target), &relationship));
             return;
         }
@@ -173,7 +176,9 @@ impl<'a> RequirementResolver<'a> {
         found: &mut Vec<Requirement>,
     ) {
         let is_needed = merged.occurrences().min > 0;
-        let named = merged.node().and_then(|node| self.index.position(&node.name));
+        let named = merged
+            .node()
+            .and_then(|node| self.index.position(&node.name));
         let has_filter = merged.both().any(|def| !def.node_filter.is_empty());
         let matches = has_filter || (self.match_declared && is_needed);
         if !is_needed && !matches && named.is_none() {
@@ -218,9 +223,11 @@ impl<'a> RequirementResolver<'a> {
         let states_relationship =
             |def: &&RequirementDef| def.relationship.is_some() || def.inline_relationship.is_some();
         let Some(def) = merged.both().find(states_relationship) else {
-            let key =
-                self.types
-                    .find(super::types::ROOT, ANY_RELATIONSHIP, TypeSection::Relationship)?;
+            let key = self.types.find(
+                super::types::ROOT,
+                ANY_RELATIONSHIP,
+                TypeSection::Relationship,
+            )?;
             return self.plain.of_type(self.types, key);
         };
         if let Some(node) = &def.inline_relationship {
@@ -308,7 +315,12 @@ impl<'a> RequirementResolver<'a> {
         })
     }
 
-    fn unknown_node(&self, merged: &MergedRequirement<'_>, node: &Reference, template: &NodeTemplate) {
+    fn unknown_node(
+        &self,
+        merged: &MergedRequirement<'_>,
+        node: &Reference,
+        template: &NodeTemplate,
+    ) {
         // What a type says about a node that is not there matters only if it is needed.
         if merged.stated.is_none_or(|def| def.node.is_none()) {
             return;
@@ -465,7 +477,13 @@ impl<'a> RequirementResolver<'a> {
     }
 
     /// Notes what the filters of a requirement want set on its target.
-    fn assign(&mut self, merged: &MergedRequirement<'a>, source: usize, place: usize, is_named: bool) {
+    fn assign(
+        &mut self,
+        merged: &MergedRequirement<'a>,
+        source: usize,
+        place: usize,
+        is_named: bool,
+    ) {
         let target = self.index.template(place);
         let source_name = self.index.template(source).name.clone();
         let mut assignments = Vec::new();
@@ -484,7 +502,10 @@ impl<'a> RequirementResolver<'a> {
 }
 
 /// The filters of a requirement, the stated one first.
-pub(super) fn filters_of<'a>(types: &'a Types, merged: &MergedRequirement<'a>) -> Vec<NodeFilter<'a>> {
+pub(super) fn filters_of<'a>(
+    types: &'a Types,
+    merged: &MergedRequirement<'a>,
+) -> Vec<NodeFilter<'a>> {
     let filters = merged.both().flat_map(|def| {
         let scope = TypeScope::of(types, def.namespace);
         let nodes = def.node_filter.iter();

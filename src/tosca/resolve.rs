@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use crate::diagnostic::Span;
 use crate::name::{OperationName, TypeName};
 use crate::value::{Map, Value};
-use crate::yaml::{MapEntry, NodeKind, Mapping, Node, KeyTable};
+use crate::yaml::{KeyTable, MapEntry, Mapping, Node, NodeKind};
 
 use super::definition::TypeInfo;
 use super::definition::{Defs, Schema, TypeKey, simple_kind};
@@ -16,8 +16,8 @@ use super::entity_types::{
     CapabilityType, DataType, GroupType, InterfaceType, NodeType, PolicyType, RelationshipType,
 };
 use super::implementation::ArtifactScope;
-use super::interface_merge::DefinitionSource;
 use super::interface_draft::InterfaceDrafts;
+use super::interface_merge::DefinitionSource;
 use super::keys::{
     ANY_TYPE, ARTIFACT_TYPE, CAPABILITY_TYPE, DATA_TYPE, GROUP_TYPE, INTERFACE, INTERFACE_TYPE,
     NODE_TYPE, POLICY_TYPE, RELATIONSHIP_TYPE,
@@ -100,16 +100,25 @@ impl Types {
         let scope = self.scope_of(key);
         let subject = format!("{} `{}`", section.noun(), decl.name);
         if let Some(map) = scope.map(decl.node(), || subject.clone()) {
-            self.problems.report_unknown_keys(keys_of(section), &subject, map);
+            self.problems
+                .report_unknown_keys(keys_of(section), &subject, map);
         }
         match section {
-            TypeSection::Node | TypeSection::Any => ResolvedType::Node(Arc::new(self.resolve_node(key, &subject))),
+            TypeSection::Node | TypeSection::Any => {
+                ResolvedType::Node(Arc::new(self.resolve_node(key, &subject)))
+            }
             TypeSection::Relationship => {
                 ResolvedType::Relationship(Arc::new(self.resolve_relationship(key, &subject)))
             }
-            TypeSection::Capability => ResolvedType::Capability(Arc::new(self.resolve_capability(key))),
-            TypeSection::Interface => ResolvedType::Interface(Arc::new(self.resolve_interface(key))),
-            TypeSection::Artifact => ResolvedType::Artifact(Arc::new(self.resolve_artifact(key, &subject))),
+            TypeSection::Capability => {
+                ResolvedType::Capability(Arc::new(self.resolve_capability(key)))
+            }
+            TypeSection::Interface => {
+                ResolvedType::Interface(Arc::new(self.resolve_interface(key)))
+            }
+            TypeSection::Artifact => {
+                ResolvedType::Artifact(Arc::new(self.resolve_artifact(key, &subject)))
+            }
             TypeSection::Data => ResolvedType::Data(Arc::new(self.resolve_data(key, &subject))),
             TypeSection::Group => ResolvedType::Group(Arc::new(GroupType {
                 properties: self.property_defs(key),
@@ -229,7 +238,12 @@ impl Types {
     }
 
     /// Names of types under a key, from the nearest type that has it.
-    pub(super) fn type_names(&self, key: TypeKey, word: &str, section: TypeSection) -> Vec<TypeName> {
+    pub(super) fn type_names(
+        &self,
+        key: TypeKey,
+        word: &str,
+        section: TypeSection,
+    ) -> Vec<TypeName> {
         let Some((scope, named)) = self.nearest_names(key, word) else {
             return Vec::new();
         };
@@ -263,7 +277,12 @@ impl Types {
         let mut interfaces = InterfaceDrafts::default();
         for (ancestor, node) in self.statements(&lineage, "interfaces").rev() {
             let owner = format!("type `{}`", self.decl(ancestor).name);
-            interfaces.merge(self.scope_of(ancestor), &owner, node, DefinitionSource::Type);
+            interfaces.merge(
+                self.scope_of(ancestor),
+                &owner,
+                node,
+                DefinitionSource::Type,
+            );
         }
         interfaces
     }

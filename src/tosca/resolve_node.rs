@@ -101,7 +101,11 @@ impl Types {
     }
 
     /// Merges what types say about a capability, the nearest first.
-    fn capability_def(&self, name: &Arc<str>, statements: &[(TypeKey, &MapEntry)]) -> Option<CapabilityDef> {
+    fn capability_def(
+        &self,
+        name: &Arc<str>,
+        statements: &[(TypeKey, &MapEntry)],
+    ) -> Option<CapabilityDef> {
         let (nearest, first) = statements.first()?;
         if first.value.is_null() {
             return None;
@@ -127,7 +131,8 @@ impl Types {
                 continue;
             };
             let scope = self.scope_of(*ancestor);
-            self.problems.report_unknown_keys(&CAPABILITY, &subject, map);
+            self.problems
+                .report_unknown_keys(&CAPABILITY, &subject, map);
             let (defined, set) = split_properties(map);
             assigned.extend(set);
             scope.merge_defs(&mut properties, &defined, "properties", &subject);
@@ -266,7 +271,8 @@ impl TypeScope<'_> {
             self.problems().error(message, entry.key_span);
             return None;
         };
-        self.problems().report_unknown_keys(&REQUIREMENT, &subject, map);
+        self.problems()
+            .report_unknown_keys(&REQUIREMENT, &subject, map);
         let named = |key| {
             let node: Option<&Node> = map.get(key);
             if let Some(node) = node.filter(|node| node.as_str().is_none() && !node.is_null()) {
@@ -292,8 +298,11 @@ impl TypeScope<'_> {
     pub(super) fn node_filter(self, map: &Mapping, subject: &str) -> Option<Node> {
         let node = map.get("node_filter").filter(|node| !node.is_null())?;
         let filter = self.map(node, || format!("`node_filter` of {subject}"))?;
-        self.problems()
-            .report_unknown_keys(&NODE_FILTER, &format!("`node_filter` of {subject}"), filter);
+        self.problems().report_unknown_keys(
+            &NODE_FILTER,
+            &format!("`node_filter` of {subject}"),
+            filter,
+        );
         Some(node.clone())
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::name::TypeName;
 use crate::value::Map;
-use crate::yaml::{MapEntry, Mapping, Node, KeyTable};
+use crate::yaml::{KeyTable, MapEntry, Mapping, Node};
 
 use super::constraint::read_constraints;
 use super::definition::{Constraint, DataKind, PropertyDef, Schema, simple_kind};
@@ -82,7 +82,12 @@ impl TypeScope<'_> {
 
     /// A definition that is no map, of a property that a base type defines, can only mean its
     /// default.
-    fn redefine_default(self, subject: &str, entry: &MapEntry, base: &Arc<PropertyDef>) -> PropertyDef {
+    fn redefine_default(
+        self,
+        subject: &str,
+        entry: &MapEntry,
+        base: &Arc<PropertyDef>,
+    ) -> PropertyDef {
         let message = format!("{subject} is a value, not a definition; it is taken as the default");
         let problem = Diagnostic::warning(message).label(entry.key_span, "");
         self.report(problem.help("write `default:` and the value"));
@@ -107,7 +112,9 @@ impl TypeScope<'_> {
     fn required(self, subject: &str, map: &Mapping, base: Option<&Arc<PropertyDef>>) -> bool {
         match map.get("required") {
             None => base.is_none_or(|base| base.required),
-            Some(node) => node.as_bool().unwrap_or_else(|| self.yaml_1_1_bool(subject, node)),
+            Some(node) => node
+                .as_bool()
+                .unwrap_or_else(|| self.yaml_1_1_bool(subject, node)),
         }
     }
 
@@ -223,7 +230,8 @@ impl TypeScope<'_> {
         if let Some(kind) = simple_kind(name.strip_prefix("tosca:").unwrap_or(name)) {
             return Some(kind);
         }
-        self.find_or_warn(name, TypeSection::Data, span).map(DataKind::Data)
+        self.find_or_warn(name, TypeSection::Data, span)
+            .map(DataKind::Data)
     }
 
     /// Guesses what a parameter without a `type` holds.

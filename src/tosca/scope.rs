@@ -66,7 +66,12 @@ impl<'a> TypeScope<'a> {
 
     /// Finds a type that a definition mentions. In an imported file one that is not there does no
     /// harm as long as nothing needs it, so that it is only warned of.
-    pub(super) fn find_or_warn(self, name: &str, section: TypeSection, span: Span) -> Option<TypeKey> {
+    pub(super) fn find_or_warn(
+        self,
+        name: &str,
+        section: TypeSection,
+        span: Span,
+    ) -> Option<TypeKey> {
         let found = self.find(name, section);
         if found.is_none() && self.namespace != ROOT {
             let mut problem = self.types.unknown(self.namespace, name, section, span);
@@ -92,7 +97,8 @@ impl<'a> TypeScope<'a> {
     ) -> Option<T> {
         let found = read(node);
         if found.is_none() && !node.is_null() {
-            self.problems().report(node.type_mismatch(subject(), expected));
+            self.problems()
+                .report(node.type_mismatch(subject(), expected));
         }
         found
     }

@@ -10,16 +10,16 @@ use crate::diagnostic::Diagnostic;
 use crate::name::TemplateName;
 use crate::text::did_you_mean;
 use crate::value::Value;
-use crate::yaml::{MapEntry, NodeKind, Mapping, Node};
+use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 
 use super::check::is_expression;
 use super::definition::ParameterDef;
-use super::node_filter::NodeFilter;
 use super::keys::{NODE_FILTER, SUBSTITUTION, SUBSTITUTION_FILTER};
+use super::node_filter::NodeFilter;
 use super::node_template::{NodeReader, UnmatchedTemplate};
 use super::scope::{TypeScope, values};
 use super::section::TypeSection;
-use super::template::{PartMapping, MappingTarget, NodeTemplate, Substitution};
+use super::template::{MappingTarget, NodeTemplate, PartMapping, Substitution};
 
 /// The name of the template that is made where a mapping names a type and no template.
 const REPRESENTATIVE_NODE: &str = "_substitution_mapping";
@@ -30,8 +30,7 @@ const MAPPED_SECTIONS: &[&str] = &["properties", "attributes", "requirements", "
 impl TypeScope<'_> {
     /// What a topology says that it can stand in for.
     pub(super) fn substitution(self, map: &Mapping) -> Option<Substitution> {
-        let is_blank =
-            |node: &Node| node.is_null() || node.as_map().is_some_and(Mapping::is_empty);
+        let is_blank = |node: &Node| node.is_null() || node.as_map().is_some_and(Mapping::is_empty);
         let stated = |key| map.entry(key).filter(|entry| !is_blank(&entry.value));
         let entry = stated("substitution_mappings").or_else(|| stated("root"))?;
         let subject = || "`substitution_mappings`".to_owned();
@@ -41,7 +40,9 @@ impl TypeScope<'_> {
         let type_node = mapping.get("node_type").or_else(|| mapping.get("type"));
         let key =
             type_node.and_then(|node| self.require(node.as_str()?, TypeSection::Node, node.span()));
-        let node = self.text_at(mapping, "node", subject).map(TemplateName::new);
+        let node = self
+            .text_at(mapping, "node", subject)
+            .map(TemplateName::new);
         if node.is_none() && type_node.is_none() {
             let message = "`substitution_mappings` says neither `node` nor `node_type`";
             let problem = Diagnostic::error(message).label(entry.key_span, "");
@@ -134,7 +135,8 @@ impl TypeScope<'_> {
             map = self.map(inner, || format!("`node_filter` of {subject}"))?;
             filter = inner;
         }
-        self.problems().report_unknown_keys(&NODE_FILTER, subject, map);
+        self.problems()
+            .report_unknown_keys(&NODE_FILTER, subject, map);
         for key in ["properties", "capabilities"] {
             self.list_at(map, key, || subject.to_owned());
         }
@@ -241,7 +243,10 @@ impl TypeScope<'_> {
     }
 
     /// The template inside that stands for the outside, made if the mapping names a type alone.
-    pub(super) fn representative_node(self, substitution: &Substitution) -> Option<UnmatchedTemplate> {
+    pub(super) fn representative_node(
+        self,
+        substitution: &Substitution,
+    ) -> Option<UnmatchedTemplate> {
         let stated = ["node_type", "type"].map(|key| substitution.mapping.get(key));
         let name: Arc<str> = stated.into_iter().flatten().next()?.as_str()?.into();
         let mut mapping = Mapping::default();

@@ -4,14 +4,19 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::text::did_you_mean;
-use crate::yaml::{MapEntry, NodeKind, Mapping, Node};
+use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 
 use super::scope::TypeScope;
 
 impl TypeScope<'_> {
     /// What a template says, over what the one says that it copies, and so on. Nothing if it
     /// copies none.
-    pub(super) fn resolve_copy(self, subject: &str, map: &Mapping, all: &Mapping) -> Option<Mapping> {
+    pub(super) fn resolve_copy(
+        self,
+        subject: &str,
+        map: &Mapping,
+        all: &Mapping,
+    ) -> Option<Mapping> {
         map.get("copy")?;
         let mut merged = map.clone();
         let mut seen: Vec<Arc<str>> = Vec::new();

@@ -118,7 +118,8 @@ impl<'a> TemplateIndex<'a> {
             .collect();
         places.sort_unstable();
         let places = Arc::new(places);
-        self.fitting_cache.insert(query.clone(), Arc::clone(&places));
+        self.fitting_cache
+            .insert(query.clone(), Arc::clone(&places));
         places
     }
 
@@ -141,7 +142,9 @@ impl<'a> TemplateIndex<'a> {
             (!unsure.contains(property)).then_some((property, expected))
         });
         match usable {
-            Some((property, expected)) => Arc::new(self.with_value(query, &fitting, property, &expected)),
+            Some((property, expected)) => {
+                Arc::new(self.with_value(query, &fitting, property, &expected))
+            }
             None => fitting,
         }
     }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
 use crate::yaml::{Limits, Node, parse};
 
-use super::type_loader::{ImportRequest, Imported, Importer};
 use super::options::ReadOptions;
 use super::reader::read;
 use super::template::{NodeTemplate, ServiceTemplate};
+use super::type_loader::{ImportRequest, Imported, Importer};
 
 /// A service template that was read, with its texts and its problems.
 pub(super) struct TestTemplate {

@@ -8,14 +8,13 @@ use crate::diagnostic::Diagnostic;
 use crate::name::{TemplateName, TypeName};
 use crate::text::did_you_mean;
 use crate::value::{FoldMap, FoldSet, Map, Value};
-use crate::yaml::{MapEntry, NodeKind, Mapping, Node};
+use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 
 use super::check::check;
 use super::definition::{ParameterDef, Properties, Property, PropertyDef};
-use super::node_filter::FilterAssignment;
 use super::keys::{GROUP, PARAMETER, POLICY, TOPOLOGY};
 use super::match_state::MatchState;
-use super::template_index::TemplateIndex;
+use super::node_filter::FilterAssignment;
 use super::node_template::{NodeReader, UnmatchedTemplate, names_at};
 use super::options::ReadOptions;
 use super::property::DeclaredProperties;
@@ -25,8 +24,10 @@ use super::resolve::metadata_of;
 use super::scope::TypeScope;
 use super::section::TypeSection;
 use super::template::{
-    Group, NodeTemplate, TopologyOutput, Policy, RelationshipTemplate, Substitution, TopologyTemplate,
+    Group, NodeTemplate, Policy, RelationshipTemplate, Substitution, TopologyOutput,
+    TopologyTemplate,
 };
+use super::template_index::TemplateIndex;
 
 /// The names of the node templates of a topology.
 type TemplateNames = IndexSet<TemplateName>;
@@ -266,9 +267,11 @@ impl<'a> TypeScope<'a> {
             let Some(definition) = self.map(&entry.value, || subject.clone()) else {
                 continue;
             };
-            self.problems().report_unknown_keys(&GROUP, &subject, definition);
+            self.problems()
+                .report_unknown_keys(&GROUP, &subject, definition);
             let span = entry.key_span;
-            let Some(key) = self.template_type(&subject, definition, TypeSection::Group, span) else {
+            let Some(key) = self.template_type(&subject, definition, TypeSection::Group, span)
+            else {
                 continue;
             };
             let Some(group_type) = self.types.group_type_of(key) else {
@@ -283,7 +286,12 @@ impl<'a> TypeScope<'a> {
             }
             let group = Group {
                 name: Arc::clone(name),
-                properties: self.plain_properties(&subject, &type_name, &group_type.properties, definition),
+                properties: self.plain_properties(
+                    &subject,
+                    &type_name,
+                    &group_type.properties,
+                    definition,
+                ),
                 type_name,
                 members: members.into_iter().map(|(member, _)| member).collect(),
                 metadata: metadata_of(definition),
@@ -368,7 +376,8 @@ impl<'a> TypeScope<'a> {
     ) -> Option<Policy> {
         let subject = format!("policy `{name}`");
         let definition = self.map(&entry.value, || subject.clone())?;
-        self.problems().report_unknown_keys(&POLICY, &subject, definition);
+        self.problems()
+            .report_unknown_keys(&POLICY, &subject, definition);
         let key = self.template_type(&subject, definition, TypeSection::Policy, entry.key_span)?;
         let policy_type = self.types.policy_type_of(key)?;
         let type_name = policy_type.name.clone();
@@ -380,7 +389,12 @@ impl<'a> TypeScope<'a> {
         }
         Some(Policy {
             name: Arc::clone(name),
-            properties: self.plain_properties(&subject, &type_name, &policy_type.properties, definition),
+            properties: self.plain_properties(
+                &subject,
+                &type_name,
+                &policy_type.properties,
+                definition,
+            ),
             type_name,
             targets: targets.into_iter().map(|(target, _)| target).collect(),
             triggers: self.triggers(&subject, definition, &policy_type.triggers),
@@ -411,7 +425,7 @@ impl TopologyDraft<'_> {
             plain: PlainRelationships::default(),
             match_declared,
             assignments: Vec::new(),
-            outer_requirements: outer_requirements,
+            outer_requirements,
             match_state: MatchState::default(),
         };
         let requirements = resolver.match_all();

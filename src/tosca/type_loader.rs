@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::keys::{IMPORT, SERVICE_TEMPLATE, VERSIONS};
 use super::scope::TypeScope;
 use super::section::TypeSection;
-use super::types::{BUILT_IN, TypeBody, Namespace, ROOT, Types};
+use super::types::{BUILT_IN, Namespace, ROOT, TypeBody, Types};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity, SourceId, Span};
 use crate::value::Value;
-use crate::yaml::{MapEntry, NodeKind, Mapping, Node};
+use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 
 /// How many files may be imported, directly or not.
 const MAX_FILES: usize = 10_000;
@@ -249,7 +249,9 @@ fn parse_import(scope: TypeScope<'_>, item: &Node) -> Option<ImportItem> {
             return parse_import(scope, node);
         }
     }
-    scope.problems().report_unknown_keys(&IMPORT, "an import", map);
+    scope
+        .problems()
+        .report_unknown_keys(&IMPORT, "an import", map);
     if map.get("when").is_some_and(is_disabled) {
         return None;
     }
@@ -302,7 +304,9 @@ impl UnusedTypes {
     /// Makes warnings of errors that are about unused types of other files than `own`.
     pub(super) fn downgrade_errors(&self, problems: Diagnostics, own: SourceId) -> Diagnostics {
         let problems = problems.into_iter();
-        problems.map(|problem| self.downgrade_error(problem, own)).collect()
+        problems
+            .map(|problem| self.downgrade_error(problem, own))
+            .collect()
     }
 
     fn downgrade_error(&self, mut problem: Diagnostic, own: SourceId) -> Diagnostic {

@@ -13,13 +13,13 @@ use crate::text::did_you_mean;
 use crate::value::{Fold, FoldMap, FoldSet};
 use crate::yaml::Node;
 
+use super::built_in_types::{built_in_types, parse_built_in};
 use super::definition::{TypeKey, simple_kind};
 use super::entity_types::{
     CapabilityType, DataType, GroupType, InterfaceType, NodeType, PolicyType, RelationshipType,
 };
 use super::operation::ArtifactType;
 use super::problems::Problems;
-use super::built_in_types::{built_in_types, parse_built_in};
 use super::section::TypeSection;
 
 /// The namespace of the built-in types.
@@ -449,7 +449,13 @@ impl Types {
     }
 
     /// Reports a name that means no type.
-    pub(super) fn report_unknown(&self, namespace: u32, name: &str, section: TypeSection, span: Span) {
+    pub(super) fn report_unknown(
+        &self,
+        namespace: u32,
+        name: &str,
+        section: TypeSection,
+        span: Span,
+    ) {
         let problem = self.unknown(namespace, name, section, span);
         self.problems.report(problem);
     }

@@ -70,10 +70,16 @@ fn clause_admits(clause: &str, version: &VersionParts) -> Option<bool> {
     let specified = text.split('-').next().unwrap_or(text).split('.').count();
     let least = compare_parts(version, &required) != Ordering::Less;
     Some(match operator.trim() {
-        "=" | "==" | "" if specified < 3 => least && version.0 < next_version(&required, specified - 1),
+        "=" | "==" | "" if specified < 3 => {
+            least && version.0 < next_version(&required, specified - 1)
+        }
         "=" | "==" => compare_parts(version, &required) == Ordering::Equal,
         "" | "^" => {
-            let first = required.0.iter().take(specified).position(|number| *number != 0);
+            let first = required
+                .0
+                .iter()
+                .take(specified)
+                .position(|number| *number != 0);
             least && version.0 < next_version(&required, first.unwrap_or(specified - 1))
         }
         "~" | "~>" | "~=" => least && version.0 < next_version(&required, (specified - 1).min(1)),

@@ -14,14 +14,15 @@ use super::node_template::names_at;
 use super::operation::short_interface_name;
 use super::resolve::metadata_of;
 use super::scope::{TypeScope, description, values, values_at};
-use super::workflow::{WorkflowActivity, Precondition, WorkflowStep, Workflow};
+use super::workflow::{Precondition, Workflow, WorkflowActivity, WorkflowStep};
 
 impl TypeScope<'_> {
     /// Reads a workflow.
     pub(super) fn workflow(self, name: &Arc<str>, entry: &MapEntry) -> Option<Workflow> {
         let subject = format!("workflow `{name}`");
         let map = self.map(&entry.value, || subject.clone())?;
-        self.problems().report_unknown_keys(&WORKFLOW, &subject, map);
+        self.problems()
+            .report_unknown_keys(&WORKFLOW, &subject, map);
         let mut steps = IndexMap::new();
         for (step, entry) in self
             .map_at(map, "steps", || subject.clone())
@@ -67,7 +68,8 @@ impl TypeScope<'_> {
     fn precondition(self, node: &Node, subject: &str) -> Option<Precondition> {
         let subject = format!("a precondition of {subject}");
         let map = self.map(node, || subject.clone())?;
-        self.problems().report_unknown_keys(&PRECONDITION, &subject, map);
+        self.problems()
+            .report_unknown_keys(&PRECONDITION, &subject, map);
         let Some(target) = self.text_at(map, "target", || subject.clone()) else {
             self.problems()
                 .error(format!("{subject} has no `target`"), node.span());
@@ -133,13 +135,15 @@ impl TypeScope<'_> {
                 }
                 word.map(|state| WorkflowActivity::SetState(state.into()))
             }
-            "call_operation" => name_and_inputs(&entry.value, "operation").and_then(|(name, inputs)| {
-                let (interface, operation) = name.rsplit_once('.')?;
-                Some(WorkflowActivity::CallOperation {
-                    operation: OperationRef::new(short_interface_name(interface), operation),
-                    inputs,
+            "call_operation" => {
+                name_and_inputs(&entry.value, "operation").and_then(|(name, inputs)| {
+                    let (interface, operation) = name.rsplit_once('.')?;
+                    Some(WorkflowActivity::CallOperation {
+                        operation: OperationRef::new(short_interface_name(interface), operation),
+                        inputs,
+                    })
                 })
-            }),
+            }
             "delegate" => name_and_inputs(&entry.value, "workflow")
                 .map(|(workflow, inputs)| WorkflowActivity::Delegate { workflow, inputs }),
             "inline" => name_and_inputs(&entry.value, "workflow")

@@ -117,7 +117,9 @@ pub(super) fn sides(old: &DifferenceSide, new: &DifferenceSide, room: usize) -> 
         (_, DifferenceSide::Missing) => "removed".to_owned(),
         (DifferenceSide::Missing, DifferenceSide::Value(new)) => format!("added, {}", one(new)),
         (_, DifferenceSide::Value(new)) => format!("changed, now {}", one(new)),
-        (_, DifferenceSide::Failed(why)) => format!("cannot be evaluated: {}", words::one_line(why)),
+        (_, DifferenceSide::Failed(why)) => {
+            format!("cannot be evaluated: {}", words::one_line(why))
+        }
         (_, DifferenceSide::Unknown) => "changed".to_owned(),
     }
 }
@@ -223,7 +225,10 @@ mod tests {
             (DifferenceSide::Missing, value(1)),
             (value(1), DifferenceSide::Missing),
             (DifferenceSide::Unknown, value(1)),
-            (value(1), DifferenceSide::Failed("no such\nthing".to_owned())),
+            (
+                value(1),
+                DifferenceSide::Failed("no such\nthing".to_owned()),
+            ),
         ];
         let lines = sides.map(|(old, new)| written(&change(old, new), 100));
         insta::assert_snapshot!(lines.concat(), @r#"

@@ -7,7 +7,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Snippet};
 use serde_json::{Value as Json, json};
 
 use super::change::location_json;
-use crate::diagnostic::{Diagnostic, Label, SourcePosition, Severity, SourceId, Sources, Span};
+use crate::diagnostic::{Diagnostic, Label, Severity, SourceId, SourcePosition, Sources, Span};
 
 /// Labels further apart than this many lines are shown in snippets of their own.
 const MAX_LINES: usize = 40;
@@ -311,8 +311,12 @@ mod tests {
     #[test]
     fn colour_is_used_only_if_asked_for() {
         let (sources, found) = sample();
-        let plain = DiagnosticRenderer::new(&sources, 100).colour(false).render(&found);
-        let colourful = DiagnosticRenderer::new(&sources, 100).colour(true).render(&found);
+        let plain = DiagnosticRenderer::new(&sources, 100)
+            .colour(false)
+            .render(&found);
+        let colourful = DiagnosticRenderer::new(&sources, 100)
+            .colour(true)
+            .render(&found);
         assert!(!plain.contains('\x1b'));
         assert!(colourful.contains('\x1b'));
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::change::{limited_json, location_json, inline_value_within};
+use super::change::{inline_value_within, limited_json, location_json};
 use super::plan::PlanTask;
 use super::words;
 use crate::diagnostic::SourcePosition;
@@ -297,7 +297,11 @@ impl LastChange {
             };
             words::append(text, format_args!("- set {name} to {value}\n"));
         }
-        words::and_more(text, self.set.len().saturating_sub(MAX_SET_ATTRIBUTES), "other");
+        words::and_more(
+            text,
+            self.set.len().saturating_sub(MAX_SET_ATTRIBUTES),
+            "other",
+        );
         if let Some(why) = &self.unknown {
             let why = words::one_line(why);
             words::append(text, format_args!("- nothing more is known: {why}\n"));

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::change::{limited_json, inline_value_within, sides};
+use super::change::{inline_value_within, limited_json, sides};
 use super::{Table, words};
 use crate::ensemble::history::AttributeChange;
 use crate::job::DifferenceSide;
@@ -290,7 +290,12 @@ impl TaskLine {
     }
 
     fn write_change(&self, text: &mut String, width: usize, change: &AttributeChange) {
-        let AttributeChange { instance_key: of, name, old, new } = change;
+        let AttributeChange {
+            instance_key: of,
+            name,
+            old,
+            new,
+        } = change;
         let other = (*of != self.target).then(|| format!(" of {}", of.trim_start_matches(':')));
         let what = match name.as_str() {
             ".status" => "status".to_owned(),
@@ -303,7 +308,11 @@ impl TaskLine {
         let secret = new.as_str().is_some_and(|text| text.contains(REDACTED));
         let sides = match old {
             _ if secret => "changed (secret)".to_owned(),
-            Some(old) => sides(&DifferenceSide::Value(old.clone()), &DifferenceSide::Value(new.clone()), room),
+            Some(old) => sides(
+                &DifferenceSide::Value(old.clone()),
+                &DifferenceSide::Value(new.clone()),
+                room,
+            ),
             None => inline_value_within(new, room),
         };
         words::append(text, format_args!("{head}{sides}\n"));
@@ -313,16 +322,23 @@ impl TaskLine {
         let changes: Vec<Json> = self
             .changes
             .iter()
-            .map(|AttributeChange { instance_key: of, name, old, new }| {
-                let mut change = Map::new();
-                change.insert("of".to_owned(), of.as_str().into());
-                change.insert("name".to_owned(), name.as_str().into());
-                if let Some(old) = old {
-                    change.insert("old".to_owned(), limited_json(old));
-                }
-                change.insert("new".to_owned(), limited_json(new));
-                Json::Object(change)
-            })
+            .map(
+                |AttributeChange {
+                     instance_key: of,
+                     name,
+                     old,
+                     new,
+                 }| {
+                    let mut change = Map::new();
+                    change.insert("of".to_owned(), of.as_str().into());
+                    change.insert("name".to_owned(), name.as_str().into());
+                    if let Some(old) = old {
+                        change.insert("old".to_owned(), limited_json(old));
+                    }
+                    change.insert("new".to_owned(), limited_json(new));
+                    Json::Object(change)
+                },
+            )
             .collect();
         let mut task = json!({
             "id": self.id,
@@ -352,7 +368,10 @@ impl TaskLine {
 fn write_value(text: &mut String, width: usize, kind: &str, name: &str, value: &Value) {
     let head = format!("- {kind} {}: ", words::one_line(name));
     let room = width.saturating_sub(head.chars().count());
-    words::append(text, format_args!("{head}{}\n", inline_value_within(value, room)));
+    words::append(
+        text,
+        format_args!("{head}{}\n", inline_value_within(value, room)),
+    );
 }
 
 /// The counts of a summary without those that are zero: `2 tasks (1 changed, 2 ok)`.

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use super::table::{Align, Table};
 use super::words;
 use crate::host::Stream;
-use crate::tasks::{HostEvent, HostEnd, HostOutcome};
+use crate::tasks::{HostEnd, HostEvent, HostOutcome};
 
 /// How a task without hosts is called where a host would stand (F19).
 const LOCAL_ONLY: &str = "<local-only>";
@@ -94,8 +94,14 @@ impl HostLines {
             HostEvent::Message { host, text } => {
                 lines_of(name_of(host.as_ref()), Stream::Stdout, text.as_bytes())
             }
-            HostEvent::Warning(text) => vec![stderr_line(format!("warning: {}", without_control_chars(text)))],
-            HostEvent::Error(text) => vec![stderr_line(format!("error: {}", without_control_chars(text)))],
+            HostEvent::Warning(text) => vec![stderr_line(format!(
+                "warning: {}",
+                without_control_chars(text)
+            ))],
+            HostEvent::Error(text) => vec![stderr_line(format!(
+                "error: {}",
+                without_control_chars(text)
+            ))],
             HostEvent::TaskStarted { .. }
             | HostEvent::HostStarted { .. }
             | HostEvent::Step { .. }
@@ -104,7 +110,10 @@ impl HostLines {
     }
 
     fn output(&mut self, host: Option<&Arc<str>>, stream: Stream, bytes: &[u8]) -> Vec<HostLine> {
-        let partial_line = self.partial_lines.entry((host.cloned(), stream)).or_default();
+        let partial_line = self
+            .partial_lines
+            .entry((host.cloned(), stream))
+            .or_default();
         partial_line.extend_from_slice(bytes);
         let end = match partial_line.iter().rposition(|byte| *byte == b'\n') {
             Some(end) => end + 1,
@@ -166,12 +175,18 @@ fn outcome_line(end: &HostEnd) -> Option<String> {
             tolerated: false,
             ..
         } => {
-            let (task, reason) = (without_control_chars(&end.task), without_control_chars(reason));
+            let (task, reason) = (
+                without_control_chars(&end.task),
+                without_control_chars(reason),
+            );
             Some(format!("error: [{host}] `{task}` failed: {reason}"))
         }
         HostOutcome::Unreachable { reason, tolerated } => {
             let level = if *tolerated { "warning" } else { "error" };
-            Some(format!("{level}: [{host}] {}", without_control_chars(reason)))
+            Some(format!(
+                "{level}: [{host}] {}",
+                without_control_chars(reason)
+            ))
         }
         HostOutcome::Failed { .. }
         | HostOutcome::Ok
@@ -191,7 +206,9 @@ pub fn host_event(event: &HostEvent) -> Option<Json> {
         HostEvent::HostStarted { task, host: on } => {
             json!({"event": "begin", "task": &**task, "host": host(on)})
         }
-        HostEvent::Step { host: on, text } => json!({"event": "step", "host": host(on), "text": text}),
+        HostEvent::Step { host: on, text } => {
+            json!({"event": "step", "host": host(on), "text": text})
+        }
         HostEvent::Output {
             host: on,
             stream,
@@ -401,7 +418,9 @@ impl HostSummary {
     fn results(rows: &[(&Arc<str>, &HostRow)]) -> Table {
         let mut table = Table::new(&["Host", "Result", "Time", "Why"]).align(2, Align::Right);
         for (name, row) in rows {
-            let word = OutcomeWord::ALL.into_iter().find(|word| row.count(*word) > 0);
+            let word = OutcomeWord::ALL
+                .into_iter()
+                .find(|word| row.count(*word) > 0);
             let word = word.map_or("", OutcomeWord::text);
             table.row([name.as_ref(), word, &words::seconds(row.elapsed), &row.note]);
         }

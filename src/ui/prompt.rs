@@ -4,13 +4,21 @@ use std::io::{BufRead, Result, Write};
 
 /// Asks a question on `output` and reads the answer from `input`; only `y` and `yes` approve. The
 /// end of the input is a no.
-pub fn read_approval(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<bool> {
+pub fn read_approval(
+    question: &str,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> Result<bool> {
     let answer = read_answer(&format!("{question} [yN] "), input, output)?;
     Ok(answer == "y" || answer == "yes")
 }
 
 /// Asks a question that nobody should answer by habit: only the whole word `yes` is one.
-pub fn read_confirmation(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<bool> {
+pub fn read_confirmation(
+    question: &str,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> Result<bool> {
     Ok(read_answer(&format!("{question} [type yes] "), input, output)? == "yes")
 }
 

@@ -115,7 +115,13 @@ impl OrphanLine {
         put("managed", serde_json::json!(self.created));
         put("template", self.template.clone().into());
         put("orphan", true.into());
-        put("reason", self.not_removed_reason.as_deref().unwrap_or(REMOVE_HINT).into());
+        put(
+            "reason",
+            self.not_removed_reason
+                .as_deref()
+                .unwrap_or(REMOVE_HINT)
+                .into(),
+        );
         item
     }
 }

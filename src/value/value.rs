@@ -163,7 +163,9 @@ impl Value {
             Self::Sensitive(inner) => inner.with_externals_resolved().sensitive(),
             Self::List(items) => Self::list(items.iter().map(Self::with_externals_resolved)),
             Self::Map(map) => {
-                let settled = |(key, value): (&Arc<str>, &Self)| (Arc::clone(key), value.with_externals_resolved());
+                let settled = |(key, value): (&Arc<str>, &Self)| {
+                    (Arc::clone(key), value.with_externals_resolved())
+                };
                 Self::map(map.iter().map(settled))
             }
             other => other.clone(),

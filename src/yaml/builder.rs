@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::emit::emit_flow;
-use super::{MapEntry, NodeKind, Mapping, Node};
+use super::{MapEntry, Mapping, Node, NodeKind};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::value::Fold;
 
@@ -312,7 +312,12 @@ impl<'t> Builder<'t> {
     }
 
     /// Puts a finished node, which stands at `place`, into the open collection.
-    pub(super) fn add(&mut self, node: Node, id: Option<usize>, place: Span) -> Result<(), ParseStop> {
+    pub(super) fn add(
+        &mut self,
+        node: Node,
+        id: Option<usize>,
+        place: Span,
+    ) -> Result<(), ParseStop> {
         if let Some(id) = id {
             self.anchors.insert(id, node.clone());
         }

@@ -120,7 +120,10 @@ mod tests {
             read("+*anc/x"),
             Some((false, PointerBase::Anchor("anc".into()), "x".into()))
         );
-        assert_eq!(read("+./x"), Some((false, PointerBase::Relative(1), "x".into())));
+        assert_eq!(
+            read("+./x"),
+            Some((false, PointerBase::Relative(1), "x".into()))
+        );
         assert_eq!(
             read("+?../x/y"),
             Some((true, PointerBase::Relative(2), "x y".into()))

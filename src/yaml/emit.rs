@@ -252,7 +252,11 @@ impl EmitWriter {
             Value::Big(digits) => self.out.push_str(digits),
             Value::Float(number) => self.float(*number),
             Value::Str(text) => {
-                quote::write_inline(&mut self.out, text, quote::style(text, ScalarPosition::Flow));
+                quote::write_inline(
+                    &mut self.out,
+                    text,
+                    quote::style(text, ScalarPosition::Flow),
+                );
             }
             Value::Sensitive(_) | Value::External(_) => self.out.push_str(REDACTED),
             Value::List(items) => {
@@ -272,7 +276,11 @@ impl EmitWriter {
                     } else {
                         ""
                     });
-                    quote::write_inline(&mut self.out, key, quote::style(key, ScalarPosition::Flow));
+                    quote::write_inline(
+                        &mut self.out,
+                        key,
+                        quote::style(key, ScalarPosition::Flow),
+                    );
                     self.out.push_str(": ");
                     self.flow(item);
                 }

@@ -24,7 +24,9 @@ type HashIndex = HashMap<Arc<str>, u32, Fold>;
 
 impl Mapping {
     /// Makes a mapping of entries, the first of each key; gives those that came too late.
-    pub(super) fn from_entries(entries: Vec<(Arc<str>, MapEntry)>) -> (Self, Vec<(Arc<str>, MapEntry)>) {
+    pub(super) fn from_entries(
+        entries: Vec<(Arc<str>, MapEntry)>,
+    ) -> (Self, Vec<(Arc<str>, MapEntry)>) {
         let mut mapping = Self {
             entries,
             table: None,

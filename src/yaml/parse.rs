@@ -10,7 +10,7 @@ use granit_parser::{
 
 use super::builder::{Builder, CollectionHead, ParseStop};
 use super::unindented_quotes::IndentedCopy;
-use super::{NodeKind, Limits, Node, Schema, scalar};
+use super::{Limits, Node, NodeKind, Schema, scalar};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 
 /// Reads a text of `sources` as one document; an empty one is null.
@@ -70,7 +70,12 @@ struct ParseFailure {
     outdented: Option<usize>,
 }
 
-fn read(schema: Schema, text: &str, source: SourceId, limits: &Limits) -> Result<Node, ParseFailure> {
+fn read(
+    schema: Schema,
+    text: &str,
+    source: SourceId,
+    limits: &Limits,
+) -> Result<Node, ParseFailure> {
     let mut reader = EventReader {
         schema,
         events: Parser::new_from_str_with_options(text, options(limits, text)),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::diagnostic::{Diagnostics, SourceId, Sources};
 use crate::value::Value;
-use crate::yaml::{NodeKind, Limits, Node, parse};
+use crate::yaml::{Limits, Node, NodeKind, parse};
 
 fn parsed(text: &str) -> (Sources, Result<Node, Diagnostics>) {
     let mut sources = Sources::default();

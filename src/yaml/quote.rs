@@ -62,7 +62,9 @@ pub(super) fn style(text: &str, position: ScalarPosition) -> ScalarStyle {
             }
             b'#' => quote |= place > 0 && matches!(bytes[place - 1], b' ' | b'\n'),
             b',' | b'[' | b']' | b'{' | b'}' | b'?' => quote |= position == ScalarPosition::Flow,
-            0xc2 | 0xe2 | 0xef | 0xf4 if is_unprintable(&bytes[place..]) => return ScalarStyle::Double,
+            0xc2 | 0xe2 | 0xef | 0xf4 if is_unprintable(&bytes[place..]) => {
+                return ScalarStyle::Double;
+            }
             _ => {}
         }
     }

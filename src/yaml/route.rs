@@ -3,7 +3,7 @@
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
-use super::{NodeKind, Node};
+use super::{Node, NodeKind};
 use crate::value::Value;
 
 /// One step down.
@@ -27,7 +27,11 @@ impl Route {
 
     /// The way over keys alone.
     pub fn keys<K: Into<Arc<str>>>(keys: impl IntoIterator<Item = K>) -> Self {
-        Self(keys.into_iter().map(|key| RouteStep::Key(key.into())).collect())
+        Self(
+            keys.into_iter()
+                .map(|key| RouteStep::Key(key.into()))
+                .collect(),
+        )
     }
 
     /// Goes on to the value of a key.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{NodeKind, Node};
+use super::{Node, NodeKind};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::value::{Map, Value};
 

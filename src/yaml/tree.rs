@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 
-use super::{MapEntry, NodeKind, Mapping, Node};
+use super::{MapEntry, Mapping, Node, NodeKind};
 use crate::diagnostic::Span;
 use crate::value::Value;
 
@@ -177,7 +177,9 @@ impl MergeTree for Node {
                 let same = |key: &str, a: &Self| b.get(key).is_some_and(|b| a.equals(b));
                 a.len() == b.len() && a.iter().all(|(key, entry)| same(key, &entry.value))
             }
-            (NodeKind::Seq(_) | NodeKind::Map(_), _) | (_, NodeKind::Seq(_) | NodeKind::Map(_)) => false,
+            (NodeKind::Seq(_) | NodeKind::Map(_), _) | (_, NodeKind::Seq(_) | NodeKind::Map(_)) => {
+                false
+            }
             // Scalars are compared as values; a tag makes a difference.
             _ => self.tag() == other.tag() && self.to_value() == other.to_value(),
         }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{MapEntry, NodeKind, Node};
+use super::{MapEntry, Node, NodeKind};
 use crate::diagnostic::Span;
 
 /// Deeper than what a line is likely to stand in; the indentation is not part of the text.
@@ -53,7 +53,9 @@ impl IndentedCopy {
             return known.clone();
         }
         let kind = match node.kind() {
-            NodeKind::Seq(items) => NodeKind::Seq(items.iter().map(|item| self.node(item, done)).collect()),
+            NodeKind::Seq(items) => {
+                NodeKind::Seq(items.iter().map(|item| self.node(item, done)).collect())
+            }
             NodeKind::Map(map) => NodeKind::Map(map.map_entries(|entry| {
                 MapEntry::new(self.span(entry.key_span), self.node(&entry.value, done))
             })),

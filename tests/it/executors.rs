@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use unfurl::testing::exec::{RunnerEvent, RunLimits, LocalRunner};
+use unfurl::testing::exec::{LocalRunner, RunLimits, RunnerEvent};
 use unfurl::testing::host::{
-    Action, ActionResult, BecomeUser, ExecutorChain, ChainSpec, Command, ChainExecutor, Exit, ChainNote, Program,
-    Question, ActionRequest, RunOutput, Secret, Spread, ExecutorEnvironment,
+    Action, ActionRequest, ActionResult, BecomeUser, ChainExecutor, ChainNote, ChainSpec, Command,
+    ExecutorChain, ExecutorEnvironment, Exit, Program, Question, RunOutput, Secret, Spread,
 };
 
 /// Users of this machine that are there for one test, with a rule for one of them.
@@ -87,7 +87,11 @@ fn run(chain: ExecutorChain, command: Command) -> (RunOutput, Vec<String>) {
     perform(&runner, chain, command)
 }
 
-fn perform(runner: &LocalRunner, chain: ExecutorChain, command: Command) -> (RunOutput, Vec<String>) {
+fn perform(
+    runner: &LocalRunner,
+    chain: ExecutorChain,
+    command: Command,
+) -> (RunOutput, Vec<String>) {
     let request = ActionRequest {
         chain: Some(Arc::new(chain)),
         ..ActionRequest::local(Action::Run(command))
@@ -96,7 +100,9 @@ fn perform(runner: &LocalRunner, chain: ExecutorChain, command: Command) -> (Run
     let mut notes = Vec::new();
     loop {
         match runner.recv().unwrap() {
-            RunnerEvent::Note(_, ChainNote::Notice(note) | ChainNote::Detail(note)) => notes.push(note),
+            RunnerEvent::Note(_, ChainNote::Notice(note) | ChainNote::Detail(note)) => {
+                notes.push(note);
+            }
             RunnerEvent::Ended(_, ActionResult::Run(output)) => return (output, notes),
             other => panic!("{other:?}"),
         }

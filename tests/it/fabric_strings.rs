@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use unfurl::testing::host::book::{LocationResolver, LoginOptions};
-use unfurl::testing::host::ssh_config::{SshConfig, SshConfigFiles, LocalUser};
+use unfurl::testing::host::ssh_config::{LocalUser, SshConfig, SshConfigFiles};
 use unfurl::testing::host::{Address, DEFAULT_PORT, HostParts, Location};
 
 use crate::support::fabric_answers;
@@ -75,7 +75,11 @@ fn book_of(env: &Value, file: &Path, local: &LocalUser) -> LocationResolver {
         identity_files: vec!["/k/mine".into()],
         ..LoginOptions::default()
     };
-    LocationResolver::new(SshConfig::read(&files, local).unwrap(), login, local.clone())
+    LocationResolver::new(
+        SshConfig::read(&files, local).unwrap(),
+        login,
+        local.clone(),
+    )
 }
 
 /// The port of an option goes before that of the configuration, as the first Fabric had it; later

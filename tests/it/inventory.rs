@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
 use serde_json::Value as Json;
 use unfurl::testing::diagnostic::Sources;
-use unfurl::testing::host::inventory::{Inventory, NoVault, ConnectionMethod};
+use unfurl::testing::host::inventory::{ConnectionMethod, Inventory, NoVault};
 use unfurl::testing::ops::SessionOptions;
 use unfurl::testing::ops::hosts::inventory;
 use unfurl::testing::value::Value;

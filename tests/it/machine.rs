@@ -9,12 +9,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use unfurl::testing::exec::{RunnerEvent, RunLimits, LocalRunner};
-use unfurl::testing::host::change::{Change, ModeAndOwner, CommandRun, FileWrite};
-use unfurl::testing::host::fact::{Domain, FileStat, FileKind, Fact, Probe, FactReading, CommandSetting};
+use unfurl::testing::exec::{LocalRunner, RunLimits, RunnerEvent};
+use unfurl::testing::host::change::{Change, CommandRun, FileWrite, ModeAndOwner};
+use unfurl::testing::host::fact::{
+    CommandSetting, Domain, Fact, FactReading, FileKind, FileStat, Probe,
+};
 use unfurl::testing::host::{
-    Action, ActionResult, BecomeUser, CallControl, ExecutorChain, ChangeOutput, Destination, ChainExecutor, Exit, Location, ConnectionPool,
-    ReadOutput, ActionRequest, StopLevel,
+    Action, ActionRequest, ActionResult, BecomeUser, CallControl, ChainExecutor, ChangeOutput,
+    ConnectionPool, Destination, ExecutorChain, Exit, Location, ReadOutput, StopLevel,
 };
 
 use crate::hosts::sshd::{Sshd, call, pooled};
@@ -403,7 +405,8 @@ fn a_command_runs_as_another_user_and_shows_nobody_what_it_is() {
         secret.setting = setting.clone();
         secret.stdin = Some(b"input\n".to_vec());
         secret.shown = Some("a secret".to_owned());
-        let mut own = CommandRun::new(": hunter2; grep -l hunter[2] /proc/*/cmdline 2>/dev/null; :");
+        let mut own =
+            CommandRun::new(": hunter2; grep -l hunter[2] /proc/*/cmdline 2>/dev/null; :");
         own.shown = Some("a secret".to_owned());
         let changed = change(&place, vec![Change::Run(secret), Change::Run(own)]);
         assert_eq!(changed.exit, Exit::Code(0), "{place} {changed:?}");
@@ -475,7 +478,10 @@ fn changes_go_through_sudo_with_a_password() {
 
     let wrong = ExecutorChain::new(vec![ChainExecutor::Sudo(to(None))]);
     let result = perform(place, Some(wrong), Action::Read(facts));
-    assert!(matches!(result.exit(), Exit::NeedsAnswer { .. }), "{result:?}");
+    assert!(
+        matches!(result.exit(), Exit::NeedsAnswer { .. }),
+        "{result:?}"
+    );
 }
 
 #[test]

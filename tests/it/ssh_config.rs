@@ -9,8 +9,8 @@ use std::process::Command;
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
 use unfurl::testing::host::HostParts;
 use unfurl::testing::host::ssh_config::{
-    Canonicalize, SshConfig, SshConfigFiles, ForwardAgent, LocalUser, LocalConfigContext, SshOptions, Proxy, HostQuery, Strictness,
-    Tokens, ConfigContext,
+    Canonicalize, ConfigContext, ForwardAgent, HostQuery, LocalConfigContext, LocalUser, Proxy,
+    SshConfig, SshConfigFiles, SshOptions, Strictness, Tokens,
 };
 use unfurl::testing::system::env::Env;
 

@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 
 use crate::cli::args::format::{HostOutput, one_of};
 use crate::cli::args::host::HostSelectionArgs;
-use crate::states::RunOrdering;
 use crate::name::EnumWords;
+use crate::states::RunOrdering;
 use crate::ui::StateDetail;
 
 /// Bring hosts to the state that state files describe

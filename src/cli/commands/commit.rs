@@ -100,7 +100,11 @@ fn show_commits(format: OutputFormat, commits: &CommitReport, output: &Output) {
             }
         }
         OutputFormat::Text => {
-            let count = commits.created.iter().filter(|made| made.id.is_some()).count();
+            let count = commits
+                .created
+                .iter()
+                .filter(|made| made.id.is_some())
+                .count();
             output.print_result(&format!("Committed to {count} repositories.\n"));
         }
         OutputFormat::None => {}

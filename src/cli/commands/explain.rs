@@ -4,12 +4,13 @@ use clap::Args;
 
 use crate::cli::args::format::OutputFormat;
 use crate::cli::args::job::{
-    CommonJobArgs, CompareArgs, EnsembleArg, PlanInputs, JobArgs, ScopeArgs, ReachArgs, RemovalArgs, WorkflowArg,
+    CommonJobArgs, CompareArgs, EnsembleArg, JobArgs, PlanInputs, ReachArgs, RemovalArgs,
+    ScopeArgs, WorkflowArg,
 };
+use crate::cli::job_views::task_of_plan;
 use crate::cli::output::{Context, relative};
 use crate::cli::request::job::plan_request;
 use crate::cli::screen::job::JobScreen;
-use crate::cli::job_views::task_of_plan;
 use crate::diagnostic::SourceLocator;
 use crate::job::{DetectedChange, ProposedTask};
 use crate::name::{Priority, Status, TemplateName};
@@ -18,7 +19,7 @@ use crate::ops::{self, Failure};
 use crate::plan::{Reason, exclusion_reason};
 use crate::topology::QuerySubject;
 use crate::topology::{Creator, EntityKind};
-use crate::ui::{ExplainView, ExplainFact, LastChange, LinkView, words};
+use crate::ui::{ExplainFact, ExplainView, LastChange, LinkView, words};
 use crate::value::{Handle, Value};
 
 /// Say of an instance what it is, why the next job would change it or not, what it depends on, what
@@ -132,7 +133,11 @@ fn instance(explained: &Explanation, handle: Handle, places: &SourceLocator<'_>)
     view
 }
 
-fn template(explained: &Explanation, name: &TemplateName, places: &SourceLocator<'_>) -> ExplainView {
+fn template(
+    explained: &Explanation,
+    name: &TemplateName,
+    places: &SourceLocator<'_>,
+) -> ExplainView {
     let topology = &explained.topology;
     let mut view = ExplainView {
         name: name.to_string(),
@@ -163,7 +168,9 @@ fn orphan(name: &str, record: &Value) -> ExplainView {
         type_name: "unknown".to_owned(),
         exists: true,
         local: local.and_then(Status::parse),
-        skip_reasons: vec!["its template is not in the model any more; `--prune` removes it".to_owned()],
+        skip_reasons: vec![
+            "its template is not in the model any more; `--prune` removes it".to_owned(),
+        ],
         ..ExplainView::default()
     }
 }
@@ -260,7 +267,12 @@ fn links(explained: &Explanation, links: &InstanceLinks) -> Vec<LinkView> {
 }
 
 /// What the job does to an instance and its relationships, and why not more.
-fn add_tasks(explained: &Explanation, of: Handle, places: &SourceLocator<'_>, view: &mut ExplainView) {
+fn add_tasks(
+    explained: &Explanation,
+    of: Handle,
+    places: &SourceLocator<'_>,
+    view: &mut ExplainView,
+) {
     let topology = &explained.topology;
     for task in &explained.tasks {
         let part = task.target != of;
@@ -294,7 +306,10 @@ fn add_tasks(explained: &Explanation, of: Handle, places: &SourceLocator<'_>, vi
 
 fn skip_reasons(explained: &Explanation, name: &str) -> Vec<String> {
     let plan = &explained.plan;
-    let left = plan.no_action.iter().filter(|(own, _)| own.as_str() == name);
+    let left = plan
+        .no_action
+        .iter()
+        .filter(|(own, _)| own.as_str() == name);
     let left = left.map(|(_, why)| why.to_string());
     let skipped = plan.skipped.iter().filter(|(own, _)| own.as_str() == name);
     left.chain(skipped.map(|(_, why)| format!("left alone: {why}")))

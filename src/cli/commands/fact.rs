@@ -9,14 +9,14 @@ use crate::cli::args::state::{FactArgs, TreeOptions};
 use crate::cli::output::{Context, Output};
 use crate::cli::request::states::chosen_hosts;
 use crate::cli::screen::states::StatesScreen;
-use crate::states::host_facts::{self, FactQuery, FactQueryError};
-use crate::states::{FactCache, grains};
 use crate::fleet::states::read_facts;
-use crate::fleet::states::{MachineFacts, FactsRequest, this_machine};
+use crate::fleet::states::{FactsRequest, MachineFacts, this_machine};
 use crate::host::fact::{Fact, FactReading};
 use crate::job::LogLevel;
 use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
+use crate::states::host_facts::{self, FactQuery, FactQueryError};
+use crate::states::{FactCache, grains};
 use crate::ui::{Table, nested};
 use crate::value::Value;
 

@@ -4,7 +4,7 @@ use clap::{ArgAction, Args};
 
 use crate::cli::commands::hosts::{SingleHostArgs, open_session};
 use crate::cli::output::Context;
-use crate::host::{ForwardEndpoint, Forward};
+use crate::host::{Forward, ForwardEndpoint};
 use crate::ops::Failure;
 
 /// Where ports of this machine take connections, unless it is said.
@@ -44,7 +44,8 @@ pub(in crate::cli) fn forward(args: &ForwardArgs, cx: &Context) -> Result<u8, Fa
             cx.output.print_stderr(&forward_line(forward, port, host));
         }
     };
-    open_session(&args.host, true, cx).and_then(|session| Ok(session.forward(&forwards, &mut on_open)?))
+    open_session(&args.host, true, cx)
+        .and_then(|session| Ok(session.forward(&forwards, &mut on_open)?))
 }
 
 /// What is said of a port that leads elsewhere.

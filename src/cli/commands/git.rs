@@ -44,10 +44,12 @@ pub(in crate::cli) fn git(args: &GitArgs, cx: &Context) -> Result<u8, Failure> {
         let words = args.words.join(" ");
         cx.output
             .print_result(&format!("*** Running 'git {words}' in '{place}'\n"));
-        cx.output.print_result(&format!("{}\n\n", run.output.text()));
+        cx.output
+            .print_result(&format!("{}\n\n", run.output.text()));
         let complaint = String::from_utf8_lossy(&run.output.stderr).into_owned();
         if !complaint.trim().is_empty() {
-            cx.output.print_stderr(&format!("{}\n\n", complaint.trim_end()));
+            cx.output
+                .print_stderr(&format!("{}\n\n", complaint.trim_end()));
         }
         if !run.output.is_ok() {
             code = u8::try_from(run.output.code).unwrap_or(1);
@@ -93,7 +95,9 @@ pub(in crate::cli) fn git_status(args: &GitStatusArgs, cx: &Context) -> Result<u
                 .collect();
             cx.output.json(&Json::from(all));
         }
-        OutputFormat::Text if statuses.is_empty() => cx.output.print_result("No status to display.\n"),
+        OutputFormat::Text if statuses.is_empty() => {
+            cx.output.print_result("No status to display.\n");
+        }
         OutputFormat::Text => {
             let text: String = statuses.iter().map(status_text).collect();
             cx.output.print_result(&text);

@@ -14,7 +14,7 @@ use crate::cli::screen::hosts::HostScreen;
 use crate::fleet::hosts::HostSession;
 use crate::fleet::tasks::{AdHocTask, HostsView as _};
 use crate::ops::{Failure, watch_signals};
-use crate::tasks::{StepAction, CommandOptions, TemplateText};
+use crate::tasks::{CommandOptions, StepAction, TemplateText};
 
 /// Which host, and how it is reached.
 #[derive(Debug, Args)]
@@ -65,7 +65,8 @@ pub(in crate::cli) fn shell(args: &ShellArgs, cx: &Context) -> Result<u8, Failur
     // What is piped in is for the shell, and answers nothing.
     let may_prompt = std::io::stdin().is_terminal();
     let kind = cx.output.variable("TERM").filter(|kind| !kind.is_empty());
-    open_session(&args.host, may_prompt, cx).and_then(|session| Ok(session.shell(kind.unwrap_or("dumb"))?))
+    open_session(&args.host, may_prompt, cx)
+        .and_then(|session| Ok(session.shell(kind.unwrap_or("dumb"))?))
 }
 
 /// Restart hosts and wait until they are there again
@@ -97,7 +98,7 @@ pub(in crate::cli) fn reboot(args: &RebootArgs, cx: &Context) -> Result<u8, Fail
     };
     let step = AdHocTask::Step {
         name: "reboot",
-        action: action,
+        action,
         options: Box::new(CommandOptions {
             restart: Some(args.wait),
             ..CommandOptions::default()

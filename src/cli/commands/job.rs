@@ -3,17 +3,21 @@
 use crate::cli::args::format::OutputFormat;
 use crate::cli::args::job::{JobArgs, JobExitCode};
 use crate::cli::commit_report;
+use crate::cli::job_views::{self, PlanDetail};
 use crate::cli::output::{Context, Output, relative};
 use crate::cli::request::job::{JobSpec, job_spec, request};
 use crate::cli::screen::job::JobScreen;
-use crate::cli::job_views::{self, PlanDetail};
 use crate::name::Status;
-use crate::ops::{self, QueryResult, Failure, FailureKind, JobReport, JobRequest, watch_signals};
+use crate::ops::{self, Failure, FailureKind, JobReport, JobRequest, QueryResult, watch_signals};
 use crate::plan::WorkflowKind;
 use crate::ui::QueryView;
 
 /// Runs the workflow of a command, or the one that `--workflow` names; gives the exit code.
-pub(in crate::cli) fn run(workflow: WorkflowKind, args: &JobArgs, cx: &Context) -> Result<u8, Failure> {
+pub(in crate::cli) fn run(
+    workflow: WorkflowKind,
+    args: &JobArgs,
+    cx: &Context,
+) -> Result<u8, Failure> {
     run_job(job_spec(workflow, args)?, args, cx)
 }
 
@@ -129,7 +133,9 @@ fn exit_code(limit: JobExitCode, report: &JobReport) -> u8 {
         JobExitCode::Never => false,
     };
     let retained = report.job.topology.orphans();
-    let retained = retained.filter(|orphan| orphan.retention_reason.is_some()).count();
+    let retained = retained
+        .filter(|orphan| orphan.retention_reason.is_some())
+        .count();
     if bad || (retained > 0 && limit != JobExitCode::Never) {
         FailureKind::JobFailed.exit_code()
     } else if report.job.values.outputs_failed {

@@ -3,8 +3,8 @@
 use crate::cli::args::state::{OpArgs, TreeOptions};
 use crate::cli::commands::state::run;
 use crate::cli::output::Context;
-use crate::cli::request::yaml_maps::map_of;
 use crate::cli::request::states::request;
+use crate::cli::request::yaml_maps::map_of;
 use crate::fleet::states::StateSelection;
 use crate::ops::Failure;
 use crate::value::{Map, Value};
@@ -69,7 +69,8 @@ mod tests {
             "makedirs=true",
             "contents=a: b: c",
         ];
-        let StateSelection::Single { arguments, .. } = typed_state("file.managed", &words.map(str::to_owned)).unwrap()
+        let StateSelection::Single { arguments, .. } =
+            typed_state("file.managed", &words.map(str::to_owned)).unwrap()
         else {
             panic!("one state was typed");
         };
@@ -83,7 +84,8 @@ mod tests {
     #[test]
     fn a_name_may_contain_an_equals_sign() {
         let words = ["echo a=b".to_owned()];
-        let StateSelection::Single { arguments, .. } = typed_state("cmd.run", &words).unwrap() else {
+        let StateSelection::Single { arguments, .. } = typed_state("cmd.run", &words).unwrap()
+        else {
             panic!("one state was typed");
         };
         assert_eq!(arguments["name"].as_str(), Some("echo a=b"));

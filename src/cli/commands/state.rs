@@ -7,10 +7,10 @@ use crate::cli::args::state::{ApplyArgs, RunOptions, ShowArgs, StateAction, Stat
 use crate::cli::output::Context;
 use crate::cli::request::states::request_of_files;
 use crate::cli::screen::states::{StateDisplay, StatesScreen, report_json, show};
-use crate::states::CompiledStates;
-use crate::fleet::states::{CompiledMachine, StatesRequest, compile_all, apply_states};
+use crate::fleet::states::{CompiledMachine, StatesRequest, apply_states, compile_all};
 use crate::name::EnumWords as _;
 use crate::ops::Failure;
+use crate::states::CompiledStates;
 use crate::ui::{Align, StateDetail, Table, nested};
 use crate::value::Value;
 
@@ -44,7 +44,8 @@ pub(in crate::cli) fn run(
     drop(screen);
     let report = report?;
     if options.shown.output == HostOutput::Json {
-        cx.output.json(&report_json(&report, request.has_named_hosts));
+        cx.output
+            .json(&report_json(&report, request.has_named_hosts));
     } else {
         let shown = display_options(request, options);
         show(&report, shown, request.has_named_hosts, &cx.output);
@@ -96,8 +97,7 @@ fn show_trees(args: &ShowArgs, view: StateTreeView, cx: &Context) -> Result<u8, 
     let machines = compile_all(&request, &mut screen)?;
     drop(screen);
     if args.output == HostOutput::Json {
-        cx.output
-            .json(&trees_json(&machines, view, over_hosts));
+        cx.output.json(&trees_json(&machines, view, over_hosts));
         return Ok(0);
     }
     for CompiledMachine { name, compiled } in &machines {

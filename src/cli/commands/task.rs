@@ -16,7 +16,7 @@ use crate::fleet::tasks::{AdHocTask, LoadedTasks, TasksRequest};
 use crate::ops::tasks::load;
 use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
-use crate::tasks::{TaskCall, RunOrder, Task};
+use crate::tasks::{RunOrder, Task, TaskCall};
 use crate::value::Value;
 
 /// Run named tasks over hosts

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::args::host::HostOptions;
-use crate::cli::commands::ad_hoc::{run_step, named_step};
+use crate::cli::commands::ad_hoc::{named_step, run_step};
 use crate::cli::output::Context;
 use crate::ops::{Failure, FailureKind};
-use crate::tasks::{StepAction, LocalPattern, TemplateText, Transfer};
 use crate::system::fs;
+use crate::tasks::{LocalPattern, StepAction, TemplateText, Transfer};
 
 /// Bring a file or folder from hosts
 ///

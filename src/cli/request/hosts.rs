@@ -11,13 +11,13 @@ use crate::cli::request::session::home;
 use crate::fleet::hosts::FleetHosts;
 use crate::host::resolver::{AgentUse, DefaultKeys, LoginOptions};
 use crate::host::ssh_config::SshConfigFiles;
-use crate::host::{ExecutorChain, ChainSpec, HostKeys, ExecutorEnvironment};
+use crate::host::{ChainSpec, ExecutorChain, ExecutorEnvironment, HostKeys};
 use crate::job::LogLevel;
 use crate::ops::hosts::{HostsRequest, known_hosts};
 use crate::ops::{Failure, SessionOptions};
-use crate::tasks::{MaxFail, TaskOptions, HostScope, Switches};
 use crate::system::env::Env;
 use crate::system::fs;
+use crate::tasks::{HostScope, MaxFail, Switches, TaskOptions};
 use crate::value::{Map, Value};
 
 impl HostConnection {
@@ -103,7 +103,10 @@ impl HostChoice {
 
 impl HostOptions {
     /// What each action on a host goes through; none if nothing. What is doubtful is shown.
-    pub(in crate::cli) fn chain(&self, output: &Output) -> Result<Option<Arc<ExecutorChain>>, Failure> {
+    pub(in crate::cli) fn chain(
+        &self,
+        output: &Output,
+    ) -> Result<Option<Arc<ExecutorChain>>, Failure> {
         let order = &self.order;
         let (names, options) = (order.executors.as_deref(), order.executor_opts.as_deref());
         let mut configuration = ChainSpec::default();

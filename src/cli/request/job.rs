@@ -2,12 +2,12 @@
 
 use std::num::NonZeroUsize;
 
-use crate::cli::args::job::{DirtyArg, JobArgs, CommitRecordArgs};
+use crate::cli::args::job::{CommitRecordArgs, DirtyArg, JobArgs};
 use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
 use crate::ensemble::CommitRequest;
 use crate::host::ChainSpec;
-use crate::name::{TemplateName, EnumWords as _};
+use crate::name::{EnumWords as _, TemplateName};
 use crate::ops::{Failure, JobRequest, QueryRequest, RunSettings, SaveSettings, SessionOptions};
 use crate::plan::{AdHoc, ChangeDetection, JobGoal, Removal, Repair, WorkflowKind};
 use crate::system::signals::Interrupts;
@@ -224,7 +224,10 @@ fn recorded_options(args: &JobArgs, Context { global, .. }: &Context) -> Map {
             "template",
             args.narrow.template.as_ref().map(TemplateName::as_str),
         ),
-        ("use_environment", args.any.inputs.use_environment.as_deref()),
+        (
+            "use_environment",
+            args.any.inputs.use_environment.as_deref(),
+        ),
         ("starttime", args.any.starttime.as_deref()),
     ];
     for (name, word) in words {

@@ -2,6 +2,6 @@
 
 pub(super) mod hosts;
 pub(super) mod job;
-pub(super) mod yaml_maps;
 pub(super) mod session;
 pub(super) mod states;
+pub(super) mod yaml_maps;

@@ -9,11 +9,13 @@ use crate::cli::args::state::{RunOptions, TreeOptions};
 use crate::cli::output::Context;
 use crate::cli::request::hosts::items;
 use crate::cli::request::yaml_maps::{map_of, map_of_file};
-use crate::states::RunOrdering;
-use crate::fleet::states::{MachinePace, StateHost, StatesRequest, StatesSource, StateSelection, choose_hosts, this_machine};
+use crate::fleet::states::{
+    MachinePace, StateHost, StateSelection, StatesRequest, StatesSource, choose_hosts, this_machine,
+};
 use crate::name::EnumWords as _;
 use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
+use crate::states::RunOrdering;
 use crate::system::fs;
 use crate::value::{Map, Value};
 
@@ -150,7 +152,9 @@ pub(in crate::cli) fn chosen_hosts(
 ) -> Result<Option<Vec<StateHost>>, Failure> {
     let HostSelectionArgs { choice, connection } = hosts;
     let mut scope = choice.scope()?;
-    scope.hosts.extend(tree_options.tree.instance.iter().cloned());
+    scope
+        .hosts
+        .extend(tree_options.tree.instance.iter().cloned());
     if scope.is_unspecified() {
         let needless = [
             (!tree_options.tree.limit.is_empty(), "--limit"),

@@ -6,9 +6,9 @@ use crate::cli::prompt;
 use crate::fleet::tasks::{HostsView, TasksReport};
 use crate::host::{Question, Secret};
 use crate::job::LogLevel;
-use crate::tasks::HostEvent;
 use crate::system::signals::Interrupts;
-use crate::ui::{OutputChannel, HostDetail, HostLines, HostSummary, host_event};
+use crate::tasks::HostEvent;
+use crate::ui::{HostDetail, HostLines, HostSummary, OutputChannel, host_event};
 
 /// Shows what runs over hosts.
 #[derive(Debug)]
@@ -51,14 +51,16 @@ impl<'a> HostScreen<'a> {
             HostOutput::Json => {
                 let mut line = self.summary.json(report.exit_code);
                 if !not_reached.is_empty() {
-                    let not_reached: Vec<&str> = report.not_reached.iter().map(AsRef::as_ref).collect();
+                    let not_reached: Vec<&str> =
+                        report.not_reached.iter().map(AsRef::as_ref).collect();
                     line["notReached"] = not_reached.into();
                 }
                 self.output.print_result(&format!("{line}\n"));
             }
             HostOutput::Text => {
                 if self.output.level <= LogLevel::Info {
-                    self.output.print_stderr(&self.summary.table(self.output.width));
+                    self.output
+                        .print_stderr(&self.summary.table(self.output.width));
                 }
                 if !not_reached.is_empty() {
                     let message = format!("not come to: {}", not_reached.join(", "));

@@ -2,9 +2,9 @@
 
 use std::io::IsTerminal as _;
 
+use crate::cli::job_views::{self, PlanDetail};
 use crate::cli::output::{Output, relative};
 use crate::cli::prompt;
-use crate::cli::job_views::{self, PlanDetail};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::job::{JobEvent, LogLevel, Proposal, TaskRecord};
 use crate::ops::{Decision, JobFrontend};

@@ -7,12 +7,12 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 use crate::cli::args::format::HostOutput;
 use crate::cli::output::Output;
 use crate::cli::screen::hosts::HostScreen;
-use crate::states::{StateResult, to_value};
 use crate::fleet::states::{MachineEnd, MachineReport, StatesReport, StatesView};
 use crate::fleet::tasks::HostsView as _;
 use crate::host::change::Change;
 use crate::host::{Question, Secret};
 use crate::job::LogLevel;
+use crate::states::{StateResult, to_value};
 use crate::system::signals::Interrupts;
 use crate::ui::{Progress, StateCounts, StateDetail, StateLine, host_table, state_lines};
 
@@ -66,7 +66,12 @@ pub(in crate::cli) struct StateDisplay {
 }
 
 /// Shows what came of states, for people.
-pub(in crate::cli) fn show(report: &StatesReport, shown: StateDisplay, over_hosts: bool, output: &Output) {
+pub(in crate::cli) fn show(
+    report: &StatesReport,
+    shown: StateDisplay,
+    over_hosts: bool,
+    output: &Output,
+) {
     let mut text = String::new();
     let mut rows: Vec<(&str, StateCounts, String)> = Vec::new();
     for machine in &report.machines {

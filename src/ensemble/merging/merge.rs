@@ -1,6 +1,6 @@
 //! Merges whole files: an ensemble's, and its list of jobs.
 
-use super::record_merger::{Causality, RecordMerger, MergeSide};
+use super::record_merger::{Causality, MergeSide, RecordMerger};
 use super::three_way::EnsembleVersion;
 use crate::git::merge_lines;
 
@@ -25,7 +25,10 @@ pub fn merge_ensembles(
     labels: [&str; 2],
 ) -> Option<MergedEnsemble> {
     let base = EnsembleVersion::read(base)?;
-    let (first, second) = (EnsembleVersion::read(first)?, EnsembleVersion::read(second)?);
+    let (first, second) = (
+        EnsembleVersion::read(first)?,
+        EnsembleVersion::read(second)?,
+    );
     let mut merger = RecordMerger {
         causality: Causality::of(&first, &second),
         later: if second.last_job() > first.last_job() {

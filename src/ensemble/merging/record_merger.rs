@@ -143,7 +143,9 @@ impl RecordMerger {
         set(
             &mut merged,
             "attributes",
-            Some(merged_attributes).filter(|merged_attributes| !merged_attributes.is_empty()).map(Value::from),
+            Some(merged_attributes)
+                .filter(|merged_attributes| !merged_attributes.is_empty())
+                .map(Value::from),
         );
         let within = three.within("substitution");
         let substitution = match within.resolve() {
@@ -192,7 +194,10 @@ impl RecordMerger {
 }
 
 /// Merges maps key by key; `settle` gives what becomes of a part that both sides changed.
-fn merge_maps(three: ThreeWay<'_>, mut settle: impl FnMut(ThreeWay<'_>, &str) -> Option<Value>) -> Value {
+fn merge_maps(
+    three: ThreeWay<'_>,
+    mut settle: impl FnMut(ThreeWay<'_>, &str) -> Option<Value>,
+) -> Value {
     let mut merged = Map::new();
     for key in three.keys() {
         let part = three.within(&key);

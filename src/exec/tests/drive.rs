@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use super::fake::{Fake, Happens, ended, look};
-use crate::exec::{Error, RunnerEvent, StateMachine, MachineStep, OnInterrupt, drive};
-use crate::host::{ActionResult, Exit, ChainNote, Question, Secret, Stream};
+use crate::exec::{Error, MachineStep, OnInterrupt, RunnerEvent, StateMachine, drive};
+use crate::host::{ActionResult, ChainNote, Exit, Question, Secret, Stream};
 
 /// The answers of somebody, and all that was shown.
 #[derive(Default)]

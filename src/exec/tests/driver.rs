@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use super::fake::{Fake, Happens, ended, look, outcome};
-use crate::exec::{Driver, Error, RunnerEvent, DriverEvent, OnInterrupt};
-use crate::host::{Exit, ChainNote, Stream};
+use crate::exec::{Driver, DriverEvent, Error, OnInterrupt, RunnerEvent};
+use crate::host::{ChainNote, Exit, Stream};
 use crate::system::signals::Interrupts;
 
 #[test]
@@ -74,7 +74,10 @@ fn a_time_that_is_over_is_told_and_was_handed_on() {
     let fake = Fake::with([Happens::Time]);
     let mut driver = fake.patient();
     let end = Instant::now() + Duration::from_secs(9);
-    assert!(matches!(driver.next(Some(end)).unwrap(), DriverEvent::Timeout));
+    assert!(matches!(
+        driver.next(Some(end)).unwrap(),
+        DriverEvent::Timeout
+    ));
     assert_eq!(fake.seen.borrow().untils, [Some(end)]);
 }
 
@@ -106,7 +109,10 @@ fn a_signal_that_came_before_is_rung_at_the_start() {
     assert_eq!(fake.rings(), [0; 0]);
     driver.submit(1, look()).unwrap();
     assert_eq!(fake.rings(), [1]);
-    assert!(matches!(driver.next(None).unwrap(), DriverEvent::Interrupt(15)));
+    assert!(matches!(
+        driver.next(None).unwrap(),
+        DriverEvent::Interrupt(15)
+    ));
     assert_eq!(driver.take_interrupt(), Some(15));
 }
 
@@ -126,7 +132,10 @@ fn with_grace_a_signal_cancels_nothing() {
     let fake = Fake::with([Happens::Signal]);
     let mut driver = fake.patient();
     driver.submit(1, look()).unwrap();
-    assert!(matches!(driver.next(None).unwrap(), DriverEvent::Interrupt(2)));
+    assert!(matches!(
+        driver.next(None).unwrap(),
+        DriverEvent::Interrupt(2)
+    ));
     assert_eq!(outcome(&mut driver), (1, Exit::Code(0)));
     assert_eq!(fake.cancels(), 0);
 }
@@ -136,7 +145,10 @@ fn without_grace_a_signal_cancels_what_runs() {
     let fake = Fake::with([Happens::Signal]);
     let mut driver = fake.driver(OnInterrupt::Cancel);
     driver.submit(1, look()).unwrap();
-    assert!(matches!(driver.next(None).unwrap(), DriverEvent::Interrupt(2)));
+    assert!(matches!(
+        driver.next(None).unwrap(),
+        DriverEvent::Interrupt(2)
+    ));
     assert_eq!(outcome(&mut driver), (1, Exit::Cancelled));
     assert_eq!(fake.cancels(), 1);
 }
@@ -146,9 +158,15 @@ fn what_began_after_the_first_signal_is_cancelled_by_the_second() {
     let fake = Fake::with([Happens::Signal, Happens::Signal]);
     let mut driver = fake.driver(OnInterrupt::Cancel);
     driver.submit(1, look()).unwrap();
-    assert!(matches!(driver.next(None).unwrap(), DriverEvent::Interrupt(2)));
+    assert!(matches!(
+        driver.next(None).unwrap(),
+        DriverEvent::Interrupt(2)
+    ));
     driver.submit(2, look()).unwrap();
-    assert!(matches!(driver.next(None).unwrap(), DriverEvent::Interrupt(2)));
+    assert!(matches!(
+        driver.next(None).unwrap(),
+        DriverEvent::Interrupt(2)
+    ));
     assert_eq!(outcome(&mut driver), (1, Exit::Cancelled));
     assert_eq!(outcome(&mut driver), (2, Exit::Cancelled));
     assert_eq!(fake.cancels(), 2);

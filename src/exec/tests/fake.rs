@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use nix::sys::signal::Signal;
 
-use crate::exec::{Driver, Error, RunnerEvent, DriverEvent, OnInterrupt, ActionRunner};
-use crate::host::{Action, ActionResult, Exit, ActionRequest};
+use crate::exec::{ActionRunner, Driver, DriverEvent, Error, OnInterrupt, RunnerEvent};
+use crate::host::{Action, ActionRequest, ActionResult, Exit};
 use crate::system::signals::{Interrupts, ListenerGuard};
 
 /// Something that happens while somebody waits.

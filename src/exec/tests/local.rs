@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 
 use crate::exec::{
-    Driver, GuardOptions, RunnerEvent, RunLimits, LocalRunner, DriverEvent, OnInterrupt, OutputMode, OutputSink, ActionRunner as _,
+    ActionRunner as _, Driver, DriverEvent, GuardOptions, LocalRunner, OnInterrupt, OutputMode,
+    OutputSink, RunLimits, RunnerEvent,
 };
 use crate::host::{
-    Action, ActionResult, Background, Command, Exit, Program, ActionRequest, RunOutput, Stream,
+    Action, ActionRequest, ActionResult, Background, Command, Exit, Program, RunOutput, Stream,
 };
 use crate::system::machine::is_running;
 use crate::system::signals::Interrupts;
@@ -273,7 +274,10 @@ fn after_an_interruption_what_runs_may_end_by_itself() {
     let interrupts = started();
     let _listening = runner.listen(&interrupts);
     interrupts.signal(Signal::SIGINT);
-    assert!(matches!(runner.recv().unwrap(), RunnerEvent::Interruption(2)));
+    assert!(matches!(
+        runner.recv().unwrap(),
+        RunnerEvent::Interruption(2)
+    ));
     let (_, output) = next(&runner);
     assert_eq!(output.exit, Exit::Code(0));
     assert_eq!(output.stdout.text(), "done\n");

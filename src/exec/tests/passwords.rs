@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::fake::{Fake, Happens, look, outcome};
 use crate::exec::{Driver, DriverEvent, OnInterrupt};
 use crate::host::{
-    Action, Address, BecomeUser, ExecutorChain, Destination, ChainExecutor, Exit, Location, Question, ActionRequest, Secret,
+    Action, ActionRequest, Address, BecomeUser, ChainExecutor, Destination, ExecutorChain, Exit,
+    Location, Question, Secret,
 };
 
 fn host(name: &str) -> ActionRequest {
@@ -64,7 +65,10 @@ fn an_action_to_whose_question_nobody_answers_ends_with_it() {
     question(&mut driver);
     driver.answer(None).unwrap();
     let (tag, exit) = outcome(&mut driver);
-    assert!(tag == 1 && matches!(exit, Exit::NeedsAnswer { .. }), "{exit:?}");
+    assert!(
+        tag == 1 && matches!(exit, Exit::NeedsAnswer { .. }),
+        "{exit:?}"
+    );
     assert_eq!(fake.begun(), [1]);
 }
 
@@ -74,7 +78,10 @@ fn a_question_that_is_not_even_answered_ends_its_action() {
     let mut driver = asking(&fake);
     driver.submit(1, host("a")).unwrap();
     question(&mut driver);
-    assert!(matches!(outcome(&mut driver), (1, Exit::NeedsAnswer { .. })));
+    assert!(matches!(
+        outcome(&mut driver),
+        (1, Exit::NeedsAnswer { .. })
+    ));
 }
 
 #[test]
@@ -86,7 +93,10 @@ fn nobody_is_asked_again_once_nobody_answered() {
     question(&mut driver);
     driver.answer(None).unwrap();
     assert_eq!(outcome(&mut driver).0, 1);
-    assert!(matches!(outcome(&mut driver), (2, Exit::NeedsAnswer { .. })));
+    assert!(matches!(
+        outcome(&mut driver),
+        (2, Exit::NeedsAnswer { .. })
+    ));
 }
 
 #[test]
@@ -100,7 +110,10 @@ fn a_password_is_asked_for_three_times() {
         driver.answer(Some(Secret::new(wrong))).unwrap();
         assert_eq!(password(&fake.last_request()), Some(wrong));
     }
-    assert!(matches!(outcome(&mut driver), (1, Exit::NeedsAnswer { .. })));
+    assert!(matches!(
+        outcome(&mut driver),
+        (1, Exit::NeedsAnswer { .. })
+    ));
     assert_eq!(fake.begun(), [1, 1, 1, 1]);
 }
 
@@ -141,7 +154,10 @@ fn an_action_of_this_machine_needs_no_password() {
 fn sudo(password: Option<&str>) -> Arc<ExecutorChain> {
     let password = password.map(Secret::new);
     let user = "root".to_owned();
-    Arc::new(ExecutorChain::new(vec![ChainExecutor::Sudo(BecomeUser { user, password })]))
+    Arc::new(ExecutorChain::new(vec![ChainExecutor::Sudo(BecomeUser {
+        user,
+        password,
+    })]))
 }
 
 #[test]

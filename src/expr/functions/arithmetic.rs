@@ -16,9 +16,9 @@ pub(super) fn add(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let (left, right) = call.two_values()?;
     match (left.reveal(), right.reveal()) {
         (Value::Str(a), Value::Str(b)) => Ok(LazyValue::Value(format!("{a}{b}").into())),
-        (Value::List(a), Value::List(b)) => {
-            Ok(LazyValue::Value(Value::list(a.iter().chain(b.iter()).cloned())))
-        }
+        (Value::List(a), Value::List(b)) => Ok(LazyValue::Value(Value::list(
+            a.iter().chain(b.iter()).cloned(),
+        ))),
         (left, right) => calculate(
             call,
             numbers(call, left, right)?,
@@ -52,7 +52,11 @@ pub(super) fn mul(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
 const LENGTH: usize = 1 << 20;
 
 /// A text or list so many times in a row.
-fn repeat_sequence(call: &FunctionCall<'_>, sequence: &Value, times: i64) -> Result<LazyValue, Error> {
+fn repeat_sequence(
+    call: &FunctionCall<'_>,
+    sequence: &Value,
+    times: i64,
+) -> Result<LazyValue, Error> {
     let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
     let fits = |length: usize| match length.checked_mul(times) {
         Some(length) if length <= LENGTH => Ok(()),

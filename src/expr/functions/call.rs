@@ -44,7 +44,9 @@ impl<'a> FunctionCall<'a> {
     pub(in crate::expr) fn invoke(&self, function: ExpressionFunction) -> Result<LazyValue, Error> {
         let item = function(self)?;
         match item {
-            LazyValue::Value(value) if self.sensitive.get() => Ok(LazyValue::Value(value.sensitive())),
+            LazyValue::Value(value) if self.sensitive.get() => {
+                Ok(LazyValue::Value(value.sensitive()))
+            }
             other => Ok(other),
         }
     }
@@ -114,7 +116,10 @@ impl<'a> FunctionCall<'a> {
     /// Evaluates a raw argument the way logic functions do: text is a path.
     pub(super) fn evaluate_operand(&self, raw: &Value) -> Result<LazyValue, Error> {
         if self.has_map_value() {
-            return self.evaluator.evaluate_raw(raw, self.scene, None).map(LazyValue::Value);
+            return self
+                .evaluator
+                .evaluate_raw(raw, self.scene, None)
+                .map(LazyValue::Value);
         }
         self.evaluator.single_result(raw, self.scene)
     }

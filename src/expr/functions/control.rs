@@ -49,7 +49,9 @@ pub(super) fn template(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
             .collect();
         text = format!("#jinja2: {}\n{text}", pairs.join(", "));
     }
-    call.evaluator.template(&text, call.scene).map(LazyValue::Value)
+    call.evaluator
+        .template(&text, call.scene)
+        .map(LazyValue::Value)
 }
 
 fn from_path(call: &FunctionCall<'_>, source: &Value) -> Result<String, Error> {

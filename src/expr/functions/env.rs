@@ -18,7 +18,8 @@ impl Evaluator {
             None => self.system().env(name),
         };
         let read = Read::Env(self.memo().intern_name(name));
-        self.tracker().record_read(read, value.clone().map(Value::from));
+        self.tracker()
+            .record_read(read, value.clone().map(Value::from));
         value
     }
 

@@ -101,10 +101,17 @@ pub(super) fn named_directory(
 fn make_dir(evaluator: &Evaluator, function: &str, path: &Path) -> Result<(), Error> {
     let path = path.to_owned();
     let created = evaluator.perform(&Effect::MakeDir { path });
-    created.map(drop).map_err(|problem| function_error(function, &problem))
+    created
+        .map(drop)
+        .map_err(|problem| function_error(function, &problem))
 }
 
-fn write(call: &FunctionCall<'_>, path: &Path, contents: Vec<u8>, sensitive: bool) -> Result<(), Error> {
+fn write(
+    call: &FunctionCall<'_>,
+    path: &Path,
+    contents: Vec<u8>,
+    sensitive: bool,
+) -> Result<(), Error> {
     let path = path.to_owned();
     let written = call.evaluator.perform(&Effect::WriteFile {
         path,

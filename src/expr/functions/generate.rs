@@ -57,7 +57,11 @@ fn alphabet(ranges: &Value) -> Option<String> {
             other => other.as_int().and_then(|code| u32::try_from(code).ok()),
         };
         let end = code(end)?.min(u32::from(char::MAX));
-        alphabet.extend((code(start)?..end).filter_map(char::from_u32).take(MAX_LENGTH));
+        alphabet.extend(
+            (code(start)?..end)
+                .filter_map(char::from_u32)
+                .take(MAX_LENGTH),
+        );
     }
     (!alphabet.is_empty()).then_some(alphabet)
 }

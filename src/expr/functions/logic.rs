@@ -57,7 +57,11 @@ fn operands(call: &FunctionCall<'_>) -> Result<Vec<Value>, Error> {
     if let Value::List(items) = call.raw {
         return Ok(items.to_vec());
     }
-    let values = match call.evaluator.value_of(call.evaluate_operand(call.raw)?)?.reveal() {
+    let values = match call
+        .evaluator
+        .value_of(call.evaluate_operand(call.raw)?)?
+        .reveal()
+    {
         Value::List(items) => items.to_vec(),
         other => vec![other.clone()],
     };
@@ -66,7 +70,10 @@ fn operands(call: &FunctionCall<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// Whether two values are equal, or with `wanted` false that they differ.
-pub(super) fn compare_equality(call: &FunctionCall<'_>, expected: bool) -> Result<LazyValue, Error> {
+pub(super) fn compare_equality(
+    call: &FunctionCall<'_>,
+    expected: bool,
+) -> Result<LazyValue, Error> {
     let (left, right) = call.two_values()?;
     Ok(LazyValue::Value((same(&left, &right) == expected).into()))
 }
@@ -80,7 +87,10 @@ fn same(left: &Value, right: &Value) -> bool {
     number(left) == number(right)
 }
 
-pub(super) fn compare(call: &FunctionCall<'_>, holds: fn(Ordering) -> bool) -> Result<LazyValue, Error> {
+pub(super) fn compare(
+    call: &FunctionCall<'_>,
+    holds: fn(Ordering) -> bool,
+) -> Result<LazyValue, Error> {
     let (left, right) = call.two_values()?;
     let Some(order) = order(&left, &right) else {
         let (left, right) = (left.reveal().kind(), right.reveal().kind());

@@ -10,10 +10,10 @@ mod image;
 mod label;
 mod logic;
 mod port;
+mod registry;
 mod scalar;
 mod schema;
 mod strings;
-mod registry;
 mod tosca;
 mod values;
 
@@ -21,5 +21,5 @@ pub(super) use call::FunctionCall;
 pub(super) use files::{absolute_path, directory, reveal_all};
 pub(super) use label::{LabelRules, to_label};
 pub use port::port_spec;
-pub use schema::admits;
 pub(super) use registry::find;
+pub use schema::admits;

@@ -6,7 +6,7 @@ use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::lazy::LazyValue;
 
-use super::call::{FunctionCall, ExpressionFunction};
+use super::call::{ExpressionFunction, FunctionCall};
 use super::{
     arithmetic, control, env, files, generate, image, logic, port, scalar, strings, tosca, values,
 };

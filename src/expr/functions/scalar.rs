@@ -101,7 +101,11 @@ pub(super) fn scalar_value(call: &FunctionCall<'_>) -> Result<LazyValue, Error> 
             (scalar.number * scalar.factor / target, false)
         }
     };
-    Ok(LazyValue::Value(round_number(number, is_whole, round.as_ref())))
+    Ok(LazyValue::Value(round_number(
+        number,
+        is_whole,
+        round.as_ref(),
+    )))
 }
 
 /// A number as `round` asks for it; without one, less than 1 is told as it is, and all else as a

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use crate::value::{Map, Value};
 
-use super::system::{Clock, ReadEnvironment, DirectoryOwner, Random, ReadFiles, Yaml, json_as_yaml};
-use super::effects::{EffectOutput, Effect, Effects};
+use super::effects::{Effect, EffectOutput, Effects};
 use super::error::{EffectError, ReadError, YamlError};
+use super::system::{
+    Clock, DirectoryOwner, Random, ReadEnvironment, ReadFiles, Yaml, json_as_yaml,
+};
 
 /// A machine on which nothing is read and nothing happens. Time, chance and YAML come from `rest`.
 #[derive(Debug, Clone)]
@@ -18,7 +20,10 @@ pub struct NullContext<R> {
 impl<R> NullContext<R> {
     /// Makes a machine without anything. `refusal` says why nothing is read.
     pub fn new(refusal: &'static str, rest: R) -> Self {
-        Self { refusal, sources: rest }
+        Self {
+            refusal,
+            sources: rest,
+        }
     }
 
     fn refuse<T>(&self) -> Result<T, ReadError> {
@@ -161,12 +166,17 @@ mod tests {
 
     #[test]
     fn a_null_world_refuses_with_its_message() {
-        let system = NullContext::new("no machine", FixedSources(|_| Err(YamlError("no YAML".into()))));
+        let system = NullContext::new(
+            "no machine",
+            FixedSources(|_| Err(YamlError("no YAML".into()))),
+        );
         let path = Path::new("/etc/hosts");
         let reads = [
             system.read(path).map(|_| ()),
             system.list(path).map(|_| ()),
-            system.directory(&DirectoryOwner::default(), "src").map(|_| ()),
+            system
+                .directory(&DirectoryOwner::default(), "src")
+                .map(|_| ()),
         ];
         for read in reads {
             assert_eq!(read.unwrap_err().to_string(), "no machine");

@@ -130,7 +130,10 @@ pub fn json_as_yaml(value: &Value) -> Result<String, YamlError> {
 /// The part of this machine that an evaluation sees: it reads, and changes nothing.
 pub trait LocalContext: ReadFiles + ReadEnvironment + Clock + Random + Yaml + Send + Sync {}
 
-impl<T: ReadFiles + ReadEnvironment + Clock + Random + Yaml + Send + Sync + ?Sized> LocalContext for T {}
+impl<T: ReadFiles + ReadEnvironment + Clock + Random + Yaml + Send + Sync + ?Sized> LocalContext
+    for T
+{
+}
 
 /// This machine: each type that implements the parts implements the whole.
 pub trait SystemContext: LocalContext + Effects {}

@@ -136,7 +136,9 @@ impl<'a> FilterArguments<'a> {
 
     /// An argument, open to view; none if it was not given or is null.
     pub(super) fn get(&self, parameter: &str) -> Result<Option<Value>> {
-        let value = self.raw(parameter).map(|value| self.variables.revealed_value(value));
+        let value = self
+            .raw(parameter)
+            .map(|value| self.variables.revealed_value(value));
         Ok(value.transpose()?.filter(|value| !value.is_null()))
     }
 

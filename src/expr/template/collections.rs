@@ -6,10 +6,10 @@ use minijinja::value::Value as JinjaValue;
 
 use crate::value::{List, Map, Value};
 
-use super::arguments::{VARIADIC, FilterArguments, FilterTable};
+use super::arguments::{FilterArguments, FilterTable, VARIADIC};
 use super::error::{Result, filter_error};
-use super::text_layout::part;
 use super::limits;
+use super::text_layout::part;
 
 /// How deep maps may nest that are combined, and lists that are flattened.
 pub(super) const DEPTH: usize = 100;
@@ -64,7 +64,10 @@ fn combine(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         return Err(args.fail(format!("`list_merge` is one of `{known}`")));
     }
     let mut values = Vec::new();
-    let others = args.positional.iter().map(|value| args.variables.revealed_value(value));
+    let others = args
+        .positional
+        .iter()
+        .map(|value| args.variables.revealed_value(value));
     for value in std::iter::once(args.subject()).chain(others) {
         match value? {
             Value::List(items) => values.extend(items.iter().cloned()),
@@ -81,7 +84,13 @@ fn combine(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     args.engine_value(result)
 }
 
-fn merge_maps(mut base: Map, over: &Map, recursive: bool, lists: &str, depth: usize) -> Result<Map> {
+fn merge_maps(
+    mut base: Map,
+    over: &Map,
+    recursive: bool,
+    lists: &str,
+    depth: usize,
+) -> Result<Map> {
     if depth > DEPTH {
         return Err(filter_error("`combine`: maps nest too deep"));
     }
@@ -306,7 +315,9 @@ fn subelements(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         other => args.list(&other)?,
     };
     let skip_missing = args.flag("skip_missing", false)?;
-    args.engine_list(pairs(&items, &path, skip_missing, true).map_err(|problem| args.fail(problem))?)
+    args.engine_list(
+        pairs(&items, &path, skip_missing, true).map_err(|problem| args.fail(problem))?,
+    )
 }
 
 /// Each item with each element of a list in it.

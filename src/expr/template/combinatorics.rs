@@ -6,7 +6,7 @@ use minijinja::value::Value as JinjaValue;
 use crate::expr::reads::Read;
 use crate::value::{List, Value};
 
-use super::arguments::{VARIADIC, FilterArguments, FilterTable};
+use super::arguments::{FilterArguments, FilterTable, VARIADIC};
 use super::error::Result;
 use super::limits;
 use super::mersenne_twister::MersenneTwister;

@@ -7,13 +7,13 @@ use minijinja::{Error as JinjaError, ErrorKind, Value as JinjaValue};
 
 use crate::expr::context::Var;
 use crate::expr::error::Error;
-use crate::expr::syntax::{Expression, is_template};
 use crate::expr::functions::reveal_all;
 use crate::expr::lazy::LazyValue;
+use crate::expr::syntax::{Expression, is_template};
 use crate::value::{List, Map, Value};
 
-use super::limits;
 use super::lazy_object::LazyObject;
+use super::limits;
 use super::variables::Variables;
 
 /// How deep values made by templates may nest.
@@ -29,7 +29,10 @@ impl Variables {
         let mut scene = self.scene.clone();
         for name in options.args() {
             let value = options.get::<JinjaValue>(name)?;
-            let var = match value.downcast_object_ref::<LazyObject>().map(LazyObject::item) {
+            let var = match value
+                .downcast_object_ref::<LazyObject>()
+                .map(LazyObject::item)
+            {
                 Some(LazyValue::Attributes(of)) => Var::Attributes(*of),
                 _ => Var::Value(self.native_value(&value)?),
             };
@@ -124,7 +127,9 @@ impl Variables {
             None => return Err(super::error::filter_error("a value is too large")),
         }
         if let Some(lazy_object) = value.downcast_object_ref::<LazyObject>() {
-            let whole = lazy_object.evaluate_whole().map_err(|error| self.engine_error(error))?;
+            let whole = lazy_object
+                .evaluate_whole()
+                .map_err(|error| self.engine_error(error))?;
             return Ok(if raw { quote_evaluated(whole) } else { whole });
         }
         if depth > DEPTH {
@@ -137,9 +142,9 @@ impl Variables {
             ValueKind::Undefined | ValueKind::None => Ok(Value::Null),
             ValueKind::Bool => Ok(value.is_true().into()),
             ValueKind::Number => Ok(number(value)),
-            ValueKind::String if raw && value.is_safe() => {
-                Ok(quote_evaluated(value.to_str().map_or(Value::Null, Value::Str)))
-            }
+            ValueKind::String if raw && value.is_safe() => Ok(quote_evaluated(
+                value.to_str().map_or(Value::Null, Value::Str),
+            )),
             ValueKind::String => Ok(value.to_str().map_or(Value::Null, Value::Str)),
             ValueKind::Bytes => {
                 let bytes = value.as_bytes().unwrap_or_default();
@@ -156,8 +161,13 @@ impl Variables {
                 let mut map = Map::new();
                 for key in value.try_iter()? {
                     let item = value.get_item(&key)?;
-                    let name = self.native_value_at(&key, depth + 1, budget, raw)?.to_string();
-                    map.insert(name.into(), self.native_value_at(&item, depth + 1, budget, raw)?);
+                    let name = self
+                        .native_value_at(&key, depth + 1, budget, raw)?
+                        .to_string();
+                    map.insert(
+                        name.into(),
+                        self.native_value_at(&item, depth + 1, budget, raw)?,
+                    );
                 }
                 Ok(map.into())
             }

@@ -107,7 +107,10 @@ fn shown(format: &str, time: DateTime) -> Result<String> {
 )]
 pub(super) fn now(state: &State, options: Kwargs) -> Result<JinjaValue> {
     let variables = Variables::from_state(state)?;
-    variables.evaluator.tracker().record_read(Read::Volatile, None);
+    variables
+        .evaluator
+        .tracker()
+        .record_read(Read::Volatile, None);
     let now = variables.evaluator.system().now();
     let now = now.to_zoned(jiff::tz::TimeZone::UTC).datetime();
     // Times are in UTC, asked for or not.

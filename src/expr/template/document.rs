@@ -136,7 +136,12 @@ impl DocumentRenderer {
     }
 
     /// Renders a text with more variables; `name` is its path, from which others are relative.
-    pub fn render(&self, name: &str, text: &str, values: &Map) -> Result<RenderedDocument, DocumentError> {
+    pub fn render(
+        &self,
+        name: &str,
+        text: &str,
+        values: &Map,
+    ) -> Result<RenderedDocument, DocumentError> {
         let tracker = self.variables.evaluator.tracker();
         let outer = tracker.begin_notes();
         let give = |value: &Value| self.variables.engine_value(LazyValue::Value(value.clone()));
@@ -302,7 +307,10 @@ impl LibraryModule {
             .map(|arg| variables.native_value(arg))
             .collect::<Result<_, _>>()?;
         let named = reveal_arguments(&variables, &named)?;
-        let result = self.library.call(function, &args, &named).map_err(filter_error)?;
+        let result = self
+            .library
+            .call(function, &args, &named)
+            .map_err(filter_error)?;
         Ok(variables.engine_value(LazyValue::Value(result)))
     }
 

@@ -19,7 +19,7 @@ use super::error::filter_error;
 use super::lazy_object::LazyObject;
 use super::preprocess::{Delimiters, prepare_template};
 use super::variables::{VariableObject, Variables};
-use super::{test_functions, registry, header, limits, python_literal, python_methods};
+use super::{header, limits, python_literal, python_methods, registry, test_functions};
 
 /// How many steps a rendering may take.
 const FUEL: u64 = 5_000_000;
@@ -116,7 +116,9 @@ pub(super) fn write_value(
     if let Some(text) = value.as_str() {
         return write_checked(output, state, value, text);
     }
-    let text = Variables::from_state(state)?.revealed_value(value)?.to_string();
+    let text = Variables::from_state(state)?
+        .revealed_value(value)?
+        .to_string();
     write_checked(output, state, value, &text)
 }
 
@@ -181,7 +183,11 @@ fn render(text: &str, variables: &Arc<Variables>) -> Result<Value, JinjaError> {
         let template = environment.template_from_str(&text)?;
         return result(&template.render_captured(context)?, variables);
     }
-    let engine = if tests_definedness(text) { &*CHAINABLE_ENGINE } else { &*STRICT_ENGINE };
+    let engine = if tests_definedness(text) {
+        &*CHAINABLE_ENGINE
+    } else {
+        &*STRICT_ENGINE
+    };
     let text = prepare_template(text, &Delimiters::default());
     let environment = engine.lock().unwrap_or_else(PoisonError::into_inner).get();
     let template = environment.get_template(&format!("{INLINE_PREFIX}{text}"))?;
@@ -234,7 +240,10 @@ fn explain(error: &JinjaError, text: &str, notes: &RenderNotes) -> Error {
     if error.kind() == ErrorKind::UndefinedError {
         let missing = notes.missing.clone();
         let what = missing.unwrap_or_else(|| "something undefined is used".to_owned());
-        return Error::Undefined { message: what, template };
+        return Error::Undefined {
+            message: what,
+            template,
+        };
     }
     let problem = error
         .detail()

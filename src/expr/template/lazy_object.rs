@@ -132,7 +132,9 @@ impl LazyObject {
                     }
                     None => format!("`{key}` is not defined"),
                 };
-                evaluator.tracker().update_notes(|notes| notes.missing = Some(message));
+                evaluator
+                    .tracker()
+                    .update_notes(|notes| notes.missing = Some(message));
                 None
             }
             Err(error) => Some(JinjaValue::from(self.variables.engine_error(error))),

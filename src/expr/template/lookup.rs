@@ -126,7 +126,10 @@ impl Evaluator {
                 Ok(texts().map(get).collect())
             }
             "unfurl" => {
-                let one = |term: &Value| self.single_result(term, scene).and_then(|item| self.value_of(item));
+                let one = |term: &Value| {
+                    self.single_result(term, scene)
+                        .and_then(|item| self.value_of(item))
+                };
                 terms.iter().map(one).collect()
             }
             "vars" => {

@@ -278,7 +278,8 @@ impl FileLookup<'_> {
             let password = password.split(" salt=").next().unwrap_or_default();
             return Ok(vec![Value::from(password).sensitive()]);
         }
-        self.evaluator.check_permission("password", "writes a file")?;
+        self.evaluator
+            .check_permission("password", "writes a file")?;
         if option("encrypt").is_some() {
             return Err(self.fail("passwords are not hashed in templates"));
         }

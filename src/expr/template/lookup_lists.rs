@@ -12,7 +12,8 @@ pub(super) fn run(name: &str, terms: &[Value], options: &LookupOptions) -> Resul
         "list" => Ok(terms.to_vec()),
         "flattened" => {
             let mut flat = List::new();
-            collections::flatten_into(terms, collections::DEPTH, false, &mut flat).map_err(error_text)?;
+            collections::flatten_into(terms, collections::DEPTH, false, &mut flat)
+                .map_err(error_text)?;
             Ok(flat)
         }
         "dict" => {
@@ -177,7 +178,8 @@ impl SequenceSpec {
                 None => number.to_string(),
             };
             numbers.push(text.into());
-            limits::check_item_count(numbers.len()).map_err(|_| "there are too many numbers".to_owned())?;
+            limits::check_item_count(numbers.len())
+                .map_err(|_| "there are too many numbers".to_owned())?;
             match number.checked_add(stride) {
                 Some(next) => number = next,
                 None => break,

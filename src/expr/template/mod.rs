@@ -1,35 +1,35 @@
 //! Jinja2 templates with native types, in the dialect of Ansible.
 
 mod arguments;
-mod conversion;
-mod test_functions;
 mod collections;
 mod combinatorics;
+mod conversion;
 mod dates;
 mod document;
-mod pyyaml_dump;
 mod engine;
 mod error;
-mod registry;
 mod header;
-mod text_layout;
+mod lazy_object;
 mod limits;
-mod python_literal;
 mod lookup;
 mod lookup_files;
 mod lookup_lists;
-mod python_methods;
-mod lazy_object;
+mod mersenne_twister;
 mod mutable;
 mod paths;
 mod percent_format;
-mod regexes;
-mod serialization;
 mod preprocess;
+mod python_literal;
+mod python_methods;
+mod pyyaml_dump;
+mod regexes;
+mod registry;
+mod serialization;
+mod test_functions;
 mod text;
-mod mersenne_twister;
+mod text_layout;
 mod variables;
 
-pub use document::{RenderedDocument, DocumentRenderer, DocumentError, TemplateLibrary};
-pub use pyyaml_dump::pyyaml_text;
+pub use document::{DocumentError, DocumentRenderer, RenderedDocument, TemplateLibrary};
 pub use python_literal::python_literal;
+pub use pyyaml_dump::pyyaml_text;

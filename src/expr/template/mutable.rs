@@ -7,8 +7,8 @@ use minijinja::value::{Enumerator, Object, ObjectRepr, Value as JinjaValue, Valu
 use minijinja::{Error as JinjaError, ErrorKind, State};
 
 use super::error::{Result, filter_error};
-use super::limits;
 use super::lazy_object::LazyObject;
+use super::limits;
 
 /// The name of the function that makes what is bound to a name changeable.
 pub(super) const MUTABLE_FUNCTION: &str = "__own";

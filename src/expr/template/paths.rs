@@ -52,7 +52,9 @@ pub(super) fn abspath(
     let (evaluator, scene) = (&variables.evaluator, &variables.scene);
     let create = create.unwrap_or_default();
     let path = functions::absolute_path(evaluator, scene, &path, location.as_deref(), create);
-    Ok(variables.engine_value(LazyValue::Value(path.map_err(|error| variables.engine_error(error))?)))
+    Ok(variables.engine_value(LazyValue::Value(
+        path.map_err(|error| variables.engine_error(error))?,
+    )))
 }
 
 pub(super) fn get_dir(
@@ -65,11 +67,16 @@ pub(super) fn get_dir(
     let (evaluator, scene) = (&variables.evaluator, &variables.scene);
     let create = create.unwrap_or_default();
     let path = functions::directory(evaluator, scene, Some(&location), create);
-    Ok(variables.engine_value(LazyValue::Value(path.map_err(|error| variables.engine_error(error))?)))
+    Ok(variables.engine_value(LazyValue::Value(
+        path.map_err(|error| variables.engine_error(error))?,
+    )))
 }
 
 pub(super) fn which(state: &State, name: String) -> Result<JinjaValue> {
-    let path = Variables::from_state(state)?.evaluator.system().which(&name);
+    let path = Variables::from_state(state)?
+        .evaluator
+        .system()
+        .which(&name);
     Ok(text_of(&path.unwrap_or_default()))
 }
 

@@ -173,8 +173,9 @@ impl TemplateScanner<'_> {
             return;
         }
         let [start, end] = self.block;
-        self.output
-            .push_str(&format!("{end}{start} set {CHECK_RESULT} = {CHECK_FUNCTION}({bound}) "));
+        self.output.push_str(&format!(
+            "{end}{start} set {CHECK_RESULT} = {CHECK_FUNCTION}({bound}) "
+        ));
     }
 
     fn raw(&mut self) {

@@ -6,9 +6,9 @@ use minijinja::{Error as JinjaError, ErrorKind, State};
 use crate::value::Value;
 
 use super::error::{Result, filter_error};
-use super::text_layout::{centered, joined, replaced};
 use super::limits;
 use super::text::words;
+use super::text_layout::{centered, joined, replaced};
 use super::variables::Variables;
 
 /// The longest width that `str.format` may be asked for, in digits.
@@ -130,15 +130,25 @@ fn split(text: &str, method: &str, args: &[JinjaValue]) -> Result<Option<JinjaVa
         (Some(separator), _) if separator.is_empty() => {
             return Err(filter_error("the separator is empty"));
         }
-        (Some(separator), "split") => text.splitn(max_parts, &*separator).map(str::to_owned).collect(),
+        (Some(separator), "split") => text
+            .splitn(max_parts, &*separator)
+            .map(str::to_owned)
+            .collect(),
         (Some(separator), _) => {
-            let mut parts: Vec<String> =
-                text.rsplitn(max_parts, &*separator).map(str::to_owned).collect();
+            let mut parts: Vec<String> = text
+                .rsplitn(max_parts, &*separator)
+                .map(str::to_owned)
+                .collect();
             parts.reverse();
             parts
         }
-        (None, "split") => words(text, max_parts).iter().map(Value::to_string).collect(),
-        (None, _) if max_parts == usize::MAX => text.split_whitespace().map(str::to_owned).collect(),
+        (None, "split") => words(text, max_parts)
+            .iter()
+            .map(Value::to_string)
+            .collect(),
+        (None, _) if max_parts == usize::MAX => {
+            text.split_whitespace().map(str::to_owned).collect()
+        }
         (None, _) => return Ok(None),
     };
     Ok(Some(parts.into()))
@@ -199,7 +209,8 @@ fn check_widths(format: &str) -> Result<()> {
 
 #[expect(clippy::option_option, reason = "not given, or given as none")]
 fn split_args(args: &[JinjaValue]) -> Result<(Option<Option<String>>, Option<i64>)> {
-    let (separator, max_parts, names): (Option<Option<String>>, Option<i64>, Kwargs) = from_args(args)?;
+    let (separator, max_parts, names): (Option<Option<String>>, Option<i64>, Kwargs) =
+        from_args(args)?;
     let separator = separator.or(names.get::<Option<Option<String>>>("sep")?);
     let max_parts = max_parts.or(names.get::<Option<i64>>("maxsplit")?);
     names.assert_all_used()?;

@@ -207,7 +207,10 @@ impl DumpWriter {
             (c.is_control() && c != '\n') || matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}')
         };
         let spaced_lines = text.contains(" \n") || text.contains("\n ");
-        if text.contains(needs_escape) || spaced_lines || text.starts_with(' ') && text.contains('\n') {
+        if text.contains(needs_escape)
+            || spaced_lines
+            || text.starts_with(' ') && text.contains('\n')
+        {
             self.double(text);
         } else if is_plain(text, in_flow) {
             self.folded(text, indent);

@@ -5,7 +5,7 @@ use regex::{Captures, Regex, RegexBuilder};
 
 use crate::value::{List, Value};
 
-use super::arguments::{VARIADIC, FilterArguments, FilterTable};
+use super::arguments::{FilterArguments, FilterTable, VARIADIC};
 use super::error::{Result, filter_error};
 use super::limits;
 
@@ -66,7 +66,9 @@ fn regex_replace(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     }
     let required = args.size("mandatory_count")?.unwrap_or_default();
     if required > 0 && required != places {
-        return Err(args.fail(format!("`{pattern}` is there {places} times, not {required}")));
+        return Err(args.fail(format!(
+            "`{pattern}` is there {places} times, not {required}"
+        )));
     }
     Ok((done + &text[last..]).into())
 }

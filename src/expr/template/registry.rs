@@ -14,8 +14,8 @@ use crate::value::{Map, Value};
 use super::error::{Result, filter_error};
 use super::variables::{CHECK_FUNCTION, Variables};
 use super::{
-    arguments, collections, combinatorics, dates, text_layout, limits, lookup, paths, regexes, serialization,
-    text,
+    arguments, collections, combinatorics, dates, limits, lookup, paths, regexes, serialization,
+    text, text_layout,
 };
 
 /// Adds the filters and functions to an environment.
@@ -125,7 +125,9 @@ fn map_value(state: &State, raw: &JinjaValue, options: Kwargs) -> Result<JinjaVa
         scene.context.vars.set(name, value);
     }
     let value = variables.evaluator.evaluate_raw(&raw, &scene, None);
-    Ok(variables.engine_value(LazyValue::Value(value.map_err(|error| variables.engine_error(error))?)))
+    Ok(variables.engine_value(LazyValue::Value(
+        value.map_err(|error| variables.engine_error(error))?,
+    )))
 }
 
 fn sensitive(state: &State, value: &JinjaValue) -> Result<JinjaValue> {
@@ -147,7 +149,10 @@ fn label(
     let variables = Variables::from_state(state)?;
     let mut style = LabelRules::rules_of(function);
     for name in options.args() {
-        style.set(name, &variables.revealed_value(&options.get::<JinjaValue>(name)?)?);
+        style.set(
+            name,
+            &variables.revealed_value(&options.get::<JinjaValue>(name)?)?,
+        );
     }
     let label = to_label(&variables.revealed_value(value)?, &style).map_err(filter_error)?;
     Ok(variables.engine_value(LazyValue::Value(label)))

@@ -11,8 +11,8 @@ use crate::text::base64;
 use crate::value::{List, Value, hex};
 
 use super::arguments::{FilterArguments, FilterTable};
-use super::pyyaml_dump::{DumpStyle, dump};
 use super::error::{Result, filter_error};
+use super::pyyaml_dump::{DumpStyle, dump};
 use super::variables::Variables;
 
 /// The name space of identifiers that `to_uuid` makes, unless another is given.
@@ -84,12 +84,19 @@ fn text(text: String) -> JinjaValue {
 }
 
 /// JSON as Python writes it; `indent` and `is_sorted` are the options that are not given.
-fn to_json(args: &FilterArguments<'_>, indent: Option<usize>, is_sorted: bool) -> Result<JinjaValue> {
+fn to_json(
+    args: &FilterArguments<'_>,
+    indent: Option<usize>,
+    is_sorted: bool,
+) -> Result<JinjaValue> {
     let value = args.subject()?;
     let is_sorted = args.flag("sort_keys", is_sorted)?;
     let value = if is_sorted { value.sorted() } else { value };
     let json = json_text(&value, args.size("indent")?.or(indent))?;
-    Ok(text(escape_non_ascii(json, args.flag("ensure_ascii", true)?)))
+    Ok(text(escape_non_ascii(
+        json,
+        args.flag("ensure_ascii", true)?,
+    )))
 }
 
 /// As Jinja2 has it: safe within HTML.
@@ -171,7 +178,11 @@ impl serde_json::ser::Formatter for SpacedFormatter {
     }
 }
 
-fn to_yaml(args: &FilterArguments<'_>, brackets: Option<bool>, indent: usize) -> Result<JinjaValue> {
+fn to_yaml(
+    args: &FilterArguments<'_>,
+    brackets: Option<bool>,
+    indent: usize,
+) -> Result<JinjaValue> {
     let brackets = match args.raw("default_flow_style") {
         Some(input) if input.is_none() => None,
         Some(input) => Some(input.is_true()),
@@ -193,8 +204,8 @@ fn from_json(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         // What was a literal already became a value when it was rendered.
         return args.engine_value(input);
     };
-    let parsed: serde_json::Value =
-        serde_json::from_str(json).map_err(|error| filter_error(format!("this is no JSON: {error}")))?;
+    let parsed: serde_json::Value = serde_json::from_str(json)
+        .map_err(|error| filter_error(format!("this is no JSON: {error}")))?;
     args.engine_value(Value::from(parsed))
 }
 

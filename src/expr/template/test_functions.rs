@@ -9,7 +9,7 @@ use minijinja::{Environment, State};
 use crate::expr::ports::LocalContext;
 use crate::value::Value;
 
-use super::arguments::{FilterArguments, CallArguments, PREFIXES};
+use super::arguments::{CallArguments, FilterArguments, PREFIXES};
 use super::error::Result;
 use super::regexes::regex_with_flags;
 use super::variables::Variables;
@@ -75,14 +75,22 @@ const TESTS: &[(&[&str], &[&str], TestFn)] = &[
     (&["vault_encrypted"], &[], |args| {
         starts_with(args, "$ANSIBLE_VAULT;")
     }),
-    (&["failed", "failure"], &[], |args| result_flag(args, "failed")),
+    (&["failed", "failure"], &[], |args| {
+        result_flag(args, "failed")
+    }),
     (&["success", "succeeded", "successful"], &[], |args| {
         Ok(!result_flag(args, "failed")?)
     }),
     (&["changed", "change"], &[], changed),
-    (&["skipped", "skip"], &[], |args| result_flag(args, "skipped")),
-    (&["unreachable"], &[], |args| result_flag(args, "unreachable")),
-    (&["reachable"], &[], |args| Ok(!result_flag(args, "unreachable")?)),
+    (&["skipped", "skip"], &[], |args| {
+        result_flag(args, "skipped")
+    }),
+    (&["unreachable"], &[], |args| {
+        result_flag(args, "unreachable")
+    }),
+    (&["reachable"], &[], |args| {
+        Ok(!result_flag(args, "unreachable")?)
+    }),
     (&["started"], &[], |args| result_flag(args, "started")),
     (&["finished"], &[], |args| result_flag(args, "finished")),
 ];

@@ -7,7 +7,7 @@ use minijinja::value::Value as JinjaValue;
 use crate::text::shlex_quote;
 use crate::value::Value;
 
-use super::arguments::{VARIADIC, FilterArguments, FilterTable};
+use super::arguments::{FilterArguments, FilterTable, VARIADIC};
 use super::error::Result;
 use super::{limits, percent_format};
 
@@ -115,7 +115,10 @@ fn split(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let max_parts = max_parts.map_or(usize::MAX, |max_parts| max_parts.saturating_add(1));
     let parts: Vec<Value> = match args.text("sep")? {
         Some(separator) if separator.is_empty() => return Err(args.fail("the separator is empty")),
-        Some(separator) => text.splitn(max_parts, &*separator).map(Value::from).collect(),
+        Some(separator) => text
+            .splitn(max_parts, &*separator)
+            .map(Value::from)
+            .collect(),
         None => words(&text, max_parts),
     };
     args.engine_list(parts)

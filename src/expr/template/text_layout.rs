@@ -3,7 +3,7 @@ use minijinja::value::Value as JinjaValue;
 
 use crate::value::{List, Value, decode_percent, encode_percent};
 
-use super::arguments::{VARIADIC, FilterArguments, FilterTable, VARIADIC_NAMED};
+use super::arguments::{FilterArguments, FilterTable, VARIADIC, VARIADIC_NAMED};
 use super::error::Result;
 use super::{limits, percent_format};
 
@@ -150,7 +150,10 @@ pub(super) fn part(value: &Value, attribute: &str) -> Value {
 
 fn format(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
-    let values = args.positional.iter().map(|value| args.variables.revealed_value(value));
+    let values = args
+        .positional
+        .iter()
+        .map(|value| args.variables.revealed_value(value));
     let mut values: List = values.collect::<Result<_>>()?;
     let names = if text.contains("%(") && args.named.is_empty() {
         values.pop().unwrap_or_default()

@@ -9,10 +9,10 @@ use minijinja::{Error as JinjaError, ErrorKind, State};
 
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
-use crate::expr::syntax::needs_evaluation;
 use crate::expr::functions::{self, FunctionCall};
 use crate::expr::lazy::{LazyValue, Scene};
 use crate::expr::reads::Read;
+use crate::expr::syntax::needs_evaluation;
 use crate::value::{Handle, Map, Value};
 
 /// The variables of one rendering.

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::fleet_hosts::locate_host_string;
-use crate::host::resolver::{LocationResolver, LoginOptions, HostTarget};
-use crate::host::ssh_config::{SshConfig, SshConfigFiles, LocalUser};
+use crate::host::resolver::{HostTarget, LocationResolver, LoginOptions};
+use crate::host::ssh_config::{LocalUser, SshConfig, SshConfigFiles};
 use crate::host::{Address, DEFAULT_PORT, Destination, Location, LocationError};
 use crate::system::env::{Env, temporary_dir};
 use crate::system::fs;
@@ -40,9 +40,16 @@ impl EndpointLocator {
         let read = || {
             let local = LocalUser::of_this_process(self.environment.clone());
             let config = SshConfig::read(&SshConfigFiles::Default, &local)?;
-            Ok(Rc::new(LocationResolver::new(config, LoginOptions::default(), local)))
+            Ok(Rc::new(LocationResolver::new(
+                config,
+                LoginOptions::default(),
+                local,
+            )))
         };
-        self.resolver.get_or_init(read).as_ref().map_err(Clone::clone)
+        self.resolver
+            .get_or_init(read)
+            .as_ref()
+            .map_err(Clone::clone)
     }
 
     /// A file that says the key of a host as the model does: it is the only one that counts.
@@ -54,7 +61,9 @@ impl EndpointLocator {
         let keys = key.lines().map(str::trim).filter(|key| !key.is_empty());
         let lines: Vec<String> = keys.map(|key| format!("{host} {key}\n")).collect();
         fs::create_dir_all(&self.known_hosts_folder)?;
-        let file = self.known_hosts_folder.join(crate::value::hex(host.as_bytes()));
+        let file = self
+            .known_hosts_folder
+            .join(crate::value::hex(host.as_bytes()));
         fs::write_atomic(&file, lines.concat().as_bytes(), Some(0o600))?;
         Ok(file)
     }
@@ -109,7 +118,9 @@ impl crate::job::HostLocator for EndpointLocator {
     }
 
     fn host_directory(&self) -> Result<Rc<dyn crate::host::services::HostResolver>, LocationError> {
-        Ok(Rc::new(HostStringLocator(Rc::clone(self.resolver_or_read()?))))
+        Ok(Rc::new(HostStringLocator(Rc::clone(
+            self.resolver_or_read()?,
+        ))))
     }
 }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::gather::{GatheredHosts, RoleExpressions};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::fleet::{Error, ErrorKind};
-use crate::host::resolver::{LocationResolver, LoginOptions, HostTarget};
+use crate::host::inventory::{self, ConnectionMethod, Inventory};
+use crate::host::resolver::{HostTarget, LocationResolver, LoginOptions};
 use crate::host::services::{RoleLookup, RoleSource};
-use crate::host::inventory::{self, Inventory, ConnectionMethod};
-use crate::host::ssh_config::{self, SshConfig, SshConfigFiles, LocalUser};
+use crate::host::ssh_config::{self, LocalUser, SshConfig, SshConfigFiles};
 use crate::host::{Command, HostParts, Location, LocationError, Program};
 use crate::system::env::Env;
 use crate::value::{Map, Value};
@@ -140,9 +140,10 @@ impl RoleSource for FleetHosts {
             RoleLookup::Hosts(strings.collect())
         };
         match self.inventory.hosts_of(role) {
-            Ok(inventory::InventoryRole::Hosts(hosts) | inventory::InventoryRole::Mapping { hosts, .. }) => {
-                strings(hosts)
-            }
+            Ok(
+                inventory::InventoryRole::Hosts(hosts)
+                | inventory::InventoryRole::Mapping { hosts, .. },
+            ) => strings(hosts),
             Ok(inventory::InventoryRole::Command(text)) => {
                 RoleLookup::Command(Box::new(Command::new(Program::shell(text), "")))
             }

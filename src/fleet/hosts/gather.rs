@@ -147,7 +147,9 @@ fn default_connections(connections: Option<&Node>, types: &Types) -> Vec<Default
     let all = connections.and_then(Node::as_map).into_iter().flatten();
     let read = |node: &Node| {
         let type_name = node.get("type")?.as_str()?;
-        if type_name != CONNECTION_RELATIONSHIP && !types.is_derived_from(type_name, CONNECTION_RELATIONSHIP) {
+        if type_name != CONNECTION_RELATIONSHIP
+            && !types.is_derived_from(type_name, CONNECTION_RELATIONSHIP)
+        {
             return None;
         }
         let target = node.get("default_for")?.as_str()?;
@@ -195,7 +197,9 @@ impl HostGatherer<'_> {
         };
         let mut capabilities = node.capabilities.iter();
         let endpoint = capabilities.find(|it| self.topology.entity(**it).is_a(ENDPOINT_CAPABILITY));
-        let address = ADDRESS_ATTRIBUTES.iter().find_map(|name| self.attribute(of, name));
+        let address = ADDRESS_ATTRIBUTES
+            .iter()
+            .find_map(|name| self.attribute(of, name));
         if endpoint.is_none() && address.is_none() {
             return Ok(());
         }
@@ -246,7 +250,12 @@ impl HostGatherer<'_> {
     }
 
     /// What the connection to a host says: one of the model, else one of the environment.
-    fn reach_from_connection(&mut self, of: Handle, name: &str, data: &mut Map) -> Result<(), Error> {
+    fn reach_from_connection(
+        &mut self,
+        of: Handle,
+        name: &str,
+        data: &mut Map,
+    ) -> Result<(), Error> {
         let topology = Arc::clone(self.topology);
         let mut incoming = topology.incoming(of).into_iter();
         let own = incoming.find(|it| topology.entity(*it).is_a(CONNECTION_RELATIONSHIP));
@@ -314,7 +323,9 @@ impl HostGatherer<'_> {
         for (name, group) in &template.groups {
             for member in &group.members {
                 if template.groups.contains_key(member) {
-                    self.inventory.add_child_group(member, name).map_err(refused)?;
+                    self.inventory
+                        .add_child_group(member, name)
+                        .map_err(refused)?;
                     continue;
                 }
                 let member = crate::name::TemplateName::new(Arc::clone(member));

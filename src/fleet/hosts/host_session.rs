@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::fleet_hosts::FleetHosts;
-use crate::exec::{PasswordPrompts, InteractiveSession};
+use crate::exec::{InteractiveSession, PasswordPrompts};
 use crate::fleet::{Error, ErrorKind};
 use crate::host::services::HostResolver as _;
-use crate::host::{Destination, Exit, Forward, Location, Question, Secret, AttemptCounter};
+use crate::host::{AttemptCounter, Destination, Exit, Forward, Location, Question, Secret};
 use crate::system::signals::Interrupts;
 
 /// A host that is connected to.
@@ -40,7 +40,7 @@ impl HostSession {
             Error::new(ErrorKind::Internal, message, None)
         })?;
         let mut visited = Self {
-            session: session,
+            session,
             host: destination,
             interrupts: interrupts.clone(),
         };

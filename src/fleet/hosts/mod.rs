@@ -1,11 +1,11 @@
 //! The hosts that can be named, and the ways to them.
 
-mod gather;
-mod fleet_hosts;
 mod endpoint_locator;
+mod fleet_hosts;
+mod gather;
 mod host_session;
 
-pub use gather::GatheredHosts;
-pub use fleet_hosts::FleetHosts;
 pub(crate) use endpoint_locator::EndpointLocator;
+pub use fleet_hosts::FleetHosts;
+pub use gather::GatheredHosts;
 pub use host_session::HostSession;

@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
-use super::fleet::{MachineEnd, Fleet, MachineStage};
+use super::fleet::{Fleet, MachineEnd, MachineStage};
 use super::machine_order::MachineOrder;
 use super::report::StatesReport;
 use super::request::{StatesRequest, StatesView};
-use crate::states::CompiledStates;
 use crate::diagnostic::Diagnostic;
-use crate::exec::{Driver, RunLimits, OnInterrupt, OutputMode, drive};
+use crate::exec::{Driver, OnInterrupt, OutputMode, RunLimits, drive};
 use crate::fleet::{Error, ErrorKind};
+use crate::states::CompiledStates;
 use crate::system::signals::Interrupts;
 
 /// Applies states, or says what they would change.
-pub fn apply_states(request: &StatesRequest, view: &mut dyn StatesView) -> Result<StatesReport, Error> {
+pub fn apply_states(
+    request: &StatesRequest,
+    view: &mut dyn StatesView,
+) -> Result<StatesReport, Error> {
     let mut run = StatesDriver::new(request, view);
     run.run()?;
     let Fleet {
@@ -127,7 +130,9 @@ impl<'a> StatesDriver<'a> {
             .machines
             .iter()
             .filter_map(|machine| match &machine.stage {
-                MachineStage::Ended(MachineEnd::Refused(problems)) => Some((&machine.host.name, problems)),
+                MachineStage::Ended(MachineEnd::Refused(problems)) => {
+                    Some((&machine.host.name, problems))
+                }
                 _ => None,
             });
         let Some((name, problems)) = refused.next() else {
@@ -144,7 +149,11 @@ impl<'a> StatesDriver<'a> {
             let message = format!("these are the states of `{name}`{more}; nothing was run");
             diagnostics.push(Diagnostic::warning(message));
         }
-        Err(Error::with_sources(ErrorKind::Refused, diagnostics, sources))
+        Err(Error::with_sources(
+            ErrorKind::Refused,
+            diagnostics,
+            sources,
+        ))
     }
 
     /// Works until no machine has anything to do.

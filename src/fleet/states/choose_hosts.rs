@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::fleet::hosts::FleetHosts;
 use crate::fleet::{Error, ErrorKind};
 use crate::host::services::{HostResolver as _, RoleLookup, RoleSource as _};
-use crate::host::{Action, Exit, Location, LocationError, ActionRequest};
+use crate::host::{Action, ActionRequest, Exit, Location, LocationError};
 use crate::tasks::HostScope;
 use crate::text::Glob;
 use crate::value::{Map, Value};
@@ -50,9 +50,11 @@ pub fn choose_hosts(
                 Error::new(ErrorKind::Refused, problem, hint)
             };
             let location = known.locate(&name, user).map_err(refused)?;
-            let data = known.host_data(&name).and_then(|data| data.as_map().cloned());
+            let data = known
+                .host_data(&name)
+                .and_then(|data| data.as_map().cloned());
             Ok(StateHost {
-                location: location,
+                location,
                 data: data.unwrap_or_default(),
                 name: name.into(),
             })

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::choose_hosts::StateHost;
-use super::request::{StatesRequest, StateSelection};
+use super::request::{StateSelection, StatesRequest};
 use super::roots::FolderRoots;
-use crate::states::{Aggregation, CompileInput, Mode, FileRoots, FileRootsError, EngineOptions, StateTargets};
+use crate::states::{
+    Aggregation, CompileInput, EngineOptions, FileRoots, FileRootsError, Mode, StateTargets,
+};
 use crate::value::{Map, Value};
 use crate::yaml::emit;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::apply::driver;
 use super::choose_hosts::{StateHost, loss_reason};
 use super::request::StatesView;
-use crate::exec::{StateMachine, MachineStep, drive};
+use crate::exec::{MachineStep, StateMachine, drive};
 use crate::fleet::Error;
 use crate::host::fact::{Fact, FactReading};
 use crate::host::{Action, ActionResult, Question, Secret};

@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::compile::StatesCompiler;
 use super::choose_hosts::{StateHost, loss_reason};
+use super::compile::StatesCompiler;
 use super::request::{StatesRequest, StatesView};
-use crate::states::{ActionId, HostRun, NextAction, Preparation, PreparedStates, Timestamp, StateResult};
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::exec;
 use crate::fleet::Error;
 use crate::host::fact::Fact;
-use crate::host::{Action, ActionResult, Question, ActionRequest, Secret};
+use crate::host::{Action, ActionRequest, ActionResult, Question, Secret};
+use crate::states::{
+    ActionId, HostRun, NextAction, Preparation, PreparedStates, StateResult, Timestamp,
+};
 use crate::system::clock;
 
 /// A machine with its states.
@@ -165,7 +167,12 @@ pub(super) struct Fleet<'a> {
 impl<'a> Fleet<'a> {
     pub(super) fn new(request: &'a StatesRequest) -> Self {
         Self {
-            machines: request.hosts.iter().cloned().map(FleetMachine::new).collect(),
+            machines: request
+                .hosts
+                .iter()
+                .cloned()
+                .map(FleetMachine::new)
+                .collect(),
             ready: VecDeque::new(),
             advancing: None,
             busy: 0,
@@ -193,7 +200,9 @@ impl<'a> Fleet<'a> {
                     machine.stage = MachineStage::Ended(MachineEnd::Done);
                     return None;
                 }
-                NextAction::Sleep { action: deed, time, .. } => {
+                NextAction::Sleep {
+                    action: deed, time, ..
+                } => {
                     // Two that end at the same moment differ by a breath.
                     let mut end = Instant::now() + time;
                     while self.timers.contains_key(&(end, at)) {
@@ -202,7 +211,9 @@ impl<'a> Fleet<'a> {
                     self.timers.insert((end, at), deed);
                     continue;
                 }
-                NextAction::Read(facts) => (Action::Read(facts.clone()), ActionPurpose::Read(facts)),
+                NextAction::Read(facts) => {
+                    (Action::Read(facts.clone()), ActionPurpose::Read(facts))
+                }
                 NextAction::Change {
                     action: deed,
                     changes,
@@ -229,15 +240,22 @@ impl<'a> Fleet<'a> {
         exec::MachineStep::Perform(tag, Box::new(request))
     }
 
-    fn handle_result(&mut self, work: RunningAction, result: ActionResult, view: &mut dyn StatesView) {
+    fn handle_result(
+        &mut self,
+        work: RunningAction,
+        result: ActionResult,
+        view: &mut dyn StatesView,
+    ) {
         let at = work.machine;
         let machine = &mut self.machines[at];
         machine.in_flight -= 1;
         match (work.goal, result) {
-            (ActionPurpose::Read(facts), ActionResult::Read(output)) => match loss_reason(&output.exit) {
-                Some(reason) => machine.mark_lost(reason),
-                None => machine.run.learn(facts, output.readings),
-            },
+            (ActionPurpose::Read(facts), ActionResult::Read(output)) => {
+                match loss_reason(&output.exit) {
+                    Some(reason) => machine.mark_lost(reason),
+                    None => machine.run.learn(facts, output.readings),
+                }
+            }
             (ActionPurpose::Change(deed, label), ActionResult::Change(output)) => {
                 let reason = loss_reason(&output.exit);
                 for result in machine.run.finish_change(deed, output.outputs, now()) {

@@ -2,9 +2,9 @@
 
 use super::fleet::{FleetMachine, MachineStage};
 use super::request::{MachinePace, StatesRequest};
-use crate::states::{OrderConflict, SharedState, merge_orders};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::fleet::{Error, ErrorKind};
+use crate::states::{OrderConflict, SharedState, merge_orders};
 
 /// How machines wait for each other.
 #[derive(Debug)]
@@ -19,7 +19,10 @@ pub(super) enum MachineOrder {
 
 impl MachineOrder {
     /// How the machines wait for each other, once all are compiled.
-    pub(super) fn new(request: &StatesRequest, machines: &mut [FleetMachine]) -> Result<Self, Error> {
+    pub(super) fn new(
+        request: &StatesRequest,
+        machines: &mut [FleetMachine],
+    ) -> Result<Self, Error> {
         let active = || machines.iter().filter(|machine| machine.is_active());
         let lows = || active().filter_map(|machine| Some(&*machine.run.prepared()?.low));
         let waits = active().count() > 1 && lows().all(|low| !low.has_links);
@@ -67,7 +70,10 @@ impl MachineOrder {
             Self::Lockstep(shared, at) => {
                 while let Some(state) = shared.get(*at) {
                     *at += 1;
-                    let here = state.positions.iter().filter(|(at, _)| machines[*at].is_active());
+                    let here = state
+                        .positions
+                        .iter()
+                        .filter(|(at, _)| machines[*at].is_active());
                     let here: Vec<(usize, usize)> = here.copied().collect();
                     for (machine, place) in &here {
                         machines[*machine].barrier = Some(*place);
@@ -77,7 +83,8 @@ impl MachineOrder {
                     }
                 }
                 // What comes after all states.
-                let closed = |at: &usize| machines[*at].barrier.is_some() && machines[*at].is_active();
+                let closed =
+                    |at: &usize| machines[*at].barrier.is_some() && machines[*at].is_active();
                 let due: Vec<usize> = all.filter(closed).collect();
                 for at in &due {
                     machines[*at].barrier = None;
@@ -89,7 +96,10 @@ impl MachineOrder {
 }
 
 /// Why machines have no common order, with what helps (P30).
-fn order_conflict_error<'a>(refused: &OrderConflict, machine: impl Fn(usize) -> &'a FleetMachine) -> Error {
+fn order_conflict_error<'a>(
+    refused: &OrderConflict,
+    machine: impl Fn(usize) -> &'a FleetMachine,
+) -> Error {
     let name = |at: usize| machine(at).host.name.to_string();
     let mut steps = Vec::new();
     for (nth, state) in refused.states.iter().enumerate() {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fleet::{MachineEnd, FleetMachine, MachineStage};
+use super::fleet::{FleetMachine, MachineEnd, MachineStage};
 use super::request::StatesRequest;
-use crate::states::{LowData, StateOutcome, Timestamp, StateResult};
+use crate::states::{LowData, StateOutcome, StateResult, Timestamp};
 
 /// What came of states.
 #[derive(Debug)]
@@ -35,7 +35,8 @@ impl MachineReport {
     /// Whether it was lost, or a state of it failed.
     pub fn has_failed(&self) -> bool {
         let failed = |result: &StateResult| result.outcome.result == Some(false);
-        !matches!(self.end, MachineEnd::Done | MachineEnd::Stopped) || self.results.iter().any(failed)
+        !matches!(self.end, MachineEnd::Done | MachineEnd::Stopped)
+            || self.results.iter().any(failed)
     }
 
     /// How many of its states it did not come to.

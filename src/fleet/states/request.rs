@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::choose_hosts::StateHost;
-use crate::states::RunOrdering;
 use crate::host::{Question, Secret};
+use crate::states::RunOrdering;
 use crate::system::signals::Interrupts;
 use crate::value::Map;
 

@@ -45,7 +45,8 @@ impl FileRoots for FolderRoots {
         let Some(file) = self.find(path) else {
             return Ok(None);
         };
-        let bytes = fs::read_within(&file, MAX_FILE_BYTES).map_err(|error| read_error(&error, &file))?;
+        let bytes =
+            fs::read_within(&file, MAX_FILE_BYTES).map_err(|error| read_error(&error, &file))?;
         Ok(Some(bytes.into()))
     }
 

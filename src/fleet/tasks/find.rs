@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::Sources;
 use crate::fleet::{Error, ErrorKind};
-use crate::tasks::{Tasks, read_tasks};
 use crate::system::env::Env;
 use crate::system::fs;
+use crate::tasks::{Tasks, read_tasks};
 
 /// The names of the file, in the order in which they are looked for.
 const NAMES: [&str; 2] = ["tasks.yaml", "tasks.yml"];
@@ -74,10 +74,15 @@ fn nearest_file(folder: &Path) -> Option<PathBuf> {
     let env = Env::of_this_process();
     let root = env.non_empty("UNFURL_SEARCH_ROOT").map(PathBuf::from);
     let inside = |folder: &&Path| {
-        let root = root.as_deref().filter(|root| is_within_search_root(root, folder));
+        let root = root
+            .as_deref()
+            .filter(|root| is_within_search_root(root, folder));
         root.is_none_or(|root| folder.starts_with(root))
     };
-    folder.ancestors().take_while(inside).find_map(file_in_folder)
+    folder
+        .ancestors()
+        .take_while(inside)
+        .find_map(file_in_folder)
 }
 
 /// Whether the highest folder to search has anything to do with this one.

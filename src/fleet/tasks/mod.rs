@@ -1,10 +1,10 @@
 //! Tasks and commands over hosts: the engine joined to its driver, and the face that shows them.
 
-mod run_tasks;
 mod find;
 mod request;
+mod run_tasks;
 mod tasks_run;
 
-pub use run_tasks::{TasksReport, run_tasks};
 pub use find::{LoadedTasks, find_tasks};
 pub use request::{AdHocTask, HostsView, TasksRequest};
+pub use run_tasks::{TasksReport, run_tasks};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::host::services::{HostResolver, RoleSource};
 use crate::host::{ExecutorChain, Question, Secret};
-use crate::tasks::{TaskCall, StepAction, HostEvent, CommandOptions, TaskOptions, Task, Tasks};
 use crate::system::signals::Interrupts;
+use crate::tasks::{CommandOptions, HostEvent, StepAction, Task, TaskCall, TaskOptions, Tasks};
 
 /// Shows what happens on hosts, and asks people.
 pub trait HostsView {
@@ -46,9 +46,11 @@ impl AdHocTask {
     pub(super) fn task(&self, folder: &Path) -> Arc<Task> {
         match self {
             Self::Command { text, sudo } => Tasks::command_task(text, sudo.as_deref(), folder).0,
-            Self::Step { name, action: deed, options: how } => {
-                Tasks::step_task(name, deed.clone(), CommandOptions::clone(how), folder)
-            }
+            Self::Step {
+                name,
+                action: deed,
+                options: how,
+            } => Tasks::step_task(name, deed.clone(), CommandOptions::clone(how), folder),
         }
     }
 }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use super::request::{HostsView, TasksRequest};
 use super::tasks_run::TasksRun;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
-use crate::exec::{Driver, RunLimits, OnInterrupt, OutputMode, drive};
+use crate::exec::{Driver, OnInterrupt, OutputMode, RunLimits, drive};
 use crate::expr::SystemContext;
 use crate::fleet::{Error, ErrorKind};
 use crate::host::services::HostServices;
-use crate::tasks::{InvalidCall, TaskOptions, TaskEngine, RunState, TaskName, Tasks};
 use crate::system::env::Env;
+use crate::tasks::{InvalidCall, RunState, TaskEngine, TaskName, TaskOptions, Tasks};
 
 /// What came of it.
 #[derive(Debug)]
@@ -74,10 +74,11 @@ fn build_engine(
     let helpers = HostServices {
         resolver: Rc::clone(&request.resolver),
         roles: Rc::clone(&request.roles),
-        context: context,
+        context,
     };
     let engine_result = TaskEngine::new(request.tasks.clone(), &request.calls, options, helpers);
-    let mut runbook = engine_result.map_err(|problems| invalid_calls_error(&problems, &request.tasks))?;
+    let mut runbook =
+        engine_result.map_err(|problems| invalid_calls_error(&problems, &request.tasks))?;
     if let Some(command) = &request.command {
         runbook.add_task(command.task(&folder));
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::request::{HostsView, TasksRequest};
-use crate::exec::{StateMachine, MachineStep};
+use crate::exec::{MachineStep, StateMachine};
 use crate::fleet::{Error, ErrorKind};
-use crate::host::{Action, ActionResult, ChainNote, ActionRequest, Stream};
-use crate::tasks::{EngineRequest, HostEvent, TaskEngine, RunState, TaskName};
+use crate::host::{Action, ActionRequest, ActionResult, ChainNote, Stream};
+use crate::tasks::{EngineRequest, HostEvent, RunState, TaskEngine, TaskName};
 
 /// A run of tasks over hosts.
 pub(super) struct TasksRun<'a> {
@@ -63,8 +63,14 @@ impl TasksRun<'_> {
 
     /// A command of this machine gets what it needs of its environment, one on a host its chain
     /// of executors.
-    fn complete_request(&self, mut request: ActionRequest, host: Option<&Arc<str>>) -> ActionRequest {
-        if let Some(host) = host.filter(|host| !request.location.is_local() || host.starts_with('@')) {
+    fn complete_request(
+        &self,
+        mut request: ActionRequest,
+        host: Option<&Arc<str>>,
+    ) -> ActionRequest {
+        if let Some(host) =
+            host.filter(|host| !request.location.is_local() || host.starts_with('@'))
+        {
             request.chain = request.chain.or_else(|| self.request.chain.clone());
             request.host = Some(host.to_string());
             request.rank = self.ranks.get(host).copied().unwrap_or((0, 1));

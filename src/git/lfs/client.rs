@@ -4,7 +4,7 @@ use super::Error;
 use super::authenticate::authenticate;
 use super::endpoint::{LfsEndpoint, SshEndpoint};
 use super::http_api::HttpApi;
-use super::lock::{LockOutcome, LfsLock};
+use super::lock::{LfsLock, LockOutcome};
 use super::response::LockPage;
 use super::settings::LfsSettings;
 use super::ssh::{self, SshError};
@@ -51,14 +51,19 @@ impl Client {
             }
             LfsEndpoint::Ssh(ssh) => LfsTransport::Ssh(ssh.clone()),
         };
-        Ok(Self { settings, transport: way })
+        Ok(Self {
+            settings,
+            transport: way,
+        })
     }
 
     /// Where it is, without user and password.
     pub fn server(&self) -> String {
         match &self.transport {
             LfsTransport::Http(api) => api.url().to_owned(),
-            LfsTransport::Ssh(ssh) | LfsTransport::SshAuthenticatedHttp(ssh) => ssh.display_address(),
+            LfsTransport::Ssh(ssh) | LfsTransport::SshAuthenticatedHttp(ssh) => {
+                ssh.display_address()
+            }
         }
     }
 
@@ -74,7 +79,9 @@ impl Client {
                 reason: "it has locked another path".to_owned(),
             }),
             // Who has it may have gone meanwhile.
-            LockOutcome::HeldByOther(None) => Ok(LockOutcome::HeldByOther(self.find(path).ok().flatten())),
+            LockOutcome::HeldByOther(None) => {
+                Ok(LockOutcome::HeldByOther(self.find(path).ok().flatten()))
+            }
             other => Ok(other),
         }
     }

@@ -111,7 +111,10 @@ mod tests {
             user: "Aladdin".into(),
             password: "open sesame".into(),
         };
-        assert_eq!(login.authorization_header(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+        assert_eq!(
+            login.authorization_header(),
+            "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="
+        );
         assert!(!format!("{login:?}").contains("sesame"));
     }
 
@@ -119,7 +122,10 @@ mod tests {
     fn a_value_that_could_be_read_as_two_is_not_asked_for() {
         let whole = format_request("https://h:8/a/b", Some("me"), None).unwrap();
         assert_eq!(whole, "protocol=https\nhost=h:8\npath=a/b\nusername=me\n\n");
-        assert_eq!(format_request("https://h/a", Some("me\nhost=evil"), None), None);
+        assert_eq!(
+            format_request("https://h/a", Some("me\nhost=evil"), None),
+            None
+        );
     }
 
     #[test]

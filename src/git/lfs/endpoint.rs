@@ -252,7 +252,8 @@ mod tests {
     use super::*;
 
     fn repository(url: &str) -> String {
-        LfsEndpoint::of_repository(url).map_or_else(|error| error.to_string(), |it| it.display_address())
+        LfsEndpoint::of_repository(url)
+            .map_or_else(|error| error.to_string(), |it| it.display_address())
     }
 
     #[test]

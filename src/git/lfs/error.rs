@@ -94,7 +94,9 @@ impl Error {
     /// Whether a server that was asked for a lock may have given it all the same.
     pub fn may_have_locked(&self) -> bool {
         match self {
-            Self::Unreachable { was_sent: was_sent, .. } => *was_sent,
+            Self::Unreachable {
+                was_sent, ..
+            } => *was_sent,
             Self::Failed { .. } | Self::InvalidResponse { .. } => true,
             Self::NoServer(_)
             | Self::LocksUnsupported { .. }
@@ -111,11 +113,11 @@ impl Error {
             Self::Unreachable {
                 server,
                 reason,
-                was_sent: was_sent,
+                was_sent,
             } => Self::Unreachable {
                 server,
                 reason: clean(reason),
-                was_sent: was_sent,
+                was_sent,
             },
             Self::LocksUnsupported { .. } => self,
             Self::Unauthorized { server, message } => Self::Unauthorized {

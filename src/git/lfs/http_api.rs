@@ -3,7 +3,7 @@
 use super::Error;
 use super::credentials::{self, Credentials};
 use super::endpoint::HttpEndpoint;
-use super::lock::{LockOutcome, LfsLock};
+use super::lock::{LfsLock, LockOutcome};
 use super::response::{LockPage, parse_lock, parse_message, parse_page, refusal_error};
 use super::settings::{LfsSettings, url_settings};
 use crate::system::http::{self, Limits, Request, Response};
@@ -107,7 +107,11 @@ impl HttpApi {
     }
 
     /// One part of the list of the locks, of a path if one is given.
-    pub(super) fn list(&mut self, path: Option<&str>, cursor: Option<&str>) -> Result<LockPage, Error> {
+    pub(super) fn list(
+        &mut self,
+        path: Option<&str>,
+        cursor: Option<&str>,
+    ) -> Result<LockPage, Error> {
         let mut query = String::from("?limit=100");
         for (name, value) in [("path", path), ("cursor", cursor)] {
             if let Some(value) = value {

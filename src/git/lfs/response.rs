@@ -59,7 +59,12 @@ pub(super) fn parse_message(body: &[u8]) -> String {
 }
 
 /// The error of a server that refused, with a status that may tell that it keeps no locks.
-pub(super) fn refusal_error(server: String, message: String, status: u16, no_locks: &[u16]) -> Error {
+pub(super) fn refusal_error(
+    server: String,
+    message: String,
+    status: u16,
+    no_locks: &[u16],
+) -> Error {
     match status {
         401 => Error::Unauthorized { server, message },
         403 => Error::Forbidden { server, message },

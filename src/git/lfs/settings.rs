@@ -77,14 +77,22 @@ impl LfsConfig {
     fn seconds(&self, name: &str) -> Duration {
         let seconds = self.git_value(name).and_then(|text| text.parse().ok());
         // Zero would mean for ever.
-        Duration::from_secs(seconds.filter(|it| (1..=3600).contains(it)).unwrap_or(DEFAULT_TIMEOUT_SECONDS))
+        Duration::from_secs(
+            seconds
+                .filter(|it| (1..=3600).contains(it))
+                .unwrap_or(DEFAULT_TIMEOUT_SECONDS),
+        )
     }
 }
 
 impl LfsSettings {
     /// Finds out where the locks of a repository are: at `url`, which may be a remote's name, else
     /// where git-lfs would look.
-    pub(super) fn discover(repository: &Repository, url: Option<&str>, env: &Env) -> Result<Self, Error> {
+    pub(super) fn discover(
+        repository: &Repository,
+        url: Option<&str>,
+        env: &Env,
+    ) -> Result<Self, Error> {
         let config = LfsConfig::open(repository)
             .ok_or_else(|| Error::NoServer("git's settings cannot be read".to_owned()))?;
         let branch = repository.branch();
@@ -138,7 +146,11 @@ fn endpoint(
     }
 }
 
-fn remote_endpoint(repository: &Repository, config: &LfsConfig, remote: &str) -> Result<LfsEndpoint, Error> {
+fn remote_endpoint(
+    repository: &Repository,
+    config: &LfsConfig,
+    remote: &str,
+) -> Result<LfsEndpoint, Error> {
     for name in ["lfspushurl", "lfsurl"] {
         if let Some(url) = config.value(&format!("remote.{remote}.{name}")) {
             return LfsEndpoint::of_setting(&url);

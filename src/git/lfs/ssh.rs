@@ -3,8 +3,8 @@
 use super::Error;
 use super::endpoint::SshEndpoint;
 use super::error::sanitize;
-use super::lock::{LockOutcome, LfsLock};
-use super::pkt_line::{TransferResponse, RequestBuffer, parse_responses};
+use super::lock::{LfsLock, LockOutcome};
+use super::pkt_line::{RequestBuffer, TransferResponse, parse_responses};
 use super::response::{LockPage, parse_transfer_lock, parse_transfer_page, refusal_error};
 use super::settings::{LfsSettings, SshCommand};
 use crate::system::process::{self, Helper, Output};
@@ -30,7 +30,11 @@ impl From<Error> for SshError {
 }
 
 /// Locks a path.
-pub(super) fn create(settings: &LfsSettings, to: &SshEndpoint, path: &str) -> Result<LockOutcome, SshError> {
+pub(super) fn create(
+    settings: &LfsSettings,
+    to: &SshEndpoint,
+    path: &str,
+) -> Result<LockOutcome, SshError> {
     // The protocol wants a branch; a commit that is checked out by its id has none.
     let reference = settings.reference.as_deref().unwrap_or("HEAD");
     let arguments = [("path", path), ("refname", reference)];
@@ -106,7 +110,10 @@ fn send_command(
     let answer = answers.nth(1).filter(|it| it.status().is_some());
     answer.ok_or_else(|| {
         let stderr_text = String::from_utf8_lossy(&output.stderr);
-        let reason = format!("it ended early. {}", sanitize(&stderr_text, &Secrets::default()));
+        let reason = format!(
+            "it ended early. {}",
+            sanitize(&stderr_text, &Secrets::default())
+        );
         invalid_response(to, reason.trim_end()).into()
     })
 }
@@ -134,7 +141,7 @@ pub(super) fn run_remote_command(
     let unreachable = |reason: String, was_sent: bool| Error::Unreachable {
         server: to.display_address(),
         reason: sanitize(&reason, &Secrets::default()),
-        was_sent: was_sent,
+        was_sent,
     };
     let helper = Helper {
         cwd: Some(settings.root.clone()),
@@ -153,7 +160,10 @@ pub(super) fn run_remote_command(
     if output.code == CONNECT_FAILED_EXIT_CODE {
         let stderr_text = String::from_utf8_lossy(&output.stderr);
         // A server that hears anything greets first.
-        return Err(unreachable(stderr_text.into_owned(), !output.stdout.is_empty()));
+        return Err(unreachable(
+            stderr_text.into_owned(),
+            !output.stdout.is_empty(),
+        ));
     }
     Ok(output)
 }

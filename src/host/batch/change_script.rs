@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::prelude;
 use super::frames::{Frames, heading, is_timeout_code};
+use super::prelude;
 use super::shell_words::{content_function, path_word};
-use crate::host::change::{Change, ModeAndOwner, CommandRun, describe_change};
+use crate::host::change::{Change, CommandRun, ModeAndOwner, describe_change};
 use crate::host::{Action, CapturedOutput, ChangeOutput, Exit, RunOutput, change_failure};
 use crate::text::quote_word;
 
@@ -72,7 +72,12 @@ fn change_text(at: usize, change: &Change) -> String {
             path: it,
             parents,
             like,
-        } => format!("D {at} {} {} {}\n", path_word(it), flag_word(*parents), attribute_words(like)),
+        } => format!(
+            "D {at} {} {} {}\n",
+            path_word(it),
+            flag_word(*parents),
+            attribute_words(like)
+        ),
         Change::Link {
             path: it,
             target,
@@ -95,16 +100,31 @@ fn change_text(at: usize, change: &Change) -> String {
             path: it,
             like,
             follow,
-        } => format!("S {at} {} {} {}\n", path_word(it), flag_word(*follow), attribute_words(like)),
+        } => format!(
+            "S {at} {} {} {}\n",
+            path_word(it),
+            flag_word(*follow),
+            attribute_words(like)
+        ),
         Change::Move { from, to } => format!("V {at} {} {}\n", path_word(from), path_word(to)),
         Change::Copy { from, to, preserve } => {
-            format!("K {at} {} {} {}\n", path_word(from), path_word(to), flag_word(*preserve))
+            format!(
+                "K {at} {} {} {}\n",
+                path_word(from),
+                path_word(to),
+                flag_word(*preserve)
+            )
         }
         Change::Touch {
             path: it,
             read,
             written,
-        } => format!("U {at} {} {} {}\n", path_word(it), time_word(*read), time_word(*written)),
+        } => format!(
+            "U {at} {} {} {}\n",
+            path_word(it),
+            time_word(*read),
+            time_word(*written)
+        ),
         Change::Run(run) => run_text(at, run),
     }
 }
@@ -204,7 +224,10 @@ fn read_captured(frames: &mut Frames<'_>, total: usize) -> Option<CapturedOutput
 
 /// What could not be done and why, in the words that this machine itself has for it.
 fn error_message(change: &Change, output_text: &str) -> String {
-    let last = output_text.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let last = output_text
+        .lines()
+        .map(str::trim)
+        .rfind(|line| !line.is_empty());
     let last = last.unwrap_or("it does not say why");
     let why = match last.rsplit_once(": ") {
         // What a program complains of is told better by all it says.

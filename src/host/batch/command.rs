@@ -10,7 +10,8 @@ use crate::value::Secrets;
 const MAX_OUTPUT_BYTES: usize = 1 << 31;
 
 /// What the shell is told: to run the script that it reads, if it ends as all of it does.
-const START_SHELL_SCRIPT: &str = "_s=$(cat); case $_s in *'#.') eval \"unset _s; $_s\";; *) exit 97;; esac";
+const START_SHELL_SCRIPT: &str =
+    "_s=$(cat); case $_s in *'#.') eval \"unset _s; $_s\";; *) exit 97;; esac";
 
 /// The command that reads or changes all of it; none for any other action.
 pub(in crate::host) fn command(action: &Action) -> Option<Command> {
@@ -19,7 +20,9 @@ pub(in crate::host) fn command(action: &Action) -> Option<Command> {
         Action::Change(changes) => change_script::script(changes),
         Action::Run(_) | Action::Put(_) | Action::Get(_) => return None,
     };
-    let words = ["/bin/sh", "-c", START_SHELL_SCRIPT].map(str::to_owned).to_vec();
+    let words = ["/bin/sh", "-c", START_SHELL_SCRIPT]
+        .map(str::to_owned)
+        .to_vec();
     let mut command = Command::new(Program::Argv(words), "");
     command.stdin = Some(text.into_bytes());
     command.capture_limit = MAX_OUTPUT_BYTES;
@@ -35,7 +38,10 @@ fn secrets(action: &Action) -> Secrets {
     let Action::Change(changes) = action else {
         return Secrets::default();
     };
-    changes.iter().filter_map(change_script::change_secret).collect()
+    changes
+        .iter()
+        .filter_map(change_script::change_secret)
+        .collect()
 }
 
 /// What the output of the command says.

@@ -7,9 +7,9 @@
 
 mod change_script;
 mod command;
-mod prelude;
-mod frames;
 mod command_script;
+mod frames;
+mod prelude;
 mod read_script;
 mod shell_words;
 

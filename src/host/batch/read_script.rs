@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::prelude;
 use super::frames::{Frames, TIMEOUT_CODE, heading, is_timeout_code};
+use super::prelude;
 use super::shell_words::{decode_bytes, path_word};
 use crate::host::fact::{
-    FileStat, FileKind, Fact, MAX_PROBE_STDERR_BYTES, MAX_CONTENT_BYTES, MAX_PROBE_STDOUT_BYTES, Probe, ProbeOutput, FactReading,
-    read_failure_message,
+    Fact, FactReading, FileKind, FileStat, MAX_CONTENT_BYTES, MAX_PROBE_STDERR_BYTES,
+    MAX_PROBE_STDOUT_BYTES, Probe, ProbeOutput, read_failure_message,
 };
 
 /// How many paths one program is given.
@@ -148,7 +148,8 @@ impl ReadingsParser<'_> {
             ('s', Some(_)) => self.entries(&numbers, &frames.text()?),
             ('h', Some(_)) => self.digests(&numbers, &frames.text()?),
             ('c', Some(at)) => {
-                let content = decode_bytes(frames.word()?, self.is_hex_encoded).map(FactReading::Content);
+                let content =
+                    decode_bytes(frames.word()?, self.is_hex_encoded).map(FactReading::Content);
                 self.readings[at] = Some(content.unwrap_or_else(|| self.permission_denied(at)));
             }
             ('t', Some(at)) => self.readings[at] = Some(parse_tree(frames)?),
@@ -176,7 +177,8 @@ impl ReadingsParser<'_> {
     fn entries(&mut self, numbers: &[usize], lines: &str) {
         for (at, line) in each_line(numbers, lines) {
             let link = self.links.get_mut(at).and_then(Option::take);
-            if let (Some(place), Some(entry)) = (self.readings.get_mut(at), parse_stat(line, link)) {
+            if let (Some(place), Some(entry)) = (self.readings.get_mut(at), parse_stat(line, link))
+            {
                 *place = Some(FactReading::Entry(entry));
             }
         }

@@ -15,8 +15,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::host::change::{Change, ModeAndOwner, CommandRun, FileWrite};
-use crate::host::fact::{Domain, FileStat, Fact, Probe, FactReading, CommandSetting};
+use crate::host::change::{Change, CommandRun, FileWrite, ModeAndOwner};
+use crate::host::fact::{CommandSetting, Domain, Fact, FactReading, FileStat, Probe};
 use crate::host::native::{self, AccountNames};
 use crate::host::{Action, ActionResult, CapturedOutput, ChangeOutput, Exit, Program, RunOutput};
 
@@ -222,7 +222,10 @@ fn probes_and_commands_keep_their_outputs_their_codes_and_their_setting_apart() 
             (124, &b"begun\n"[..])
         );
         assert_eq!(probed(2).code, 137);
-        assert_eq!(probed(3).stdout.len(), crate::host::fact::MAX_PROBE_STDOUT_BYTES);
+        assert_eq!(
+            probed(3).stdout.len(),
+            crate::host::fact::MAX_PROBE_STDOUT_BYTES
+        );
 
         let mut run = CommandRun::new("cat; echo made > made; exit 3");
         run.setting = setting.clone();

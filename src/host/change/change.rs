@@ -5,7 +5,7 @@ use std::fmt::{Debug, Formatter};
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::host::fact::{Domain, CommandSetting};
+use crate::host::fact::{CommandSetting, Domain};
 use crate::value::REDACTED;
 
 /// One thing to change on a machine. Each is whole or has not happened: files are written beside

@@ -4,4 +4,4 @@ mod change;
 mod shell_command;
 
 pub(crate) use change::describe_change;
-pub use change::{Change, ModeAndOwner, CommandRun, FileWrite};
+pub use change::{Change, CommandRun, FileWrite, ModeAndOwner};

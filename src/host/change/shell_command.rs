@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::change::{Change, ModeAndOwner, CommandRun, FileWrite};
+use super::change::{Change, CommandRun, FileWrite, ModeAndOwner};
 use crate::text::quote_word;
 use crate::value::REDACTED;
 
@@ -86,7 +86,11 @@ fn chown(path: &str, like: &ModeAndOwner, of_link: bool) -> Option<String> {
         (user, group) => format!("{user}:{group}"),
     };
     let option = if of_link { " -h" } else { "" };
-    Some(format!("chown{option} {} {}", quote_word(&owner), quote_word(path)))
+    Some(format!(
+        "chown{option} {} {}",
+        quote_word(&owner),
+        quote_word(path)
+    ))
 }
 
 fn set(path: &str, like: &ModeAndOwner, follow: bool) -> String {
@@ -134,7 +138,11 @@ fn shown_as_user(run: &CommandRun) -> String {
         write!(all, "{name}={value} ").ok();
     }
     match &run.setting.user {
-        Some(user) => format!("su {} -c {}", quote_word(user), quote_word(&format!("{all}{text}"))),
+        Some(user) => format!(
+            "su {} -c {}",
+            quote_word(user),
+            quote_word(&format!("{all}{text}"))
+        ),
         None => format!("{all}{text}"),
     }
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::custom::{ExecutorReply, parse_reply, query_command};
 use super::command_wrapper::CommandWrapper;
+use super::custom::{ExecutorReply, parse_reply, query_command};
 use super::splay;
-use crate::host::chain::{ExecutorChain, ChainExecutor, Spread};
+use crate::host::chain::{ChainExecutor, ExecutorChain, Spread};
 use crate::host::{
-    Action, ActionResult, CapturedOutput, Command, Container, Exit, HostParts, Location, Program, ActionRequest,
-    batch,
+    Action, ActionRequest, ActionResult, CapturedOutput, Command, Container, Exit, HostParts,
+    Location, Program, batch,
 };
 use crate::system::env::Env;
 use crate::value::REDACTED;
@@ -125,12 +125,16 @@ impl ChainRun {
                         return self.wait_for(time, now);
                     }
                 }
-                ChainExecutor::Timeout(time) => self.frames.push(ChainFrame::Timeout { until: now + *time }),
-                ChainExecutor::Retry { attempts, interval } => self.frames.push(ChainFrame::Retry {
-                    at: self.next_index,
-                    remaining: attempts.saturating_sub(1),
-                    interval: *interval,
-                }),
+                ChainExecutor::Timeout(time) => {
+                    self.frames.push(ChainFrame::Timeout { until: now + *time });
+                }
+                ChainExecutor::Retry { attempts, interval } => {
+                    self.frames.push(ChainFrame::Retry {
+                        at: self.next_index,
+                        remaining: attempts.saturating_sub(1),
+                        interval: *interval,
+                    });
+                }
                 executor => return self.perform(executor, now),
             }
         }
@@ -144,7 +148,11 @@ impl ChainRun {
             ChainExecutor::DryRun => return self.report_dry_run(now),
             ChainExecutor::Custom(own) => {
                 self.add_detail(format!("`{}` is asked", own.name));
-                let next = self.chain.executors().get(self.next_index..).unwrap_or_default();
+                let next = self
+                    .chain
+                    .executors()
+                    .get(self.next_index..)
+                    .unwrap_or_default();
                 let next: Vec<&str> = next.iter().map(ChainExecutor::name).collect();
                 let call = query_command(own, &self.host_name(), &next, &self.request);
                 self.state = ChainState::QueryingProgram;
@@ -170,7 +178,9 @@ impl ChainRun {
             ChainExecutor::Chroot(root) => {
                 let root = root.to_string_lossy().into_owned();
                 self.add_detail(format!("`chroot` runs it in `{root}`"));
-                self.wrap_command(executor, |_, command| Ok(CommandWrapper::chroot(command, &root)))
+                self.wrap_command(executor, |_, command| {
+                    Ok(CommandWrapper::chroot(command, &root))
+                })
             }
             _ => Ok(request.action),
         };
@@ -311,7 +321,11 @@ impl ChainRun {
 
     fn report_dry_run(&mut self, now: Instant) -> ChainProgress {
         let what = describe_action(&self.request.action);
-        let rest = self.chain.executors().get(self.next_index..).unwrap_or_default();
+        let rest = self
+            .chain
+            .executors()
+            .get(self.next_index..)
+            .unwrap_or_default();
         let by: Vec<String> = rest.iter().map(|it| format!("`{}`", it.name())).collect();
         let by = if by.is_empty() {
             String::new()
@@ -340,7 +354,12 @@ impl ChainRun {
             (result, _) => result,
         };
         while let Some(frame) = self.frames.pop() {
-            let ChainFrame::Retry { at, remaining, interval } = frame else {
+            let ChainFrame::Retry {
+                at,
+                remaining,
+                interval,
+            } = frame
+            else {
                 continue;
             };
             let over = self.deadline().is_some_and(|end| end <= now);
@@ -353,7 +372,11 @@ impl ChainRun {
                 result.exit()
             ));
             let remaining = remaining - 1;
-            self.frames.push(ChainFrame::Retry { at, remaining, interval });
+            self.frames.push(ChainFrame::Retry {
+                at,
+                remaining,
+                interval,
+            });
             self.next_index = at;
             return self.wait_for(interval, now);
         }
@@ -362,7 +385,8 @@ impl ChainRun {
 
     /// The result without the questions that were asked of us alone.
     fn strip_marks(&self, mut result: ActionResult) -> ActionResult {
-        let shifts = |it: &ChainExecutor| matches!(it, ChainExecutor::Sudo(_) | ChainExecutor::Su(_));
+        let shifts =
+            |it: &ChainExecutor| matches!(it, ChainExecutor::Sudo(_) | ChainExecutor::Su(_));
         if let ActionResult::Run(output) = &mut result
             && self.chain.executors().iter().any(shifts)
         {
@@ -424,7 +448,7 @@ fn describe_action(action: &Action) -> String {
 mod tests {
     use super::*;
     use crate::host::{Address, Destination, RunOutput, Secret};
-    use crate::host::{BecomeUser, UnhandledPolicy, CustomExecutor};
+    use crate::host::{BecomeUser, CustomExecutor, UnhandledPolicy};
 
     fn chain(executors: Vec<ChainExecutor>) -> Arc<ExecutorChain> {
         Arc::new(ExecutorChain::new(executors))
@@ -449,7 +473,10 @@ mod tests {
     fn on(name: &str) -> ActionRequest {
         let address = Address::parse(name, "me", 22).unwrap();
         let place = Location::Ssh(Arc::new(Destination::new(name, address)));
-        ActionRequest { location: place, ..request() }
+        ActionRequest {
+            location: place,
+            ..request()
+        }
     }
 
     fn start() -> ChainContext {

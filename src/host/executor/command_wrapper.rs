@@ -6,7 +6,7 @@
 //! can be taken for a password, and none of it is on a command line.
 
 use crate::host::chain::BecomeUser;
-use crate::host::{PromptAnswer, Command, DEFAULT_SHELL, Program, Question, Secret, Variables};
+use crate::host::{Command, DEFAULT_SHELL, Program, PromptAnswer, Question, Secret, Variables};
 use crate::system::env::Env;
 use crate::text::{shlex_join, shlex_quote};
 
@@ -112,7 +112,12 @@ impl CommandWrapper<'_> {
 
     /// The same where the input must not be taken for the password: it comes once the command is
     /// there.
-    fn su_with_input(&self, command: Command, to: &BecomeUser, text: &str) -> Result<Command, String> {
+    fn su_with_input(
+        &self,
+        command: Command,
+        to: &BecomeUser,
+        text: &str,
+    ) -> Result<Command, String> {
         let input = input_of(&command)?;
         let ready = shlex_quote(&self.ready_mark());
         let length = input.len();
@@ -173,7 +178,10 @@ impl CommandWrapper<'_> {
     fn split_environment(&self, command: &Command) -> (Variables, Variables) {
         let hidden = command.hidden();
         let mut own = command.env.clone();
-        own.retain(|name, value| self.local_env.is_none_or(|ours| ours.get(name) != Some(value)));
+        own.retain(|name, value| {
+            self.local_env
+                .is_none_or(|ours| ours.get(name) != Some(value))
+        });
         own.split(|value| hidden.may_be_in(value))
     }
 

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::host::chain::CustomExecutor;
 use crate::host::{
-    Action, ActionResult, CapturedOutput, ChangeOutput, Command, Exit, Program, ActionRequest, RunOutput,
+    Action, ActionRequest, ActionResult, CapturedOutput, ChangeOutput, Command, Exit, Program,
+    RunOutput,
 };
 
 /// The most bytes that an answer may have.
@@ -22,7 +23,12 @@ pub(super) enum ExecutorReply {
 }
 
 /// The command that asks, about a host and those that follow in the chain.
-pub(super) fn query_command(own: &CustomExecutor, host: &str, next: &[&str], request: &ActionRequest) -> Command {
+pub(super) fn query_command(
+    own: &CustomExecutor,
+    host: &str,
+    next: &[&str],
+    request: &ActionRequest,
+) -> Command {
     let options = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
     let question = json!({
         "protocol": 1,

@@ -38,13 +38,13 @@
 //!   `success` is false (X11);
 //! - `{"error": "TEXT"}`: the chain ends with a failure. So it does if the program fails.
 
-mod error;
-mod options;
-mod custom;
 mod chain_run;
 mod command_wrapper;
+mod custom;
+mod error;
+mod options;
 mod splay;
 
+pub use chain_run::{ChainContext, ChainNote, ChainProgress, ChainRun};
 pub use error::ExecutorError;
 pub use options::{ChainSpec, ExecutorEnvironment};
-pub use chain_run::{ChainProgress, ChainRun, ChainNote, ChainContext};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::error::ExecutorError;
 use crate::host::Secret;
-use crate::host::chain::{BecomeUser, ExecutorChain, ChainExecutor, CustomExecutor, Spread};
+use crate::host::chain::{BecomeUser, ChainExecutor, CustomExecutor, ExecutorChain, Spread};
 use crate::system::fs;
 use crate::value::{Map, Value};
 use crate::yaml::{Schema, parse_text};
@@ -135,7 +135,7 @@ impl ChainSpec {
         let mut reader = ChainReader {
             request: self,
             configuration,
-            environment: environment,
+            environment,
             warnings: Vec::new(),
         };
         let names = self.names.as_ref().or(configuration.names.as_ref());
@@ -331,7 +331,9 @@ impl ChainReader<'_> {
 
     /// Warns of options that the request may not set, and refuses those that nobody has.
     fn check_options(&mut self, executors: &[ChainExecutor]) -> Result<(), ExecutorError> {
-        let has_own = executors.iter().any(|it| matches!(it, ChainExecutor::Custom(_)));
+        let has_own = executors
+            .iter()
+            .any(|it| matches!(it, ChainExecutor::Custom(_)));
         let configured_names = self.configuration.options.keys();
         for name in self.request.options.keys().chain(configured_names) {
             if !has_own && !option_names().any(|known| *known == **name) {
@@ -355,7 +357,7 @@ impl ChainReader<'_> {
 fn invalid_value(option: &str, expected: &'static str) -> ExecutorError {
     ExecutorError::Value {
         option: option.to_owned(),
-        expected: expected,
+        expected,
     }
 }
 
@@ -435,8 +437,13 @@ mod tests {
             "[splay, sudo]",
             "{splaytime: 60, sudo_user: root, chroot: /}",
         );
-        let resolved = request.resolve(&config, &ExecutorEnvironment::default()).unwrap();
-        let [ChainExecutor::Splay { seconds, spread }, ChainExecutor::Sudo(to)] = resolved.chain.executors()
+        let resolved = request
+            .resolve(&config, &ExecutorEnvironment::default())
+            .unwrap();
+        let [
+            ChainExecutor::Splay { seconds, spread },
+            ChainExecutor::Sudo(to),
+        ] = resolved.chain.executors()
         else {
             panic!("{resolved:?}");
         };
@@ -455,9 +462,14 @@ mod tests {
                 names: None,
                 options: Map::from_iter([(option.into(), Value::from("x"))]),
             };
-            let resolved = configured_names.resolve(&ChainSpec::default(), &ExecutorEnvironment::default());
+            let resolved =
+                configured_names.resolve(&ChainSpec::default(), &ExecutorEnvironment::default());
             let ignored = resolved.unwrap().warnings.len();
-            assert_eq!(ignored == 1, CONFIGURATION_OPTIONS.contains(&option), "{option}");
+            assert_eq!(
+                ignored == 1,
+                CONFIGURATION_OPTIONS.contains(&option),
+                "{option}"
+            );
         }
     }
 

@@ -4,6 +4,6 @@ mod fact;
 
 pub(crate) use fact::read_failure_message;
 pub use fact::{
-    Domain, FileStat, FileKind, Fact, MAX_PROBE_STDERR_BYTES, MAX_CONTENT_BYTES, MAX_PROBE_STDOUT_BYTES, Probe, ProbeOutput,
-    FactReading, CommandSetting,
+    CommandSetting, Domain, Fact, FactReading, FileKind, FileStat, MAX_CONTENT_BYTES,
+    MAX_PROBE_STDERR_BYTES, MAX_PROBE_STDOUT_BYTES, Probe, ProbeOutput,
 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::value::{Map, Value};
-use crate::yaml::{NodeKind, Mapping, Node, TagReader};
+use crate::yaml::{Mapping, Node, NodeKind, TagReader};
 
 use super::error::InventoryProblem;
 use super::model::Inventory;

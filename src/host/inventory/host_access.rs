@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::error::HostAccessError;
 use super::ansible_ini::split_words;
+use super::error::HostAccessError;
 use super::model::Inventory;
-use crate::host::resolver::{LocationResolver, Error, HostTarget, TargetRoute};
+use crate::host::resolver::{Error, HostTarget, LocationResolver, TargetRoute};
 use crate::host::{Container, Location, Secret};
 use crate::value::{Map, Value};
 
@@ -85,7 +85,9 @@ impl HostVariables<'_> {
         let mut ignored = Vec::new();
         let connection = self.text(&["ansible_connection"])?;
         let method = match connection.as_deref().unwrap_or("ssh") {
-            "ssh" | "smart" | "paramiko" | "paramiko_ssh" => ConnectionMethod::Ssh(self.target(&mut ignored)?),
+            "ssh" | "smart" | "paramiko" | "paramiko_ssh" => {
+                ConnectionMethod::Ssh(self.target(&mut ignored)?)
+            }
             "local" | "ansible.builtin.local" => ConnectionMethod::Local,
             "docker" | "community.docker.docker" => self.container("docker")?,
             "podman" | "containers.podman.podman" => self.container("podman")?,
@@ -97,7 +99,7 @@ impl HostVariables<'_> {
             }
         };
         Ok(HostAccess {
-            method: method,
+            method,
             escalation: self.escalation()?,
             ignored,
         })
@@ -134,7 +136,11 @@ impl HostVariables<'_> {
             None => None,
             Some(text) => match text.parse() {
                 Ok(port @ 1..) => Some(port),
-                _ => return Err(self.invalid_variable("ansible_port", "not a number from 1 to 65535")),
+                _ => {
+                    return Err(
+                        self.invalid_variable("ansible_port", "not a number from 1 to 65535")
+                    );
+                }
             },
         };
         let mut identity_files = self.identity_files()?;
@@ -181,7 +187,9 @@ impl HostVariables<'_> {
                 let text = text.to_ascii_lowercase();
                 ["yes", "true", "on", "1", "y", "t"].contains(&text.as_str())
             }
-            Some(_) => return Err(self.invalid_variable("ansible_become", "neither true nor false")),
+            Some(_) => {
+                return Err(self.invalid_variable("ansible_become", "neither true nor false"));
+            }
         };
         if !is_enabled {
             return Ok(None);

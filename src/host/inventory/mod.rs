@@ -28,21 +28,21 @@
 //! `data` is kept as the variable of Ansible that says the same, so that there is one rule for what
 //! goes before what: all hosts, then parent groups, then groups, then the host.
 
-mod error;
 mod ansible_ini;
-mod model;
-mod unfurl_yaml;
-mod range;
+mod ansible_yaml;
+mod error;
 mod host_access;
+mod model;
+mod range;
 mod read;
 mod roles;
-mod ansible_yaml;
+mod unfurl_yaml;
 
 pub use error::HostAccessError;
-pub use model::Inventory;
+pub use host_access::ConnectionMethod;
 #[cfg(test)]
 pub use host_access::HostAccess;
-pub use host_access::ConnectionMethod;
+pub use model::Inventory;
 pub use read::NoVault;
 pub use roles::InventoryRole;
 

@@ -59,7 +59,11 @@ pub enum GroupMembers {
 
 impl Inventory {
     /// Adds a host, or data to one that is there; what is new goes before what was there.
-    pub fn add_host(&mut self, name: impl Into<Arc<str>>, data: Map) -> Result<(), InventoryProblem> {
+    pub fn add_host(
+        &mut self,
+        name: impl Into<Arc<str>>,
+        data: Map,
+    ) -> Result<(), InventoryProblem> {
         let host = self.hosts.entry(name.into()).or_default();
         host.data.extend(data);
         if self.hosts.len() > MAX_HOSTS {
@@ -86,7 +90,11 @@ impl Inventory {
         let group = self.group_index(group);
         let entry = match self.hosts.get_index_of(host) {
             Some(index) => index,
-            None => self.hosts.insert_full(host.into(), InventoryHost::default()).0,
+            None => {
+                self.hosts
+                    .insert_full(host.into(), InventoryHost::default())
+                    .0
+            }
         };
         // Which hosts these two have is known without saying it.
         if !is_built_in && self.groups[group].host_set.insert(entry) {

@@ -8,11 +8,11 @@ use crate::system::fs;
 use crate::value::Value;
 use crate::yaml::{self, Limits, TagReader};
 
-use super::error::InventoryProblem;
 use super::ansible_ini;
+use super::ansible_yaml as ansible;
+use super::error::InventoryProblem;
 use super::model::Inventory;
 use super::unfurl_yaml;
-use super::ansible_yaml as ansible;
 
 /// The largest file.
 const MAX_BYTES: u64 = 256 << 20;
@@ -77,7 +77,11 @@ impl Inventory {
         let map = context.entries(&root, "the file");
         let inventory = match map {
             None => Self::default(),
-            Some(map) if map.iter().all(|(key, _)| unfurl_yaml::KEYS.contains(&&**key)) => {
+            Some(map)
+                if map
+                    .iter()
+                    .all(|(key, _)| unfurl_yaml::KEYS.contains(&&**key)) =>
+            {
                 unfurl_yaml::read(map, &mut context)
             }
             Some(map) => ansible::read(map, &mut context),
@@ -91,7 +95,8 @@ impl Inventory {
 
 /// Whether a line is the heading of a section.
 fn has_heading(text: &str) -> bool {
-    text.lines().any(|line| ansible_ini::heading(line.trim()).is_some())
+    text.lines()
+        .any(|line| ansible_ini::heading(line.trim()).is_some())
 }
 
 /// Whether the first line that says something ends as a key of a map does.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::error::RoleError;
-use super::model::{ALL, Inventory, GroupMembers, UNGROUPED};
+use super::model::{ALL, GroupMembers, Inventory, UNGROUPED};
 use crate::text::did_you_mean;
 use crate::value::{Fold, Map, Value};
 
@@ -56,7 +56,9 @@ impl Inventory {
         };
         match &self.groups[index].members {
             GroupMembers::Command(command) => return Ok(InventoryRole::Command(command.clone())),
-            GroupMembers::Expression(expression) => return Ok(InventoryRole::Expression(expression.clone())),
+            GroupMembers::Expression(expression) => {
+                return Ok(InventoryRole::Expression(expression.clone()));
+            }
             GroupMembers::Listed => {}
         }
         let mut hosts = Vec::new();

@@ -109,7 +109,10 @@ fn what_is_said_of_a_host_is_how_it_is_reached() {
         (db1.user.as_deref(), db1.identity_files),
         (Some("ops"), vec!["~/.ssh/ops".into()])
     );
-    assert_eq!(db1.via, Some(TargetRoute::Jumps(vec!["a".into(), "b@c:1".into()])));
+    assert_eq!(
+        db1.via,
+        Some(TargetRoute::Jumps(vec!["a".into(), "b@c:1".into()]))
+    );
     let ConnectionMethod::Ssh(far) = reach(&inventory, "far").method else {
         panic!("not over SSH");
     };
@@ -156,7 +159,13 @@ fn arguments_of_ssh_are_understood_as_far_as_they_say_where_to_go() {
         b.ignored,
         ["`-o StrictHostKeyChecking=no` of `ansible_ssh_common_args`"]
     );
-    let error = |host: &str| inventory.host_access(host).unwrap().unwrap_err().to_string();
+    let error = |host: &str| {
+        inventory
+            .host_access(host)
+            .unwrap()
+            .unwrap_err()
+            .to_string()
+    };
     insta::assert_snapshot!(error("c"), @"the host `c` is reached by `winrm`, which is not supported");
     insta::assert_snapshot!(error("d"), @"`ansible_host` of the host `d` is a template, which is not evaluated here");
     insta::assert_snapshot!(error("e"), @"`ansible_port` of the host `e` is not a number from 1 to 65535");

@@ -7,9 +7,9 @@ use crate::text::force_quote_word;
 use crate::value::{Map, Value};
 use crate::yaml::{Mapping, Node};
 
-use super::error::InventoryProblem;
-use super::model::{ALL, Inventory, GroupMembers};
 use super::ansible_yaml::YamlReader;
+use super::error::InventoryProblem;
+use super::model::{ALL, GroupMembers, Inventory};
 
 /// The keys at the top.
 pub(super) const KEYS: [&str; 3] = ["hosts", "groups", "data"];
@@ -68,7 +68,12 @@ fn texts(node: &Node) -> Vec<Option<(String, Span)>> {
 }
 
 /// Reads hosts: a map from names to what is said of them, or a list of names.
-fn hosts(inventory: &mut Inventory, group: Option<&str>, node: &Node, context: &mut YamlReader<'_>) {
+fn hosts(
+    inventory: &mut Inventory,
+    group: Option<&str>,
+    node: &Node,
+    context: &mut YamlReader<'_>,
+) {
     let Some(listed) = node.as_seq() else {
         for (pattern, entry) in context.entries(node, "hosts").into_iter().flatten() {
             let data = settings(&entry.value, pattern, context);
@@ -138,7 +143,12 @@ fn group(inventory: &mut Inventory, name: &str, node: &Node, context: &mut YamlR
     }
 }
 
-fn report_wrong_type(node: &Node, name: &str, expected: &'static str, context: &mut YamlReader<'_>) {
+fn report_wrong_type(
+    node: &Node,
+    name: &str,
+    expected: &'static str,
+    context: &mut YamlReader<'_>,
+) {
     let problem = InventoryProblem::Kind {
         name: name.trim_matches('`').to_owned(),
         found: node.kind_name(),
@@ -174,7 +184,12 @@ fn settings(node: &Node, name: &str, context: &mut YamlReader<'_>) -> Map {
                         let text = format!("-J {}", jumps.join(","));
                         all.insert("ansible_ssh_common_args".into(), Value::str(text));
                     }
-                    None => report_wrong_type(node, "`jump`", "a host string or a list of them", context),
+                    None => report_wrong_type(
+                        node,
+                        "`jump`",
+                        "a host string or a list of them",
+                        context,
+                    ),
                 }
             }
             "proxy_command" => match node.as_str() {

@@ -16,9 +16,9 @@ use std::time::{Duration, SystemTime};
 
 use nix::errno::Errno;
 
-use super::copy::{self, temporary_sibling};
 use super::accounts::{AccountNames, OwnerIds};
-use crate::host::change::{Change, ModeAndOwner, FileWrite, describe_change};
+use super::copy::{self, temporary_sibling};
+use crate::host::change::{Change, FileWrite, ModeAndOwner, describe_change};
 use crate::system::clock;
 use crate::system::fault::{self, SystemCall};
 use crate::system::fs;
@@ -37,7 +37,8 @@ const PARTIAL_FILE_MODE: u32 = 0o600;
 /// What was to be done, where, and what the system said.
 pub(crate) fn apply(change: &Change, names: &mut AccountNames) -> Result<(), String> {
     let (what, path) = describe_change(change);
-    apply_file_change(change, names).map_err(|error| format!("could not {what} `{path}`: {}", fs::os_message(&error)))
+    apply_file_change(change, names)
+        .map_err(|error| format!("could not {what} `{path}`: {}", fs::os_message(&error)))
 }
 
 fn apply_file_change(change: &Change, names: &mut AccountNames) -> std::io::Result<()> {
@@ -97,7 +98,12 @@ fn rename_over(new: &Path, path: &Path) -> std::io::Result<()> {
     fault::call(SystemCall::Rename(new, path), || std::fs::rename(new, path))
 }
 
-fn write_new(new: &Path, it: &FileWrite, owner: OwnerIds, old: Option<&Metadata>) -> std::io::Result<()> {
+fn write_new(
+    new: &Path,
+    it: &FileWrite,
+    owner: OwnerIds,
+    old: Option<&Metadata>,
+) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(PARTIAL_FILE_MODE);
     let file = fault::call(SystemCall::Open(new), || options.open(new))?;
@@ -108,7 +114,10 @@ fn write_new(new: &Path, it: &FileWrite, owner: OwnerIds, old: Option<&Metadata>
         group: owner.group.or(old.map(MetadataExt::gid)),
     };
     let differs = |desired: Option<u32>, is: u32| desired.filter(|desired| *desired != is);
-    let (user, group) = (differs(owner_ids.user, is.uid()), differs(owner_ids.group, is.gid()));
+    let (user, group) = (
+        differs(owner_ids.user, is.uid()),
+        differs(owner_ids.group, is.gid()),
+    );
     if user.is_some() || group.is_some() {
         let chown_result = fchown(&file, user, group);
         // Who may not give files away may still replace them where nobody asked for the owner.
@@ -124,7 +133,12 @@ fn write_new(new: &Path, it: &FileWrite, owner: OwnerIds, old: Option<&Metadata>
     Ok(())
 }
 
-fn make_folder(path: &Path, parents: bool, like: &ModeAndOwner, owner: OwnerIds) -> std::io::Result<()> {
+fn make_folder(
+    path: &Path,
+    parents: bool,
+    like: &ModeAndOwner,
+    owner: OwnerIds,
+) -> std::io::Result<()> {
     if path.is_dir() {
         return set_attributes(path, like, true, owner);
     }
@@ -182,7 +196,9 @@ fn link(path: &Path, target: &str, hard: bool, owner: OwnerIds) -> std::io::Resu
 
 fn remove(path: &Path) -> std::io::Result<()> {
     let result = if is_folder(path) {
-        fault::call(SystemCall::RemoveTree(path), || std::fs::remove_dir_all(path))
+        fault::call(SystemCall::RemoveTree(path), || {
+            std::fs::remove_dir_all(path)
+        })
     } else {
         fault::call(SystemCall::Unlink(path), || std::fs::remove_file(path))
     };
@@ -192,7 +208,12 @@ fn remove(path: &Path) -> std::io::Result<()> {
     }
 }
 
-fn set_attributes(path: &Path, like: &ModeAndOwner, follow: bool, owner: OwnerIds) -> std::io::Result<()> {
+fn set_attributes(
+    path: &Path,
+    like: &ModeAndOwner,
+    follow: bool,
+    owner: OwnerIds,
+) -> std::io::Result<()> {
     if owner != OwnerIds::default() {
         if follow {
             chown(path, owner.user, owner.group)?;

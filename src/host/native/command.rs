@@ -1,7 +1,7 @@
 //! The commands of facts and changes, as this machine runs them.
 
 use crate::host::change::CommandRun;
-use crate::host::fact::{Probe, ProbeOutput, CommandSetting};
+use crate::host::fact::{CommandSetting, Probe, ProbeOutput};
 use crate::host::{Background, CapturedOutput, Command, Exit, Program, RunOutput};
 use crate::host::{batch, fact};
 use crate::system::env::Env;
@@ -104,7 +104,12 @@ fn command_as_self(setting: &CommandSetting, text: &str, stdin: Option<&[u8]>) -
 
 /// A command that another user runs. What it is goes through its input, where no list of
 /// processes shows it.
-fn command_as_user(name: &str, setting: &CommandSetting, text: &str, stdin: Option<&[u8]>) -> Command {
+fn command_as_user(
+    name: &str,
+    setting: &CommandSetting,
+    text: &str,
+    stdin: Option<&[u8]>,
+) -> Command {
     let script = batch::command_script(setting, text);
     let read = format!(
         "_t=$(dd bs=1 count={} 2>/dev/null); eval \"$_t\"",

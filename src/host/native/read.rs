@@ -8,7 +8,9 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 
 use super::accounts::AccountNames;
-use crate::host::fact::{FileStat, FileKind, Fact, MAX_CONTENT_BYTES, FactReading, read_failure_message};
+use crate::host::fact::{
+    Fact, FactReading, FileKind, FileStat, MAX_CONTENT_BYTES, read_failure_message,
+};
 use crate::system::fs;
 use crate::value::hex;
 
@@ -30,7 +32,11 @@ pub(crate) fn read(fact: &Fact, names: &mut AccountNames) -> Option<FactReading>
 }
 
 /// What cannot be looked at is not there, as for a shell.
-fn stat_path(path: &Path, metadata: std::io::Result<Metadata>, names: &mut AccountNames) -> FactReading {
+fn stat_path(
+    path: &Path,
+    metadata: std::io::Result<Metadata>,
+    names: &mut AccountNames,
+) -> FactReading {
     match metadata {
         Ok(metadata) => FactReading::Entry(file_stat(path, &metadata, names)),
         Err(_) => FactReading::Absent,
@@ -60,13 +66,18 @@ fn file_stat(path: &Path, metadata: &Metadata, names: &mut AccountNames) -> File
 }
 
 /// Reads a file, if there is one: opening anything else could wait for ever.
-fn read_regular_file(path: &str, read: fn(File, u64) -> std::io::Result<FactReading>) -> FactReading {
+fn read_regular_file(
+    path: &str,
+    read: fn(File, u64) -> std::io::Result<FactReading>,
+) -> FactReading {
     let length = match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => metadata.len(),
         _ => return FactReading::Absent,
     };
     let result = File::open(path).and_then(|file| read(file, length));
-    result.unwrap_or_else(|error| FactReading::Failed(read_failure_message(path, &fs::os_message(&error))))
+    result.unwrap_or_else(|error| {
+        FactReading::Failed(read_failure_message(path, &fs::os_message(&error)))
+    })
 }
 
 fn digest(mut file: File, length: u64) -> std::io::Result<FactReading> {

@@ -8,8 +8,8 @@ use super::target::Error;
 use super::target::{AgentUse, DefaultKeys, LoginOptions};
 use super::target::{HostTarget, TargetRoute};
 use crate::host::ssh_config::{
-    SshConfig, ForwardAgent, Jump, LocalUser, LookupError, LocalConfigContext, SshOptions, Proxy, HostQuery, TokenError,
-    Tokens, ConfigContext,
+    ConfigContext, ForwardAgent, HostQuery, Jump, LocalConfigContext, LocalUser, LookupError,
+    Proxy, SshConfig, SshOptions, TokenError, Tokens,
 };
 use crate::host::{
     Address, Container, DEFAULT_PORT, Destination, HostParts, Identities, Location, Route,
@@ -63,7 +63,7 @@ impl LocationResolver {
             config,
             login,
             local,
-            context: context,
+            context,
         }
     }
 
@@ -114,7 +114,9 @@ impl LocationResolver {
             user: target.user.as_deref().or(default_user),
             port: target.port.or(port),
         };
-        let options = self.config.lookup(query, &self.local, self.context.as_ref());
+        let options = self
+            .config
+            .lookup(query, &self.local, self.context.as_ref());
         let options = options.map_err(refused)?;
         let address = self.address(&options)?;
         let tokens = Tokens {
@@ -242,7 +244,11 @@ impl LocationResolver {
         })
     }
 
-    fn agent(&self, options: &SshOptions, tokens: &Tokens<'_>) -> Result<Option<PathBuf>, TokenError> {
+    fn agent(
+        &self,
+        options: &SshOptions,
+        tokens: &Tokens<'_>,
+    ) -> Result<Option<PathBuf>, TokenError> {
         if self.login.agent == AgentUse::Ignore {
             return Ok(None);
         }
@@ -286,7 +292,11 @@ impl LocationResolver {
         };
         let has_gateway = !hops.is_empty();
         for (at, target) in targets.iter().enumerate() {
-            let part = if at == 0 { HopRole::Jump } else { HopRole::Chained };
+            let part = if at == 0 {
+                HopRole::Jump
+            } else {
+                HopRole::Chained
+            };
             let hop = self.resolve(target, part, path)?;
             for mut hop in flatten_jumps(hop) {
                 if has_gateway && hops.iter().any(|before| before.address == hop.address) {
@@ -314,14 +324,20 @@ enum ProxyRoute {
 }
 
 /// The way that a command or the configuration gives.
-fn proxy_route(target: &HostTarget, options: &SshOptions, tokens: &Tokens<'_>) -> Result<ProxyRoute, TokenError> {
+fn proxy_route(
+    target: &HostTarget,
+    options: &SshOptions,
+    tokens: &Tokens<'_>,
+) -> Result<ProxyRoute, TokenError> {
     let command = match (&target.via, &options.proxy) {
         (Some(TargetRoute::Command(command)), _) | (None, Some(Proxy::Command(command))) => command,
         (None, Some(Proxy::Jumps(jumps))) => {
             let targets = jumps.iter().map(|jump| jump_target(jump, tokens));
             return targets.collect::<Result<_, _>>().map(ProxyRoute::Jumps);
         }
-        (Some(TargetRoute::Jumps(_)), _) | (None, Some(Proxy::None) | None) => return Ok(ProxyRoute::Direct),
+        (Some(TargetRoute::Jumps(_)), _) | (None, Some(Proxy::None) | None) => {
+            return Ok(ProxyRoute::Direct);
+        }
     };
     tokens.proxy_command(command).map(ProxyRoute::Command)
 }

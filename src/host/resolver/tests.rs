@@ -1,5 +1,5 @@
 use super::*;
-use crate::host::ssh_config::{SshConfig, SshConfigFiles, LocalUser};
+use crate::host::ssh_config::{LocalUser, SshConfig, SshConfigFiles};
 use crate::host::{Destination, Location, Route};
 use crate::system::env::Env;
 use crate::system::fs;

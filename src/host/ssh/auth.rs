@@ -11,7 +11,7 @@ use russh::{MethodKind, MethodSet};
 
 use super::client::SshClient;
 use super::failure::{ConnectFailure, display_name};
-use super::keys::{self, KeyFile, KeyCache};
+use super::keys::{self, KeyCache, KeyFile};
 use crate::host::{Destination, Identities, Question, Secret};
 
 /// How many factors a host may want, one after the other.
@@ -126,7 +126,10 @@ impl<'a> Authenticator<'a> {
     }
 
     /// All keys there are, those of the agent first, and of these those that files name.
-    async fn collect_credentials(&mut self, agent: Option<&mut AgentConnection>) -> Vec<Credential> {
+    async fn collect_credentials(
+        &mut self,
+        agent: Option<&mut AgentConnection>,
+    ) -> Vec<Credential> {
         let identities = self.identities();
         let files = identities.files.clone();
         let named = identities.certificates.clone();
@@ -140,7 +143,8 @@ impl<'a> Authenticator<'a> {
         let mut held = Vec::new();
         if let Some(agent) = agent {
             let all = agent.request_identities().await.unwrap_or_default();
-            let is_preferred = |identity: &AgentIdentity| contains_key(&preferred_keys, &identity.public_key());
+            let is_preferred =
+                |identity: &AgentIdentity| contains_key(&preferred_keys, &identity.public_key());
             let (named, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_preferred);
             let others = others.into_iter().filter(|_| !identities.only_files);
             for identity in named.into_iter().chain(others) {
@@ -153,7 +157,8 @@ impl<'a> Authenticator<'a> {
                 KeyFile::Unlocked(key) if contains_key(&held, key.public_key()) => {}
                 KeyFile::Unlocked(key) => {
                     let fitting = certificates_for(&certificates, key.public_key());
-                    credentials.extend(fitting.map(|it| Credential::Certificate(Arc::clone(&key), it)));
+                    credentials
+                        .extend(fitting.map(|it| Credential::Certificate(Arc::clone(&key), it)));
                     credentials.push(Credential::Key(key));
                 }
                 KeyFile::Locked {
@@ -186,7 +191,11 @@ impl<'a> Authenticator<'a> {
         Ok(AuthStep::Rejected)
     }
 
-    async fn try_key(&mut self, credential: Credential, agent: Option<&mut AgentConnection>) -> Result<AuthStep, ConnectFailure> {
+    async fn try_key(
+        &mut self,
+        credential: Credential,
+        agent: Option<&mut AgentConnection>,
+    ) -> Result<AuthStep, ConnectFailure> {
         let user = self.user();
         let answer = match (credential, agent) {
             (Credential::Key(key), _) => {
@@ -224,7 +233,9 @@ impl<'a> Authenticator<'a> {
                     Err(_) => return self.check_connection(),
                 }
             }
-            (Credential::Agent(_) | Credential::AgentCertificate(_), None) => return Ok(AuthStep::Rejected),
+            (Credential::Agent(_) | Credential::AgentCertificate(_), None) => {
+                return Ok(AuthStep::Rejected);
+            }
         };
         self.handle_auth_result(answer)
     }
@@ -240,9 +251,16 @@ impl<'a> Authenticator<'a> {
         }
     }
 
-    async fn try_password(&mut self, password: &mut Option<Secret>) -> Result<AuthStep, ConnectFailure> {
+    async fn try_password(
+        &mut self,
+        password: &mut Option<Secret>,
+    ) -> Result<AuthStep, ConnectFailure> {
         let prompting_methods = [MethodKind::Password, MethodKind::KeyboardInteractive];
-        if self.offered.is_none() || !prompting_methods.into_iter().any(|method| self.accepts(method)) {
+        if self.offered.is_none()
+            || !prompting_methods
+                .into_iter()
+                .any(|method| self.accepts(method))
+        {
             return Ok(AuthStep::Rejected);
         }
         let question = Question::Login(self.destination.address.to_string());
@@ -282,7 +300,10 @@ impl<'a> Authenticator<'a> {
         Ok(AuthStep::Rejected)
     }
 
-    async fn try_keyboard_interactive(&mut self, secret: Option<&Secret>) -> Result<AuthStep, ConnectFailure> {
+    async fn try_keyboard_interactive(
+        &mut self,
+        secret: Option<&Secret>,
+    ) -> Result<AuthStep, ConnectFailure> {
         let user = self.user();
         let started = self
             .handle
@@ -325,7 +346,10 @@ impl<'a> Authenticator<'a> {
         Ok(AuthStep::Rejected)
     }
 
-    fn handle_auth_result(&mut self, answer: Result<AuthResult, russh::Error>) -> Result<AuthStep, ConnectFailure> {
+    fn handle_auth_result(
+        &mut self,
+        answer: Result<AuthResult, russh::Error>,
+    ) -> Result<AuthStep, ConnectFailure> {
         match answer.map_err(|error| self.connection_lost(&error))? {
             AuthResult::Success => Ok(AuthStep::Authenticated),
             AuthResult::Failure {
@@ -403,7 +427,11 @@ fn certificates_for<'a>(
     all.iter().filter(fits).cloned().map(Box::new)
 }
 
-fn add_agent_credentials(credentials: &mut Vec<Credential>, identity: AgentIdentity, certificates: &[Certificate]) {
+fn add_agent_credentials(
+    credentials: &mut Vec<Credential>,
+    identity: AgentIdentity,
+    certificates: &[Certificate],
+) {
     match identity {
         AgentIdentity::PublicKey { key, .. } => {
             let fitting = certificates_for(certificates, &key);

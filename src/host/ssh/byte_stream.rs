@@ -125,7 +125,7 @@ impl ProxyCommand {
         if let Some(complaints) = child.stderr.take() {
             tokio::spawn(collect_stderr(complaints, Arc::clone(&stderr)));
         }
-        Ok((Self { child, stderr: stderr }, tokio::io::join(reader, writer)))
+        Ok((Self { child, stderr }, tokio::io::join(reader, writer)))
     }
 
     /// The last line that it complained.

@@ -11,7 +11,7 @@ use russh::{Channel, ChannelOpenFailure};
 use tokio::net::{TcpStream, UnixStream};
 
 use super::failure::ConnectFailure;
-use super::known_hosts::{self, KnownHostEntries, KnownHostName, HostKeyVerdict};
+use super::known_hosts::{self, HostKeyVerdict, KnownHostEntries, KnownHostName};
 use crate::host::HostKeys;
 
 /// Where connections that come in through a host lead to: a port there, `host:port` here.
@@ -226,7 +226,10 @@ impl Handler for SshClient {
                 Ok(())
             }
             DisconnectReason::Error(error) => {
-                self.state.lock().disconnect_message.get_or_insert(error.to_string());
+                self.state
+                    .lock()
+                    .disconnect_message
+                    .get_or_insert(error.to_string());
                 Err(error)
             }
         }

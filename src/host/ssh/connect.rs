@@ -14,12 +14,12 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::auth::Authenticator;
-use super::client::{SshClient, SharedClientState, KeyCheck};
+use super::byte_stream::{GuardedStream, ProxyCommand};
+use super::client::{KeyCheck, SharedClientState, SshClient};
 use super::connection::Connection;
 use super::failure::{ConnectFailure, display_name};
 use super::keys::KeyCache;
 use super::known_hosts::{KnownHostEntries, KnownHostName};
-use super::byte_stream::{GuardedStream, ProxyCommand};
 use crate::host::Destination;
 use crate::host::Route;
 use crate::system::fs;
@@ -38,7 +38,10 @@ pub(super) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Gives the connection to the host that leads on.
 pub(super) trait JumpConnector: Send + Sync {
     /// Opens it, or gives the one that is open.
-    fn connect_to(&self, jump_host: Arc<Destination>) -> BoxFuture<'_, Result<Arc<Connection>, ConnectFailure>>;
+    fn connect_to(
+        &self,
+        jump_host: Arc<Destination>,
+    ) -> BoxFuture<'_, Result<Arc<Connection>, ConnectFailure>>;
 }
 
 /// What all connections have in common.
@@ -52,7 +55,10 @@ pub(super) struct Connector<'a> {
 impl Connector<'_> {
     /// Opens a connection. The time for an attempt begins when it is its turn, and when the hosts
     /// on the way are reached.
-    pub(super) async fn open(&self, destination: &Arc<Destination>) -> Result<Connection, ConnectFailure> {
+    pub(super) async fn open(
+        &self,
+        destination: &Arc<Destination>,
+    ) -> Result<Connection, ConnectFailure> {
         let attempts = destination.attempts.max(1);
         let mut count = 1;
         loop {
@@ -102,7 +108,9 @@ impl Connector<'_> {
     ) -> Result<Connection, ConnectFailure> {
         let address = &destination.address;
         if let Some(jump_host) = jump_host {
-            let channel = jump_host.open_tcp_channel(&address.host, address.port).await;
+            let channel = jump_host
+                .open_tcp_channel(&address.host, address.port)
+                .await;
             let channel = channel.map_err(|why| broken_connection(destination, why))?;
             let mut connection = self.handshake(destination, channel.into_stream()).await?;
             connection.jump_host = Some(jump_host);
@@ -157,16 +165,22 @@ impl Connector<'_> {
     ) -> Result<(), ConnectFailure> {
         let login = Authenticator::new(handle, destination, self.keys);
         let result = login.run().await;
-        result.map_err(|failure| match (failure, client_state.lock().disconnect_message.take()) {
-            (ConnectFailure::LoginRefused { host, user, why }, Some(said)) => {
-                let why = format!("{why}; it ended the connection: {said}");
-                ConnectFailure::LoginRefused { host, user, why }
-            }
-            (failure, _) => failure,
-        })
+        result.map_err(
+            |failure| match (failure, client_state.lock().disconnect_message.take()) {
+                (ConnectFailure::LoginRefused { host, user, why }, Some(said)) => {
+                    let why = format!("{why}; it ended the connection: {said}");
+                    ConnectFailure::LoginRefused { host, user, why }
+                }
+                (failure, _) => failure,
+            },
+        )
     }
 
-    async fn client(&self, destination: &Arc<Destination>, client_state: &SharedClientState) -> SshClient {
+    async fn client(
+        &self,
+        destination: &Arc<Destination>,
+        client_state: &SharedClientState,
+    ) -> SshClient {
         let address = &destination.address;
         let alias = destination.host_key_alias.as_deref();
         let name = KnownHostName::new(&address.host, address.port, alias);

@@ -9,9 +9,9 @@ use russh::{Channel, ChannelOpenFailure, Disconnect};
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::{sleep, timeout};
 
-use super::client::{SshClient, SharedClientState};
+use super::byte_stream::{ProxyCommand, StreamGuard};
+use super::client::{SharedClientState, SshClient};
 use super::failure::display_name;
-use super::byte_stream::{StreamGuard, ProxyCommand};
 use crate::host::Destination;
 use crate::host::script::{START_COMMAND, kill_script, loader_input};
 
@@ -62,7 +62,7 @@ impl Connection {
         Self {
             handle,
             _stream_guard: stream_guard,
-            client_state: client_state,
+            client_state,
             host: display_name(destination),
             forwards_agent: destination.forward_agent && destination.identities.agent.is_some(),
             jump_host: None,
@@ -125,15 +125,27 @@ impl Connection {
     ) -> Result<u32, String> {
         let requested_port = u32::from(port);
         // The first connection may come before the answer.
-        self.client_state.lock().forwards.insert(requested_port, target.clone());
+        self.client_state
+            .lock()
+            .forwards
+            .insert(requested_port, target.clone());
         let response = self.handle.tcpip_forward(address, requested_port).await;
-        let assigned_port = response.map(|assigned_port| if assigned_port == 0 { requested_port } else { assigned_port });
+        let assigned_port = response.map(|assigned_port| {
+            if assigned_port == 0 {
+                requested_port
+            } else {
+                assigned_port
+            }
+        });
         if assigned_port.as_ref().ok() != Some(&requested_port) {
             self.client_state.lock().forwards.remove(&requested_port);
         }
         let refused = |_| format!("{} does not take connections for us", self.host);
         let assigned_port = assigned_port.map_err(refused)?;
-        self.client_state.lock().forwards.insert(assigned_port, target);
+        self.client_state
+            .lock()
+            .forwards
+            .insert(assigned_port, target);
         Ok(assigned_port)
     }
 

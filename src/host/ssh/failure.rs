@@ -160,8 +160,12 @@ impl ConnectFailure {
 impl From<ConnectFailure> for Exit {
     fn from(failure: ConnectFailure) -> Self {
         match failure {
-            ConnectFailure::NeedsAnswer { question, refused } => Self::NeedsAnswer { question, refused },
-            ConnectFailure::Jump { failure, .. } if matches!(*failure, ConnectFailure::NeedsAnswer { .. }) => {
+            ConnectFailure::NeedsAnswer { question, refused } => {
+                Self::NeedsAnswer { question, refused }
+            }
+            ConnectFailure::Jump { failure, .. }
+                if matches!(*failure, ConnectFailure::NeedsAnswer { .. }) =>
+            {
                 Self::from(*failure)
             }
             ConnectFailure::Closing => Self::Cancelled,

@@ -127,7 +127,11 @@ impl KnownHostEntries {
     }
 
     /// Judges what a host shows.
-    pub(super) fn verify(&self, shown: &PublicKeyOrCertificate, name: &KnownHostName) -> HostKeyVerdict {
+    pub(super) fn verify(
+        &self,
+        shown: &PublicKeyOrCertificate,
+        name: &KnownHostName,
+    ) -> HostKeyVerdict {
         let key = shown.public_key();
         let is = |known: &PublicKey| known.key_data() == key.key_data();
         if let Some(revoked) = self.revoked.iter().find(|known| is(&known.key)) {
@@ -143,7 +147,9 @@ impl KnownHostEntries {
         }
         let same_kind = |known: &&KnownHostKey| known.key.algorithm() == key.algorithm();
         let other = self.keys.iter().find(same_kind).or(self.keys.first());
-        other.map_or(HostKeyVerdict::Unknown, |known| HostKeyVerdict::Changed(known.clone()))
+        other.map_or(HostKeyVerdict::Unknown, |known| {
+            HostKeyVerdict::Changed(known.clone())
+        })
     }
 
     fn is_certified(&self, certificate: &Certificate, name: &KnownHostName) -> bool {

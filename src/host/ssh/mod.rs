@@ -3,13 +3,13 @@
 //! Knows nothing of what is done over a connection.
 
 mod auth;
+mod byte_stream;
 mod client;
 mod connect;
 mod connection;
 mod failure;
 mod keys;
 mod known_hosts;
-mod byte_stream;
 mod pool;
 
 pub(super) use client::pipe_channel;

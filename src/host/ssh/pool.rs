@@ -130,7 +130,8 @@ impl ConnectionPool {
         let host_pools = self.shared.host_pools.lock();
         let mut host_pools = host_pools.unwrap_or_else(PoisonError::into_inner);
         let same_address = host_pools.entry(destination.address.clone()).or_default();
-        let is = |host_pool: &&Arc<HostPool>| can_share_connection(&host_pool.destination, destination);
+        let is =
+            |host_pool: &&Arc<HostPool>| can_share_connection(&host_pool.destination, destination);
         if let Some(host_pool) = same_address.iter().find(is) {
             return Arc::clone(host_pool);
         }
@@ -157,10 +158,16 @@ impl ConnectionPool {
         let host_pools: Vec<Arc<HostPool>> = {
             let host_pools = self.shared.host_pools.lock();
             let mut host_pools = host_pools.unwrap_or_else(PoisonError::into_inner);
-            host_pools.drain().flat_map(|(_, same_address)| same_address).collect()
+            host_pools
+                .drain()
+                .flat_map(|(_, same_address)| same_address)
+                .collect()
         };
         let mut closing: JoinSet<()> = JoinSet::new();
-        for connection in host_pools.iter().flat_map(|host_pool| host_pool.take_connections()) {
+        for connection in host_pools
+            .iter()
+            .flat_map(|host_pool| host_pool.take_connections())
+        {
             closing.spawn(async move { connection.close().await });
         }
         let all = async { while closing.join_next().await.is_some() {} };
@@ -169,7 +176,10 @@ impl ConnectionPool {
 }
 
 impl JumpConnector for ConnectionPool {
-    fn connect_to(&self, jump_host: Arc<Destination>) -> BoxFuture<'_, Result<Arc<Connection>, ConnectFailure>> {
+    fn connect_to(
+        &self,
+        jump_host: Arc<Destination>,
+    ) -> BoxFuture<'_, Result<Arc<Connection>, ConnectFailure>> {
         Box::pin(async move {
             // Ways through a host are no sessions there, so the lease goes at once.
             let lease = self.lease(&jump_host).await?;
@@ -212,7 +222,8 @@ pub(in crate::host) struct Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.host_pool.with_slot(&self.connection, |slot| slot.sessions -= 1);
+        self.host_pool
+            .with_slot(&self.connection, |slot| slot.sessions -= 1);
         self.host_pool.changed.notify_one();
     }
 }
@@ -253,7 +264,11 @@ impl HostPool {
             let opening = {
                 let mut state = self.state();
                 state.open.retain(|slot| !slot.connection.is_lost());
-                if let Some(slot) = state.open.iter_mut().find(|slot| slot.sessions < slot.max_sessions) {
+                if let Some(slot) = state
+                    .open
+                    .iter_mut()
+                    .find(|slot| slot.sessions < slot.max_sessions)
+                {
                     slot.sessions += 1;
                     return Ok(Lease {
                         host_pool: Arc::clone(self),
@@ -322,7 +337,10 @@ impl HostPool {
 
     /// Opens a session. A connection that proves to be lost is opened anew, once; a host that
     /// allows fewer sessions than we thought gets fewer.
-    async fn session(self: &Arc<Self>, pool: &ConnectionPool) -> Result<(Lease, Channel<Msg>), ConnectFailure> {
+    async fn session(
+        self: &Arc<Self>,
+        pool: &ConnectionPool,
+    ) -> Result<(Lease, Channel<Msg>), ConnectFailure> {
         let mut losses = 0;
         let mut refusals = 0;
         loop {
@@ -342,7 +360,10 @@ impl HostPool {
                     let mut is_only = false;
                     self.with_slot(&lease.connection, |slot| {
                         is_only = slot.sessions <= 1;
-                        slot.max_sessions = slot.max_sessions.min(slot.sessions.saturating_sub(1)).max(1);
+                        slot.max_sessions = slot
+                            .max_sessions
+                            .min(slot.sessions.saturating_sub(1))
+                            .max(1);
                     });
                     drop(lease);
                     if is_only {

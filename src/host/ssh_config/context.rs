@@ -91,7 +91,9 @@ impl ConfigContext for LocalConfigContext {
         }
         let found = (name, 22).to_socket_addrs();
         let found = found.is_ok_and(|mut addresses| addresses.next().is_some());
-        self.resolved_names.borrow_mut().insert(name.to_owned(), found);
+        self.resolved_names
+            .borrow_mut()
+            .insert(name.to_owned(), found);
         found
     }
 }

@@ -1,9 +1,9 @@
 //! Finds what a configuration says about one host.
 
-use super::files::{BlockCondition, SshConfig, ConfigFile, ConfigItem};
-use super::context::{LocalUser, ConfigContext};
+use super::context::{ConfigContext, LocalUser};
+use super::files::{BlockCondition, ConfigFile, ConfigItem, SshConfig};
 use super::matching::{Criterion, CriterionKind};
-use super::options::{Canonicalize, SshOptions, Proxy};
+use super::options::{Canonicalize, Proxy, SshOptions};
 use super::tokens::{self, TokenError, Tokens};
 use crate::host::DEFAULT_PORT;
 use crate::host::pattern;
@@ -50,7 +50,7 @@ impl SshConfig {
         let mut pass = ConfigPass {
             query,
             local,
-            context: context,
+            context,
             host: query.host.to_owned(),
             options: SshOptions {
                 user: query.user.map(str::to_owned),
@@ -82,7 +82,11 @@ impl SshConfig {
 }
 
 /// Adds the first domain in which there is such a host.
-fn canonical(host: String, options: &SshOptions, context: &dyn ConfigContext) -> Result<String, LookupError> {
+fn canonical(
+    host: String,
+    options: &SshOptions,
+    context: &dyn ConfigContext,
+) -> Result<String, LookupError> {
     let is_direct = matches!(options.proxy, None | Some(Proxy::None));
     if !is_direct && options.canonicalize != Some(Canonicalize::Always)
         || host.parse::<std::net::IpAddr>().is_ok()
@@ -138,7 +142,9 @@ impl ConfigPass<'_> {
                     match item {
                         ConfigItem::Set(setting) if counts => setting.apply(&mut self.options),
                         ConfigItem::Include(included) if counts => self.files(&included.files)?,
-                        ConfigItem::Include(included) => self.needs_final |= included.has_match_final,
+                        ConfigItem::Include(included) => {
+                            self.needs_final |= included.has_match_final;
+                        }
                         ConfigItem::Set(_) => {}
                     }
                 }
@@ -160,7 +166,11 @@ impl ConfigPass<'_> {
         let host = self.effective_host()?;
         let user = self.options.user.as_deref().unwrap_or(&self.local.user);
         let mut all_hold = true;
-        for Criterion { negated, kind: kind } in criteria {
+        for Criterion {
+            negated,
+            kind,
+        } in criteria
+        {
             let holds = match kind {
                 CriterionKind::All => true,
                 CriterionKind::Never => *negated,

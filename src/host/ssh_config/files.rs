@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::error::{Error, ConfigProblem, RejectedConfig};
+use super::context::LocalUser;
+use super::error::{ConfigProblem, Error, RejectedConfig};
 use super::glob;
 use super::keyword;
 use super::line::{ConfigLine, words};
-use super::context::LocalUser;
 use super::matching::{Criteria, Criterion, CriterionKind};
 use super::setting::OptionSetting;
 use super::tokens::with_home;
-use crate::diagnostic::{SourcePosition, SourceId, Sources, Span};
+use crate::diagnostic::{SourceId, SourcePosition, Sources, Span};
 use crate::host::pattern;
 use crate::system::fs;
 
@@ -59,10 +59,11 @@ impl ConfigFile {
                 BlockCondition::Match(criteria) => criteria.iter().any(is_final),
                 BlockCondition::Inherited | BlockCondition::Host(_) => false,
             };
-            has_final || block.items.iter().any(|item| match item {
-                ConfigItem::Set(_) => false,
-                ConfigItem::Include(included) => included.has_match_final,
-            })
+            has_final
+                || block.items.iter().any(|item| match item {
+                    ConfigItem::Set(_) => false,
+                    ConfigItem::Include(included) => included.has_match_final,
+                })
         })
     }
 }
@@ -259,11 +260,20 @@ impl ConfigReader<'_> {
 
     /// Whether going on makes no sense.
     fn has_too_many_errors(&self) -> bool {
-        let ends = |error: &Error| matches!(error.problem, ConfigProblem::TooDeep | ConfigProblem::TooMany(_));
+        let ends = |error: &Error| {
+            matches!(
+                error.problem,
+                ConfigProblem::TooDeep | ConfigProblem::TooMany(_)
+            )
+        };
         self.errors.iter().rev().take(1).any(ends) || self.errors.len() > 100
     }
 
-    fn line(&mut self, text: &str, at: LineContext<'_>) -> Result<Option<ParsedLine>, ConfigProblem> {
+    fn line(
+        &mut self,
+        text: &str,
+        at: LineContext<'_>,
+    ) -> Result<Option<ParsedLine>, ConfigProblem> {
         let Some(line) = ConfigLine::read(text) else {
             return Ok(None);
         };
@@ -275,7 +285,10 @@ impl ConfigReader<'_> {
         }
         let keyword = line.keyword.to_ascii_lowercase();
         match keyword.as_str() {
-            "host" => return hosts(line).map(|hosts| Some(ParsedLine::Block(BlockCondition::Host(hosts)))),
+            "host" => {
+                return hosts(line)
+                    .map(|hosts| Some(ParsedLine::Block(BlockCondition::Host(hosts))));
+            }
             "match" => {
                 let criteria = Criteria::read(line.rest)?;
                 let warnings = criteria.warnings.into_iter();
@@ -286,7 +299,10 @@ impl ConfigReader<'_> {
             "include" => {
                 return self.include(line, at).map(|files| {
                     let has_final = files.iter().any(ConfigFile::has_match_final);
-                    Some(ParsedLine::Item(ConfigItem::Include(IncludedFiles { files, has_match_final: has_final })))
+                    Some(ParsedLine::Item(ConfigItem::Include(IncludedFiles {
+                        files,
+                        has_match_final: has_final,
+                    })))
                 });
             }
             "ignoreunknown" if self.ignored.is_none() => {
@@ -313,7 +329,11 @@ impl ConfigReader<'_> {
     }
 
     /// Reads the files that a line includes.
-    fn include(&mut self, line: ConfigLine<'_>, at: LineContext<'_>) -> Result<Vec<ConfigFile>, ConfigProblem> {
+    fn include(
+        &mut self,
+        line: ConfigLine<'_>,
+        at: LineContext<'_>,
+    ) -> Result<Vec<ConfigFile>, ConfigProblem> {
         let words = words(line.rest).ok_or(ConfigProblem::Quotes)?;
         let mut files = Vec::new();
         for word in words {

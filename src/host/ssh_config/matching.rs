@@ -66,7 +66,7 @@ impl Criteria {
                 _ => criteria.with_argument(&name, words.next(), &word)?,
             };
             let is_last = kind == CriterionKind::All;
-            criteria.all.push(Criterion { negated, kind: kind });
+            criteria.all.push(Criterion { negated, kind });
             if is_last {
                 return Ok(criteria);
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::error::ConfigProblem;
 use super::line::{ConfigLine, words};
-use super::options::{Canonicalize, ForwardAgent, Jump, SshOptions, Proxy, Strictness};
+use super::options::{Canonicalize, ForwardAgent, Jump, Proxy, SshOptions, Strictness};
 use super::time;
 use crate::host::HostParts;
 
@@ -73,7 +73,10 @@ impl OptionSetting {
 /// Where an option is kept of which the first value counts.
 type OptionSlot<T> = fn(&mut SshOptions) -> &mut Option<T>;
 
-fn first<T>(value: Result<T, ConfigProblem>, slot: OptionSlot<T>) -> Result<OptionSetting, ConfigProblem>
+fn first<T>(
+    value: Result<T, ConfigProblem>,
+    slot: OptionSlot<T>,
+) -> Result<OptionSetting, ConfigProblem>
 where
     T: Clone + Send + Sync + 'static,
 {

@@ -60,8 +60,9 @@ impl Admissions {
             },
             RunCondition::Failed(causes) => {
                 let mut causes = causes.iter().map(|(cause, _)| *cause);
-                let failed = causes
-                    .any(|cause| self.cached_admission(cause) == Admission::Runs && has_failed(cause, steps));
+                let failed = causes.any(|cause| {
+                    self.cached_admission(cause) == Admission::Runs && has_failed(cause, steps)
+                });
                 if failed {
                     Admission::Runs
                 } else {

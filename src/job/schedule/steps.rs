@@ -1,6 +1,6 @@
 //! The facts about the steps of a job that their order depends on.
 
-use crate::plan::{GroupId, PlanItem, Plan, StepId};
+use crate::plan::{GroupId, Plan, PlanItem, StepId};
 use crate::value::Handle;
 
 /// Answers what the scheduler asks about the steps of a job.
@@ -58,7 +58,9 @@ pub(crate) trait Steps {
                 while let Some(item) = stack.pop() {
                     match item {
                         PlanItem::Step(step) => steps.push(step),
-                        PlanItem::Group(group) => stack.extend(plan.groups[group].items.iter().rev()),
+                        PlanItem::Group(group) => {
+                            stack.extend(plan.groups[group].items.iter().rev());
+                        }
                     }
                 }
                 steps

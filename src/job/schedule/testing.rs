@@ -4,7 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use super::scheduler::Scheduler;
 use super::steps::Steps;
-use crate::plan::{StepActivity, StepGroup, GroupId, PlanItem, Plan, Reason, PlanStep, StepId, StepTarget, RunCondition};
+use crate::plan::{
+    GroupId, Plan, PlanItem, PlanStep, Reason, RunCondition, StepActivity, StepGroup, StepId,
+    StepTarget,
+};
 use crate::value::Handle;
 
 /// Steps in groups, one group for each turn of an instance.

@@ -42,7 +42,12 @@ impl WaitSet {
 
     /// Adds the open steps of another instance, of which an attribute was read. The attribute is
     /// certain to be set if it is declared or has a value.
-    pub(crate) fn add_other(&mut self, read: AwaitedAttribute, steps: Vec<StepId>, is_certain: bool) {
+    pub(crate) fn add_other(
+        &mut self,
+        read: AwaitedAttribute,
+        steps: Vec<StepId>,
+        is_certain: bool,
+    ) {
         self.is_certain |= is_certain;
         self.steps.extend(steps);
         self.awaited.push(read);

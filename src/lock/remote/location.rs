@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::settings::{LockNameParts, RemoteLockSettings};
 use crate::diagnostic::Diagnostic;
 use crate::git::Repository;
-use crate::git::lfs::{Client, LockOutcome, Error, LfsLock, ReleaseOutcome};
+use crate::git::lfs::{Client, Error, LfsLock, LockOutcome, ReleaseOutcome};
 use crate::lock::wait::LockWait;
 use crate::system::env::Env;
 use crate::system::{clock, fs, machine};
@@ -64,6 +64,7 @@ pub(super) struct LockNote {
     /// The server that has it.
     server: String,
     /// When it was asked for.
+    #[serde(rename = "asked")]
     requested_at: String,
     /// The lock; none while nobody knows whether the server gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,7 +143,11 @@ impl LockLocation {
 
     /// Takes the lock, and waits as long as it may while somebody else has it. What people should
     /// know at once goes to `tell`.
-    pub fn take(mut self, wait: LockWait<'_>, notify: &mut dyn FnMut(&str)) -> Result<HeldRemoteLock, RemoteLockError> {
+    pub fn take(
+        mut self,
+        wait: LockWait<'_>,
+        notify: &mut dyn FnMut(&str),
+    ) -> Result<HeldRemoteLock, RemoteLockError> {
         let began = Instant::now();
         let mut notified = false;
         let previous_note = self.read_note();
@@ -165,7 +170,11 @@ impl LockLocation {
             }
             let rest = wait.timeout.saturating_sub(began.elapsed());
             if rest.is_zero() {
-                return Err(self.held_by_other(holder.as_ref(), previous_note.as_ref(), wait.timeout));
+                return Err(self.held_by_other(
+                    holder.as_ref(),
+                    previous_note.as_ref(),
+                    wait.timeout,
+                ));
             }
             if !std::mem::replace(&mut notified, true) {
                 let holder = holder.map_or_else(|| "somebody".to_owned(), |it| it.to_string());
@@ -207,7 +216,10 @@ impl LockLocation {
     /// Notes a lock that is ours. If that fails nobody would know it again, so it is given back.
     fn hold(self, lock: LfsLock) -> Result<HeldRemoteLock, RemoteLockError> {
         let written = self.write_note(Some(&lock));
-        let mut held = HeldRemoteLock { location: self, lock };
+        let mut held = HeldRemoteLock {
+            location: self,
+            lock,
+        };
         match written {
             Ok(()) => Ok(held),
             Err(error) => {
@@ -237,7 +249,12 @@ impl LockLocation {
     }
 
     /// Why a job must not start while somebody else has the lock.
-    fn held_by_other(&self, holder: Option<&LfsLock>, previous_note: Option<&LockNote>, wait: Duration) -> RemoteLockError {
+    fn held_by_other(
+        &self,
+        holder: Option<&LfsLock>,
+        previous_note: Option<&LockNote>,
+        wait: Duration,
+    ) -> RemoteLockError {
         let (server, path) = (self.client.server(), &self.path);
         let who = holder.map_or_else(|| "somebody".to_owned(), LfsLock::to_string);
         let waited = match wait.as_secs() {
@@ -284,7 +301,9 @@ impl HeldRemoteLock {
         let warning = match self.location.client.release(&self.lock) {
             Ok(ReleaseOutcome::Released) => None,
             Ok(ReleaseOutcome::NotLocked) => Some("somebody has freed it".to_owned()),
-            Ok(ReleaseOutcome::LockedByOther(other)) => Some(format!("it was freed, and is held now by {other}")),
+            Ok(ReleaseOutcome::LockedByOther(other)) => {
+                Some(format!("it was freed, and is held now by {other}"))
+            }
             Err(error) => {
                 let message = format!("the remote lock `{path}` was not freed: {error}");
                 let free = self.location.command_to_free(Some(&self.lock), false);
@@ -294,7 +313,8 @@ impl HeldRemoteLock {
         };
         fs::remove_file_if_exists(&self.location.note).ok();
         warning.map(|reason| {
-            let message = format!("the remote lock `{path}` was broken while the job ran: {reason}");
+            let message =
+                format!("the remote lock `{path}` was broken while the job ran: {reason}");
             let help = "see whether a job ran elsewhere at the same time, and whether both records \
                         are true";
             Diagnostic::warning(message).help(help)

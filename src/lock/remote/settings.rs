@@ -106,7 +106,10 @@ impl RemoteLockSettings {
     /// The path that stands for the lock on the server: its name filled in, else that of the local
     /// lock file; escaped as Unfurl does.
     pub fn path(&self, parts: &LockNameParts<'_>) -> String {
-        let name = self.name.as_deref().map(|name| fill_placeholders(name, parts));
+        let name = self
+            .name
+            .as_deref()
+            .map(|name| fill_placeholders(name, parts));
         let name = name.unwrap_or_default();
         let name = match name.trim_start_matches('/') {
             "" => parts.local_lock_path,
@@ -165,7 +168,9 @@ fn fill_placeholders(name: &str, with: &LockNameParts<'_>) -> String {
         let value = names.split('|').find_map(value);
         value.unwrap_or(default).to_owned()
     };
-    placeholder_pattern().replace_all(name, replace).into_owned()
+    placeholder_pattern()
+        .replace_all(name, replace)
+        .into_owned()
 }
 
 /// A name in which what is no letter, digit, `_`, `/` or `-` is written as its number.

@@ -4,8 +4,8 @@ use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::converter_output::{ConverterOutput, ConversionFailure};
-use super::cache::{ConversionCache, CacheEntry, digest};
+use super::cache::{CacheEntry, ConversionCache, digest};
+use super::converter_output::{ConversionFailure, ConverterOutput};
 use super::interpreters::find_interpreters;
 use crate::project::Trust;
 use crate::system::env::Env;
@@ -89,7 +89,10 @@ impl<'e> PythonConverter<'e> {
 
     /// The folder that the names of a file's modules begin in.
     fn base<'p>(&'p self, path: &'p Path) -> &'p Path {
-        let base = self.base_dir.as_deref().filter(|base| path.starts_with(base));
+        let base = self
+            .base_dir
+            .as_deref()
+            .filter(|base| path.starts_with(base));
         base.or_else(|| path.parent()).unwrap_or(path)
     }
 
@@ -136,7 +139,9 @@ impl<'e> PythonConverter<'e> {
     }
 
     /// Converts a file of an archive, which works only if there is nothing to run.
-    pub(in crate::project) fn convert_in_archive(text: &str) -> Result<ConvertedTemplate, ConversionFailure> {
+    pub(in crate::project) fn convert_in_archive(
+        text: &str,
+    ) -> Result<ConvertedTemplate, ConversionFailure> {
         if is_blank(text) {
             Ok(ConvertedTemplate::empty())
         } else {

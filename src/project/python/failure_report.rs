@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::converter_output::{ConversionFailure, PythonException};
 use super::converter::TIME_LIMIT_VARIABLE;
+use super::converter_output::{ConversionFailure, PythonException};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::project::Trust;
 use crate::system::fs;
@@ -123,7 +123,11 @@ fn exception_problem(
         } else {
             fs::read_to_string(file).ok()?
         };
-        Some(sources.add(file, text, Some(include_span).filter(|include_span| include_span.is_some())))
+        Some(sources.add(
+            file,
+            text,
+            Some(include_span).filter(|include_span| include_span.is_some()),
+        ))
     });
     let span = source.map(|source| line_span(sources, source, line, fault.column));
     let diagnostic = Diagnostic::error(message);
@@ -212,7 +216,11 @@ mod tests {
 
     #[test]
     fn a_refusal_names_both_ways_to_allow_it() {
-        let problem = file_problem(&ConversionFailure::NotPermitted, Path::new("/x.py"), Span::NONE);
+        let problem = file_problem(
+            &ConversionFailure::NotPermitted,
+            Path::new("/x.py"),
+            Span::NONE,
+        );
         let help = problem.help.unwrap();
         assert!(
             help.contains("--allow python") && help.contains("`trusted`"),

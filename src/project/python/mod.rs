@@ -4,11 +4,11 @@
 //! process of its own, without network where the system can do that, with little of the
 //! environment, and not for long. What came of it is kept, so that an unchanged file runs once.
 
-mod converter_output;
 mod cache;
 mod converter;
-mod interpreters;
+mod converter_output;
 mod failure_report;
+mod interpreters;
 
 pub(super) use converter::{ConvertedTemplate, PythonConverter};
 pub(super) use failure_report::failure_report;

@@ -1,7 +1,7 @@
 //! Checks what a path names and reports every problem. Changes nothing.
 
-mod ensemble;
 mod csar_files;
+mod ensemble;
 mod service;
 mod target;
 mod validate;

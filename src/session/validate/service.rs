@@ -30,7 +30,10 @@ pub(super) fn csar(csar: &Csar, loader: &mut FileLoader<'_>, env: &Env) -> Diagn
 }
 
 /// The problems, whether they kept the text from being read or not, and what the loader warns of.
-fn collect_problems(read: Result<Diagnostics, Diagnostics>, loader: &mut FileLoader<'_>) -> Diagnostics {
+fn collect_problems(
+    read: Result<Diagnostics, Diagnostics>,
+    loader: &mut FileLoader<'_>,
+) -> Diagnostics {
     let (Ok(mut problems) | Err(mut problems)) = read;
     problems.append(loader.take_warnings());
     problems

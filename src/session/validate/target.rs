@@ -23,7 +23,11 @@ pub(super) enum ValidationTarget {
 }
 
 /// Tells what a path names, by its name where that is enough, else by its content.
-pub(super) fn find_target(argument: &str, cwd: &Path, loader: &mut FileLoader<'_>) -> ValidationTarget {
+pub(super) fn find_target(
+    argument: &str,
+    cwd: &Path,
+    loader: &mut FileLoader<'_>,
+) -> ValidationTarget {
     let path = fs::absolute(Path::new(argument), cwd);
     if argument.is_empty() || !fs::exists(&path) {
         return ValidationTarget::Ensemble;

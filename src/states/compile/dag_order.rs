@@ -7,9 +7,9 @@ use std::collections::BinaryHeap;
 
 use super::lower::OrderNumber;
 use super::problem::StateFileProblem;
-use crate::states::{Chunk, ChunkIndex, LowData, Requisite, LinkTarget, find};
 use crate::dag::{Cycle, find_cycle};
 use crate::diagnostic::{Diagnostic, Span};
+use crate::states::{Chunk, ChunkIndex, LinkTarget, LowData, Requisite, find};
 use crate::value::FoldMap;
 
 /// A chunk in the order, or the test of one that a `prereq` asks for.
@@ -165,11 +165,14 @@ impl OrderGraph<'_> {
         let (to_chunk, to_target) = (order(chunk), order(target));
         let mut promotion = |node, kind, order| {
             let weight = weight(kind);
-            self.own_promotions.entry(node).or_default().push(Promotion {
-                declared_at: time,
-                weight,
-                order,
-            });
+            self.own_promotions
+                .entry(node)
+                .or_default()
+                .push(Promotion {
+                    declared_at: time,
+                    weight,
+                    order,
+                });
         };
         promotion(test, Requisite::Prereq, to_chunk);
         promotion(own, Requisite::Require, to_target);
@@ -250,21 +253,31 @@ impl OrderGraph<'_> {
     fn count_waiting_sets(&self, remaining: &[usize], nodes: usize) -> Vec<usize> {
         let waiting = |node: usize| {
             let inputs = &self.inputs[self.chunk_of(node) as usize];
-            inputs.iter().filter(|set| remaining[**set as usize] > 0).count()
+            inputs
+                .iter()
+                .filter(|set| remaining[**set as usize] > 0)
+                .count()
         };
         (0..nodes).map(waiting).collect()
     }
 
     /// What nodes are sorted by.
     fn sort_keys(&self, nodes: usize) -> Vec<SortKey> {
-        let uniform: Vec<Option<(u8, f64)>> =
-            self.promotions.iter().map(|promotions| uniform_promotion(promotions)).collect();
+        let uniform: Vec<Option<(u8, f64)>> = self
+            .promotions
+            .iter()
+            .map(|promotions| uniform_promotion(promotions))
+            .collect();
         let rank = self.name_ranks(nodes);
         (0..nodes)
             .map(|node| {
                 let own = self.numbers[self.chunk_of(node) as usize].own;
                 let lifted = self.promoted_number(node, &uniform);
-                SortKey(sortable_bits(own.min(lifted)), sortable_bits(own), rank[node])
+                SortKey(
+                    sortable_bits(own.min(lifted)),
+                    sortable_bits(own),
+                    rank[node],
+                )
             })
             .collect()
     }
@@ -352,8 +365,9 @@ impl OrderGraph<'_> {
                 LinkTarget::Missing => false,
             });
             // The edge back that a `prereq` makes is said by the other one.
-            let (word, span) =
-                link.map_or(("prereq", chunk.span), |link| (link.kind.as_str(), link.span));
+            let (word, span) = link.map_or(("prereq", chunk.span), |link| {
+                (link.kind.as_str(), link.span)
+            });
             edges.push(format!("`{}` {word} `{}`", chunk.id, to_chunk.id));
             spans.push(span);
         }
@@ -367,7 +381,9 @@ impl OrderGraph<'_> {
 /// The lowest number among lifts that are all of one weight.
 fn uniform_promotion(promotions: &[Promotion]) -> Option<(u8, f64)> {
     let first = promotions.first()?;
-    let same = promotions.iter().all(|promotion| promotion.weight == first.weight);
+    let same = promotions
+        .iter()
+        .all(|promotion| promotion.weight == first.weight);
     same.then(|| (first.weight, lowest_promotion(promotions)))
 }
 

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::high_data::{StateArgument, IdDeclaration, ArgumentValue, HighData, StateItem, StateDeclaration, RequisiteEntry};
+use super::high_data::{
+    ArgumentValue, HighData, IdDeclaration, RequisiteEntry, StateArgument, StateDeclaration,
+    StateItem,
+};
 use super::keywords::RequisiteKeyword;
 use super::problem::StateFileProblem;
-use crate::states::Requisite;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::states::Requisite;
 use crate::value::{FoldMap, Value};
 
 /// The environment of all state files.
@@ -188,7 +191,9 @@ impl StateArgument {
     /// Adds the requisites of another to its own, if they are such.
     fn merge_requisites(&mut self, other: &Self) -> bool {
         match (&mut self.value, &other.value) {
-            (ArgumentValue::Requisites(word, own), ArgumentValue::Requisites(_, more)) if word.is_mergeable() => {
+            (ArgumentValue::Requisites(word, own), ArgumentValue::Requisites(_, more))
+                if word.is_mergeable() =>
+            {
                 own.extend_from_slice(more);
                 true
             }
@@ -258,7 +263,11 @@ impl Injector<'_> {
             };
             let word = match RequisiteKeyword::parse(&first.key) {
                 Some(RequisiteKeyword::In(Requisite::Listen)) | None => continue,
-                Some(word @ (RequisiteKeyword::In(_) | RequisiteKeyword::Use | RequisiteKeyword::UseIn)) => word,
+                Some(
+                    word @ (RequisiteKeyword::In(_)
+                    | RequisiteKeyword::Use
+                    | RequisiteKeyword::UseIn),
+                ) => word,
                 Some(_) => continue,
             };
             if disabled.iter().any(|name| name == word.as_str()) {
@@ -270,13 +279,21 @@ impl Injector<'_> {
                         self.inject_requisite(origin, word, &requisite.written, requisite.span);
                     }
                 }
-                ArgumentValue::Value(value @ Value::Map(_)) => self.inject_requisite(origin, word, value, first.span),
+                ArgumentValue::Value(value @ Value::Map(_)) => {
+                    self.inject_requisite(origin, word, value, first.span);
+                }
                 ArgumentValue::Value(_) => {}
             }
         }
     }
 
-    fn inject_requisite(&mut self, origin: &InjectionOrigin<'_>, word: RequisiteKeyword, written: &Value, span: Span) {
+    fn inject_requisite(
+        &mut self,
+        origin: &InjectionOrigin<'_>,
+        word: RequisiteKeyword,
+        written: &Value,
+        span: Span,
+    ) {
         let pairs: Vec<StateKey> = match written {
             Value::Str(text) => self.resolve_bare_name(text).into_iter().collect(),
             Value::Map(map) => {
@@ -329,7 +346,13 @@ impl Injector<'_> {
         of_sls.get(sls).cloned().unwrap_or_default()
     }
 
-    fn inject_into(&mut self, origin: &InjectionOrigin<'_>, word: RequisiteKeyword, target: &StateKey, span: Span) {
+    fn inject_into(
+        &mut self,
+        origin: &InjectionOrigin<'_>,
+        word: RequisiteKeyword,
+        target: &StateKey,
+        span: Span,
+    ) {
         let (id, module) = target;
         match word {
             RequisiteKeyword::Use => {
@@ -374,7 +397,10 @@ impl Injector<'_> {
                 }
                 state.items.push(StateItem::Arguments(vec![StateArgument {
                     key: kind.as_str().into(),
-                    value: ArgumentValue::Requisites(RequisiteKeyword::Direct(kind), vec![requisite]),
+                    value: ArgumentValue::Requisites(
+                        RequisiteKeyword::Direct(kind),
+                        vec![requisite],
+                    ),
                     span,
                 }]));
             }
@@ -383,7 +409,12 @@ impl Injector<'_> {
     }
 
     /// The arguments of a state that another has not.
-    fn copy_arguments(&self, id: &Arc<str>, module: &Arc<str>, other: &StateDeclaration) -> Vec<StateItem> {
+    fn copy_arguments(
+        &self,
+        id: &Arc<str>,
+        module: &Arc<str>,
+        other: &StateDeclaration,
+    ) -> Vec<StateItem> {
         let state = self
             .high
             .ids
@@ -397,19 +428,30 @@ impl Injector<'_> {
         let copied = items.filter(|item| {
             item.single().is_some_and(|argument| {
                 let word = RequisiteKeyword::parse(&argument.key);
-                let own =
-                    UNCOPIED_ARGUMENTS.contains(&&*argument.key) || matches!(word, Some(RequisiteKeyword::Use | RequisiteKeyword::UseIn));
+                let own = UNCOPIED_ARGUMENTS.contains(&&*argument.key)
+                    || matches!(word, Some(RequisiteKeyword::Use | RequisiteKeyword::UseIn));
                 !own && !has(&argument.key)
             })
         });
         copied.cloned().collect()
     }
 
-    fn add(&mut self, id: &Arc<str>, module: &Arc<str>, from: &IdDeclaration, items: Vec<StateItem>) {
+    fn add(
+        &mut self,
+        id: &Arc<str>,
+        module: &Arc<str>,
+        from: &IdDeclaration,
+        items: Vec<StateItem>,
+    ) {
         self.extension_mut(id, module, from).items.extend(items);
     }
 
-    fn extension_mut(&mut self, id: &Arc<str>, module: &Arc<str>, from: &IdDeclaration) -> &mut StateDeclaration {
+    fn extension_mut(
+        &mut self,
+        id: &Arc<str>,
+        module: &Arc<str>,
+        from: &IdDeclaration,
+    ) -> &mut StateDeclaration {
         let body = self
             .extensions
             .entry(Arc::clone(id))
@@ -433,7 +475,8 @@ fn index_by_name(high: &HighData) -> FoldMap<Arc<str>, StateKey> {
     for (id, body) in &high.ids {
         for (module, state) in &body.states {
             for argument in state.arguments() {
-                if let ("name", ArgumentValue::Value(Value::Str(name))) = (&*argument.key, &argument.value)
+                if let ("name", ArgumentValue::Value(Value::Str(name))) =
+                    (&*argument.key, &argument.value)
                 {
                     named.insert(Arc::clone(name), (Arc::clone(id), Arc::clone(module)));
                 }

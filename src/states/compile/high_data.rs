@@ -9,7 +9,7 @@ use super::keywords::RequisiteKeyword;
 use super::problem::StateFileProblem;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::value::{Map, Value};
-use crate::yaml::{MapEntry, NodeKind, Mapping, Node, Schema};
+use crate::yaml::{MapEntry, Mapping, Node, NodeKind, Schema};
 
 /// All that state files say.
 #[derive(Debug, Default)]
@@ -130,14 +130,20 @@ impl StateArgument {
             }
             _ => ArgumentValue::Value(value),
         };
-        Self { key, value: argument_value, span }
+        Self {
+            key,
+            value: argument_value,
+            span,
+        }
     }
 
     /// What it is given, as a value.
     pub(super) fn to_value(&self) -> Value {
         match &self.value {
             ArgumentValue::Value(value) => value.clone(),
-            ArgumentValue::Requisites(_, requisites) => Value::list(requisites.iter().map(|requisite| requisite.written.clone())),
+            ArgumentValue::Requisites(_, requisites) => {
+                Value::list(requisites.iter().map(|requisite| requisite.written.clone()))
+            }
         }
     }
 }
@@ -220,7 +226,10 @@ impl SlsReader<'_> {
                     self.report_not_a_list("include", entry.value.span());
                     // Salt takes it for an ID then.
                     let (id, sls) = (Arc::clone(key), Arc::clone(&self.sls));
-                    self.report(StateFileProblem::IdNotADictionary { id, sls }, entry.key_span);
+                    self.report(
+                        StateFileProblem::IdNotADictionary { id, sls },
+                        entry.key_span,
+                    );
                 }
                 "extend" => self.extensions(&entry.value, &mut sls),
                 "exclude" => self.exclusions(&entry.value, &mut sls),
@@ -281,7 +290,10 @@ impl SlsReader<'_> {
         for (id, entry) in map {
             let Some(states) = entry.value.as_map() else {
                 let own = Arc::clone(&self.sls);
-                self.report(StateFileProblem::ExtendShape { sls: own }, entry.value.span());
+                self.report(
+                    StateFileProblem::ExtendShape { sls: own },
+                    entry.value.span(),
+                );
                 continue;
             };
             let mut body = self.body(entry.key_span);
@@ -349,7 +361,8 @@ impl SlsReader<'_> {
             let function = function.split('.').next().unwrap_or_default();
             let items = vec![StateItem::Function(function.into(), node.span())];
             let span = node.span();
-            body.states.insert(module.into(), StateDeclaration { items, span });
+            body.states
+                .insert(module.into(), StateDeclaration { items, span });
             return Some(body);
         }
         let Some(states) = node.as_map() else {
@@ -405,7 +418,12 @@ impl SlsReader<'_> {
 
     /// The state that stands under a key of an ID, with its module; none, and a problem, if its
     /// arguments are no list.
-    fn state(&mut self, id: &Arc<str>, key: &Arc<str>, entry: &MapEntry) -> Option<(Arc<str>, StateDeclaration)> {
+    fn state(
+        &mut self,
+        id: &Arc<str>,
+        key: &Arc<str>,
+        entry: &MapEntry,
+    ) -> Option<(Arc<str>, StateDeclaration)> {
         let Some(items) = entry.value.as_seq() else {
             self.report_invalid_state(id, key, &entry.value);
             return None;
@@ -433,7 +451,8 @@ impl SlsReader<'_> {
         let item = |node: &Node| match node.kind() {
             NodeKind::Str(text) => Some(StateItem::Function(Arc::clone(text), node.span())),
             NodeKind::Map(map) if !map.is_empty() => {
-                let argument = |(key, entry): (&Arc<str>, &MapEntry)| parse_argument(key, &entry.value);
+                let argument =
+                    |(key, entry): (&Arc<str>, &MapEntry)| parse_argument(key, &entry.value);
                 Some(StateItem::Arguments(map.iter().map(argument).collect()))
             }
             _ => None,

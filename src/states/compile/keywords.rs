@@ -117,7 +117,10 @@ mod tests {
             "use",
             "use_in",
         ] {
-            assert_eq!(RequisiteKeyword::parse(text).map(RequisiteKeyword::as_str), Some(text));
+            assert_eq!(
+                RequisiteKeyword::parse(text).map(RequisiteKeyword::as_str),
+                Some(text)
+            );
         }
         assert_eq!(RequisiteKeyword::parse("require_any_in"), None);
         assert_eq!(RequisiteKeyword::parse("name"), None);

@@ -6,11 +6,16 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::extend::BASE_ENV;
-use super::high_data::{StateArgument, IdDeclaration, SlsFile, ArgumentValue, HighData, StateDeclaration, RequisiteEntry, parse_arguments};
+use super::high_data::{
+    ArgumentValue, HighData, IdDeclaration, RequisiteEntry, SlsFile, StateArgument,
+    StateDeclaration, parse_arguments,
+};
 use super::keywords::{RequisiteKeyword, is_keyword};
 use super::problem::StateFileProblem;
-use crate::states::{Chunk, ChunkIndex, RequisiteLink, LowData, RunOrdering, Requisite, LinkTarget, find};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::states::{
+    Chunk, ChunkIndex, LinkTarget, LowData, Requisite, RequisiteLink, RunOrdering, find,
+};
 use crate::text::Glob;
 use crate::value::{FoldMap, FoldSet, Map, Value};
 
@@ -83,7 +88,13 @@ impl HighData {
     }
 }
 
-fn build_draft(id: &Arc<str>, body: &IdDeclaration, module: &Arc<str>, state: &StateDeclaration, drafts: &mut Vec<ChunkDraft>) {
+fn build_draft(
+    id: &Arc<str>,
+    body: &IdDeclaration,
+    module: &Arc<str>,
+    state: &StateDeclaration,
+    drafts: &mut Vec<ChunkDraft>,
+) {
     let Some(fun) = state.functions().next() else {
         return;
     };
@@ -140,7 +151,11 @@ fn build_draft(id: &Arc<str>, body: &IdDeclaration, module: &Arc<str>, state: &S
 
 impl ChunkDraft {
     fn take(&mut self, argument: StateArgument) {
-        let StateArgument { key, value: argument_value, span } = argument;
+        let StateArgument {
+            key,
+            value: argument_value,
+            span,
+        } = argument;
         match (&*key, argument_value) {
             ("state" | "fun" | "names", _) => {}
             ("name", ArgumentValue::Value(name)) => self.name = name.to_string().into(),
@@ -164,7 +179,10 @@ pub(super) struct OrderNumber {
 /// Gives each draft its number.
 fn numbers(drafts: &[ChunkDraft]) -> Vec<OrderNumber> {
     let cap = default_number(drafts);
-    drafts.iter().map(|draft| compute_number(draft, cap)).collect()
+    drafts
+        .iter()
+        .map(|draft| compute_number(draft, cap))
+        .collect()
 }
 
 /// The number in place of an order that is none: nearly always more than each that is one.
@@ -210,7 +228,9 @@ fn compute_number(draft: &ChunkDraft, cap: f64) -> OrderNumber {
             order
         }
     };
-    let place = draft.names_index.map_or(0.0, |place| f64::from(place) / 10_000.0);
+    let place = draft
+        .names_index
+        .map_or(0.0, |place| f64::from(place) / 10_000.0);
     let own = from_end(written + place);
     let whole = !is_float && draft.names_index.is_none();
     OrderNumber {
@@ -327,7 +347,12 @@ impl<'a> RequisiteResolver<'a> {
         }
     }
 
-    fn build_chunk(&mut self, draft: &ChunkDraft, number: &OrderNumber, disabled: &[String]) -> Chunk {
+    fn build_chunk(
+        &mut self,
+        draft: &ChunkDraft,
+        number: &OrderNumber,
+        disabled: &[String],
+    ) -> Chunk {
         let mut chunk = Chunk {
             id: Arc::clone(&draft.id),
             sls: Arc::clone(&draft.sls),
@@ -345,22 +370,28 @@ impl<'a> RequisiteResolver<'a> {
         let takes = |key: &str| function.is_some_and(|it| it.takes(key));
         for (key, (argument_value, _)) in &draft.fields {
             match (RequisiteKeyword::parse(key), argument_value) {
-                (Some(RequisiteKeyword::Direct(kind)), ArgumentValue::Requisites(_, requisites)) => {
+                (
+                    Some(RequisiteKeyword::Direct(kind)),
+                    ArgumentValue::Requisites(_, requisites),
+                ) => {
                     if disabled.iter().any(|word| *word == kind.as_str()) {
                         continue;
                     }
                     for requisite in requisites {
-                        chunk.links.extend(self.resolve_link(draft, kind, requisite));
+                        chunk
+                            .links
+                            .extend(self.resolve_link(draft, kind, requisite));
                     }
                 }
                 // What is not formed well was told before.
-                (Some(RequisiteKeyword::Direct(_)), ArgumentValue::Value(_)) | (None, ArgumentValue::Requisites(..)) => {}
+                (Some(RequisiteKeyword::Direct(_)), ArgumentValue::Value(_))
+                | (None, ArgumentValue::Requisites(..)) => {}
                 (Some(_), argument_value) => {
                     let value = match argument_value {
                         ArgumentValue::Value(value) => value.clone(),
-                        ArgumentValue::Requisites(_, requisites) => {
-                            Value::list(requisites.iter().map(|requisite| requisite.written.clone()))
-                        }
+                        ArgumentValue::Requisites(_, requisites) => Value::list(
+                            requisites.iter().map(|requisite| requisite.written.clone()),
+                        ),
                     };
                     chunk.keywords.insert(Arc::clone(key), value);
                 }
@@ -378,7 +409,12 @@ impl<'a> RequisiteResolver<'a> {
         chunk
     }
 
-    fn resolve_link(&mut self, draft: &ChunkDraft, kind: Requisite, requisite: &RequisiteEntry) -> Option<RequisiteLink> {
+    fn resolve_link(
+        &mut self,
+        draft: &ChunkDraft,
+        kind: Requisite,
+        requisite: &RequisiteEntry,
+    ) -> Option<RequisiteLink> {
         let (key, value): (Arc<str>, &Value) = match &requisite.written {
             text @ Value::Str(_) => ("id".into(), text),
             Value::Map(map) => {
@@ -390,7 +426,9 @@ impl<'a> RequisiteResolver<'a> {
         };
         let bare = matches!(requisite.written, Value::Str(_));
         let target = match value {
-            Value::Str(value) if kind == Requisite::Listen => self.listen_target(&key, value, bare)?,
+            Value::Str(value) if kind == Requisite::Listen => {
+                self.listen_target(&key, value, bare)?
+            }
             Value::Str(value) => self.resolve_target(&key, value),
             Value::Null if self.ordering == RunOrdering::Dag => return None,
             _ => {
@@ -501,7 +539,12 @@ impl<'a> RequisiteResolver<'a> {
 
     /// What a `listen` leads to: exact names only, and the first state of a bare text (S30). A bare
     /// text that leads nowhere is passed over.
-    fn listen_target(&mut self, key: &Arc<str>, value: &Arc<str>, bare: bool) -> Option<LinkTarget> {
+    fn listen_target(
+        &mut self,
+        key: &Arc<str>,
+        value: &Arc<str>,
+        bare: bool,
+    ) -> Option<LinkTarget> {
         if bare {
             let any = (Arc::clone(key), Arc::clone(value));
             self.by_name.get(&any)?;

@@ -64,7 +64,9 @@ impl Matcher {
             Self::PillarPcre => matches_path(&machine.pillar, target, PatternKind::Pcre),
             Self::Ipcidr => matches_address(target, &machine.grains),
             Self::Compound => evaluate_compound(split_words(target), machine, 0).unwrap_or(false),
-            Self::Nodegroup => evaluate_compound(nodegroup_words(target, machine), machine, 0).unwrap_or(false),
+            Self::Nodegroup => {
+                evaluate_compound(nodegroup_words(target, machine), machine, 0).unwrap_or(false)
+            }
         }
     }
 }

@@ -5,19 +5,23 @@ use std::sync::Arc;
 use super::dag_order::{self, OrderEntry};
 use super::high_data::{Exclusion, HighData};
 use super::lower::LoweringResult;
-use super::request::{CompiledStates, CompileRequest, CompileError, StateTargets};
+use super::request::{CompileError, CompileRequest, CompiledStates, StateTargets};
 use super::show;
-use super::top_file::{self, TopMatches};
 use super::sls_loader::SlsLoader;
-use crate::states::render::{StateRenderer, trace_to_templates};
-use crate::states::{FactCache, LowData, RunOrdering};
+use super::top_file::{self, TopMatches};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::host::fact::Fact;
+use crate::states::render::{StateRenderer, trace_to_templates};
+use crate::states::{FactCache, LowData, RunOrdering};
 use crate::value::Value;
 
 /// Compiles state files for a machine (S1–S31). It is called again where templates ask for facts
 /// that are not known yet.
-pub fn compile(request: &CompileRequest, renderer: &StateRenderer, facts: &FactCache) -> Result<CompiledStates, CompileError> {
+pub fn compile(
+    request: &CompileRequest,
+    renderer: &StateRenderer,
+    facts: &FactCache,
+) -> Result<CompiledStates, CompileError> {
     let mut tree = SlsLoader::new(renderer, facts)
         .map_err(|error| CompileError::Problems(Diagnostic::error(error).into(), Box::default()))?;
     let mut chosen = TopMatches::default();
@@ -125,7 +129,10 @@ impl Pipeline<'_> {
         }
     }
 
-    fn lower_and_order(&mut self, disabled: &[String]) -> Result<(LowData, Vec<OrderEntry>), Diagnostics> {
+    fn lower_and_order(
+        &mut self,
+        disabled: &[String],
+    ) -> Result<(LowData, Vec<OrderEntry>), Diagnostics> {
         let ordering = self.request.ordering;
         let LoweringResult {
             mut low,
@@ -146,8 +153,8 @@ impl Pipeline<'_> {
             .iter()
             .map(|place| u32::try_from(*place).unwrap_or(u32::MAX))
             .collect();
-        let turns =
-            dag_order::order(&low, &numbers, &times).map_err(|problem| Diagnostics::from(*problem))?;
+        let turns = dag_order::order(&low, &numbers, &times)
+            .map_err(|problem| Diagnostics::from(*problem))?;
         let runs = turns.iter().filter(|turn| !turn.is_test);
         low.order = runs.map(|turn| turn.chunk).collect();
         Ok((low, turns))
@@ -155,7 +162,12 @@ impl Pipeline<'_> {
 }
 
 impl PipelineOutput {
-    fn into_compiled(self, sources: Sources, top: &TopMatches, is_unmatched: bool) -> CompiledStates {
+    fn into_compiled(
+        self,
+        sources: Sources,
+        top: &TopMatches,
+        is_unmatched: bool,
+    ) -> CompiledStates {
         CompiledStates {
             low: Arc::new(self.low),
             order_entries: self.turns,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::dag_order::OrderEntry;
-use crate::states::{LowData, RunOrdering};
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::host::fact::Fact;
+use crate::states::{LowData, RunOrdering};
 use crate::value::Value;
 
 /// What to compile.

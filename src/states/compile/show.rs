@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::extend::BASE_ENV;
-use super::high_data::{IdDeclaration, HighData, StateItem};
+use super::high_data::{HighData, IdDeclaration, StateItem};
 use super::request::CompiledStates;
-use crate::states::{Chunk, ChunkIndex, Requisite, LinkTarget};
+use crate::states::{Chunk, ChunkIndex, LinkTarget, Requisite};
 use crate::value::{Map, Value};
 
 /// The high data as a map.
@@ -16,7 +16,8 @@ pub(super) fn high(high: &HighData) -> Value {
         map.insert(Arc::clone(id), body_value(body));
     }
     if !high.extensions.is_empty() {
-        let pair = |(id, body): &(Arc<str>, IdDeclaration)| Value::map([(id.as_ref(), body_value(body))]);
+        let pair =
+            |(id, body): &(Arc<str>, IdDeclaration)| Value::map([(id.as_ref(), body_value(body))]);
         map.insert(
             "__extend__".into(),
             Value::list(high.extensions.iter().map(pair)),
@@ -78,7 +79,7 @@ impl CompiledStates {
         &self.high
     }
 
-    /// The chunks with Salt's keys. For [`Ordering::Dag`](crate::converge::Ordering::Dag) in run
+    /// The chunks with Salt's keys. For [`Ordering::Dag`](crate::states::Ordering::Dag) in run
     /// order, with those that a `prereq` tests twice; for Classic by number (S16).
     pub fn show_low(&self) -> Value {
         let turns = self.order_entries.iter();

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use super::extend::BASE_ENV;
-use super::high_data::{StateArgument, IdDeclaration, SlsFile, ArgumentValue, HighData, SlsInclude, StateItem, SlsReader, SlsContent};
+use super::high_data::{
+    ArgumentValue, HighData, IdDeclaration, SlsContent, SlsFile, SlsInclude, SlsReader,
+    StateArgument, StateItem,
+};
 use super::problem::StateFileProblem;
-use crate::states::render::{RenderError, StateRenderer, SlsSource};
-use crate::states::{FactCache, FileRootsError};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::host::fact::Fact;
+use crate::states::render::{RenderError, SlsSource, StateRenderer};
+use crate::states::{FactCache, FileRootsError};
 use crate::text::Glob;
 use crate::value::{FoldSet, Value};
 
@@ -50,7 +53,10 @@ fn sls_of(path: &str) -> Option<Arc<str>> {
 }
 
 impl<'a> SlsLoader<'a> {
-    pub(super) fn new(renderer: &'a StateRenderer, facts: &'a FactCache) -> Result<Self, FileRootsError> {
+    pub(super) fn new(
+        renderer: &'a StateRenderer,
+        facts: &'a FactCache,
+    ) -> Result<Self, FileRootsError> {
         let paths = renderer.roots().list("")?;
         let mut available: Vec<Arc<str>> = paths.iter().filter_map(|path| sls_of(path)).collect();
         available.sort_unstable();

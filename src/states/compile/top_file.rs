@@ -9,9 +9,9 @@ use super::matcher::Matcher;
 use super::problem::StateFileProblem;
 use super::request::CompileError;
 use super::sls_loader::SlsLoader;
-use crate::states::FactCache;
-use crate::states::render::{RenderError, StateRenderer, SlsSource};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::states::FactCache;
+use crate::states::render::{RenderError, SlsSource, StateRenderer};
 use crate::value::Value;
 use crate::yaml::Node;
 
@@ -43,7 +43,11 @@ impl TopMatches {
 }
 
 /// Reads the top file and those it includes.
-pub(super) fn match_top_files(renderer: &StateRenderer, facts: &FactCache, tree: &mut SlsLoader<'_>) -> Result<TopMatches, CompileError> {
+pub(super) fn match_top_files(
+    renderer: &StateRenderer,
+    facts: &FactCache,
+    tree: &mut SlsLoader<'_>,
+) -> Result<TopMatches, CompileError> {
     let name = renderer
         .option("state_top")
         .and_then(Value::as_str)

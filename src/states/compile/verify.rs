@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use super::high_data::{StateArgument, IdDeclaration, ArgumentValue, HighData, StateItem, StateDeclaration, RequisiteEntry};
+use super::high_data::{
+    ArgumentValue, HighData, IdDeclaration, RequisiteEntry, StateArgument, StateDeclaration,
+    StateItem,
+};
 use super::keywords::RequisiteKeyword;
 use super::problem::StateFileProblem;
-use crate::states::{RunOrdering, Requisite};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::states::{Requisite, RunOrdering};
 use crate::value::{FoldMap, Value};
 
 /// What a state asks for, with its module: the words by what they name.
@@ -68,7 +71,10 @@ impl Verifier<'_> {
             0 => self.report(StateFileProblem::NoFunction { id, sls }, state.span),
             _ => {
                 let functions = functions.join(", ");
-                self.report(StateFileProblem::TooManyFunctions { id, sls, functions }, state.span);
+                self.report(
+                    StateFileProblem::TooManyFunctions { id, sls, functions },
+                    state.span,
+                );
             }
         }
     }
@@ -101,7 +107,10 @@ impl Verifier<'_> {
             _ => return,
         };
         match &first.value {
-            ArgumentValue::Value(_) => self.report(StateFileProblem::RequisiteNotAList { word, id, sls }, first.span),
+            ArgumentValue::Value(_) => self.report(
+                StateFileProblem::RequisiteNotAList { word, id, sls },
+                first.span,
+            ),
             ArgumentValue::Requisites(_, requisites) => {
                 let mutual = matches!(
                     word,
@@ -127,7 +136,12 @@ impl Verifier<'_> {
         }
     }
 
-    fn verify_requisite(&mut self, location: &StateLocation<'_>, requisite: &RequisiteEntry, mutual: bool) {
+    fn verify_requisite(
+        &mut self,
+        location: &StateLocation<'_>,
+        requisite: &RequisiteEntry,
+        mutual: bool,
+    ) {
         let (id, sls) = (Arc::clone(location.id), Arc::clone(&location.body.sls));
         let shape = || StateFileProblem::RequisiteShape {
             written: requisite.written.to_string(),
@@ -160,7 +174,10 @@ impl Verifier<'_> {
         }
         if matches!(value, Value::List(_) | Value::Map(_)) {
             let written = value.to_string();
-            return self.report(StateFileProblem::RequisiteIllegal { written, sls }, requisite.span);
+            return self.report(
+                StateFileProblem::RequisiteIllegal { written, sls },
+                requisite.span,
+            );
         }
         if mutual && self.ordering == RunOrdering::Classic {
             self.verify_mutual(location, key, value, requisite.span);
@@ -168,7 +185,13 @@ impl Verifier<'_> {
     }
 
     /// Two states that ask for each other.
-    fn verify_mutual(&mut self, location: &StateLocation<'_>, key: &Arc<str>, value: &Value, span: Span) {
+    fn verify_mutual(
+        &mut self,
+        location: &StateLocation<'_>,
+        key: &Arc<str>,
+        value: &Value,
+        span: Span,
+    ) {
         let other: Arc<str> = value.to_string().into();
         if let Some((_, declared)) = self.declared.get_mut(location.id) {
             declared.insert(Arc::clone(&other), Arc::clone(key));

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::Engine;
-use super::running::{RunningState, CallPurpose};
-use super::result::ChunkStatus;
 use super::requisite_status::RequisiteStatus;
+use super::result::ChunkStatus;
+use super::running::{CallPurpose, RunningState};
 use crate::states::ChunkIndex;
 use crate::states::state_function::find_function;
 use crate::value::{Map, Value};
@@ -35,7 +35,9 @@ impl Engine {
         let candidates: Vec<ChunkIndex> = all.iter().copied().take(MAX_CANDIDATES).collect();
         let mut others = Vec::new();
         for other in candidates {
-            if !self.aggregates.joined[other as usize] && self.status(other, false) == RequisiteStatus::Met {
+            if !self.aggregates.joined[other as usize]
+                && self.status(other, false) == RequisiteStatus::Met
+            {
                 others.push(other);
             }
         }

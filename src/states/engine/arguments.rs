@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::states::state_function::find_function;
-use crate::states::{Chunk, StateFunction, StateModule, ModuleTable};
+use crate::states::{Chunk, ModuleTable, StateFunction, StateModule};
 use crate::text::did_you_mean;
 use crate::value::{Map, Value};
 

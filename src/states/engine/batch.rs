@@ -1,13 +1,15 @@
 //! Changes of several consecutive states handed out as one list, each assuming that those before
 //! it succeed; what was assumed wrongly is taken back and decided again.
 
-use super::running::{PendingChanges, RunDecision, RunningState, ActionOwner, CallPurpose, RunStage};
-use super::engine::{StepOutcome, Engine, NextAction};
-use super::result::ChunkStatus;
+use super::engine::{Engine, NextAction, StepOutcome};
 use super::pending_batch::{BatchedState, Checkpoint, PendingBatch};
-use crate::states::{FactCache, ChangeOutcome, Mode, StateOutcome, StateDecision};
+use super::result::ChunkStatus;
+use super::running::{
+    ActionOwner, CallPurpose, PendingChanges, RunDecision, RunStage, RunningState,
+};
 use crate::host::RunOutput;
 use crate::host::change::Change;
+use crate::states::{ChangeOutcome, FactCache, Mode, StateDecision, StateOutcome};
 
 /// Words after which a state needs its real result, or runs by itself.
 const UNBATCHED_KEYWORDS: [&str; 3] = ["retry", "check_cmd", "parallel"];
@@ -35,7 +37,11 @@ pub(super) enum BatchDecision {
 
 impl Engine {
     /// Tries to take a state without waiting for those before it.
-    pub(super) fn try_batch(&mut self, running: &mut RunningState, facts: &mut FactCache) -> BatchDecision {
+    pub(super) fn try_batch(
+        &mut self,
+        running: &mut RunningState,
+        facts: &mut FactCache,
+    ) -> BatchDecision {
         let fallback = if self.batch.is_open() {
             BatchDecision::Flush
         } else {
@@ -49,15 +55,21 @@ impl Engine {
             && self.parallel_count == 0
             && self.deferred.is_empty()
             && self.aggregates.is_empty()
-            && !UNBATCHED_KEYWORDS.iter().any(|word| chunk.keywords.contains_key(*word));
+            && !UNBATCHED_KEYWORDS
+                .iter()
+                .any(|word| chunk.keywords.contains_key(*word));
         if !is_plain || self.options.max_batch == 0 {
             return fallback;
         }
-        let Ok(RunDecision::Evaluated(decision, warnings)) = self.decide_tracking_doubt(running, true, facts) else {
+        let Ok(RunDecision::Evaluated(decision, warnings)) =
+            self.decide_tracking_doubt(running, true, facts)
+        else {
             return fallback;
         };
         match decision {
-            StateDecision::Done(outcome) if outcome.result == Some(true) && outcome.more.is_empty() => {
+            StateDecision::Done(outcome)
+                if outcome.result == Some(true) && outcome.more.is_empty() =>
+            {
                 if !self.batch.is_open() {
                     return BatchDecision::Standalone;
                 }
@@ -103,19 +115,23 @@ impl Engine {
                 }
                 if let Some(batched) = changes {
                     let BatchedChanges {
-                        pending: pending,
+                        pending,
                         steps,
                         warnings,
                     } = *batched;
                     for domain in &pending.touched {
                         facts.forget(domain);
                     }
-                    let mut batched_run = Box::new(RunningState::new(running.chunk, running.purpose, running.started));
+                    let mut batched_run = Box::new(RunningState::new(
+                        running.chunk,
+                        running.purpose,
+                        running.started,
+                    ));
                     batched_run.warnings = warnings;
                     let assumed = BatchedState {
                         chunk: running.chunk,
                         running: batched_run,
-                        pending: pending,
+                        pending,
                         first_change: self.batch.changes.len(),
                         checkpoint: self.checkpoint(),
                     };
@@ -174,7 +190,9 @@ impl Engine {
             }
             let steps = assumed.pending.success_codes.len();
             let end = (assumed.first_change + steps).min(outputs.len());
-            let own = outputs.get(assumed.first_change.min(end)..end).unwrap_or_default();
+            let own = outputs
+                .get(assumed.first_change.min(end)..end)
+                .unwrap_or_default();
             if wrong.is_none() && assumed.pending.first_failure(own).is_some() {
                 wrong = Some(place);
             }
@@ -193,7 +211,12 @@ impl Engine {
         let Some(wrong) = wrong else {
             return;
         };
-        for (_, set, tally) in batch.saved_tallies.into_iter().filter(|it| it.0 > wrong).rev() {
+        for (_, set, tally) in batch
+            .saved_tallies
+            .into_iter()
+            .filter(|it| it.0 > wrong)
+            .rev()
+        {
             self.tallies[set as usize] = tally;
         }
         let Some(assumed) = batch.states.into_iter().nth(wrong) else {
@@ -225,7 +248,11 @@ impl Engine {
     }
 
     /// Goes on with a state by itself.
-    pub(super) fn step_standalone(&mut self, mut running: Box<RunningState>, facts: &mut FactCache) -> Option<NextAction> {
+    pub(super) fn step_standalone(
+        &mut self,
+        mut running: Box<RunningState>,
+        facts: &mut FactCache,
+    ) -> Option<NextAction> {
         if matches!(running.stage, RunStage::Decide) && running.args.is_none() {
             running.args = self.aggregate_args(&running);
         }

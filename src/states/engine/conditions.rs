@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::arguments::merge_environment;
+use crate::host::fact::{CommandSetting, Fact};
+use crate::states::command_args::{parse_setting, volatile_probe};
 use crate::states::execution_modules::{ExecutionCall, call_execution, traverse};
-use crate::states::command_args::{volatile_probe, parse_setting};
 use crate::states::slot;
-use crate::states::{Chunk, FactCache, Halt, StateOutcome, ModuleContext, refuse};
-use crate::host::fact::{Fact, CommandSetting};
+use crate::states::{Chunk, FactCache, Halt, ModuleContext, StateOutcome, refuse};
 use crate::value::{Map, Value};
 
 /// The options of commands that a state's own apply to.
@@ -133,7 +133,9 @@ impl<'a> StateConditions<'a> {
                     }
                     Some(_) => last = ConditionResult::new(true, "unless condition is true"),
                 },
-                _ => last = ConditionResult::new(false, "unless condition is false, bad type passed"),
+                _ => {
+                    last = ConditionResult::new(false, "unless condition is false, bad type passed");
+                }
             }
         }
         Ok(last)
@@ -143,7 +145,9 @@ impl<'a> StateConditions<'a> {
     fn creates(&self, written: &Value) -> Result<ConditionResult, Halt> {
         let missing = || ConditionResult::new(false, "Creates files not found");
         Ok(match written {
-            Value::Str(path) if self.exists(path)? => ConditionResult::new(true, format!("{path} exists")),
+            Value::Str(path) if self.exists(path)? => {
+                ConditionResult::new(true, format!("{path} exists"))
+            }
             Value::List(paths) => {
                 let mut needs = Vec::new();
                 let mut all = true;
@@ -172,7 +176,11 @@ impl<'a> StateConditions<'a> {
     }
 
     /// What `check_cmd` makes of an outcome (S34).
-    pub(super) fn apply_check_cmd(&self, written: &Value, mut outcome: StateOutcome) -> Result<StateOutcome, Halt> {
+    pub(super) fn apply_check_cmd(
+        &self,
+        written: &Value,
+        mut outcome: StateOutcome,
+    ) -> Result<StateOutcome, Halt> {
         let commands = to_entries(written.reveal(), "check_cmd")?;
         let plain = || parse_setting(|_| None);
         for entry in commands.iter() {
@@ -197,7 +205,10 @@ impl<'a> StateConditions<'a> {
 
     /// The exit code of a command; another if it cannot be run.
     fn exit_code(&self, text: &str, otherwise: i32) -> Result<i32, Halt> {
-        let code = match self.facts.probe(volatile_probe(text, self.command_setting()?)) {
+        let code = match self
+            .facts
+            .probe(volatile_probe(text, self.command_setting()?))
+        {
             Ok(found) => found.code,
             Err(Halt::Failed(_)) => return Ok(otherwise),
             Err(needs) => return Err(needs),
@@ -211,7 +222,8 @@ impl<'a> StateConditions<'a> {
     }
 
     fn command_setting(&self) -> Result<CommandSetting, Halt> {
-        let env = (!self.environ.is_empty()).then(|| merge_environment(self.option("env"), self.environ));
+        let env =
+            (!self.environ.is_empty()).then(|| merge_environment(self.option("env"), self.environ));
         parse_setting(|key| match (&env, key) {
             (Some(env), "env") => Some(env),
             _ => self.option(key),

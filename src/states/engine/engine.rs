@@ -6,17 +6,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::aggregate_candidates::AggregateCandidates;
-use super::running::{RunningState, ActionOwner, CallPurpose, RunStage};
 use super::call_stack::CallFrame;
 use super::graph::{RequisiteGraph, SetId, to_index};
-use super::result::{ChunkStatus, StateResult, TestResult};
 use super::options::{EngineOptions, Timestamp};
-use super::requisite_status::{SetTally, RequisiteStatus};
 use super::pending_batch::PendingBatch;
-use crate::states::{ChunkIndex, FactCache, LowData, Mode, RunOrdering, StateOutcome, ModuleContext};
+use super::requisite_status::{RequisiteStatus, SetTally};
+use super::result::{ChunkStatus, StateResult, TestResult};
+use super::running::{ActionOwner, CallPurpose, RunStage, RunningState};
 use crate::host::RunOutput;
 use crate::host::change::Change;
 use crate::host::fact::{Domain, Fact};
+use crate::states::{
+    ChunkIndex, FactCache, LowData, Mode, ModuleContext, RunOrdering, StateOutcome,
+};
 use crate::value::{FoldMap, Map, Value};
 
 /// Runs the states of one machine. It has no effect: it says what is due and is told what came
@@ -185,8 +187,8 @@ impl Engine {
             batch: PendingBatch::default(),
             graph,
             low,
-            context: context,
-            options: options,
+            context,
+            options,
         };
         for (chunk, comment) in comments.into_iter().enumerate() {
             if let Some(comment) = comment {
@@ -200,7 +202,12 @@ impl Engine {
 
     /// What is next. With a gate, no chunk beyond that place of [`Low::order`] is begun, though a
     /// requisite may call it earlier.
-    pub fn next(&mut self, facts: &mut FactCache, order_limit: Option<usize>, now: Timestamp) -> NextAction {
+    pub fn next(
+        &mut self,
+        facts: &mut FactCache,
+        order_limit: Option<usize>,
+        now: Timestamp,
+    ) -> NextAction {
         self.now = now;
         loop {
             while let Some(place) = self.ready_parallel.pop_front() {
@@ -230,7 +237,9 @@ impl Engine {
             self.step_frame()?
         };
         match next {
-            NextAction::Wait | NextAction::AtLimit | NextAction::Done => Some(self.flush_batch().unwrap_or(next)),
+            NextAction::Wait | NextAction::AtLimit | NextAction::Done => {
+                Some(self.flush_batch().unwrap_or(next))
+            }
             next => Some(next),
         }
     }
@@ -477,7 +486,8 @@ impl Engine {
     fn next_state(&mut self, order_limit: Option<usize>) -> Option<NextAction> {
         let statuses = &self.statuses;
         // Others may have called them meanwhile.
-        self.deferred.retain(|chunk| statuses[*chunk as usize] == ChunkStatus::NotRun);
+        self.deferred
+            .retain(|chunk| statuses[*chunk as usize] == ChunkStatus::NotRun);
         for place in 0..self.deferred.len() {
             let chunk = self.deferred[place];
             let testing = self.needs_test[chunk as usize];
@@ -488,7 +498,9 @@ impl Engine {
             }
         }
         while let Some(chunk) = self.low.order.get(self.position).copied() {
-            if self.statuses[chunk as usize] != ChunkStatus::NotRun || self.deferred.contains(&chunk) {
+            if self.statuses[chunk as usize] != ChunkStatus::NotRun
+                || self.deferred.contains(&chunk)
+            {
                 self.position += 1;
                 continue;
             }

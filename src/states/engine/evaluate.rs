@@ -1,18 +1,21 @@
 //! The way of one state: its conditions and its function are asked, its changes are handed out,
 //! and what came of them is judged (S32–S35, S43–S45).
 
-use super::arguments::{callable_function, call_arguments, not_found_comment, argument_warnings};
+use super::arguments::{argument_warnings, call_arguments, callable_function, not_found_comment};
 use super::conditions::StateConditions;
-use super::running::{PendingChanges, RunDecision, RunningState, ActionOwner, CallPurpose, RunStage, failure_message};
-use super::engine::{StepOutcome, Engine, NextAction};
+use super::engine::{Engine, NextAction, StepOutcome};
 use super::retry::Retry;
-use crate::states::state_function::ENVIRON_KEY;
-use crate::states::slot;
-use crate::states::{
-    StateCall, Chunk, FactCache, ChangeOutcome, StateFunction, Halt, Mode, StateOutcome, StateFn, StateDecision,
+use super::running::{
+    ActionOwner, CallPurpose, PendingChanges, RunDecision, RunStage, RunningState, failure_message,
 };
 use crate::host::RunOutput;
 use crate::host::fact::Fact;
+use crate::states::slot;
+use crate::states::state_function::ENVIRON_KEY;
+use crate::states::{
+    ChangeOutcome, Chunk, FactCache, Halt, Mode, StateCall, StateDecision, StateFn, StateFunction,
+    StateOutcome,
+};
 use crate::value::Value;
 
 /// How a function is called.
@@ -44,14 +47,17 @@ impl Engine {
                             return StepOutcome::Next(NextAction::Read(needs));
                         }
                         Ok(RunDecision::Invalid(outcome)) => return StepOutcome::Finished(outcome),
-                        Ok(RunDecision::Skip(outcome)) => running.stage = RunStage::CheckCmd(outcome),
+                        Ok(RunDecision::Skip(outcome)) => {
+                            running.stage = RunStage::CheckCmd(outcome);
+                        }
                         Ok(RunDecision::Parallel) => {
                             running.stage = RunStage::CallFunction;
                             return StepOutcome::Parallel;
                         }
                         Ok(RunDecision::Evaluated(decision, warnings)) => {
                             running.warnings = warnings;
-                            if let Some(next) = self.apply_decision(running, owner, decision, facts) {
+                            if let Some(next) = self.apply_decision(running, owner, decision, facts)
+                            {
                                 return StepOutcome::Next(next);
                             }
                         }
@@ -61,26 +67,30 @@ impl Engine {
                     running.stage = stage;
                     return StepOutcome::Waiting;
                 }
-                RunStage::Evaluate(pending, outputs) => match evaluate_changes(&pending, &outputs, facts) {
-                    Ok(outcome) => running.stage = RunStage::CheckCmd(outcome),
-                    Err(needs) => {
-                        running.stage = RunStage::Evaluate(pending, outputs);
-                        return StepOutcome::Next(NextAction::Read(needs));
-                    }
-                },
-                RunStage::CheckCmd(outcome) => match self.run_check_cmd(running, outcome.clone(), facts) {
-                    Ok(checked) => {
-                        let outcome = self.settle_outcome(running, checked);
-                        match self.retry_or_finish(running, outcome, owner) {
-                            Ok(outcome) => return StepOutcome::Finished(outcome),
-                            Err(pause) => return StepOutcome::Next(pause),
+                RunStage::Evaluate(pending, outputs) => {
+                    match evaluate_changes(&pending, &outputs, facts) {
+                        Ok(outcome) => running.stage = RunStage::CheckCmd(outcome),
+                        Err(needs) => {
+                            running.stage = RunStage::Evaluate(pending, outputs);
+                            return StepOutcome::Next(NextAction::Read(needs));
                         }
                     }
-                    Err(needs) => {
-                        running.stage = RunStage::CheckCmd(outcome);
-                        return StepOutcome::Next(NextAction::Read(needs));
+                }
+                RunStage::CheckCmd(outcome) => {
+                    match self.run_check_cmd(running, outcome.clone(), facts) {
+                        Ok(checked) => {
+                            let outcome = self.settle_outcome(running, checked);
+                            match self.retry_or_finish(running, outcome, owner) {
+                                Ok(outcome) => return StepOutcome::Finished(outcome),
+                                Err(pause) => return StepOutcome::Next(pause),
+                            }
+                        }
+                        Err(needs) => {
+                            running.stage = RunStage::CheckCmd(outcome);
+                            return StepOutcome::Next(NextAction::Read(needs));
+                        }
                     }
-                },
+                }
             }
         }
     }
@@ -133,7 +143,9 @@ impl Engine {
         let needs = match conditions {
             None | Some(Ok(None)) => None,
             Some(Ok(Some(outcome))) => return Ok(RunDecision::Skip(outcome)),
-            Some(Err(Halt::Failed(comment))) => return Ok(RunDecision::Skip(StateOutcome::failed(comment))),
+            Some(Err(Halt::Failed(comment))) => {
+                return Ok(RunDecision::Skip(StateOutcome::failed(comment)));
+            }
             Some(Err(Halt::Needs(needs))) => Some(needs),
         };
         let beside =
@@ -154,7 +166,10 @@ impl Engine {
                 Err(needs)
             }
             (Some(needs), _) | (None, Err(Halt::Needs(needs))) => Err(needs),
-            (None, Ok(decision)) => Ok(RunDecision::Evaluated(decision, argument_warnings(chunk, function))),
+            (None, Ok(decision)) => Ok(RunDecision::Evaluated(
+                decision,
+                argument_warnings(chunk, function),
+            )),
             (None, Err(Halt::Failed(comment))) => Ok(RunDecision::Evaluated(
                 StateDecision::Done(StateOutcome::failed(comment)),
                 Vec::new(),
@@ -175,7 +190,12 @@ impl Engine {
         chunk.keywords.get("parallel").is_some_and(Value::is_truthy)
     }
 
-    fn call_function(&self, running: &RunningState, function_call: &CallVariants<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    fn call_function(
+        &self,
+        running: &RunningState,
+        function_call: &CallVariants<'_>,
+        facts: &FactCache,
+    ) -> Result<StateDecision, Halt> {
         let chunk = &self.low.chunks[running.chunk as usize];
         let mut args = call_arguments(chunk, Some(function_call.function), &self.environ);
         if let Some(joined) = &running.args {
@@ -267,7 +287,9 @@ impl Engine {
             return Ok(outcome);
         }
         facts.take_used_doubtful();
-        let checked = self.conditions(chunk, facts).apply_check_cmd(written, outcome);
+        let checked = self
+            .conditions(chunk, facts)
+            .apply_check_cmd(written, outcome);
         if facts.take_used_doubtful() && self.options.mode == Mode::Test {
             running.doubtful = true;
         }
@@ -279,7 +301,11 @@ impl Engine {
     }
 
     /// What comes of an outcome that is in doubt, and what a function sets for those after it.
-    pub(super) fn settle_outcome(&mut self, running: &mut RunningState, mut outcome: StateOutcome) -> StateOutcome {
+    pub(super) fn settle_outcome(
+        &mut self,
+        running: &mut RunningState,
+        mut outcome: StateOutcome,
+    ) -> StateOutcome {
         if running.doubtful && outcome.result == Some(false) {
             outcome.result = None;
         }
@@ -341,7 +367,11 @@ impl Engine {
 }
 
 /// What became of changes.
-fn evaluate_changes(pending: &PendingChanges, outputs: &[RunOutput], facts: &FactCache) -> Result<StateOutcome, Vec<Fact>> {
+fn evaluate_changes(
+    pending: &PendingChanges,
+    outputs: &[RunOutput],
+    facts: &FactCache,
+) -> Result<StateOutcome, Vec<Fact>> {
     let outcome = match &pending.finish {
         ChangeOutcome::Fixed(outcome) => match pending.first_failure(outputs) {
             None => Ok(outcome.clone()),

@@ -1,7 +1,7 @@
 //! What each chunk waits for, made ready for running.
 
 use crate::states::state_function::find_function;
-use crate::states::{ChunkIndex, RequisiteLink, LowData, ModuleTable, Requisite, LinkTarget};
+use crate::states::{ChunkIndex, LinkTarget, LowData, ModuleTable, Requisite, RequisiteLink};
 use crate::value::FoldMap;
 
 /// The place of a set of chunks: those of the low data, then those made here.
@@ -32,7 +32,11 @@ impl RequisiteGraph {
     /// Makes low data ready. Disabled chunks are as if they were not there (S41).
     pub(super) fn build(low: &LowData, modules: ModuleTable, disabled: &[bool]) -> Self {
         let mut graph = Self {
-            sets: low.sets.iter().map(|set| without_disabled(set, disabled)).collect(),
+            sets: low
+                .sets
+                .iter()
+                .map(|set| without_disabled(set, disabled))
+                .collect(),
             prerequired: vec![false; low.chunks.len()],
             ..Self::default()
         };

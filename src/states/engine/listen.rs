@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::running::{RunningState, CallPurpose};
-use super::engine::{Engine, Listeners, NextAction, EnginePhase};
-use super::result::{ChunkStatus, StateResult};
+use super::engine::{Engine, EnginePhase, Listeners, NextAction};
 use super::options::Timestamp;
-use crate::states::{ChunkIndex, StateOutcome, Requisite, SetIndex, LinkTarget};
+use super::result::{ChunkStatus, StateResult};
+use super::running::{CallPurpose, RunningState};
+use crate::states::{ChunkIndex, LinkTarget, Requisite, SetIndex, StateOutcome};
 use crate::value::{FoldMap, FoldSet, Value};
 
 impl Engine {
@@ -26,7 +26,11 @@ impl Engine {
         if let Some(chunk) = next {
             listeners.last = Some(chunk);
             self.listeners = Some(listeners);
-            self.running = Some(Box::new(RunningState::new(chunk, CallPurpose::Listen, self.now)));
+            self.running = Some(Box::new(RunningState::new(
+                chunk,
+                CallPurpose::Listen,
+                self.now,
+            )));
             return None;
         }
         for (link, comment) in listeners.missing {
@@ -116,7 +120,12 @@ impl Engine {
 }
 
 /// The entry of a `listen` that leads nowhere.
-fn missing_listener_result(link: &(String, String), comment: String, number: u32, now: Timestamp) -> StateResult {
+fn missing_listener_result(
+    link: &(String, String),
+    comment: String,
+    number: u32,
+    now: Timestamp,
+) -> StateResult {
     let (state, id) = link;
     StateResult {
         chunk: None,

@@ -2,27 +2,27 @@
 //! which facts it needs and which changes are due, and is told what came of them.
 
 mod aggregate;
-mod batch;
-mod arguments;
 mod aggregate_candidates;
-mod conditions;
-mod evaluate;
-mod running;
-mod engine;
+mod arguments;
+mod batch;
 mod call_stack;
+mod conditions;
+mod engine;
+mod evaluate;
 mod graph;
 mod listen;
+mod options;
+mod pending_batch;
+mod prefetch;
+mod requisite_status;
 mod requisites;
 mod result;
 mod retry;
-mod options;
-mod requisite_status;
-mod prefetch;
-mod pending_batch;
+mod running;
 
 pub use engine::{ActionId, Engine, NextAction};
-pub use result::{StateResult, StateSummary, to_value};
 pub use options::{Aggregation, EngineOptions, Timestamp};
+pub use result::{StateResult, StateSummary, to_value};
 
 #[cfg(test)]
 mod tests;

@@ -2,11 +2,11 @@
 
 use std::fmt::{Debug, Formatter};
 
-use super::running::{PendingChanges, RunningState};
 use super::graph::SetId;
 use super::requisite_status::SetTally;
-use crate::states::ChunkIndex;
+use super::running::{PendingChanges, RunningState};
 use crate::host::change::Change;
+use crate::states::ChunkIndex;
 
 /// What is assumed.
 #[derive(Default)]
@@ -62,7 +62,8 @@ impl PendingBatch {
     /// Keeps how a set stood, so that it can be taken back.
     pub(super) fn save_tally(&mut self, set: SetId, tally: &SetTally) {
         if !self.states.is_empty() {
-            self.saved_tallies.push((self.states.len(), set, tally.clone()));
+            self.saved_tallies
+                .push((self.states.len(), set, tally.clone()));
         }
     }
 }

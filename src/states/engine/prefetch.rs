@@ -2,10 +2,10 @@
 //! (P19).
 
 use super::Engine;
-use super::running::{RunningState, CallPurpose};
 use super::graph::to_index;
-use crate::states::FactCache;
+use super::running::{CallPurpose, RunningState};
 use crate::host::fact::Fact;
+use crate::states::FactCache;
 use crate::value::FoldSet;
 
 impl Engine {

@@ -1,6 +1,6 @@
 //! How the states that a requisite leads to have come out, counted once (S22–S27).
 
-use crate::states::{ChunkIndex, StateOutcome, Requisite};
+use crate::states::{ChunkIndex, Requisite, StateOutcome};
 
 /// The most failed states that are named to one that waits for them.
 const MAX_NAMED: usize = 16;
@@ -126,7 +126,9 @@ impl StatusFlags {
     /// Adds the marks of all targets of one kind.
     pub(super) fn add(&mut self, kind: Requisite, marks: OutcomeFlags) {
         match kind {
-            Requisite::Require | Requisite::Prerequired => self.fail |= marks.has(OutcomeFlags::FALSE),
+            Requisite::Require | Requisite::Prerequired => {
+                self.fail |= marks.has(OutcomeFlags::FALSE);
+            }
             Requisite::RequireAny => {
                 self.fail |= marks.has(OutcomeFlags::FALSE) && !marks.has(OutcomeFlags::MET);
             }

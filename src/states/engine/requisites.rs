@@ -3,14 +3,14 @@
 
 use std::fmt::Write as _;
 
-use super::running::{RunningState, CallPurpose};
-use super::engine::{Engine, NextAction};
 use super::call_stack::CallFrame;
+use super::engine::{Engine, NextAction};
 use super::graph::{RequisiteNeed, SetId};
-use super::result::{ChunkStatus, StateResult, TestResult};
 use super::options::Timestamp;
-use super::requisite_status::{SetTally, RequisiteStatus, StatusFlags};
-use crate::states::{ChunkIndex, RunOrdering, StateOutcome, Requisite};
+use super::requisite_status::{RequisiteStatus, SetTally, StatusFlags};
+use super::result::{ChunkStatus, StateResult, TestResult};
+use super::running::{CallPurpose, RunningState};
+use crate::states::{ChunkIndex, Requisite, RunOrdering, StateOutcome};
 use crate::value::Value;
 
 /// So often is a chunk looked at; more means that it waits for itself.
@@ -45,7 +45,10 @@ impl Engine {
         }
         let testing = self.needs_test[chunk as usize];
         let status = self.status(chunk, testing);
-        let is_plain = matches!(status, RequisiteStatus::Met | RequisiteStatus::Onfail | RequisiteStatus::Onchanges);
+        let is_plain = matches!(
+            status,
+            RequisiteStatus::Met | RequisiteStatus::Onfail | RequisiteStatus::Onchanges
+        );
         if self.batch.is_open() && (testing || !is_plain) {
             return self.flush_batch();
         }
@@ -63,7 +66,9 @@ impl Engine {
                 let comment = "State was not run because none of the onchanges reqs changed";
                 self.skip_chunk(chunk, testing, comment, false);
             }
-            RequisiteStatus::Met | RequisiteStatus::Change if testing => self.start_run(chunk, CallPurpose::test_of(chunk)),
+            RequisiteStatus::Met | RequisiteStatus::Change if testing => {
+                self.start_run(chunk, CallPurpose::test_of(chunk));
+            }
             RequisiteStatus::Change => self.start_run(chunk, CallPurpose::Run { watched: true }),
             RequisiteStatus::Met => self.start_run(chunk, CallPurpose::Run { watched: false }),
         }
@@ -226,7 +231,10 @@ impl Engine {
             return;
         };
         let chunk = frame.chunk;
-        if frame.last_called.is_some_and(|called| self.is_failhard(called)) {
+        if frame
+            .last_called
+            .is_some_and(|called| self.is_failhard(called))
+        {
             self.failhard_hit = true;
             self.end_frame();
             return;
@@ -324,7 +332,8 @@ impl Engine {
                 }
             }
             RequisiteStatus::Pre => {
-                let mut result = self.new_result(chunk, StateOutcome::unchanged("No changes detected"));
+                let mut result =
+                    self.new_result(chunk, StateOutcome::unchanged("No changes detected"));
                 result.skipped = true;
                 self.record_test_result(chunk, result);
                 self.needs_test[chunk as usize] = false;
@@ -482,7 +491,11 @@ impl Engine {
             return;
         };
         let was_revisited = frame.revisits > 0;
-        if was_revisited && frame.last_called.is_some_and(|called| self.is_failhard(called)) {
+        if was_revisited
+            && frame
+                .last_called
+                .is_some_and(|called| self.is_failhard(called))
+        {
             self.failhard_hit = true;
         }
     }

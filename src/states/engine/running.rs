@@ -1,11 +1,11 @@
 //! One state on its way from its conditions to its result, and how far it has come.
 
 use super::options::Timestamp;
-use crate::states::fact_cache::touched_domains;
-use crate::states::{ChunkIndex, ChangeOutcome, StateOutcome, StateDecision};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
 use crate::host::{Exit, RunOutput};
+use crate::states::fact_cache::touched_domains;
+use crate::states::{ChangeOutcome, ChunkIndex, StateDecision, StateOutcome};
 use crate::value::Map;
 
 /// What a function is asked for.

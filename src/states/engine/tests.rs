@@ -3,15 +3,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::states::{StateCall, StateFunction, StateModule};
-use crate::states::{
-    Chunk, ChunkIndex, ChangeSet, FactCache, ChangeOutcome, Halt, RequisiteLink, LowData, Mode, RunOrdering, StateOutcome, RenderTemplate,
-    Requisite, FileRoots, FileRootsError, LinkTarget, TemplateRequest, StateDecision, ModuleContext,
-};
 use crate::diagnostic::{Sources, Span};
 use crate::host::change::{Change, CommandRun};
-use crate::host::fact::{Fact, ProbeOutput, FactReading};
+use crate::host::fact::{Fact, FactReading, ProbeOutput};
 use crate::host::{CapturedOutput, Exit, RunOutput};
+use crate::states::{
+    ChangeOutcome, ChangeSet, Chunk, ChunkIndex, FactCache, FileRoots, FileRootsError, Halt,
+    LinkTarget, LowData, Mode, ModuleContext, RenderTemplate, Requisite, RequisiteLink,
+    RunOrdering, StateDecision, StateOutcome, TemplateRequest,
+};
+use crate::states::{StateCall, StateFunction, StateModule};
 use crate::value::{FoldMap, Map, Value};
 
 fn span() -> Span {
@@ -205,7 +206,11 @@ fn drive(engine: &mut Engine, machine: &mut Machine, facts: &mut FactCache) {
                     facts.learn(fact, reading);
                 }
             }
-            NextAction::Change { action: deed, changes, .. } => {
+            NextAction::Change {
+                action: deed,
+                changes,
+                ..
+            } => {
                 machine.trips += 1;
                 let mut outputs = Vec::new();
                 for change in &changes {
@@ -223,7 +228,9 @@ fn drive(engine: &mut Engine, machine: &mut Machine, facts: &mut FactCache) {
                 }
                 under_way.push_back((deed, outputs));
             }
-            NextAction::Sleep { action: deed, time, .. } => {
+            NextAction::Sleep {
+                action: deed, time, ..
+            } => {
                 now += i64::try_from(time.as_micros()).unwrap();
                 engine.finish_sleep(deed, facts, Timestamp(now));
             }
@@ -238,7 +245,11 @@ fn drive(engine: &mut Engine, machine: &mut Machine, facts: &mut FactCache) {
     panic!("it does not end");
 }
 
-fn run_with(tree: &Tree, ordering: RunOrdering, setup: EngineOptions) -> (Vec<String>, Vec<String>) {
+fn run_with(
+    tree: &Tree,
+    ordering: RunOrdering,
+    setup: EngineOptions,
+) -> (Vec<String>, Vec<String>) {
     let mut engine = Engine::new(tree.low(ordering), world(), setup);
     let mut machine = Machine::default();
     let mut facts = FactCache::default();
@@ -292,7 +303,11 @@ fn a_chain_of_a_hundred_thousand_requires_runs_backwards() {
         });
     }
     let mut engine = Engine::new(Arc::new(low), world(), EngineOptions::default());
-    drive(&mut engine, &mut Machine::default(), &mut FactCache::default());
+    drive(
+        &mut engine,
+        &mut Machine::default(),
+        &mut FactCache::default(),
+    );
     assert_eq!(engine.results().len(), LENGTH);
     assert_eq!(&*engine.results()[0].id, "s99999");
     assert!(
@@ -321,7 +336,11 @@ fn a_set_is_counted_once_for_all_that_require_it() {
         });
     }
     let mut engine = Engine::new(Arc::new(low), world(), EngineOptions::default());
-    drive(&mut engine, &mut Machine::default(), &mut FactCache::default());
+    drive(
+        &mut engine,
+        &mut Machine::default(),
+        &mut FactCache::default(),
+    );
     assert_eq!(engine.results().len(), 2 * LENGTH as usize);
     assert_eq!(&*engine.results()[0].id, "s3000");
 }
@@ -384,7 +403,10 @@ fn act(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
 /// Fails if the machine does not have something.
 fn need(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let text = call.required("fact")?;
-    let probe = crate::states::command_args::volatile_probe(text, crate::host::fact::CommandSetting::default());
+    let probe = crate::states::command_args::volatile_probe(
+        text,
+        crate::host::fact::CommandSetting::default(),
+    );
     let found = facts.probe(probe)?.code == 0;
     Ok(StateDecision::Done(if found {
         StateOutcome::unchanged("it is there")
@@ -561,7 +583,11 @@ fn a_state_is_tried_again_until_it_succeeds() {
         "{}",
         r#"{"retry": {"attempts": 5, "interval": 7}}"#,
     );
-    let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), EngineOptions::default());
+    let mut engine = Engine::new(
+        tree.low(RunOrdering::Classic),
+        world(),
+        EngineOptions::default(),
+    );
     let mut machine = Machine::default();
     machine.fails.insert("r".into(), 2);
     drive(&mut engine, &mut machine, &mut FactCache::default());
@@ -697,7 +723,11 @@ fn only_so_many_states_run_beside_each_other_and_requisites_wait() {
     let mut deeds = Vec::new();
     loop {
         match engine.next(&mut facts, None, Timestamp(1)) {
-            NextAction::Change { action: deed, chunk, .. } => deeds.push((deed, chunk)),
+            NextAction::Change {
+                action: deed,
+                chunk,
+                ..
+            } => deeds.push((deed, chunk)),
             NextAction::Wait => break,
             other => panic!("{other:?}"),
         }
@@ -828,7 +858,11 @@ fn a_misspelt_function_and_a_missing_argument_are_said() {
     tree.add("b", "act.need");
     tree.state("c", "act.run", r#"{"odd": 1}"#, "{}");
     let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), setup());
-    drive(&mut engine, &mut Machine::default(), &mut FactCache::default());
+    drive(
+        &mut engine,
+        &mut Machine::default(),
+        &mut FactCache::default(),
+    );
     let lines = shown(&engine);
     let found =
         "State 'test.nopp' was not found in SLS 'main'\nReason: 'test.nopp' is not available.\n";
@@ -857,7 +891,11 @@ fn the_map_of_results_has_the_keys_of_salt_and_hides_what_must_not_be_logged() {
         r#"{"no_log": true}"#,
     );
     let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), setup());
-    drive(&mut engine, &mut Machine::default(), &mut FactCache::default());
+    drive(
+        &mut engine,
+        &mut Machine::default(),
+        &mut FactCache::default(),
+    );
     let map = to_value(engine.results());
     let (key, row) = map.as_map().unwrap().first().unwrap();
     assert_eq!(&**key, "cmd_|-s_|-say secret_|-run");

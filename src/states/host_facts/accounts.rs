@@ -1,8 +1,8 @@
 //! Facts of users, groups and their tables of timed commands.
 
-use super::named_fact::{NamedFact, FactArguments, number_or_text, printed, shell};
-use crate::states::probe_sections::{ProbeSections, sectioned_probe};
+use super::named_fact::{FactArguments, NamedFact, number_or_text, printed, shell};
 use crate::host::fact::{Domain, Fact, FactReading};
+use crate::states::probe_sections::{ProbeSections, sectioned_probe};
 use crate::value::{Map, Value};
 
 pub(super) static FACTS: &[NamedFact] = &[

@@ -1,7 +1,7 @@
 //! Facts of files and folders.
 
-use super::named_fact::{NamedFact, FactArguments, lines, printed, shell};
-use crate::host::fact::{Domain, FileStat, FileKind, Fact, FactReading};
+use super::named_fact::{FactArguments, NamedFact, lines, printed, shell};
+use crate::host::fact::{Domain, Fact, FactReading, FileKind, FileStat};
 use crate::system::clock;
 use crate::value::{Map, Value};
 
@@ -75,7 +75,9 @@ pub(super) static FACTS: &[NamedFact] = &[
     NamedFact::new("files.FindLinks", tree_fact)
         .about("the links below a folder, at any depth")
         .arguments(PATH)
-        .parse_with(|words, reading| list_below(words, reading, |kind| matches!(kind, FileKind::Link(_)))),
+        .parse_with(|words, reading| {
+            list_below(words, reading, |kind| matches!(kind, FileKind::Link(_)))
+        }),
 ];
 
 fn path_fact(words: &FactArguments) -> Fact {

@@ -2,10 +2,10 @@
 
 use std::net::Ipv4Addr;
 
-use super::named_fact::{NamedFact, FactArguments, printed, shell};
+use super::named_fact::{FactArguments, NamedFact, printed, shell};
+use crate::host::fact::{Domain, Fact, FactReading};
 use crate::states::network::{DeviceAddress, NetworkDevice, parse_devices};
 use crate::states::probe_sections::{ProbeSections, sectioned_probe};
-use crate::host::fact::{Domain, Fact, FactReading};
 use crate::value::{Map, Value};
 
 pub(super) static FACTS: &[NamedFact] = &[
@@ -41,10 +41,18 @@ pub(super) static FACTS: &[NamedFact] = &[
         .parse_with(|_, reading| map_devices(reading, |device| device_addresses(device, true))),
     NamedFact::new("hardware.Ipv4Addresses", network)
         .about("the first IPv4 address of each network device")
-        .parse_with(|_, reading| map_devices(reading, |it| it.addresses_of(false).first().copied().map(Value::from))),
+        .parse_with(|_, reading| {
+            map_devices(reading, |it| {
+                it.addresses_of(false).first().copied().map(Value::from)
+            })
+        }),
     NamedFact::new("hardware.Ipv6Addresses", network)
         .about("the first IPv6 address of each network device")
-        .parse_with(|_, reading| map_devices(reading, |it| it.addresses_of(true).first().copied().map(Value::from))),
+        .parse_with(|_, reading| {
+            map_devices(reading, |it| {
+                it.addresses_of(true).first().copied().map(Value::from)
+            })
+        }),
 ];
 
 fn network(_: &FactArguments) -> Fact {

@@ -1,8 +1,8 @@
 //! Facts of the machine as a whole.
 
-use super::named_fact::{NamedFact, FactArguments, line, lines, number_or_text, printed, shell};
+use super::named_fact::{FactArguments, NamedFact, line, lines, number_or_text, printed, shell};
+use crate::host::fact::{CommandSetting, Domain, Fact, FactReading, Probe};
 use crate::states::probe_sections::assignments;
-use crate::host::fact::{Domain, Fact, Probe, FactReading, CommandSetting};
 use crate::value::{Map, Value};
 
 const OS_RELEASE: &str = "cat /etc/os-release || cat /usr/lib/os-release";

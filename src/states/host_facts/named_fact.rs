@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::host::fact::{Domain, Fact, Probe, ProbeOutput, FactReading, CommandSetting};
+use crate::host::fact::{CommandSetting, Domain, Fact, FactReading, Probe, ProbeOutput};
 use crate::text::{did_you_mean, shlex_quote};
 use crate::value::Value;
 
@@ -117,7 +117,10 @@ impl NamedFact {
     /// # Errors
     ///
     /// An argument is missing, or there is none of this name.
-    pub fn query_with(&'static self, supplied: BTreeMap<String, String>) -> Result<FactQuery, FactQueryError> {
+    pub fn query_with(
+        &'static self,
+        supplied: BTreeMap<String, String>,
+    ) -> Result<FactQuery, FactQueryError> {
         for name in supplied.keys() {
             if !self.arguments.iter().any(|(it, _)| it == name) {
                 return Err(FactQueryError::NoArgument {
@@ -180,7 +183,9 @@ pub(super) fn shell(text: impl Into<String>, reads: Domain) -> Fact {
 /// What was printed, if the command succeeded or printed anything.
 pub(super) fn printed(reading: &FactReading) -> Option<String> {
     match reading {
-        FactReading::Probe(ProbeOutput { code, stdout, .. }) if *code == 0 || !stdout.is_empty() => {
+        FactReading::Probe(ProbeOutput { code, stdout, .. })
+            if *code == 0 || !stdout.is_empty() =>
+        {
             Some(String::from_utf8_lossy(stdout).into_owned())
         }
         _ => None,

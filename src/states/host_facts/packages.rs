@@ -1,8 +1,8 @@
 //! Facts of packages and where they come from.
 
-use super::named_fact::{NamedFact, FactArguments, printed, shell};
-use crate::states::probe_sections::{ProbeSections, sectioned_probe};
+use super::named_fact::{FactArguments, NamedFact, printed, shell};
 use crate::host::fact::{Domain, Fact, FactReading};
+use crate::states::probe_sections::{ProbeSections, sectioned_probe};
 use crate::value::{Map, Value};
 
 /// What lists the packages of Debian: name, version and state, apart.

@@ -1,7 +1,7 @@
 //! The table of the facts with names, and how people find one.
 
 use super::named_fact::{FactQueryError, NamedFact};
-use super::{files, hardware, host, packages, accounts, system};
+use super::{accounts, files, hardware, host, packages, system};
 use crate::text::did_you_mean;
 
 /// All facts with names, by module.
@@ -47,7 +47,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::host::fact::{ProbeOutput, FactReading};
+    use crate::host::fact::{FactReading, ProbeOutput};
 
     fn answer(name: &str, words: &[(&str, &str)], printed: &str) -> String {
         let words = words

@@ -1,6 +1,6 @@
 //! Facts of services, mounts and modules of the kernel.
 
-use super::named_fact::{NamedFact, FactArguments, number_or_text, printed, shell};
+use super::named_fact::{FactArguments, NamedFact, number_or_text, printed, shell};
 use crate::host::fact::{Domain, FactReading};
 use crate::value::Value;
 

@@ -1,8 +1,8 @@
 //! What a machine says of its users and groups.
 
-use super::verdict::{stdout_text, run_probe, require_facts, c_locale_probe};
-use crate::states::{FactCache, Halt, refuse};
+use super::verdict::{c_locale_probe, require_facts, run_probe, stdout_text};
 use crate::host::fact::{Domain, Fact};
+use crate::states::{FactCache, Halt, refuse};
 use crate::text::quote_word;
 use crate::value::{Map, Value};
 
@@ -41,7 +41,8 @@ pub(super) struct Shadow {
 pub(super) const AGING_FIELDS: [&str; 6] = ["lstchg", "min", "max", "warn", "inact", "expire"];
 
 /// The names of the parts of a user's long name.
-pub(super) const GECOS_FIELDS: [&str; 5] = ["fullname", "roomnumber", "workphone", "homephone", "other"];
+pub(super) const GECOS_FIELDS: [&str; 5] =
+    ["fullname", "roomnumber", "workphone", "homephone", "other"];
 
 /// All groups of a machine.
 #[derive(Debug, Clone, Default)]

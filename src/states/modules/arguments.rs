@@ -1,6 +1,6 @@
 //! Arguments of state functions, read with Salt's leniency.
 
-use crate::states::{StateCall, FactCache, Halt, TemplateRequest, refuse};
+use crate::states::{FactCache, Halt, StateCall, TemplateRequest, refuse};
 use crate::value::{Map, Value};
 
 impl<'a> StateCall<'a> {
@@ -96,7 +96,12 @@ impl<'a> StateCall<'a> {
 
     /// A text as a template, with `defaults` and, over them, `context`; those that are no maps
     /// are passed over.
-    pub fn render_template(&self, text: &str, path: &str, facts: &FactCache) -> Result<String, Halt> {
+    pub fn render_template(
+        &self,
+        text: &str,
+        path: &str,
+        facts: &FactCache,
+    ) -> Result<String, Halt> {
         let mut context = Map::new();
         for key in ["defaults", "context"] {
             let map = self.arg(key).and_then(Value::as_map);

@@ -3,12 +3,13 @@
 use crate::states::modules::verdict::{act_on_outputs, failure};
 use std::sync::Arc;
 
-use crate::states::command_args::{trimmed_output, parse_setting};
-use crate::states::{
-    StateCall, ChangeSet, FactCache, ChangeOutcome, StateFunction, Halt, Mode, StateModule, StateOutcome, StateFn, StateDecision, refuse,
-};
 use crate::host::change::{Change, CommandRun};
 use crate::host::{Exit, RunOutput};
+use crate::states::command_args::{parse_setting, trimmed_output};
+use crate::states::{
+    ChangeOutcome, ChangeSet, FactCache, Halt, Mode, StateCall, StateDecision, StateFn,
+    StateFunction, StateModule, StateOutcome, refuse,
+};
 use crate::text::quote_word;
 use crate::value::{Map, REDACTED, Value};
 
@@ -117,7 +118,12 @@ fn run(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     })
 }
 
-fn run_test_command(call: &StateCall<'_>, command: &CommandRun, name: &str, facts: &FactCache) -> Result<StateDecision, Halt> {
+fn run_test_command(
+    call: &StateCall<'_>,
+    command: &CommandRun,
+    name: &str,
+    facts: &FactCache,
+) -> Result<StateDecision, Halt> {
     let probe = crate::states::command_args::volatile_probe(name, command.setting.clone());
     let probed = facts.probe(probe)?;
     let output = RunOutput {
@@ -209,7 +215,10 @@ impl ResultPolicy {
         let Some(run) = run else {
             return StateOutcome::failed("the command was not run");
         };
-        let (mut stdout, mut stderr) = (trimmed_output(&run.stdout.head), trimmed_output(&run.stderr.head));
+        let (mut stdout, mut stderr) = (
+            trimmed_output(&run.stdout.head),
+            trimmed_output(&run.stderr.head),
+        );
         let mut code = match &run.exit {
             Exit::Code(_) | Exit::Signal(_) => run.exit.code().unwrap_or(1),
             Exit::TimedOut => {
@@ -422,12 +431,20 @@ fn dry_run_script_outcome(call: &StateCall<'_>, predicted: StateOutcome) -> Stat
     let comment = predicted.comment.clone();
     StateDecision::Change(ChangeSet {
         predicted,
-        steps: vec![Change::Run(CommandRun::new(format!(": {}", quote_word(call.name))))],
+        steps: vec![Change::Run(CommandRun::new(format!(
+            ": {}",
+            quote_word(call.name)
+        )))],
         finish: ChangeOutcome::Fixed(StateOutcome::unchanged(comment)),
     })
 }
 
-fn render_script(call: &StateCall<'_>, bytes: &[u8], path: &str, facts: &FactCache) -> Result<Vec<u8>, Halt> {
+fn render_script(
+    call: &StateCall<'_>,
+    bytes: &[u8],
+    path: &str,
+    facts: &FactCache,
+) -> Result<Vec<u8>, Halt> {
     match call.text("template")?.as_deref() {
         None | Some("") => return Ok(bytes.to_vec()),
         Some("jinja") => {}

@@ -3,10 +3,13 @@
 use crate::states::modules::verdict::failure;
 use std::sync::Arc;
 
-use crate::states::state_function::ENVIRON_KEY;
+use crate::host::fact::{CommandSetting, Domain};
 use crate::states::command_args::{trimmed_output, volatile_probe};
-use crate::states::{StateCall, FactCache, StateFunction, Halt, Mode, StateModule, StateOutcome, StateDecision, refuse};
-use crate::host::fact::{Domain, CommandSetting};
+use crate::states::state_function::ENVIRON_KEY;
+use crate::states::{
+    FactCache, Halt, Mode, StateCall, StateDecision, StateFunction, StateModule, StateOutcome,
+    refuse,
+};
 use crate::text::quote_word;
 use crate::value::{Map, Value};
 
@@ -88,12 +91,19 @@ fn setenv(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt
 }
 
 /// What a variable is now: what a state has set, or what is there.
-fn current_value(call: &StateCall<'_>, key: &str, facts: &FactCache) -> Result<Option<String>, Halt> {
+fn current_value(
+    call: &StateCall<'_>,
+    key: &str,
+    facts: &FactCache,
+) -> Result<Option<String>, Halt> {
     let set = call.args.get(ENVIRON_KEY).and_then(|set| set.get(key));
     if let Some(value) = set {
         return Ok((!value.is_null()).then(|| value.reveal().to_string()));
     }
-    let mut request = volatile_probe(format!("printenv -- {}", quote_word(key)), CommandSetting::default());
+    let mut request = volatile_probe(
+        format!("printenv -- {}", quote_word(key)),
+        CommandSetting::default(),
+    );
     request.reads = Domain::Fixed;
     let found = facts.probe(request)?;
     Ok((found.code == 0).then(|| trimmed_output(&found.stdout)))

@@ -1,6 +1,6 @@
 //! Changes of files and folders, as steps of a state.
 
-use crate::host::change::{Change, ModeAndOwner, FileWrite};
+use crate::host::change::{Change, FileWrite, ModeAndOwner};
 
 /// Writes a file of which nothing is secret.
 pub(super) fn write(path: &str, bytes: impl Into<Vec<u8>>, like: ModeAndOwner) -> Change {

@@ -1,10 +1,12 @@
 //! The `group` module: groups and who is in them (P24).
 
 use super::accounts::{Group, Groups, check_name, name_list};
-use super::verdict::{act, act_or_fail, done, failure, single_change, run_change, unchanged};
-use crate::states::{StateCall, FactCache, StateFunction, Halt, StateModule, StateOutcome, StateDecision};
+use super::verdict::{act, act_or_fail, done, failure, run_change, single_change, unchanged};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
+use crate::states::{
+    FactCache, Halt, StateCall, StateDecision, StateFunction, StateModule, StateOutcome,
+};
 use crate::text::quote_word;
 use crate::value::{Map, Value};
 
@@ -167,7 +169,11 @@ fn members_command(name: &str, members: Option<&[String]>) -> String {
     format!("gpasswd -M {} {}", quote_word(&members), quote_word(name))
 }
 
-fn create_group(call: &StateCall<'_>, desired: DesiredGroup, groups: &Groups) -> Result<StateDecision, Halt> {
+fn create_group(
+    call: &StateCall<'_>,
+    desired: DesiredGroup,
+    groups: &Groups,
+) -> Result<StateDecision, Halt> {
     let non_unique = call.flag("non_unique", false);
     if let Some(gid) = desired.gid.filter(|_| !non_unique)
         && let Some(other) = groups.by_gid(gid)
@@ -202,13 +208,25 @@ fn create_group(call: &StateCall<'_>, desired: DesiredGroup, groups: &Groups) ->
     }
     let comment = format!("Group {} set to be added", desired.name);
     let steps = vec![group_change(text)];
-    act(StateOutcome::planned(comment), steps, move |complaint, facts| {
-        let groups = Groups::probe(facts)?;
-        Ok(evaluate_creation(&desired, groups.by_name(&desired.name), complaint))
-    })
+    act(
+        StateOutcome::planned(comment),
+        steps,
+        move |complaint, facts| {
+            let groups = Groups::probe(facts)?;
+            Ok(evaluate_creation(
+                &desired,
+                groups.by_name(&desired.name),
+                complaint,
+            ))
+        },
+    )
 }
 
-fn evaluate_creation(desired: &DesiredGroup, group: Option<&Group>, complaint: Option<&str>) -> StateOutcome {
+fn evaluate_creation(
+    desired: &DesiredGroup,
+    group: Option<&Group>,
+    complaint: Option<&str>,
+) -> StateOutcome {
     let name = &desired.name;
     let why = complaint.unwrap_or_default();
     let Some(group) = group else {
@@ -221,7 +239,10 @@ fn evaluate_creation(desired: &DesiredGroup, group: Option<&Group>, complaint: O
     }
     let text =
         format!("Group {name} has been created but, some changes could not be applied\n{why}");
-    StateOutcome::failed_with(single_change("Failed", remaining), text.trim_end().to_owned())
+    StateOutcome::failed_with(
+        single_change("Failed", remaining),
+        text.trim_end().to_owned(),
+    )
 }
 
 fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {

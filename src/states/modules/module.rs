@@ -3,14 +3,15 @@
 use crate::states::modules::verdict::{act_on_outputs, failure, unchanged};
 use std::sync::Arc;
 
-use crate::states::execution_modules::{ExecutionCall, call_execution, is_known};
-use crate::states::command_args::{trimmed_output, parse_setting};
-use crate::states::{
-    StateCall, ChangeSet, FactCache, ChangeOutcome, StateFunction, Halt, Mode, StateModule, StateOutcome, StateDecision, refuse,
-};
 use crate::host::RunOutput;
 use crate::host::change::{Change, CommandRun};
 use crate::host::fact::Domain;
+use crate::states::command_args::{parse_setting, trimmed_output};
+use crate::states::execution_modules::{ExecutionCall, call_execution, is_known};
+use crate::states::{
+    ChangeOutcome, ChangeSet, FactCache, Halt, Mode, StateCall, StateDecision, StateFunction,
+    StateModule, StateOutcome, refuse,
+};
 use crate::text::quote_word;
 use crate::value::{Map, Value};
 
@@ -18,7 +19,9 @@ use crate::value::{Map, Value};
 pub(in crate::states) static MODULE: StateModule = StateModule {
     name: "module",
     functions: &[
-        StateFunction::new("run", run).options("*").irreversible(IRREVERSIBLE_REASON),
+        StateFunction::new("run", run)
+            .options("*")
+            .irreversible(IRREVERSIBLE_REASON),
         StateFunction::new("wait", |_, _| unchanged(""))
             .options("*")
             .irreversible(IRREVERSIBLE_REASON),
@@ -64,25 +67,81 @@ enum ReturnFormat {
 }
 
 static CHANGING_FUNCTIONS: &[ChangingFunction] = &[
-    ("cmd.retcode", FunctionCommand::ShellCommand, ReturnFormat::Code),
-    ("cmd.run", FunctionCommand::ShellWithStderr, ReturnFormat::Text),
-    ("cmd.run_all", FunctionCommand::ShellCommand, ReturnFormat::All),
-    ("cmd.run_stdout", FunctionCommand::ShellCommand, ReturnFormat::Text),
-    ("cmd.shell", FunctionCommand::ShellWithStderr, ReturnFormat::Text),
-    ("file.makedirs", FunctionCommand::OnPath(MAKEDIRS_COMMAND), ReturnFormat::Success),
+    (
+        "cmd.retcode",
+        FunctionCommand::ShellCommand,
+        ReturnFormat::Code,
+    ),
+    (
+        "cmd.run",
+        FunctionCommand::ShellWithStderr,
+        ReturnFormat::Text,
+    ),
+    (
+        "cmd.run_all",
+        FunctionCommand::ShellCommand,
+        ReturnFormat::All,
+    ),
+    (
+        "cmd.run_stdout",
+        FunctionCommand::ShellCommand,
+        ReturnFormat::Text,
+    ),
+    (
+        "cmd.shell",
+        FunctionCommand::ShellWithStderr,
+        ReturnFormat::Text,
+    ),
+    (
+        "file.makedirs",
+        FunctionCommand::OnPath(MAKEDIRS_COMMAND),
+        ReturnFormat::Success,
+    ),
     (
         "file.mkdir",
         FunctionCommand::OnPath("mkdir -p -- {}"),
         ReturnFormat::Success,
     ),
-    ("file.remove", FunctionCommand::OnPath("rm -rf -- {}"), ReturnFormat::Success),
-    ("file.touch", FunctionCommand::OnPath("touch -- {}"), ReturnFormat::Success),
-    ("service.disable", FunctionCommand::Service("disable"), ReturnFormat::Success),
-    ("service.enable", FunctionCommand::Service("enable"), ReturnFormat::Success),
-    ("service.reload", FunctionCommand::Service("reload"), ReturnFormat::Success),
-    ("service.restart", FunctionCommand::Service("restart"), ReturnFormat::Success),
-    ("service.start", FunctionCommand::Service("start"), ReturnFormat::Success),
-    ("service.stop", FunctionCommand::Service("stop"), ReturnFormat::Success),
+    (
+        "file.remove",
+        FunctionCommand::OnPath("rm -rf -- {}"),
+        ReturnFormat::Success,
+    ),
+    (
+        "file.touch",
+        FunctionCommand::OnPath("touch -- {}"),
+        ReturnFormat::Success,
+    ),
+    (
+        "service.disable",
+        FunctionCommand::Service("disable"),
+        ReturnFormat::Success,
+    ),
+    (
+        "service.enable",
+        FunctionCommand::Service("enable"),
+        ReturnFormat::Success,
+    ),
+    (
+        "service.reload",
+        FunctionCommand::Service("reload"),
+        ReturnFormat::Success,
+    ),
+    (
+        "service.restart",
+        FunctionCommand::Service("restart"),
+        ReturnFormat::Success,
+    ),
+    (
+        "service.start",
+        FunctionCommand::Service("start"),
+        ReturnFormat::Success,
+    ),
+    (
+        "service.stop",
+        FunctionCommand::Service("stop"),
+        ReturnFormat::Success,
+    ),
     (
         "service.systemctl_reload",
         FunctionCommand::Fixed("systemctl daemon-reload"),
@@ -123,7 +182,10 @@ impl FunctionCommand {
                 run
             }
             Self::OnPath(text) => {
-                let path = arguments.named.get("name").or_else(|| arguments.named.get("path"));
+                let path = arguments
+                    .named
+                    .get("name")
+                    .or_else(|| arguments.named.get("path"));
                 let path = match path {
                     Some(path) => path.to_string(),
                     None => arguments.required_text("path")?,
@@ -131,9 +193,15 @@ impl FunctionCommand {
                 let run = CommandRun::new(text.replace("{}", &quote_word(&path)));
                 run.touching([Domain::Path(path)])
             }
-            Self::Service(verb) => CommandRun::new(service_command(&quote_word(&arguments.required_text("name")?), verb)),
+            Self::Service(verb) => CommandRun::new(service_command(
+                &quote_word(&arguments.required_text("name")?),
+                verb,
+            )),
             Self::Fixed(text) => CommandRun::new(text.to_owned()),
-            Self::Sleep => CommandRun::new(format!("sleep {}", quote_word(&arguments.required_text("length")?))),
+            Self::Sleep => CommandRun::new(format!(
+                "sleep {}",
+                quote_word(&arguments.required_text("length")?)
+            )),
         })
     }
 }
@@ -152,7 +220,10 @@ fn parse_functions(call: &StateCall<'_>) -> (CallSyntax, Vec<(String, FunctionAr
     let passed_over = |key: &str| matches!(key, "name" | "__reqs__" | "sfun" | "returner");
     let keys: Vec<&Arc<str>> = call.args.keys().filter(|key| !passed_over(key)).collect();
     if keys.is_empty() || keys.iter().any(|key| !key.contains('.')) {
-        return (CallSyntax::Legacy, vec![(call.name.to_owned(), legacy_arguments(call))]);
+        return (
+            CallSyntax::Legacy,
+            vec![(call.name.to_owned(), legacy_arguments(call))],
+        );
     }
     let arguments = |key: &&Arc<str>| (key.to_string(), keyed_arguments(&call.args[&***key]));
     (CallSyntax::Keyed, keys.iter().map(arguments).collect())

@@ -4,7 +4,7 @@ use super::{
     archive, cmd, cron, environ, file, git, group, module, pkg, pkgrepo, service, ssh_auth, test,
     user,
 };
-use crate::states::state_function::{StateFunction, StateModule, ModuleTable, find_function};
+use crate::states::state_function::{ModuleTable, StateFunction, StateModule, find_function};
 
 /// The state modules.
 pub static MODULES: ModuleTable = &[
@@ -25,6 +25,9 @@ pub static MODULES: ModuleTable = &[
 ];
 
 /// Finds a function; none for the module too if there is no such module.
-pub fn find(state: &str, fun: &str) -> (Option<&'static StateModule>, Option<&'static StateFunction>) {
+pub fn find(
+    state: &str,
+    fun: &str,
+) -> (Option<&'static StateModule>, Option<&'static StateFunction>) {
     find_function(MODULES, state, fun)
 }

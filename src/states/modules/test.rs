@@ -4,7 +4,10 @@ use crate::states::modules::verdict::{failure, unchanged};
 use std::fmt::Write as _;
 
 use crate::states::execution_modules::traverse;
-use crate::states::{StateCall, FactCache, StateFunction, Halt, Mode, StateModule, StateOutcome, StateDecision, refuse};
+use crate::states::{
+    FactCache, Halt, Mode, StateCall, StateDecision, StateFunction, StateModule, StateOutcome,
+    refuse,
+};
 use crate::value::{Map, Value};
 
 /// The module.
@@ -18,7 +21,8 @@ pub(in crate::states) static MODULE: StateModule = StateModule {
             Ok(with_changes(call, true))
         })
         .options("*"),
-        StateFunction::new("fail_with_changes", |call, _| Ok(with_changes(call, false))).options("*"),
+        StateFunction::new("fail_with_changes", |call, _| Ok(with_changes(call, false)))
+            .options("*"),
         StateFunction::new("configurable_test_state", configurable)
             .options("changes result comment warnings allow_test_mode_failure"),
         StateFunction::new("show_notification", show_notification).options("text *"),

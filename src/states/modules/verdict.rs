@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::states::{ChangeSet, FactCache, ChangeOutcome, Halt, StateOutcome, StateDecision};
 use crate::host::RunOutput;
 use crate::host::change::{Change, CommandRun};
-use crate::host::fact::{Domain, Fact, Probe, ProbeOutput, CommandSetting};
+use crate::host::fact::{CommandSetting, Domain, Fact, Probe, ProbeOutput};
+use crate::states::{ChangeOutcome, ChangeSet, FactCache, Halt, StateDecision, StateOutcome};
 use crate::value::{Map, Value};
 
 /// A question to the machine, in the words of no country.
@@ -31,8 +31,14 @@ pub(super) fn run_probe(
 }
 
 /// Asks for all facts that are missing at once, so that a machine is asked once and not often.
-pub(super) fn require_facts(facts: &FactCache, facts_needed: impl IntoIterator<Item = Fact>) -> Result<(), Halt> {
-    let missing: Vec<Fact> = facts_needed.into_iter().filter(|fact| !facts.has(fact)).collect();
+pub(super) fn require_facts(
+    facts: &FactCache,
+    facts_needed: impl IntoIterator<Item = Fact>,
+) -> Result<(), Halt> {
+    let missing: Vec<Fact> = facts_needed
+        .into_iter()
+        .filter(|fact| !facts.has(fact))
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -54,7 +60,10 @@ pub(super) fn line_value<'a>(answer: &'a str, key: &str) -> Option<&'a str> {
 }
 
 /// A command that touches these parts of the machine.
-pub(super) fn run_change(text: impl Into<String>, touches: impl IntoIterator<Item = Domain>) -> Change {
+pub(super) fn run_change(
+    text: impl Into<String>,
+    touches: impl IntoIterator<Item = Domain>,
+) -> Change {
     Change::Run(CommandRun::new(text).touching(touches))
 }
 
@@ -137,7 +146,13 @@ pub(super) fn act_on_outputs(
         steps,
         finish: ChangeOutcome::Computed(Box::new(move |outputs, facts| {
             let complaint = failure_message(outputs, count);
-            judge(&StepsResult { error: complaint, outputs }, facts)
+            judge(
+                &StepsResult {
+                    error: complaint,
+                    outputs,
+                },
+                facts,
+            )
         })),
     }))
 }
@@ -185,7 +200,10 @@ mod tests {
 
     #[test]
     fn a_failure_is_told_behind_the_words_for_it() {
-        let (planned, good) = (StateOutcome::planned("would"), StateOutcome::unchanged("done"));
+        let (planned, good) = (
+            StateOutcome::planned("would"),
+            StateOutcome::unchanged("done"),
+        );
         let verdict = act_or_fail(planned, vec![run_change("true", [])], good, "not done: ");
         let Ok(StateDecision::Change(deed)) = verdict else {
             panic!("there is something to change");
@@ -210,8 +228,14 @@ mod tests {
             stderr: CapturedOutput::of("E: no\n"),
             ..RunOutput::not_run(Exit::Code(100))
         };
-        assert_eq!(failure_message(&[good.clone(), bad], 3).as_deref(), Some("E: no"));
+        assert_eq!(
+            failure_message(&[good.clone(), bad], 3).as_deref(),
+            Some("E: no")
+        );
         assert_eq!(failure_message(std::slice::from_ref(&good), 1), None);
-        assert_eq!(failure_message(&[good], 2).as_deref(), Some("a change failed"));
+        assert_eq!(
+            failure_message(&[good], 2).as_deref(),
+            Some("a change failed")
+        );
     }
 }

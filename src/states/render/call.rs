@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::states::{FactCache, Halt, FileRoots};
+use crate::states::{FactCache, FileRoots, Halt};
 use crate::value::{Map, Value};
 
 /// What templates know.

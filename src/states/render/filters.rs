@@ -238,7 +238,12 @@ fn groups(text: &str, pattern: &str, whole: bool, flags: (bool, bool)) -> Result
 }
 
 /// A text with all that a pattern finds replaced.
-fn regex_replace(text: &str, pattern: &str, value: &str, flags: (bool, bool)) -> Result<String, String> {
+fn regex_replace(
+    text: &str,
+    pattern: &str,
+    value: &str,
+    flags: (bool, bool),
+) -> Result<String, String> {
     let found = regex(pattern, flags)?;
     let replaced = found.replace_all(text, &*convert_replacement(value));
     Ok(replaced.into_owned())

@@ -4,9 +4,9 @@
     reason = "the functions of a table have one type"
 )]
 
-use super::call::{TemplateCall, CallResult};
+use super::call::{CallResult, TemplateCall};
 use super::machine_functions;
-use super::map_merge::{value_at_path, merge_values};
+use super::map_merge::{merge_values, value_at_path};
 use crate::states::refuse;
 use crate::text::Glob;
 use crate::value::{Map, Value};
@@ -181,7 +181,9 @@ fn merge_all(call: &TemplateCall<'_>) -> CallResult {
     let maps = call.arg_or_null(0, "lst");
     let join = call.flag(usize::MAX, "merge_lists", false);
     let maps = maps.as_list().into_iter().flatten();
-    Ok(maps.fold(Value::from(Map::new()), |all, map| merge_values(&all, map, join)))
+    Ok(maps.fold(Value::from(Map::new()), |all, map| {
+        merge_values(&all, map, join)
+    }))
 }
 
 fn arg(call: &TemplateCall<'_>) -> CallResult {

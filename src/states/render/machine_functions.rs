@@ -1,8 +1,8 @@
 //! The functions of `salt[…]` that read the machine: each as a fact.
 
-use super::call::{TemplateCall, CallResult};
+use super::call::{CallResult, TemplateCall};
+use crate::host::fact::{CommandSetting, Domain, FileKind, FileStat, Probe, ProbeOutput};
 use crate::states::Halt;
-use crate::host::fact::{Domain, FileStat, FileKind, Probe, ProbeOutput, CommandSetting};
 use crate::text::{shlex_join, shlex_quote};
 use crate::value::Value;
 
@@ -29,7 +29,10 @@ pub(super) const FUNCTIONS: &[(&str, MachineFn)] = &[
         Ok(entry(call)?.as_ref().is_some_and(FileStat::is_file).into())
     }),
     ("file.directory_exists", |call| {
-        Ok(entry(call)?.as_ref().is_some_and(FileStat::is_folder).into())
+        Ok(entry(call)?
+            .as_ref()
+            .is_some_and(FileStat::is_folder)
+            .into())
     }),
     ("file.path_exists_glob", |call| {
         let path = call.text(0, "path")?;
@@ -49,8 +52,12 @@ pub(super) const FUNCTIONS: &[(&str, MachineFn)] = &[
             .is_some_and(|text| text.contains(&wanted))
             .into())
     }),
-    ("file.get_user", |call| Ok(existing_entry(call)?.user.into())),
-    ("file.get_group", |call| Ok(existing_entry(call)?.group.into())),
+    ("file.get_user", |call| {
+        Ok(existing_entry(call)?.user.into())
+    }),
+    ("file.get_group", |call| {
+        Ok(existing_entry(call)?.group.into())
+    }),
     ("file.get_mode", |call| {
         Ok(format!("{:04o}", existing_entry(call)?.mode).into())
     }),
@@ -129,7 +136,10 @@ fn command(call: &TemplateCall<'_>) -> Result<ProbeOutput, Halt> {
     };
     let supplied = |name: &str| call.named.get(name).filter(|value| !value.is_null());
     let word = |name: &str| supplied(name).map(|value| value.reveal().to_string());
-    let env = supplied("env").and_then(Value::as_map).into_iter().flatten();
+    let env = supplied("env")
+        .and_then(Value::as_map)
+        .into_iter()
+        .flatten();
     let setting = CommandSetting {
         shell: word("shell"),
         user: word("runas"),

@@ -26,7 +26,11 @@ pub(super) fn merge_values(base: &Value, over: &Value, join_lists: bool) -> Valu
 }
 
 /// What a path such as `a:b:0` leads to.
-pub(in crate::states) fn value_at_path(value: &Value, path: &str, delimiter: &str) -> Option<Value> {
+pub(in crate::states) fn value_at_path(
+    value: &Value,
+    path: &str,
+    delimiter: &str,
+) -> Option<Value> {
     if let Some(found) = value.get(path) {
         return Some(found.clone());
     }

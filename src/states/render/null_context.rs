@@ -1,6 +1,6 @@
 //! What templates of state files see of this machine: nothing.
 
-use crate::expr::{NullContext, FixedSources, YamlError};
+use crate::expr::{FixedSources, NullContext, YamlError};
 use crate::value::Value;
 use crate::yaml::{Schema, parse_text};
 
@@ -8,7 +8,10 @@ const NO_MACHINE_REASON: &str = "state files read the machine they are for, with
 
 /// No machine.
 pub(super) fn null_context() -> NullContext<FixedSources> {
-    NullContext::new(NO_MACHINE_REASON, FixedSources(|text| parse_yaml(text).map_err(YamlError)))
+    NullContext::new(
+        NO_MACHINE_REASON,
+        FixedSources(|text| parse_yaml(text).map_err(YamlError)),
+    )
 }
 
 /// What a YAML text holds, as Salt reads it.

@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::call::{TemplateCall, TemplateVars};
 use super::null_context::null_context;
 use super::{filters, functions};
-use crate::states::{FactCache, Halt, RenderTemplate, FileRoots, TemplateRequest, ModuleContext, refuse};
 use crate::diagnostic::Diagnostics;
-use crate::expr::{RenderedDocument, DocumentRenderer, DocumentError, TemplateLibrary, NullScope};
+use crate::expr::{DocumentError, DocumentRenderer, NullScope, RenderedDocument, TemplateLibrary};
 use crate::host::fact::{Fact, FactReading};
+use crate::states::{
+    FactCache, FileRoots, Halt, ModuleContext, RenderTemplate, TemplateRequest, refuse,
+};
 use crate::value::{Map, Secrets, Value};
 
 /// What is known of a machine before anything is read of it.
@@ -120,7 +122,7 @@ impl StateRenderer {
             secrets,
             documents: Mutex::new(documents),
             minion: machine,
-            template_facts: template_facts,
+            template_facts,
         }
     }
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::renderer::{RenderError, TemplateError, StateRenderer, template_location_vars};
+use super::renderer::{RenderError, StateRenderer, TemplateError, template_location_vars};
 use super::source_map::RENDERED_SUFFIX;
-use crate::states::FactCache;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::expr::DocumentError;
+use crate::states::FactCache;
 use crate::value::Value;
-use crate::yaml::{NodeKind, Limits, Mapping, Node, Schema, parse_as};
+use crate::yaml::{Limits, Mapping, Node, NodeKind, Schema, parse_as};
 
 /// An SLS and where it is.
 #[derive(Debug, Clone, Copy)]
@@ -76,10 +76,17 @@ impl StateRenderer {
         let has_jinja = ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark));
         let (mut source, mut secret) = (written, false);
         if pipe.jinja && has_jinja {
-            let document = self.render_document(name.path, text, &template_location_vars(name.sls, name.path), facts);
+            let document = self.render_document(
+                name.path,
+                text,
+                &template_location_vars(name.sls, name.path),
+                facts,
+            );
             let document = document.map_err(|template_error| match template_error {
                 TemplateError::Needs(facts) => RenderError::Needs(facts),
-                TemplateError::Flawed(flaw) => RenderError::Failed(self.template_diagnostic(flaw, written, sources).into()),
+                TemplateError::Flawed(flaw) => {
+                    RenderError::Failed(self.template_diagnostic(flaw, written, sources).into())
+                }
             })?;
             secret = document.sensitive && !self.secrets.is_empty();
             if document.text != **text {
@@ -97,7 +104,8 @@ impl StateRenderer {
                 return Err(fail(format!("this is no JSON: {error}")));
             }
         }
-        self.parse(source, secret, sources).map_err(RenderError::Failed)
+        self.parse(source, secret, sources)
+            .map_err(RenderError::Failed)
     }
 
     fn parse(
@@ -144,7 +152,12 @@ impl StateRenderer {
     }
 
     /// A flaw of a template, at its line.
-    fn template_diagnostic(&self, flaw: DocumentError, written: SourceId, sources: &mut Sources) -> Diagnostic {
+    fn template_diagnostic(
+        &self,
+        flaw: DocumentError,
+        written: SourceId,
+        sources: &mut Sources,
+    ) -> Diagnostic {
         let DocumentError {
             problem,
             template,

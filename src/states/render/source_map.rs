@@ -6,7 +6,10 @@ use crate::diagnostic::{Diagnostics, Source, SourceId, Sources, Span};
 pub(super) const RENDERED_SUFFIX: &str = " (rendered)";
 
 /// The problems with each place taken back to the template, where it can be told.
-pub(in crate::states) fn trace_to_templates(problems: Diagnostics, sources: &Sources) -> Diagnostics {
+pub(in crate::states) fn trace_to_templates(
+    problems: Diagnostics,
+    sources: &Sources,
+) -> Diagnostics {
     let trace = |mut problem: crate::diagnostic::Diagnostic| {
         for label in &mut problem.labels {
             if let Some(span) = trace_span(label.span, sources) {
@@ -31,7 +34,8 @@ fn trace_span(span: Span, sources: &Sources) -> Option<Span> {
         let (place, own) = lines_with_offsets(to).nth(number)?;
         return Some(matching_columns(id, place, own, line, span, begin));
     }
-    let mut same = lines_with_offsets(to).filter(|(_, own)| *own == line && !line.trim().is_empty());
+    let mut same =
+        lines_with_offsets(to).filter(|(_, own)| *own == line && !line.trim().is_empty());
     let (place, own) = same.next()?;
     same.next()
         .is_none()
@@ -56,7 +60,14 @@ fn lines_with_offsets(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The same columns of an equal line, or else all of the line.
-fn matching_columns(source: SourceId, place: usize, own: &str, line: &str, span: Span, begin: usize) -> Span {
+fn matching_columns(
+    source: SourceId,
+    place: usize,
+    own: &str,
+    line: &str,
+    span: Span,
+    begin: usize,
+) -> Span {
     let byte = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
     if own == line {
         let column = (span.start as usize).saturating_sub(begin);

@@ -4,14 +4,14 @@
 //! Nothing happens here unless the program is built with the feature `fault-injection`, and the
 //! variable that names the fault is set when the process starts.
 
-mod system_call;
 #[cfg(feature = "fault-injection")]
 mod injection;
 #[cfg(not(feature = "fault-injection"))]
-mod passage;
+mod passthrough;
+mod system_call;
 
-pub use system_call::SystemCall;
 #[cfg(feature = "fault-injection")]
 pub use injection::{call, hide_from, write_all};
 #[cfg(not(feature = "fault-injection"))]
-pub use passage::{call, hide_from, write_all};
+pub use passthrough::{call, hide_from, write_all};
+pub use system_call::SystemCall;

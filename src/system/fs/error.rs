@@ -124,7 +124,10 @@ fn os_message_fragment(error: &io::Error) -> String {
 }
 
 /// Makes an error of what the system said about `path`.
-pub(super) fn error_context(action: FileAction, path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
+pub(super) fn error_context(
+    action: FileAction,
+    path: &Path,
+) -> impl FnOnce(io::Error) -> Error + '_ {
     move |source| Error::new(action, path, source)
 }
 

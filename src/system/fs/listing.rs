@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::error::error_context;
-use super::{FileAction, Error};
+use super::{Error, FileAction};
 
 /// What an entry of a folder is, links not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ mod listing;
 mod reading;
 mod writing;
 
-pub use error::{FileAction, Error, os_message};
+pub use error::{Error, FileAction, os_message};
 pub use listing::{EntryKind, WalkLimits, list, walk};
 pub use reading::{
     absolute, canonicalize, exists, is_dir, is_file, is_mount, is_own, is_program, is_symlink,

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use super::error::error_context;
-use super::{FileAction, Error};
+use super::{Error, FileAction};
 
 /// Reads all of a file.
 pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
@@ -101,7 +101,8 @@ pub fn modified_time(path: &Path) -> Option<std::time::SystemTime> {
 
 /// Gives the absolute path with all links resolved.
 pub fn canonicalize(path: &Path) -> Result<PathBuf, Error> {
-    path.canonicalize().map_err(error_context(FileAction::Inspect, path))
+    path.canonicalize()
+        .map_err(error_context(FileAction::Inspect, path))
 }
 
 /// Whether what is at the path, which may be a link itself, belongs to this user.

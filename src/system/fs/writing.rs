@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::error_context;
 use super::listing::{EntryKind, WalkLimits, walk};
-use super::{FileAction, Error};
+use super::{Error, FileAction};
 use crate::system::fault::{self, SystemCall};
 
 /// Writes a file so that at every instant either all of the old or all of the new is there: a
@@ -16,7 +16,8 @@ use crate::system::fault::{self, SystemCall};
 /// `mode` gives others; a link stays and its target is written.
 pub fn write_atomic(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Error> {
     let target = if path.is_symlink() {
-        path.canonicalize().map_err(error_context(FileAction::Write, path))?
+        path.canonicalize()
+            .map_err(error_context(FileAction::Write, path))?
     } else {
         path.to_owned()
     };
@@ -24,8 +25,8 @@ pub fn write_atomic(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), 
         .ok()
         .map(|m| m.permissions().mode() & 0o7777);
     let beside = temporary_name(&target);
-    let result =
-        write_and_sync(&beside, bytes, mode.or(old_mode)).and_then(|()| rename_and_sync(&beside, &target));
+    let result = write_and_sync(&beside, bytes, mode.or(old_mode))
+        .and_then(|()| rename_and_sync(&beside, &target));
     if let Err(source) = result {
         // What is left is the temporary file only, and the first error is the one to tell.
         remove_file(&beside).ok();
@@ -188,7 +189,9 @@ fn create_folders(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     }
     let parent = parent_of(folder);
     let mut changed = create_folders(parent)?;
-    match fault::call(SystemCall::MakeFolder(folder), || std::fs::create_dir(folder)) {
+    match fault::call(SystemCall::MakeFolder(folder), || {
+        std::fs::create_dir(folder)
+    }) {
         Ok(()) => changed.push(parent.to_owned()),
         // Somebody else may create it at the same time.
         Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => {}
@@ -210,8 +213,10 @@ pub fn remove_file_if_exists(path: &Path) -> Result<bool, Error> {
 
 /// Removes a folder and everything in it.
 pub fn remove_dir_all(folder: &Path) -> Result<(), Error> {
-    fault::call(SystemCall::RemoveTree(folder), || std::fs::remove_dir_all(folder))
-        .map_err(error_context(FileAction::Remove, folder))
+    fault::call(SystemCall::RemoveTree(folder), || {
+        std::fs::remove_dir_all(folder)
+    })
+    .map_err(error_context(FileAction::Remove, folder))
 }
 
 /// Removes a folder and everything in it if it is there; says whether it was.

@@ -6,7 +6,7 @@ use super::expander::{Expander, MissingTarget, with_entries};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::yaml::directive::STRATEGY;
 use crate::yaml::merge::same_or_merged;
-use crate::yaml::{MapEntry, NodeKind, Limits, Loader, Node, Route};
+use crate::yaml::{Limits, Loader, MapEntry, Node, NodeKind, Route};
 
 /// How often a document is gone through: once more for each link of a chain of directives that
 /// bring what the next one needs.
@@ -32,7 +32,11 @@ pub fn expand(
         let expanded = expander.pass(root)?;
         let open = std::mem::take(&mut expander.missing);
         if open.is_empty() {
-            return Ok(done(remove_spent_directives(&expanded), root, expander.merges));
+            return Ok(done(
+                remove_spent_directives(&expanded),
+                root,
+                expander.merges,
+            ));
         }
         // What another directive brings may hold what was missing.
         if open.len() == missing {

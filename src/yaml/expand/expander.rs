@@ -7,7 +7,9 @@ use super::MergeRecord;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::yaml::directive::{ANCHOR, Directive, STRATEGY};
 use crate::yaml::merge::merge_maps;
-use crate::yaml::{MapEntry, NodeKind, Limits, LoadResult, Loader, Mapping, Node, Route, RouteStep};
+use crate::yaml::{
+    Limits, LoadResult, Loader, MapEntry, Mapping, Node, NodeKind, Route, RouteStep,
+};
 
 pub(super) fn with_entries(node: &Node, map: Mapping) -> Node {
     Node::with_anchor(
@@ -105,7 +107,9 @@ impl<'l> Expander<'l> {
         }
         Ok(match outcome {
             Ok(MapOutcome::Expanded(node)) => node,
-            Ok(MapOutcome::Removed) | Err(ExpansionAborted) => with_entries(root, Mapping::default()),
+            Ok(MapOutcome::Removed) | Err(ExpansionAborted) => {
+                with_entries(root, Mapping::default())
+            }
         })
     }
 
@@ -181,7 +185,9 @@ impl<'l> Expander<'l> {
                 }
             } else if let Some(value) = self.value(key, &entry.value)? {
                 let key_span = entry.key_span;
-                parts.own.push((Arc::clone(key), MapEntry { key_span, value }));
+                parts
+                    .own
+                    .push((Arc::clone(key), MapEntry { key_span, value }));
             }
         }
         self.assemble_map(node, map, parts)
@@ -224,7 +230,12 @@ impl<'l> Expander<'l> {
         }
     }
 
-    fn assemble_map(&mut self, node: &Node, map: &Mapping, parts: MapParts) -> Result<MapOutcome, ExpansionAborted> {
+    fn assemble_map(
+        &mut self,
+        node: &Node,
+        map: &Mapping,
+        parts: MapParts,
+    ) -> Result<MapOutcome, ExpansionAborted> {
         let MapParts {
             own,
             merged,

@@ -3,7 +3,7 @@
 use super::expander::{Expander, Resolution};
 use super::resolution::step_into;
 use crate::yaml::directive::{Directive, fragment};
-use crate::yaml::{MapEntry, IncludeRequest, LoadResult, Node};
+use crate::yaml::{IncludeRequest, LoadResult, MapEntry, Node};
 
 impl Expander<'_> {
     /// Fetches the file of an include directive.

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use super::expander::{Expander, Resolution, ExpansionAborted, MissingTarget, MapOutcome};
+use super::expander::{Expander, ExpansionAborted, MapOutcome, MissingTarget, Resolution};
 use crate::yaml::directive::{Directive, PointerBase, STRATEGY};
 use crate::yaml::tree::MergeTree;
 use crate::yaml::{MapEntry, Node, RouteStep};
 
 impl Expander<'_> {
-    pub(super) fn parse_directive(&mut self, key: &Arc<str>, entry: &MapEntry) -> Option<Directive> {
+    pub(super) fn parse_directive(
+        &mut self,
+        key: &Arc<str>,
+        entry: &MapEntry,
+    ) -> Option<Directive> {
         if !key.starts_with('+') || &**key == STRATEGY {
             return None;
         }
@@ -23,7 +27,12 @@ impl Expander<'_> {
         })
     }
 
-    pub(super) fn record_missing(&mut self, directive: &Directive, key: &Arc<str>, entry: &MapEntry) {
+    pub(super) fn record_missing(
+        &mut self,
+        directive: &Directive,
+        key: &Arc<str>,
+        entry: &MapEntry,
+    ) {
         self.context_dependencies += 1;
         let value = entry.value.to_value();
         let name = if value.is_truthy() {
@@ -46,7 +55,10 @@ impl Expander<'_> {
         key: &str,
         entry: &MapEntry,
     ) -> Result<Resolution, ExpansionAborted> {
-        if matches!(directive.from, PointerBase::Anchor(_) | PointerBase::Relative(_)) {
+        if matches!(
+            directive.from,
+            PointerBase::Anchor(_) | PointerBase::Relative(_)
+        ) {
             self.context_dependencies += 1;
         }
         let found = match directive.from {
@@ -74,10 +86,9 @@ impl Expander<'_> {
         // A loader may read a file anew, so that its nodes are others.
         let include = directive.from == PointerBase::Include;
         let active = node.may_have_directives()
-            && self
-                .active
-                .iter()
-                .any(|active| active.is_same(&node) || (include && MergeTree::equals(active, &node)));
+            && self.active.iter().any(|active| {
+                active.is_same(&node) || (include && MergeTree::equals(active, &node))
+            });
         if around || active {
             let message = format!("`{key}` merges what it stands in");
             self.problem(message, entry.key_span, "would never end", "");
@@ -104,7 +115,8 @@ impl Expander<'_> {
             return Ok(None);
         };
         if self.context_dependencies == dependent {
-            self.template_cache.insert(node.address(), (node, result.clone()));
+            self.template_cache
+                .insert(node.address(), (node, result.clone()));
         }
         Ok(Some(result))
     }

@@ -2,7 +2,9 @@ use std::collections::HashMap;
 
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::value::Value;
-use crate::yaml::{Expanded, IncludeRequest, Limits, LoadResult, Loader, Node, Route, expand, parse};
+use crate::yaml::{
+    Expanded, IncludeRequest, Limits, LoadResult, Loader, Node, Route, expand, parse,
+};
 
 /// A loader of files that are at hand.
 #[derive(Default)]
@@ -46,7 +48,9 @@ fn expanded_with(text: &str, files: &[(&'static str, &'static str)]) -> Result<E
     let root = loader.parse("ensemble.yaml", text);
     expand(&root, &mut loader, &Limits::default()).map_err(|problems| {
         let shown = problems.iter().map(|problem| {
-            let place = problem.span().and_then(|span| loader.sources.position(span));
+            let place = problem
+                .span()
+                .and_then(|span| loader.sources.position(span));
             let place = place.map(|place| place.to_string()).unwrap_or_default();
             format!("{place}: {}", problem.message)
         });

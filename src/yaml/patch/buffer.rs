@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use super::PatchError;
-use crate::yaml::{NodeKind, Node};
+use crate::yaml::{Node, NodeKind};
 
 /// A text under edit.
 pub(super) struct EditBuffer<'t> {

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::PatchError;
 use crate::value::{List, Map, Value};
-use crate::yaml::{PatchOp, Patch, Route, RouteStep};
+use crate::yaml::{Patch, PatchOp, Route, RouteStep};
 
 /// What happens to one value.
 #[derive(Debug)]

@@ -2,12 +2,12 @@
 
 use indexmap::IndexMap;
 
-use super::change::ValueChange;
 use super::buffer::EditBuffer;
+use super::change::ValueChange;
 use crate::diagnostic::{SourceId, Sources, Span};
 use crate::value::{REDACTED, Value};
 use crate::yaml::emit::{FragmentWriter, RenderedValue, emit_flow, visible};
-use crate::yaml::{NodeKind, Limits, Node, Patch, Route, RouteStep, parse};
+use crate::yaml::{Limits, Node, NodeKind, Patch, Route, RouteStep, parse};
 
 /// Why a text cannot be edited in place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -266,11 +266,18 @@ impl Editor<'_> {
     }
 
     /// Replaces what stands behind a colon or a dash.
-    pub(super) fn replace_block(&mut self, old: &Node, from: usize, end: usize, new: &RenderedValue) {
+    pub(super) fn replace_block(
+        &mut self,
+        old: &Node,
+        from: usize,
+        end: usize,
+        new: &RenderedValue,
+    ) {
         let page = &self.page;
         let end = end.max(from);
         let start = old.span().start as usize;
-        let lines = matches!(old.kind(), NodeKind::Map(_) | NodeKind::Seq(_)) && !page.has_brackets(old);
+        let lines =
+            matches!(old.kind(), NodeKind::Map(_) | NodeKind::Seq(_)) && !page.has_brackets(old);
         let comment = if !lines {
             // A comment behind the value is about the value.
             page.comment_at(end)
@@ -320,7 +327,11 @@ impl Editor<'_> {
             ValueSlot::Root | ValueSlot::Item { .. } | ValueSlot::FlowItem => return,
         };
         let place = u32::try_from(from).unwrap_or(u32::MAX);
-        let alias = Node::new(NodeKind::Null, Span::new(SourceId::NONE, place, place), None);
+        let alias = Node::new(
+            NodeKind::Null,
+            Span::new(SourceId::NONE, place, place),
+            None,
+        );
         self.replace_block(&alias, from, end, &new);
     }
 
@@ -378,7 +389,11 @@ fn last_text(node: &Node) -> Option<&Node> {
 ///
 /// The event parser reads some texts that YAML forbids, such as `: [2] : f`; an edit that would be
 /// right in a valid text can break one of these. Takes as long as reading does.
-pub(super) fn verify_edit(text: &str, old: &Node, change: &ValueChange) -> Result<bool, PatchError> {
+pub(super) fn verify_edit(
+    text: &str,
+    old: &Node,
+    change: &ValueChange,
+) -> Result<bool, PatchError> {
     let mut sources = Sources::default();
     let source = sources.add("edited", text, None);
     let Ok(new) = parse(&sources, source, &Limits::default()) else {

@@ -1,7 +1,7 @@
 //! Edits of lists.
 
 use super::change::ValueChange;
-use super::edit::{Editor, Parts, PatchError, ValueSlot, EditTarget};
+use super::edit::{EditTarget, Editor, Parts, PatchError, ValueSlot};
 use super::mapping::runs;
 use crate::value::{List, Value};
 use crate::yaml::emit::emit_flow;
@@ -110,7 +110,12 @@ impl Editor<'_> {
 
     /// The dashes of a block list, `None` if some cannot be found. To append, the first is enough:
     /// lists of records are long.
-    fn dashes(&self, target: EditTarget<'_>, items: &[Node], plan: &ListPlan<'_>) -> Option<Vec<usize>> {
+    fn dashes(
+        &self,
+        target: EditTarget<'_>,
+        items: &[Node],
+        plan: &ListPlan<'_>,
+    ) -> Option<Vec<usize>> {
         let only_added = plan.edited.is_empty() && plan.removed.is_empty();
         let needed = if only_added { &items[..1] } else { items };
         let mut done = target.start();

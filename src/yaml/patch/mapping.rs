@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::change::ValueChange;
-use super::edit::{Editor, Parts, PatchError, ValueSlot, EditTarget};
+use super::edit::{EditTarget, Editor, Parts, PatchError, ValueSlot};
 use crate::value::{Map, Value};
 use crate::yaml::emit::emit_flow;
 use crate::yaml::{MapEntry, Mapping, RouteStep};
@@ -135,7 +135,8 @@ impl Editor<'_> {
                 }
                 continue;
             };
-            let Some((extent, (_, entry))) = self.extent(map, index).zip(map.entry_at(index)) else {
+            let Some((extent, (_, entry))) = self.extent(map, index).zip(map.entry_at(index))
+            else {
                 return Ok(None);
             };
             match change {

@@ -1,10 +1,10 @@
 //! Edits a text at routes and keeps every other byte: comments, line breaks, order and style.
 
+mod buffer;
 mod change;
 mod edit;
 mod list;
 mod mapping;
-mod buffer;
 #[cfg(test)]
 mod tests;
 

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use crate::diagnostic::Sources;
 use crate::value::Value;
 use crate::yaml::patch::change::ValueChange;
-use crate::yaml::{NodeKind, Limits, Node, Patch, PatchError, Route, RouteStep, apply, parse};
+use crate::yaml::{Limits, Node, NodeKind, Patch, PatchError, Route, RouteStep, apply, parse};
 
 fn tree(text: &str) -> Node {
     let mut sources = Sources::default();

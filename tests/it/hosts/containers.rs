@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unfurl::testing::host::{
-    Action, ActionResult, Command, Container, Content, Exit, Get, Location, ConnectionPool, Put,
+    Action, ActionResult, Command, ConnectionPool, Container, Content, Exit, Get, Location, Put,
 };
 
 use super::sshd::{Sshd, call, pooled, sh};
@@ -34,7 +34,11 @@ fn container(engine: &str, name: &str, on: Location) -> Location {
     }))
 }
 
-async fn run(pool: &ConnectionPool, place: &Location, command: Command) -> unfurl::testing::host::RunOutput {
+async fn run(
+    pool: &ConnectionPool,
+    place: &Location,
+    command: Command,
+) -> unfurl::testing::host::RunOutput {
     let (_stop, call) = call();
     match pool.perform(place, &Action::Run(command), call).await {
         ActionResult::Run(output) => output,
@@ -94,7 +98,12 @@ fn a_container_that_is_not_there_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let engine = engine(folder.path());
     pooled(async |pool| {
-        let output = run(&pool, &container(&engine, "none", Location::Local), sh("true")).await;
+        let output = run(
+            &pool,
+            &container(&engine, "none", Location::Local),
+            sh("true"),
+        )
+        .await;
         insta::assert_snapshot!(output.exit, @"`none` cannot be entered: no container none");
         let place = container("no-such-engine", "box", Location::Local);
         let output = run(&pool, &place, sh("true")).await;

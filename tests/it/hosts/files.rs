@@ -63,7 +63,8 @@ async fn there_and_back(sshd: &Sshd, host: &Destination, size: usize) {
     let path = |name: &str| folder.path().join(name);
     large(&path("from"), size);
     fs::set_permissions(path("from"), fs::Permissions::from_mode(0o750)).unwrap();
-    let pool = unfurl::testing::host::ConnectionPool::new(unfurl::testing::host::PoolLimits::default());
+    let pool =
+        unfurl::testing::host::ConnectionPool::new(unfurl::testing::host::PoolLimits::default());
     let output = transfer(
         &pool,
         host,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use unfurl::testing::host::{ForwardEndpoint, Exit, Forward, Terminal};
+use unfurl::testing::host::{Exit, Forward, ForwardEndpoint, Terminal};
 
 use super::sshd::{Sshd, pooled};
 

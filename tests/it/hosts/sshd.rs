@@ -13,8 +13,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::watch;
 use unfurl::testing::host::{
-    Action, ActionResult, Address, CallControl, Destination, Exit, Location, ConnectionPool, PoolLimits, Program,
-    RunOutput, StopLevel, TransferOutput,
+    Action, ActionResult, Address, CallControl, ConnectionPool, Destination, Exit, Location,
+    PoolLimits, Program, RunOutput, StopLevel, TransferOutput,
 };
 
 use crate::network::Machine;
@@ -217,7 +217,10 @@ pub(crate) fn user() -> String {
 }
 
 /// Runs what a test does with connections, which end with it.
-pub(crate) fn with_pool<T>(limits: PoolLimits, test: impl AsyncFnOnce(Arc<ConnectionPool>) -> T) -> T {
+pub(crate) fn with_pool<T>(
+    limits: PoolLimits,
+    test: impl AsyncFnOnce(Arc<ConnectionPool>) -> T,
+) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -269,7 +272,11 @@ pub(crate) async fn run(
 }
 
 /// Performs a transfer to its end.
-pub(crate) async fn transfer(pool: &ConnectionPool, host: &Destination, action: Action) -> TransferOutput {
+pub(crate) async fn transfer(
+    pool: &ConnectionPool,
+    host: &Destination,
+    action: Action,
+) -> TransferOutput {
     let (_stop, call) = call();
     match perform(pool, host, &action, call).await {
         ActionResult::Transfer(output) => output,

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use unfurl::testing::host::{
-    Action, ActionResult, PromptAnswer, CallControl, Exit, PoolLimits, Program, Question, Secret, StopLevel, Stream,
+    Action, ActionResult, CallControl, Exit, PoolLimits, Program, PromptAnswer, Question, Secret,
+    StopLevel, Stream,
 };
 
 use super::sshd::{Sshd, perform, pooled, run, run_once, sh, with_pool};

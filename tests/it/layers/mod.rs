@@ -20,7 +20,7 @@ const LAYERS: &[&[&str]] = &[
     &["tosca", "git", "secret"],
     &["host", "lock"],
     &["topology", "project"],
-    &["plan", "converge", "runbook"],
+    &["plan", "states", "tasks"],
     &["task"],
     &["job", "configurator"],
     &["ensemble", "exec"],
@@ -37,8 +37,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("cli", "exec"),
     ("ensemble", "project"),
     ("fleet", "ensemble"),
-    ("job", "runbook"),
-    ("task", "runbook"),
+    ("job", "tasks"),
+    ("task", "tasks"),
 ];
 
 /// The modules that may know the async runtime.

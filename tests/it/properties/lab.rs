@@ -9,9 +9,12 @@ use serde_json::Value as Json;
 use unfurl::testing::diagnostic::{Diagnostic, Diagnostics, Sources};
 use unfurl::testing::job::{JobEvent, Proposal, Readiness, Report, StepState};
 use unfurl::testing::ops::{
-    self, Decision, Failure, JobReport, JobRequest, RunSettings, SaveSettings, SessionOptions, JobFrontend,
+    self, Decision, Failure, JobFrontend, JobReport, JobRequest, RunSettings, SaveSettings,
+    SessionOptions,
 };
-use unfurl::testing::plan::{StepActivity, JobGoal, Plan, Reason, StepId, StepTarget, WorkflowKind};
+use unfurl::testing::plan::{
+    JobGoal, Plan, Reason, StepActivity, StepId, StepTarget, WorkflowKind,
+};
 use unfurl::testing::topology::Topology;
 use unfurl::testing::value::Handle;
 
@@ -399,7 +402,8 @@ impl JobFrontend for Watch {
             JobEvent::TaskStarted(started) => self.events.push((started.task, false)),
             JobEvent::TaskFinished(finished) => self.events.push((finished.task, true)),
             JobEvent::Message {
-                level: unfurl::testing::job::LogLevel::Error | unfurl::testing::job::LogLevel::Warning,
+                level:
+                    unfurl::testing::job::LogLevel::Error | unfurl::testing::job::LogLevel::Warning,
                 text,
             } => {
                 self.problems.push(text.clone());

@@ -6,8 +6,10 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use unfurl::testing::diagnostic::{Diagnostic, Diagnostics, Sources};
-use unfurl::testing::exec::{self, RunnerEvent, ActionRunner};
-use unfurl::testing::host::{Action, ActionResult, CapturedOutput, Command, Exit, ActionRequest, RunOutput};
+use unfurl::testing::exec::{self, ActionRunner, RunnerEvent};
+use unfurl::testing::host::{
+    Action, ActionRequest, ActionResult, CapturedOutput, Command, Exit, RunOutput,
+};
 use unfurl::testing::job::{JobEvent, Proposal};
 use unfurl::testing::ops::{Decision, JobFrontend};
 

@@ -188,7 +188,11 @@ fn busy(model: &Model) -> Model {
 
 fn is_same(model: &Model, seed: u64) -> Result<(), String> {
     let mut lab = Lab::new(&busy(model).text());
-    let workflows = [WorkflowKind::Deploy, WorkflowKind::Deploy, WorkflowKind::Undeploy];
+    let workflows = [
+        WorkflowKind::Deploy,
+        WorkflowKind::Deploy,
+        WorkflowKind::Undeploy,
+    ];
     for (place, workflow) in (1..).zip(workflows) {
         let recovered = lab.copy();
         let journal = journal_of(&mut lab, workflow, seed ^ place)?;

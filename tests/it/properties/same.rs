@@ -65,7 +65,11 @@ pub(super) fn lives_are_the_same(model: &Model) -> Result<(), String> {
 /// Tasks that run at the same time leave the same and keep the order of what needs each other.
 pub(super) fn parallel_is_the_same(model: &Model) -> Result<(), String> {
     let (mut one, mut many) = (Lab::new(&model.text()), Lab::new(&model.text()));
-    for workflow in [WorkflowKind::Deploy, WorkflowKind::Undeploy, WorkflowKind::Deploy] {
+    for workflow in [
+        WorkflowKind::Deploy,
+        WorkflowKind::Undeploy,
+        WorkflowKind::Deploy,
+    ] {
         one.job(workflow.clone(), 1);
         let ran = many.job(workflow.clone(), 16);
         laws::in_order(model, &ran, &many, workflow == WorkflowKind::Undeploy)?;

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
-use unfurl::testing::converge::{CompiledStates, FactCache, RunOrdering, StateRenderer, CompileError, compile};
+use unfurl::testing::states::{
+    CompileError, CompiledStates, FactCache, RunOrdering, StateRenderer, compile,
+};
 
 use super::corpus::{Case, cases};
 
@@ -68,7 +70,7 @@ fn compiled(case: &Case, ordering: RunOrdering) -> Result<CompiledStates, Vec<St
 }
 
 fn rows(compiled: &CompiledStates) -> Json {
-    let row = |turn: &unfurl::testing::converge::OrderEntry| {
+    let row = |turn: &unfurl::testing::states::OrderEntry| {
         let chunk = &compiled.low.chunks[turn.chunk as usize];
         json!({
             "fun": &*chunk.fun,

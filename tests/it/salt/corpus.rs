@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use unfurl::testing::converge::{MinionData, RunOrdering, CompileRequest, FileRoots, FileRootsError, StateTargets};
+use unfurl::testing::states::{
+    CompileRequest, FileRoots, FileRootsError, MinionData, RunOrdering, StateTargets,
+};
 use unfurl::testing::value::Value;
 
 use crate::requires::shared;

@@ -9,7 +9,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
 use unfurl::testing::host::change::{Change, ModeAndOwner};
-use unfurl::testing::host::fact::{FileStat, FileKind, Fact, ProbeOutput, FactReading, CommandSetting};
+use unfurl::testing::host::fact::{
+    CommandSetting, Fact, FactReading, FileKind, FileStat, ProbeOutput,
+};
 use unfurl::testing::host::{CapturedOutput, Exit, RunOutput};
 use unfurl::testing::value::hex;
 
@@ -68,8 +70,12 @@ fn tree(root: &Path, below: &str, found: &mut Vec<(String, FileStat)>) {
 pub(super) fn read(fact: &Fact) -> FactReading {
     let content = |path: &String| fs::read(path).ok().filter(|_| Path::new(path).is_file());
     match fact {
-        Fact::Path(path) => entry(Path::new(path), false).map_or(FactReading::Absent, FactReading::Entry),
-        Fact::Target(path) => entry(Path::new(path), true).map_or(FactReading::Absent, FactReading::Entry),
+        Fact::Path(path) => {
+            entry(Path::new(path), false).map_or(FactReading::Absent, FactReading::Entry)
+        }
+        Fact::Target(path) => {
+            entry(Path::new(path), true).map_or(FactReading::Absent, FactReading::Entry)
+        }
         Fact::Digest(path) => content(path).map_or(FactReading::Absent, |bytes| {
             FactReading::Digest(hex(&Sha256::digest(bytes)))
         }),

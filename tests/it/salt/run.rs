@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use unfurl::testing::converge::{
-    Aggregation, CompiledStates, ActionId, Engine, FactCache, Mode, NextAction, RunOrdering, StateRenderer, EngineOptions, Timestamp,
-    StateResult, StateSummary, ModuleContext, compile,
+use unfurl::testing::states::{
+    ActionId, Aggregation, CompiledStates, Engine, EngineOptions, FactCache, Mode, ModuleContext,
+    NextAction, RunOrdering, StateRenderer, StateResult, StateSummary, Timestamp, compile,
 };
 use unfurl::testing::host::RunOutput;
 use unfurl::testing::value::Value;
@@ -148,20 +148,20 @@ fn one(
 fn compiled(
     case: &Case,
     ordering: RunOrdering,
-    machine: &unfurl::testing::converge::MinionData,
+    machine: &unfurl::testing::states::MinionData,
 ) -> Result<CompiledStates, String> {
     let renderer = StateRenderer::new(machine.clone());
     let mut facts = FactCache::default();
     for _ in 0..10 {
         match compile(&case.request(ordering), &renderer, &facts) {
             Ok(compiled) => return Ok(compiled),
-            Err(unfurl::testing::converge::CompileError::Needs(needed)) => {
+            Err(unfurl::testing::states::CompileError::Needs(needed)) => {
                 for fact in needed {
                     let reading = read(&fact);
                     facts.learn(fact, reading);
                 }
             }
-            Err(unfurl::testing::converge::CompileError::Problems(problems, _)) => {
+            Err(unfurl::testing::states::CompileError::Problems(problems, _)) => {
                 return Err(format!("  does not compile: {problems:?}"));
             }
         }
@@ -228,7 +228,11 @@ fn drive(engine: &mut Engine, way: Way) {
         now += 1;
         match engine.next(&mut facts, None, Timestamp(now)) {
             NextAction::Read(needed) => learn(&mut facts, needed),
-            NextAction::Change { action: deed, changes, .. } => {
+            NextAction::Change {
+                action: deed,
+                changes,
+                ..
+            } => {
                 let mut outputs = Vec::new();
                 for one in &changes {
                     let (output, is_good) = change(one);
@@ -239,7 +243,9 @@ fn drive(engine: &mut Engine, way: Way) {
                 }
                 under_way.push_back((deed, outputs));
             }
-            NextAction::Sleep { action: deed, .. } => engine.finish_sleep(deed, &mut facts, Timestamp(now)),
+            NextAction::Sleep { action: deed, .. } => {
+                engine.finish_sleep(deed, &mut facts, Timestamp(now));
+            }
             NextAction::Wait => {
                 let (deed, outputs) = under_way.pop_front().expect("something is under way");
                 engine.finish_change(deed, outputs, &mut facts, Timestamp(now));

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
-use unfurl::testing::converge::{RunOrdering, LinkTarget};
+use unfurl::testing::states::{LinkTarget, RunOrdering};
 
 use super::trees::{machine, tree};
 
@@ -75,7 +75,7 @@ proptest! {
                     let LinkTarget::Set(set) = link.target else { continue };
                     for target in &first.low.sets[set as usize] {
                         let target = place[*target as usize];
-                        let is_prereq = link.kind == unfurl::testing::converge::Requisite::Prereq;
+                        let is_prereq = link.kind == unfurl::testing::states::Requisite::Prereq;
                         prop_assert!((place[own] < target) == is_prereq, "{}", text);
                     }
                 }

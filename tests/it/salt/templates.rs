@@ -1,7 +1,9 @@
 //! Templates of state files: Salt's words, tags, filters and functions.
 
-use unfurl::testing::converge::{FactCache, RunOrdering, StateRenderer, CompileRequest, CompileError, StateTargets, compile};
-use unfurl::testing::host::fact::{Fact, ProbeOutput, FactReading};
+use unfurl::testing::states::{
+    CompileError, CompileRequest, FactCache, RunOrdering, StateRenderer, StateTargets, compile,
+};
+use unfurl::testing::host::fact::{Fact, FactReading, ProbeOutput};
 use unfurl::testing::value::Value;
 
 use super::trees::{machine, problems, tree};

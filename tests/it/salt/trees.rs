@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use unfurl::testing::converge::{
-    CompiledStates, FactCache, MinionData, RunOrdering, StateRenderer, CompileRequest, CompileError, StateTargets, compile,
+use unfurl::testing::states::{
+    CompileError, CompileRequest, CompiledStates, FactCache, MinionData, RunOrdering,
+    StateRenderer, StateTargets, compile,
 };
 use unfurl::testing::value::Value;
 
@@ -51,7 +52,11 @@ pub(super) fn tree(
         ordering,
         exclude: Vec::new(),
     };
-    compile(&request, &StateRenderer::new(machine), &FactCache::default())
+    compile(
+        &request,
+        &StateRenderer::new(machine),
+        &FactCache::default(),
+    )
 }
 
 /// The IDs in order.
@@ -185,7 +190,7 @@ fn what_is_excluded_is_gone_after_requisites_were_turned_round() {
         .unwrap();
     assert_eq!(
         a.links[0].target,
-        unfurl::testing::converge::LinkTarget::Missing
+        unfurl::testing::states::LinkTarget::Missing
     );
 }
 
@@ -193,17 +198,17 @@ fn what_is_excluded_is_gone_after_requisites_were_turned_round() {
 fn links(files: &[(&str, &str)], ordering: RunOrdering) -> Vec<String> {
     let compiled = tree(machine(files), &["main"], ordering).unwrap();
     let low = &compiled.low;
-    let line = |chunk: &unfurl::testing::converge::Chunk| {
+    let line = |chunk: &unfurl::testing::states::Chunk| {
         let links = chunk.links.iter().map(|link| {
             let members = match link.target {
-                unfurl::testing::converge::LinkTarget::Set(set) => {
+                unfurl::testing::states::LinkTarget::Set(set) => {
                     let members = low.sets[set as usize].iter();
                     members
                         .map(|member| &*low.chunks[*member as usize].id)
                         .collect::<Vec<_>>()
                         .join("+")
                 }
-                unfurl::testing::converge::LinkTarget::Missing => "?".to_owned(),
+                unfurl::testing::states::LinkTarget::Missing => "?".to_owned(),
             };
             format!("{} {members}", link.kind.as_str())
         });
@@ -310,8 +315,13 @@ m:
   test.nop:
     - names: [n1, {n2: [{require: [{test: z}]}, {order: 1}]}, n1, 5]
 ";
-    let compiled = tree(machine(&[("main.sls", main)]), &["main"], RunOrdering::Classic).unwrap();
-    let row = |chunk: &unfurl::testing::converge::Chunk| {
+    let compiled = tree(
+        machine(&[("main.sls", main)]),
+        &["main"],
+        RunOrdering::Classic,
+    )
+    .unwrap();
+    let row = |chunk: &unfurl::testing::states::Chunk| {
         format!("{} {} {}", chunk.name, chunk.order, chunk.links.len())
     };
     let rows: Vec<String> = compiled.low.chunks.iter().map(row).collect();
@@ -329,7 +339,12 @@ m:
 #[test]
 fn commands_show_salts_keys() {
     let main = "a:\n  cmd.run:\n    - name: 'true'\n    - unless: 'false'\n    - require: [{test: b}]\nb: test.nop\n";
-    let compiled = tree(machine(&[("main.sls", main)]), &["main"], RunOrdering::Classic).unwrap();
+    let compiled = tree(
+        machine(&[("main.sls", main)]),
+        &["main"],
+        RunOrdering::Classic,
+    )
+    .unwrap();
     assert_eq!(
         compiled.show_low().to_string(),
         "[{'state': 'cmd', 'name': 'true', '__sls__': 'main', '__env__': 'base', '__id__': 'a', \

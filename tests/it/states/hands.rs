@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 
 use nix::unistd::{Group, User};
 use sha2::Digest as _;
-use unfurl::testing::host::change::{Change, ModeAndOwner, CommandRun};
-use unfurl::testing::host::fact::{FileStat, FileKind, Fact, ProbeOutput, FactReading};
+use unfurl::testing::host::change::{Change, CommandRun, ModeAndOwner};
+use unfurl::testing::host::fact::{Fact, FactReading, FileKind, FileStat, ProbeOutput};
 use unfurl::testing::host::{CapturedOutput, Exit, RunOutput};
 
 /// Reads one fact.

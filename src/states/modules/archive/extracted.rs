@@ -3,12 +3,17 @@
 use sha2::{Digest as _, Sha256};
 
 use super::unpack::{ArchiveFormat, ArchiveListing, Extraction};
-use crate::states::modules::verdict::{act_on_outputs, done, failure, single_change, run_change, text_list, unchanged};
-use crate::states::modules::pkg::download_command;
-use crate::states::modules::file_change;
-use crate::states::{StateCall, FactCache, StateFunction, Halt, Mode, StateModule, StateOutcome, StateDecision, refuse};
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::{Domain, FileStat};
+use crate::states::modules::file_change;
+use crate::states::modules::pkg::download_command;
+use crate::states::modules::verdict::{
+    act_on_outputs, done, failure, run_change, single_change, text_list, unchanged,
+};
+use crate::states::{
+    FactCache, Halt, Mode, StateCall, StateDecision, StateFunction, StateModule, StateOutcome,
+    refuse,
+};
 use crate::text::quote_word;
 use crate::value::{Map, Value, hex};
 
@@ -112,7 +117,11 @@ fn decide_extraction(
         }
         let cleans = call.flag("clean", false) || call.flag("clean_parent", false);
         if !listing.wrong_type.is_empty() && !cleans && !call.flag("force", false) {
-            let paths: Vec<String> = listing.wrong_type.iter().map(|it| format!("- {it}")).collect();
+            let paths: Vec<String> = listing
+                .wrong_type
+                .iter()
+                .map(|it| format!("- {it}"))
+                .collect();
             return failure(format!(
                 "The below paths (relative to {}/) exist, but are the incorrect type (file instead of directory, symlink instead of file, etc.). To proceed with extraction, set 'force' to True. Note that this will remove these paths before extracting.\n\n{}",
                 extraction.folder,
@@ -147,7 +156,9 @@ fn decide_extraction(
         if let Some(why) = &ended.error {
             return Ok(StateOutcome::failed(match ended.code() {
                 Some(EXIT_ARCHIVE_BOMB) => archive_bomb_message(&extraction),
-                Some(EXIT_CHECKSUM_MISMATCH) => format!("{} does not match the desired source_hash", plan.shown),
+                Some(EXIT_CHECKSUM_MISMATCH) => {
+                    format!("{} does not match the desired source_hash", plan.shown)
+                }
                 _ => why.clone(),
             }));
         }
@@ -174,9 +185,15 @@ fn output_limit(call: &StateCall<'_>) -> Option<usize> {
 }
 
 /// All is there; at most its owner changes.
-fn decide_ownership(extraction: &Extraction, listing: &ArchiveListing) -> Result<StateDecision, Halt> {
+fn decide_ownership(
+    extraction: &Extraction,
+    listing: &ArchiveListing,
+) -> Result<StateDecision, Halt> {
     let comment = "All files in archive are already present";
-    let Some(chown) = extraction.chown_command(&listing.top_level_names).filter(|_| listing.has_foreign_owner) else {
+    let Some(chown) = extraction
+        .chown_command(&listing.top_level_names)
+        .filter(|_| listing.has_foreign_owner)
+    else {
         return unchanged(comment);
     };
     let changes = single_change("updated ownership", true);
@@ -240,10 +257,18 @@ fn extraction_steps(
     Ok((steps, removed))
 }
 
-fn evaluate_result(extraction: &Extraction, plan: &ExtractionPlan, removed: &[String], listing: &ArchiveListing) -> StateOutcome {
+fn evaluate_result(
+    extraction: &Extraction,
+    plan: &ExtractionPlan,
+    removed: &[String],
+    listing: &ArchiveListing,
+) -> StateOutcome {
     let mut changes = Map::new();
     if !removed.is_empty() && !plan.is_fetched {
-        changes.extend(single_change("removed", text_list(removed.iter().map(String::as_str))));
+        changes.extend(single_change(
+            "removed",
+            text_list(removed.iter().map(String::as_str)),
+        ));
     }
     if listing.entries.is_empty() {
         return StateOutcome::failed(format!("No files were extracted from {}", plan.shown));
@@ -253,11 +278,17 @@ fn evaluate_result(extraction: &Extraction, plan: &ExtractionPlan, removed: &[St
     }
     if !plan.had_folder {
         let folder = format!("{}/", extraction.folder);
-        changes.extend(single_change("directories_created", text_list([folder.as_str()])));
+        changes.extend(single_change(
+            "directories_created",
+            text_list([folder.as_str()]),
+        ));
     }
     let files = listing.entries.iter().map(|it| it.trim_end_matches('/'));
     let limit = plan.trim.unwrap_or(usize::MAX);
-    changes.extend(single_change("extracted_files", text_list(files.take(limit))));
+    changes.extend(single_change(
+        "extracted_files",
+        text_list(files.take(limit)),
+    ));
     let mut comment = format!("{} extracted to {}/", plan.shown, extraction.folder);
     if plan.has_missing {
         comment.push_str(", due to absence of one or more files/dirs");
@@ -318,7 +349,11 @@ pub(super) fn resolve_source(call: &StateCall<'_>) -> Result<Result<ArchiveSourc
             return Ok(Err(format!("Invalid source \"{shown}\"")));
         };
         path = format!("{CACHE_DIR}/{}-{end}", &hex(&Sha256::digest(&bytes))[..16]);
-        fetch.push(file_change::write(&path, bytes.to_vec(), ModeAndOwner::default()));
+        fetch.push(file_change::write(
+            &path,
+            bytes.to_vec(),
+            ModeAndOwner::default(),
+        ));
     } else {
         let sum = call.text("source_hash")?.unwrap_or_default();
         if sum.is_empty() && !call.flag("skip_verify", false) {
@@ -328,7 +363,10 @@ pub(super) fn resolve_source(call: &StateCall<'_>) -> Result<Result<ArchiveSourc
         }
         let key = hex(&Sha256::digest(format!("{shown}\n{sum}")));
         path = format!("{CACHE_DIR}/{}-{end}", &key[..16]);
-        fetch.push(run_change(download_command(&shown, &path), [Domain::Path(path.clone())]));
+        fetch.push(run_change(
+            download_command(&shown, &path),
+            [Domain::Path(path.clone())],
+        ));
     }
     Ok(Ok(ArchiveSource {
         shown,

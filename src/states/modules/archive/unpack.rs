@@ -1,8 +1,8 @@
 //! An archive on a machine: what is in it, and what of that is there.
 
-use crate::states::modules::verdict::{stdout_text, run_probe};
-use crate::states::{FactCache, Halt, refuse};
 use crate::host::fact::Domain;
+use crate::states::modules::verdict::{run_probe, stdout_text};
+use crate::states::{FactCache, Halt, refuse};
 use crate::text::quote_word;
 
 /// How an archive is packed.
@@ -199,7 +199,8 @@ impl Extraction {
             .iter()
             .map(|top| quote_word(&format!("{}/{top}", self.folder)))
             .collect();
-        (!paths.is_empty()).then(|| format!("chown -hR {} -- {}", quote_word(&owner), paths.join(" ")))
+        (!paths.is_empty())
+            .then(|| format!("chown -hR {} -- {}", quote_word(&owner), paths.join(" ")))
     }
 }
 

@@ -1,11 +1,11 @@
 //! The crontab of a user: how one is read and installed, and how Salt keeps it: the lines of
 //! people, then a line of its own, then its jobs.
 
-use crate::states::modules::accounts::{self, check_name};
-use crate::states::modules::verdict::{act_or_fail, stdout_text, run_probe, single_change};
-use crate::states::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision, refuse};
 use crate::host::change::{Change, CommandRun};
 use crate::host::fact::Domain;
+use crate::states::modules::accounts::{self, check_name};
+use crate::states::modules::verdict::{act_or_fail, run_probe, single_change, stdout_text};
+use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::text::quote_word;
 
 /// The user whose crontab a state is about.
@@ -21,7 +21,11 @@ fn spool_domain() -> Domain {
 }
 
 /// The crontab of a user; nothing if there is none.
-pub(super) fn read_crontab(call: &StateCall<'_>, facts: &FactCache, user: &str) -> Result<String, Halt> {
+pub(super) fn read_crontab(
+    call: &StateCall<'_>,
+    facts: &FactCache,
+    user: &str,
+) -> Result<String, Halt> {
     if user != "root" && accounts::find_user(facts, user)?.is_none() {
         // A state before this one may make the user.
         return match call.mode {
@@ -143,7 +147,11 @@ impl CronJob {
             }
             text.push('\n');
         }
-        let disabled = if self.is_disabled { DISABLED_PREFIX } else { "" };
+        let disabled = if self.is_disabled {
+            DISABLED_PREFIX
+        } else {
+            ""
+        };
         let schedule = match &self.schedule {
             Schedule::Times(times) => times.join(" "),
             Schedule::Special(word) => word.clone(),
@@ -208,7 +216,7 @@ impl Crontab {
             identifier,
         } = std::mem::take(note);
         self.jobs.push(CronJob {
-            schedule: schedule,
+            schedule,
             command,
             comment,
             identifier,

@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::crontab::crontab_user;
 use super::crontab::{CronJob, Crontab, Schedule};
-use crate::states::{StateCall, Halt, refuse};
+use crate::states::{Halt, StateCall, refuse};
 
 /// The job that a state describes.
 pub(super) struct DesiredCronJob {
@@ -98,7 +98,8 @@ impl DesiredCronJob {
 
     /// A time that is `random` stays as it was once drawn.
     fn preserve_drawn_times(&self, old: &CronJob) -> Schedule {
-        let (Schedule::Times(desired), Schedule::Times(old)) = (&self.job.schedule, &old.schedule) else {
+        let (Schedule::Times(desired), Schedule::Times(old)) = (&self.job.schedule, &old.schedule)
+        else {
             return self.job.schedule.clone();
         };
         let mut times = desired.clone();

@@ -1,10 +1,13 @@
 //! The states of the module `cron`: jobs, variables and whole tables.
 
 use super::crontab::{CronJob, Crontab, Schedule};
-use super::crontab::{commit_crontab, read_crontab, install_change, crontab_user};
+use super::crontab::{commit_crontab, crontab_user, install_change, read_crontab};
 use super::desired::DesiredCronJob;
 use crate::states::modules::verdict::{act_or_fail, failure, single_change, unchanged};
-use crate::states::{StateCall, FactCache, StateFunction, Halt, Mode, StateModule, StateOutcome, StateDecision, diff, refuse};
+use crate::states::{
+    FactCache, Halt, Mode, StateCall, StateDecision, StateFunction, StateModule, StateOutcome,
+    diff, refuse,
+};
 
 /// The module.
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {
@@ -150,7 +153,10 @@ pub(super) fn file(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
 }
 
 /// The text of the file, rendered if it is a template; or why there is none.
-fn render_crontab_file(call: &StateCall<'_>, facts: &FactCache) -> Result<Result<String, String>, Halt> {
+fn render_crontab_file(
+    call: &StateCall<'_>,
+    facts: &FactCache,
+) -> Result<Result<String, String>, Halt> {
     let Some(path) = call.name.strip_prefix("salt://") else {
         return Ok(Err(format!(
             "Unable to manage file: `{}` is no file of the state tree: write salt://…",

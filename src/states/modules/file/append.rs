@@ -1,16 +1,17 @@
 //! The states `file.append`, `file.prepend` and `file.accumulated`.
 
-use super::edit::{EditedFile, open_edited_file, diff_visibility};
+use super::edit::{EditedFile, diff_visibility, open_edited_file};
 use super::pattern::{Flags, compile};
+use super::plan::{FilePlan, is_folder, missing_folder_steps, parent, put_text};
 use super::source::source_texts;
-use super::text_diff::{LineEnds, DiffVisibility, is_binary, split_lines};
-use super::plan::{FilePlan, missing_folder_steps, is_folder, parent, put_text};
-use crate::states::modules::verdict::{single_change, unchanged};
-use crate::states::modules::file_change;
-use crate::states::{
-    StateCall, Chunk, FactCache, Halt, Mode, StateOutcome, Requisite, LinkTarget, StateDecision, diff, refuse,
-};
+use super::text_diff::{DiffVisibility, LineEnds, is_binary, split_lines};
 use crate::host::change::{Change, ModeAndOwner};
+use crate::states::modules::file_change;
+use crate::states::modules::verdict::{single_change, unchanged};
+use crate::states::{
+    Chunk, FactCache, Halt, LinkTarget, Mode, Requisite, StateCall, StateDecision, StateOutcome,
+    diff, refuse,
+};
 use crate::value::{Map, REDACTED, Value};
 
 /// Decides `file.append`.
@@ -54,8 +55,12 @@ pub(super) fn append(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
     let changes = diff_changes(call, before, || diff::unified_diff(&old, &new).join("\n"));
     let count = lines.len();
     let mut all = steps.clone();
-    all.push(edited.write(after.into_bytes(), diff_visibility(call) == DiffVisibility::Secret));
-    let test = StateOutcome::would_change(changes.clone(), format!("File {path} is set to be updated"));
+    all.push(edited.write(
+        after.into_bytes(),
+        diff_visibility(call) == DiffVisibility::Secret,
+    ));
+    let test =
+        StateOutcome::would_change(changes.clone(), format!("File {path} is set to be updated"));
     let apply = StateOutcome::changed(changes, format!("Appended {count} lines"));
     let steps = all;
     Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
@@ -73,7 +78,10 @@ pub(super) fn prepend(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     let mut lines = Vec::new();
     for chunk in &prepared.texts {
         let is_there = || -> Result<bool, Halt> {
-            Ok(compile(&whitespace_insensitive_pattern(chunk), Flags::MULTI_LINE)?.is_match(before.as_bytes()))
+            Ok(
+                compile(&whitespace_insensitive_pattern(chunk), Flags::MULTI_LINE)?
+                    .is_match(before.as_bytes()),
+            )
         };
         if !header && is_there()? {
             continue;
@@ -95,7 +103,10 @@ pub(super) fn prepend(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     let apply = if lines.is_empty() || is_headed {
         StateOutcome::unchanged(same.clone())
     } else {
-        all.push(edited.write(after.clone().into_bytes(), diff_visibility(call) == DiffVisibility::Secret));
+        all.push(edited.write(
+            after.clone().into_bytes(),
+            diff_visibility(call) == DiffVisibility::Secret,
+        ));
         StateOutcome::changed(changed(), format!("Prepended {} lines", lines.len()))
     };
     // A dry run does not look whether the header is there already.

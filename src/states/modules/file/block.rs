@@ -1,11 +1,13 @@
 //! `file.blockreplace`: what stands between two markers in a file.
 
 use super::append::accumulators;
-use super::edit::{EDIT_MESSAGES, backup_ending, line_diff, is_secret, open_edited_file, diff_value, edit_verdict};
+use super::edit::{
+    EDIT_MESSAGES, backup_ending, diff_value, edit_verdict, is_secret, line_diff, open_edited_file,
+};
 use super::pattern::{Flags, compile, matches_line};
 use super::source::source_texts;
 use super::text_diff::is_binary;
-use crate::states::{StateCall, FactCache, Halt, StateDecision, refuse};
+use crate::states::{FactCache, Halt, StateCall, StateDecision, refuse};
 use crate::value::Value;
 
 /// Where a block goes that is not there.
@@ -74,11 +76,20 @@ pub(super) fn blockreplace(call: &StateCall<'_>, facts: &FactCache) -> Result<St
         }
         steps.push(edited.write(after.into_bytes(), is_secret(call)));
     }
-    Ok(edit_verdict(call, diff_value(call, difference), steps, EDIT_MESSAGES))
+    Ok(edit_verdict(
+        call,
+        diff_value(call, difference),
+        steps,
+        EDIT_MESSAGES,
+    ))
 }
 
 /// What is to stand in the block: `content`, what was accumulated, and the sources.
-fn block_content(call: &StateCall<'_>, path: &str, texts: Option<Vec<String>>) -> Result<String, Halt> {
+fn block_content(
+    call: &StateCall<'_>,
+    path: &str,
+    texts: Option<Vec<String>>,
+) -> Result<String, Halt> {
     let mut content = call.text("content")?.unwrap_or_default();
     if let Some(all) = accumulators(call, path) {
         let texts = all.as_map().into_iter().flat_map(|map| map.values());
@@ -180,7 +191,12 @@ impl MarkedBlock {
     }
 
     /// Adds the block where it goes when it is not there.
-    fn insert_missing(&self, lines: &[&str], after: &mut Vec<String>, ending: &str) -> Result<(), Halt> {
+    fn insert_missing(
+        &self,
+        lines: &[&str],
+        after: &mut Vec<String>,
+        ending: &str,
+    ) -> Result<(), Halt> {
         let absent = "Cannot edit marked block. Markers were not found in file.";
         let find = |pattern: &str| -> Result<usize, Halt> {
             let regex = compile(pattern, Flags::NONE)?;

@@ -1,10 +1,10 @@
 //! What other states manage in a folder, which stays there when the folder is cleaned.
 
 use super::pattern::PathFilter;
+use super::plan::{is_folder, join_path};
 use super::presence::trim_trailing_slashes;
 use super::source::FileSource;
-use super::plan::{is_folder, join_path};
-use crate::states::{StateCall, Chunk, FactCache, Halt, Requisite, refuse};
+use crate::states::{Chunk, FactCache, Halt, Requisite, StateCall, refuse};
 
 /// The folder of the state tree, and what of it is copied.
 pub(super) struct SourceTree {
@@ -69,7 +69,11 @@ fn paths_managed_by(call: &StateCall<'_>, chunk: &Chunk) -> Result<Vec<String>, 
     };
     // A source that is missing manages nothing.
     match list_source_tree(&other) {
-        Ok(tree) => Ok(tree.files.iter().map(|it| join_path(&chunk.name, it)).collect()),
+        Ok(tree) => Ok(tree
+            .files
+            .iter()
+            .map(|it| join_path(&chunk.name, it))
+            .collect()),
         Err(Halt::Failed(_)) => Ok(Vec::new()),
         Err(needs) => Err(needs),
     }
@@ -102,7 +106,11 @@ pub(super) fn removable_paths<'a>(
 }
 
 /// What other states of files, which this one requires, manage in the folder.
-pub(super) fn protected_paths(call: &StateCall<'_>, folder: &str, facts: &FactCache) -> Result<Vec<String>, Halt> {
+pub(super) fn protected_paths(
+    call: &StateCall<'_>,
+    folder: &str,
+    facts: &FactCache,
+) -> Result<Vec<String>, Halt> {
     let Some((low, own)) = call.chunk else {
         return Ok(Vec::new());
     };

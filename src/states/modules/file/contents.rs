@@ -1,9 +1,9 @@
 //! The content of a managed file that its state says itself: `contents`, or a key of pillar or
 //! grains.
 
-use super::source::{template_context, render_source, contains_secrets};
+use super::source::{contains_secrets, render_source, template_context};
 use super::text_diff::with_newlines;
-use crate::states::{StateCall, FactCache, Halt, refuse};
+use crate::states::{FactCache, Halt, StateCall, refuse};
 use crate::value::Value;
 
 /// A content.
@@ -24,7 +24,10 @@ pub(super) fn count_content_arguments(call: &StateCall<'_>) -> usize {
 }
 
 /// The content that a state says itself, if it does.
-pub(super) fn explicit_contents(call: &StateCall<'_>, facts: &FactCache) -> Result<Option<ExplicitContents>, Halt> {
+pub(super) fn explicit_contents(
+    call: &StateCall<'_>,
+    facts: &FactCache,
+) -> Result<Option<ExplicitContents>, Halt> {
     let (value, name) = if let Some(keys) = call.arg("contents_pillar") {
         let value = look_up_keys(call, keys, &call.context.pillar, "Pillar")?;
         (value, format!("contents_pillar {keys}"))
@@ -76,7 +79,12 @@ fn plain_text(value: &Value) -> String {
     value.reveal().to_string()
 }
 
-fn look_up_keys(call: &StateCall<'_>, keys: &Value, within: &Value, source: &str) -> Result<Value, Halt> {
+fn look_up_keys(
+    call: &StateCall<'_>,
+    keys: &Value,
+    within: &Value,
+    source: &str,
+) -> Result<Value, Halt> {
     let delimiter = call.text("contents_delimiter")?;
     let delimiter = delimiter
         .as_deref()

@@ -1,21 +1,30 @@
 //! `file.copy` and `file.rename`: files of the machine at another place.
 
 use super::link::link_owners;
-use super::presence::trim_trailing_slashes;
 use super::plan::{
-    PathOwners, FilePlan, absolute_name, path_fact, file_name, searchable_mode, expand_home, missing_folder_steps, is_folder, join_path, parent, target_fact,
+    FilePlan, PathOwners, absolute_name, expand_home, file_name, is_folder, join_path,
+    missing_folder_steps, parent, path_fact, searchable_mode, target_fact,
 };
-use crate::states::modules::verdict::{require_facts, single_change, unchanged};
-use crate::states::modules::file_change;
-use crate::states::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision, refuse};
+use super::presence::trim_trailing_slashes;
 use crate::host::change::{Change, ModeAndOwner};
-use crate::host::fact::{FileStat, FileKind, Fact};
+use crate::host::fact::{Fact, FileKind, FileStat};
+use crate::states::modules::file_change;
+use crate::states::modules::verdict::{require_facts, single_change, unchanged};
+use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 
 /// Decides `file.copy`.
 pub(super) fn copy(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let named = absolute_name(call, facts)?;
     let source = expand_home(&call.required("source")?, facts)?;
-    require_facts(facts, [path_fact(&named), target_fact(&named), path_fact(&source), target_fact(&source)])?;
+    require_facts(
+        facts,
+        [
+            path_fact(&named),
+            target_fact(&named),
+            path_fact(&source),
+            target_fact(&source),
+        ],
+    )?;
     let Some(from) = facts.target(&source)? else {
         return refuse(format!("Source file \"{source}\" is not present"));
     };
@@ -31,7 +40,14 @@ pub(super) fn copy(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
     } else {
         named.clone()
     };
-    require_facts(facts, [path_fact(&path), target_fact(&path), target_fact(parent(&path))])?;
+    require_facts(
+        facts,
+        [
+            path_fact(&path),
+            target_fact(&path),
+            target_fact(parent(&path)),
+        ],
+    )?;
     let force = call.flag("force", false);
     let there = facts.path(&path)?;
     if there.is_some() && !force {
@@ -54,7 +70,11 @@ pub(super) fn copy(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
     if !preserve {
         changes.extend(owners.differences(&entry_after_copy(from), Some(mode)).0);
         steps.extend(ownership_steps(&source, &path, from, &owners, facts)?);
-        steps.push(file_change::set_attributes(&path, owners.like(Some(mode)), true));
+        steps.push(file_change::set_attributes(
+            &path,
+            owners.like(Some(mode)),
+            true,
+        ));
     }
     let test = StateOutcome::planned(format!(
         "File \"{source}\" is set to be copied to \"{path}\""
@@ -102,8 +122,9 @@ fn ownership_steps(
         return Ok(Vec::new());
     }
     let below = facts.tree(source)?.unwrap_or_default();
-    let set =
-        |(below, _): &(String, FileStat)| file_change::set_attributes(&join_path(path, below), owners.like(None), false);
+    let set = |(below, _): &(String, FileStat)| {
+        file_change::set_attributes(&join_path(path, below), owners.like(None), false)
+    };
     Ok(below.iter().map(set).collect())
 }
 
@@ -122,7 +143,12 @@ fn clear_target_steps(there: Option<&FileStat>, path: &str) -> Vec<Change> {
 }
 
 /// The steps that make the folder that something goes to.
-fn parent_steps(call: &StateCall<'_>, path: &str, like: &ModeAndOwner, facts: &FactCache) -> Result<Vec<Change>, Halt> {
+fn parent_steps(
+    call: &StateCall<'_>,
+    path: &str,
+    like: &ModeAndOwner,
+    facts: &FactCache,
+) -> Result<Vec<Change>, Halt> {
     let folder = parent(path);
     if is_folder(folder, facts)? {
         return Ok(Vec::new());
@@ -140,7 +166,14 @@ fn parent_steps(call: &StateCall<'_>, path: &str, like: &ModeAndOwner, facts: &F
 pub(super) fn rename(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let path = absolute_name(call, facts)?;
     let source = expand_home(&call.required("source")?, facts)?;
-    require_facts(facts, [path_fact(&path), path_fact(&source), target_fact(parent(&path))])?;
+    require_facts(
+        facts,
+        [
+            path_fact(&path),
+            path_fact(&source),
+            target_fact(parent(&path)),
+        ],
+    )?;
     if facts.path(&source)?.is_none() {
         return unchanged(format!(
             "Source file \"{source}\" has already been moved out of place"

@@ -1,19 +1,20 @@
 //! Brings a file to a content, owners and a mode: what `managed`, `recurse` and `serialize`
 //! share.
 
-use crate::states::modules::verdict::{require_facts, single_change};
 use crate::states::modules::file_change;
+use crate::states::modules::verdict::{require_facts, single_change};
 use sha2::{Digest as _, Sha256};
 
+use super::plan::{
+    FilePlan, PathOwners, file_name, is_folder, missing_folder_steps, mode_text, parent, path_fact,
+    put_text, resolve_links, searchable_mode, target_fact,
+};
 use super::source::Checksum;
 use super::source::{self, FetchFrom};
-use super::text_diff::{MAX_DIFF_BYTES, DiffVisibility, content_diff};
-use super::plan::{
-    PathOwners, FilePlan, path_fact, file_name, searchable_mode, missing_folder_steps, is_folder, mode_text, parent, put_text, resolve_links, target_fact,
-};
+use super::text_diff::{DiffVisibility, MAX_DIFF_BYTES, content_diff};
+use crate::host::change::{Change, CommandRun, ModeAndOwner};
+use crate::host::fact::{Domain, Fact, FileKind, FileStat};
 use crate::states::{FactCache, Halt, Mode, StateOutcome, refuse};
-use crate::host::change::{Change, ModeAndOwner, CommandRun};
-use crate::host::fact::{Domain, FileStat, FileKind, Fact};
 use crate::text::force_quote_word;
 use crate::value::{Map, hex};
 
@@ -96,12 +97,20 @@ pub(super) struct DesiredFile {
 }
 
 /// Says what brings a file to what is desired.
-pub(super) fn plan_file(desired: &DesiredFile, mode: Mode, facts: &FactCache) -> Result<FilePlan, Halt> {
+pub(super) fn plan_file(
+    desired: &DesiredFile,
+    mode: Mode,
+    facts: &FactCache,
+) -> Result<FilePlan, Halt> {
     let path = &desired.path;
     if desired.assume_present {
         return plan_assumed(desired);
     }
-    let mut needed = vec![path_fact(path), target_fact(path), target_fact(parent(path))];
+    let mut needed = vec![
+        path_fact(path),
+        target_fact(path),
+        target_fact(parent(path)),
+    ];
     if desired.replace && desired.body != FileBody::Any {
         needed.push(Fact::Digest(path.clone()));
     }
@@ -132,7 +141,8 @@ pub(super) fn plan_file(desired: &DesiredFile, mode: Mode, facts: &FactCache) ->
 }
 
 /// The note under what a dry run says.
-const DRY_RUN_NOTE: &str = "\nNote: No changes made, actual changes may\nbe different due to other states.";
+const DRY_RUN_NOTE: &str =
+    "\nNote: No changes made, actual changes may\nbe different due to other states.";
 
 fn planned_change_outcome(path: &str, changes: Map) -> StateOutcome {
     StateOutcome::would_change(
@@ -165,11 +175,20 @@ fn plan_metadata(desired: &DesiredFile, entry: &FileStat) -> FilePlan {
     FilePlan {
         test: StateOutcome::would_change(changes.clone(), comment),
         apply: StateOutcome::changed(changes, ""),
-        steps: vec![file_change::set_attributes(path, like, desired.links == LinkPolicy::Follow)],
+        steps: vec![file_change::set_attributes(
+            path,
+            like,
+            desired.links == LinkPolicy::Follow,
+        )],
     }
 }
 
-fn plan_existing(desired: &DesiredFile, real: &str, entry: &FileStat, facts: &FactCache) -> Result<FilePlan, Halt> {
+fn plan_existing(
+    desired: &DesiredFile,
+    real: &str,
+    entry: &FileStat,
+    facts: &FactCache,
+) -> Result<FilePlan, Halt> {
     let path = &desired.path;
     let mut changes = Map::new();
     let mut steps = Vec::new();
@@ -193,7 +212,11 @@ fn plan_existing(desired: &DesiredFile, real: &str, entry: &FileStat, facts: &Fa
         .owners
         .differences(entry, desired.mode.filter(|_| !is_link));
     if steps.is_empty() && !set.is_empty() {
-        steps.push(file_change::set_attributes(path, like, desired.links == LinkPolicy::Follow));
+        steps.push(file_change::set_attributes(
+            path,
+            like,
+            desired.links == LinkPolicy::Follow,
+        ));
     }
     changes.extend(set);
     if changes.is_empty() {
@@ -206,14 +229,23 @@ fn plan_existing(desired: &DesiredFile, real: &str, entry: &FileStat, facts: &Fa
     Ok(FilePlan { test, apply, steps })
 }
 
-fn plan_new(desired: &DesiredFile, real: &str, mode: Mode, facts: &FactCache) -> Result<FilePlan, Halt> {
+fn plan_new(
+    desired: &DesiredFile,
+    real: &str,
+    mode: Mode,
+    facts: &FactCache,
+) -> Result<FilePlan, Halt> {
     let path = &desired.path;
     let mut steps = Vec::new();
     if !is_folder(parent(real), facts)? {
         match desired.parents {
             ParentPolicy::Create(own) => {
                 let bits = own.or(desired.mode.map(searchable_mode));
-                steps.extend(missing_folder_steps(parent(real), &desired.owners.like(bits), facts)?);
+                steps.extend(missing_folder_steps(
+                    parent(real),
+                    &desired.owners.like(bits),
+                    facts,
+                )?);
             }
             ParentPolicy::Required if mode == Mode::Apply => {
                 return refuse("Parent directory not present");
@@ -240,7 +272,11 @@ fn plan_new(desired: &DesiredFile, real: &str, mode: Mode, facts: &FactCache) ->
         ),
     };
     // What is said first is made for its owner alone if it is to have a mode.
-    let creation_mode = if desired.mode.is_some() { 0o600 } else { default_mode };
+    let creation_mode = if desired.mode.is_some() {
+        0o600
+    } else {
+        default_mode
+    };
     let entry = FileStat {
         kind: FileKind::File,
         mode: creation_mode,
@@ -269,7 +305,9 @@ fn plan_new(desired: &DesiredFile, real: &str, mode: Mode, facts: &FactCache) ->
 /// What is shown of the content of a new file.
 fn new_file_diff_text(desired: &DesiredFile) -> String {
     match &desired.body {
-        FileBody::Explicit(bytes) | FileBody::FromSource(bytes) if desired.new_file_diff == NewFileDiff::FullDiff => {
+        FileBody::Explicit(bytes) | FileBody::FromSource(bytes)
+            if desired.new_file_diff == NewFileDiff::FullDiff =>
+        {
             content_diff(b"", bytes, desired.visibility)
         }
         _ => "New file".to_owned(),
@@ -285,7 +323,9 @@ fn content_differs(body: &FileBody, path: &str, facts: &FactCache) -> Result<boo
             require_facts(facts, [Fact::Digest(source.clone())])?;
             facts.digest(source)?.unwrap_or_default().to_owned()
         }
-        FileBody::Download(address, sum) => return source::differs_from_download(address, sum.as_ref(), path, facts),
+        FileBody::Download(address, sum) => {
+            return source::differs_from_download(address, sum.as_ref(), path, facts);
+        }
     };
     Ok(facts.digest(path)? != Some(&*desired))
 }
@@ -331,7 +371,12 @@ fn write_steps(desired: &DesiredFile, real: &str, facts: &FactCache) -> Result<V
                 .target(source)?
                 .is_some_and(|entry| entry.size > MAX_DIFF_BYTES)
             {
-                return Ok(source::fetch_steps(&FetchFrom::Copy(source), real, is_there, &like));
+                return Ok(source::fetch_steps(
+                    &FetchFrom::Copy(source),
+                    real,
+                    is_there,
+                    &like,
+                ));
             }
             facts.content(source)?.unwrap_or_default().to_vec()
         }
@@ -389,6 +434,9 @@ fn plan_assumed(desired: &DesiredFile) -> Result<FilePlan, Halt> {
         desired.visibility == DiffVisibility::Secret,
     ));
     let test = planned_change_outcome(path, single_change("written", path.clone()));
-    let apply = StateOutcome::changed(single_change("written", path.clone()), format!("File {path} updated"));
+    let apply = StateOutcome::changed(
+        single_change("written", path.clone()),
+        format!("File {path} updated"),
+    );
     Ok(FilePlan { test, apply, steps })
 }

@@ -1,15 +1,18 @@
 //! `file.directory`: a folder, who owns it and what is in it, and what may be.
-use crate::states::modules::verdict::{require_facts, single_change, unchanged};
 use crate::states::modules::file_change;
+use crate::states::modules::verdict::{require_facts, single_change, unchanged};
 use std::collections::BTreeMap;
 
 use super::cleanup::{protected_paths, removable_paths};
 use super::pattern::PathFilter;
+use super::plan::{
+    FilePlan, PathOwners, is_folder, join_path, missing_folder_steps, name_as_path, parent,
+    path_fact, put_text, target_fact,
+};
 use super::presence::trim_trailing_slashes;
-use super::plan::{PathOwners, FilePlan, path_fact, missing_folder_steps, is_folder, join_path, name_as_path, parent, put_text, target_fact};
-use crate::states::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision, refuse};
 use crate::host::change::Change;
-use crate::host::fact::{FileStat, FileKind, Fact};
+use crate::host::fact::{Fact, FileKind, FileStat};
+use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::value::{Map, Value};
 
 /// The arguments.
@@ -39,7 +42,11 @@ pub(super) fn directory(call: &StateCall<'_>, facts: &FactCache) -> Result<State
     let desired = parse_arguments(call, facts)?;
     let path = &desired.path;
     let listed = desired.recursion.is_some() || desired.clean.is_some();
-    let mut needed = vec![path_fact(path), target_fact(path), target_fact(parent(path))];
+    let mut needed = vec![
+        path_fact(path),
+        target_fact(path),
+        target_fact(parent(path)),
+    ];
     needed.extend(listed.then(|| Fact::Tree(path.clone())));
     require_facts(facts, needed)?;
     let clearance = clear_path(call, path, facts)?;
@@ -187,7 +194,10 @@ fn clear_path(call: &StateCall<'_>, path: &str, facts: &FactCache) -> Result<Pat
         );
         changes.insert(path.into(), Value::map([("directory", "new".into())]));
         let comment = format!("{path} would be backed up and replaced with a new directory");
-        return Ok(PathClearance::DryRunOnly(StateOutcome::would_change(changes, comment), steps));
+        return Ok(PathClearance::DryRunOnly(
+            StateOutcome::would_change(changes, comment),
+            steps,
+        ));
     }
     if force {
         let kind = if is_file { "File" } else { "Symlink" };
@@ -223,7 +233,10 @@ struct TreeLevel<'a> {
 }
 
 /// What is in the folder, level by level as a walk from the top meets it: paths below it.
-fn walk_levels<'a>(desired: &DesiredDirectory, facts: &'a FactCache) -> Result<Vec<TreeLevel<'a>>, Halt> {
+fn walk_levels<'a>(
+    desired: &DesiredDirectory,
+    facts: &'a FactCache,
+) -> Result<Vec<TreeLevel<'a>>, Halt> {
     let entries = facts.tree(&desired.path)?.unwrap_or_default();
     let mut levels: BTreeMap<&str, TreeLevel<'a>> = BTreeMap::new();
     for (below, entry) in entries {
@@ -250,13 +263,22 @@ fn walk_levels<'a>(desired: &DesiredDirectory, facts: &'a FactCache) -> Result<V
 }
 
 /// What of an entry differs; a link has no mode of its own.
-fn entry_differences(owners: &PathOwners, entry: &FileStat, mode: Option<u32>) -> (Map, crate::host::change::ModeAndOwner) {
+fn entry_differences(
+    owners: &PathOwners,
+    entry: &FileStat,
+    mode: Option<u32>,
+) -> (Map, crate::host::change::ModeAndOwner) {
     let is_link = matches!(entry.kind, FileKind::Link(_));
     owners.differences(entry, mode.filter(|_| !is_link))
 }
 
 /// All that differs, by path.
-fn collect_differences(call: &StateCall<'_>, desired: &DesiredDirectory, is_removed: bool, facts: &FactCache) -> Result<Map, Halt> {
+fn collect_differences(
+    call: &StateCall<'_>,
+    desired: &DesiredDirectory,
+    is_removed: bool,
+    facts: &FactCache,
+) -> Result<Map, Halt> {
     let path = &desired.path;
     let mut changes = Map::new();
     let levels = if is_removed {
@@ -301,13 +323,19 @@ fn collect_differences(call: &StateCall<'_>, desired: &DesiredDirectory, is_remo
         }
     }
     if is_removed || !is_folder(path, facts)? {
-        changes.insert(path.as_str().into(), Value::map(single_change("directory", "new")));
+        changes.insert(
+            path.as_str().into(),
+            Value::map(single_change("directory", "new")),
+        );
     }
     Ok(changes)
 }
 
 /// The owners and the mode of folders that recursion sees to.
-fn recursion_owners(desired: &DesiredDirectory, recursion: &RecurseOptions) -> (PathOwners, Option<u32>) {
+fn recursion_owners(
+    desired: &DesiredDirectory,
+    recursion: &RecurseOptions,
+) -> (PathOwners, Option<u32>) {
     let owners = PathOwners {
         user: desired
             .owners
@@ -320,13 +348,25 @@ fn recursion_owners(desired: &DesiredDirectory, recursion: &RecurseOptions) -> (
             .clone()
             .filter(|_| recursion.is_set("group")),
     };
-    (owners, desired.dir_mode.filter(|_| recursion.is_set("mode")))
+    (
+        owners,
+        desired.dir_mode.filter(|_| recursion.is_set("mode")),
+    )
 }
 
-type ChildDifference<'a> = (&'a str, &'a FileStat, Map, crate::host::change::ModeAndOwner);
+type ChildDifference<'a> = (
+    &'a str,
+    &'a FileStat,
+    Map,
+    crate::host::change::ModeAndOwner,
+);
 
 /// What is in the folder and differs.
-fn differing_children<'a>(desired: &DesiredDirectory, recursion: &RecurseOptions, levels: &[TreeLevel<'a>]) -> Vec<ChildDifference<'a>> {
+fn differing_children<'a>(
+    desired: &DesiredDirectory,
+    recursion: &RecurseOptions,
+    levels: &[TreeLevel<'a>],
+) -> Vec<ChildDifference<'a>> {
     let (owners, dir_mode) = recursion_owners(desired, recursion);
     let file_mode = desired.file_mode.filter(|_| recursion.is_set("mode"));
     let mut all = Vec::new();
@@ -372,7 +412,10 @@ fn plan_creation(
         steps = missing_folder_steps(parent(path), &like, facts)?;
     }
     steps.push(file_change::folder(path, like));
-    changes.insert(path.as_str().into(), Value::map(single_change("directory", "new")));
+    changes.insert(
+        path.as_str().into(),
+        Value::map(single_change("directory", "new")),
+    );
     Ok(Ok((StateOutcome::changed(changes, ""), steps)))
 }
 
@@ -412,7 +455,11 @@ fn plan_update(
             changes = single_change("recursion", "Changes silenced");
         }
         for (below, _, differs, like) in differing_children(desired, recursion, &levels) {
-            steps.push(file_change::set_attributes(&join_path(path, below), like, desired.follow));
+            steps.push(file_change::set_attributes(
+                &join_path(path, below),
+                like,
+                desired.follow,
+            ));
             changes.extend(differs);
         }
     }

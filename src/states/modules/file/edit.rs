@@ -3,13 +3,13 @@
 use regex::bytes::Regex;
 
 use super::pattern::{Flags, Replacement, compile, matches_line};
-use super::text_diff::{LineEnds, DiffVisibility, decode, is_binary, split_lines};
 use super::plan::{FilePlan, absolute_name, path_fact, resolve_links, target_fact};
-use crate::states::modules::verdict::{require_facts, single_change, unchanged};
-use crate::states::modules::file_change;
-use crate::states::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision, diff, refuse};
+use super::text_diff::{DiffVisibility, LineEnds, decode, is_binary, split_lines};
 use crate::host::change::{Change, ModeAndOwner};
-use crate::host::fact::{FileKind, Fact};
+use crate::host::fact::{Fact, FileKind};
+use crate::states::modules::file_change;
+use crate::states::modules::verdict::{require_facts, single_change, unchanged};
+use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, diff, refuse};
 use crate::value::{Map, REDACTED, Value};
 
 /// A file that is edited.
@@ -24,9 +24,19 @@ pub(super) struct EditedFile {
 }
 
 /// Reads the file that a state names.
-pub(super) fn open_edited_file(call: &StateCall<'_>, facts: &FactCache) -> Result<EditedFile, Halt> {
+pub(super) fn open_edited_file(
+    call: &StateCall<'_>,
+    facts: &FactCache,
+) -> Result<EditedFile, Halt> {
     let path = absolute_name(call, facts)?;
-    require_facts(facts, [path_fact(&path), target_fact(&path), Fact::Content(path.clone())])?;
+    require_facts(
+        facts,
+        [
+            path_fact(&path),
+            target_fact(&path),
+            Fact::Content(path.clone()),
+        ],
+    )?;
     let bytes = match facts.target(&path)? {
         Some(entry) if entry.is_folder() => {
             return refuse(format!("[Errno 21] Is a directory: '{path}'"));
@@ -196,7 +206,12 @@ pub(super) fn replace(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
         dry_run: "Changes would have been made",
         ..EDIT_MESSAGES
     };
-    Ok(edit_verdict(call, diff_value(call, difference), steps, words))
+    Ok(edit_verdict(
+        call,
+        diff_value(call, difference),
+        steps,
+        words,
+    ))
 }
 
 /// What the file is to contain.
@@ -266,7 +281,11 @@ fn replace_matches(call: &StateCall<'_>, before: &[u8]) -> Result<ReplacedText, 
     }
     let mut line = other.unwrap_or(repl).into_bytes();
     line.push(b'\n');
-    let end = if prepends { InsertPosition::First } else { InsertPosition::Last };
+    let end = if prepends {
+        InsertPosition::First
+    } else {
+        InsertPosition::Last
+    };
     if appends && !text.is_empty() && !text.ends_with(b"\n") {
         text.push(b'\n');
     }
@@ -322,7 +341,9 @@ pub(super) fn comment(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
             return Ok(unchanged_verdict("Pattern already commented"));
         }
         if call.flag("ignore_missing", false) {
-            return Ok(unchanged_verdict("Pattern not found and ignore_missing set to True"));
+            return Ok(unchanged_verdict(
+                "Pattern not found and ignore_missing set to True",
+            ));
         }
         return refuse(format!("{bare}: Pattern not found"));
     }
@@ -356,7 +377,10 @@ pub(super) fn uncomment(call: &StateCall<'_>, facts: &FactCache) -> Result<State
         }
         return refuse(format!("{written}: Pattern not found"));
     }
-    let regex = compile_anchored(&format!("^{sign}\\s*({})", strip_anchors(&written)), &written)?;
+    let regex = compile_anchored(
+        &format!("^{sign}\\s*({})", strip_anchors(&written)),
+        &written,
+    )?;
     let words = [
         "Uncommented lines successfully",
         "Expected uncommented lines not found",

@@ -1,10 +1,12 @@
 //! The functions of the `file` module.
 
 use super::{
-    append, block, copy, edit, directory, keyvalue, line, link, managed, presence, recurse,
+    append, block, copy, directory, edit, keyvalue, line, link, managed, presence, recurse,
     serialize,
 };
-use crate::states::{StateCall, FactCache, StateFunction, Halt, StateModule, StateDecision, refuse};
+use crate::states::{
+    FactCache, Halt, StateCall, StateDecision, StateFunction, StateModule, refuse,
+};
 
 /// The module.
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {

@@ -1,10 +1,10 @@
 //! `file.keyvalue`: values of keys, a line each.
 
-use super::edit::{is_secret, open_edited_file, diff_visibility};
-use super::text_diff::DiffVisibility;
+use super::edit::{diff_visibility, is_secret, open_edited_file};
 use super::plan::FilePlan;
+use super::text_diff::DiffVisibility;
 use crate::states::modules::verdict::{single_change, unchanged};
-use crate::states::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision, refuse};
+use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::value::{Map, REDACTED, Value};
 
 /// What is asked, and what becomes of the lines.
@@ -43,11 +43,13 @@ pub(super) fn keyvalue(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
     if edited.bytes.is_none() {
         if !call.flag("create_if_missing", false) {
             let comment = format!("unable to open {path}");
-            return Ok(StateDecision::Done(if call.flag("ignore_if_missing", false) {
-                StateOutcome::unchanged(comment)
-            } else {
-                StateOutcome::failed(comment)
-            }));
+            return Ok(StateDecision::Done(
+                if call.flag("ignore_if_missing", false) {
+                    StateOutcome::unchanged(comment)
+                } else {
+                    StateOutcome::failed(comment)
+                },
+            ));
         }
         append = true;
     }
@@ -167,7 +169,8 @@ impl KeyValueEditor {
             None => (working, None),
         };
         let test = fold_case(bare, self.key_case);
-        let starts = |key_value: &KeyValue| test.starts_with(&fold_case(&key_value.key, self.key_case));
+        let starts =
+            |key_value: &KeyValue| test.starts_with(&fold_case(&key_value.key, self.key_case));
         if self.prune && !self.pairs.iter().any(starts) {
             self.dropped.push(line.to_owned());
             return;
@@ -209,8 +212,12 @@ impl KeyValueEditor {
     }
 
     fn take_missing_lines(&self) -> Vec<String> {
-        let remaining = self.pairs.iter().filter(|key_value| key_value.remaining > 0);
-        remaining.map(|key_value| format!("{}{}{}\n", key_value.key, self.separator, key_value.text()))
+        let remaining = self
+            .pairs
+            .iter()
+            .filter(|key_value| key_value.remaining > 0);
+        remaining
+            .map(|key_value| format!("{}{}{}\n", key_value.key, self.separator, key_value.text()))
             .collect()
     }
 

@@ -3,12 +3,12 @@
 use crate::states::modules::file_change;
 use regex::bytes::Regex;
 
-use super::edit::{EDIT_MESSAGES, is_secret, open_edited_file, diff_value, edit_verdict};
+use super::edit::{EDIT_MESSAGES, diff_value, edit_verdict, is_secret, open_edited_file};
 use super::pattern::{Flags, compile, matches_line};
 use super::plan::{PathOwners, parent};
-use crate::states::{StateCall, FactCache, Halt, Mode, StateDecision, diff, refuse};
 use crate::host::change::{Change, CommandRun};
 use crate::host::fact::Domain;
+use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, diff, refuse};
 use crate::text::force_quote_word;
 
 /// What is done with the line.
@@ -59,7 +59,12 @@ pub(super) fn line(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
             is_secret(call),
         ));
     }
-    Ok(edit_verdict(call, diff_value(call, difference), steps, EDIT_MESSAGES))
+    Ok(edit_verdict(
+        call,
+        diff_value(call, difference),
+        steps,
+        EDIT_MESSAGES,
+    ))
 }
 
 /// Keeps a copy beside a file, with the time in its name.
@@ -105,7 +110,7 @@ impl LineEdit {
             other => other,
         };
         Ok(Self {
-            mode: mode,
+            mode,
             content,
             matching,
             before,
@@ -135,7 +140,9 @@ impl LineEdit {
 
     fn edit_lines(&self, lines: &mut Vec<String>) -> Result<(), Halt> {
         let find = |pattern: &Option<String>| match pattern {
-            Some(pattern) if !pattern.is_empty() && !lines.is_empty() => matching_lines(lines, pattern),
+            Some(pattern) if !pattern.is_empty() && !lines.is_empty() => {
+                matching_lines(lines, pattern)
+            }
             _ => Ok(None),
         };
         let (matching, before, after) = (
@@ -185,7 +192,8 @@ impl LineEdit {
     }
 
     fn is_content(&self, line: &str) -> bool {
-        line.trim_end_matches(['\r', '\n']) == self.required_content().trim_end_matches(['\r', '\n'])
+        line.trim_end_matches(['\r', '\n'])
+            == self.required_content().trim_end_matches(['\r', '\n'])
     }
 
     fn insert_line(
@@ -198,9 +206,10 @@ impl LineEdit {
         if let Some(location) = location {
             match location {
                 "end" => {
-                    let line = lines
-                        .last()
-                        .map_or_else(|| self.required_content().to_owned(), |last| self.indent_like(last));
+                    let line = lines.last().map_or_else(
+                        || self.required_content().to_owned(),
+                        |last| self.indent_like(last),
+                    );
                     lines.push(line);
                 }
                 "start" if lines.is_empty() => lines.push(format!("{}\n", self.required_content())),
@@ -248,7 +257,10 @@ impl LineEdit {
             (Some(before), Some(after)) => {
                 let start = single_match(after, "after")?;
                 let end = single_match(before, "before")?;
-                if lines.iter().any(|line| line.trim_start() == self.required_content()) {
+                if lines
+                    .iter()
+                    .any(|line| line.trim_start() == self.required_content())
+                {
                     return Ok(());
                 }
                 let line = self.indent_like(&lines[start]);

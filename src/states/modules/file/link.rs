@@ -1,13 +1,14 @@
 //! `file.symlink` and `file.hardlink`.
-use super::presence::kind_name;
 use super::plan::{
-    PathOwners, FilePlan, probe_text, path_fact, file_name, missing_folder_steps, is_folder, name_as_path, normalize_path, parent, put_text, target_fact,
+    FilePlan, PathOwners, file_name, is_folder, missing_folder_steps, name_as_path, normalize_path,
+    parent, path_fact, probe_text, put_text, target_fact,
 };
-use crate::states::modules::verdict::{require_facts, single_change};
-use crate::states::modules::file_change;
-use crate::states::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision, refuse};
+use super::presence::kind_name;
 use crate::host::change::{Change, ModeAndOwner};
-use crate::host::fact::{Domain, FileStat, FileKind};
+use crate::host::fact::{Domain, FileKind, FileStat};
+use crate::states::modules::file_change;
+use crate::states::modules::verdict::{require_facts, single_change};
+use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::text::force_quote_word;
 
 /// Who a link is to belong to: who acts on the machine, and the first group of that user, unless
@@ -72,7 +73,14 @@ struct SymlinkRequest<'a> {
 pub(super) fn symlink(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let path = name_as_path(call, facts)?;
     let target = call.required("target")?;
-    require_facts(facts, [path_fact(&path), target_fact(&path), target_fact(parent(&path))])?;
+    require_facts(
+        facts,
+        [
+            path_fact(&path),
+            target_fact(&path),
+            target_fact(parent(&path)),
+        ],
+    )?;
     let current = facts.path(&path)?;
     let link = SymlinkRequest {
         path: &path,
@@ -190,7 +198,10 @@ fn plan_symlink(
             steps.push(file_change::set_attributes(path, like, false));
             let owner = format!("{user}:{group}");
             let comment = format!("Set ownership of symlink {path} to {owner}");
-            return Ok((StateOutcome::changed(single_change("ownership", owner), comment), steps));
+            return Ok((
+                StateOutcome::changed(single_change("ownership", owner), comment),
+                steps,
+            ));
         }
     } else if let Some(current) = current {
         clear_path(call, link, current, facts, &mut steps)?;
@@ -202,7 +213,10 @@ fn plan_symlink(
         like: link.owners.like(None),
     });
     let comment = format!("Created new symlink {path} -> {target}");
-    Ok((StateOutcome::changed(single_change("new", *path), comment), steps))
+    Ok((
+        StateOutcome::changed(single_change("new", *path), comment),
+        steps,
+    ))
 }
 
 /// What stands in the way of a link is kept elsewhere or replaced.
@@ -249,7 +263,12 @@ fn clear_path(
 }
 
 /// Fails if one of both cannot have another name.
-fn check_hardlink(call: &StateCall<'_>, path: &str, target: &str, facts: &FactCache) -> Result<(), Halt> {
+fn check_hardlink(
+    call: &StateCall<'_>,
+    path: &str,
+    target: &str,
+    facts: &FactCache,
+) -> Result<(), Halt> {
     let (is, led) = (facts.target(path)?, facts.target(target)?);
     let folder = |direction: &str, path: &str| {
         Halt::Failed(format!("Unable to hard link {direction} directory {path}"))
@@ -277,7 +296,14 @@ pub(super) fn hardlink(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
         &link_owners(call, None, facts)?,
         &[("file", &path), ("target", &target)],
     )?;
-    require_facts(facts, [target_fact(&path), target_fact(&target), target_fact(parent(&path))])?;
+    require_facts(
+        facts,
+        [
+            target_fact(&path),
+            target_fact(&target),
+            target_fact(parent(&path)),
+        ],
+    )?;
     check_hardlink(call, &path, &target, facts)?;
     let is = facts.target(&path)?;
     let names = hard_link_status(&path, &target, is.is_some(), facts)?;
@@ -297,8 +323,11 @@ pub(super) fn hardlink(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
         hard: true,
         like: ModeAndOwner::default(),
     });
-    let created = |comment: String| StateOutcome::changed(single_change("new", path.clone()), comment);
-    let would = |key: &str, comment: String| StateOutcome::would_change(single_change(key, path.clone()), comment);
+    let created =
+        |comment: String| StateOutcome::changed(single_change("new", path.clone()), comment);
+    let would = |key: &str, comment: String| {
+        StateOutcome::would_change(single_change(key, path.clone()), comment)
+    };
     let (test, apply) = match names {
         HardLinkStatus::SameFile => {
             let test = StateOutcome::unchanged(format!(
@@ -330,7 +359,12 @@ pub(super) fn hardlink(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
 }
 
 /// A file with one name only stands where another name of the target is to be.
-fn replace_with_hardlink(call: &StateCall<'_>, path: &str, target: &str, steps: Vec<Change>) -> Result<StateDecision, Halt> {
+fn replace_with_hardlink(
+    call: &StateCall<'_>,
+    path: &str,
+    target: &str,
+    steps: Vec<Change>,
+) -> Result<StateDecision, Halt> {
     if !call.flag("force", false) {
         return refuse(match call.mode {
             Mode::Test => format!(
@@ -362,7 +396,12 @@ enum HardLinkStatus {
     SingleLink,
 }
 
-fn hard_link_status(path: &str, target: &str, is_there: bool, facts: &FactCache) -> Result<HardLinkStatus, Halt> {
+fn hard_link_status(
+    path: &str,
+    target: &str,
+    is_there: bool,
+    facts: &FactCache,
+) -> Result<HardLinkStatus, Halt> {
     if !is_there {
         return Ok(HardLinkStatus::Missing);
     }

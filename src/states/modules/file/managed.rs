@@ -2,16 +2,21 @@
 
 use super::append::accumulators;
 use super::contents::{self, ExplicitContents};
-use super::desired_file::{BackupPolicy, FileBody, DesiredFile, LinkPolicy, NewFileDiff, ParentPolicy, plan_file};
-use super::source::{DEFAULT_SALTENV, SelectedSource, FileSource, template_context, source_mode, select_source, render_source};
+use super::desired_file::{
+    BackupPolicy, DesiredFile, FileBody, LinkPolicy, NewFileDiff, ParentPolicy, plan_file,
+};
+use super::plan::{FilePlan, PathOwners, expand_home, parent, path_fact, target_fact};
+use super::source::{
+    DEFAULT_SALTENV, FileSource, SelectedSource, render_source, select_source, source_mode,
+    template_context,
+};
 use super::source::{contains_secrets, expected_checksum};
 use super::text_diff::DiffVisibility;
-use super::plan::{PathOwners, FilePlan, path_fact, expand_home, parent, target_fact};
-use crate::states::modules::verdict::{act_on_outputs, require_facts};
-use crate::states::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision, refuse};
 use crate::host::RunOutput;
 use crate::host::change::{Change, CommandRun};
-use crate::host::fact::{FileStat, Fact};
+use crate::host::fact::{Fact, FileStat};
+use crate::states::modules::verdict::{act_on_outputs, require_facts};
+use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::value::Map;
 
 /// Decides `file.managed`.
@@ -62,7 +67,9 @@ fn decide_file(call: &StateCall<'_>, facts: &FactCache) -> Result<FileDecision, 
     let is_file = there.is_some_and(|entry| !entry.is_folder());
     if !call.flag("create", true) && !is_file {
         let comment = format!("File {path} is not present and is not set for creation");
-        return Ok(FileDecision::Done(Box::new(StateOutcome::unchanged(comment))));
+        return Ok(FileDecision::Done(Box::new(StateOutcome::unchanged(
+            comment,
+        ))));
     }
     let owners = PathOwners::from_call(call, facts)?;
     owners.check_accounts(call.mode)?;
@@ -86,10 +93,20 @@ fn decide_file(call: &StateCall<'_>, facts: &FactCache) -> Result<FileDecision, 
         build_desired_file(call, &path, &owners, spec)
     };
     if !replace && is_file {
-        return decide(FileBody::Any, secret, false, desired_mode(call, keeps_mode)?);
+        return decide(
+            FileBody::Any,
+            secret,
+            false,
+            desired_mode(call, keeps_mode)?,
+        );
     }
     if let Some(ExplicitContents { bytes, secret }) = text {
-        return decide(FileBody::Explicit(bytes), secret, true, desired_mode(call, false)?);
+        return decide(
+            FileBody::Explicit(bytes),
+            secret,
+            true,
+            desired_mode(call, false)?,
+        );
     }
     let Some(picked) = select_source(call, facts)? else {
         return decide(FileBody::Any, false, replace, desired_mode(call, false)?);
@@ -105,11 +122,19 @@ fn decide_file(call: &StateCall<'_>, facts: &FactCache) -> Result<FileDecision, 
 
 /// What the path leads to. All that is needed of it later is asked for at once; of a file that is
 /// assumed, nothing is (P18).
-fn target_entry<'a>(call: &StateCall<'_>, path: &str, facts: &'a FactCache) -> Result<Option<&'a FileStat>, Halt> {
+fn target_entry<'a>(
+    call: &StateCall<'_>,
+    path: &str,
+    facts: &'a FactCache,
+) -> Result<Option<&'a FileStat>, Halt> {
     if call.flag("assume_present", false) {
         return Ok(None);
     }
-    let mut needed = vec![path_fact(path), target_fact(path), target_fact(parent(path))];
+    let mut needed = vec![
+        path_fact(path),
+        target_fact(path),
+        target_fact(parent(path)),
+    ];
     let has_content = contents::count_content_arguments(call) > 0 || call.arg("source").is_some();
     if has_content && call.flag("replace", true) {
         needed.push(Fact::Digest(path.to_owned()));
@@ -130,7 +155,12 @@ struct ContentSpec {
     mode: Option<u32>,
 }
 
-fn build_desired_file(call: &StateCall<'_>, path: &str, owners: &PathOwners, spec: ContentSpec) -> Result<FileDecision, Halt> {
+fn build_desired_file(
+    call: &StateCall<'_>,
+    path: &str,
+    owners: &PathOwners,
+    spec: ContentSpec,
+) -> Result<FileDecision, Halt> {
     let parents = if call.flag("makedirs", false) {
         ParentPolicy::Create(call.mode("dir_mode")?)
     } else {

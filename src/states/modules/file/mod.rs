@@ -2,23 +2,23 @@
 
 mod append;
 mod block;
+mod cleanup;
 mod contents;
 mod copy;
-mod edit;
+mod desired_file;
 mod directory;
+mod edit;
 mod functions;
-mod cleanup;
 mod keyvalue;
 mod line;
 mod link;
 mod managed;
 mod pattern;
-mod desired_file;
+mod plan;
 mod presence;
 mod recurse;
 mod serialize;
 mod source;
 mod text_diff;
-mod plan;
 
 pub(super) use functions::MODULE;

@@ -2,7 +2,7 @@
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
-use crate::states::{StateCall, Halt, refuse};
+use crate::states::{Halt, StateCall, refuse};
 use crate::text::Glob;
 use crate::value::Value;
 
@@ -188,10 +188,10 @@ impl Replacement {
                     let Some((name, after)) = name else {
                         return refuse("missing < or > in a reference to a group");
                     };
-                    piece = Some(
-                        name.parse()
-                            .map_or_else(|_| ReplacementPart::Named(name.to_owned()), ReplacementPart::Group),
-                    );
+                    piece = Some(name.parse().map_or_else(
+                        |_| ReplacementPart::Named(name.to_owned()),
+                        ReplacementPart::Group,
+                    ));
                     rest = after;
                 }
                 '1'..='9' => {
@@ -215,7 +215,9 @@ impl Replacement {
                 other => plain.extend(['\\', other]),
             }
             if let Some(piece) = piece {
-                pieces.push(ReplacementPart::Text(std::mem::take(&mut plain).into_bytes()));
+                pieces.push(ReplacementPart::Text(
+                    std::mem::take(&mut plain).into_bytes(),
+                ));
                 pieces.push(piece);
             }
         }
@@ -229,7 +231,9 @@ impl Replacement {
         for piece in &self.0 {
             let (is_there, name) = match piece {
                 ReplacementPart::Text(_) => continue,
-                ReplacementPart::Group(number) => (*number < regex.captures_len(), number.to_string()),
+                ReplacementPart::Group(number) => {
+                    (*number < regex.captures_len(), number.to_string())
+                }
                 ReplacementPart::Named(name) => (
                     regex.capture_names().flatten().any(|known| known == name),
                     name.clone(),

@@ -1,11 +1,13 @@
 //! What the functions of the `file` module share: paths, owners, modes, and what they give back.
-use crate::states::modules::verdict::require_facts;
 use crate::states::modules::file_change;
+use crate::states::modules::verdict::require_facts;
 use std::sync::Arc;
 
-use crate::states::{StateCall, ChangeSet, FactCache, ChangeOutcome, Halt, Mode, StateOutcome, StateDecision, refuse};
 use crate::host::change::{Change, ModeAndOwner};
-use crate::host::fact::{Domain, FileStat, FileKind, Fact, Probe, CommandSetting};
+use crate::host::fact::{CommandSetting, Domain, Fact, FileKind, FileStat, Probe};
+use crate::states::{
+    ChangeOutcome, ChangeSet, FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse,
+};
 use crate::text::force_quote_word;
 use crate::value::{Map, Value};
 
@@ -152,7 +154,11 @@ pub(super) fn is_folder(path: &str, facts: &FactCache) -> Result<bool, Halt> {
 }
 
 /// The steps that make a folder and those above it that are missing.
-pub(super) fn missing_folder_steps(path: &str, like: &ModeAndOwner, facts: &FactCache) -> Result<Vec<Change>, Halt> {
+pub(super) fn missing_folder_steps(
+    path: &str,
+    like: &ModeAndOwner,
+    facts: &FactCache,
+) -> Result<Vec<Change>, Halt> {
     let mut steps = Vec::new();
     let mut path = path;
     while !path.is_empty() && path != "/" && !is_folder(path, facts)? {

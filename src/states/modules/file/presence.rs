@@ -1,11 +1,14 @@
 //! `file.absent`, `file.exists`, `file.missing` and `file.touch`.
 
-use super::plan::{FilePlan, absolute_name, path_fact, missing_folder_steps, is_folder, name_as_path, parent, target_fact};
-use crate::states::modules::verdict::{require_facts, single_change, unchanged};
-use crate::states::modules::file_change;
-use crate::states::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision, refuse};
+use super::plan::{
+    FilePlan, absolute_name, is_folder, missing_folder_steps, name_as_path, parent, path_fact,
+    target_fact,
+};
 use crate::host::change::{Change, ModeAndOwner};
-use crate::host::fact::{FileStat, FileKind};
+use crate::host::fact::{FileKind, FileStat};
+use crate::states::modules::file_change;
+use crate::states::modules::verdict::{require_facts, single_change, unchanged};
+use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 
 /// Decides `file.absent`.
 pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
@@ -63,7 +66,14 @@ pub(super) fn touch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDeci
     let path = absolute_name(call, facts)?;
     let read = call.int("atime")?;
     let written = call.int("mtime")?;
-    require_facts(facts, [path_fact(&path), target_fact(&path), target_fact(parent(&path))])?;
+    require_facts(
+        facts,
+        [
+            path_fact(&path),
+            target_fact(&path),
+            target_fact(parent(&path)),
+        ],
+    )?;
     let there = facts.target(&path)?;
     let test = match there {
         None => StateOutcome::would_change(

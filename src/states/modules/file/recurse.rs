@@ -1,18 +1,23 @@
 //! `file.recurse`: a folder of the state tree with all that is in it.
-use crate::states::modules::verdict::{require_facts, single_change};
 use crate::states::modules::file_change;
+use crate::states::modules::verdict::{require_facts, single_change};
 use std::collections::BTreeSet;
 
 use super::cleanup::{SourceTree, list_source_tree, protected_paths, removable_paths};
+use super::desired_file::{
+    DesiredFile, FileBody, LinkPolicy, NewFileDiff, ParentPolicy, plan_file,
+};
 use super::managed::backup_policy;
 use super::pattern::PathFilter;
-use super::desired_file::{FileBody, DesiredFile, LinkPolicy, NewFileDiff, ParentPolicy, plan_file};
-use super::source::{FileSource, template_context, source_mode, render_source, contains_secrets};
+use super::plan::{
+    FilePlan, PathOwners, join_path, missing_folder_steps, name_as_path, parent, path_fact,
+    target_fact,
+};
+use super::source::{FileSource, contains_secrets, render_source, source_mode, template_context};
 use super::text_diff::DiffVisibility;
-use super::plan::{PathOwners, FilePlan, path_fact, missing_folder_steps, join_path, name_as_path, parent, target_fact};
-use crate::states::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision, refuse};
 use crate::host::change::{Change, ModeAndOwner};
-use crate::host::fact::{FileStat, Fact};
+use crate::host::fact::{Fact, FileStat};
+use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::value::{Map, Value};
 
 /// What all parts of a call come to.
@@ -63,8 +68,17 @@ pub(super) fn recurse(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
 }
 
 /// Asks for all facts that are needed of the files at once.
-fn prefetch_facts(source: &SourceTree, path: &str, call: &StateCall<'_>, facts: &FactCache) -> Result<(), Halt> {
-    let mut needed = vec![path_fact(path), target_fact(path), target_fact(parent(path))];
+fn prefetch_facts(
+    source: &SourceTree,
+    path: &str,
+    call: &StateCall<'_>,
+    facts: &FactCache,
+) -> Result<(), Halt> {
+    let mut needed = vec![
+        path_fact(path),
+        target_fact(path),
+        target_fact(parent(path)),
+    ];
     let mut above = BTreeSet::new();
     for below in &source.files {
         let full = join_path(path, below);
@@ -136,14 +150,18 @@ fn make_folders(
             .insert(full.as_str().into(), Value::map(own.clone()));
         let flat = own.into_iter().chain(differs);
         sum.apply.insert(full.as_str().into(), Value::map(flat));
-        sum.steps.push(file_change::set_attributes(&full, like, false));
+        sum.steps
+            .push(file_change::set_attributes(&full, like, false));
     }
     Ok(())
 }
 
 /// Tells of a folder that is not there yet.
 fn add_new_folder(full: String, path: &str, sum: &mut RecursePlan) {
-    let changes = Map::from_iter([(full.as_str().into(), Value::map(single_change("directory", "new")))]);
+    let changes = Map::from_iter([(
+        full.as_str().into(),
+        Value::map(single_change("directory", "new")),
+    )]);
     sum.test
         .insert(full.as_str().into(), Value::map(changes.clone()));
     sum.would_change = true;
@@ -156,7 +174,11 @@ fn add_new_folder(full: String, path: &str, sum: &mut RecursePlan) {
 }
 
 /// The content of a file, rendered if asked, and whether nobody may see it.
-fn source_content(call: &StateCall<'_>, name: &str, facts: &FactCache) -> Result<(Vec<u8>, bool), Halt> {
+fn source_content(
+    call: &StateCall<'_>,
+    name: &str,
+    facts: &FactCache,
+) -> Result<(Vec<u8>, bool), Halt> {
     let Some(bytes) = call.context.roots.read(name)? else {
         return refuse(format!(
             "Recurse failed: Source file salt://{name} not found"
@@ -233,7 +255,13 @@ fn add_file(
 }
 
 /// A folder makes way for a file.
-fn replace_directory(full: &str, bytes: Vec<u8>, like: ModeAndOwner, secret: bool, sum: &mut RecursePlan) {
+fn replace_directory(
+    full: &str,
+    bytes: Vec<u8>,
+    like: ModeAndOwner,
+    secret: bool,
+    sum: &mut RecursePlan,
+) {
     sum.steps
         .push(file_change::write_hidden(full, bytes, like, secret));
     sum.would_change = true;

@@ -2,13 +2,15 @@
 use std::sync::Arc;
 
 use super::contents::{encode, get_at_path};
+use super::desired_file::{
+    DesiredFile, FileBody, LinkPolicy, NewFileDiff, ParentPolicy, plan_file,
+};
 use super::managed::{backup_policy, check_before_write};
-use super::desired_file::{FileBody, DesiredFile, LinkPolicy, NewFileDiff, ParentPolicy, plan_file};
+use super::plan::{FilePlan, PathOwners, absolute_name, target_fact};
 use super::text_diff::DiffVisibility;
-use super::plan::{PathOwners, FilePlan, absolute_name, target_fact};
-use crate::states::modules::verdict::{require_facts, unchanged};
-use crate::states::{StateCall, FactCache, Halt, StateDecision, refuse};
 use crate::expr::pyyaml_text;
+use crate::states::modules::verdict::{require_facts, unchanged};
+use crate::states::{FactCache, Halt, StateCall, StateDecision, refuse};
 use crate::value::{Map, Value};
 use crate::yaml::{Schema, parse_text};
 
@@ -77,7 +79,12 @@ pub(super) fn serialize(call: &StateCall<'_>, facts: &FactCache) -> Result<State
 }
 
 /// Adds what is said of values that were merged.
-fn add_merge_report(call: &StateCall<'_>, work: &mut FilePlan, existing: Option<Value>, written: &Value) {
+fn add_merge_report(
+    call: &StateCall<'_>,
+    work: &mut FilePlan,
+    existing: Option<Value>,
+    written: &Value,
+) {
     if let Some(existing) = existing
         && existing.as_map().is_some()
         && let Some(diff) = differences(&existing, written)
@@ -119,7 +126,9 @@ fn dataset(call: &StateCall<'_>) -> Result<Value, Halt> {
         (Some(explicit), Some(_)) if explicit.is_truthy() => {
             refuse("Only one of 'dataset' and 'dataset_pillar' is permitted")
         }
-        (_, Some(key)) => Ok(get_at_path(&call.context.pillar, &key, ":").unwrap_or(Value::str(""))),
+        (_, Some(key)) => {
+            Ok(get_at_path(&call.context.pillar, &key, ":").unwrap_or(Value::str("")))
+        }
         (Some(explicit), None) => Ok(explicit.clone()),
         (None, None) => refuse("Neither 'dataset' nor 'dataset_pillar' was defined"),
     }
@@ -162,7 +171,11 @@ fn serializer_options(call: &StateCall<'_>) -> Map {
     }
 }
 
-fn serialize_to_text(call: &StateCall<'_>, value: &Value, serializer: Serializer) -> Result<String, Halt> {
+fn serialize_to_text(
+    call: &StateCall<'_>,
+    value: &Value,
+    serializer: Serializer,
+) -> Result<String, Halt> {
     let options = serializer_options(call);
     let known: &[&str] = match serializer {
         Serializer::Yaml => &["default_flow_style", "allow_unicode"],

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use super::plan::{file_name, probe_text};
 use super::text_diff::decode;
-use super::plan::{probe_text, file_name};
-use crate::states::modules::file_change;
-use crate::states::{StateCall, FactCache, Halt, TemplateRequest, refuse};
-use crate::host::change::{Change, ModeAndOwner, CommandRun};
+use crate::host::change::{Change, CommandRun, ModeAndOwner};
 use crate::host::fact::Domain;
+use crate::states::modules::file_change;
+use crate::states::{FactCache, Halt, StateCall, TemplateRequest, refuse};
 use crate::text::force_quote_word;
 use crate::value::{Map, Secrets};
 
@@ -76,7 +76,10 @@ impl FileSource {
 pub(super) const DEFAULT_SALTENV: &str = "base";
 
 /// The source that a state names, or the first of several that is there.
-pub(super) fn select_source(call: &StateCall<'_>, facts: &FactCache) -> Result<Option<SelectedSource>, Halt> {
+pub(super) fn select_source(
+    call: &StateCall<'_>,
+    facts: &FactCache,
+) -> Result<Option<SelectedSource>, Halt> {
     let hash = call.non_empty_text("source_hash")?;
     let Some(source) = call.arg("source").filter(|source| source.is_truthy()) else {
         return Ok(None);
@@ -107,10 +110,15 @@ pub(super) fn select_source(call: &StateCall<'_>, facts: &FactCache) -> Result<O
     refuse("Unable to manage file: none of the specified sources were found")
 }
 
-fn source_exists(call: &StateCall<'_>, source: &FileSource, facts: &FactCache) -> Result<bool, Halt> {
+fn source_exists(
+    call: &StateCall<'_>,
+    source: &FileSource,
+    facts: &FactCache,
+) -> Result<bool, Halt> {
     match source {
         FileSource::Tree(path) => {
-            Ok(call.context.roots.read(path)?.is_some() || !call.context.roots.list(path)?.is_empty())
+            Ok(call.context.roots.read(path)?.is_some()
+                || !call.context.roots.list(path)?.is_empty())
         }
         FileSource::Machine(path) => Ok(path.starts_with('/') && facts.target(path)?.is_some()),
         FileSource::Web(address) => {
@@ -188,7 +196,10 @@ pub(super) fn contains_secrets(call: &StateCall<'_>, text: &str) -> bool {
 }
 
 /// The texts of `source` or `sources`, rendered (they are templates unless said otherwise).
-pub(super) fn source_texts(call: &StateCall<'_>, facts: &FactCache) -> Result<Option<Vec<String>>, Halt> {
+pub(super) fn source_texts(
+    call: &StateCall<'_>,
+    facts: &FactCache,
+) -> Result<Option<Vec<String>>, Halt> {
     let one = call.non_empty_text("source")?;
     let several = call.texts("sources")?;
     if one.is_some() && !several.is_empty() {
@@ -225,7 +236,11 @@ pub(super) fn source_texts(call: &StateCall<'_>, facts: &FactCache) -> Result<Op
 pub(super) type SourceContent = (Arc<[u8]>, String);
 
 /// The bytes of a source that is no download, and its path.
-pub(super) fn read_source(call: &StateCall<'_>, written: &str, facts: &FactCache) -> Result<Option<SourceContent>, Halt> {
+pub(super) fn read_source(
+    call: &StateCall<'_>,
+    written: &str,
+    facts: &FactCache,
+) -> Result<Option<SourceContent>, Halt> {
     Ok(match FileSource::parse(written) {
         FileSource::Tree(path) => call.context.roots.read(&path)?.map(|bytes| (bytes, path)),
         FileSource::Machine(path) => facts.content(&path)?.map(|bytes| (Arc::from(bytes), path)),
@@ -278,12 +293,14 @@ pub(super) fn expected_checksum(
     .into_iter()
     .flatten()
     .collect();
-    find_checksum(&decode(&bytes), &names).map(Some).ok_or_else(|| {
-        Halt::Failed(format!(
-            "Unable to manage file: Source hash file {hash} contains no checksum of {}",
-            picked.written
-        ))
-    })
+    find_checksum(&decode(&bytes), &names)
+        .map(Some)
+        .ok_or_else(|| {
+            Halt::Failed(format!(
+                "Unable to manage file: Source hash file {hash} contains no checksum of {}",
+                picked.written
+            ))
+        })
 }
 
 impl Checksum {
@@ -320,7 +337,9 @@ fn find_checksum(text: &str, names: &[String]) -> Option<Checksum> {
         };
         let is_named = |word: &&str| {
             let word = word.trim_start_matches("./");
-            names.iter().any(|name| word == name || file_name(word) == name)
+            names
+                .iter()
+                .any(|name| word == name || file_name(word) == name)
         };
         if words.iter().any(is_named) {
             return Some(sum);
@@ -355,14 +374,22 @@ pub(super) fn differs_from_download(
     let is = if kind == "sha256" {
         facts.digest(path)?.unwrap_or_default().to_owned()
     } else {
-        let text = format!("cat -- {} | {}", force_quote_word(path), checksum_command(kind));
+        let text = format!(
+            "cat -- {} | {}",
+            force_quote_word(path),
+            checksum_command(kind)
+        );
         probe_text(facts, text, Domain::Path(path.to_owned()))?
     };
     let desired = match sum {
         Some(sum) => sum.digits.clone(),
         None => probe_text(
             facts,
-            format!("{{ {}; }} | {}", download_to_stdout_command(address), checksum_command("sha256")),
+            format!(
+                "{{ {}; }} | {}",
+                download_to_stdout_command(address),
+                checksum_command("sha256")
+            ),
             Domain::All,
         )?,
     };
@@ -370,11 +397,18 @@ pub(super) fn differs_from_download(
 }
 
 /// The steps that get a file: beside, checked, like what was there, and renamed.
-pub(super) fn fetch_steps(fetch: &FetchFrom<'_>, path: &str, is_there: bool, like: &ModeAndOwner) -> Vec<Change> {
+pub(super) fn fetch_steps(
+    fetch: &FetchFrom<'_>,
+    path: &str,
+    is_there: bool,
+    like: &ModeAndOwner,
+) -> Vec<Change> {
     let to = force_quote_word(path);
     let get = match fetch {
         FetchFrom::Copy(source) => format!("cat -- {} >\"$t\"", force_quote_word(source)),
-        FetchFrom::Web(address, _) => format!("{{ {}; }} >\"$t\"", download_to_stdout_command(address)),
+        FetchFrom::Web(address, _) => {
+            format!("{{ {}; }} >\"$t\"", download_to_stdout_command(address))
+        }
     };
     let check = match fetch {
         FetchFrom::Web(address, Some(sum)) => format!(

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::repository::{GitAccess, git_command, target_path};
-use crate::states::modules::verdict::{act_or_fail, failure, old_new, single_change, text_list, unchanged};
-use crate::states::{StateCall, FactCache, Halt, StateOutcome, StateDecision, refuse};
 use crate::host::fact::Domain;
+use crate::states::modules::verdict::{
+    act_or_fail, failure, old_new, single_change, text_list, unchanged,
+};
+use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome, refuse};
 use crate::text::quote_word;
 use crate::value::{Map, Value};
 
@@ -76,7 +78,9 @@ fn setting_key(call: &StateCall<'_>) -> Result<String, Halt> {
 }
 
 /// The values that a setting is to have, and how they are shown; or why there are none.
-fn desired_values(call: &StateCall<'_>) -> Result<Result<(Vec<String>, String), &'static str>, Halt> {
+fn desired_values(
+    call: &StateCall<'_>,
+) -> Result<Result<(Vec<String>, String), &'static str>, Halt> {
     let all: Vec<String> = match (call.text("value")?, call.arg("multivar")) {
         (Some(_), Some(_)) => {
             return Ok(Err("Only one of 'value' and 'multivar' is permitted"));
@@ -127,7 +131,11 @@ pub(super) fn set(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecisi
             } else {
                 "--add"
             };
-            scope.config_change(&format!("{option} {} {}", quote_word(&key), quote_word(value)))
+            scope.config_change(&format!(
+                "{option} {} {}",
+                quote_word(&key),
+                quote_word(value)
+            ))
         })
         .collect();
     let outcome = StateOutcome::changed(

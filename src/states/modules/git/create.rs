@@ -2,14 +2,22 @@
 
 use super::desired::join_comments;
 use super::latest::empty_folder_command;
-use super::repository::{GitAccess, LocalTarget, RepositoryQuery, Repository, repository_url, git_command, ref_name, target_path};
+use super::repository::{
+    GitAccess, LocalTarget, Repository, RepositoryQuery, git_command, ref_name, repository_url,
+    target_path,
+};
 use crate::states::modules::verdict::{act_or_fail, failure, old_new, single_change, unchanged};
-use crate::states::{StateCall, FactCache, Halt, StateOutcome, StateDecision};
+use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 use crate::text::{quote_word, with_login_redacted};
 use crate::value::Map;
 
 /// Clones a repository to where nothing is.
-fn clone_repository(access: &GitAccess, url: &str, target: &str, branch: Option<&str>) -> Result<StateDecision, Halt> {
+fn clone_repository(
+    access: &GitAccess,
+    url: &str,
+    target: &str,
+    branch: Option<&str>,
+) -> Result<StateDecision, Halt> {
     let shown = with_login_redacted(url);
     let with = branch.map(|it| format!(" with branch '{it}'"));
     let with = with.unwrap_or_default();
@@ -81,7 +89,11 @@ pub(super) fn cloned(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
 }
 
 /// The command that makes a repository. What it does beside that is added to the actions.
-fn init_command(call: &StateCall<'_>, target: &str, actions: &mut Vec<String>) -> Result<String, Halt> {
+fn init_command(
+    call: &StateCall<'_>,
+    target: &str,
+    actions: &mut Vec<String>,
+) -> Result<String, Halt> {
     let mut text = String::from("git init -q");
     if call.flag("bare", true) {
         text.push_str(" --bare");

@@ -1,10 +1,11 @@
 //! What a state wants of a repository, and how messages name it.
 
 use super::repository::{
-    GitAccess, RevisionKind, RepositoryQuery, RemoteRefs, Repository, Revision, repository_url, ref_name, target_path,
+    GitAccess, RemoteRefs, Repository, RepositoryQuery, Revision, RevisionKind, ref_name,
+    repository_url, target_path,
 };
-use crate::states::{StateCall, Halt, refuse};
 use crate::host::change::Change;
+use crate::states::{Halt, StateCall, refuse};
 use crate::value::Value;
 
 /// When what stands in the way is thrown away.
@@ -136,7 +137,10 @@ impl DesiredRepository {
     ) -> String {
         let is_dirty = repository.is_dirty;
         let pre = repository.base.as_deref().or(repository.commit.as_deref());
-        let (pre, post) = (short_commit(pre.unwrap_or_default()), short_commit(&revision.commit));
+        let (pre, post) = (
+            short_commit(pre.unwrap_or_default()),
+            short_commit(&revision.commit),
+        );
         let range = if is_dirty && pre != post {
             format!("from {pre} to {post}")
         } else {

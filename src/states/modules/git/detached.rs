@@ -2,9 +2,12 @@
 
 use super::desired::join_comments;
 use super::latest::empty_folder_command;
-use super::repository::{GitAccess, LocalTarget, RepositoryQuery, RemoteRefs, repository_url, git_command, ref_name, update_submodules_command, target_path};
+use super::repository::{
+    GitAccess, LocalTarget, RemoteRefs, RepositoryQuery, git_command, ref_name, repository_url,
+    target_path, update_submodules_command,
+};
 use crate::states::modules::verdict::{act, failure, old_new, single_change, unchanged};
-use crate::states::{StateCall, FactCache, Halt, StateOutcome, StateDecision};
+use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 use crate::text::{quote_word, with_login_redacted};
 use crate::value::{Map, Value};
 
@@ -68,12 +71,16 @@ impl DetachedTarget {
             remote: &self.remote,
             branch: None,
             rev: &self.rev,
-            desired_commit: desired_commit,
+            desired_commit,
         }
     }
 
     /// Brings the repository to be there, with the address of its remote; or says why not.
-    fn plan_repository(&self, call: &StateCall<'_>, local: LocalTarget) -> Result<CheckoutPlan, String> {
+    fn plan_repository(
+        &self,
+        call: &StateCall<'_>,
+        local: LocalTarget,
+    ) -> Result<CheckoutPlan, String> {
         let target = &self.target;
         let mut plan = CheckoutPlan {
             commands: Vec::new(),
@@ -105,7 +112,10 @@ impl DetachedTarget {
                 if local.url.as_deref() != Some(self.url.as_str()) && !self.is_commit {
                     self.plan_remote_url(local.url.as_deref(), &mut plan);
                 }
-                let theirs = local.remote_branch_commit.clone().or_else(|| local.tag_commit.clone());
+                let theirs = local
+                    .remote_branch_commit
+                    .clone()
+                    .or_else(|| local.tag_commit.clone());
                 plan.desired_commit = plan.desired_commit.or(theirs);
                 plan.fetches &= !local.has_desired_commit;
                 plan.old = local.commit;
@@ -123,8 +133,7 @@ impl DetachedTarget {
             quote_word(&self.target)
         ));
         let shown = with_login_redacted(&self.url);
-        plan
-            .comments
+        plan.comments
             .push(format!("{shown} cloned to {}", self.target));
         plan.fetches = false;
     }
@@ -133,13 +142,11 @@ impl DetachedTarget {
     fn plan_remote_url(&self, is: Option<&str>, plan: &mut CheckoutPlan) {
         let (target, remote) = (&self.target, &self.remote);
         let word = if is.is_some() { "set-url" } else { "add" };
-        plan
-            .commands
+        plan.commands
             .push(git_command(target, ["remote", word, remote, &self.url]));
         let is = with_login_redacted(is.unwrap_or("None"));
         let shown = with_login_redacted(&self.url);
-        plan
-            .comments
+        plan.comments
             .push(format!("Remote {remote} updated from '{is}' to '{shown}'"));
     }
 
@@ -159,15 +166,13 @@ impl DetachedTarget {
     fn plan_checkout(&self, call: &StateCall<'_>, plan: &mut CheckoutPlan) {
         let target = &self.target;
         if call.flag("hard_reset", false) {
-            plan
-                .commands
+            plan.commands
                 .push(git_command(target, ["reset", "-q", "--hard", "HEAD"]));
             let comment = "Repository was reset to HEAD before checking out revision";
             plan.comments.push(comment.to_owned());
         }
         let is_forced = call.flag("force_checkout", false);
-        plan
-            .commands
+        plan.commands
             .push(checkout_command(target, &self.remote, &self.rev, is_forced));
         if call.flag("submodules", false) {
             plan.commands.push(update_submodules_command(target));
@@ -179,7 +184,10 @@ impl DetachedTarget {
         let target = &self.target;
         let new = plan.desired_commit.as_ref().unwrap_or(&self.rev);
         let mut expected = plan.changes.clone();
-        expected.extend(single_change("HEAD", old_new(plan.old.clone(), new.as_str())));
+        expected.extend(single_change(
+            "HEAD",
+            old_new(plan.old.clone(), new.as_str()),
+        ));
         let would = if plan.old.is_none() {
             let shown = with_login_redacted(&self.url);
             format!("Repository {shown} would be cloned to {target}")
@@ -190,7 +198,12 @@ impl DetachedTarget {
     }
 
     /// What came of it.
-    fn evaluate_result(&self, plan: &CheckoutPlan, access: &GitAccess, facts: &FactCache) -> Result<StateOutcome, Halt> {
+    fn evaluate_result(
+        &self,
+        plan: &CheckoutPlan,
+        access: &GitAccess,
+        facts: &FactCache,
+    ) -> Result<StateOutcome, Halt> {
         let LocalTarget::Repository(local) = self.query(None).probe(access, facts)? else {
             return Ok(StateOutcome::failed("Failed to update repository"));
         };
@@ -239,7 +252,9 @@ pub(super) fn detached(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
     pin.plan_checkout(call, &mut plan);
     let predicted = pin.dry_run_outcome(&plan);
     let commands = std::mem::take(&mut plan.commands).into_iter();
-    let steps = commands.map(|text| access.change(text, &pin.target)).collect();
+    let steps = commands
+        .map(|text| access.change(text, &pin.target))
+        .collect();
     act(predicted, steps, move |complaint, facts| match complaint {
         Some(why) => Ok(StateOutcome::failed(why)),
         None => pin.evaluate_result(&plan, &access, facts),
@@ -247,7 +262,12 @@ pub(super) fn detached(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
 }
 
 /// Whether the branch or tag is elsewhere by now.
-fn has_moved(access: &GitAccess, facts: &FactCache, pin: &DetachedTarget, known: Option<&str>) -> Result<bool, Halt> {
+fn has_moved(
+    access: &GitAccess,
+    facts: &FactCache,
+    pin: &DetachedTarget,
+    known: Option<&str>,
+) -> Result<bool, Halt> {
     Ok(match RemoteRefs::probe(access, facts, &pin.url)? {
         Ok(remote) => {
             let desired_commit = remote.find_revision(&pin.rev);

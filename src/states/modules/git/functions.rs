@@ -1,6 +1,6 @@
 //! The functions of the `git` module.
 
-use super::{config, detached, latest, create};
+use super::{config, create, detached, latest};
 use crate::states::{StateFunction, StateModule};
 
 /// The module.
@@ -41,4 +41,5 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
 };
 
 /// A repository may hold the only copy of what was done in it.
-const IRREVERSIBLE_REASON: &str = "a repository may hold work that is nowhere else; remove it with file.absent";
+const IRREVERSIBLE_REASON: &str =
+    "a repository may hold work that is nowhere else; remove it with file.absent";

@@ -1,10 +1,12 @@
 //! A repository is cloned, and brought to the newest commit.
 
 use super::desired::{DesiredRepository, Upstream, join_comments};
-use super::repository::{LocalTarget, RemoteRefs, Revision, git_command, update_submodules_command};
+use super::repository::{
+    LocalTarget, RemoteRefs, Revision, git_command, update_submodules_command,
+};
 use super::update;
 use crate::states::modules::verdict::{act, done, failure, old_new, single_change};
-use crate::states::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision};
+use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome};
 use crate::text::{quote_word, with_login_redacted};
 use crate::value::{Map, Value};
 
@@ -53,7 +55,9 @@ pub(super) fn latest(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
         )),
         LocalTarget::OtherFolder => clone_repository(desired, revision, &remote, true),
         LocalTarget::Empty => clone_repository(desired, revision, &remote, false),
-        LocalTarget::Repository(local) => update::update_repository(desired, revision, &remote, &local),
+        LocalTarget::Repository(local) => {
+            update::update_repository(desired, revision, &remote, &local)
+        }
     }
 }
 
@@ -84,7 +88,11 @@ fn clone_repository(
         predicted.comment = format!(
             "Target directory {target} exists. Since force_clone=True, the contents of {target} would be deleted, and {url} would be cloned into this directory."
         );
-        steps.push(desired.access.change(empty_folder_command(&target), &target));
+        steps.push(
+            desired
+                .access
+                .change(empty_folder_command(&target), &target),
+        );
     }
     let kind = match (desired.is_mirror, desired.is_bare) {
         (true, _) => " as mirror",
@@ -131,7 +139,10 @@ fn clone_command(desired: &DesiredRepository) -> String {
         text = format!("{text} --origin {}", quote_word(&desired.remote));
     }
     if let Some(depth) = desired.depth {
-        text = format!("{text} --depth {depth} --branch {}", quote_word(&desired.rev));
+        text = format!(
+            "{text} --depth {depth} --branch {}",
+            quote_word(&desired.rev)
+        );
     }
     format!(
         "{text} -- {} {}",
@@ -172,7 +183,10 @@ fn after_clone_commands(
             (Some(upstream), _) => upstream.clone(),
             (None, rev) => rev.to_owned(),
         };
-        commands.push(git_command(target, ["checkout", "-q", "-b", branch, &start]));
+        commands.push(git_command(
+            target,
+            ["checkout", "-q", "-b", branch, &start],
+        ));
         comments.push(format!(
             "Branch '{branch}' checked out, with {label} as a starting point"
         ));
@@ -181,12 +195,18 @@ fn after_clone_commands(
     }
     let is_there = head.is_some_and(|head| head.starts_with(&revision.commit));
     if !is_there {
-        commands.push(git_command(target, ["reset", "-q", "--hard", &revision.commit]));
+        commands.push(git_command(
+            target,
+            ["reset", "-q", "--hard", &revision.commit],
+        ));
         comments.push(format!("Repository was reset to {label}"));
     }
     match upstream {
         Upstream::Branch(revision) if follows.as_ref() != Some(&revision) => {
-            commands.push(git_command(target, ["branch", "-q", "--set-upstream-to", &revision]));
+            commands.push(git_command(
+                target,
+                ["branch", "-q", "--set-upstream-to", &revision],
+            ));
             let word = if follows.is_some() { "updated" } else { "set" };
             comments.push(format!("Tracking branch was {word} to {revision}"));
         }

@@ -1,11 +1,11 @@
 //! The `git` module: repositories and their settings (P29).
 
 mod config;
+mod create;
 mod desired;
 mod detached;
 mod functions;
 mod latest;
-mod create;
 mod repository;
 mod update;
 

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::states::{StateCall, FactCache, Halt, refuse};
 use crate::host::change::{Change, CommandRun};
-use crate::host::fact::{Domain, Probe, CommandSetting};
+use crate::host::fact::{CommandSetting, Domain, Probe};
+use crate::states::{FactCache, Halt, StateCall, refuse};
 use crate::text::{base64, quote_word, quote_words};
 use crate::value::Value;
 
@@ -62,7 +62,12 @@ impl GitAccess {
     }
 
     /// Asks as this user.
-    pub(super) fn probe(&self, facts: &FactCache, text: String, reads: Domain) -> Result<GitOutput, Halt> {
+    pub(super) fn probe(
+        &self,
+        facts: &FactCache,
+        text: String,
+        reads: Domain,
+    ) -> Result<GitOutput, Halt> {
         let setting = self.setting.clone();
         let probed = facts.probe(Probe {
             text,
@@ -396,7 +401,8 @@ pub(super) fn ref_name(call: &StateCall<'_>, key: &str) -> Result<Option<String>
     let text = value.to_string();
     let is_invalid =
         |sign: char| sign.is_control() || sign.is_whitespace() || "~^:?*[\\".contains(sign);
-    if text.is_empty() || text.starts_with('-') || text.contains(is_invalid) || text.contains("..") {
+    if text.is_empty() || text.starts_with('-') || text.contains(is_invalid) || text.contains("..")
+    {
         return refuse(format!(
             "'{text}' is not a valid value for the '{key}' argument"
         ));
@@ -436,7 +442,10 @@ mod tests {
         assert_eq!(find("dev"), Some(("bb".into(), RevisionKind::Branch)));
         assert_eq!(find("v1"), Some(("cc".into(), RevisionKind::Tag)));
         assert_eq!(find("v2"), Some(("dd".into(), RevisionKind::Tag)));
-        assert_eq!(find("ABC123"), Some(("abc123".into(), RevisionKind::Commit)));
+        assert_eq!(
+            find("ABC123"),
+            Some(("abc123".into(), RevisionKind::Commit))
+        );
         assert_eq!(find("nosuch"), None);
         assert_eq!(remote.default_branch(), Some("main"));
         assert_eq!(remote.tags().len(), 2);

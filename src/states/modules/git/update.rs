@@ -2,13 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use super::desired::{DesiredRepository, ForceReset, Upstream, join_comments, short_commit, repository_change};
-use super::repository::{RevisionKind, LocalTarget, RemoteRefs, Repository, Revision, git_command, update_submodules_command};
+use super::desired::{
+    DesiredRepository, ForceReset, Upstream, join_comments, repository_change, short_commit,
+};
+use super::repository::{
+    LocalTarget, RemoteRefs, Repository, Revision, RevisionKind, git_command,
+    update_submodules_command,
+};
+use crate::host::change::Change;
 use crate::states::modules::verdict::{
     act_on_outputs, done, failure, old_new, single_change, text_list, unchanged,
 };
-use crate::states::{FactCache, Halt, StateOutcome, StateDecision};
-use crate::host::change::Change;
+use crate::states::{FactCache, Halt, StateDecision, StateOutcome};
 use crate::text::{quote_word, with_login_redacted};
 use crate::value::Map;
 
@@ -101,7 +106,11 @@ pub(super) fn update_repository(
 
 /// Whether the wanted commit is there, under the name that it has on the other side; or why it
 /// may not be put there.
-fn has_revision(desired: &DesiredRepository, revision: &Revision, local: &Repository) -> Result<bool, String> {
+fn has_revision(
+    desired: &DesiredRepository,
+    revision: &Revision,
+    local: &Repository,
+) -> Result<bool, String> {
     if !local.has_desired_commit {
         return Ok(false);
     }
@@ -109,7 +118,10 @@ fn has_revision(desired: &DesiredRepository, revision: &Revision, local: &Reposi
         RevisionKind::Commit => true,
         RevisionKind::Branch => local.remote_branch_commit.as_ref() == Some(&revision.commit),
         RevisionKind::Tag => {
-            let is_moved = local.tag_commit.as_ref().is_some_and(|tag| *tag != revision.commit);
+            let is_moved = local
+                .tag_commit
+                .as_ref()
+                .is_some_and(|tag| *tag != revision.commit);
             if is_moved && desired.force_reset == ForceReset::Never {
                 return Err(format!(
                     "'{}' is a tag, but the remote SHA1 for this tag ({}) doesn't match the local SHA1 ({}). Set 'force_reset' to True to force this update.",
@@ -165,7 +177,7 @@ fn plan_update(
         |one: &BTreeSet<String>, other: &BTreeSet<String>| one.difference(other).cloned().collect();
     let new_tags: Vec<String> = minus(&theirs, &local.tags);
     Ok(UpdatePlan {
-        method: method,
+        method,
         fetches: !has_it || !new_tags.is_empty(),
         url: match &local.url {
             None => RemoteUrlChange::Add,
@@ -183,7 +195,13 @@ fn plan_update(
     })
 }
 
-fn update_method(desired: &DesiredRepository, local: &Repository, has_it: bool, is_at: bool, has_base: bool) -> UpdateMethod {
+fn update_method(
+    desired: &DesiredRepository,
+    local: &Repository,
+    has_it: bool,
+    is_at: bool,
+    has_base: bool,
+) -> UpdateMethod {
     let throws_away = local.is_dirty && desired.force_reset != ForceReset::RemoteChanges;
     match () {
         () if throws_away => UpdateMethod::Reset,
@@ -196,7 +214,11 @@ fn update_method(desired: &DesiredRepository, local: &Repository, has_it: bool, 
 }
 
 /// What the branch is to follow, as a command's option, and the remark on it.
-fn upstream_option(desired: &DesiredRepository, revision: &Revision, local: &Repository) -> Option<(String, String)> {
+fn upstream_option(
+    desired: &DesiredRepository,
+    revision: &Revision,
+    local: &Repository,
+) -> Option<(String, String)> {
     let branch = desired.branch.as_ref().or(local.branch.as_ref())?;
     let is_new = !local.branches.contains(branch);
     let is = local.upstream.as_ref().filter(|_| !is_new);
@@ -286,7 +308,9 @@ fn update_steps(
         mut commands,
         comments,
     } = script;
-    if desired.has_submodules && (local.has_stale_submodules || plan.method != UpdateMethod::AlreadyThere) {
+    if desired.has_submodules
+        && (local.has_stale_submodules || plan.method != UpdateMethod::AlreadyThere)
+    {
         commands.push(update_submodules_command(target));
     }
     let steps = commands
@@ -386,7 +410,12 @@ fn add_branch_commands(
 }
 
 /// What a dry run says.
-fn dry_run_outcome(desired: &DesiredRepository, revision: &Revision, local: &Repository, plan: &UpdatePlan) -> StateOutcome {
+fn dry_run_outcome(
+    desired: &DesiredRepository,
+    revision: &Revision,
+    local: &Repository,
+    plan: &UpdatePlan,
+) -> StateOutcome {
     let mut changes = Map::new();
     let mut actions = Vec::new();
     let url = with_login_redacted(&desired.url);
@@ -413,7 +442,10 @@ fn dry_run_outcome(desired: &DesiredRepository, revision: &Revision, local: &Rep
         .is_none_or(|it| !it.starts_with(&revision.commit));
     if moves && !keeps_head {
         let commit = local.commit.as_deref();
-        changes.extend(single_change("revision", old_new(commit, revision.commit.as_str())));
+        changes.extend(single_change(
+            "revision",
+            old_new(commit, revision.commit.as_str()),
+        ));
     }
     let verb = match plan.method {
         UpdateMethod::FastForward => "fast-forwarded",
@@ -454,7 +486,9 @@ fn evaluate_result(
     plan: &UpdatePlan,
     facts: &FactCache,
 ) -> Result<StateOutcome, Halt> {
-    let local = desired.query(Some(revision)).probe(&desired.access, facts)?;
+    let local = desired
+        .query(Some(revision))
+        .probe(&desired.access, facts)?;
     let LocalTarget::Repository(after) = local else {
         return Ok(StateOutcome::failed("Failed to update repository"));
     };
@@ -469,7 +503,10 @@ fn evaluate_result(
         ("deleted_tags", &plan.old_tags),
     ] {
         if !tags.is_empty() {
-            changes.extend(single_change(key, text_list(tags.iter().map(String::as_str))));
+            changes.extend(single_change(
+                key,
+                text_list(tags.iter().map(String::as_str)),
+            ));
         }
     }
     if plan.method == UpdateMethod::Reset {
@@ -500,11 +537,18 @@ fn evaluate_result(
         "revision",
         old_new(before.commit.clone(), after.commit),
     ));
-    Ok(StateOutcome::changed(changes, join_comments(&plan.comments)))
+    Ok(StateOutcome::changed(
+        changes,
+        join_comments(&plan.comments),
+    ))
 }
 
 /// A bare repository is fetched if it lacks something.
-fn update_bare(desired: DesiredRepository, remote: &RemoteRefs, local: &Repository) -> Result<StateDecision, Halt> {
+fn update_bare(
+    desired: DesiredRepository,
+    remote: &RemoteRefs,
+    local: &Repository,
+) -> Result<StateDecision, Halt> {
     let target = desired.target.clone();
     if !desired.is_bare {
         if local.commit.is_some() {

@@ -2,10 +2,10 @@
 
 use super::package_database::InstalledPackages;
 use super::version::VersionConstraint;
-use crate::states::modules::verdict::run_change;
-use crate::states::{StateCall, Halt, refuse};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
+use crate::states::modules::verdict::run_change;
+use crate::states::{Halt, StateCall, refuse};
 use crate::text::{quote_word, quote_words};
 use crate::value::Value;
 
@@ -30,7 +30,10 @@ impl DesiredPackage {
         });
         Self {
             name: name.to_owned(),
-            constraint: written.as_deref().map(VersionConstraint::parse).unwrap_or_default(),
+            constraint: written
+                .as_deref()
+                .map(VersionConstraint::parse)
+                .unwrap_or_default(),
             version,
         }
     }
@@ -78,7 +81,11 @@ pub(super) fn parse_desired(call: &StateCall<'_>) -> Result<Vec<DesiredPackage>,
     Ok(all_desired)
 }
 
-fn add_item(item: &Value, allow_updates: bool, all_desired: &mut Vec<DesiredPackage>) -> Result<(), Halt> {
+fn add_item(
+    item: &Value,
+    allow_updates: bool,
+    all_desired: &mut Vec<DesiredPackage>,
+) -> Result<(), Halt> {
     let mut push = |name: &str, version| {
         // A package that is named twice is wanted once, with the version that is given.
         match all_desired.iter_mut().find(|desired| desired.name == name) {

@@ -3,7 +3,7 @@
 use super::aggregate::aggregate;
 use super::{hold, install, remove};
 use crate::states::modules::verdict::failure;
-use crate::states::{StateCall, FactCache, StateFunction, Halt, StateModule, StateDecision};
+use crate::states::{FactCache, Halt, StateCall, StateDecision, StateFunction, StateModule};
 
 /// The module.
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {

@@ -2,10 +2,10 @@
 
 use super::desired::{DesiredPackage, parse_desired};
 use super::package_database::InstalledPackages;
-use crate::states::modules::verdict::{act_or_fail, old_new, run_change, unchanged};
-use crate::states::{StateCall, FactCache, Halt, StateOutcome, StateDecision};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
+use crate::states::modules::verdict::{act_or_fail, old_new, run_change, unchanged};
+use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 use crate::text::quote_words;
 use crate::value::{Map, Value};
 
@@ -129,7 +129,11 @@ pub(super) fn held(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
 pub(super) fn unheld(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let packages = InstalledPackages::probe(facts)?;
     let all = call.flag("all", false);
-    let all_desired = if all { Vec::new() } else { parse_desired(call)? };
+    let all_desired = if all {
+        Vec::new()
+    } else {
+        parse_desired(call)?
+    };
     let is_named = |name: &str| {
         all_desired
             .iter()

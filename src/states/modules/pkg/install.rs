@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::desired::{DesiredPackage, parse_desired, apt_command, apt_change, install_error, apt_options, refresh_change};
+use super::desired::{
+    DesiredPackage, apt_change, apt_command, apt_options, install_error, parse_desired,
+    refresh_change,
+};
 use super::hold;
 use super::package_database::{Candidates, InstalledPackages};
 use super::source;
 use super::version::{VersionConstraint, compare};
-use crate::states::modules::verdict::{act, done, failure, old_new, unchanged};
-use crate::states::{StateCall, FactCache, Halt, StateOutcome, StateDecision};
 use crate::host::change::Change;
+use crate::states::modules::verdict::{act, done, failure, old_new, unchanged};
+use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 use crate::value::{Map, Value};
 
 /// Brings packages to be installed.
@@ -25,7 +28,9 @@ pub(super) fn installed(call: &StateCall<'_>, facts: &FactCache) -> Result<State
     let ignore_epoch = call.flag("ignore_epoch", false);
     let reinstall = call.flag("reinstall", false);
     let needs_candidate = |desired: &&DesiredPackage| {
-        reinstall || desired.constraint == VersionConstraint::Latest || !desired.is_met(&before, ignore_epoch)
+        reinstall
+            || desired.constraint == VersionConstraint::Latest
+            || !desired.is_met(&before, ignore_epoch)
     };
     let queried: Vec<&DesiredPackage> = all_desired.iter().filter(needs_candidate).collect();
     let names = queried.iter().map(|desired| desired.name.as_str());
@@ -33,7 +38,8 @@ pub(super) fn installed(call: &StateCall<'_>, facts: &FactCache) -> Result<State
     let is_target = |desired: &DesiredPackage| {
         reinstall
             || !desired.is_met(&before, ignore_epoch)
-            || (desired.constraint == VersionConstraint::Latest && can_upgrade(desired, &before, &candidates))
+            || (desired.constraint == VersionConstraint::Latest
+                && can_upgrade(desired, &before, &candidates))
     };
     let targets: Vec<DesiredPackage> = all_desired
         .iter()
@@ -66,7 +72,11 @@ pub(super) fn installed(call: &StateCall<'_>, facts: &FactCache) -> Result<State
     };
     let predicted = dry_run_outcome(&plan, &candidates);
     act(predicted, steps, move |complaint, facts| {
-        Ok(evaluate_result(&plan, complaint, &InstalledPackages::probe(facts)?))
+        Ok(evaluate_result(
+            &plan,
+            complaint,
+            &InstalledPackages::probe(facts)?,
+        ))
     })
 }
 
@@ -104,7 +114,11 @@ struct InstallPlan {
     reinstall: bool,
 }
 
-fn can_upgrade(desired: &DesiredPackage, before: &InstalledPackages, candidates: &Candidates) -> bool {
+fn can_upgrade(
+    desired: &DesiredPackage,
+    before: &InstalledPackages,
+    candidates: &Candidates,
+) -> bool {
     let installed = before.version(&desired.name);
     let newest = candidates.newest(&desired.name);
     matches!((installed, newest), (Some(installed), Some(newest))
@@ -112,7 +126,11 @@ fn can_upgrade(desired: &DesiredPackage, before: &InstalledPackages, candidates:
 }
 
 /// All is installed; at most holds change.
-fn already_installed(call: &StateCall<'_>, facts: &FactCache, all_desired: &[DesiredPackage]) -> Result<StateDecision, Halt> {
+fn already_installed(
+    call: &StateCall<'_>,
+    facts: &FactCache,
+    all_desired: &[DesiredPackage],
+) -> Result<StateDecision, Halt> {
     let has_versions = all_desired.iter().any(|desired| desired.version.is_some());
     let comment = format!(
         "All specified packages are already installed{}",
@@ -141,7 +159,9 @@ fn install_step(
     let mut words = Vec::new();
     let mut falls = false;
     for desired in targets {
-        let best = candidates.best(&desired.name, |it| desired.constraint.accepts(it, ignore_epoch));
+        let best = candidates.best(&desired.name, |it| {
+            desired.constraint.accepts(it, ignore_epoch)
+        });
         let version = match &desired.constraint {
             VersionConstraint::Any | VersionConstraint::Latest => None,
             // apt says which versions there are if there is none like this.
@@ -190,7 +210,11 @@ fn dry_run_outcome(plan: &InstallPlan, candidates: &Candidates) -> StateOutcome 
     StateOutcome::would_change(changes, comment)
 }
 
-fn evaluate_result(plan: &InstallPlan, complaint: Option<&str>, after: &InstalledPackages) -> StateOutcome {
+fn evaluate_result(
+    plan: &InstallPlan,
+    complaint: Option<&str>,
+    after: &InstalledPackages,
+) -> StateOutcome {
     let mut changes = plan.before.changes_to(after);
     if let Some(complaint) = complaint {
         return StateOutcome::failed_with(changes, install_error(complaint));

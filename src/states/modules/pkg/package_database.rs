@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::version::compare;
-use crate::states::modules::verdict::{stdout_text, run_probe, old_new};
-use crate::states::{FactCache, Halt, refuse};
 use crate::host::fact::Domain;
+use crate::states::modules::verdict::{old_new, run_probe, stdout_text};
+use crate::states::{FactCache, Halt, refuse};
 use crate::text::quote_words;
 use crate::value::Map;
 
@@ -85,7 +85,9 @@ impl InstalledPackages {
     /// A name without this machine's own architecture.
     pub(super) fn native_name<'a>(&self, name: &'a str) -> &'a str {
         match name.split_once(':') {
-            Some((plain, architecture)) if architecture == self.native_architecture || architecture == "all" => {
+            Some((plain, architecture))
+                if architecture == self.native_architecture || architecture == "all" =>
+            {
                 plain
             }
             _ => name,
@@ -94,7 +96,9 @@ impl InstalledPackages {
 
     /// The version of a package, if it is installed.
     pub(super) fn version(&self, name: &str) -> Option<&str> {
-        self.installed.get(self.native_name(name)).map(String::as_str)
+        self.installed
+            .get(self.native_name(name))
+            .map(String::as_str)
     }
 
     /// Whether an installed package provides this.
@@ -149,7 +153,11 @@ impl Candidates {
             release.unwrap_or_default(),
             quote_words(names)
         );
-        Ok(Self::parse(&stdout_text(run_probe(facts, text, Domain::Packages)?)))
+        Ok(Self::parse(&stdout_text(run_probe(
+            facts,
+            text,
+            Domain::Packages,
+        )?)))
     }
 
     fn parse(text: &str) -> Self {
@@ -209,14 +217,20 @@ fn read_policy_line(line: &str, candidate: &mut Candidate) {
 }
 
 /// What an upgrade of everything would install: name, old version, new version.
-pub(super) fn available_upgrades(facts: &FactCache, is_full: bool) -> Result<Vec<[String; 3]>, Halt> {
+pub(super) fn available_upgrades(
+    facts: &FactCache,
+    is_full: bool,
+) -> Result<Vec<[String; 3]>, Halt> {
     let word = if is_full { "dist-upgrade" } else { "upgrade" };
     let probed = run_probe(facts, format!("apt-get -q -s {word}"), Domain::Packages)?;
     if probed.code != 0 {
         let why = String::from_utf8_lossy(&probed.stderr);
         return refuse(why.trim().to_owned());
     }
-    Ok(stdout_text(probed).lines().filter_map(parse_upgrade).collect())
+    Ok(stdout_text(probed)
+        .lines()
+        .filter_map(parse_upgrade)
+        .collect())
 }
 
 /// `Inst name [old] (new …)`.

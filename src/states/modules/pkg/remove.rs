@@ -1,9 +1,9 @@
 //! Packages are removed, or purged with their configuration; everything is upgraded.
 
-use super::desired::{DesiredPackage, parse_desired, apt_command, apt_change, refresh_change};
+use super::desired::{DesiredPackage, apt_change, apt_command, parse_desired, refresh_change};
 use super::package_database::{InstalledPackages, available_upgrades};
 use crate::states::modules::verdict::{act, old_new, unchanged};
-use crate::states::{StateCall, FactCache, Halt, StateOutcome, StateDecision};
+use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 use crate::value::{Map, Value};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,11 @@ pub(super) fn purged(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
     uninstall(call, facts, RemovalMode::Purge)
 }
 
-fn uninstall(call: &StateCall<'_>, facts: &FactCache, mode: RemovalMode) -> Result<StateDecision, Halt> {
+fn uninstall(
+    call: &StateCall<'_>,
+    facts: &FactCache,
+    mode: RemovalMode,
+) -> Result<StateDecision, Halt> {
     let all_desired = parse_desired(call)?;
     let before = InstalledPackages::probe(facts)?;
     let ignore_epoch = call.flag("ignore_epoch", false);
@@ -39,7 +43,10 @@ fn uninstall(call: &StateCall<'_>, facts: &FactCache, mode: RemovalMode) -> Resu
         let is_there = before
             .version(&desired.name)
             .is_some_and(|version| desired.constraint.accepts(version, ignore_epoch));
-        let is_remaining = mode == RemovalMode::Purge && before.config_only.contains(before.native_name(&desired.name));
+        let is_remaining = mode == RemovalMode::Purge
+            && before
+                .config_only
+                .contains(before.native_name(&desired.name));
         is_there || is_remaining
     };
     let mut targets: Vec<String> = all_desired
@@ -55,7 +62,9 @@ fn uninstall(call: &StateCall<'_>, facts: &FactCache, mode: RemovalMode) -> Resu
                 "All specified packages (matching specified versions) are already absent"
             }
             RemovalMode::Remove => "All specified packages are already absent",
-            RemovalMode::Purge => "None of the targeted packages are installed or partially installed",
+            RemovalMode::Purge => {
+                "None of the targeted packages are installed or partially installed"
+            }
         });
     }
     let word = mode.word();
@@ -83,12 +92,22 @@ fn uninstall(call: &StateCall<'_>, facts: &FactCache, mode: RemovalMode) -> Resu
             let text = format!("An error was encountered while {verb} package(s): {why}");
             return Ok(StateOutcome::failed_with(changes, text));
         }
-        Ok(evaluate_result(&all_desired, &targets, &after, mode, changes))
+        Ok(evaluate_result(
+            &all_desired,
+            &targets,
+            &after,
+            mode,
+            changes,
+        ))
     })
 }
 
 /// Purged leftovers are changes too.
-fn removal_changes(before: &InstalledPackages, after: &InstalledPackages, mode: RemovalMode) -> Map {
+fn removal_changes(
+    before: &InstalledPackages,
+    after: &InstalledPackages,
+    mode: RemovalMode,
+) -> Map {
     let removed = before.changes_to(after);
     if mode == RemovalMode::Remove {
         return removed;
@@ -115,9 +134,14 @@ fn evaluate_result(
 ) -> StateOutcome {
     let word = mode.word();
     let is_remaining = |name: &&String| {
-        after.version(name).is_some() || (mode == RemovalMode::Purge && after.config_only.contains(*name))
+        after.version(name).is_some()
+            || (mode == RemovalMode::Purge && after.config_only.contains(*name))
     };
-    let failed: Vec<&str> = targets.iter().filter(is_remaining).map(String::as_str).collect();
+    let failed: Vec<&str> = targets
+        .iter()
+        .filter(is_remaining)
+        .map(String::as_str)
+        .collect();
     if !failed.is_empty() {
         let text = format!(
             "The following packages failed to {word}: {}.",

@@ -1,12 +1,14 @@
 //! Packages are installed from files: on the machine, in the state tree, or on the web.
 
-use super::desired::{apt_command, apt_change, install_error, apt_options};
+use super::desired::{apt_change, apt_command, apt_options, install_error};
 use super::package_database::InstalledPackages;
-use crate::states::modules::verdict::{act, stdout_text, run_probe, old_new, run_change, unchanged};
-use crate::states::modules::file_change;
-use crate::states::{StateCall, FactCache, Halt, StateOutcome, StateDecision, refuse};
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::Domain;
+use crate::states::modules::file_change;
+use crate::states::modules::verdict::{
+    act, old_new, run_change, run_probe, stdout_text, unchanged,
+};
+use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome, refuse};
 use crate::text::quote_word;
 use crate::value::{Map, Value};
 
@@ -95,7 +97,11 @@ pub(super) fn installed(call: &StateCall<'_>, facts: &FactCache) -> Result<State
 }
 
 /// Whether it is installed; of a file on the machine, whether that very version is.
-fn is_installed(source: &PackageSource, before: &InstalledPackages, facts: &FactCache) -> Result<bool, Halt> {
+fn is_installed(
+    source: &PackageSource,
+    before: &InstalledPackages,
+    facts: &FactCache,
+) -> Result<bool, Halt> {
     let Some(installed) = before.version(&source.name) else {
         return Ok(false);
     };
@@ -113,7 +119,11 @@ fn local_path(from: &str) -> Option<&str> {
 }
 
 /// Brings the file to the machine, and says where it is then.
-fn fetch_package(call: &StateCall<'_>, source: &PackageSource, steps: &mut Vec<Change>) -> Result<String, Halt> {
+fn fetch_package(
+    call: &StateCall<'_>,
+    source: &PackageSource,
+    steps: &mut Vec<Change>,
+) -> Result<String, Halt> {
     if let Some(path) = local_path(&source.from) {
         return Ok(path.to_owned());
     }
@@ -124,7 +134,11 @@ fn fetch_package(call: &StateCall<'_>, source: &PackageSource, steps: &mut Vec<C
             let text = format!("Source file {} not found", source.from);
             return refuse(text);
         };
-        steps.push(file_change::write(&path, bytes.to_vec(), ModeAndOwner::default()));
+        steps.push(file_change::write(
+            &path,
+            bytes.to_vec(),
+            ModeAndOwner::default(),
+        ));
     } else {
         steps.push(run_change(
             download_command(&source.from, &path),
@@ -136,7 +150,11 @@ fn fetch_package(call: &StateCall<'_>, source: &PackageSource, steps: &mut Vec<C
 
 /// A command that fetches a file of the web: beside first, so that half a file is none.
 pub(in crate::states::modules) fn download_command(url: &str, path: &str) -> String {
-    let (url, new, path) = (quote_word(url), quote_word(&format!("{path}.new")), quote_word(path));
+    let (url, new, path) = (
+        quote_word(url),
+        quote_word(&format!("{path}.new")),
+        quote_word(path),
+    );
     format!(
         "{{ if command -v curl >/dev/null; then curl -fsSL -o {new} -- {url}; else wget -q -O {new} -- {url}; fi; }} && mv -f {new} {path}"
     )

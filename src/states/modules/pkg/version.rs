@@ -26,7 +26,10 @@ fn split_version(version: &str) -> (u64, &str, &str) {
 fn compare_part(one: &str, other: &str) -> Ordering {
     let (mut one, mut other) = (one.as_bytes(), other.as_bytes());
     while !one.is_empty() || !other.is_empty() {
-        let (text, other_text) = (split_prefix(&mut one, false), split_prefix(&mut other, false));
+        let (text, other_text) = (
+            split_prefix(&mut one, false),
+            split_prefix(&mut other, false),
+        );
         let order = compare_texts(text, other_text);
         if order != Ordering::Equal {
             return order;
@@ -61,7 +64,10 @@ fn character_weight(sign: Option<u8>) -> i32 {
 
 fn compare_texts(one: &[u8], other: &[u8]) -> Ordering {
     (0..one.len().max(other.len()))
-        .map(|index| character_weight(one.get(index).copied()).cmp(&character_weight(other.get(index).copied())))
+        .map(|index| {
+            character_weight(one.get(index).copied())
+                .cmp(&character_weight(other.get(index).copied()))
+        })
         .find(|order| *order != Ordering::Equal)
         .unwrap_or(Ordering::Equal)
 }
@@ -132,7 +138,9 @@ impl VersionConstraint {
     pub(super) fn accepts(&self, version: &str, ignore_epoch: bool) -> bool {
         match self {
             Self::Any | Self::Latest => true,
-            Self::Exact(expected) => meets(version, ComparisonOperator::Equal, expected, ignore_epoch),
+            Self::Exact(expected) => {
+                meets(version, ComparisonOperator::Equal, expected, ignore_epoch)
+            }
             Self::All(Conditions(all)) => all
                 .iter()
                 .all(|it| meets(version, it.operator, &it.version, ignore_epoch)),
@@ -211,8 +219,14 @@ mod tests {
     #[test]
     fn a_version_is_any_the_latest_one_or_several_conditions() {
         assert_eq!(VersionConstraint::parse(""), VersionConstraint::Any);
-        assert_eq!(VersionConstraint::parse("latest"), VersionConstraint::Latest);
-        assert_eq!(VersionConstraint::parse("==1.2"), VersionConstraint::Exact("1.2".into()));
+        assert_eq!(
+            VersionConstraint::parse("latest"),
+            VersionConstraint::Latest
+        );
+        assert_eq!(
+            VersionConstraint::parse("==1.2"),
+            VersionConstraint::Exact("1.2".into())
+        );
         assert!(VersionConstraint::parse(">=1.2,<2").accepts("1.9-1", false));
         assert!(!VersionConstraint::parse(">=1.2,<2").accepts("2.0", false));
         assert!(VersionConstraint::parse("1.2*").accepts("1.22.1-9", false));

@@ -1,7 +1,7 @@
 //! The entry that a state describes.
 
 use super::entry::RepoEntry;
-use crate::states::{StateCall, Halt, refuse};
+use crate::states::{Halt, StateCall, refuse};
 use crate::value::Value;
 
 /// The entry that a state describes, and its line.

@@ -240,7 +240,11 @@ mod tests {
         assert_eq!(line.to_paragraph(), text);
         assert_eq!(RepoEntry::parse_paragraph(text), Some(line));
         assert_eq!(RepoEntry::parse_line("# a remark"), None);
-        assert!(RepoEntry::parse_line("#deb http://x y z").unwrap().is_disabled);
+        assert!(
+            RepoEntry::parse_line("#deb http://x y z")
+                .unwrap()
+                .is_disabled
+        );
     }
 
     #[test]

@@ -4,14 +4,16 @@ use std::path::Path;
 
 use super::desired::DesiredRepo;
 use super::entry::{RepoEntry, SourcesFile};
-use crate::states::modules::verdict::{
-    act_or_fail, stdout_text, run_probe, failure, old_new, single_change, run_change, unchanged,
-};
-use crate::states::modules::pkg::download_command;
-use crate::states::modules::file_change;
-use crate::states::{StateCall, FactCache, StateFunction, Halt, StateModule, StateOutcome, StateDecision, refuse};
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::Domain;
+use crate::states::modules::file_change;
+use crate::states::modules::pkg::download_command;
+use crate::states::modules::verdict::{
+    act_or_fail, failure, old_new, run_change, run_probe, single_change, stdout_text, unchanged,
+};
+use crate::states::{
+    FactCache, Halt, StateCall, StateDecision, StateFunction, StateModule, StateOutcome, refuse,
+};
 use crate::text::quote_word;
 use crate::value::{Map, Value};
 
@@ -96,7 +98,10 @@ fn entry_changes(name: &str, new: &RepoEntry, old: Option<&RepoEntry>) -> Map {
         ));
     }
     if old.is_disabled != new.is_disabled {
-        changes.extend(single_change("disabled", old_new(old.is_disabled, new.is_disabled)));
+        changes.extend(single_change(
+            "disabled",
+            old_new(old.is_disabled, new.is_disabled),
+        ));
     }
     if old.options != new.options {
         let options = |entry: &RepoEntry| {
@@ -107,7 +112,10 @@ fn entry_changes(name: &str, new: &RepoEntry, old: Option<&RepoEntry>) -> Map {
                 .collect();
             words.join(" ")
         };
-        changes.extend(single_change("options", old_new(options(old), options(new))));
+        changes.extend(single_change(
+            "options",
+            old_new(options(old), options(new)),
+        ));
     }
     if changes.is_empty() {
         changes = single_change("repo", name);
@@ -175,7 +183,10 @@ pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
         "Package repo '{name}' will be removed. This may cause pkg states to behave differently than stated if this action is repeated without test=True, due to the differences in the configured repositories."
     ));
     let name = name.to_owned();
-    let outcome = StateOutcome::changed(single_change("repo", name.as_str()), format!("Removed repo {name}"));
+    let outcome = StateOutcome::changed(
+        single_change("repo", name.as_str()),
+        format!("Removed repo {name}"),
+    );
     let complaint = format!("Failed to remove repo {name}: ");
     act_or_fail(predicted, steps, outcome, complaint)
 }
@@ -266,7 +277,11 @@ pub(super) fn key_steps(
                 let new = format!("{path}.new");
                 format!("{} && {dearmor}", download_command(url, &new))
             } else {
-                format!("{} && chmod 644 {}", download_command(url, &path), quote_word(&path))
+                format!(
+                    "{} && chmod 644 {}",
+                    download_command(url, &path),
+                    quote_word(&path)
+                )
             };
             vec![folder, run_change(text, there())]
         }
@@ -290,7 +305,10 @@ pub(super) fn sources_files(facts: &FactCache) -> Result<Vec<SourcesFile>, Halt>
 }
 
 /// The entry of the same place: in the file that is named, or in any.
-pub(super) fn find_entry(files: &[SourcesFile], desired: &DesiredRepo) -> Option<(usize, usize, RepoEntry)> {
+pub(super) fn find_entry(
+    files: &[SourcesFile],
+    desired: &DesiredRepo,
+) -> Option<(usize, usize, RepoEntry)> {
     let all = files
         .iter()
         .enumerate()

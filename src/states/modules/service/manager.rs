@@ -1,9 +1,9 @@
 //! How a machine starts and stops services, what it says of one, and the commands for it.
 
-use crate::states::modules::verdict::{stdout_text, run_probe, line_value};
-use crate::states::{StateCall, FactCache, Halt, StateOutcome, refuse};
 use crate::host::change::{Change, CommandRun};
 use crate::host::fact::Domain;
+use crate::states::modules::verdict::{line_value, run_probe, stdout_text};
+use crate::states::{FactCache, Halt, StateCall, StateOutcome, refuse};
 use crate::text::quote_word;
 
 /// Who keeps a service.
@@ -163,7 +163,12 @@ impl Service {
     }
 
     /// The command that does something to it.
-    pub(super) fn command(&self, verb: ServiceAction, status: &ServiceStatus, no_block: bool) -> String {
+    pub(super) fn command(
+        &self,
+        verb: ServiceAction,
+        status: &ServiceStatus,
+        no_block: bool,
+    ) -> String {
         match status.manager.unwrap_or(ServiceManager::InitScript) {
             ServiceManager::Systemd => {
                 let reload = if status.needs_reload {

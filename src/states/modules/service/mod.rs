@@ -1,6 +1,6 @@
 //! The `service` module: services run or are dead, start with the machine or do not (P25).
 
-mod states;
 mod manager;
+mod states;
 
 pub(super) use states::MODULE;

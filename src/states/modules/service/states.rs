@@ -1,9 +1,14 @@
 //! The states of the module `service`.
 
-use super::manager::{Service, ServiceStatus, ServiceAction, ServiceManager, service_change, process_note, with_manager};
-use crate::states::modules::verdict::{act, done, failure, old_new, single_change, unchanged};
-use crate::states::{StateCall, FactCache, StateFunction, Halt, StateModule, StateOutcome, StateDecision, refuse};
+use super::manager::{
+    Service, ServiceAction, ServiceManager, ServiceStatus, process_note, service_change,
+    with_manager,
+};
 use crate::host::change::Change;
+use crate::states::modules::verdict::{act, done, failure, old_new, single_change, unchanged};
+use crate::states::{
+    FactCache, Halt, StateCall, StateDecision, StateFunction, StateModule, StateOutcome, refuse,
+};
 use crate::value::{Map, Value};
 
 /// The module.
@@ -88,7 +93,11 @@ pub(super) fn dead(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
     ensure_running_state(call, facts, DesiredService::from_call(call, false)?)
 }
 
-fn ensure_running_state(call: &StateCall<'_>, facts: &FactCache, desired: DesiredService) -> Result<StateDecision, Halt> {
+fn ensure_running_state(
+    call: &StateCall<'_>,
+    facts: &FactCache,
+    desired: DesiredService,
+) -> Result<StateDecision, Halt> {
     let status = desired.service.status(facts)?;
     let name = desired.name();
     if status.manager.is_none() {
@@ -96,7 +105,11 @@ fn ensure_running_state(call: &StateCall<'_>, facts: &FactCache, desired: Desire
     }
     let unmask = unmask_steps(call, &desired, &status);
     if status.is_running == desired.should_run {
-        let state = if desired.should_run { "running" } else { "dead" };
+        let state = if desired.should_run {
+            "running"
+        } else {
+            "dead"
+        };
         let mut comment = format!("The service {name} is already {state}");
         comment.push_str(process_note(&status));
         return match desired.enable {
@@ -109,7 +122,12 @@ fn ensure_running_state(call: &StateCall<'_>, facts: &FactCache, desired: Desire
                 act(
                     StateOutcome::would_change(changes, text.clone()),
                     unmask,
-                    move |complaint, _| Ok(outcome_or_failure(complaint, StateOutcome::unchanged(text.clone()))),
+                    move |complaint, _| {
+                        Ok(outcome_or_failure(
+                            complaint,
+                            StateOutcome::unchanged(text.clone()),
+                        ))
+                    },
                 )
             }
             _ => done(with_manager(StateOutcome::unchanged(comment), &status)),
@@ -119,9 +137,17 @@ fn ensure_running_state(call: &StateCall<'_>, facts: &FactCache, desired: Desire
 }
 
 /// A service that nobody knows.
-fn missing_service(call: &StateCall<'_>, name: &str, desired: &DesiredService) -> Result<StateDecision, Halt> {
+fn missing_service(
+    call: &StateCall<'_>,
+    name: &str,
+    desired: &DesiredService,
+) -> Result<StateDecision, Halt> {
     if call.mode == crate::states::Mode::Test {
-        let verb = if desired.should_run { "started" } else { "stopped" };
+        let verb = if desired.should_run {
+            "started"
+        } else {
+            "stopped"
+        };
         let comment = format!(
             "Service {name} not present; if created in this state run, it would have been {verb}"
         );
@@ -135,7 +161,11 @@ fn missing_service(call: &StateCall<'_>, name: &str, desired: &DesiredService) -
     })
 }
 
-fn unmask_steps(call: &StateCall<'_>, desired: &DesiredService, status: &ServiceStatus) -> Vec<Change> {
+fn unmask_steps(
+    call: &StateCall<'_>,
+    desired: &DesiredService,
+    status: &ServiceStatus,
+) -> Vec<Change> {
     let runtime = call.flag("unmask_runtime", false);
     let is_masked = if runtime {
         status.is_runtime_masked
@@ -150,7 +180,11 @@ fn unmask_steps(call: &StateCall<'_>, desired: &DesiredService, status: &Service
 }
 
 /// Starts or stops it, and has it start with the machine or not.
-fn switch_state(desired: DesiredService, before: ServiceStatus, mut steps: Vec<Change>) -> Result<StateDecision, Halt> {
+fn switch_state(
+    desired: DesiredService,
+    before: ServiceStatus,
+    mut steps: Vec<Change>,
+) -> Result<StateDecision, Halt> {
     let name = desired.name().to_owned();
     let verb = if desired.should_run {
         ServiceAction::Start
@@ -164,7 +198,11 @@ fn switch_state(desired: DesiredService, before: ServiceStatus, mut steps: Vec<C
     steps.push(service_change(text));
     let toggles = desired.enable.filter(|enable| *enable != before.is_enabled);
     if let Some(enable) = toggles {
-        let verb = if enable { ServiceAction::Enable } else { ServiceAction::Disable };
+        let verb = if enable {
+            ServiceAction::Enable
+        } else {
+            ServiceAction::Disable
+        };
         let text = desired.service.command(verb, &before, false);
         steps.push(service_change(text));
     }
@@ -216,9 +254,9 @@ fn evaluate_switch(
         comment = format!("{comment}\nDelayed return for {seconds} seconds");
     }
     comment.push_str(process_note(before));
-    let is_set = desired
-        .enable
-        .is_none_or(|enable| enable == after.is_enabled || before.manager == Some(ServiceManager::PlainProcess));
+    let is_set = desired.enable.is_none_or(|enable| {
+        enable == after.is_enabled || before.manager == Some(ServiceManager::PlainProcess)
+    });
     let outcome = StateOutcome {
         result: Some(is_well && is_set),
         ..StateOutcome::changed(changes, comment)
@@ -231,7 +269,13 @@ fn outcome_or_failure(complaint: Option<&str>, well: StateOutcome) -> StateOutco
 }
 
 /// What became of having it start with the machine.
-pub(super) fn enablement_comment(name: &str, enable: bool, before: bool, after: bool, state: &str) -> String {
+pub(super) fn enablement_comment(
+    name: &str,
+    enable: bool,
+    before: bool,
+    after: bool,
+    state: &str,
+) -> String {
     let word = if enable { "enabled" } else { "disabled" };
     if before == enable {
         return format!("Service {name} is already {word}, and {state}");
@@ -253,7 +297,11 @@ pub(super) fn disabled(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
     ensure_enablement(call, facts, false)
 }
 
-fn ensure_enablement(call: &StateCall<'_>, facts: &FactCache, enable: bool) -> Result<StateDecision, Halt> {
+fn ensure_enablement(
+    call: &StateCall<'_>,
+    facts: &FactCache,
+    enable: bool,
+) -> Result<StateDecision, Halt> {
     let service = Service::from_call(call)?;
     let status = service.status(facts)?;
     let name = &service.name;
@@ -280,7 +328,11 @@ fn ensure_enablement(call: &StateCall<'_>, facts: &FactCache, enable: bool) -> R
 }
 
 /// Enables or disables a service that is not as wanted.
-pub(super) fn change_enablement(service: &Service, before: &ServiceStatus, enable: bool) -> Result<StateDecision, Halt> {
+pub(super) fn change_enablement(
+    service: &Service,
+    before: &ServiceStatus,
+    enable: bool,
+) -> Result<StateDecision, Halt> {
     let (verb, word) = if enable {
         (ServiceAction::Enable, "enabled")
     } else {
@@ -321,7 +373,11 @@ pub(super) fn unmasked(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
     change_mask(call, facts, false)
 }
 
-fn change_mask(call: &StateCall<'_>, facts: &FactCache, enable: bool) -> Result<StateDecision, Halt> {
+fn change_mask(
+    call: &StateCall<'_>,
+    facts: &FactCache,
+    enable: bool,
+) -> Result<StateDecision, Halt> {
     let service = Service::from_call(call)?;
     let runtime = call.flag("runtime", false);
     let status = service.status(facts)?;
@@ -406,7 +462,11 @@ pub(super) fn watch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDeci
     })
 }
 
-fn watch_action(call: &StateCall<'_>, function: &str, status: &ServiceStatus) -> (ServiceAction, &'static str) {
+fn watch_action(
+    call: &StateCall<'_>,
+    function: &str,
+    status: &ServiceStatus,
+) -> (ServiceAction, &'static str) {
     if function == "dead" {
         (ServiceAction::Stop, "stop")
     } else if !status.is_running {

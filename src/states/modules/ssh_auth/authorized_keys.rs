@@ -1,11 +1,11 @@
 //! The file of a user's keys, and how it is written.
 
-use crate::states::modules::accounts::{User, check_name, find_user};
-use crate::states::modules::verdict::{act_or_fail, require_facts};
-use crate::states::modules::file_change;
-use crate::states::{StateCall, FactCache, Halt, StateOutcome, StateDecision};
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::Fact;
+use crate::states::modules::accounts::{User, check_name, find_user};
+use crate::states::modules::file_change;
+use crate::states::modules::verdict::{act_or_fail, require_facts};
+use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 
 /// Where a user's keys are.
 pub(super) struct AuthorizedKeysFile {

@@ -122,7 +122,8 @@ pub(super) fn without_key(file: &str, key: &str) -> String {
 }
 
 fn is_line_of(line: &str, key: &str) -> bool {
-    !line.trim_start().starts_with('#') && AuthorizedKey::parse(line).is_some_and(|it| it.text == key)
+    !line.trim_start().starts_with('#')
+        && AuthorizedKey::parse(line).is_some_and(|it| it.text == key)
 }
 
 #[cfg(test)]
@@ -163,7 +164,11 @@ mod tests {
 
     #[test]
     fn what_cannot_be_a_key_is_none() {
-        let is_valid = |text: &str| AuthorizedKey::parse(&format!("ssh-rsa {text}")).unwrap().is_valid();
+        let is_valid = |text: &str| {
+            AuthorizedKey::parse(&format!("ssh-rsa {text}"))
+                .unwrap()
+                .is_valid()
+        };
         assert!(is_valid("AAAA") && is_valid("AAA=") && is_valid("AA=="));
         assert!(!is_valid("AAA") && !is_valid("A===") && !is_valid("AA!A"));
         assert_eq!(full_kind("ed25519").as_deref(), Some("ssh-ed25519"));

@@ -1,7 +1,7 @@
 //! The `ssh_auth` module: keys that let people in as a user.
 
-mod keys;
 mod authorized_keys;
+mod keys;
 mod states;
 
 pub(super) use states::MODULE;

@@ -1,9 +1,14 @@
 //! The states of the module `ssh_auth`: keys that may log in as a user.
 
-use super::keys::{AuthorizedKey, KeyStatus, full_kind, split_options, key_status, with_key, without_key};
 use super::authorized_keys::{AuthorizedKeysFile, commit_keys, missing_user_outcome};
+use super::keys::{
+    AuthorizedKey, KeyStatus, full_kind, key_status, split_options, with_key, without_key,
+};
 use crate::states::modules::verdict::{done, failure, single_change, unchanged};
-use crate::states::{StateCall, FactCache, StateFunction, Halt, Mode, StateModule, StateOutcome, StateDecision, refuse};
+use crate::states::{
+    FactCache, Halt, Mode, StateCall, StateDecision, StateFunction, StateModule, StateOutcome,
+    refuse,
+};
 use crate::value::Map;
 
 /// The module.
@@ -176,7 +181,8 @@ pub(super) fn manage(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
 }
 
 /// The complaint about a key that is none.
-pub(super) const INVALID_KEY: &str = "Invalid public ssh key, most likely has spaces or invalid syntax";
+pub(super) const INVALID_KEY: &str =
+    "Invalid public ssh key, most likely has spaces or invalid syntax";
 
 /// The key that a state names: the whole line, or the key with `enc`, `comment` and `options`.
 pub(super) fn parse_key(call: &StateCall<'_>, name: &str) -> Result<Option<AuthorizedKey>, Halt> {
@@ -212,7 +218,10 @@ pub(super) fn parse_key(call: &StateCall<'_>, name: &str) -> Result<Option<Autho
 }
 
 /// The keys of a file of the state tree; or why there are none.
-fn source_keys(call: &StateCall<'_>, source: &str) -> Result<Result<Vec<AuthorizedKey>, String>, Halt> {
+fn source_keys(
+    call: &StateCall<'_>,
+    source: &str,
+) -> Result<Result<Vec<AuthorizedKey>, String>, Halt> {
     let missing = format!("Failed to add the ssh key. Source file {source} is missing");
     let Some(path) = source.strip_prefix("salt://") else {
         return Ok(Err(missing));
@@ -225,7 +234,10 @@ fn source_keys(call: &StateCall<'_>, source: &str) -> Result<Result<Vec<Authoriz
     let lines = text
         .lines()
         .filter(|line| !line.trim_start().starts_with('#'));
-    let mut keys: Vec<AuthorizedKey> = lines.filter_map(AuthorizedKey::parse).filter(AuthorizedKey::is_valid).collect();
+    let mut keys: Vec<AuthorizedKey> = lines
+        .filter_map(AuthorizedKey::parse)
+        .filter(AuthorizedKey::is_valid)
+        .collect();
     if keys.is_empty() {
         return Ok(Err(format!(
             "No keys detected in {source}. Is file properly formatted?"
@@ -238,7 +250,9 @@ fn source_keys(call: &StateCall<'_>, source: &str) -> Result<Result<Vec<Authoriz
 }
 
 /// The keys that a state is about.
-pub(super) fn desired_keys(call: &StateCall<'_>) -> Result<Result<Vec<AuthorizedKey>, String>, Halt> {
+pub(super) fn desired_keys(
+    call: &StateCall<'_>,
+) -> Result<Result<Vec<AuthorizedKey>, String>, Halt> {
     match call.non_empty_text("source")? {
         Some(source) => source_keys(call, &source),
         None => Ok(parse_key(call, call.name)?

@@ -2,7 +2,7 @@
 
 use super::password_hash::{self, Password};
 use crate::states::modules::accounts::{GECOS_FIELDS, Groups, User, check_name};
-use crate::states::{StateCall, Halt, refuse};
+use crate::states::{Halt, StateCall, refuse};
 use crate::value::{Map, Value};
 
 /// The days of a password that people set, by their argument and `chage`'s option, and their
@@ -103,7 +103,10 @@ impl DesiredUser {
             put("gid", number_or_text(&gid));
         }
         if let Some(desired) = self.group_difference(user, groups) {
-            put("groups", crate::states::modules::accounts::name_list(&desired));
+            put(
+                "groups",
+                crate::states::modules::accounts::name_list(&desired),
+            );
         }
         if let Some(home) = self.home.as_ref().filter(|home| **home != user.home) {
             put("home", home.as_str().into());
@@ -229,7 +232,10 @@ fn number_or_text(text: &str) -> Value {
 }
 
 fn is_gid(desired: &str, gid: i64, groups: &Groups) -> bool {
-    desired.parse() == Ok(gid) || groups.by_name(desired).is_some_and(|group| group.gid == gid)
+    desired.parse() == Ok(gid)
+        || groups
+            .by_name(desired)
+            .is_some_and(|group| group.gid == gid)
 }
 
 fn gecos(call: &StateCall<'_>) -> Result<[Option<String>; 5], Halt> {

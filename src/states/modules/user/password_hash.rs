@@ -18,7 +18,9 @@ pub(super) enum Password {
 pub(super) fn matches_hash(password: &Password, hash: &str) -> bool {
     match password {
         Password::Hash(expected) => expected == hash,
-        Password::Plain(text) => crypt(text.as_bytes(), hash).is_some_and(|computed| computed == hash),
+        Password::Plain(text) => {
+            crypt(text.as_bytes(), hash).is_some_and(|computed| computed == hash)
+        }
         Password::Empty => hash.is_empty(),
     }
 }
@@ -46,8 +48,14 @@ fn crypt(password: &[u8], like: &str) -> Option<String> {
     let salt = salt.get(..salt.len().min(16))?;
     let rounds = Params::new(rounds).ok()?;
     let computed = match kind {
-        "5" => encode(SHA256_BYTE_ORDER, sha256_crypt(password, salt.as_bytes(), rounds)),
-        "6" => encode(SHA512_BYTE_ORDER, sha512_crypt(password, salt.as_bytes(), rounds)),
+        "5" => encode(
+            SHA256_BYTE_ORDER,
+            sha256_crypt(password, salt.as_bytes(), rounds),
+        ),
+        "6" => encode(
+            SHA512_BYTE_ORDER,
+            sha512_crypt(password, salt.as_bytes(), rounds),
+        ),
         _ => return None,
     };
     Some(format!("${kind}${shown}{salt}${computed}"))

@@ -2,12 +2,16 @@
 
 use super::desired::{self, DesiredUser, REDACTED_PASSWORD};
 use super::password_hash::Password;
-use crate::states::modules::accounts::{AGING_FIELDS, GECOS_FIELDS, Groups, User, prefetch_user, check_name, find_user};
-use crate::states::modules::verdict::{act, failure, single_change, run_change, unchanged};
-use crate::states::modules::file_change;
-use crate::states::{StateCall, FactCache, StateFunction, Halt, Mode, StateModule, StateOutcome, StateDecision};
-use crate::host::change::{Change, ModeAndOwner, CommandRun};
+use crate::host::change::{Change, CommandRun, ModeAndOwner};
 use crate::host::fact::Domain;
+use crate::states::modules::accounts::{
+    AGING_FIELDS, GECOS_FIELDS, Groups, User, check_name, find_user, prefetch_user,
+};
+use crate::states::modules::file_change;
+use crate::states::modules::verdict::{act, failure, run_change, single_change, unchanged};
+use crate::states::{
+    FactCache, Halt, Mode, StateCall, StateDecision, StateFunction, StateModule, StateOutcome,
+};
 use crate::text::quote_word;
 use crate::value::{Map, Value};
 
@@ -92,7 +96,10 @@ fn change_user(
         prefetch_user(facts, &desired.name)?;
         let groups = Groups::probe(facts)?;
         let Some(after) = find_user(facts, &desired.name)? else {
-            return Ok(StateOutcome::failed(format!("User {} is gone", desired.name)));
+            return Ok(StateOutcome::failed(format!(
+                "User {} is gone",
+                desired.name
+            )));
         };
         let mut changes = Map::new();
         for (key, value) in after.info(&groups) {
@@ -113,7 +120,10 @@ fn change_user(
             "These values could not be changed: {}\n{why}",
             Value::from(remaining)
         );
-        Ok(StateOutcome::failed_with(changes, text.trim_end().to_owned()))
+        Ok(StateOutcome::failed_with(
+            changes,
+            text.trim_end().to_owned(),
+        ))
     })
 }
 
@@ -159,8 +169,14 @@ fn change_steps(desired: &DesiredUser, user: &User, differences: &Map) -> Vec<Ch
             _ => {}
         }
     }
-    if GECOS_FIELDS.iter().any(|key| differences.contains_key(*key)) {
-        options.push(format!("-c {}", quote_word(&long_name(desired, Some(user)))));
+    if GECOS_FIELDS
+        .iter()
+        .any(|key| differences.contains_key(*key))
+    {
+        options.push(format!(
+            "-c {}",
+            quote_word(&long_name(desired, Some(user)))
+        ));
     }
     let mut steps = Vec::new();
     if !options.is_empty() {
@@ -223,7 +239,10 @@ pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
             changes.extend(single_change(&format!("{group} group"), "removed"));
         }
         changes.extend(single_change(&name, "removed"));
-        Ok(StateOutcome::changed(changes, format!("Removed user {name}")))
+        Ok(StateOutcome::changed(
+            changes,
+            format!("Removed user {name}"),
+        ))
     })
 }
 
@@ -255,7 +274,8 @@ pub(super) fn create_user(
 
 fn add_command(desired: &DesiredUser, groups: &Groups) -> String {
     let mut words = vec!["useradd".to_owned()];
-    let mut option = |option: &str, value: &str| words.push(format!("{option} {}", quote_word(value)));
+    let mut option =
+        |option: &str, value: &str| words.push(format!("{option} {}", quote_word(value)));
     if let Some(shell) = &desired.shell {
         option("-s", shell);
     }
@@ -383,7 +403,10 @@ pub(super) fn password_step(desired: &DesiredUser) -> Option<Change> {
 }
 
 /// Sets the days of the password that are wanted.
-pub(super) fn days_step(desired: &DesiredUser, is_selected: impl Fn(&str) -> bool) -> Option<Change> {
+pub(super) fn days_step(
+    desired: &DesiredUser,
+    is_selected: impl Fn(&str) -> bool,
+) -> Option<Change> {
     let mut text = String::from("chage");
     for (key, option, index) in desired::AGING_OPTIONS {
         if let Some(days) = desired.days[index].filter(|_| is_selected(key)) {

@@ -82,7 +82,11 @@ impl FaultInjector {
         }
     }
 
-    fn run_call<T>(&mut self, call: SystemCall<'_>, run: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    fn run_call<T>(
+        &mut self,
+        call: SystemCall<'_>,
+        run: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
         let what = self.next_call(call);
         match what {
             Some(FaultMode::DieWithin) => die(),
@@ -158,7 +162,10 @@ impl Write for PartialWriter<'_> {
 fn is_retried(call: SystemCall<'_>) -> bool {
     matches!(
         call,
-        SystemCall::Open(_) | SystemCall::Sync(_) | SystemCall::SyncFolder(_) | SystemCall::Truncate(_)
+        SystemCall::Open(_)
+            | SystemCall::Sync(_)
+            | SystemCall::SyncFolder(_)
+            | SystemCall::Truncate(_)
     )
 }
 

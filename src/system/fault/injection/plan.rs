@@ -65,7 +65,11 @@ impl FaultPlan {
                     Some((place, folder)) => (place, Some(folder.into())),
                     None => (rest, None),
                 };
-                return Some(Self::From(errno_of(errno)?, CallSelector::parse(place)?, folder));
+                return Some(Self::From(
+                    errno_of(errno)?,
+                    CallSelector::parse(place)?,
+                    folder,
+                ));
             }
             "kill" => FaultMode::DieBefore,
             "kill-within" => FaultMode::DieWithin,
@@ -125,7 +129,7 @@ impl CallSelector {
             Self::Nth {
                 kind: wanted,
                 end,
-                remaining: remaining,
+                remaining,
             } => {
                 let path = path.to_string_lossy();
                 // A file that is written beside counts as the one that it is to become.

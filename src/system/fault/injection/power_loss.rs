@@ -88,19 +88,26 @@ impl UnsyncedChanges {
             SystemCall::Sync(path) => CallEffect::Synced(path.to_owned()),
             SystemCall::SyncFolder(path) => CallEffect::SyncedFolder(resolved_path(path)),
             SystemCall::Rename(from, to) => {
-                let undo = Undo::MoveBack(resolved_path(from), resolved_path(to), self.save(&resolved_path(to)));
+                let undo = Undo::MoveBack(
+                    resolved_path(from),
+                    resolved_path(to),
+                    self.save(&resolved_path(to)),
+                );
                 CallEffect::Named(resolved_path(to), undo)
             }
-            SystemCall::Exchange(one, other) => {
-                CallEffect::Named(resolved_path(other), Undo::Exchange(resolved_path(one), resolved_path(other)))
-            }
+            SystemCall::Exchange(one, other) => CallEffect::Named(
+                resolved_path(other),
+                Undo::Exchange(resolved_path(one), resolved_path(other)),
+            ),
             SystemCall::Link(path) | SystemCall::MakeFolder(path) => {
                 CallEffect::Named(resolved_path(path), Undo::Remove(resolved_path(path)))
             }
-            SystemCall::Unlink(path) | SystemCall::RemoveTree(path) => match self.save(&resolved_path(path)) {
-                Some(saved) => CallEffect::Named(resolved_path(path), Undo::PutBack(saved)),
-                None => CallEffect::NoEffect,
-            },
+            SystemCall::Unlink(path) | SystemCall::RemoveTree(path) => {
+                match self.save(&resolved_path(path)) {
+                    Some(saved) => CallEffect::Named(resolved_path(path), Undo::PutBack(saved)),
+                    None => CallEffect::NoEffect,
+                }
+            }
             SystemCall::Spawn(_) => CallEffect::NoEffect,
         }
     }
@@ -215,7 +222,10 @@ impl UnsyncedChanges {
             SavedContent::File(bytes, Permissions::from_mode(metadata.mode()))
         };
         let path = path.to_owned();
-        Some(SavedEntry { path, content: what })
+        Some(SavedEntry {
+            path,
+            content: what,
+        })
     }
 }
 

@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use nix::unistd::{Group, User};
 use serde_json::{Map as JsonMap, Value as Json, json};
-use unfurl::testing::converge::{
-    StateCall, Chunk, FactCache, ChangeOutcome, Halt, RequisiteLink, LowData, Mode, StateOutcome, RenderTemplate, Requisite, FileRoots,
-    FileRootsError, LinkTarget, TemplateRequest, StateDecision, ModuleContext, find,
+use unfurl::testing::states::{
+    ChangeOutcome, Chunk, FactCache, FileRoots, FileRootsError, Halt, LinkTarget, LowData, Mode,
+    ModuleContext, RenderTemplate, Requisite, RequisiteLink, StateCall, StateDecision,
+    StateOutcome, TemplateRequest, find,
 };
 use unfurl::testing::diagnostic::Span;
 use unfurl::testing::value::{Map, Value};
@@ -306,10 +307,12 @@ impl Case {
             ChangeOutcome::Computed(judge) => {
                 known(facts, |facts| judge(&outputs, facts)).unwrap_or_else(StateOutcome::failed)
             }
-            ChangeOutcome::Fixed(outcome) => match outputs.iter().find(|output| !output.exit.is_ok()) {
-                Some(failed) => StateOutcome::failed(failed.stderr.text()),
-                None => outcome,
-            },
+            ChangeOutcome::Fixed(outcome) => {
+                match outputs.iter().find(|output| !output.exit.is_ok()) {
+                    Some(failed) => StateOutcome::failed(failed.stderr.text()),
+                    None => outcome,
+                }
+            }
         }
     }
 
@@ -374,7 +377,10 @@ impl Case {
 }
 
 /// Asks again and again until all facts are known.
-fn known<T>(facts: &mut FactCache, ask: impl Fn(&FactCache) -> Result<T, Halt>) -> Result<T, String> {
+fn known<T>(
+    facts: &mut FactCache,
+    ask: impl Fn(&FactCache) -> Result<T, Halt>,
+) -> Result<T, String> {
     for _ in 0..50 {
         match ask(facts) {
             Ok(told) => return Ok(told),

@@ -5,7 +5,9 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 
-use unfurl::testing::converge::{StateCall, FactCache, Halt, Mode, StateOutcome, StateDecision, find};
+use unfurl::testing::states::{
+    FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, find,
+};
 use unfurl::testing::host::change::Change;
 use unfurl::testing::value::{Map, Value};
 
@@ -37,7 +39,9 @@ fn decided(
             StateDecision::Done(outcome) => (outcome, Vec::new()),
             StateDecision::Change(deed) => {
                 let outcome = match deed.finish {
-                    unfurl::testing::converge::ChangeOutcome::Fixed(outcome) if mode == Mode::Apply => {
+                    unfurl::testing::states::ChangeOutcome::Fixed(outcome)
+                        if mode == Mode::Apply =>
+                    {
                         outcome
                     }
                     _ => deed.predicted,

@@ -1,4 +1,4 @@
-"""Measures host states; see README.md beside it. Called by converge.sh."""
+"""Measures host states; see README.md beside it. Called by states.sh."""
 
 import json
 import os

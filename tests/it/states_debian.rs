@@ -134,7 +134,7 @@ impl Debian {
 
     /// Applies the states.
     fn apply(&self, more: &[&str]) -> Run {
-        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/converge/debian");
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/states/debian");
         let output = Command::new(env!("CARGO_BIN_EXE_unfurl"))
             .args(["state", "apply", "base", "web", "db", "--output", "json"])
             .arg("--file-root")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Measures host states, on this machine and over SSH, against Salt and pyinfra:
 #
-#   sh benches/converge.sh
+#   sh benches/states.sh
 #
 # The server is an sshd of its own, on a free port, that ends with the run. `UNFURL_PROFILE` names the profile to
 # build (dist); `SALT_PEER` the program `salt-call`, `PYINFRA_PEER` the program `pyinfra`: each is left out where
@@ -15,4 +15,4 @@ target=${CARGO_TARGET_DIR:-target}
 case $target in /*) ;; *) target=$root/$target ;; esac
 cargo build --quiet --profile "$profile"
 folder=$target/$([ "$profile" = dev ] && echo debug || echo "$profile")
-UNFURL_BIN="$folder/unfurl" exec python3 "$here/converge.py"
+UNFURL_BIN="$folder/unfurl" exec python3 "$here/states.py"

@@ -8,15 +8,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 use unfurl::testing::diagnostic::Sources;
-use unfurl::testing::expr::{NullContext, FixedSources, YamlError};
+use unfurl::testing::expr::{FixedSources, NullContext, YamlError};
 use unfurl::testing::host::book;
 use unfurl::testing::host::helpers::{HostResolver, HostServices, NoRoles};
 use unfurl::testing::host::{
-    Action, ActionResult, Address, CapturedOutput, Destination, ChainExecutor, Exit, Location, LocationError,
-    Program, Question, ActionRequest, RunOutput, Secret,
+    Action, ActionRequest, ActionResult, Address, CapturedOutput, ChainExecutor, Destination, Exit,
+    Location, LocationError, Program, Question, RunOutput, Secret,
 };
-use unfurl::testing::runbook::{
-    TaskCall, EngineRequest, HostEvent, HostOutcome, TaskOptions, TaskEngine, RunState, Tasks, read_tasks,
+use unfurl::testing::tasks::{
+    EngineRequest, HostEvent, HostOutcome, RunState, TaskCall, TaskEngine, TaskOptions, Tasks,
+    read_tasks,
 };
 
 /// Leads to the host itself.
@@ -97,7 +98,9 @@ fn drive(
                     ran.push(format!("{host}: {text}"));
                     open.push_back((id, exit));
                 }
-                EngineRequest::PromptSecret { id, .. } => runbook.answer_secret(id, Some(&Secret::new("right"))),
+                EngineRequest::PromptSecret { id, .. } => {
+                    runbook.answer_secret(id, Some(&Secret::new("right")));
+                }
                 EngineRequest::Prompt { id, .. } => runbook.answer_prompt(id, Some("typed")),
             }
         }

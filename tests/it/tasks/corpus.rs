@@ -1,7 +1,7 @@
 //! What the peer of the corpus does, ours does too; where the spec says otherwise, it is listed.
 
 use serde_json::{Value as Json, json};
-use unfurl::testing::runbook::TaskCall;
+use unfurl::testing::tasks::TaskCall;
 
 use super::engine::host_list;
 use crate::support::{TestEnv, fabric_answers};
