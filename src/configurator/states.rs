@@ -74,6 +74,18 @@ fn input_error(problem: impl Into<String>) -> Error {
     }
 }
 
+/// An input that is a map; an empty one where the input is missing.
+fn map_input(task: &TaskView<'_>, name: &str) -> Result<Map, Error> {
+    match task.input(name)?.unwrap_or_default().reveal() {
+        Value::Null => Ok(Map::new()),
+        Value::Map(map) => Ok(Map::clone(map)),
+        other => {
+            let kind = other.kind();
+            Err(input_error(format!("`{name}` must be a map, not {kind}")))
+        }
+    }
+}
+
 /// What the inputs ask for.
 fn compile_input(task: &TaskView<'_>) -> Result<CompileInput, Error> {
     let base = task.settings.base_dir;
@@ -108,16 +120,6 @@ fn compile_input(task: &TaskView<'_>) -> Result<CompileInput, Error> {
         }
         (false, true) => return Err(input_error("`sls` and `top` exclude each other")),
     };
-    let map = |name: &str| -> Result<Map, Error> {
-        match task.input(name)?.unwrap_or_default().reveal() {
-            Value::Null => Ok(Map::new()),
-            Value::Map(map) => Ok(Map::clone(map)),
-            other => {
-                let kind = other.kind();
-                Err(input_error(format!("`{name}` must be a map, not {kind}")))
-            }
-        }
-    };
     let ordering = match task.input_text("ordering")?.as_deref() {
         None | Some("classic") => RunOrdering::Classic,
         Some("dag") => RunOrdering::Dag,
@@ -131,8 +133,8 @@ fn compile_input(task: &TaskView<'_>) -> Result<CompileInput, Error> {
     Ok(CompileInput {
         id: id.into(),
         roots: Arc::new(tree),
-        pillar: map("pillar")?.into(),
-        grains: map("grains")?,
+        pillar: map_input(task, "pillar")?.into(),
+        grains: map_input(task, "grains")?,
         options: Map::new().into(),
         targets,
         ordering,

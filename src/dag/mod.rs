@@ -1,5 +1,6 @@
-//! Directed acyclic graphs: a queue that releases what is ready, orders, cycles. Knows nothing of
-//! what the nodes are.
+//! Directed acyclic graphs: [`ReadyQueue`] releases nodes whose dependencies are done; `order` sorts nodes
+//! so that dependencies come first and finds cycles. Job plans, host tasks and states use both; this module
+//! knows nothing about the meaning of the nodes.
 
 mod order;
 mod queue;

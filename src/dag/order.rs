@@ -1,10 +1,11 @@
-//! Orders in which dependencies come first, and cycles.
+//! Dependency order and cycle detection by one iterative depth-first walk over a graph given as a function
+//! from a node to its dependencies.
 
 use std::hash::Hash;
 
 use foldhash::HashMap;
 
-/// Nodes that depend on each other, in order; the last depends on the first.
+/// A dependency cycle: each node depends on the next one, and the last depends on the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cycle<N>(pub Vec<N>);
 
@@ -14,8 +15,10 @@ enum VisitMark {
     Closed,
 }
 
-/// Walks depth first from each root in order and gives every node after what it depends on, each
-/// once. An edge that would close a cycle is passed over. Uses no recursion.
+/// Returns each node reachable from the roots once, after its dependencies.
+///
+/// The walk goes depth first from each root in order. It ignores an edge that would close a cycle and uses
+/// no recursion.
 pub fn dependencies_first<N: Copy + Eq + Hash>(
     roots: impl IntoIterator<Item = N>,
     dependencies: impl FnMut(N) -> Vec<N>,
@@ -23,7 +26,7 @@ pub fn dependencies_first<N: Copy + Eq + Hash>(
     walk(roots, dependencies).0
 }
 
-/// The first cycle that a depth-first walk from the roots meets.
+/// Returns the first cycle that a depth-first walk from the roots finds.
 pub fn find_cycle<N: Copy + Eq + Hash>(
     roots: impl IntoIterator<Item = N>,
     dependencies: impl FnMut(N) -> Vec<N>,

@@ -1,16 +1,18 @@
-//! Releases each node once all it waits for are done.
+//! A queue that releases each node once all its dependencies are done. The schedulers of jobs and host runs
+//! fill it and report finished nodes; the queue itself runs nothing.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
-/// A queue of nodes with edges among them. Nodes that are ready come out by their rank, lower ones
-/// first, and within it in the order in which they were added. Every step costs O(log n) plus the
-/// edges it touches.
+/// A queue of nodes with dependencies.
+///
+/// Ready nodes come out by rank, lowest first, and within a rank in the order in which they were added.
+/// Every step costs O(log n) plus the edges it touches.
 #[derive(Debug, Clone)]
 pub struct ReadyQueue<N> {
     nodes: Vec<Entry<N>>,
     indices: HashMap<N, usize>,
-    /// Ranks and places.
+    /// The ready nodes, as pairs of rank and index into `nodes`.
     ready: BTreeSet<(u8, usize)>,
     unfinished: usize,
 }
@@ -20,7 +22,10 @@ struct Entry<N> {
     node: N,
     rank: u8,
     pending_dependencies: usize,
-    /// Those that wait for it, with their number of releases when they began to.
+    /// The indices of the nodes that wait for this one, each with its value of `releases` when it began to
+    /// wait.
+    ///
+    /// A node released early has a higher value by then, so this dependency no longer counts for it.
     dependents: Vec<(usize, u32)>,
     releases: u32,
     state: EntryState,
@@ -45,7 +50,7 @@ impl<N> Default for ReadyQueue<N> {
 }
 
 impl<N: Copy + Eq + Hash> ReadyQueue<N> {
-    /// Adds a node of a rank; one that is there already stays as it is.
+    /// Adds a node with a rank. A node that is already known stays as it is.
     pub fn add_ranked(&mut self, node: N, rank: u8) {
         if self.indices.contains_key(&node) {
             return;
@@ -64,8 +69,9 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
         self.unfinished += 1;
     }
 
-    /// Lets `node` wait until `on` is done. Nothing happens where either is unknown, `on` is done,
-    /// or `node` was released already.
+    /// Makes `node` wait until `on` is done.
+    ///
+    /// Has no effect if either node is unknown, if `on` is done, or if `node` was already released.
     pub fn add_dependency(&mut self, node: N, on: N) {
         let (Some(&place), Some(&on)) = (self.indices.get(&node), self.indices.get(&on)) else {
             return;
@@ -80,13 +86,12 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
         }
     }
 
-    /// The rank of a node.
+    /// Returns the rank of a node, or 0 if the node is unknown.
     pub fn rank(&self, node: N) -> u8 {
         let place = self.indices.get(&node);
         place.map_or(0, |place| self.nodes[*place].rank)
     }
 
-    /// Gives a node another rank.
     pub fn set_rank(&mut self, node: N, rank: u8) {
         let Some(&place) = self.indices.get(&node) else {
             return;
@@ -97,14 +102,14 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
         }
     }
 
-    /// Releases the first node that waits for nothing, if there is one.
+    /// Releases the first ready node. Returns None if no node is ready.
     pub fn pop(&mut self) -> Option<N> {
         let (_, place) = self.ready.pop_first()?;
         self.nodes[place].state = EntryState::Taken;
         Some(self.nodes[place].node)
     }
 
-    /// Puts a released node back, to be released again once it waits for nothing.
+    /// Puts a released node back into the queue; it is released again once its dependencies are done.
     pub fn put_back(&mut self, node: N) {
         let Some(&place) = self.indices.get(&node) else {
             return;
@@ -117,7 +122,7 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
         }
     }
 
-    /// Lets a queued node be released although others that it waits for are not done.
+    /// Makes a queued node ready although some of its dependencies are not done.
     pub fn release(&mut self, node: N) {
         let Some(&place) = self.indices.get(&node) else {
             return;
@@ -129,7 +134,7 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
         }
     }
 
-    /// Marks a node as done, so that those that waited for it may be released.
+    /// Marks a node as done, which may make the nodes that wait for it ready.
     pub fn mark_done(&mut self, node: N) {
         let Some(&place) = self.indices.get(&node) else {
             return;
@@ -152,22 +157,21 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
         }
     }
 
-    /// The rank of the node that is released next.
+    /// Returns the rank of the node that [`pop`](Self::pop) would release next.
     pub fn next_rank(&self) -> Option<u8> {
         self.ready.first().map(|(rank, _)| *rank)
     }
 
-    /// Whether a node can be released now.
     pub fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// How many nodes are not done.
+    /// Returns the number of nodes that are not done.
     pub fn unfinished(&self) -> usize {
         self.unfinished
     }
 
-    /// The nodes that are queued, in the order in which they were added.
+    /// Returns the queued nodes in the order in which they were added.
     pub fn queued(&self) -> impl Iterator<Item = N> {
         self.nodes
             .iter()
@@ -222,7 +226,7 @@ mod tests {
     }
 
     proptest! {
-        /// Edges go from a node to smaller ones only, so the graph has no cycle.
+        /// Edges lead to smaller nodes only, so the graph has no cycle.
         #[test]
         fn drains_every_acyclic_graph(picks in prop::collection::vec(any::<u8>(), 1..60)) {
             let mut queue = ReadyQueue::default();

@@ -1,28 +1,27 @@
-//! What goes wrong as a whole: a kind, which decides what becomes of it, and problems for people.
+//! The failure of a whole operation: a kind, which decides how the caller reacts, and diagnostics for the
+//! user with the texts that they point into.
 
 use std::fmt::{Debug, Display, Formatter};
 
 use super::{Diagnostic, Diagnostics, Sources};
 
-/// Why something as a whole failed.
+/// An error of a whole operation: its kind and the diagnostics that explain it.
 #[derive(Debug, Clone)]
 pub struct Failure<K> {
-    /// What kind of failure it is.
     pub kind: K,
-    /// What is wrong, and where.
     pub problems: Diagnostics,
-    /// The texts that the problems point into.
+    /// The texts that the spans of the problems point into.
     pub sources: Sources,
 }
 
 impl<K> Failure<K> {
-    /// A failure with one message, and what to do about it if that is known.
+    /// Creates a failure with one message and an optional hint about what to do.
     pub fn new(kind: K, message: impl ToString, hint: Option<String>) -> Self {
         let diagnostic = Diagnostic::error(message).help_if(hint);
         Self::with_sources(kind, diagnostic, Sources::default())
     }
 
-    /// A failure with places in texts.
+    /// Creates a failure whose diagnostics point into texts.
     pub fn with_sources(kind: K, problems: impl Into<Diagnostics>, sources: Sources) -> Self {
         Self {
             kind,
@@ -31,7 +30,7 @@ impl<K> Failure<K> {
         }
     }
 
-    /// The same failure as one of another kind.
+    /// Converts the kind and keeps the problems.
     pub fn map_kind<L>(self, kind: impl FnOnce(K) -> L) -> Failure<L> {
         Failure::with_sources(kind(self.kind), self.problems, self.sources)
     }

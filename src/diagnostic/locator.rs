@@ -1,18 +1,20 @@
-//! Finds the line and the column of many places in texts.
+//! Converts many spans into line and column numbers. Unlike [`Sources::position`], [`SourceLocator`] indexes
+//! each text only once, so it suits callers that resolve many spans.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use super::source::{Source, SourceId, SourcePosition, Sources, Span};
 
-/// Finds the line and the column of many places in texts: each text is looked through once.
+/// A converter from spans to lines and columns. It indexes each text once, on first use.
 #[derive(Debug)]
 pub struct SourceLocator<'a> {
     sources: &'a Sources,
     lines: HashMap<SourceId, OnceCell<LineIndex>>,
 }
 
-/// Where lines begin in a text, and which bytes begin no character.
+/// The byte offsets of the line starts in a text, and the offsets of the bytes that are not the first byte
+/// of a character.
 #[derive(Debug)]
 struct LineIndex {
     starts: Vec<usize>,
@@ -20,7 +22,6 @@ struct LineIndex {
 }
 
 impl<'a> SourceLocator<'a> {
-    /// Places in these texts.
     pub fn new(sources: &'a Sources) -> Self {
         let lines = sources.iter().map(|(id, _)| (id, OnceCell::new()));
         Self {
@@ -29,7 +30,7 @@ impl<'a> SourceLocator<'a> {
         }
     }
 
-    /// Where a span starts, for people; none for what no text gave.
+    /// Returns the start of a span as path, line and column. None for values that come from no text.
     pub fn locate(&self, span: Span) -> Option<SourcePosition> {
         let source = self.sources.get(span.source)?;
         let lines = self.lines.get(&span.source)?;

@@ -1,4 +1,5 @@
-//! Problems with places in the text: sources, spans, diagnostics. Shows nothing; `ui` does.
+//! Diagnostics with positions in source texts: [`Sources`], [`Span`], [`Diagnostic`], [`Failure`]. All
+//! layers create them; this module prints nothing, the module `ui` renders them.
 
 mod failure;
 mod locator;

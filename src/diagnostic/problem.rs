@@ -1,43 +1,43 @@
-//! A problem: what, where, why and what to do.
+//! A single diagnostic and the collection that readers and checkers fill: a message, its severity, the
+//! positions in texts, and a hint about what to do.
 
 use super::Span;
 
-/// How bad a problem is.
+/// The severity of a diagnostic, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// Worth knowing; nothing is wrong.
+    /// Information for the user that is not a problem.
     Note,
-    /// Something is probably wrong; work goes on.
+    /// A probable problem; the work continues.
     Warning,
-    /// Work cannot go on.
+    /// An error that stops the work.
     Error,
 }
 
-/// A place in a text with a few words on it.
+/// A position in a text with a short remark about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
-    /// Where.
     pub span: Span,
-    /// What to say there; may be empty.
+    /// The remark shown at the span; may be empty.
     pub text: String,
 }
 
-/// One problem: a message, places with words on them, causes and a hint.
+/// A problem to report: a message, labeled positions in texts, and a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a diagnostic that nobody sees tells nobody"]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity, which decides whether the work stops.
     pub severity: Severity,
-    /// What is wrong: lowercase, no final period.
+    /// The message: lowercase, without a final period.
     pub message: String,
-    /// Places; the first is the primary one.
+    /// The labeled positions; the first one is the primary position.
     pub labels: Vec<Label>,
-    /// What to do about it.
+    /// A hint that tells the user what to do.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
-    /// A problem that stops the work.
+    /// Creates a diagnostic of severity [`Severity::Error`], which stops the work.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "callers hand over errors and texts alike"
@@ -46,7 +46,7 @@ impl Diagnostic {
         Self::new(Severity::Error, &message)
     }
 
-    /// A problem that does not stop the work.
+    /// Creates a diagnostic of severity [`Severity::Warning`]; the work continues.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "callers hand over errors and texts alike"
@@ -64,7 +64,7 @@ impl Diagnostic {
         }
     }
 
-    /// Points at a place. A span that points nowhere is left out.
+    /// Adds a label at a span. [`Span::NONE`] adds no label.
     pub fn label(mut self, span: Span, text: impl Into<String>) -> Self {
         if span.is_some() {
             self.labels.push(Label {
@@ -75,64 +75,64 @@ impl Diagnostic {
         self
     }
 
-    /// Says what to do.
+    /// Sets the hint that tells the user what to do.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
     }
 
-    /// Says what to do, where that is known.
+    /// Sets the hint if one is known.
     pub fn help_if(mut self, text: Option<impl Into<String>>) -> Self {
         self.help = text.map(Into::into);
         self
     }
 
-    /// The primary place, if it has one.
+    /// Returns the primary position, if the diagnostic has one.
     pub fn span(&self) -> Option<Span> {
         self.labels.first().map(|label| label.span)
     }
 }
 
-/// All problems found so far.
+/// The diagnostics found so far, in the order found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// Adds one.
+    /// Appends a diagnostic after those found before.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.0.push(diagnostic);
     }
 
-    /// Adds all of another collection.
+    /// Appends the diagnostics of another collection, in their order.
     pub fn append(&mut self, mut other: Self) {
         self.0.append(&mut other.0);
     }
 
-    /// Whether any of them stops the work.
+    /// Whether any diagnostic has the severity [`Severity::Error`].
     pub fn has_errors(&self) -> bool {
         self.0
             .iter()
             .any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Whether there are none.
+    /// Whether the collection holds no diagnostics, not even notes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many there are.
+    /// Returns the number of diagnostics of every severity.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The message of the first one; empty if there are none.
+    /// Returns the message of the first diagnostic, or an empty text if none exists.
     pub fn first_message(&self) -> String {
         self.0
             .first()
             .map_or_else(String::new, |first| first.message.clone())
     }
 
-    /// Each of them, in the order found.
+    /// Iterates over the diagnostics in the order found.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.0.iter()
     }

@@ -1,71 +1,69 @@
-//! Texts that were read, and places in them.
+//! Source texts and positions in them: [`Sources`] owns each text that was read, and a [`Span`] names a byte
+//! range in one of them. Diagnostics and YAML nodes carry spans; this module reads no files.
 
 use std::fmt::{Display, Formatter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Names one text among [`Sources`].
+/// The identifier of one text in [`Sources`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(u32);
 
 impl SourceId {
-    /// The source of values that no text gave, such as options.
+    /// The source of values that come from no text, such as command-line options.
     pub const NONE: Self = Self(u32::MAX);
 }
 
-/// A range of bytes in one source; `start` and `end` count from 0, `end` is outside.
+/// A byte range in one source. Offsets count from 0; `end` is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Span {
-    /// The text.
+    /// The text that the byte range lies in.
     pub source: SourceId,
-    /// The first byte.
+    /// The offset of the first byte.
     pub start: u32,
-    /// The byte after the last.
+    /// The offset after the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// The place of things that no text gave.
+    /// The span of values that come from no text, such as command-line options.
     pub const NONE: Self = Self {
         source: SourceId::NONE,
         start: 0,
         end: 0,
     };
 
-    /// A range of bytes of `source`.
+    /// Creates a span over the bytes `start..end` of `source`.
     pub const fn new(source: SourceId, start: u32, end: u32) -> Self {
         Self { source, start, end }
     }
 
-    /// Whether it points into a text.
+    /// Whether the span points into a text, that is, is not [`Span::NONE`].
     pub fn is_some(self) -> bool {
         self.source != SourceId::NONE
     }
 }
 
-/// One text that was read.
+/// A source text with its path and, if it was included, the position of the include directive.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// The file it came from, as messages name it.
+    /// The path of the file, as messages show it.
     pub path: PathBuf,
-    /// All of it.
     pub text: Arc<str>,
-    /// The directive that asked for it, if another text included it.
+    /// The position of the include directive, if another text included this one.
     pub included_from: Option<Span>,
 }
 
-/// All texts read so far.
+/// The source texts read so far, indexed by [`SourceId`].
 #[derive(Debug, Clone, Default)]
 pub struct Sources(Vec<Source>);
 
-/// A place as people read it; line and column count from 1, columns in characters.
+/// A position for messages: path, line and column. Line and column count from 1; the column counts
+/// characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourcePosition {
-    /// The file.
     pub path: PathBuf,
-    /// The line.
     pub line: usize,
-    /// The column.
     pub column: usize,
 }
 
@@ -76,7 +74,7 @@ impl Display for SourcePosition {
 }
 
 impl Sources {
-    /// Adds a text and gives its id.
+    /// Adds a text and returns its id.
     pub fn add(
         &mut self,
         path: impl Into<PathBuf>,
@@ -92,31 +90,32 @@ impl Sources {
         id
     }
 
-    /// Puts another text in place of one, such as one with secrets covered. Spans stay, so it should
-    /// be as long.
+    /// Replaces a text, for example by one with its secrets redacted.
+    ///
+    /// Existing spans stay unchanged, so the new text should have the same length.
     pub fn replace(&mut self, id: SourceId, change: impl FnOnce(&str) -> String) {
         if let Some(source) = self.0.get_mut(id.0 as usize) {
             source.text = change(&source.text).into();
         }
     }
 
-    /// The text of an id.
+    /// Returns the text with an id, or None for [`SourceId::NONE`].
     pub fn get(&self, id: SourceId) -> Option<&Source> {
         self.0.get(id.0 as usize)
     }
 
-    /// Each text with its id, in the order in which they were read.
+    /// Iterates over the texts with their ids, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = (SourceId, &Source)> {
         (0u32..).map(SourceId).zip(&self.0)
     }
 
-    /// The id of the text read last from `path`.
+    /// Returns the id of the text that was added last for `path`.
     pub fn find(&self, path: &Path) -> Option<SourceId> {
         let place = self.0.iter().rposition(|source| source.path == path)?;
         u32::try_from(place).ok().map(SourceId)
     }
 
-    /// Where a span starts, for people.
+    /// Returns the start of a span as path, line and column. None for values that come from no text.
     pub fn position(&self, span: Span) -> Option<SourcePosition> {
         let source = self.get(span.source)?;
         let start = source.text.floor_char_boundary(span.start as usize);
@@ -129,7 +128,7 @@ impl Sources {
         })
     }
 
-    /// The bytes of a span, cut to what the text has.
+    /// Returns the bytes of a span, cut at the end of the text and at character boundaries.
     pub fn text(&self, span: Span) -> &str {
         let Some(source) = self.get(span.source) else {
             return "";

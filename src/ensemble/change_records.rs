@@ -1,4 +1,8 @@
-//! The records of a job and its tasks (spec/unfurl.md § (h)).
+//! Builds the records of a job and of its tasks in Unfurl's format (rule U-h).
+//!
+//! [`task_record`] and [`job_record`] produce the final records; the `…_start_record` functions produce what
+//! the journal keeps in case the process crashes. Writing them to files is the work of `record` and
+//! `record_files`.
 
 use std::sync::Arc;
 
@@ -7,27 +11,24 @@ use crate::job::{Completion, JobHead, JobStart, Report, TaskDigest, TaskRecord};
 use crate::name::Status;
 use crate::value::{Map, Value, insert_some};
 
-/// How many tasks ended in which way, as summaries count them.
+/// Counts of a job's tasks by outcome, as shown in summaries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct JobStats {
-    /// All tasks listed.
     pub total: usize,
-    /// Those that changed their target.
+    /// Tasks that changed their target, whether or not they succeeded.
     pub changed: usize,
-    /// Those that did what they are for.
     pub ok: usize,
-    /// Those that failed.
+    /// Tasks that failed, including tasks that left their target in error.
     pub error: usize,
-    /// Those that something else kept from running.
+    /// Tasks that did not run because an earlier step or operation failed.
     pub blocked: usize,
-    /// Those that nobody can tell of.
+    /// Tasks whose result is not known, because the job crashed while they ran.
     pub unknown: usize,
-    /// Those that were left out.
+    /// Tasks that were planned but not needed.
     pub skipped: usize,
 }
 
 impl JobStats {
-    /// Counts the tasks of a job.
     pub fn of<'t>(tasks: impl Iterator<Item = &'t TaskRecord>) -> Self {
         let mut stats = Self::default();
         for task in tasks {
@@ -48,7 +49,7 @@ impl JobStats {
         stats
     }
 
-    /// The line that records and summaries carry.
+    /// Returns the summary line that records and the console show.
     pub fn line(&self) -> String {
         format!(
             "{} tasks ({} changed, {} ok, {} failed, {} blocked, {} unknown, {} skipped)",
@@ -57,20 +58,20 @@ impl JobStats {
     }
 }
 
-/// A time as records write it.
+/// Formats a time as records contain it: `2026-01-31-23-59-59-000000`, in UTC with microseconds.
 pub fn stamp(time: jiff::Timestamp) -> String {
     let utc = time.to_zoned(jiff::tz::TimeZone::UTC);
     let micros = utc.subsec_nanosecond() / 1000;
     format!("{}-{micros:06}", utc.strftime("%Y-%m-%d-%H-%M-%S"))
 }
 
-/// The record of the job itself, which has ended.
+/// Returns the record of a job that has ended.
 pub(super) fn job_record(report: &Report, ended: jiff::Timestamp) -> Map {
     let stats = JobStats::of(report.records());
     head_record(&report.head, &stats, ended, report.status)
 }
 
-/// The record of a job that begins: what is known of it then, in the order of records.
+/// Returns the record of a job that has just started: the known values only, keys in their final order.
 pub(super) fn job_start_record(start: &JobStart) -> Map {
     let nothing = JobStats::default();
     head_record(&start.head, &nothing, start.started, Status::Unknown)
@@ -108,7 +109,7 @@ fn ready_state(status: Status) -> Value {
     Value::map([("local", Value::from(status.as_str()))])
 }
 
-/// The record of a task that begins, for the case that nobody ever hears of its end.
+/// Returns the record of a task that has just started. It is used only if the task's end is never recorded.
 pub(super) fn task_start_record(task: &TaskRecord) -> Map {
     let mut record = Map::new();
     let started = Value::from(stamp(task.started));
@@ -135,13 +136,13 @@ fn implementation(task: &TaskRecord) -> Value {
 
 fn add_whole_key(task: &TaskRecord, record: &mut Map) {
     if task.target.is_nested {
-        // Which of the targets of this key it is.
+        // Targets of different topologies can share a key; the whole key is unique.
         let whole = task.target.whole_key.as_str();
         record.insert("digestOf".into(), Value::from(whole));
     }
 }
 
-/// The record of one task, with its result. A task that never ended has the id of its job.
+/// Returns the record of a task with its result. A task that never ran gets the id of its job.
 pub(super) fn task_record(task: &TaskRecord, job: &str) -> Map {
     let mut record = Map::new();
     let end = task.end.as_ref();
@@ -192,7 +193,7 @@ pub(super) fn task_record(task: &TaskRecord, job: &str) -> Map {
     record
 }
 
-/// A map that has entries, as a value.
+/// Returns a map as a value; `None` if the map is empty.
 fn non_empty(map: &Map) -> Option<Value> {
     (!map.is_empty()).then(|| Value::from(map.clone()))
 }

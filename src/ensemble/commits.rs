@@ -1,4 +1,5 @@
-//! The commits that were made, and what became of them.
+//! The result of committing and pushing an ensemble's record to git: the commits created, warnings and
+//! failures.
 
 use std::path::PathBuf;
 
@@ -7,43 +8,42 @@ use super::push::push;
 use super::record_files::RecordFiles;
 use crate::git::{CommitOutcome, Error, Repository};
 
-/// A commit that was made.
+/// A commit that this job created, or a push without a new commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatedCommit {
-    /// The top of the repository's working tree.
+    /// The root of the repository's working tree.
     pub repository: PathBuf,
-    /// The commit; none if there was nothing to commit and only something to push.
+    /// The id of the commit; `None` if nothing had to be committed and there was only something to push.
     pub id: Option<String>,
-    /// The files that it changes, from the top.
+    /// The changed files, relative to the repository's root.
     pub files: Vec<PathBuf>,
-    /// Where it was pushed to.
+    /// The remote branch that the commit was pushed to, if it was pushed.
     pub pushed: Option<String>,
 }
 
-/// What was committed, and what went wrong with that.
+/// The commits of one run and the problems that occurred.
 #[derive(Debug, Default)]
 pub struct CommitReport {
-    /// The commits.
     pub created: Vec<CreatedCommit>,
-    /// What people should know.
+    /// Messages for the user that do not make the run fail.
     pub warnings: Vec<String>,
-    /// Why something that was to be committed or pushed is not.
+    /// The reason why the record could not be committed or pushed.
     pub failure: Option<NotInGit>,
 }
 
-/// A reason why a record is saved but not in git, or not pushed.
+/// A reason why a record is saved on disk but not committed, or not pushed.
 #[derive(Debug, thiserror::Error)]
 pub enum NotInGit {
-    /// The record is in no commit.
+    /// The record is not part of any commit.
     #[error("the record is saved, but could not be committed: {0}")]
     NotCommitted(Error),
-    /// The record is in a commit that the remote does not have.
+    /// The record is committed, but the remote does not have the commit.
     #[error("the record is saved, but could not be pushed: {0}")]
     NotPushed(Error),
 }
 
 impl NotInGit {
-    /// A way out.
+    /// Returns a hint that names the command to try again.
     pub fn hint(&self) -> String {
         let (error, again) = match self {
             Self::NotCommitted(error) => (error, "unfurl commit"),
@@ -55,7 +55,7 @@ impl NotInGit {
 }
 
 impl CommitReport {
-    /// Adds a commit, if one was made.
+    /// Adds the outcome of a commit; does nothing for `None`.
     pub(crate) fn add(&mut self, repository: &Repository, commit: Option<CommitOutcome>) {
         let Some(commit) = commit else {
             return;
@@ -69,7 +69,7 @@ impl CommitReport {
         });
     }
 
-    /// Pushes, and tells of it with the commit just made.
+    /// Pushes the repository and notes the result at the commit created before, if there is one.
     pub(crate) fn push(&mut self, repository: &Repository, record: &RecordFiles) {
         match push(repository, record) {
             Ok(None) => {}
@@ -77,7 +77,8 @@ impl CommitReport {
                 let root = repository.root();
                 let id = Some(pushed.head);
                 if let Some(commit) = self.created.iter_mut().find(|made| made.repository == root) {
-                    // The commit may have been put on top of what others pushed meanwhile.
+                    // The push may have rebased the commit onto commits of others, so its id may have
+                    // changed.
                     commit.id = id;
                     commit.pushed = Some(pushed.to);
                 } else {
@@ -93,8 +94,7 @@ impl CommitReport {
         }
     }
 
-    /// Tells git how records are merged, once there are commits; that this fails is no reason to
-    /// stop.
+    /// Installs the merge driver for records once the repository has commits. A failure is only a warning.
     pub(crate) fn install_merge_rules(&mut self, repository: &Repository, record: &RecordFiles) {
         if self.created.is_empty() {
             return;

@@ -1,5 +1,7 @@
-//! The jobs of an ensemble, or the tasks of one of them, as they are on record. The model need not
-//! make sense.
+//! Implements `unfurl history`: lists the recorded jobs of an ensemble, or the tasks of one job.
+//!
+//! [`history`] is the entry point. It reads only `jobs.tsv` and the record files, so it works even if the
+//! model is invalid.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -12,109 +14,100 @@ use crate::text::did_you_mean;
 use crate::value::Value;
 use crate::yaml::{Schema, parse_text};
 
-/// Which part of a history is asked for.
+/// The part of the history that the user selected.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// A job, the beginning of its id, or a task; none for all jobs.
+    /// A job id, the beginning of one, or a task id; `None` selects all jobs.
     pub job: Option<String>,
-    /// Only what was done to this instance.
+    /// Selects only changes of this instance.
     pub instance: Option<String>,
-    /// How many jobs are listed, or tasks of one.
+    /// The maximum number of jobs, or of tasks of one job.
     pub limit: Option<usize>,
 }
 
-/// Jobs, or one of them.
+/// The result: a list of jobs, or one job with its tasks.
 #[derive(Debug)]
 pub enum History {
-    /// Jobs, newest first.
+    /// A list of jobs, newest first.
     Jobs {
-        /// Those that are listed.
         jobs: Vec<JobEntry>,
-        /// How many there are in all.
+        /// The number of matching jobs before the limit was applied.
         total: usize,
-        /// What could not be read.
+        /// Messages about files that could not be read.
         problems: Vec<String>,
     },
-    /// One job with its tasks.
+    /// A single job with its tasks.
     Job {
-        /// The job.
         job: Box<JobEntry>,
-        /// Its tasks, in the order of the record.
+        /// The selected tasks, in the order of the record.
         tasks: Vec<TaskEntry>,
-        /// How many there are in all.
+        /// The number of matching tasks before the limit was applied.
         total: usize,
-        /// Whether one task alone was asked for.
+        /// Whether the user selected a single task.
         single: bool,
-        /// What could not be read.
+        /// Messages about files that could not be read.
         problems: Vec<String>,
     },
 }
 
-/// A job on record.
+/// A recorded job, from its record or from `jobs.tsv`.
 #[derive(Debug, Clone)]
 pub struct JobEntry {
-    /// Its id.
     pub id: ChangeId,
-    /// How it ended.
     pub status: Option<String>,
-    /// When it started, as records write it.
+    /// The start time in the format of records.
     pub start: Option<String>,
-    /// How many tasks ended in which way.
+    /// The counts of tasks by outcome, as text.
     pub summary: Option<String>,
-    /// The file of its record.
+    /// The path of the record file, relative to the ensemble's folder.
     pub file: Option<String>,
-    /// Its record; null where none can be read.
+    /// The full record; null if it cannot be read.
     pub record: Value,
 }
 
-/// A task on record.
+/// A recorded task, from its record or from `jobs.tsv`.
 #[derive(Debug, Clone)]
 pub struct TaskEntry {
-    /// Its record; what the log says of it where there is none.
+    /// The full record, or the fields from `jobs.tsv` if the record file is missing.
     pub record: Value,
-    /// The attributes that it set.
+    /// The attributes that the task set.
     pub changes: Vec<AttributeChange>,
 }
 
 /// An attribute that a task set.
 #[derive(Debug, Clone)]
 pub struct AttributeChange {
-    /// The key of its instance.
     pub instance_key: String,
-    /// Its name.
     pub name: String,
-    /// The value before, where that is on record.
+    /// The value before the change, if an earlier task recorded it.
     pub old: Option<Value>,
-    /// The value after.
     pub new: Value,
 }
 
-/// An error in a selection: nothing on record is meant by it.
+/// An error in a selection: no recorded job, task or instance matches it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Several jobs are meant.
+    /// The text matches the ids of several jobs.
     #[error("several jobs have ids that begin with `{text}`")]
     Ambiguous {
-        /// The beginning of their ids.
+        /// The beginning of an id that the user gave.
         text: String,
-        /// Two of them.
+        /// Two of the matching jobs, for the message.
         such_as: [ChangeId; 2],
     },
-    /// Neither a job nor a task is meant.
     #[error("no job or task `{0}` is on record")]
     NotFound(String),
-    /// No job has done anything to the instance.
+    /// No recorded job changed the instance.
     #[error("no job on record has done anything to `{name}`")]
     UnknownInstance {
-        /// The name of the instance.
         name: String,
-        /// A name that resembles it.
+        /// A similar name of a known instance.
         hint: Option<String>,
     },
 }
 
 impl Error {
-    /// A way out.
+    /// Returns a hint on how to fix the selection.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Ambiguous {
@@ -131,11 +124,11 @@ impl Error {
     }
 }
 
-/// Reads what is on record of the ensemble with this manifest, whose records are in `folder`.
+/// Reads the history of the ensemble with this manifest, whose records are in `folder`.
 ///
 /// # Errors
 ///
-/// The selection means nothing on record.
+/// The selection matches no record, or more than one job.
 pub fn history(manifest: &Path, folder: &Path, selection: &Selection) -> Result<History, Error> {
     let log = read_log(manifest, folder);
     if let Some(name) = &selection.instance {
@@ -156,10 +149,11 @@ pub fn history(manifest: &Path, folder: &Path, selection: &Selection) -> Result<
     }
 }
 
-/// The log of an ensemble, or what can be read of it.
+/// Reads the log of an ensemble, as far as it is readable.
 fn read_log(manifest: &Path, folder: &Path) -> JobLog {
     let text = fs::read_to_string(manifest).ok();
-    // Most ensembles keep no records themselves, and need not be understood then.
+    // Most manifests contain no records, so parsing is needed only if a line looks like a top-level `changes`
+    // key.
     let keeps = |text: &String| {
         text.lines()
             .any(|line| line.starts_with(['c', '"', '\'', '{']))
@@ -175,7 +169,7 @@ fn read_log(manifest: &Path, folder: &Path) -> JobLog {
     }
 }
 
-/// The job, and the task if one is meant alone.
+/// Returns the selected job, and the task if the selection is a task id.
 fn resolve_selection(log: &JobLog, text: &str) -> Result<(ChangeId, Option<ChangeId>), Error> {
     if let Ok(id) = ChangeId::parse(text) {
         if log.job(id).is_some() {
@@ -294,8 +288,8 @@ fn has_id(record: &Value, id: ChangeId) -> bool {
     record.get("changeId").and_then(Value::as_str) == Some(id.as_str())
 }
 
-/// The records of a job's tasks: from the file with all of them, or else that which is committed,
-/// or else what the log says.
+/// Reads the records of a job's tasks: from the file with all tasks, else from the committed file, else from
+/// `jobs.tsv`.
 fn records_of(log: &JobLog, job: &LoggedJob, problems: &mut Vec<String>) -> Vec<Value> {
     let paths = [job.full.as_ref(), job.changelog.as_ref()];
     for path in paths.into_iter().flatten() {
@@ -304,7 +298,7 @@ fn records_of(log: &JobLog, job: &LoggedJob, problems: &mut Vec<String>) -> Vec<
                 let mut records = Vec::with_capacity(file.len());
                 for place in 0..file.len() {
                     match file.task(place) {
-                        // Earlier versions of Unfurl put the job among its tasks.
+                        // Earlier versions of Unfurl put the job's own record among its tasks.
                         Ok(record) if record.get("target").is_none() => {}
                         Ok(record) => records.push(record),
                         Err(problem) => problems.push(format!("`{path}`: {problem}")),
@@ -323,7 +317,7 @@ fn records_of(log: &JobLog, job: &LoggedJob, problems: &mut Vec<String>) -> Vec<
         .collect()
 }
 
-/// What the log says of a task in the form of a record.
+/// Converts a line of `jobs.tsv` to the form of a task record.
 fn from_log(task: &LoggedTask<'_>) -> Value {
     let text = |key: &str| Value::from(task.get(key).unwrap_or_default());
     Value::map([
@@ -346,7 +340,7 @@ fn from_log(task: &LoggedTask<'_>) -> Value {
     ])
 }
 
-/// Finds out what attributes were before the tasks of a job set them.
+/// Adds to each task record the attributes that the task set, with their previous values.
 fn with_changes(log: &JobLog, records: Vec<Value>) -> Vec<TaskEntry> {
     let keys: HashSet<String> = records
         .iter()
@@ -375,7 +369,7 @@ fn with_changes(log: &JobLog, records: Vec<Value>) -> Vec<TaskEntry> {
     tasks
 }
 
-/// The attributes that a record says its task has changed: key, instance, name and value.
+/// Returns the attributes that a task changed: key, instance, name and new value.
 fn attributes_of(record: &Value) -> Vec<(String, String, String, Value)> {
     let changes = record.get("changes").and_then(Value::as_map);
     let mut attributes = Vec::new();
@@ -388,7 +382,7 @@ fn attributes_of(record: &Value) -> Vec<(String, String, String, Value)> {
     attributes
 }
 
-/// The tasks that set attributes last before another task.
+/// Finds, for each attribute key, the last task that set it before the task `before`.
 fn last_setters(
     log: &JobLog,
     before: Option<ChangeId>,
@@ -410,7 +404,7 @@ fn last_setters(
     setters
 }
 
-/// What a task set an attribute to.
+/// Returns the value that a task gave to an attribute.
 fn value_set(log: &JobLog, task: ChangeId, key: &str) -> Option<Value> {
     let record = log.records().record(task).ok()??;
     let set = attributes_of(&record).into_iter();

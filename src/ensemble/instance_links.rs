@@ -1,4 +1,7 @@
-//! What an instance depends on and what depends on it, one step far.
+//! The direct dependencies of an instance and its direct dependents.
+//!
+//! [`LinkFinder`] collects them from the topology, from a planned job and from earlier jobs. `unfurl explain`
+//! shows them.
 
 use std::collections::HashMap;
 
@@ -8,33 +11,33 @@ use super::jobs_tsv::RecordedHistory;
 use crate::topology::Topology;
 use crate::value::Handle;
 
-/// How an instance is tied to another.
+/// The kinds of links between two instances.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InstanceLink {
-    /// Whether one is hosted on the other.
+    /// Whether the link is hosting (`HostedOn`): one instance runs on the other.
     pub is_host: bool,
-    /// Whether one is part of what stands in for the other.
+    /// Whether one instance is part of the nested topology that substitutes the other.
     pub is_part: bool,
-    /// The requirements, by name.
+    /// The names of the TOSCA requirements that link them.
     pub requirements: IndexSet<String>,
-    /// The attributes and properties that operations read, by name.
+    /// The names of the attributes and properties that operations of one read from the other.
     pub attributes: IndexSet<String>,
 }
 
-/// Other instances and how an instance is tied to them.
+/// The linked instances with the kinds of links.
 pub type InstanceLinks = IndexMap<Handle, InstanceLink>;
 
-/// Finds links in a planned job and in what is on record.
+/// Finds the links of instances in a planned job and in the recorded history.
 #[derive(Debug)]
 pub(crate) struct LinkFinder<'a> {
     topology: &'a Topology,
-    /// What operations read when they ran last: the reader, the instance, the attribute.
+    /// The reads of the last run of each operation: reader, instance read, attribute name.
     reads: Vec<(Handle, Handle, String)>,
 }
 
 impl<'a> LinkFinder<'a> {
-    /// `planned` are the attributes that planned tasks have read: the target of each task, the entity
-    /// and the name.
+    /// Creates a finder. `planned` contains the attributes that planned tasks have read: the task's target,
+    /// the entity and the attribute's name.
     pub(crate) fn new(
         topology: &'a Topology,
         planned: Vec<(Handle, Handle, String)>,
@@ -49,7 +52,7 @@ impl<'a> LinkFinder<'a> {
         Self { topology, reads }
     }
 
-    /// What an instance depends on.
+    /// Returns the instances that `of` depends on.
     pub(crate) fn dependencies(&self, of: Handle) -> InstanceLinks {
         let topology = self.topology;
         let mut links = InstanceLinks::new();
@@ -83,7 +86,7 @@ impl<'a> LinkFinder<'a> {
         links
     }
 
-    /// What depends on an instance.
+    /// Returns the instances that depend on `of`.
     pub(crate) fn dependents(&self, of: Handle) -> InstanceLinks {
         let topology = self.topology;
         let mut links = InstanceLinks::new();

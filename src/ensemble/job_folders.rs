@@ -1,4 +1,5 @@
-//! The working folders of an ensemble, as a job sees them.
+//! Connects the job engine to the ensemble's working folders: implements the port
+//! [`crate::job::TaskFolders`].
 
 use std::path::PathBuf;
 
@@ -7,7 +8,7 @@ use crate::job::{FolderKey, PortError};
 use crate::name::ChangeId;
 use crate::task::{RenderedFile, WorkFolder};
 
-/// The working folders of the ensemble, as a job sees them.
+/// An adapter that gives a job access to the working folders of its ensemble.
 #[derive(Debug)]
 pub(crate) struct JobFolders(WorkingFolders);
 
@@ -27,7 +28,8 @@ impl JobFolders {
         FolderPath::of_instance(kind, &instance)
     }
 
-    /// The folders of a task, those of its operation first: they lie within the others.
+    /// Returns the folders of a task. The operation's folder is first, because it lies within one of the
+    /// others.
     fn all(key: &FolderKey) -> [FolderPath; 4] {
         [
             WorkFolder::Operation,

@@ -1,5 +1,5 @@
-//! The journal of a job: keeps its events on disk, so that a job that is cut off can be put on record
-//! all the same.
+//! Writes a running job's events to the journal file. If the process crashes, the next run rebuilds the
+//! record from it (see `journal_recovery`).
 
 use std::path::Path;
 
@@ -7,20 +7,20 @@ use super::journal_entry::JournalEntry;
 use super::journal_file::{JournalFile, JournalFileError};
 use crate::job::{self, JobEvent};
 
-/// The journal of a running job.
+/// The open journal of a running job.
 #[derive(Debug)]
 pub struct JobJournal {
     journal: JournalFile,
-    /// Tells the processes of this run from all others.
+    /// Identifies the processes of this run, so that a later run can find survivors.
     token: String,
 }
 
 impl JobJournal {
-    /// Begins a journal for the ensemble of a manifest, with the beginning of the job on disk.
+    /// Creates the journal for a manifest's ensemble and writes the start of the job durably.
     ///
     /// # Errors
     ///
-    /// The journal cannot be written; nothing of it is left then.
+    /// The journal cannot be written. An incomplete file is removed.
     pub(super) fn begin(
         manifest: &Path,
         token: &str,
@@ -34,14 +34,14 @@ impl JobJournal {
         match written.and_then(|()| journal.journal.sync()) {
             Ok(()) => Ok(journal),
             Err(error) => {
-                // What there is of it tells nothing.
+                // A journal without a complete first entry is of no use.
                 journal.journal.remove().ok();
                 Err(error)
             }
         }
     }
 
-    /// Removes the journal: all that it holds is in the record.
+    /// Removes the journal, because the saved record now contains all its data.
     pub fn remove(self) -> Result<(), JournalFileError> {
         self.journal.remove()
     }
@@ -53,14 +53,14 @@ impl JobJournal {
         if entries.is_empty() {
             return Ok(());
         }
-        // What happened at once is one line, which is there as a whole or not at all.
+        // Events of one batch share a line, so that after a crash either all of them are there or none.
         self.journal.append(&[entries])
     }
 }
 
 impl job::EventJournal for JobJournal {
     fn append(&mut self, events: &[JobEvent]) -> Result<(), job::JournalError> {
-        // The beginning of the job is on disk already.
+        // `begin` has already written the start of the job.
         let events = events.iter();
         let rest: Vec<&JobEvent> = events
             .filter(|event| !matches!(event, JobEvent::JobStarted(_)))

@@ -1,5 +1,7 @@
-//! The jobs of an ensemble, from `jobs.tsv` and the files of records beside it. What is missing or
-//! cannot be read is told and passed over.
+//! Reads the list of recorded jobs from `jobs.tsv` and from the record files beside it.
+//!
+//! [`JobLog`] is the entry point. Missing or unreadable parts are skipped and reported in
+//! [`JobLog::problems`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -12,48 +14,47 @@ use crate::name::ChangeId;
 use crate::system::fs;
 use crate::value::{Map, Value};
 
-/// Where records of jobs are: those with all tasks, and those that are committed.
+/// The folders with record files: `jobs` has all tasks of a job, `changes` has the committed ones.
 const FOLDERS: [&str; 2] = ["jobs", "changes"];
 
-/// The jobs of an ensemble.
+/// The recorded jobs of an ensemble.
 #[derive(Debug)]
 pub struct JobLog {
-    /// The lines of tasks.
+    /// The text of `jobs.tsv`; tasks refer to its lines.
     text: String,
     jobs: BTreeMap<ChangeId, LoggedJob>,
     store: RecordStore,
     problems: Vec<String>,
 }
 
-/// A job on record.
+/// A recorded job, as far as the log describes it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoggedJob {
-    /// How it ended, where that is told.
+    /// The final status, if it is recorded.
     pub status: Option<String>,
-    /// When it started, as records write it.
+    /// The start time in the format of records.
     pub start: Option<String>,
-    /// How many tasks ended in which way.
+    /// The counts of tasks by outcome, as text.
     pub summary: Option<String>,
-    /// The file of its record that is committed.
+    /// The path of the committed record file.
     pub changelog: Option<String>,
-    /// The file of its record with all tasks.
+    /// The path of the record file with all tasks.
     pub full: Option<String>,
-    /// Its record, where the ensemble keeps that itself.
+    /// The full record, if the manifest contains it.
     pub record: Option<Value>,
-    /// Its tasks that are in the log: the places of their lines.
+    /// The tasks in the log: their ids and the byte ranges of their lines.
     tasks: Vec<(ChangeId, Range<usize>)>,
 }
 
-/// A task on record, as the log has it in one line.
+/// A recorded task: one line of `jobs.tsv`.
 #[derive(Debug, Clone)]
 pub struct LoggedTask<'a> {
-    /// Its id.
     pub id: ChangeId,
     fields: HashMap<&'a str, &'a str>,
 }
 
 impl LoggedTask<'_> {
-    /// What the log says of it under a key.
+    /// Returns the value of a field; `None` if it is missing or empty.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.fields
             .get(key)
@@ -61,14 +62,14 @@ impl LoggedTask<'_> {
             .filter(|text| !text.is_empty())
     }
 
-    /// Whether it was applied to an instance, or to a part of one. `name` may be a key.
+    /// Whether the task's target is the instance or a part of it. `name` is a name or a key.
     pub fn is_about(&self, name: &str) -> bool {
         let target = self.get("target").unwrap_or_default();
         is_about(name, self.get("digestOf").unwrap_or(target)) || is_about(name, target)
     }
 }
 
-/// Whether a target's key is that of an instance or of a part of it.
+/// Whether a target's key denotes the instance `name` or a part of it. `name` is a name or a key.
 pub fn is_about(name: &str, target: &str) -> bool {
     let bare = name.strip_prefix("::").unwrap_or(name).replace(":::", ":");
     let target = target.split_once("::.").map_or(target, |(node, _)| node);
@@ -77,8 +78,10 @@ pub fn is_about(name: &str, target: &str) -> bool {
 }
 
 impl JobLog {
-    /// Reads the log of the ensemble in a folder. `inline` are the records that its file keeps
-    /// itself, if it does, and that of the last job.
+    /// Reads the log of the ensemble in the folder `base`.
+    ///
+    /// If the manifest contains the records itself, `inline` is the list of these records and the record of
+    /// the last job; `jobs.tsv` is not read then.
     pub fn read(base: &Path, inline: Option<(&Value, &Value)>) -> Self {
         let mut problems = Vec::new();
         let path = base.join("jobs.tsv");
@@ -140,7 +143,7 @@ impl JobLog {
             let job = self.jobs.range_mut(..=id).next_back();
             let job = match job {
                 Some((_, job)) => job,
-                // Its job's own line is lost.
+                // The line of the task's job is missing, so the job's id is derived from the task's id.
                 None => self.jobs.entry(job_of(id)).or_default(),
             };
             job.tasks.push((id, range));
@@ -150,7 +153,7 @@ impl JobLog {
         }
     }
 
-    /// Adds what the files of records tell by their names.
+    /// Adds the jobs whose record files exist. The file names contain the id and the start time.
     fn add_files(&mut self, base: &Path) {
         for folder in FOLDERS {
             let path = base.join(folder);
@@ -182,30 +185,29 @@ impl JobLog {
         }
     }
 
-    /// All jobs, oldest first.
+    /// Returns all jobs, oldest first.
     pub fn jobs(&self) -> impl DoubleEndedIterator<Item = (ChangeId, &LoggedJob)> {
         self.jobs.iter().map(|(id, job)| (*id, job))
     }
 
-    /// The job of an id.
     pub fn job(&self, id: ChangeId) -> Option<&LoggedJob> {
         self.jobs.get(&id)
     }
 
-    /// The jobs whose ids begin with a text.
+    /// Returns the jobs whose ids begin with `prefix`.
     pub fn starting_with(&self, prefix: &str) -> Vec<ChangeId> {
         let ids = self.jobs.keys().copied();
         ids.filter(|id| id.as_str().starts_with(prefix)).collect()
     }
 
-    /// The job that a task was part of, if it is in the log.
+    /// Returns the job that contains a task, if the log has that job.
     pub fn job_with(&self, task: ChangeId) -> Option<ChangeId> {
         let (id, job) = self.jobs.range(..=task).next_back()?;
         let known = job.tasks.iter().any(|(own, _)| *own == task);
         (known || id.prefix() == task.prefix()).then_some(*id)
     }
 
-    /// The tasks of a job that are in the log, in order.
+    /// Returns the tasks of a job that are in the log, in the order of their ids.
     pub fn tasks_of<'a>(
         &'a self,
         job: &'a LoggedJob,
@@ -214,7 +216,7 @@ impl JobLog {
         lines.filter_map(|(_, range)| task_at(&self.text[range.clone()]))
     }
 
-    /// Whether a job did something to an instance.
+    /// Whether a job changed an instance. If the log has no tasks of the job, its record file is read.
     pub fn is_about(&self, job: &LoggedJob, name: &str) -> bool {
         if self.tasks_of(job).any(|task| task.is_about(name)) {
             return true;
@@ -230,18 +232,18 @@ impl JobLog {
         })
     }
 
-    /// The records of single changes.
+    /// Gives access to the full records of tasks.
     pub fn records(&self) -> &RecordStore {
         &self.store
     }
 
-    /// What could not be read.
+    /// Messages about files that could not be read.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
 }
 
-/// Records in the form of lines of the log, with one for each job.
+/// Converts inline records to the text of `jobs.tsv`, with one line for each job.
 fn lines_of(records: &Value, last_job: &Value) -> String {
     let mut lines = String::new();
     let mut last = None;
@@ -281,13 +283,13 @@ fn task_at(line: &str) -> Option<LoggedTask<'_>> {
     })
 }
 
-/// The id of the job that a task of the first 65,535 is part of.
+/// Derives the id of a task's job by setting the task counter to 0. This works for the first 65,535 tasks.
 fn job_of(task: ChangeId) -> ChangeId {
     let id = format!("{}0000", task.prefix());
     ChangeId::parse(&id).unwrap_or(task)
 }
 
-/// The id and the start of the job that a file of records is named after: `job<time>-<id>.yaml`.
+/// Extracts the job's id and start time from the name of a record file: `job<time>-<id>.yaml`.
 fn of_file_name(name: &str) -> Option<(ChangeId, String)> {
     let (time, id) = name
         .strip_prefix("job")?

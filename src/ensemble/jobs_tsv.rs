@@ -1,4 +1,8 @@
-//! `jobs.tsv`: one line for each job and each task that counts, made for fast loading.
+//! The format of `jobs.tsv`: one line for each job and for each relevant task, with the fields that the next
+//! job needs.
+//!
+//! [`job_line`] and [`task_line`] write it; [`RecordedHistory`] reads it and answers the questions of the job
+//! engine about earlier runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,14 +14,14 @@ use crate::job::{LastOperation, OperationHistory, PortError, RecordedReads, Unfi
 use crate::name::{ChangeId, OperationName};
 use crate::value::{Map, Value};
 
-/// The key of the digests of node templates.
+/// The key of the digests of node templates in the line of a job.
 pub(super) const TEMPLATES_KEY: &str = "digestTemplates";
 
-/// The key of a task's record that its job was cut off: with the key of the instance whose turn it
-/// was, among all topologies.
+/// The key that marks a task's record after a crash. Its value is the whole key of the instance that the job
+/// was working on.
 pub(super) const CRASH_KEY: &str = "cutOff";
 
-/// The line of a job.
+/// Formats the line of a job.
 pub(super) fn job_line(record: &Map, status: &str) -> String {
     let mut line = text(record, "changeId");
     if record.contains_key("previousId") {
@@ -39,7 +43,7 @@ pub(super) fn job_line(record: &Map, status: &str) -> String {
     line
 }
 
-/// Adds the digests of the node templates that a record keeps to the line of its job.
+/// Appends the digests of saved node templates to the line of a job.
 pub(super) fn add_templates(line: &mut String, digests: &str) {
     if !digests.is_empty() {
         line.pop();
@@ -48,7 +52,7 @@ pub(super) fn add_templates(line: &mut String, digests: &str) {
     }
 }
 
-/// The line of a task.
+/// Formats the line of a task.
 pub(super) fn task_line(record: &Map) -> String {
     let mut line = text(record, "changeId");
     push(&mut line, "previousId", &text(record, "previousId"));
@@ -83,10 +87,11 @@ pub(super) fn task_line(record: &Map) -> String {
     line
 }
 
-/// The keys of a record's digest as every version of Unfurl understands them.
+/// Returns the digest keys of a record in a form that every version of Unfurl understands.
 ///
-/// Versions after 1.2 give commands of one word an input `arguments` that nobody declared. To 1.2 it
-/// is an input that was removed, and so a change. Where it is empty, the digest is the same without.
+/// Versions after 1.2 add an undeclared input `arguments` to commands of one word. Version 1.2 would see it
+/// as a removed input, hence as a change. An empty `arguments` does not influence the digest, so its key is
+/// left out.
 pub(super) fn portable_keys(record: &Map) -> String {
     let keys = text(record, "digestKeys");
     let arguments = record.get("inputs").and_then(|i| i.get("arguments"));
@@ -107,7 +112,7 @@ fn push(line: &mut String, key: &str, value: &str) {
     line.push('\t');
     line.push_str(key);
     line.push('=');
-    // A tab or a line end within a value would break the line apart.
+    // A tab or a line end within a value would split the line.
     line.extend(value.chars().map(|c| {
         if matches!(c, '\t' | '\n' | '\r') {
             ' '
@@ -117,7 +122,8 @@ fn push(line: &mut String, key: &str, value: &str) {
     }));
 }
 
-/// What must not stand in a key of ours as it is, with what stands for it.
+/// Characters that have a meaning in `jobs.tsv`, with their escapes. Used only for the keys of this program's
+/// own digests.
 const ESCAPES: [(&str, &str); 5] = [
     ("%", "%25"),
     (",", "%2C"),
@@ -126,7 +132,8 @@ const ESCAPES: [(&str, &str); 5] = [
     ("\r", "%0D"),
 ];
 
-/// The keys of our own digests in one text. Names may contain anything.
+/// Joins the keys of this program's own digests with commas. Names may contain any character, so separators
+/// are escaped.
 pub(super) fn join_keys(keys: &[String]) -> String {
     let escape = |key: &String| {
         let escapes = ESCAPES.iter();
@@ -137,7 +144,7 @@ pub(super) fn join_keys(keys: &[String]) -> String {
     keys.iter().map(escape).collect::<Vec<_>>().join(",")
 }
 
-/// The keys that [`join_keys`] has joined.
+/// Splits and unescapes a text that [`join_keys`] produced.
 fn split_keys(text: &str) -> Vec<String> {
     let plain = |key: &str| {
         let escapes = ESCAPES.iter().rev();
@@ -149,11 +156,11 @@ fn split_keys(text: &str) -> Vec<String> {
     keys.map(plain).collect()
 }
 
-/// What earlier jobs recorded, by target and operation.
+/// The recorded results of earlier jobs, by target and operation.
 #[derive(Debug, Clone, Default)]
 pub struct RecordedHistory {
     last: HashMap<(String, String), LastOperation>,
-    /// What jobs that were cut off have left, by target.
+    /// The unfinished operations of crashed jobs, by target.
     unfinished_work: HashMap<String, UnfinishedWork>,
     last_job: Option<ChangeId>,
     last_id: Option<ChangeId>,
@@ -162,7 +169,7 @@ pub struct RecordedHistory {
 }
 
 impl RecordedHistory {
-    /// Reads the lines of `jobs.tsv`; lines that are none of its form are passed over.
+    /// Reads the text of `jobs.tsv`. Lines of another form are skipped.
     pub fn from_tsv(text: &str) -> Self {
         let mut history = Self::default();
         for line in text
@@ -183,19 +190,19 @@ impl RecordedHistory {
         history
     }
 
-    /// The history of the ensemble in a folder, whose files of records can be read.
+    /// Sets the ensemble's folder, from which record files are read.
     #[must_use]
     pub fn within(mut self, base: impl Into<std::path::PathBuf>) -> Self {
         self.records.set_base(base);
         self
     }
 
-    /// The records of single changes.
+    /// Gives access to the full records of tasks.
     pub fn records(&self) -> &RecordStore {
         &self.records
     }
 
-    /// Reads the records in the ensemble's own `changes` section.
+    /// Reads the records in the manifest's `changes` section.
     pub fn from_changes(changes: &Value) -> Self {
         let mut history = Self::default();
         history.records.set_inline(changes);
@@ -242,7 +249,7 @@ impl RecordedHistory {
             secret_value: field("digestSecret").unwrap_or_default(),
             secret_key: field("digestKey").unwrap_or_default(),
         };
-        // Targets of nested topologies have keys of their own.
+        // Targets of nested topologies are identified by their whole key.
         let target = field("digestOf").unwrap_or(target);
         if self.add_unfinished_work(id, &target, &operation, &field) {
             return;
@@ -253,8 +260,9 @@ impl RecordedHistory {
         }
     }
 
-    /// Keeps what the record of a task says of the end of its job; says whether the task is in
-    /// doubt, so that its record tells nothing of what it did.
+    /// Notes whether a task's record belongs to a crashed job.
+    ///
+    /// Returns true if the task is in doubt: its record then contains no usable result of the operation.
     fn add_unfinished_work(
         &mut self,
         id: ChangeId,
@@ -263,7 +271,7 @@ impl RecordedHistory {
         field: &impl Fn(&str) -> Option<String>,
     ) -> bool {
         let Some(instance) = field(CRASH_KEY) else {
-            // What was left has been taken up.
+            // A later job has run an operation on this target, so it has handled the unfinished work.
             if let Some(unfinished) = self.unfinished_work.get_mut(target) {
                 unfinished.half_done.clear();
                 unfinished.in_doubt.take_if(|(name, _)| name == operation);
@@ -278,7 +286,7 @@ impl RecordedHistory {
         }
         let removes = |name: &str| OperationName::from(name).is_teardown();
         let unfinished = self.unfinished_work.entry(target.to_owned()).or_default();
-        // What brings up and what takes down undo each other.
+        // A completed teardown cancels half-done setup, and the reverse.
         unfinished
             .half_done
             .retain(|name| removes(name) == removes(operation));
@@ -286,23 +294,22 @@ impl RecordedHistory {
         false
     }
 
-    /// What is recorded last of each operation: the key of its target, its name, its record.
+    /// Returns the last record of each operation: the target's key, the operation's name and the record.
     pub fn operations(&self) -> impl Iterator<Item = (&str, &str, &LastOperation)> {
         let all = self.last.iter();
         all.map(|((target, operation), last)| (target.as_str(), operation.as_str(), last))
     }
 
-    /// The records that keep node templates.
+    /// Returns an index of the records that contain saved node templates.
     pub fn saved_templates(&self) -> Arc<SavedTemplateIndex> {
         Arc::clone(&self.templates)
     }
 
-    /// The latest id on record, of a job or a task.
+    /// Returns the highest recorded id, of a job or a task.
     pub fn last_id(&self) -> Option<ChangeId> {
         self.last_id
     }
 
-    /// The latest job on record.
     pub fn last_job(&self) -> Option<ChangeId> {
         self.last_job
     }

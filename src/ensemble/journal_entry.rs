@@ -1,5 +1,7 @@
-//! The form of events in a journal: enough to write the record of a job without it. Records are kept
-//! as YAML text, as they are written in the end.
+//! The serialized form of events in a job's journal.
+//!
+//! The entries contain enough data to write the job's record after a crash, without the model. Records are
+//! stored as YAML text, exactly as they are written at the end of the job.
 
 use std::collections::BTreeMap;
 
@@ -11,133 +13,126 @@ use crate::plan::JobGoal;
 use crate::value::{Map, Value};
 use crate::yaml;
 
-/// One entry of a job's journal.
+/// An entry of a job's journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "kebab-case")]
 pub enum JournalEntry {
-    /// The job begins.
     #[serde(rename = "began")]
     JobStarted(Box<JobStartEntry>),
-    /// A task is about to act on the world.
+    /// A task is about to change its target. This entry is durable before the task acts.
     #[serde(rename = "started")]
     TaskStarted(TaskStartEntry),
-    /// A task has ended.
     #[serde(rename = "ended")]
     TaskEnded(Box<TaskEndEntry>),
-    /// The record of an instance as it is from here on.
+    /// The record of an instance has changed.
     #[serde(rename = "instance")]
     InstanceChanged(InstanceEntry),
-    /// Of these groups of steps, all are done.
+    /// The steps of these groups are done, so their instances are no longer half-done.
     #[serde(rename = "settled")]
     GroupsSettled {
-        /// The groups.
         groups: Vec<usize>,
-        /// The tasks that had ended and whose records are others now. Versions that do not know
-        /// them read the rest.
+        /// Ended tasks whose records have changed since. Older program versions ignore this field.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         amended: Vec<TaskEndEntry>,
     },
-    /// A task has added a node template.
+    /// A task has added a node template to the model.
     #[serde(rename = "template")]
     TemplateAdded {
-        /// Its name.
         name: String,
-        /// What it says, as YAML.
+        /// The node template in the form of the model, as YAML.
         text: String,
     },
     /// The job has ended; its record is written next.
     #[serde(rename = "finished")]
     JobFinished {
-        /// Its status.
+        /// The final status of the job.
         status: String,
     },
 }
 
-/// What a journal says of its job.
+/// The first entry of a journal, which describes the job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobStartEntry {
-    /// The id of the job.
     pub id: String,
-    /// When it began, in microseconds since 1970.
+    /// The start time, in microseconds since 1970.
     pub start: i64,
-    /// The record of the job as far as it is known, as YAML: `changeId` to `readyState`.
+    /// The known part of the job's record as YAML: from `changeId` to `readyState`.
     pub record: String,
-    /// What tells the processes of this run from all others.
+    /// Identifies the processes of this run, so that a later run can find survivors.
     pub token: Option<String>,
-    /// What the job was to reach, for going on with it.
+    /// The goal of the job, from which a later job with `--resume` plans again.
     pub goal: Option<JobGoal>,
-    /// What the job it goes on with has done: keys of targets and operations.
+    /// The operations completed by the job that this job resumes: keys of targets and operation names.
     pub done: Vec<(String, String)>,
-    /// What is planned: operations by the keys of their targets.
+    /// The planned operations, by the keys of their targets.
     pub planned: BTreeMap<String, Vec<String>>,
 }
 
-/// A task that is about to act.
+/// The entry of a task that is about to act.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskStartEntry {
-    /// The number of the task within the job, in the order of starting, from 1.
+    /// The number of the task within the job in starting order, from 1.
     pub task: usize,
-    /// The key of its target, among all topologies.
+    /// The whole key of the target, unique among all topologies.
     pub target: String,
-    /// `interface.operation`.
+    /// The operation in the form `interface.operation`, such as `Standard.create`.
     pub operation: String,
-    /// The key of the instance whose turn it is, among all topologies.
+    /// The whole key of the instance that the job is working on.
     pub turn: String,
-    /// The way from the `status` section to that instance.
+    /// The path of keys from the `status` section to that instance.
     pub route: Vec<String>,
-    /// The record of the task if it never ends, as YAML, without `changeId`.
+    /// The record to use if the task's end is never recorded, as YAML without `changeId`.
     pub record: String,
-    /// The directory name of its target and the name of its operation, for its files.
+    /// The working folder of the task: the target's directory name and the operation's name.
     pub folder: (String, String),
 }
 
-/// A task that has ended.
+/// The entry of a task that has ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct TaskEndEntry {
-    /// The number of the task within the job, in the order of starting, from 1.
+    /// The number of the task within the job in starting order, from 1.
     pub task: usize,
-    /// The key of its target, among all topologies.
+    /// The whole key of the target, unique among all topologies.
     pub target: String,
-    /// `interface.operation`.
+    /// The operation in the form `interface.operation`, such as `Standard.create`.
     pub operation: String,
-    /// The directory name of its target and the name of its operation, for its files.
+    /// The working folder of the task: the target's directory name and the operation's name.
     pub folder: (String, String),
-    /// Its record, as YAML.
+    /// The record of the task as YAML.
     pub record: String,
-    /// Whether it did what it is for.
     pub success: bool,
-    /// Whether it changed its target.
+    /// Whether the task changed its target.
     pub changed: bool,
-    /// Whether it belongs to what is committed.
+    /// Whether the task belongs in the committed record file.
     pub committed: bool,
-    /// Whether it was left out.
+    /// Whether the task was skipped, so that it never ran.
     pub skipped: bool,
-    /// The group of steps that it belongs to; those of subtasks and single operations have none.
+    /// The group of steps that the task belongs to; `None` for subtasks and single operations.
     pub group: Option<usize>,
-    /// The workflow that the group is for.
+    /// The workflow of that group, such as `deploy`.
     pub workflow: Option<String>,
-    /// The key of the instance whose turn it is, among all topologies.
+    /// The whole key of the instance that the job is working on.
     pub turn: String,
-    /// The way from the `status` section to that instance.
+    /// The path of keys from the `status` section to that instance.
     pub route: Vec<String>,
-    /// The number that the last id was made of.
+    /// The counter value of the last change id that the task used.
     pub number: u32,
 }
 
-/// The record of an instance at some time.
+/// The record of an instance at a point in time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstanceEntry {
-    /// The way from the `status` section to it, key by key.
+    /// The path of keys from the `status` section to the instance.
     pub route: Vec<String>,
-    /// Its record without what stands on it and within it, as YAML; none if there is nothing to
-    /// record any more.
+    /// The record as YAML, without hosted instances and without the nested topology; `None` if the instance
+    /// has no record any more.
     pub record: Option<String>,
 }
 
 impl JournalEntry {
-    /// The entry of an event; none if a journal does not keep it. `token` tells the processes of this
-    /// run from all others.
+    /// Converts an event to an entry; `None` if the journal does not need the event. `token` identifies the
+    /// processes of this run.
     pub(super) fn of(event: &JobEvent, token: &str) -> Option<Self> {
         Some(match event {
             JobEvent::JobStarted(start) => {

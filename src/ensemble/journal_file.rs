@@ -1,5 +1,7 @@
-//! What a job did so far, durable: one line per entry, each with a checksum, so that what a crash
-//! tore is told from what was written.
+//! The file format of journals: an append-only file with one JSON line per batch of entries. Each line has a
+//! checksum, so that lines torn by a crash are recognized.
+//!
+//! [`JournalFile`] writes and reads it for any serializable entry; `job_journal` uses it for job events.
 
 use std::path::{Path, PathBuf};
 
@@ -9,28 +11,28 @@ use sha2::{Digest as _, Sha256};
 
 use crate::system::fs;
 
-/// How much is held back before it goes to the file.
+/// The buffer size, in bytes, at which entries are written to the file without waiting for `sync`.
 const BUFFER_BYTES: usize = 64 << 10;
-/// The name of a manifest that is alone in its folder.
+/// The usual manifest name. The journals of other manifests carry the manifest's name, because several may
+/// share a folder.
 const DEFAULT_MANIFEST: &str = "ensemble.yaml";
-/// How the name of a journal ends.
+/// The file name extension of journals.
 const EXTENSION: &str = "journal";
-/// How many hexadecimal digits the checksum has.
+/// The number of hexadecimal digits of a line's checksum.
 const CHECKSUM_DIGITS: usize = 8;
 
-/// Why a journal could not be written or read.
+/// An error while writing or reading a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalFileError {
-    /// A file operation failed.
     #[error(transparent)]
     File(#[from] fs::Error),
-    /// An entry has no form as text.
+    /// An entry cannot be serialized as JSON.
     #[error("could not write an entry of the journal: {0}")]
     Entry(#[from] serde_json::Error),
 }
 
 impl JournalFileError {
-    /// Says what people can do about it, where something helps.
+    /// Returns a hint on how to fix the problem, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::File(error) => error.hint(),
@@ -39,7 +41,7 @@ impl JournalFileError {
     }
 }
 
-/// A journal that grows.
+/// A journal that is open for appending, with a buffer for small entries.
 #[derive(Debug)]
 pub struct JournalFile {
     file: fs::Appender,
@@ -48,8 +50,8 @@ pub struct JournalFile {
 }
 
 impl JournalFile {
-    /// Begins a journal for the ensemble of a manifest, with a name of its own in the folder `jobs`,
-    /// which is created where needed.
+    /// Creates a journal for the ensemble of a manifest. It gets a unique name in the folder `jobs`, which is
+    /// created if needed.
     pub fn create(manifest: &Path) -> Result<Self, JournalFileError> {
         let name = format!("{}{}", ulid::Ulid::generate(), name_suffix(manifest));
         Ok(Self {
@@ -59,7 +61,8 @@ impl JournalFile {
         })
     }
 
-    /// Adds entries. They are durable after the next [`Self::sync`]: one serves all before it.
+    /// Appends entries as lines. They are durable after the next [`Self::sync`]; one call makes all earlier
+    /// entries durable.
     pub fn append<E: Serialize>(&mut self, entries: &[E]) -> Result<(), JournalFileError> {
         let previous_len = self.buffer.len();
         for entry in entries {
@@ -75,7 +78,7 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Makes all entries durable.
+    /// Makes all appended entries durable; does nothing if they are durable already.
     pub fn sync(&mut self) -> Result<(), JournalFileError> {
         if self.synced {
             return Ok(());
@@ -92,18 +95,17 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// Removes it, once all that it tells stands in the record.
+    /// Removes the file, once its data is in the saved record.
     pub fn remove(self) -> Result<(), JournalFileError> {
         Ok(fs::remove_file(self.path())?)
     }
 
-    /// Gives the journals of the ensemble of a manifest, oldest first: those of jobs that never
-    /// published. Other ensembles may be in the same folder.
+    /// Lists the journals of crashed jobs of a manifest's ensemble, oldest first. Journals of other ensembles
+    /// in the same folder are not listed.
     pub fn list_for(manifest: &Path) -> Result<Vec<PathBuf>, JournalFileError> {
         let folder = folder_of(manifest);
         if !fs::is_dir(&folder) {
@@ -119,7 +121,7 @@ impl JournalFile {
         Ok(ours.map(|entry| entry.path).collect())
     }
 
-    /// Reads what a journal tells.
+    /// Reads the entries of a journal.
     pub fn read<E: DeserializeOwned>(path: &Path) -> Result<JournalContents<E>, JournalFileError> {
         let bytes = fs::read(path)?;
         let mut recovered = JournalContents {
@@ -130,7 +132,7 @@ impl JournalFile {
         for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
             match read_line(line) {
                 Some(entry) => recovered.entries.push(entry),
-                // A line without an end is what the crash cut off; it never was durable.
+                // A line without an end was being written when the process crashed; it was never durable.
                 None if !line.ends_with(b"\n") => recovered.is_truncated = true,
                 None => recovered.damaged.push(number + 1),
             }
@@ -143,7 +145,8 @@ fn folder_of(manifest: &Path) -> PathBuf {
     manifest.with_file_name("jobs")
 }
 
-/// How the names of the journals of an ensemble end: most have a folder to themselves.
+/// Returns the end of the names of an ensemble's journals. The manifest's name is part of it unless it is the
+/// default name.
 fn name_suffix(manifest: &Path) -> String {
     match manifest.file_name().map(|name| name.to_string_lossy()) {
         Some(name) if name != DEFAULT_MANIFEST => format!(".{name}.{EXTENSION}"),
@@ -151,14 +154,13 @@ fn name_suffix(manifest: &Path) -> String {
     }
 }
 
-/// What a journal told.
+/// The contents of a journal as read after a crash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalContents<E> {
-    /// Its entries.
     pub entries: Vec<E>,
-    /// Lines that are not what was written, counted from 1; people are to be told.
+    /// The numbers of lines with a wrong checksum, from 1. The user should be told about them.
     pub damaged: Vec<usize>,
-    /// Whether the last entry was cut off before it was durable, as a crash does.
+    /// Whether the last line is incomplete because of a crash. Such a line was never durable.
     pub is_truncated: bool,
 }
 
@@ -277,7 +279,7 @@ mod tests {
     }
 
     proptest! {
-        /// Cut off anywhere, a journal gives a prefix of what was written and never anything else.
+        /// A journal truncated anywhere yields a prefix of the written entries, and never a wrong entry.
         #[test]
         fn a_journal_cut_off_anywhere_gives_what_came_before(cut in any::<proptest::sample::Index>()) {
             let all = ["one", "two\nlines", "", "ünïcode"];

@@ -1,4 +1,8 @@
-//! A job that was cut off: what its journal tells, and the record that it left undone.
+//! Builds the record of a crashed job from its journal.
+//!
+//! [`CrashedJob::read`] reads the journal; [`CrashedJob::record`] returns the record that the job would have
+//! saved. The decision whether the next job repeats, checks or refuses unfinished operations is made
+//! elsewhere, in `ops::recover` and the planner.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -17,40 +21,39 @@ use crate::plan::JobGoal;
 use crate::value::{Map, Value};
 use crate::yaml::{Schema, parse_text};
 
-/// What a task that never ended says of itself.
+/// The message in the record of a task that started and never ended.
 const DOUBT_MESSAGE: &str = "its job was cut off: nobody knows whether it has done its work";
-/// The operations that only look.
+/// The operations that change nothing. They are never in doubt.
 const READ_ONLY_OPERATIONS: [&str; 2] = ["Install.check", "Install.discover"];
 
-/// What a journal tells of a job that was cut off.
+/// The state of a crashed job according to its journal.
 #[derive(Debug, Clone, Default)]
 pub struct CrashedJob {
     start: JobStartEntry,
     finished_tasks: Vec<TaskEndEntry>,
-    /// Tasks that began and, as far as is known, did not end.
+    /// The tasks that started and have no recorded end, by their number.
     unfinished_tasks: IndexMap<usize, TaskStartEntry>,
-    /// The latest records of instances, by their places.
+    /// The latest records of instances, by their path in the `status` section.
     instances: IndexMap<Vec<String>, Option<String>>,
     settled_groups: HashSet<usize>,
     templates: Vec<(String, String)>,
     final_status: Option<String>,
-    /// Lines of the journal that are not what was written, counted from 1.
+    /// The numbers of damaged journal lines, from 1.
     pub damaged_lines: Vec<usize>,
 }
 
-/// Why a job that was cut off cannot be put on record.
+/// An error that prevents the record of a crashed job from being built.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoveryError {
-    /// The journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalFileError),
-    /// The journal does not say which job it is about, or holds what is no record.
+    /// The journal does not name its job, or contains text that is not a record.
     #[error("the journal cannot be understood: {0}")]
     Malformed(String),
 }
 
 impl CrashedJob {
-    /// Reads a journal; none if it ends before it says anything.
+    /// Reads a journal; returns `None` if no task had started when the job ended.
     pub fn read(path: &Path) -> Result<Option<Self>, RecoveryError> {
         let recovered = JournalFile::read::<Vec<JournalEntry>>(path)?;
         let mut job = Self {
@@ -93,7 +96,7 @@ impl CrashedJob {
         }
     }
 
-    /// Puts the records of tasks that have ended in the places of those before.
+    /// Replaces the records of ended tasks with their amended versions.
     fn amend(&mut self, tasks: Vec<TaskEndEntry>) {
         if tasks.is_empty() {
             return;
@@ -107,42 +110,43 @@ impl CrashedJob {
         }
     }
 
-    /// The id of the job.
     pub fn id(&self) -> &str {
         &self.start.id
     }
 
-    /// What the job was to reach.
+    /// Returns the goal of the job, with which it can be resumed.
     pub fn goal(&self) -> Option<&JobGoal> {
         self.start.goal.as_ref()
     }
 
-    /// What was planned: operations by the keys of their targets.
+    /// Returns the planned operations, by the keys of their targets.
     pub fn planned(&self) -> &BTreeMap<String, Vec<String>> {
         &self.start.planned
     }
 
-    /// How many tasks ended.
+    /// Returns the number of tasks that ended.
     pub fn ended_count(&self) -> usize {
         self.finished_tasks.len()
     }
 
-    /// The tasks that did what they are for: keys of targets and operations.
+    /// Returns the tasks that succeeded, in this job and in the jobs it resumed: keys of targets and
+    /// operation names.
     pub fn completed(&self) -> Vec<(String, String)> {
         let done = self.finished_tasks.iter().filter(|task| task.success);
         let done = done.map(|task| (task.target.clone(), task.operation.clone()));
         done.chain(self.start.done.iter().cloned()).collect()
     }
 
-    /// The tasks of which nobody knows whether they have done their work: keys of targets and
-    /// operations. What only looks is none of them.
+    /// Returns the tasks whose result is unknown because the job crashed while they ran. Read-only operations
+    /// are never in doubt.
     pub fn in_doubt(&self) -> impl Iterator<Item = &TaskStartEntry> {
         let all = self.unfinished_tasks.values();
         all.filter(|task| !READ_ONLY_OPERATIONS.contains(&task.operation.as_str()))
     }
 
-    /// The files of its tasks: the directory name of the target and the operation, and the id of
-    /// the task if it failed. What a task in doubt has left counts as what is there.
+    /// Returns the working folders of the tasks, each with the id of the task if it failed.
+    ///
+    /// A task in doubt is listed as if it had succeeded: the files that it wrote count as the current ones.
     pub fn folders(&self) -> Vec<((String, String), Option<String>)> {
         let ended = self.finished_tasks.iter().filter(|task| !task.skipped);
         let id =
@@ -155,12 +159,13 @@ impl CrashedJob {
         ended.chain(doubts).collect()
     }
 
-    /// Whether the record in the ensemble is that of this job already, as far as it can be.
+    /// Whether the manifest already contains the complete record of this job.
     pub fn is_on_record(&self, manifest: &Manifest) -> bool {
         self.final_status.is_some() && manifest.last_job().as_deref() == Some(self.id())
     }
 
-    /// The record of the job as it would have been, had it ended where it was cut off.
+    /// Returns the record of the job as if it had ended at the moment of the crash; `None` if no task needs
+    /// to be recorded.
     pub fn record(
         &self,
         manifest: &Manifest,
@@ -192,7 +197,7 @@ impl CrashedJob {
         Ok(Some(record))
     }
 
-    /// The ids that tasks in doubt get, with the tasks.
+    /// Assigns change ids to the tasks in doubt, which follow those of the ended tasks.
     fn assign_doubt_ids(
         &self,
         start: jiff::Timestamp,
@@ -206,7 +211,7 @@ impl CrashedJob {
         ids.collect()
     }
 
-    /// The records of all tasks, those in doubt last.
+    /// Returns the records of all tasks, tasks in doubt last.
     fn tasks(
         &self,
         doubts: &[(ChangeId, &TaskStartEntry)],
@@ -281,7 +286,7 @@ impl CrashedJob {
         Ok(record)
     }
 
-    /// The `status` section with the records of the instances that the job came to.
+    /// Returns the `status` section updated with the records of the instances that the job changed.
     fn status(
         &self,
         manifest: &Manifest,
@@ -318,7 +323,7 @@ impl CrashedJob {
         Ok(Value::from(status))
     }
 
-    /// The places of instances that were to be brought up or taken down, and were not to the end.
+    /// Returns the paths of instances whose deployment or removal was interrupted halfway.
     fn half_done(&self) -> HashSet<&Vec<String>> {
         let workflow = |task: &TaskEndEntry| {
             let name = task.workflow.as_deref();
@@ -334,17 +339,18 @@ impl CrashedJob {
     }
 }
 
-/// A task on its way into the record.
+/// A task record with the flags that decide which files it goes to.
 struct RecordedTask {
     record: Map,
-    /// Whether it did what it is for; none if nobody knows.
+    /// Whether the task succeeded; `None` if that is not known.
     success: Option<bool>,
     changed: bool,
     committed: bool,
     skipped: bool,
 }
 
-/// Whether an operation, `interface.name`, makes or removes things.
+/// Whether an operation (`interface.name`) belongs to the life cycle interface that creates and deletes
+/// resources.
 fn is_of_life_cycle(operation: &str) -> bool {
     let interface = operation.split_once('.').map(|(interface, _)| interface);
     interface.is_some_and(|interface| InterfaceName::from(interface).is_lifecycle())
@@ -378,7 +384,7 @@ fn add_record_files(
         let status = status.and_then(Value::as_str).unwrap_or("error");
         to.lines = job_line(&head, status);
         to.lines.push_str(&logs.lines);
-        // Somebody else's later job stays the last.
+        // If another, later job has been recorded since, it remains the last job.
         if manifest
             .last_job()
             .is_none_or(|last| last.as_str() <= to.job.as_str())
@@ -390,16 +396,17 @@ fn add_record_files(
         .push(("jobsLog".into(), Value::from("jobs.tsv")));
 }
 
-/// Puts the record of an instance at its place; what stands on it and within it stays. A record
-/// that somebody else has made since is left alone. `are_names` says whether the keys at hand are
-/// names of instances, not keys of a record.
+/// Puts the record of an instance at its path in the `status` section. Hosted and nested instances there are
+/// preserved, and so is a newer record.
+///
+/// `are_names` says whether the keys of `status` are instance names, not keys of a record.
 fn put_instance(status: &mut Map, route: &[String], record: Option<Map>, are_names: bool) {
     let Some((first, rest)) = route.split_first() else {
         return;
     };
     if !rest.is_empty() {
-        // An instance of which no task was begun has no record in the journal: without operations it
-        // is there all the same once something stands on it.
+        // A parent without started tasks has no record in the journal. A parent without operations must still
+        // be recorded once an instance is hosted on it.
         let is_instance = are_names && rest[0] == "instances";
         let inner = status.entry(first.as_str().into()).or_insert_with(|| {
             let mut record = Map::new();
@@ -447,7 +454,8 @@ fn set_ready(record: &mut Map, status: &str) {
     record.insert("readyState".into(), Value::from(ready));
 }
 
-/// What worked does not any more, and what was gone is not; it is brought up or removed next.
+/// Changes the status so that the next job continues: an `ok` instance becomes `error`, an `absent` one
+/// becomes `pending`.
 fn mark_half_done(record: &mut Map) {
     let ready = record.get("readyState");
     let local = ready.and_then(|ready| ready.get("local"));
@@ -458,12 +466,12 @@ fn mark_half_done(record: &mut Map) {
     }
 }
 
-/// Notes in a task's record that its job was cut off, with the key of the instance whose turn it was.
+/// Marks a task's record as part of a crashed job, with the key of the instance that the job was working on.
 fn mark_crashed(record: &mut Map, turn: &str) {
     insert_before_changed(record, CRASH_KEY, Value::from(turn));
 }
 
-/// Inserts an entry where the records of tasks have it: before `changed`, or else at the end.
+/// Inserts an entry at its usual position in a task record: before `changed`, or at the end.
 fn insert_before_changed(record: &mut Map, key: &str, value: Value) {
     let place = record.get_index_of("changed").unwrap_or(record.len());
     record.shift_insert(place, Arc::from(key), value);

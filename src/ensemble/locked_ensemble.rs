@@ -1,4 +1,5 @@
-//! An ensemble whose lock this process holds: only such an ensemble takes journals and records.
+//! An ensemble that this process has locked. Journals and records can be written only through
+//! [`LockedEnsemble`], so that the type system rules out writing without a lock.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,10 +13,10 @@ use crate::job::JobEvent;
 use crate::lock::Lock;
 use crate::system::{clock, fs};
 
-/// An ensemble that is locked for this process. The lock is freed with this value.
+/// An ensemble locked by this process. Dropping the value releases the lock.
 ///
-/// Journals and records are written through this type alone, so that nothing records what happened
-/// in an ensemble that another process may change at the same time.
+/// Journals and records are written only through this type. Otherwise one process could record changes of an
+/// ensemble while another process changes it.
 #[derive(Debug)]
 #[must_use = "the lock is freed with this value"]
 pub struct LockedEnsemble {
@@ -23,19 +24,18 @@ pub struct LockedEnsemble {
     manifest: PathBuf,
 }
 
-/// An error in recording what a job did.
+/// An error while saving the record of a job.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The lock was broken by somebody else since it was taken.
+    /// Another user broke the lock after this process had taken it.
     #[error("the lock was broken while the job ran, so its record is not saved")]
     LockBroken,
-    /// The record cannot be saved.
     #[error(transparent)]
     Publish(#[from] PublishError),
 }
 
 impl LockedEnsemble {
-    /// The ensemble of a manifest with its lock.
+    /// Combines a lock with the manifest of the ensemble that it protects.
     pub fn of(lock: Lock, manifest: &Path) -> Self {
         Self {
             lock,
@@ -43,13 +43,13 @@ impl LockedEnsemble {
         }
     }
 
-    /// Tells the processes of this lock's holder from all others.
+    /// Returns the token that identifies the processes of the lock's owner.
     pub fn token(&self) -> &str {
         &self.lock.owner().token
     }
 
-    /// The journals of jobs that were cut off, oldest first. What such jobs left unfinished beside
-    /// the record is removed.
+    /// Returns the journals of crashed jobs, oldest first, after removing unfinished temporary files of such
+    /// jobs.
     ///
     /// # Errors
     ///
@@ -60,11 +60,11 @@ impl LockedEnsemble {
         JournalFile::list_for(manifest)
     }
 
-    /// Begins the journal of a job, with the beginning of the job on disk.
+    /// Creates the journal of a job and writes the start of the job durably.
     ///
     /// # Errors
     ///
-    /// The journal cannot be written; nothing of it is left then.
+    /// The journal cannot be written. An incomplete file is removed.
     pub fn begin_journal(
         &self,
         manifest: &Manifest,
@@ -74,11 +74,11 @@ impl LockedEnsemble {
         JobJournal::begin(manifest.path(), self.token(), start)
     }
 
-    /// Fails if somebody broke the lock: a record must not be saved over that of a later holder.
+    /// Checks that the lock is still held, so that the record of a later lock holder is not overwritten.
     ///
     /// # Errors
     ///
-    /// [`RecordError::LockBroken`].
+    /// [`RecordError::LockBroken`] if another user broke the lock.
     pub fn ensure_held(&self) -> Result<(), RecordError> {
         if self.lock.is_ours() {
             Ok(())
@@ -87,30 +87,31 @@ impl LockedEnsemble {
         }
     }
 
-    /// Saves a record, `ensemble.yaml` last.
+    /// Saves a record. `ensemble.yaml` is written last, which makes the record valid.
     ///
     /// # Errors
     ///
-    /// The lock was broken, or a file cannot be written. Nothing of the record counts as saved then.
+    /// The lock was broken, or a file cannot be written. The ensemble then keeps its previous record.
     pub fn record(&self, record: &Record, manifest: &Manifest) -> Result<(), RecordError> {
         debug_assert!(self.is_of(manifest.path()), "{}", manifest.path().display());
         self.ensure_held()?;
         Ok(record.publish(manifest)?)
     }
 
-    /// Whether a manifest is that of this ensemble, by whatever links it is found.
+    /// Whether a manifest path denotes this ensemble, also through symbolic links.
     fn is_of(&self, manifest: &Path) -> bool {
         let real = |path: &Path| fs::canonicalize(path).ok();
         real(&self.manifest) == real(manifest)
     }
 }
 
-/// How old a file must be before it is removed where nothing else tells that its writer is gone.
+/// The age after which a temporary file is removed if no other sign shows that its writer has ended.
 const STALE_FILE_AGE: Duration = Duration::from_hours(1);
 
-/// Removes what was written beside the files of an ensemble that this process has locked, and never
-/// took their place. Beside files that it shares with other ensembles in its folder only what a
-/// crash or an age proves to be left.
+/// Removes temporary files that a crashed writer left beside the files of a locked ensemble.
+///
+/// Several ensembles can share the folder. A temporary file of a shared file is removed only if a crash is
+/// known or the file is old enough.
 pub(super) fn remove_stale_files(manifest: &Path) {
     let Some(base) = manifest.parent() else {
         return;
@@ -127,11 +128,11 @@ pub(super) fn remove_stale_files(manifest: &Path) {
             let Ok(id) = id.parse::<ulid::Ulid>() else {
                 continue;
             };
-            // Whoever waits for the lock may be about to make it.
+            // A temporary lock file may belong to a process that is waiting for the lock.
             let is_lock = of.strip_suffix(".lock").is_some();
             let is_own = of == name || of.strip_suffix(".owner.lock") == Some(&*name);
             if is_own || (crashed && !is_lock) || age(id) > STALE_FILE_AGE {
-                // What cannot be removed does no harm.
+                // A temporary file that cannot be removed does no harm.
                 fs::remove_file_if_exists(&entry.path).ok();
             }
         }

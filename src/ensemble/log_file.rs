@@ -1,4 +1,4 @@
-//! The log of a job: every message, in a file that ends up beside the record.
+//! The log file of a job, which contains every message and is stored beside the record at the end.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use crate::job::{JobEvent, TargetState, TaskRecord};
 use crate::name::{NodeState, Status};
 use crate::system::{clock, env, fs};
 
-/// Writes a job's log to a temporary file, to be put in its place at the end.
+/// Writes a job's log to a temporary file and moves it to its final path when the job ends.
 #[derive(Debug)]
 pub(crate) struct LogFile {
     path: PathBuf,
@@ -16,18 +16,18 @@ pub(crate) struct LogFile {
 }
 
 impl LogFile {
-    /// Opens the log: at the user's own path, which stays, or at a temporary one.
+    /// Opens the log at the path that the user chose, which stays, or at a temporary path.
     ///
     /// # Errors
     ///
-    /// The file at the user's own path cannot be written.
+    /// The file at the user's path cannot be written.
     pub(crate) fn open(own: Option<&Path>) -> Result<Self, fs::Error> {
         let name = format!("unfurl-{}.log", ulid::Ulid::generate());
         let path = own.map_or_else(|| env::temporary_dir().join(name), Path::to_path_buf);
         let file = match fs::Appender::open(&path) {
             Ok(file) => Some(file),
             Err(error) if own.is_some() => return Err(error),
-            // Nobody asked for this one, and no job fails for want of it.
+            // The user did not request the temporary log, so its failure must not fail the job.
             Err(_) => None,
         };
         Ok(Self {
@@ -37,17 +37,16 @@ impl LogFile {
         })
     }
 
-    /// Adds a line.
     fn line(&mut self, level: &str, text: &str) {
         if let Some(file) = &mut self.file {
             let time = clock::now().strftime("%Y-%m-%dT%H:%M:%SZ");
-            // A log that cannot be written must not stop the job that it tells of.
+            // A log that cannot be written must not stop the job.
             file.append(format!("{time} {level}: {text}\n").as_bytes())
                 .ok();
         }
     }
 
-    /// Adds what an event says.
+    /// Writes the message of an event, if it has one.
     pub(crate) fn event(&mut self, event: &JobEvent) {
         match event {
             JobEvent::Message { level, text } => {
@@ -95,14 +94,14 @@ impl LogFile {
         }
     }
 
-    /// Writes down a problem with its first place.
+    /// Writes a problem with its first source position.
     pub(crate) fn problem(&mut self, problem: &Diagnostic, sources: &Sources) {
         let place = problem.span().and_then(|span| sources.position(span));
         let place = place.map_or_else(String::new, |place| format!(" ({place})"));
         self.line("ERROR", &format!("{}{place}", problem.message));
     }
 
-    /// Puts the log where it belongs.
+    /// Moves a temporary log to `<folder>/<name>.log`.
     pub(crate) fn move_to(mut self, folder: &Path, name: &str) {
         if let Some(file) = &mut self.file {
             file.sync().ok();
@@ -114,7 +113,7 @@ impl LogFile {
         let moved = fs::read(&self.path).is_ok_and(|bytes| {
             fs::create_dir_all(folder).is_ok() && fs::write_plain(&target, &bytes, None).is_ok()
         });
-        // Where it cannot go to its place, it stays where it is.
+        // If the log cannot be moved, the temporary file is kept.
         self.is_permanent = !moved;
     }
 }

@@ -1,4 +1,8 @@
-//! The manifest: `ensemble.yaml`, read and typed.
+//! The manifest `ensemble.yaml`: checks its structure, gives access to its sections and writes new section
+//! values into its text.
+//!
+//! [`Manifest::read`] is the entry point. Parsing and the expansion of merge directives happen before, in the
+//! session's loader.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,10 +15,10 @@ use crate::yaml::{
     keys, tables,
 };
 
-/// The versions of the format that are understood.
+/// The supported values of `apiVersion`.
 const VERSIONS: &[&str] = &["unfurl/v1alpha1", "unfurl/v1.0.0"];
 
-/// The keys of an ensemble's file. `environment` is the shape of the section of that name.
+/// Returns the key table of a manifest's top level. `environment` is the shape of the `environment` section.
 pub const fn manifest_keys(environment: Shape) -> [KeySpec; 11] {
     keys! {
         "apiVersion" Shape::Words(VERSIONS), "The version of the file format";
@@ -31,7 +35,7 @@ pub const fn manifest_keys(environment: Shape) -> [KeySpec; 11] {
     }
 }
 
-/// The keys of an ensemble's file, as far as ensembles know them.
+/// The keys of a manifest, with `environment` as an unspecified map.
 pub static MANIFEST_KEYS: KeyTable = KeyTable {
     name: "manifest",
     about: "An ensemble: what should exist, and what does",
@@ -52,7 +56,7 @@ tables! {
     }
 }
 
-/// An ensemble's file: what its author described and what is recorded.
+/// A manifest: the user's specification and the recorded status.
 #[derive(Debug, Clone)]
 pub struct Manifest {
     path: PathBuf,
@@ -60,21 +64,22 @@ pub struct Manifest {
     expanded: Expanded,
 }
 
-/// The text of an ensemble, read and expanded.
+/// The input of [`Manifest::read`]: a manifest's text, parsed and expanded.
 #[derive(Debug, Clone)]
 pub struct ManifestSource {
-    /// The file.
     pub path: PathBuf,
-    /// All of it.
     pub text: Arc<str>,
-    /// Its source.
     pub source: SourceId,
-    /// Its tree, directives expanded.
+    /// The parsed tree, with merge directives expanded.
     pub expanded: Expanded,
 }
 
 impl Manifest {
-    /// Checks what every ensemble must have.
+    /// Checks the required structure of a manifest.
+    ///
+    /// # Errors
+    ///
+    /// Diagnostics with source positions for each problem.
     pub fn read(source: ManifestSource) -> Result<Self, Diagnostics> {
         let mut problems = Diagnostics::default();
         check_root(&source.expanded.root, &mut problems);
@@ -89,27 +94,26 @@ impl Manifest {
         })
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The folder that the file is in.
+    /// Returns the folder that contains the manifest.
     pub fn base_dir(&self) -> &Path {
         self.path.parent().unwrap_or_else(|| Path::new("."))
     }
 
-    /// The text as it was read.
+    /// Returns the text as read from disk.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The whole tree, directives expanded.
+    /// Returns the whole tree, with merge directives expanded.
     pub fn root(&self) -> &Node {
         &self.expanded.root
     }
 
-    /// The service template: `spec.service_template`, or `spec.tosca`.
+    /// Returns the service template: `spec.service_template`, or `spec.tosca`.
     pub fn service_template(&self) -> Option<&Node> {
         let spec = self.root().get("spec")?;
         spec.get("service_template")
@@ -117,14 +121,14 @@ impl Manifest {
             .filter(|node| !node.is_null())
     }
 
-    /// The deployment blueprints that the specification gives besides those of its template.
+    /// Returns `spec.deployment_blueprints`, which complement those of the service template.
     pub fn blueprints(&self) -> Option<&Node> {
         let spec = self.root().get("spec")?;
         spec.get("deployment_blueprints")
             .filter(|node| !node.is_null())
     }
 
-    /// The recorded status.
+    /// Returns the recorded `status` section.
     pub fn status(&self) -> Value {
         self.value_at("status")
     }
@@ -134,37 +138,37 @@ impl Manifest {
         value.unwrap_or_default()
     }
 
-    /// The ensemble's own environment section.
+    /// Returns the manifest's own `environment` section.
     pub fn environment(&self) -> Option<&Node> {
         self.root()
             .get("environment")
             .filter(|node| !node.is_null())
     }
 
-    /// The id of the last job on record here.
+    /// Returns the id of the last recorded job.
     pub fn last_job(&self) -> Option<String> {
         let id = self.root().get("lastJob")?.get("changeId")?;
         id.as_str().map(str::to_owned)
     }
 
-    /// Whether change records go into this file.
+    /// Whether change records are stored in the manifest itself.
     pub fn keeps_changes_inline(&self) -> bool {
         self.root().get("changes").is_some()
     }
 
-    /// The change records in this file.
+    /// Returns the change records stored in the manifest.
     pub fn inline_changes(&self) -> Value {
         self.value_at("changes")
     }
 
-    /// The digest of the specification.
+    /// Returns the digest of the `spec` section: 40 hexadecimal digits of SHA-256.
     pub fn spec_digest(&self) -> String {
         let spec = self.root().get("spec");
         let spec = spec.map(Node::to_value).unwrap_or_default();
         canonical_sha256(&spec)[..40].to_owned()
     }
 
-    /// The node templates that tasks have added so far.
+    /// Returns the node templates that tasks have added (`spec.discovered`).
     pub fn discovered(&self) -> Map {
         let discovered = Route::keys(["spec", "discovered"]).find(self.root());
         let discovered = discovered.map(Node::to_value);
@@ -173,8 +177,8 @@ impl Manifest {
             .unwrap_or_default()
     }
 
-    /// The text with sections set: `name` at the root, or `name/name` within; every other byte stays
-    /// as it was.
+    /// Returns the text with new section values. `name` is a top-level key, `name/name` a nested one. All
+    /// other bytes stay unchanged.
     pub fn with_sections(&self, sections: &[(String, Value)]) -> Result<String, PatchError> {
         let patches: Vec<Patch> = sections
             .iter()
@@ -190,8 +194,8 @@ impl Manifest {
         yaml::apply(&self.text, &self.expanded.raw, &patches)
     }
 
-    /// As [`Manifest::with_sections`], into a text that somebody wrote over this one meanwhile;
-    /// none if the sections have no place in it.
+    /// Applies sections as [`Manifest::with_sections`] does, but to a text that the user has edited in the
+    /// meantime. Returns `None` if the sections do not fit into that text.
     pub fn with_sections_in(&self, text: &str, sections: &[(String, Value)]) -> Option<String> {
         let raw = yaml::parse_text(Schema::Core, text).ok()?;
         raw.as_map()?;
@@ -199,7 +203,8 @@ impl Manifest {
         yaml::apply(text, &raw, &patches.collect::<Vec<_>>()).ok()
     }
 
-    /// Of a section that came partly from a merge directive, only what differs is written.
+    /// Returns the patch that sets a section. If a merge directive contributes to the section, only the
+    /// difference is written.
     fn section_patch(&self, (name, value): &(String, Value)) -> Patch {
         let route = route_of(name);
         let own = match self.expanded.base(&route) {
@@ -210,7 +215,7 @@ impl Manifest {
     }
 }
 
-/// The way to a section: its name, or names with `/` between them.
+/// Converts a section's name (`name` or `name/name`) to a route.
 fn route_of(section: &str) -> Route {
     Route::keys(section.split('/'))
 }
@@ -259,7 +264,7 @@ fn check_root(root: &Node, problems: &mut Diagnostics) {
     }
 }
 
-/// Refuses forms of YAML into which the record could not be written without touching the rest.
+/// Rejects YAML syntax into which a record cannot be written without changing the rest of the text.
 fn check_text(source: &ManifestSource, problems: &mut Diagnostics) {
     let text = &source.text;
     let mut returns = text.match_indices('\r').map(|(at, _)| at);

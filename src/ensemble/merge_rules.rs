@@ -1,4 +1,4 @@
-//! The rules by which git merges records.
+//! Configures git to merge records with `unfurl merge-driver` and `jobs.tsv` with the `union` driver.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use crate::git::{Error, MergeDriver, MergeRule, Repository};
 use crate::system::env;
 use crate::text::force_quote_word;
 
-/// Tells git how the record of an ensemble is merged.
+/// Installs the merge driver and the attribute rules in the repository of an ensemble.
 ///
 /// # Errors
 ///
-/// The configuration of git cannot be written.
+/// Git's configuration cannot be written.
 pub(super) fn install(repository: &Repository, record: &RecordFiles) -> Result<(), Error> {
     let Ok(path) = env::current_exe() else {
         return Ok(());
@@ -50,7 +50,7 @@ pub(super) fn install(repository: &Repository, record: &RecordFiles) -> Result<(
     repository.ensure_merge_rules(&driver, &rules)
 }
 
-/// The pattern of git's attributes for one file.
+/// Returns the `.gitattributes` pattern that matches a single file. `ensemble.yaml` matches in every folder.
 fn pattern_of(path: &Path) -> String {
     if path.file_name().is_some_and(|name| name == "ensemble.yaml") {
         return "ensemble.yaml".to_owned();

@@ -1,4 +1,8 @@
-//! An ensemble on disk: manifest, lock, journal, folders, records.
+//! An ensemble on disk: manifest, lock, journal, working folders and records.
+//!
+//! Entry types: [`Manifest`] (reading), [`LockedEnsemble`] (writing), [`Record`] (the data a job saves),
+//! [`RecordedHistory`] (earlier jobs) and [`CrashedJob`] (recovery). The module knows nothing about how jobs
+//! run; `job` does that.
 
 mod change_records;
 mod commits;

@@ -1,5 +1,5 @@
-//! Publishes what a job has done: new files beside the old, synced and renamed, `ensemble.yaml`
-//! last.
+//! Saves a job's record to disk. New files are written, synced and renamed; `ensemble.yaml` is written last,
+//! because it makes the record valid.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -11,33 +11,29 @@ use crate::system::fs;
 use crate::value::Value;
 use crate::yaml;
 
-/// Why a job's record cannot be saved.
+/// An error that prevents a job's record from being saved.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
-    /// A file cannot be written.
     #[error(transparent)]
     File(#[from] fs::Error),
-    /// The ensemble's own text cannot take the record.
+    /// The sections cannot be inserted into the manifest's text.
     #[error("the record does not fit into `{}`: {source}", path.display())]
     Patch {
-        /// The ensemble.
         path: PathBuf,
-        /// Why.
         source: yaml::PatchError,
     },
-    /// The ensemble changed on disk while the job ran.
+    /// The manifest changed on disk while the job ran, and the record does not fit into the new text.
     #[error("`{}` was changed by somebody else while the job ran; the record is in `{}`", path.display(), kept.display())]
     Changed {
-        /// The ensemble.
         path: PathBuf,
-        /// Where the new text was put instead.
+        /// The path of the file with the new text.
         kept: PathBuf,
     },
 }
 
 impl Record {
-    /// Saves the record. What was written of it before, and cut off, is written again and not
-    /// doubled.
+    /// Saves the record. Saving again after a crash in the middle replaces the first attempt, so that no line
+    /// is duplicated.
     pub(super) fn publish(&self, manifest: &Manifest) -> Result<(), PublishError> {
         let base = manifest.base_dir();
         for (path, text) in &self.files {
@@ -54,8 +50,8 @@ impl Record {
     }
 }
 
-/// Adds the lines of a job. A last line that a crash left without its end is ended first; lines of
-/// the same job, which only a crash can have left, are replaced.
+/// Adds a job's lines to `jobs.tsv`. Completes a last line that a crash left without a line end, and replaces
+/// lines of the same job, which an interrupted attempt wrote.
 fn add_lines(path: &Path, lines: &str, job: ChangeId) -> Result<(), PublishError> {
     let old = match fs::read(path) {
         Ok(bytes) => bytes,
@@ -66,7 +62,7 @@ fn add_lines(path: &Path, lines: &str, job: ChangeId) -> Result<(), PublishError
     let prefix = job.prefix().as_bytes();
     let ours = |line: &[u8]| match line.strip_suffix(b"\n") {
         Some(whole) => whole.starts_with(prefix) || ids.contains(id_of_bytes(whole)),
-        // The end of the file may be cut off, also within an id of a later moment.
+        // The file may end in the middle of a line, even within the id.
         None => {
             ids.contains(id_of_bytes(line))
                 || lines
@@ -88,7 +84,7 @@ fn add_lines(path: &Path, lines: &str, job: ChangeId) -> Result<(), PublishError
     Ok(())
 }
 
-/// The id that a line begins with.
+/// Returns the id at the beginning of a line.
 fn id_of(line: &str) -> &[u8] {
     id_of_bytes(line.as_bytes())
 }
@@ -104,7 +100,7 @@ fn end_last_line(text: &mut Vec<u8>) {
     }
 }
 
-/// Splices sections into the ensemble's text; every other byte stays.
+/// Writes new section values into the manifest; all other bytes stay unchanged.
 fn save(
     manifest: &Manifest,
     sections: &[(String, Value)],
@@ -130,7 +126,7 @@ fn save(
     }
     let now = fs::read_to_string(path)?;
     if now != manifest.text() {
-        // Somebody edited the ensemble while the job ran: the record goes into what they wrote.
+        // The user edited the manifest while the job ran: insert the record into the edited text.
         if let Some(text) = manifest.with_sections_in(&now, sections) {
             fs::write_atomic(path, text.as_bytes(), None)?;
             return Ok(());
@@ -153,7 +149,7 @@ mod tests {
     const JOB: &str =
         "A6BL7ntS0000\tstatus=ok\nA6BL7ntS0001\ttarget=::a\nA6BL7ntT0000\ttarget=::b\n";
 
-    /// What `jobs.tsv` holds after the lines of a job were added to what it held.
+    /// Returns the content of `jobs.tsv` after a job's lines were added to `old`.
     fn after(old: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.tsv");

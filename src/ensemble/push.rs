@@ -1,5 +1,5 @@
-//! Pushes records. Where the remote has moved on, they are put on top of what is there; nothing is
-//! ever forced.
+//! Pushes committed records. If the remote has new commits, the local ones are rebased onto them with a merge
+//! of the records. A push is never forced.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,21 +9,21 @@ use super::record_files::RecordFiles;
 use crate::git::{Error, FileVersions, MergedFile, PushOutcome, Repository};
 use crate::system::fs;
 
-/// How often somebody else may push first.
+/// The maximum number of attempts if other users keep pushing first.
 const MAX_TRIES: usize = 10;
-/// How long fetching what others pushed may take.
+/// The time limit for fetching the commits of others.
 const FETCH_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// What was pushed.
+/// A successful push: the new head of the remote branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PushedRecord {
-    /// The commit that the remote has now.
+    /// The commit id that the remote branch now has.
     pub(crate) head: String,
-    /// The remote and its branch.
+    /// The remote and the branch, such as `origin/main`.
     pub(crate) to: String,
 }
 
-/// Pushes what the remote does not have; gives nothing if it has all.
+/// Pushes the commits that the remote does not have. Returns `None` if there are none.
 pub(crate) fn push(
     repository: &Repository,
     record: &RecordFiles,
@@ -57,7 +57,7 @@ pub(crate) fn push(
             )
         })?;
         if has_all()? {
-            // What is here was there already.
+            // The rebase found all local changes in the remote's commits.
             return Ok(None);
         }
     }
@@ -66,7 +66,7 @@ pub(crate) fn push(
     })
 }
 
-/// The ensemble whose record a file of the repository belongs to.
+/// Returns the ensemble to whose record a file of the repository belongs.
 fn record_at(repository: &Repository, record: &RecordFiles, path: &Path) -> Option<RecordFiles> {
     let path = repository.root().join(path);
     let belongs = |record: &RecordFiles| record.is_record(&path) || record.is_task_output(&path);

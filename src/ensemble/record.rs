@@ -1,4 +1,7 @@
-//! What a job leaves on record: files, lines and sections, all as data.
+//! The record of a job as data: the files, `jobs.tsv` lines and manifest sections to write.
+//!
+//! [`Record::of`] builds it from the job's report; `publish` writes it; a rescue file can hold it in the
+//! meantime.
 
 use std::sync::Arc;
 
@@ -12,35 +15,32 @@ use super::jobs_tsv::{TEMPLATES_KEY, add_templates, job_line, portable_keys, tas
 use super::manifest::Manifest;
 use super::saved_templates::{NewTemplates, SavedTemplateIndex};
 
-/// What a record needs besides the report of its job.
+/// Data that a record needs in addition to the job's report.
 #[derive(Debug, Clone)]
 pub struct RecordFacts {
-    /// The node templates that earlier records keep.
+    /// The node templates that earlier records saved.
     pub saved_templates: Arc<SavedTemplateIndex>,
-    /// When the job ended.
+    /// The end time of the job.
     pub ended: jiff::Timestamp,
 }
 
-/// What a job leaves on record. Nothing of it is on disk before it is published.
+/// The data that a job saves. Nothing is on disk until the record is published.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use = "a record that is not published is lost"]
 pub struct Record {
-    /// The job.
     pub job: ChangeId,
-    /// Files with their whole text, by their paths from the ensemble's folder, in the order in
-    /// which they are written.
+    /// Files with their complete text, by path relative to the ensemble's folder, in writing order.
     pub files: Vec<(String, String)>,
-    /// Lines for `jobs.tsv`, those of no other job among them.
+    /// Lines to add to `jobs.tsv`. All of them belong to this job.
     pub lines: String,
-    /// The ensemble's sections that jobs write, with their new values: `name` at its root, or
-    /// `name/name` within.
+    /// New values of manifest sections: `name` is a top-level key, `name/name` a nested one.
     pub sections: Vec<(String, Value)>,
-    /// Where a copy of the ensemble goes, relative to its folder, which itself stays as it is: for
-    /// dry runs.
+    /// For dry runs: the relative path of a copy of the manifest that gets the sections. The manifest itself
+    /// stays unchanged.
     pub copy: Option<String>,
 }
 
-/// The base of the names of a job's files: `job<time>-<id>`.
+/// Returns the base name of a job's files: `job<time>-<id>`.
 pub fn job_file_name(start: jiff::Timestamp, id: &str) -> String {
     let time = stamp(start);
     let seconds = time
@@ -50,7 +50,7 @@ pub fn job_file_name(start: jiff::Timestamp, id: &str) -> String {
 }
 
 impl Record {
-    /// What a job that has ended leaves on record; none where it came to no task.
+    /// Builds the record of a job that has ended; `None` if it had no tasks.
     pub fn of(manifest: &Manifest, report: &Report, facts: &RecordFacts) -> Option<Self> {
         let status = report.values.status_section.clone();
         if report.tasks.is_empty() {
@@ -73,7 +73,7 @@ impl Record {
         Some(ours)
     }
 
-    /// The record of a job of which nothing is known but the `status` section.
+    /// Creates a record that contains only the `status` section.
     pub fn of_status(job: ChangeId, status: Value) -> Self {
         Self {
             job,
@@ -84,7 +84,7 @@ impl Record {
         }
     }
 
-    /// The records of job and tasks go into files of their own.
+    /// Adds the records of the job and its tasks as separate files.
     fn add_files(
         &mut self,
         manifest: &Manifest,
@@ -124,7 +124,7 @@ impl Record {
             .push(("jobsLog".into(), Value::from("jobs.tsv")));
     }
 
-    /// The ensemble carries its changes itself.
+    /// Adds the records of the job and its tasks to the manifest itself.
     fn add_inline(
         &mut self,
         manifest: &Manifest,
@@ -144,7 +144,7 @@ impl Record {
         self.add_inline_records(manifest, record, records);
     }
 
-    /// Adds the records of a job's tasks to those that the ensemble carries itself.
+    /// Adds task records to the `changes` section of the manifest.
     pub(super) fn add_inline_records(
         &mut self,
         manifest: &Manifest,
@@ -160,7 +160,8 @@ impl Record {
             .as_list()
             .cloned()
             .unwrap_or_default();
-        // Those of the same job are there only where its record was cut off.
+        // Records of the same job exist only if an earlier attempt to save it was interrupted; they are
+        // replaced.
         let prefix = self.job.prefix();
         let is_old = |old: &Value| {
             let id = old.get("changeId").and_then(Value::as_str);
@@ -173,15 +174,14 @@ impl Record {
     }
 }
 
-/// The records of a job's tasks, as text.
+/// The records of a job's tasks as YAML text.
 #[derive(Debug, Default)]
 pub(super) struct Changelogs {
-    /// Items of a list: all tasks with their results.
+    /// YAML list items of all tasks, with results.
     pub(super) all: String,
-    /// Items of a list: the tasks that are committed, without results, which may hold what is
-    /// not for everybody.
+    /// YAML list items of the tasks to commit. Results are left out, because they may contain confidential
+    /// data.
     pub(super) committed: String,
-    /// Lines for `jobs.tsv`.
     pub(super) lines: String,
 }
 
@@ -195,7 +195,7 @@ impl Changelogs {
         texts
     }
 
-    /// Adds the record of a task, which was skipped or not, and is committed or not.
+    /// Adds the record of a task to the texts that it belongs to.
     pub(super) fn add(&mut self, mut record: Map, skipped: bool, committed: bool) {
         let result = record.get_index_of("result").filter(|_| !skipped);
         let after = result.map(|place| {
@@ -225,7 +225,7 @@ impl Changelogs {
     }
 }
 
-/// The section of node templates that tasks have added, with new ones; none if there are none.
+/// Returns the `spec/discovered` section extended with new node templates; `None` if there are no new ones.
 pub(super) fn discovered_section(manifest: &Manifest, new: Map) -> Option<(String, Value)> {
     if new.is_empty() {
         return None;
@@ -235,7 +235,7 @@ pub(super) fn discovered_section(manifest: &Manifest, new: Map) -> Option<(Strin
     Some(("spec/discovered".to_owned(), Value::from(all)))
 }
 
-/// The text of a file of records: the job's, node templates, and items of a list for its tasks.
+/// Returns the text of a record file: the job's record, saved node templates and the list items of its tasks.
 pub(super) fn changelog_text(
     manifest: &Manifest,
     record: &Map,

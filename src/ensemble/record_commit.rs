@@ -1,4 +1,7 @@
-//! Commits what a job leaves: one commit of exactly the files of its record.
+//! Commits a job's record: one commit with exactly the files that the job wrote (`--commit`, `--push`).
+//!
+//! [`RecordCommit::prepare`] checks before the job that a commit is possible; [`RecordCommit::commit_job`]
+//! makes it afterwards.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -7,54 +10,50 @@ use super::commits::{CommitReport, NotInGit};
 use super::record_files::RecordFiles;
 use crate::git::{Error, Repository};
 
-/// A request for a commit of what a job leaves.
+/// The user's request to commit the job's record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommitRequest {
-    /// The message; one that names the job if none.
+    /// The commit message; `None` uses a message that names the job.
     pub message: Option<String>,
-    /// Whether the commit is pushed as well.
+    /// Whether to push the commit as well.
     pub push: bool,
 }
 
 impl CommitRequest {
-    /// The option that asks for it.
+    /// Returns the command-line option that requested the commit.
     fn option(&self) -> &'static str {
         if self.push { "--push" } else { "--commit" }
     }
 }
 
-/// A reason why what a job leaves cannot be committed.
+/// An error that prevents a job's record from being committed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// Git refuses.
     #[error(transparent)]
     Git(#[from] Error),
-    /// The ensemble is in no repository.
+    /// The ensemble is not in a git repository.
     #[error("`{}` is in no git repository, so `{option}` has nowhere to go", folder.display())]
     NoRepository {
-        /// The folder of the ensemble.
         folder: PathBuf,
-        /// The option that asks for the commit.
+        /// The option that requested the commit.
         option: &'static str,
     },
-    /// Git takes no notice of the ensemble.
+    /// Git ignores the manifest, so there is nothing to commit.
     #[error("git is told to ignore `{}`, so `{option}` has nothing to commit", manifest.display())]
     Ignored {
-        /// The ensemble's own file.
         manifest: PathBuf,
-        /// The option that asks for the commit.
+        /// The option that requested the commit.
         option: &'static str,
     },
-    /// The repository has no remote.
     #[error("`{}` has no remote to push to", root.display())]
     NoRemote {
-        /// The top of its working tree.
+        /// The root of the working tree.
         root: PathBuf,
     },
 }
 
 impl CommitError {
-    /// A way out.
+    /// Returns a hint on how to fix the problem.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Git(error) => return error.hint(),
@@ -69,22 +68,22 @@ impl CommitError {
     }
 }
 
-/// A commit of what a job leaves, before the job runs.
+/// A commit that was prepared before the job runs.
 #[derive(Debug)]
 pub(crate) struct RecordCommit {
     request: CommitRequest,
     repository: Repository,
     record: RecordFiles,
-    /// What was changed before the job.
+    /// The files with uncommitted changes before the job.
     changed_before: HashSet<PathBuf>,
 }
 
 impl RecordCommit {
-    /// Looks, before the job runs, whether the commit can be made; tells what people should know.
+    /// Checks, before the job runs, that its record can be committed. Warnings go to `notify`.
     ///
     /// # Errors
     ///
-    /// The commit could not be made, or not be pushed.
+    /// The commit, or the requested push, would fail.
     pub(crate) fn prepare(
         request: CommitRequest,
         manifest: &Path,
@@ -103,14 +102,16 @@ impl RecordCommit {
         Ok(prepared)
     }
 
-    /// What is changed in the ensemble's folder.
+    /// Returns the files with uncommitted changes in the ensemble's folder.
     fn changed(&self) -> Result<Vec<PathBuf>, Error> {
         let files = self.repository.file_changes(&[self.record.base()])?;
         let root = self.repository.root();
         Ok(files.into_iter().map(|path| root.join(path)).collect())
     }
 
-    /// Commits what the job with this id has left, and pushes it if asked to.
+    /// Commits the files of the job with this id, and pushes them if requested.
+    ///
+    /// Output files that were already changed before the job are the user's and are not committed.
     pub(crate) fn commit_job(&self, job: &str) -> CommitReport {
         let of_job = |path: &PathBuf| {
             self.record.is_record(path)
@@ -119,7 +120,8 @@ impl RecordCommit {
         self.commit(job, of_job)
     }
 
-    /// Where nothing was to be done: commits what an earlier job has left, if that is a record.
+    /// Commits the record of an earlier job that was not committed yet. Called if the new job has nothing to
+    /// do.
     pub(crate) fn commit_pending(&self, last: Option<&str>) -> CommitReport {
         let pending = self
             .changed_before
@@ -157,7 +159,7 @@ impl RecordCommit {
     }
 }
 
-/// The message of a commit that nobody gave one.
+/// Returns the commit message to use if the user gave none.
 pub(crate) fn default_message(job: Option<&str>) -> String {
     job.map_or_else(
         || "Commit by Unfurl".to_owned(),
@@ -165,7 +167,7 @@ pub(crate) fn default_message(job: Option<&str>) -> String {
     )
 }
 
-/// The repository of an ensemble, if what a job will leave can be committed there.
+/// Finds the repository of an ensemble and checks that the record can be committed there.
 fn find_repository(
     record: &RecordFiles,
     request: &CommitRequest,
@@ -200,7 +202,8 @@ fn find_repository(
     Ok(repository)
 }
 
-/// What never belongs to git; the patterns of older projects miss it.
+/// Patterns of files that must not be committed, each with a path to test it. Projects of older versions do
+/// not ignore all of them.
 const EXCLUDED_PATTERNS: [(&str, &str); 11] = [
     ("**/planned/", "planned/x/y"),
     ("**/jobs/", "jobs/x"),
@@ -215,11 +218,11 @@ const EXCLUDED_PATTERNS: [(&str, &str); 11] = [
     ("**/local/digest.key", "local/digest.key"),
 ];
 
-/// Keeps what jobs leave for themselves out of git, in this clone alone.
+/// Excludes a job's private files from git, in this clone only (`.git/info/exclude`).
 pub(crate) fn exclude_from_git(base: &Path) {
     if let Ok(Some(repository)) = Repository::discover(base) {
         for (pattern, probe) in EXCLUDED_PATTERNS {
-            // A repository that cannot be written is no reason to stop a job that has run.
+            // A repository that is not writable must not fail a job that has already run.
             repository.ensure_excluded(pattern, &base.join(probe)).ok();
         }
     }

@@ -1,5 +1,7 @@
-//! Reads the records of jobs back: a file of records is cut into those of its tasks, and only
-//! those that somebody asks for are understood.
+//! Reads record files, such as `changes/job….yaml`.
+//!
+//! [`RecordFile`] splits the text into the records of tasks and parses a record only when it is requested,
+//! because files can be large.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,45 +14,39 @@ use crate::system::fs;
 use crate::value::{Map, Value};
 use crate::yaml::{Limits, Schema, parse_text};
 
-/// How the record of a task begins where files of records are written as this program does.
+/// The start of a task's record in files that this program writes.
 const TASK_ITEM_START: &str = "- changeId: ";
-/// The key of the list of the tasks' records.
+/// The key of the list of task records.
 const TASK_LIST_KEY: &str = "changes:";
-/// How many bytes are read to find the record of the job.
+/// The number of bytes read to find the job's record.
 const MAX_HEAD_BYTES: u64 = 64 << 10;
 
-/// The reason why records cannot be read.
+/// An error while reading a record file or one of its records.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RecordReadError {
-    /// The path leads out of the ensemble.
+    /// The path is outside the ensemble's folder.
     #[error("`{0}` is not in the ensemble")]
     Outside(String),
-    /// The file cannot be read.
     #[error(transparent)]
     Unreadable(Arc<fs::Error>),
-    /// The file is not text in UTF-8.
+    /// The file is not UTF-8 text.
     #[error("`{0}` is not text in UTF-8")]
     NotText(String),
-    /// The text of a file holds no records.
+    /// The file has no valid records.
     #[error("`{path}`: {reason}")]
     Malformed {
-        /// The path of the file.
         path: String,
-        /// The problem of its text.
         reason: Box<Self>,
     },
-    /// The text is no map.
+    /// The root of the text is not a map.
     #[error("it holds no records")]
     NoRecords,
-    /// The text is not YAML.
     #[error("{0}")]
     Yaml(String),
-    /// A file has no record of a task that it should have.
+    /// The file lacks the record of a task that should be in it.
     #[error("`{path}` has no record of the task {task}")]
     NoTask {
-        /// The path of the file.
         path: String,
-        /// The task.
         task: ChangeId,
     },
 }
@@ -61,32 +57,33 @@ impl From<fs::Error> for RecordReadError {
     }
 }
 
-/// A file of records, such as `changes/job….yaml`.
+/// A record file with the records of a job and its tasks.
 #[derive(Debug, Clone)]
 pub struct RecordFile {
     text: String,
     records: TaskRecords,
-    /// The records by id, each the first of its id.
+    /// The index of each record by its id. Of records with equal ids the first counts.
     positions: HashMap<ChangeId, usize>,
-    /// All records, where one refers to what stands elsewhere.
+    /// The parsed records of the whole file, created on demand when one record contains YAML aliases to
+    /// another.
     whole: OnceLock<Result<Vec<Value>, RecordReadError>>,
 }
 
-/// The records of tasks.
+/// The records of tasks, parsed or not.
 #[derive(Debug, Clone)]
 enum TaskRecords {
-    /// Their places in the text.
+    /// The byte ranges of the records in the text.
     Unparsed {
-        /// What stands before them.
+        /// The text before the first record, which contains the job's record.
         head: Range<usize>,
         tasks: Vec<Range<usize>>,
     },
-    /// Understood already, since they refer to each other or are written in another form.
+    /// Parsed records, for files with aliases between records or in another layout.
     Parsed { job: Value, tasks: Vec<Value> },
 }
 
 impl RecordFile {
-    /// Reads a file, whose path is relative to the ensemble's folder and stays in it.
+    /// Reads a file. Its path is relative to the ensemble's folder and must stay inside it.
     pub fn read(base: &Path, path: &str) -> Result<Self, RecordReadError> {
         let max_bytes = Limits::default().max_bytes as u64;
         let bytes = fs::read_within(&within(base, path)?, max_bytes)?;
@@ -98,7 +95,7 @@ impl RecordFile {
         })
     }
 
-    /// Reads the record of the job in a file alone, as [`RecordFile::job`] gives it.
+    /// Reads only the job's record of a file; usually this needs only the start of the file.
     pub fn read_job(base: &Path, path: &str) -> Result<Value, RecordReadError> {
         let start = fs::read_start(&within(base, path)?, MAX_HEAD_BYTES)?;
         let start = String::from_utf8_lossy(&start);
@@ -110,7 +107,7 @@ impl RecordFile {
         }
     }
 
-    /// Reads the text of a file of records.
+    /// Parses the text of a record file.
     pub fn parse(text: String) -> Result<Self, RecordReadError> {
         let (records, ids) = match split_tasks(&text) {
             Some((head, tasks)) => {
@@ -134,7 +131,7 @@ impl RecordFile {
         })
     }
 
-    /// How many tasks there are.
+    /// Returns the number of task records.
     pub fn len(&self) -> usize {
         match &self.records {
             TaskRecords::Unparsed { tasks, .. } => tasks.len(),
@@ -142,7 +139,11 @@ impl RecordFile {
         }
     }
 
-    /// The record of the job, or why it cannot be read.
+    /// Returns the job's record.
+    ///
+    /// # Errors
+    ///
+    /// The record cannot be parsed.
     pub fn job(&self) -> Result<Value, RecordReadError> {
         match &self.records {
             TaskRecords::Parsed { job, .. } if !job.is_null() => Ok(job.clone()),
@@ -157,14 +158,19 @@ impl RecordFile {
         }
     }
 
-    /// Earlier versions of Unfurl write the record of the job before those of its tasks.
+    /// Returns the first list item if it is a job's record. Earlier versions of Unfurl put it before the task
+    /// records.
     fn first_job(&self) -> Result<Value, RecordReadError> {
         let first = self.task(0)?;
         let is_job = first.get("target").is_none();
         Ok(if is_job { first } else { Value::Null })
     }
 
-    /// The record of a task, by its place in the file, or why it cannot be read.
+    /// Returns a task's record by its index in the file; null if there is no such record.
+    ///
+    /// # Errors
+    ///
+    /// The record cannot be parsed.
     pub fn task(&self, place: usize) -> Result<Value, RecordReadError> {
         match &self.records {
             TaskRecords::Parsed { tasks, .. } => Ok(tasks.get(place).cloned().unwrap_or_default()),
@@ -177,7 +183,7 @@ impl RecordFile {
                 {
                     return Ok(record.clone());
                 }
-                // It refers to what stands elsewhere in the file.
+                // The record uses an alias to another part of the file, so the whole file must be parsed.
                 let whole = self.whole.get_or_init(|| match read_whole(&self.text)?.0 {
                     TaskRecords::Parsed { tasks, .. } => Ok(tasks),
                     TaskRecords::Unparsed { .. } => Ok(Vec::new()),
@@ -188,13 +194,13 @@ impl RecordFile {
         }
     }
 
-    /// The place of the record with an id.
+    /// Returns the index of the record with this id.
     pub fn position(&self, id: ChangeId) -> Option<usize> {
         self.positions.get(&id).copied()
     }
 }
 
-/// A path in the ensemble's folder.
+/// Joins a path to the ensemble's folder; refuses paths that leave the folder.
 fn within(base: &Path, path: &str) -> Result<PathBuf, RecordReadError> {
     let mut parts = Path::new(path).components();
     if parts.all(|part| matches!(part, Component::Normal(_))) {
@@ -204,7 +210,7 @@ fn within(base: &Path, path: &str) -> Result<PathBuf, RecordReadError> {
     }
 }
 
-/// What a record says that its task has read.
+/// Returns the inputs and values that a task read, according to its record.
 pub(super) fn recorded_reads(record: &Value) -> RecordedReads {
     let inputs = record.get("inputs").and_then(Value::as_map);
     let reads = record.get("dependencies").and_then(Value::as_list);
@@ -220,7 +226,9 @@ pub(super) fn recorded_reads(record: &Value) -> RecordedReads {
     }
 }
 
-/// The head of a file and its records, where each stands in lines of its own.
+/// Splits a text into the part before the records and the byte ranges of the records.
+///
+/// Returns `None` if the layout is not the one that this program writes.
 fn split_tasks(text: &str) -> Option<(Range<usize>, Vec<Range<usize>>)> {
     let list = match text.strip_prefix(TASK_LIST_KEY) {
         Some(_) => 0,
@@ -264,7 +272,7 @@ fn read_whole(text: &str) -> Result<Whole, RecordReadError> {
     Ok((TaskRecords::Parsed { job, tasks }, ids))
 }
 
-/// The id of a record.
+/// Returns the change id of a record.
 pub(super) fn id_of(record: &Value) -> Option<ChangeId> {
     let id = record.get("changeId")?.as_str()?;
     ChangeId::parse(id).ok()

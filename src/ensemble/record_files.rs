@@ -1,12 +1,12 @@
-//! Which files of an ensemble are the record of its jobs.
+//! Decides which files of an ensemble belong to its record and are committed after a job.
 
 use std::path::{Path, PathBuf};
 
 use crate::system::fs;
 
-/// Folders whose files tasks leave for keeps.
+/// Folders with files that tasks produce permanently.
 const TASK_OUTPUT_FOLDERS: [&str; 3] = ["active", "artifacts", "spec"];
-/// Folders within them whose files are nobody else's business.
+/// Subfolders with private or temporary files, which are never committed.
 const PRIVATE_FOLDERS: [&str; 9] = [
     "failed",
     "jobs",
@@ -19,8 +19,8 @@ const PRIVATE_FOLDERS: [&str; 9] = [
     "workflow",
 ];
 
-/// The files of an ensemble that are committed after a job: its own file, the list of jobs, the
-/// records of changes, and what tasks leave under `active`, `artifacts` and `spec`.
+/// The set of files that are committed after a job: the manifest, `jobs.tsv`, change records, and task output
+/// under `active`, `artifacts` and `spec`.
 #[derive(Debug, Clone)]
 pub(crate) struct RecordFiles {
     manifest: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct RecordFiles {
 }
 
 impl RecordFiles {
-    /// Those of the ensemble with this file.
+    /// Returns the record files of the ensemble with this manifest.
     pub(crate) fn of(manifest: &Path) -> Self {
         let parent = manifest.parent().unwrap_or(Path::new("."));
         let base = fs::canonicalize(parent).unwrap_or_else(|_| parent.to_owned());
@@ -39,22 +39,21 @@ impl RecordFiles {
         }
     }
 
-    /// The ensemble's own file.
     pub(crate) fn manifest(&self) -> &Path {
         &self.manifest
     }
 
-    /// The folder of the ensemble.
+    /// Returns the ensemble's folder, without symbolic links.
     pub(crate) fn base(&self) -> &Path {
         &self.base
     }
 
-    /// Whether a file is what a job itself writes.
+    /// Whether the file is written by jobs themselves: the manifest, `jobs.tsv` or a change record.
     pub(crate) fn is_record(&self, path: &Path) -> bool {
         path == self.manifest || self.is_job_log(path)
     }
 
-    /// Whether a file is a list of jobs or a record of changes, which nobody but jobs writes.
+    /// Whether the file is `jobs.tsv` or a change record, which only jobs write.
     pub(crate) fn is_job_log(&self, path: &Path) -> bool {
         let Ok(inside) = path.strip_prefix(&self.base) else {
             return false;
@@ -72,7 +71,7 @@ impl RecordFiles {
         }
     }
 
-    /// Whether a file is what a task left for keeps.
+    /// Whether the file is permanent output of a task.
     pub(crate) fn is_task_output(&self, path: &Path) -> bool {
         let Ok(inside) = path.strip_prefix(&self.base) else {
             return false;

@@ -1,4 +1,5 @@
-//! Finds the record of a change in the files of an ensemble; each file is opened once.
+//! Finds the record of a task by its change id, in the record files or in the manifest. Each file is opened
+//! once.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -10,23 +11,22 @@ use super::record_file::{RecordFile, RecordReadError, id_of};
 use crate::name::ChangeId;
 use crate::value::{List, Value};
 
-/// A file of records, or why it cannot be read.
+/// A record file, or the error of reading it. Both are cached.
 type RecordFileResult = Result<Rc<RecordFile>, RecordReadError>;
 
-/// The records of an ensemble, by id.
+/// The records of an ensemble, accessible by change id.
 #[derive(Debug, Clone, Default)]
 pub struct RecordStore {
-    /// The folder of the ensemble.
     base: PathBuf,
-    /// The files of records by the jobs that wrote them.
+    /// The paths of the record files, by the id of the job.
     changelogs: BTreeMap<ChangeId, Arc<str>>,
     files: RefCell<HashMap<Arc<str>, RecordFileResult>>,
-    /// The records that the ensemble keeps itself, and their places by id.
+    /// The records inside the manifest with their indices by id, if the manifest contains records.
     inline: Option<(Arc<List>, HashMap<ChangeId, usize>)>,
 }
 
 impl RecordStore {
-    /// The store of the ensemble in a folder.
+    /// Creates a store for the ensemble in the folder `base`.
     pub fn new(base: impl Into<PathBuf>) -> Self {
         Self {
             base: base.into(),
@@ -34,17 +34,16 @@ impl RecordStore {
         }
     }
 
-    /// Sets the folder of the ensemble.
     pub(super) fn set_base(&mut self, base: impl Into<PathBuf>) {
         self.base = base.into();
     }
 
-    /// Notes the file that a job wrote.
+    /// Registers the record file of a job.
     pub(super) fn add_changelog(&mut self, job: ChangeId, path: &str) {
         self.changelogs.insert(job, path.into());
     }
 
-    /// Takes the records that the ensemble keeps itself.
+    /// Sets the records that the manifest contains.
     pub(super) fn set_inline(&mut self, records: &Value) {
         let records = records.as_list().cloned().unwrap_or_default();
         let mut places = HashMap::new();
@@ -56,12 +55,11 @@ impl RecordStore {
         self.inline = Some((Arc::new(records), places));
     }
 
-    /// The folder of the ensemble.
     pub fn base(&self) -> &Path {
         &self.base
     }
 
-    /// A file of records, by its path from the ensemble's folder.
+    /// Returns a record file by its path relative to the ensemble's folder.
     pub fn file(&self, path: &str) -> RecordFileResult {
         if let Some(known) = self.files.borrow().get(path) {
             return known.clone();
@@ -71,19 +69,24 @@ impl RecordStore {
         read
     }
 
-    /// The file that holds the record of a task: that of the last job before it.
+    /// Returns the path of the file with a task's record. Change ids are ordered, so it is the file of the
+    /// last job at or before the task.
     pub fn file_of(&self, task: ChangeId) -> Option<&Arc<str>> {
         let mut jobs = self.changelogs.range(..=task);
         jobs.next_back().map(|(_, path)| path)
     }
 
-    /// The job that a task was part of.
+    /// Returns the job that contains a task.
     pub fn job_of(&self, task: ChangeId) -> Option<ChangeId> {
         let mut jobs = self.changelogs.range(..=task);
         jobs.next_back().map(|(job, _)| *job)
     }
 
-    /// The record of a task; none if nobody wrote one, and why if it cannot be read.
+    /// Returns the record of a task; `None` if no record exists.
+    ///
+    /// # Errors
+    ///
+    /// The record exists but cannot be read.
     pub fn record(&self, task: ChangeId) -> Result<Option<Value>, RecordReadError> {
         if let Some((records, places)) = &self.inline {
             return Ok(places.get(&task).map(|place| records[*place].clone()));

@@ -1,5 +1,7 @@
-//! A record that could not be saved where it belongs: kept whole in one file, beside the ensemble
-//! or wherever there is room, until it is taken back.
+//! Rescue files: a job's record that could not be saved is stored completely in one file, until `unfurl
+//! recover` applies it.
+//!
+//! [`RescueFile::write`] puts it beside the manifest or in the first other folder that is writable.
 
 use std::path::{Path, PathBuf};
 
@@ -12,77 +14,70 @@ use crate::system::{env, fs};
 use crate::value::{Value, canonical_sha256};
 use crate::yaml;
 
-/// How the name of a rescue file ends.
+/// The end of the name of a rescue file.
 const EXTENSION: &str = ".rescue";
-/// The form that is written.
+/// The version of the file format that this program writes.
 const FORMAT_VERSION: u32 = 1;
 
-/// The record of one job, in a file of its own.
+/// The record of one job in a separate file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RescueFile {
-    /// The form of the file.
+    /// The version of the file format.
     #[serde(rename = "form")]
     format_version: u32,
-    /// The ensemble.
+    /// The absolute path of the manifest.
     pub manifest: PathBuf,
-    /// The digest of the ensemble's text as the job found it.
+    /// The digest of the manifest's text at the start of the job.
     #[serde(rename = "text")]
     manifest_digest: String,
-    /// The last job on record when it began.
+    /// The last recorded job at the start of this job.
     pub previous: Option<String>,
-    /// The job.
     pub job: String,
     files: Vec<(String, String)>,
     lines: String,
-    /// Sections with their values as YAML.
+    /// Manifest sections with their new values as YAML.
     sections: Vec<(String, String)>,
 }
 
-/// Why a rescue file is of no use.
+/// An error while reading a rescue file.
 #[derive(Debug, thiserror::Error)]
 pub enum RescueError {
-    /// It cannot be read.
     #[error(transparent)]
     File(#[from] fs::Error),
-    /// It is not one, or one of a later version.
+    /// The file is not a rescue file, or a later version wrote it.
     #[error("`{}` is no rescue file: {why}", path.display())]
     Malformed {
-        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
         why: String,
     },
 }
 
-/// An error in the order of jobs: a record must follow the one that its job saw.
+/// An error in the order of jobs: a record can only follow the job that was last when its own job started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordOrderError {
-    /// A later job is on record.
+    /// A later job is already recorded.
     #[error("job {last} is on record, which came after job {job}")]
     Later {
-        /// The job.
         job: String,
-        /// The last job on record.
         last: String,
     },
-    /// The job that came before is not the last on record.
+    /// The recorded last job is not the one that was last when this job started.
     #[error("job {job} came after job {seen}, and the last on record is {last}")]
     NotNext {
-        /// The job.
         job: String,
-        /// The job that came before.
+        /// The job that was last when this job started.
         seen: String,
-        /// The last job on record.
+        /// The job that is last now.
         last: String,
     },
 }
 
 impl RescueFile {
-    /// Fails if the record cannot follow the last job on record.
+    /// Checks that the record can follow the last recorded job.
     ///
     /// # Errors
     ///
-    /// The job saw another one as the last.
+    /// Another job was last when this job started.
     pub fn follows(&self, last: Option<&str>) -> Result<(), RecordOrderError> {
         let previous = self.previous.as_deref();
         if last == previous || last == Some(&*self.job) {
@@ -99,7 +94,7 @@ impl RescueFile {
         })
     }
 
-    /// What is to be kept of a record that cannot be saved.
+    /// Creates the rescue data of a record that cannot be saved.
     pub fn of(record: &Record, manifest: &Manifest, previous: Option<String>) -> Self {
         let section = |(name, value): &(String, Value)| (name.clone(), yaml::emit(value, 0));
         Self {
@@ -114,7 +109,7 @@ impl RescueFile {
         }
     }
 
-    /// Writes it to the first place that takes it, and gives the path.
+    /// Writes the file to the first writable candidate folder and returns its path.
     pub fn write(&self) -> Result<PathBuf, fs::Error> {
         let text = serde_json::to_vec_pretty(self)
             .map_err(std::io::Error::other)
@@ -122,7 +117,7 @@ impl RescueFile {
         let mut first = None;
         for folder in candidate_folders(&self.manifest) {
             let path = folder.join(self.file_name());
-            // It holds what tasks have printed, so it is for nobody else.
+            // The record contains the output of tasks, so other users must not read it.
             match fs::write_atomic(&path, &text, Some(0o600)) {
                 Ok(()) => return Ok(path),
                 Err(error) => first = first.or(Some(error)),
@@ -139,7 +134,6 @@ impl RescueFile {
         format!("{}.{}{EXTENSION}", name.to_string_lossy(), self.job)
     }
 
-    /// Reads one.
     pub fn read(path: &Path) -> Result<Self, RescueError> {
         let bytes = fs::read(path)?;
         let form = |why: String| RescueError::Malformed {
@@ -157,9 +151,9 @@ impl RescueFile {
         Ok(rescue)
     }
 
-    /// The rescue files of an ensemble that are found where they are written, those of earlier
-    /// jobs first. What is not ours to read is passed over: the folder for temporary files is
-    /// everybody's.
+    /// Lists the rescue files of an ensemble in all candidate folders, oldest job first.
+    ///
+    /// Files of other users are skipped, because the temporary folder is shared.
     pub fn list_for(manifest: &Path) -> Vec<(PathBuf, Self)> {
         let manifest = absolute(manifest);
         let mut found: Vec<(PathBuf, Self)> = Vec::new();
@@ -182,14 +176,18 @@ impl RescueFile {
         found
     }
 
-    /// Whether it is of this ensemble: it has the same path, or was moved and is as it was when
-    /// the job began.
+    /// Whether the file belongs to this ensemble: the path is equal, or the moved manifest is unchanged since
+    /// the job started.
     pub fn is_of(&self, manifest: &Manifest) -> bool {
         self.manifest == absolute(manifest.path())
             || self.manifest_digest == sha256(manifest.text())
     }
 
-    /// The record that it keeps.
+    /// Returns the record in the file. `path` is used in errors.
+    ///
+    /// # Errors
+    ///
+    /// The content is damaged, or a file path leaves the ensemble's folder.
     pub fn record(&self, path: &Path) -> Result<Record, RescueError> {
         let form = |why: String| RescueError::Malformed {
             path: path.to_owned(),
@@ -222,7 +220,7 @@ impl RescueFile {
 }
 
 impl Record {
-    /// Whether all of it is saved already.
+    /// Whether the complete record is already saved.
     pub fn is_saved(&self, manifest: &Manifest) -> bool {
         let base = manifest.base_dir();
         let same = |(path, text): &(String, String)| {
@@ -238,7 +236,7 @@ impl Record {
     }
 }
 
-/// Where a record may be rescued to, the best place first.
+/// Returns the folders where a record may be rescued to, the best first.
 fn candidate_folders(manifest: &Path) -> Vec<PathBuf> {
     let env = env::Env::of_this_process();
     let own = env.non_empty("UNFURL_TMPDIR").map(PathBuf::from);

@@ -1,6 +1,8 @@
-//! The node templates that records keep, so that what was made of them can be removed when the
-//! model has them no more. Each change record has those that are new or differ from what was kept
-//! before; `jobs.tsv` lists them with digests.
+//! The node templates stored in change records.
+//!
+//! They are needed to delete an instance whose template the user has removed from the model. Each change
+//! record contains the templates that are new or changed since the last one; `jobs.tsv` lists them with
+//! digests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,22 +13,22 @@ use crate::topology::Topology;
 use crate::tosca::NodeTemplate;
 use crate::value::{Map, Value, canonical_sha256, decode_percent};
 
-/// How many hexadecimal digits tell one version of a template from another.
+/// The number of hexadecimal digits of a template's digest.
 const DIGEST_LENGTH: usize = 16;
 
-/// Where a template was kept last.
+/// The last saved version of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedTemplate {
-    /// The digest of what was kept.
+    /// The digest of the saved template.
     pub digest: String,
-    /// The change record, relative to the ensemble; none for the changes within the ensemble itself.
+    /// The path of the change record, relative to the ensemble's folder; `None` if the manifest contains it.
     pub changelog: Option<Arc<str>>,
 }
 
-/// Where each template was kept last, by its name.
+/// The last saved version of each template.
 pub type SavedTemplates = HashMap<TemplateName, SavedTemplate>;
 
-/// The records that keep templates, in order, each with their names and digests, not read yet.
+/// The `jobs.tsv` entries of saved templates in recorded order: the record's path and the unparsed digests.
 #[derive(Debug, Clone, Default)]
 pub struct SavedTemplateIndex(Vec<(Option<Arc<str>>, String)>);
 
@@ -35,7 +37,7 @@ impl SavedTemplateIndex {
         self.0.push((changelog, digests));
     }
 
-    /// Where each template was kept last.
+    /// Returns the last saved version of each template.
     pub fn read(&self) -> SavedTemplates {
         let mut known = SavedTemplates::new();
         for (changelog, digests) in &self.0 {
@@ -45,17 +47,16 @@ impl SavedTemplateIndex {
     }
 }
 
-/// The templates that a job's record keeps.
+/// The templates that a new job's record must save.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NewTemplates {
-    /// The templates by name.
     pub(super) templates: Map,
-    /// Their names and digests, for `jobs.tsv`.
+    /// The names and digests of the templates, for `jobs.tsv`.
     pub(super) digests: String,
 }
 
 impl NewTemplates {
-    /// Those of all instances that exist, but for those that were kept as they are now.
+    /// Collects the templates of all recorded instances, except those already saved in the same version.
     pub(super) fn of(report: &Report, saved: &SavedTemplates) -> Self {
         let mut new = Self::default();
         for template in templates_of_instances(&report.topology) {
@@ -83,7 +84,7 @@ impl NewTemplates {
     }
 }
 
-/// The templates of the outermost topology that have instances on record.
+/// Returns the templates of the outermost topology that have recorded instances.
 fn templates_of_instances(topology: &Topology) -> impl Iterator<Item = &Arc<NodeTemplate>> {
     let mut seen = std::collections::HashSet::new();
     let nodes = topology.nodes().into_iter();
@@ -100,7 +101,7 @@ fn digest(template: &Value) -> String {
     digest
 }
 
-/// Reads names and digests into what is known.
+/// Parses names and digests of a `jobs.tsv` field into `known`.
 fn read_digests(text: &str, changelog: Option<&Arc<str>>, known: &mut SavedTemplates) {
     for item in text.split(',') {
         let Some((name, digest)) = item.split_once(':') else {
@@ -114,7 +115,7 @@ fn read_digests(text: &str, changelog: Option<&Arc<str>>, known: &mut SavedTempl
     }
 }
 
-/// A name without the characters that lists and lines of `jobs.tsv` consist of.
+/// Escapes the characters that separate items in the lists and lines of `jobs.tsv`.
 fn escape(name: &str) -> String {
     let mut escaped = String::with_capacity(name.len());
     for character in name.chars() {

@@ -1,4 +1,4 @@
-//! When a job starts: its ids must come after all that are recorded.
+//! Chooses the start time of a job, so that its change ids come after all recorded ids.
 
 use std::path::Path;
 
@@ -7,37 +7,35 @@ use super::record::job_file_name;
 use crate::name::{ChangeId, ChangeIdError};
 use crate::system::{clock, fs};
 
-/// How far the id of the last job may be ahead of the clock where jobs follow each other at once.
+/// The maximum time by which the last job's id may be ahead of the clock when jobs follow each other quickly.
 const MAX_CLOCK_LEAD: jiff::SignedDuration = jiff::SignedDuration::from_secs(2);
 
-/// An error in the start of a job.
+/// An error while choosing a job's start time.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StartTimeError {
-    /// No id stands for the time.
     #[error(transparent)]
     NoId(#[from] ChangeIdError),
-    /// The ids of the job would come before those on record.
+    /// The ids of the job would come before recorded ids.
     #[error(
         "could not create job: New changeId is earlier than the previous changeId: {id} < {last}. \
          Is time set correctly?"
     )]
     Earlier {
-        /// The id that the job would have.
+        /// The id that the job would get.
         id: ChangeId,
-        /// The last id on record.
         last: String,
     },
-    /// The ids of all moments to come are taken.
+    /// The ids of all later moments within reach are in use.
     #[error("could not create job: no free change id was found")]
     NoneFree,
 }
 
-/// When the job starts that is asked for at a time (`--starttime`), or now: its ids must come after
-/// all that are recorded. `previous` is the last job on record.
+/// Returns the start time of a job: `requested` (`--starttime`) or now, moved forward until its id is free.
+/// `previous` is the last recorded job.
 ///
 /// # Errors
 ///
-/// The job would come before those on record.
+/// The ids of the job would come before recorded ids.
 pub(crate) fn start_time(
     requested: Option<&str>,
     history: &RecordedHistory,
@@ -51,7 +49,7 @@ pub(crate) fn start_time(
     let is_earlier = |id: ChangeId| {
         previous.is_some_and(|previous| id.prefix() < &previous[..8.min(previous.len())])
     };
-    // Jobs that follow each other at once take ids of the moments to come.
+    // Jobs in quick succession use ids slightly in the future.
     let soon = requested.saturating_add(MAX_CLOCK_LEAD).ok();
     let soon = soon.and_then(|soon| ChangeId::job(soon).ok());
     let follows = now && soon.is_some_and(|soon| !is_earlier(soon));
@@ -75,7 +73,7 @@ pub(crate) fn start_time(
     Err(StartTimeError::NoneFree)
 }
 
-/// Whether a job that left no other trace had this id: its log is there.
+/// Whether a job without a record used this id: its log file exists.
 fn has_log(base: &Path, start: jiff::Timestamp, id: ChangeId) -> bool {
     let name = job_file_name(start, id.as_str());
     let folders = ["jobs", "planned", "failed"];
@@ -84,7 +82,8 @@ fn has_log(base: &Path, start: jiff::Timestamp, id: ChangeId) -> bool {
         .any(|folder| fs::exists(&base.join(folder).join(format!("{name}.log"))))
 }
 
-/// `--starttime`: an hour of 2020-01-01, or a time in the form of records.
+/// Parses `--starttime`: an hour of 2020-01-01, or a time in the format of records. Any other text means
+/// 2020-01-01.
 fn parse_start(text: &str) -> jiff::Timestamp {
     let epoch = jiff::civil::date(2020, 1, 1);
     let utc = |time: jiff::civil::DateTime| {

@@ -1,4 +1,4 @@
-//! Ends what jobs that were killed left running.
+//! Ends processes that crashed jobs left running, before a new job starts.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -10,11 +10,13 @@ use crate::lock::LockOwner;
 use crate::system::fs;
 use crate::system::survivors::{self, Survivor, TerminationReport};
 
-/// How long processes that a killed job left have between being asked to end and being killed.
+/// The time between the request to end and the forced end of a process.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Ends what jobs that were killed left running: that of a stale lock, and those whose journals are
-/// there. What their tasks that ended left behind on purpose is spared. Says what was ended.
+/// Ends the surviving processes of the job that left a stale lock and of all jobs with journals.
+///
+/// Processes of tasks that completed are spared, because such a task left them running on purpose. Returns a
+/// message about the ended processes.
 pub(crate) fn end_survivors(owner: Option<&LockOwner>, manifest: &Path) -> Option<String> {
     let real = fs::canonicalize(manifest);
     let mut jobs = crashed_jobs(real.as_deref().unwrap_or(manifest));
@@ -30,7 +32,7 @@ pub(crate) fn end_survivors(owner: Option<&LockOwner>, manifest: &Path) -> Optio
     describe(&all)
 }
 
-/// What is told of processes that were ended; nothing if there were none.
+/// Returns a message about the ended processes; `None` if there were none.
 fn describe(ended: &TerminationReport) -> Option<String> {
     let named = |survivors: &[Survivor]| {
         let names = survivors.iter().take(5);
@@ -61,8 +63,8 @@ fn describe(ended: &TerminationReport) -> Option<String> {
     Some(text)
 }
 
-/// The jobs whose journals are there, by their tokens: which of their tasks have ended, by the
-/// numbers that runners know them by.
+/// Returns the crashed jobs by token, each with its completed tasks. Tasks are numbered from 0, as in the
+/// environment of processes.
 fn crashed_jobs(manifest: &Path) -> BTreeMap<String, HashSet<u64>> {
     let journals = JournalFile::list_for(manifest).unwrap_or_default();
     let read = journals

@@ -1,6 +1,5 @@
-//! That the record of a job that was cut off is that of the events in its journal, wherever the
-//! journal ends: what recovery makes of the journal's text is compared with a report that is made of
-//! the events themselves.
+//! Property tests of crash recovery: wherever a journal ends, the recovered record must equal the record
+//! built directly from the events in the journal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -35,7 +34,7 @@ use crate::topology::testing::Model;
 use crate::value::{Map, Value};
 use crate::yaml;
 
-/// An ensemble in which `a` is on record from before, and `z` from a job that began later.
+/// An ensemble in which `a` is recorded by an earlier job and `z` by a job that started later.
 const ENSEMBLE: &str = "apiVersion: unfurl/v1.0.0
 kind: Ensemble
 spec:
@@ -52,11 +51,11 @@ status:
         old: {template: old, readyState: {local: ok}}
     z: {template: z, readyState: {local: ok}, lastStateChange: A7BL7ntS0001}
 ";
-/// What the record says of a task that never ended.
+/// The message in the record of a task that never ended.
 const IN_DOUBT: &str = "its job was cut off: nobody knows whether it has done its work";
 
-/// The instances: name, key among all topologies, and place in the `status` section. The third
-/// stands on the first, and the fourth is within the second.
+/// The instances: name, whole key and path in the `status` section. The third is hosted on the first, the
+/// fourth is in the nested topology of the second.
 const INSTANCES: [(&str, &str, &[&str]); 5] = [
     ("a", "::a", &["instances", "a"]),
     ("b", "::b", &["instances", "b"]),
@@ -78,14 +77,13 @@ const OPERATIONS: [(&str, &str); 6] = [
 ];
 const WORKFLOWS: [Option<&str>; 4] = [None, Some("deploy"), Some("undeploy"), Some("check")];
 
-/// Something that happens in a job.
+/// A randomly chosen event of a job.
 #[derive(Debug, Clone)]
 enum Pick {
-    /// A task begins.
     Start(TaskPick),
-    /// A task ends: one of those that run, or one that nobody saw begin.
+    /// A task ends: a running one, or one whose start was not recorded.
     End(Option<Index>, TaskPick, EndPick),
-    /// The record of a task that has ended is another.
+    /// The record of an ended task changes.
     Amend(Index, EndPick),
     Template(u8, String),
     Settle(usize),
@@ -210,7 +208,7 @@ fn job_start() -> JobStart {
     }
 }
 
-/// Makes events of picks.
+/// Generates the events of a simulated job from random picks.
 #[derive(Debug, Default)]
 struct Happening {
     tasks: usize,
@@ -295,7 +293,7 @@ impl Happening {
         task
     }
 
-    /// The event of a pick, if it makes sense by now.
+    /// Returns the event of a pick; `None` if it is impossible in the current state.
     fn event(&mut self, pick: &Pick) -> Option<JobEvent> {
         Some(match pick {
             Pick::Start(pick) => {
@@ -340,7 +338,7 @@ impl Happening {
         let (name, _, route) = *of.get(&INSTANCES);
         let last = self.ended.last().and_then(|task| task.end.as_ref());
         let last = last.map(|end| end.id.to_string());
-        // What is on record has a change.
+        // An instance that was already recorded has a last change.
         let last = last.or_else(|| (name == "a").then(|| "A5BL7ntS0001".to_owned()));
         let ready = [
             ("local", Value::from(status.as_str())),
@@ -353,7 +351,7 @@ impl Happening {
         record.extend(last.map(|id| ("lastConfigChange".into(), Value::from(id))));
         JobEvent::InstanceChanged(InstanceChange {
             route: route.iter().map(|key| (*key).to_owned()).collect(),
-            // Only one that nothing stands on goes.
+            // Only an instance that hosts no other instance can be removed.
             record: (!gone || name != "c").then_some(record),
         })
     }
@@ -389,7 +387,7 @@ fn amend(task: &mut TaskRecord, pick: &EndPick) {
     end.completion = *pick.completion.get(&completions);
 }
 
-/// The events of a job, as they reach the journal: those of one batch happen at once.
+/// Returns the events of a job in batches, as they reach the journal.
 fn batches(picks: &[(bool, Pick)]) -> Vec<Vec<JobEvent>> {
     let mut happening = Happening::default();
     let mut batches: Vec<Vec<JobEvent>> = vec![vec![JobEvent::JobStarted(Box::new(job_start()))]];
@@ -402,7 +400,7 @@ fn batches(picks: &[(bool, Pick)]) -> Vec<Vec<JobEvent>> {
             _ => batches.push(vec![event]),
         }
     }
-    // The beginning of the job is a line of its own.
+    // The start of the job is a batch of its own.
     let rest = batches[0].split_off(1);
     if !rest.is_empty() {
         batches.insert(1, rest);
@@ -410,7 +408,7 @@ fn batches(picks: &[(bool, Pick)]) -> Vec<Vec<JobEvent>> {
     batches
 }
 
-/// What events tell, without a journal.
+/// The state of a job computed from its events, without a journal.
 #[derive(Debug, Default)]
 struct Replay {
     running: Vec<Arc<TaskRecord>>,
@@ -456,7 +454,7 @@ impl Replay {
         }
     }
 
-    /// Whether a task did its work for a turn that never came to its end.
+    /// Whether a task succeeded but its group of steps was not completed.
     fn is_half_done(&self, task: &TaskRecord) -> bool {
         let open = task
             .turn
@@ -465,7 +463,7 @@ impl Replay {
         open.is_some() && task.is_ok()
     }
 
-    /// The tasks of which nobody knows, as they would have ended.
+    /// Returns the tasks whose result is unknown, with the end that recovery assigns.
     fn doubts(&self) -> Vec<TaskRecord> {
         let acts = |task: &&Arc<TaskRecord>| task.operation.interface.as_str() != "Install";
         let numbers = self
@@ -492,7 +490,7 @@ impl Replay {
         doubts.collect()
     }
 
-    /// The tasks as a report of the job would list them.
+    /// Returns the tasks as a report of the job lists them.
     fn tasks(&self) -> Vec<TaskRecord> {
         let ended = self.ended.iter().map(|task| {
             let mut task = TaskRecord::clone(task);
@@ -529,7 +527,7 @@ impl Replay {
         }
     }
 
-    /// The summary of the job. Nothing is known of how the targets of its tasks are.
+    /// Returns the job's summary. The final states of the targets are not known.
     fn summary(&self) -> String {
         let tasks = self.tasks();
         let ok = self.ended.iter().filter(|task| task.is_ok()).count();
@@ -544,7 +542,7 @@ impl Replay {
         stats.line()
     }
 
-    /// The `status` section after what has happened.
+    /// Returns the expected `status` section after the events.
     fn status(&self, before: &Json) -> Json {
         let mut latest: BTreeMap<(usize, &[String]), Option<Json>> = BTreeMap::new();
         for (route, record) in &self.instances {
@@ -588,7 +586,7 @@ impl Replay {
     }
 }
 
-/// Records an instance after those that it stands on or is within.
+/// Writes the record of an instance at its path, creating its hosts if they are missing.
 fn record_at(status: &mut Json, route: &[String], record: Option<Json>) {
     let (last, way) = route.split_last().unwrap();
     let mut around = status;
@@ -611,7 +609,7 @@ fn record_at(status: &mut Json, route: &[String], record: Option<Json>) {
     };
     match record {
         None => drop(around.shift_remove(last)),
-        // A later job has been there.
+        // A later job has recorded a newer change.
         Some(record) if change(&record) < change(&old) => {}
         Some(mut record) => {
             for inside in ["instances", "substitution"] {
@@ -654,7 +652,7 @@ fn manifest(folder: &Path, inline: bool) -> Manifest {
     .unwrap()
 }
 
-/// A record in a form in which two can be compared. The order of keys says nothing.
+/// A record in a comparable form, without the order of keys.
 #[derive(Debug, PartialEq)]
 struct Told {
     job: ChangeId,
@@ -693,7 +691,7 @@ impl Told {
     }
 }
 
-/// Nothing is known of what a task has read that never ended.
+/// Whether an entry is an empty digest. A task that never ended has no digest of the values it read.
 fn is_empty_digest(entry: Option<(&str, &str)>) -> bool {
     matches!(
         entry,
@@ -715,7 +713,7 @@ fn without_empty_digests(value: Json) -> Json {
     }
 }
 
-/// The record of a job with the summary that its events give.
+/// Returns the record with its summary replaced.
 fn with_summary(record: Record, from: &str, to: &str) -> Record {
     let replaced = |text: String| text.replace(from, to);
     let sections = record.sections.into_iter().map(|(name, value)| {
@@ -735,14 +733,14 @@ fn with_summary(record: Record, from: &str, to: &str) -> Record {
     }
 }
 
-/// What recovery makes of a journal.
+/// Returns the result of recovery from a journal.
 fn recovered(path: &Path, manifest: &Manifest) -> Option<(CrashedJob, Option<Record>)> {
     let job = CrashedJob::read(path).unwrap()?;
     let record = job.record(manifest, later(1000)).unwrap();
     Some((job, record))
 }
 
-/// A journal that events were written to, line by line.
+/// Writes events to a journal and returns its path and lines.
 fn journal_of(manifest: &Path, batches: &[Vec<JobEvent>]) -> (PathBuf, Vec<Vec<u8>>) {
     let mut journal = JobJournal::begin(manifest, "token", &batches[0][0]).unwrap();
     for batch in batches {
@@ -755,7 +753,7 @@ fn journal_of(manifest: &Path, batches: &[Vec<JobEvent>]) -> (PathBuf, Vec<Vec<u
     (path, lines.map(<[u8]>::to_vec).collect())
 }
 
-/// Whether a journal keeps anything of a batch.
+/// Whether the journal stores any event of a batch.
 fn is_kept(batch: &[JobEvent]) -> bool {
     batch
         .iter()
@@ -788,7 +786,7 @@ fn same_as_events(
     same_besides_the_record(&job, &replay)
 }
 
-/// What is kept for those who go on with the job, and of the files of its tasks.
+/// Compares the data for resuming the job, and the working folders of its tasks.
 fn same_besides_the_record(job: &CrashedJob, replay: &Replay) -> Result<(), TestCaseError> {
     let start = job_start();
     prop_assert_eq!(job.id(), start.head.id.as_str());
@@ -817,7 +815,7 @@ fn same_besides_the_record(job: &CrashedJob, replay: &Replay) -> Result<(), Test
     Ok(())
 }
 
-/// A part of as many cases as `UNFURL_PROPERTY_CASES` says, the same each time.
+/// Runs a quarter of the cases that `UNFURL_PROPERTY_CASES` requests, with a fixed seed.
 #[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
 fn config() -> ProptestConfig {
     let cases = std::env::var("UNFURL_PROPERTY_CASES");
@@ -848,7 +846,7 @@ proptest! {
             fs::write_plain(&path, &bytes, None).unwrap();
             let events: Vec<&JobEvent> = batches[..count].iter().flatten().collect();
             same_as_events(&manifest, &path, &events)?;
-            // What a crash has torn off tells nothing.
+            // A line torn by a crash must have no effect.
             if let Some(next) = lines.get(count) {
                 bytes.extend(&next[..torn.index(next.len())]);
                 fs::write_plain(&path, &bytes, None).unwrap();

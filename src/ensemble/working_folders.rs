@@ -1,5 +1,7 @@
-//! The working folders of an ensemble: what a plan renders goes to `planned/`, from there to
-//! `active/` when its task succeeds and to `failed/<task id>/` when it fails.
+//! The working folders of an ensemble.
+//!
+//! Planning renders files to `planned/`. If the task succeeds, they move to `active/`; if it fails, to
+//! `failed/<task id>/`. [`WorkingFolders`] is the entry type.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -8,21 +10,20 @@ use std::path::{Component, Path, PathBuf};
 use crate::name::{ChangeId, InstanceName};
 use crate::system::{env, fs};
 
-/// Which of an instance's folders.
+/// The kinds of working folders of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FolderKind {
-    /// What a deployment needs to go on, such as Terraform's state.
+    /// Files needed by later deployments, such as Terraform's state.
     Artifacts,
-    /// The same, but secret.
+    /// Secret files needed by later deployments, readable only by the owner.
     Secrets,
-    /// What means something on this machine only, such as a process id.
+    /// Files that are valid only on this computer, such as a process id.
     Local,
-    /// What was rendered for the last task; for information.
+    /// Files rendered for the last task, for information only.
     Tasks,
 }
 
 impl FolderKind {
-    /// The folder's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Artifacts => "artifacts",
@@ -32,13 +33,13 @@ impl FolderKind {
         }
     }
 
-    /// Whether a task starts from what the one before left in it.
+    /// Whether the folder of a new task starts with the content of the last one.
     pub fn is_persistent(self) -> bool {
         self != Self::Tasks
     }
 }
 
-/// One working folder: `<kind>/<instance>`, or `tasks/<instance>/<operation or workflow>`.
+/// A working folder: `<kind>/<instance>`, or `tasks/<instance>/<operation or workflow>`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FolderPath {
     kind: FolderKind,
@@ -46,7 +47,7 @@ pub struct FolderPath {
 }
 
 impl FolderPath {
-    /// A folder that all operations of an instance share.
+    /// Returns the folder that all operations of an instance share.
     pub fn of_instance(kind: FolderKind, instance: &InstanceName) -> Self {
         Self {
             kind,
@@ -54,20 +55,19 @@ impl FolderPath {
         }
     }
 
-    /// The tasks folder of one operation of an instance; also of one workflow.
+    /// Returns the tasks folder of an operation or workflow of an instance.
     pub fn of_operation(instance: &InstanceName, operation: &str) -> Self {
         let mut folder = Self::of_instance(FolderKind::Tasks, instance);
         folder.relative.push(sanitized_path(operation));
         folder
     }
 
-    /// Which kind of folder it is.
     pub fn kind(&self) -> FolderKind {
         self.kind
     }
 }
 
-/// Makes a path of a name that cannot leave the folder it is put in.
+/// Converts a name to a relative path that cannot leave its parent folder.
 fn sanitized_path(name: &str) -> PathBuf {
     let parts = name.split('/').map(|part| match part {
         "" => "%00".to_owned(),
@@ -80,36 +80,31 @@ fn sanitized_path(name: &str) -> PathBuf {
 /// A file that was rendered for a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedFile {
-    /// The folder it goes to.
     pub folder: FolderPath,
-    /// Its path in there.
+    /// The path relative to the folder.
     pub path: PathBuf,
-    /// What is in it.
     pub bytes: Vec<u8>,
-    /// Its permission bits; those usual if none.
+    /// The permission bits; `None` uses the default.
     pub mode: Option<u32>,
-    /// Whether only its owner may read it.
+    /// Whether only the owner may read the file.
     pub sensitive: bool,
 }
 
-/// Why a working folder could not be used.
+/// An error while using a working folder.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// A rendered file would be outside of its folder.
+    /// The path of a rendered file leaves its folder.
     #[error("the rendered file `{}` is outside of its folder `{}`", path.display(), folder.display())]
     Outside {
-        /// The file.
         path: PathBuf,
-        /// The folder.
         folder: PathBuf,
     },
-    /// A file operation failed.
     #[error(transparent)]
     File(#[from] fs::Error),
 }
 
 impl FolderError {
-    /// Says what people can do about it, where something helps.
+    /// Returns a hint on how to fix the problem, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::File(error) => error.hint(),
@@ -118,19 +113,20 @@ impl FolderError {
     }
 }
 
-/// The working folders of one ensemble.
+/// The working folders of an ensemble.
 #[derive(Debug)]
 pub struct WorkingFolders {
     base: PathBuf,
     planned: PathBuf,
-    /// Goes with this value.
+    /// Deletes the temporary folder when dropped.
     _temporary: Option<fs::TemporaryDir>,
-    /// The folders in which names that must last have changed and are not durable yet.
+    /// Folders whose directory entries have changed and are not durable yet. Only persistent kinds are
+    /// listed.
     unsynced: RefCell<BTreeSet<PathBuf>>,
 }
 
 impl WorkingFolders {
-    /// The folders of the ensemble in `base`.
+    /// Returns the working folders of the ensemble in `base`.
     pub fn new(base: impl Into<PathBuf>) -> Self {
         let base = base.into();
         Self {
@@ -141,8 +137,8 @@ impl WorkingFolders {
         }
     }
 
-    /// The same, but what is planned goes to a temporary folder and then away: for a plan that
-    /// must leave no trace.
+    /// Returns working folders whose planned files go to a temporary folder that is deleted afterwards. Used
+    /// for plans that must leave no files.
     pub fn in_temporary_folder(base: impl Into<PathBuf>) -> Result<Self, FolderError> {
         let temporary = fs::TemporaryDir::create_in(&env::temporary_dir(), "unfurl-plan-")?;
         Ok(Self {
@@ -153,7 +149,7 @@ impl WorkingFolders {
         })
     }
 
-    /// Puts the folders that an earlier plan left into `planned/previous`, whose own go.
+    /// Moves the folders of the last plan to `planned/previous`, replacing its content.
     pub fn archive_previous(&self) -> Result<(), FolderError> {
         if !fs::is_dir(&self.planned) {
             return Ok(());
@@ -168,23 +164,23 @@ impl WorkingFolders {
         Ok(())
     }
 
-    /// Where a folder is before its task succeeds.
+    /// Returns the path of a folder before its task runs.
     pub fn planned(&self, folder: &FolderPath) -> PathBuf {
         self.planned.join(&folder.relative)
     }
 
-    /// Where a folder is after its task succeeded.
+    /// Returns the path of a folder after its task has succeeded.
     pub fn active(&self, folder: &FolderPath) -> PathBuf {
         self.base.join("active").join(&folder.relative)
     }
 
-    /// Where a folder is after its task failed.
+    /// Returns the path of a folder after its task has failed.
     pub fn failed(&self, folder: &FolderPath, task: ChangeId) -> PathBuf {
         let failed = self.base.join("failed").join(task.to_string());
         failed.join(&folder.relative)
     }
 
-    /// Whether anything is planned, what an earlier plan left aside.
+    /// Whether the current plan has any folder, not counting `previous`.
     pub fn has_any(&self) -> bool {
         let entries = fs::list(&self.planned).unwrap_or_default();
         entries
@@ -192,12 +188,12 @@ impl WorkingFolders {
             .any(|entry| entry.kind == fs::EntryKind::Folder && entry.name != *"previous")
     }
 
-    /// Where everything that is planned is.
+    /// Returns the folder that contains all planned folders.
     pub fn planned_root(&self) -> &Path {
         &self.planned
     }
 
-    /// Creates a planned folder; a persistent one starts with what is active.
+    /// Creates a planned folder. A persistent one starts as a copy of the active one.
     pub fn prepare(&self, folder: &FolderPath) -> Result<PathBuf, FolderError> {
         let planned = self.planned(folder);
         let active = self.active(folder);
@@ -209,7 +205,7 @@ impl WorkingFolders {
         Ok(planned)
     }
 
-    /// Writes a rendered file into its planned folder; gives its path.
+    /// Writes a rendered file to its planned folder and returns its path.
     pub fn write(&self, file: &PlannedFile) -> Result<PathBuf, FolderError> {
         let stays = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         let named = file.path.file_name().is_some();
@@ -230,14 +226,14 @@ impl WorkingFolders {
         Ok(path)
     }
 
-    /// Moves a planned folder to `active/`, whose own it replaces; gives where it is now, or
-    /// nothing if it was not planned.
+    /// Moves a planned folder to `active/`, replacing the old one. Returns the new path; `None` if the folder
+    /// was not planned.
     pub fn activate(&self, folder: &FolderPath) -> Result<Option<PathBuf>, FolderError> {
         self.move_planned(folder, self.active(folder))
     }
 
-    /// Moves a planned folder to `failed/<task id>/`; gives where it is now, or nothing if it was
-    /// not planned.
+    /// Moves a planned folder to `failed/<task id>/`. Returns the new path; `None` if the folder was not
+    /// planned.
     pub fn fail(
         &self,
         folder: &FolderPath,
@@ -265,11 +261,10 @@ impl WorkingFolders {
         Ok(Some(to))
     }
 
-    /// Makes durable where the folders are that tasks start from: the record that is written next
-    /// relies on it.
+    /// Makes the moves of persistent folders durable. The record written next relies on them.
     pub fn sync(&self) -> Result<(), FolderError> {
         for folder in std::mem::take(&mut *self.unsynced.borrow_mut()) {
-            // The names of folders that were made on the way must last, too.
+            // The entries of newly created parent folders must be durable too.
             let inside = folder
                 .ancestors()
                 .take_while(|it| it.starts_with(&self.base));

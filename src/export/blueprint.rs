@@ -1,4 +1,4 @@
-//! The blueprint of a topology: what its inputs, outputs and topmost templates are.
+//! Exports the blueprint of a topology (`ApplicationBlueprint`): its inputs, outputs and topmost templates.
 
 use std::collections::HashSet;
 
@@ -13,10 +13,10 @@ use crate::name::TemplateName;
 use crate::tosca::{NodeTemplate, NodeType, PropertyDef};
 use crate::value::{Map, Value};
 
-/// The name of the template that stands for the whole topology, where it has no root of its own.
+/// The name of the generated template that represents the whole topology if it has no suitable root.
 const PRIMARY_NAME: &str = "__primary";
 
-/// What a type has from the one it derives from.
+/// The keys that the generated type copies from its base type.
 const INHERITED_KEYS: [&str; 6] = [
     "badge",
     "icon",
@@ -26,24 +26,22 @@ const INHERITED_KEYS: [&str; 6] = [
     "outputsSchema",
 ];
 
-/// Attributes that every node has.
+/// Attributes that every node has, which are not exported as variables.
 const BUILT_IN_ATTRIBUTES: [&str; 3] = ["tosca_id", "state", "tosca_name"];
 
-/// Templates by name.
+/// The exported node templates by name.
 pub(super) type TemplateObjects = IndexMap<String, Object>;
 
-/// The template that stands for the whole topology.
+/// The template that represents the whole topology.
 #[derive(Debug)]
 pub(super) struct PrimaryTemplate {
-    /// Its name.
     pub(super) name: String,
-    /// The name of its type.
     pub(super) type_name: String,
-    /// The variables under which its deployment can be read.
+    /// The names of environment variables that contain the values of the deployment.
     pub(super) variables: Vec<String>,
 }
 
-/// Finds or makes the template that stands for the whole topology.
+/// Returns the root template of the topology if it covers all inputs, or else generates one.
 pub(super) fn find_or_create_primary(
     catalog: &mut Catalog<'_>,
     templates: &mut TemplateObjects,
@@ -96,7 +94,7 @@ pub(super) fn find_or_create_primary(
     })
 }
 
-/// Makes a type with the topology's inputs and outputs, and a template of it.
+/// Generates a type with the topology's inputs and outputs, and a template of that type.
 fn create_primary(
     catalog: &mut Catalog<'_>,
     templates: &mut TemplateObjects,
@@ -157,7 +155,7 @@ fn create_primary(
     })
 }
 
-/// A type over another with properties and requirements of its own.
+/// Creates a type that extends another one with its own properties and requirements.
 fn create_primary_type<'d>(
     catalog: &Catalog<'_>,
     type_name: &str,
@@ -193,7 +191,7 @@ fn create_primary_type<'d>(
     Some(object)
 }
 
-/// A template that takes its properties from the topology's inputs.
+/// Creates a template whose properties come from the topology's inputs.
 fn create_primary_object(
     catalog: &mut Catalog<'_>,
     type_name: &str,
@@ -235,7 +233,7 @@ fn create_primary_object(
     object
 }
 
-/// The templates that no other requires.
+/// Returns the templates that no other template requires.
 fn topmost<'a>(catalog: &Catalog<'a>) -> Vec<&'a NodeTemplate> {
     let nodes = &catalog.topology.nodes;
     let required: HashSet<&str> = nodes
@@ -282,7 +280,7 @@ fn variables_of<'d>(
         .collect()
 }
 
-/// The variables of what the targets of a type's requirements are like.
+/// Returns the variables for the properties and attributes of a type's requirement targets.
 fn variables_of_requirements(catalog: &Catalog<'_>, type_name: &str) -> Vec<String> {
     let mut variables = Vec::new();
     let all = catalog
@@ -301,7 +299,7 @@ fn variables_of_requirements(catalog: &Catalog<'_>, type_name: &str) -> Vec<Stri
     variables
 }
 
-/// The blueprint itself.
+/// Returns the blueprint's name and object.
 pub(super) fn blueprint(catalog: &Catalog<'_>, primary: &PrimaryTemplate) -> (String, Object) {
     let metadata = &catalog.service.metadata;
     let metadata_value = |key: &str| metadata.get(key).filter(|value| value.is_truthy());
@@ -326,7 +324,7 @@ pub(super) fn blueprint(catalog: &Catalog<'_>, primary: &PrimaryTemplate) -> (St
     (slug, object.as_object().cloned().unwrap_or_default())
 }
 
-/// A text as part of a URL: small letters, digits, `_` and single hyphens.
+/// Converts a text to a part of a URL: lower case letters, digits, `_` and single hyphens.
 pub(super) fn slug(text: &str) -> String {
     let mut slug = String::new();
     let lower = text.trim().to_lowercase();

@@ -1,4 +1,5 @@
-//! One ensemble as an export: its types, templates, blueprint, and what is recorded of it.
+//! Exports an ensemble in the formats of Unfurl's user interface: `blueprint`, `deployment` and
+//! `environments`.
 
 use std::path::Path;
 
@@ -20,25 +21,21 @@ use crate::topology::Topology;
 use crate::tosca::{self, NodeTemplate, ServiceTemplate};
 use crate::yaml::Node;
 
-/// An ensemble that is loaded, with the place where it was found.
+/// A loaded ensemble with its location.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadedEnsemble<'a> {
-    /// The manifest.
     pub manifest: &'a Manifest,
-    /// The model.
     pub service: &'a ServiceTemplate,
-    /// The environment.
     pub environment: &'a Environment,
-    /// The texts that the ensemble was read from.
+    /// The texts from which the ensemble was read.
     pub sources: &'a Sources,
-    /// The place of the ensemble, and its project.
     pub located: &'a LocatedEnsemble,
 }
 
-/// The name that ensembles give the blueprint that they include.
+/// The usual file name of an included blueprint.
 const BLUEPRINT_FILE: &str = "ensemble-template.yaml";
 
-/// An ensemble that is exported.
+/// An ensemble prepared for export, with its catalog of types.
 #[derive(Debug)]
 pub struct EnsembleExport<'a> {
     loaded: LoadedEnsemble<'a>,
@@ -48,7 +45,8 @@ pub struct EnsembleExport<'a> {
 }
 
 impl<'a> EnsembleExport<'a> {
-    /// Prepares the export. With `local_names`, types go by the names that their files give them.
+    /// Prepares the export. With `local_names`, types keep the names from their files instead of globally
+    /// unique names.
     pub fn new(loaded: LoadedEnsemble<'a>, local_names: bool) -> Self {
         let base = loaded.manifest.base_dir();
         let repository = Repository::discover(base).ok().flatten();
@@ -66,7 +64,7 @@ impl<'a> EnsembleExport<'a> {
         }
     }
 
-    /// What all forms begin with.
+    /// Collects types and templates; returns the object with which all formats begin.
     fn base_object(&mut self) -> Object {
         self.catalog.add_templates();
         let nodes = self.catalog.topology.nodes.values().map(|node| &**node);
@@ -79,7 +77,7 @@ impl<'a> EnsembleExport<'a> {
         answer
     }
 
-    /// The repositories that types are imported from.
+    /// Returns the repositories from which types are imported.
     fn repositories(&self) -> Object {
         let declared = &self.catalog.service.repositories;
         let mut found = Object::new();
@@ -111,7 +109,7 @@ impl<'a> EnsembleExport<'a> {
         }
     }
 
-    /// The form `blueprint`.
+    /// Returns the export in the format `blueprint`.
     pub fn blueprint(mut self) -> Json {
         let mut answer = self.base_object();
         let Some(primary) =
@@ -134,7 +132,7 @@ impl<'a> EnsembleExport<'a> {
         answer.into()
     }
 
-    /// Types, templates, the overview and the deployment templates.
+    /// Adds types, templates, the overview and the deployment templates.
     fn finish(&self, answer: &mut Object, deployment_templates: &Json) {
         answer.put("ResourceType", json!(self.catalog.types));
         answer.put("ResourceTemplate", json!(self.templates));
@@ -143,7 +141,7 @@ impl<'a> EnsembleExport<'a> {
         answer.put("DeploymentTemplate", deployment_templates.clone());
     }
 
-    /// The form `deployment`, with what `topology` has on record.
+    /// Returns the export in the format `deployment`, with the recorded instances of `topology`.
     pub fn deployment(mut self, topology: &Topology) -> Json {
         let mut answer = self.base_object();
         let Some(primary) =
@@ -189,7 +187,7 @@ impl<'a> EnsembleExport<'a> {
         answer.into()
     }
 
-    /// The resource that stands for all of them has the title of the deployment.
+    /// Gives the resource of the primary template the title of the deployment.
     fn with_title(
         &self,
         mut resources: IndexMap<String, Object>,
@@ -227,7 +225,7 @@ impl<'a> EnsembleExport<'a> {
         deployment
     }
 
-    /// The form `environments`.
+    /// Returns the export in the format `environments`.
     pub fn environments(mut self) -> Json {
         self.catalog.add_templates();
         let mut environments = Object::new();
@@ -268,7 +266,7 @@ impl<'a> EnsembleExport<'a> {
         )
     }
 
-    /// The template of this very deployment, and its name.
+    /// Returns the name and object of this deployment's own template.
     fn template(
         &self,
         source: Option<&str>,
@@ -295,7 +293,7 @@ impl<'a> EnsembleExport<'a> {
         (slug, object.as_object().cloned().unwrap_or_default())
     }
 
-    /// The deployment templates that `deployment_blueprints` describe.
+    /// Returns the deployment templates described by `deployment_blueprints`.
     fn blueprints(
         &mut self,
         blueprint: &str,
@@ -338,14 +336,14 @@ impl<'a> EnsembleExport<'a> {
         found
     }
 
-    /// The node templates that a blueprint adds or replaces.
+    /// Returns the node templates that a blueprint adds or replaces.
     fn local_templates(&mut self, blueprint: &Node) -> TemplateObjects {
         let section = blueprint
             .get("resource_templates")
             .or_else(|| blueprint.get("node_templates"))
             .and_then(Node::as_map);
         let mut service = self.catalog.service.clone();
-        // The second time they can require each other.
+        // Read twice, because the templates can require each other.
         let mut read: Vec<NodeTemplate> = Vec::new();
         for _ in 0..2 {
             read = section
@@ -364,7 +362,7 @@ impl<'a> EnsembleExport<'a> {
         self.visible_objects(&read)
     }
 
-    /// Templates as objects, those apart that are left out.
+    /// Converts templates to objects, except those that are omitted from exports.
     fn visible_objects<'n>(
         &mut self,
         nodes: impl IntoIterator<Item = &'n NodeTemplate>,
@@ -375,7 +373,7 @@ impl<'a> EnsembleExport<'a> {
         objects.filter(|(_, it)| !values::is_omitted(it)).collect()
     }
 
-    /// The file that describes the blueprint, from the folder of the project.
+    /// Returns the path of the file that describes the blueprint, relative to the project.
     fn blueprint_path(&self) -> String {
         let sources = self.loaded.sources;
         let includes = sources
@@ -391,7 +389,7 @@ impl<'a> EnsembleExport<'a> {
         }
     }
 
-    /// When the ensemble was last committed.
+    /// Returns the time of the last commit of the manifest.
     fn commit_time(&self) -> Option<String> {
         let path: &Path = self.loaded.manifest.path();
         let (seconds, offset) = self.repository.as_ref()?.last_commit_time(path)?;

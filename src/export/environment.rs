@@ -1,4 +1,4 @@
-//! Environments and the paths of deployments.
+//! Exports environments (`DeploymentEnvironment`) and the paths of deployments (`DeploymentPath`).
 
 use std::path::Path;
 
@@ -12,17 +12,16 @@ use crate::project::{EnsembleEntry, Environment, Project};
 use crate::tosca;
 use crate::yaml::Node;
 
-/// Whether instances that are no references to other ensembles are shown too.
+/// The instances of an environment to include in the export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InstanceFilter {
-    /// Those that are imported alone.
+    /// Only instances imported from other ensembles.
     Imported,
-    /// All of them.
     All,
 }
 
-/// What an environment connects to and shares. Its types join `catalog`; their names are given
-/// back.
+/// Exports an environment: connections, shared instances and repositories. Adds its types to `catalog` and
+/// returns their names.
 pub(super) fn environment(
     catalog: &mut Catalog<'_>,
     environment: &Environment,
@@ -122,7 +121,7 @@ fn shared(
     shared
 }
 
-/// Repositories without the names and passwords of users in their URLs.
+/// Removes user names, passwords and credentials from repositories.
 pub(super) fn without_users(mut repositories: Json) -> Json {
     for repository in repositories
         .as_object_mut()
@@ -148,16 +147,16 @@ pub(super) fn without_users(mut repositories: Json) -> Json {
     repositories
 }
 
-/// An ensemble of a project that has an environment.
+/// The path of an ensemble that has an environment.
 #[derive(Debug, Clone)]
 pub struct DeploymentPath<'a> {
-    /// The object of the user interface.
+    /// The `DeploymentPath` object of the user interface.
     pub object: Json,
-    /// The entry of the project.
+    /// The ensemble's entry in the project.
     pub entry: &'a EnsembleEntry,
 }
 
-/// The ensembles of a project that have an environment, by the path of their folder.
+/// Returns the ensembles of a project that have an environment, by the path of their folder.
 pub fn deployment_paths(project: Option<&Project>) -> IndexMap<String, DeploymentPath<'_>> {
     let mut paths = IndexMap::new();
     let Some(project) = project else { return paths };

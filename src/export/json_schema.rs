@@ -1,4 +1,5 @@
-//! JSON Schemas of the files that people write, made from the tables that their readers use.
+//! Generates JSON Schemas for `ensemble.yaml`, `unfurl.yaml` and `tasks.yaml` from the key tables that the
+//! readers use.
 
 use std::collections::HashSet;
 
@@ -10,13 +11,13 @@ use crate::project::{ENVIRONMENT_KEYS, PROJECT_KEYS};
 use crate::tasks::TASKS_KEYS;
 use crate::yaml::{KeyTable, OtherKeys, Shape};
 
-/// The dialect of the schemas.
+/// The URI of the JSON Schema dialect in use.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// Keys that any map may have: merge directives, and the merge key of YAML.
+/// A pattern for keys that every map may have: merge directives, and YAML's merge key `<<`.
 const DIRECTIVES: &str = r"^(\+|<<$)";
 
-/// The keys of an ensemble's file, with those of its environment.
+/// The keys of a manifest, including those of its `environment` section.
 static ENSEMBLE_KEYS: KeyTable = KeyTable {
     name: MANIFEST_KEYS.name,
     about: MANIFEST_KEYS.about,
@@ -25,14 +26,11 @@ static ENSEMBLE_KEYS: KeyTable = KeyTable {
     rest: OtherKeys::Open,
 };
 
-/// A file that has a schema.
+/// The kinds of files that have a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaKind {
-    /// `ensemble.yaml`.
     Ensemble,
-    /// `unfurl.yaml`.
     Project,
-    /// `tasks.yaml`.
     Tasks,
 }
 
@@ -44,7 +42,7 @@ impl EnumWords for SchemaKind {
     ];
 }
 
-/// The schema of a file.
+/// Returns the JSON Schema of a kind of file.
 pub fn schema(of: SchemaKind) -> Json {
     let (title, table) = match of {
         SchemaKind::Ensemble => ("ensemble.yaml", &ENSEMBLE_KEYS),
@@ -69,7 +67,7 @@ pub fn schema(of: SchemaKind) -> Json {
     root.into()
 }
 
-/// The tables that a table leads to, itself among them.
+/// Collects the tables reachable from a table, including itself.
 fn collect(table: &'static KeyTable, found: &mut Vec<&'static KeyTable>) {
     let mut seen: HashSet<*const KeyTable> = HashSet::new();
     let mut stack = vec![table];
@@ -122,7 +120,7 @@ fn of_table(table: &KeyTable) -> Json {
         schema.insert("additionalProperties".to_owned(), others);
     }
     if !table.required.is_empty() {
-        // A directive may bring what is required.
+        // A merge directive may provide required keys, so they are required only without directives.
         let plain = json!({ "propertyNames": { "not": { "pattern": DIRECTIVES } } });
         schema.insert("if".to_owned(), plain);
         schema.insert("then".to_owned(), json!({ "required": table.required }));
@@ -134,7 +132,7 @@ fn directives() -> Json {
     json!({ DIRECTIVES: { "description": "A merge directive" } })
 }
 
-/// The schema of what stands under a key; nothing may always stand there.
+/// Returns the schema of a key's value. Null is always allowed.
 fn of_shape(shape: Shape) -> Map<String, Json> {
     let schema = match shape {
         Shape::Any => json!({}),

@@ -1,5 +1,5 @@
-//! What other programs are given of an ensemble that is loaded: the objects of Unfurl's user
-//! interface, or the resolved model. Evaluates nothing, runs nothing and writes nothing.
+//! Exports a loaded ensemble as JSON: in the formats of Unfurl's user interface, or as the resolved model.
+//! Evaluates no expressions, runs nothing and writes no files.
 
 mod blueprint;
 mod deployment;

@@ -1,4 +1,4 @@
-//! The resolved model: types, templates and what they mean to each other, each with its place.
+//! Exports the resolved model: types and templates with their relationships and source positions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::tosca::{
 use crate::value::{Map, REDACTED, Value};
 use crate::yaml::Node;
 
-/// The model as one object; files are named from the folder `base`.
+/// Returns the model as one object. File names are relative to `base`.
 pub fn model(service: &ServiceTemplate, sources: &Sources, base: &Path) -> Json {
     let writer = ModelWriter {
         service,
@@ -34,7 +34,7 @@ pub(super) struct ModelWriter<'a> {
     base: &'a Path,
 }
 
-/// Keys and values in order; what is empty is left out.
+/// Creates an object without null and empty values.
 pub(super) fn object<const N: usize>(parts: [(&str, Json); N]) -> Json {
     let is_empty = |value: &Json| match value {
         Json::Null => true,
@@ -50,7 +50,7 @@ pub(super) fn object<const N: usize>(parts: [(&str, Json); N]) -> Json {
     )
 }
 
-/// A map as one object, each value made into JSON.
+/// Converts a map to an object, value by value.
 pub(super) fn each<'m, K: std::fmt::Display + 'm, V: 'm>(
     entries: impl IntoIterator<Item = (&'m K, &'m V)>,
     write: impl Fn(&V) -> Json,
@@ -66,12 +66,11 @@ pub(super) fn text(text: Option<impl AsRef<str>>) -> Json {
         .unwrap_or_default()
 }
 
-/// Names, as a list.
 pub(super) fn names(names: &[impl AsRef<str>]) -> Json {
     names.iter().map(|name| Json::from(name.as_ref())).collect()
 }
 
-/// The type of what a definition is of.
+/// Returns the type of a definition as text.
 fn type_of(def: Option<&PropertyDef>) -> Json {
     def.map(|def| schema(&def.schema)).unwrap_or_default()
 }
@@ -188,7 +187,7 @@ impl ModelWriter<'_> {
                 flag(def.is_some_and(PropertyDef::is_sensitive)),
             ),
         ]);
-        // An empty or null value is a value, too.
+        // An empty or null property value must stay, unlike other empty entries.
         written[key] = value;
         if let Some(place) = self.location_text(property.span) {
             written["place"] = place.into();
@@ -280,7 +279,7 @@ impl ModelWriter<'_> {
         ])
     }
 
-    /// The operations that something implements, by interface.
+    /// Returns the implemented operations, grouped by interface.
     pub(super) fn interfaces(&self, operations: &Operations) -> Json {
         let mut interfaces = Object::new();
         for interface in operations.interfaces() {
@@ -496,7 +495,8 @@ pub(super) fn bounds(occurrences: crate::tosca::Occurrences) -> Json {
     json!([occurrences.min, max])
 }
 
-/// A value, or that it is secret. Expressions are no secrets: nobody evaluates them here.
+/// Returns a value, or the redaction mark if it is secret. Expressions are shown, because they are not
+/// evaluated here.
 fn secret(def: Option<&PropertyDef>, value: &Value) -> Json {
     let may_hold = !values::is_function(value) || value.as_str().is_some();
     let is_secret = def.is_some_and(PropertyDef::is_sensitive) && may_hold;
@@ -507,7 +507,7 @@ fn secret(def: Option<&PropertyDef>, value: &Value) -> Json {
     }
 }
 
-/// A type as its author writes it: `string`, `list of string`.
+/// Returns a type as an author writes it: `string`, `list of string`.
 fn schema(schema: &Schema) -> Json {
     let mut name = schema.type_name.to_string();
     let mut inner = schema.entry.as_deref();

@@ -1,4 +1,4 @@
-//! The types of the resolved model.
+//! Exports the types of the resolved model.
 
 use indexmap::IndexSet;
 use serde_json::Value as Json;
@@ -7,7 +7,7 @@ use super::model::{ModelWriter, bounds, each, map, names, object, text};
 use crate::tosca::{NodeType, TypeInfo};
 
 impl ModelWriter<'_> {
-    /// The node types that templates have, and those that they derive from.
+    /// Returns the node types of all templates, with their base types.
     pub(super) fn node_types(&self) -> Json {
         let types = &self.service.types;
         let nodes = self.service.topology.nodes.values();
@@ -59,7 +59,7 @@ impl ModelWriter<'_> {
         self.info(&node_type.info, more)
     }
 
-    /// The relationship types of requirements and of named templates.
+    /// Returns the relationship types of requirements and named templates, with their base types.
     pub(super) fn relationship_types(&self) -> Json {
         let types = &self.service.types;
         let topology = &self.service.topology;

@@ -1,4 +1,4 @@
-//! Requirements as `RequirementConstraint` and `Requirement`.
+//! Exports requirements: `RequirementConstraint` for types and `Requirement` for templates.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::tosca::{NodeTemplate, NodeType, Occurrences, Reference, RequirementDe
 use crate::value::{Map, Value};
 use crate::yaml::Node;
 
-/// How deep filters of requirements may be nested.
+/// The maximum nesting depth of node filters.
 const MAX_DEPTH: usize = 8;
 
-/// Requirements that every node has, which no user is asked about.
+/// Requirements that every node has and that users never set.
 const OMITTED_REQUIREMENTS: [&str; 2] = ["dependency", "installer"];
 
-/// What a requirement asks for.
+/// The definition of a requirement, merged from its type and its template.
 #[derive(Debug)]
 struct RequirementSpec<'r> {
     name: &'r str,
@@ -30,7 +30,7 @@ struct RequirementSpec<'r> {
     node: Option<&'r Reference>,
     capability: Option<&'r Reference>,
     relationship: Option<&'r Reference>,
-    /// The template that it names.
+    /// The name of the target template, if there is one.
     matched: Option<&'r str>,
 }
 
@@ -48,7 +48,7 @@ impl<'r> RequirementSpec<'r> {
         }
     }
 
-    /// What a template says over what its type says.
+    /// Merges a template's statement with the declaration of its type.
     fn of_template(
         stated: &'r RequirementDef,
         declared: Option<&'r RequirementDef>,
@@ -79,7 +79,7 @@ impl<'r> RequirementSpec<'r> {
 }
 
 impl Catalog<'_> {
-    /// What a type asks for, without its filters.
+    /// Returns the constraint of a type's requirement, without node filters.
     pub(super) fn declared_constraint(&self, def: &RequirementDef) -> Option<Object> {
         self.constraint(&RequirementSpec::of_type(def))
     }
@@ -105,7 +105,7 @@ impl Catalog<'_> {
         Some(object)
     }
 
-    /// The template that a requirement names, and the type of its targets.
+    /// Returns the named target template, if there is one, and the type of targets.
     fn target(&self, spec: &RequirementSpec<'_>) -> Option<(Option<String>, String)> {
         let types = &self.service.types;
         let of_template = |node: &NodeTemplate| {
@@ -143,7 +143,7 @@ impl Catalog<'_> {
             .map(str::to_owned)
     }
 
-    /// Whether users see a requirement with that target; none if it is no template.
+    /// Returns whether users see a requirement with this target; `None` if the target is not a template.
     fn visibility_of_target(&self, name: &str, metadata: &Map) -> Option<&'static str> {
         let template = self.topology.nodes.get(name)?;
         let settable = |metadata: &Map| metadata.get("user_settable").is_some_and(Value::is_truthy);
@@ -151,7 +151,7 @@ impl Catalog<'_> {
         Some(if visible { "visible" } else { "hidden" })
     }
 
-    /// Adds what filters demand to the requirements of a type.
+    /// Adds the conditions of node filters to the requirements of a type.
     pub(super) fn annotate_type(&mut self, place: usize, node_type: &NodeType) {
         for def in node_type.requirements.values() {
             if def.node_filter.is_empty() {
@@ -185,7 +185,7 @@ impl Catalog<'_> {
         self.annotate_for(object, filters, &target_type, depth);
     }
 
-    /// Adds what filters demand of targets of a type.
+    /// Adds the conditions of node filters for targets of a type.
     fn annotate_for(
         &mut self,
         object: &mut Object,
@@ -234,7 +234,7 @@ impl Catalog<'_> {
         }
     }
 
-    /// The key of a type's name in the export.
+    /// Returns the key of a type, given its exported name.
     fn known_key(&self, name: &str) -> Option<crate::tosca::TypeKey> {
         if let Some(key) = self.keys.get(name) {
             return Some(*key);
@@ -252,14 +252,14 @@ impl Catalog<'_> {
         names.filter_map(Json::as_str).map(str::to_owned).collect()
     }
 
-    /// What a filter demands of the properties that a type declares.
+    /// Adds a filter's conditions for the properties that a type declares.
     fn add_demands(&self, demands: &mut Object, type_name: &str, filter: &Node) {
         let schemas = self.types.get(type_name);
         let schemas = schemas.and_then(|object| object.get("inputsSchema")?.get("properties"));
         for (name, node) in items(filter.get("properties")) {
             let is_given = node.as_map().is_none_or(|map| map.get("eval").is_some());
             if is_given {
-                // The filter sets the property itself, so that users cannot.
+                // The filter itself sets the property, so users cannot set it.
                 demands.insert(name, Json::Null);
             } else if let Some(default) = node.get("default") {
                 demands.insert(
@@ -280,7 +280,7 @@ impl Catalog<'_> {
         }
     }
 
-    /// What a filter demands of a requirement of the target.
+    /// Returns the constraint that a filter puts on a requirement of the target.
     fn inner_constraint(
         &mut self,
         name: &str,
@@ -315,14 +315,14 @@ impl Catalog<'_> {
         object
     }
 
-    /// The requirements of a template: those it states, then those only its type declares.
+    /// Returns the requirements of a template: first its own, then those declared only by its type.
     pub(super) fn dependencies(&mut self, node: &NodeTemplate) -> Vec<Json> {
         let mut stated: Vec<(&Arc<RequirementDef>, Option<&str>)> = Vec::new();
         for requirement in &node.requirements {
             let Some(own) = &requirement.stated else {
                 continue;
             };
-            // Where one has several targets, they stand side by side.
+            // A requirement with several targets appears several times in a row.
             if stated
                 .last()
                 .is_none_or(|(last, _)| !Arc::ptr_eq(last, own))
@@ -385,7 +385,7 @@ impl Catalog<'_> {
             .cloned()
     }
 
-    /// A requirement of a template.
+    /// Returns the `Requirement` object of a template.
     pub(super) fn dependency(
         &self,
         constraint: Object,
@@ -416,7 +416,7 @@ impl Catalog<'_> {
     }
 }
 
-/// Whether a template says more than which node it wants.
+/// Whether a template's statement contains more than the target node.
 fn is_more_specific(own: &RequirementDef) -> bool {
     own.capability.is_some()
         || own.relationship.is_some()
@@ -426,7 +426,7 @@ fn is_more_specific(own: &RequirementDef) -> bool {
         || !own.node_filter.is_empty()
 }
 
-/// A constraint of a name, without anything it asks for.
+/// Creates a constraint with a name and no conditions.
 pub(super) fn begin(name: &str, description: Option<&str>, metadata: &Map) -> Object {
     let mut object = Object::new();
     object.put("name", name);
@@ -444,7 +444,7 @@ fn bounds(occurrences: Occurrences) -> (u32, u32) {
     (occurrences.min, occurrences.max.unwrap_or(UNBOUNDED))
 }
 
-/// The entries of a map, or of a list of maps with one key each.
+/// Returns the entries of a map, or of a list of maps with one key each.
 fn items(node: Option<&Node>) -> Vec<(String, Node)> {
     let Some(node) = node else { return Vec::new() };
     let maps = node.as_seq().unwrap_or(std::slice::from_ref(node));

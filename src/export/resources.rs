@@ -1,4 +1,4 @@
-//! What is recorded of a deployment, as `Deployment` and `Resource`.
+//! Exports the recorded state of a deployment (`Deployment`, `Resource`).
 
 use std::collections::HashMap;
 
@@ -14,10 +14,11 @@ use crate::tosca::NodeTemplate;
 use crate::value::{Handle, Value};
 use crate::yaml::Node;
 
-/// Types whose instances are always something real.
+/// Types whose instances always count as independent resources.
 const REAL_TYPES: [&str; 2] = ["unfurl.nodes.CloudObject", "unfurl.nodes.K8sRawResource"];
 
-/// The resources of a topology by name. Templates that are on record and hidden join `templates`.
+/// Returns the resources of a topology by name. Recorded templates that were hidden so far are added to
+/// `templates`.
 pub(super) fn resources(
     catalog: &mut Catalog<'_>,
     topology: &Topology,
@@ -52,7 +53,7 @@ pub(super) fn resources(
     resources
 }
 
-/// The visibilities of the requirements that name a template, by its name.
+/// Returns the visibilities of the requirements that target a template, by its name.
 fn visibilities(templates: &TemplateObjects) -> HashMap<String, Vec<String>> {
     let mut found: HashMap<String, Vec<String>> = HashMap::new();
     let lists = templates
@@ -111,7 +112,7 @@ fn resource(
     Some(object)
 }
 
-/// Whether an instance is something of its own, and not only part of another.
+/// Whether an instance is an independent resource, and not only a part of another one.
 fn is_real(entity: &Entity, template: &NodeTemplate) -> bool {
     let names = ["id", "console_url", "url"];
     REAL_TYPES.iter().any(|name| template.is_a(name))
@@ -123,7 +124,7 @@ fn is_real(entity: &Entity, template: &NodeTemplate) -> bool {
         })
 }
 
-/// The attributes that tasks have set, then the defaults of others.
+/// Returns the attributes set by tasks, then the defaults of the others.
 fn attributes(entity: &Entity, template: &NodeTemplate) -> Vec<Json> {
     let mut shown = Vec::new();
     for (name, value) in &entity.attributes {
@@ -149,7 +150,7 @@ fn attributes(entity: &Entity, template: &NodeTemplate) -> Vec<Json> {
     shown
 }
 
-/// Properties as they were last observed.
+/// Returns the last observed values of properties.
 fn computed_properties(entity: &Entity, template: &NodeTemplate) -> Vec<Json> {
     let mut shown = Vec::new();
     for (name, value) in &entity.properties {
@@ -187,7 +188,7 @@ fn computed_properties(entity: &Entity, template: &NodeTemplate) -> Vec<Json> {
     shown
 }
 
-/// The requirements of a template, each with its target.
+/// Returns the requirements of a template with their targets.
 fn connections(template: &Object) -> Vec<Json> {
     let all = template.get("dependencies").and_then(Json::as_array);
     let mut named: IndexMap<String, Json> = IndexMap::new();
@@ -205,7 +206,7 @@ fn connections(template: &Object) -> Vec<Json> {
     named.into_values().collect()
 }
 
-/// What the last job said of itself.
+/// Adds the status, summary and time of the last job.
 pub(super) fn add_last_job(deployment: &mut Object, job: &Node) {
     let text = |key: &str| {
         job.get(key)
@@ -233,8 +234,7 @@ pub(super) fn add_last_job(deployment: &mut Object, job: &Node) {
     }
 }
 
-/// A time as records write it, as scripts read it: `2026-01-31-12-30-00-000000` becomes
-/// `2026-01-31 12:30:00+00:00`.
+/// Converts a record's time to ISO format: `2026-01-31-12-30-00-000000` becomes `2026-01-31 12:30:00+00:00`.
 fn moment(time: &str) -> Option<String> {
     let parts: Vec<&str> = time.split('-').collect();
     match parts.as_slice() {
@@ -245,8 +245,7 @@ fn moment(time: &str) -> Option<String> {
     }
 }
 
-/// The address of what is deployed: the recorded output `url`, or the attribute of the primary
-/// resource.
+/// Returns the URL of the deployment: the recorded output `url`, or that attribute of the primary resource.
 pub(super) fn url(status: &Value, catalog: &Catalog<'_>, primary: Option<&Object>) -> Option<Json> {
     let output = catalog.topology.outputs.get("url");
     if output.is_none_or(|output| !output.sensitive) {

@@ -1,4 +1,4 @@
-//! Data types as JSON Schema.
+//! Converts TOSCA data types to JSON Schema, in the variant that the user interface expects.
 
 use serde_json::{Value as Json, json};
 
@@ -6,13 +6,13 @@ use super::values::{self, Object, ObjectExt as _};
 use crate::tosca::{DataKind, PropertyDef, Rule, ScalarKind, Schema, Types};
 use crate::value::{Map, REDACTED, Value};
 
-/// How deep data types may be nested.
+/// The maximum nesting depth of data types.
 const MAX_DEPTH: usize = 16;
 
-/// The largest number of things there may be where there is no bound.
+/// The number used for unbounded occurrences.
 pub(super) const UNBOUNDED: u32 = u32::MAX;
 
-/// An object whose properties are those defined; `type_name` names its data type.
+/// Returns the schema of an object with the given properties. `type_name` names its data type.
 pub(super) fn of_properties<'d>(
     types: &Types,
     defs: impl IntoIterator<Item = &'d PropertyDef>,
@@ -67,7 +67,7 @@ fn of_property(types: &Types, def: &PropertyDef, depth: usize) -> Object {
     object
 }
 
-/// The schema of the items of a list or the values of a map.
+/// Returns the schema of the items of a list or the values of a map.
 fn of_entry(types: &Types, schema: &Schema, depth: usize) -> Object {
     let mut object = Object::new();
     object.put("required", true);
@@ -122,7 +122,7 @@ fn add_schema(types: &Types, object: &mut Object, schema: &Schema, metadata: &Ma
     }
 }
 
-/// A data type with properties.
+/// Adds the schema of a data type with properties.
 fn complex(
     types: &Types,
     object: &mut Object,
@@ -154,7 +154,7 @@ fn complex(
     object.extend(inner);
 }
 
-/// The schema of the types that have one of their own, whatever they derive from.
+/// Returns the predefined schema of special types, regardless of their base type.
 fn fixed(type_name: &str) -> Option<Object> {
     let short = type_name.strip_prefix("tosca.datatypes.network.");
     let schema = match short.unwrap_or(type_name) {
@@ -186,7 +186,7 @@ fn of_kind(schema: &Schema, metadata: &Map) -> Object {
     schema.as_object().cloned().unwrap_or_default()
 }
 
-/// A constraint as its author states it.
+/// Returns the TOSCA keyword and value of a constraint.
 pub(super) fn constraint_value(rule: &Rule) -> Option<(&'static str, Value)> {
     let count = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
     let bound = |bound: &Option<Value>| bound.clone().unwrap_or_else(|| "UNBOUNDED".into());
@@ -207,7 +207,7 @@ pub(super) fn constraint_value(rule: &Rule) -> Option<(&'static str, Value)> {
     })
 }
 
-/// A constraint as JSON Schema, for values of a schema; none if JSON Schema cannot say it.
+/// Converts a constraint to JSON Schema, for values of `schema`; `None` if JSON Schema cannot express it.
 pub(super) fn of_constraint(schema: &Object, key: &str, value: &Value) -> Option<Object> {
     let scalar = schema
         .get("$toscatype")
@@ -268,7 +268,7 @@ fn scalar_kind(type_name: &str) -> Option<ScalarKind> {
     })
 }
 
-/// Whether values of a schema fit into an environment variable.
+/// Whether values of a schema can be stored in an environment variable.
 pub(super) fn is_plain(types: &Types, schema: &Schema) -> bool {
     if fixed(schema.type_name.as_str()).is_some() {
         return true;

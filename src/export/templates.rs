@@ -1,4 +1,4 @@
-//! Node and relationship templates as `ResourceTemplate`.
+//! Exports node and relationship templates (`ResourceTemplate`).
 
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
@@ -9,14 +9,14 @@ use super::values::{self, Object, ObjectExt as _};
 use crate::tosca::{NodeTemplate, Property, RelationshipTemplate};
 use crate::value::{Map, Value};
 
-/// Types of templates that stand for artifacts, which no user is shown.
+/// Types of templates for artifacts, which are not shown to users.
 const OMITTED_TYPES: [&str; 2] = [
     "unfurl.nodes.ArtifactInstaller",
     "unfurl.nodes.LocalRepository",
 ];
 
 impl Catalog<'_> {
-    /// A node template.
+    /// Exports a node template; adds its type to the catalog.
     pub(super) fn node_template(&mut self, node: &NodeTemplate) -> Object {
         let type_name = self.add(node.node_type.key);
         let directives: Vec<&str> = node.directives.iter().map(|it| &**it).collect();
@@ -49,7 +49,7 @@ impl Catalog<'_> {
         object
     }
 
-    /// A relationship template.
+    /// Exports a relationship template; adds its type to the catalog.
     pub(super) fn relationship_template(&mut self, template: &RelationshipTemplate) -> Object {
         let type_name = self.add(template.relationship_type.key);
         let name = template.name.as_ref().map_or("", |name| name.as_str());
@@ -88,7 +88,7 @@ fn begin(
     object
 }
 
-/// The properties that users can set, and those that the template sets.
+/// Returns the properties that users can set and those that the template sets.
 fn properties(all: &IndexMap<Arc<str>, Property>) -> Vec<Json> {
     let shown = all.iter().filter_map(|(name, property)| {
         let def = property.definition.as_deref();

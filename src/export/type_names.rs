@@ -1,4 +1,4 @@
-//! The names of types in exports, unique in the whole world: `Type@package:file`.
+//! Globally unique names of exported types: `Type@package:file`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::git::Repository;
 use crate::tosca::{ServiceTemplate, TypeKey, TypeOrigin};
 use crate::yaml::Node;
 
-/// Files whose types carry no name of a file.
+/// Main files, whose types have no file in their names.
 const MAIN_FILES: [&str; 4] = [
     "service-template.yaml",
     "ensemble.yaml",
@@ -16,7 +16,7 @@ const MAIN_FILES: [&str; 4] = [
     "dummy-ensemble.yaml",
 ];
 
-/// Gives types their names.
+/// Computes the exported names of types.
 #[derive(Debug)]
 pub(super) struct TypeNames<'a> {
     service: &'a ServiceTemplate,
@@ -40,7 +40,7 @@ impl<'a> TypeNames<'a> {
         }
     }
 
-    /// The name of a type.
+    /// Returns the exported name of a type.
     pub(super) fn of(&self, key: TypeKey) -> String {
         let origin = self.service.types.origin(key);
         if origin.built_in {
@@ -49,7 +49,7 @@ impl<'a> TypeNames<'a> {
         self.qualified(&origin)
     }
 
-    /// The name of a type that no file declares.
+    /// Returns the exported name of a type that no file declares.
     pub(super) fn of_generated(&self, name: &str) -> String {
         match self.package.as_str() {
             "" => name.to_owned(),
@@ -68,7 +68,7 @@ impl<'a> TypeNames<'a> {
         format!("{name}:{}", file.with_extension("").display())
     }
 
-    /// The file of an imported type and the repository that it is in.
+    /// Returns the file of an imported type and the repository that contains it.
     fn file(&self, origin: &TypeOrigin) -> Option<(Option<&str>, PathBuf)> {
         if !origin.imported {
             return None;
@@ -87,7 +87,7 @@ impl<'a> TypeNames<'a> {
         Some((None, PathBuf::from(path.file_name()?)))
     }
 
-    /// What must be imported for a type; none if no file imports it.
+    /// Returns the import that makes a type available; `None` if it is not imported.
     pub(super) fn source_info(&self, origin: &TypeOrigin) -> Option<Object> {
         let (repository, file) = self.file(origin)?;
         let mut info = Object::new();
@@ -98,15 +98,15 @@ impl<'a> TypeNames<'a> {
     }
 }
 
-/// The URL of a repository's entry.
+/// Returns the URL in a repository's declaration.
 pub(super) fn url_of(repository: &Node) -> Option<&str> {
     repository
         .as_str()
         .or_else(|| repository.get("url")?.as_str())
 }
 
-/// What names a repository everywhere: host and path of its origin, or else its first commit;
-/// nothing outside of git.
+/// Returns a globally unique name of a repository: host and path of `origin`, or else its first commit; empty
+/// outside of git.
 pub(super) fn package(repository: Option<&Repository>) -> String {
     let Some(repository) = repository else {
         return String::new();
@@ -117,7 +117,7 @@ pub(super) fn package(repository: Option<&Repository>) -> String {
     }
 }
 
-/// Host and path of a URL, without scheme, user and `.git`.
+/// Returns the host and path of a URL, without scheme, user and `.git`.
 fn package_of_url(url: &str) -> String {
     let url = url.split('#').next().unwrap_or(url);
     let (has_scheme, rest) = match url.split_once("://") {
@@ -141,7 +141,7 @@ fn package_of_url(url: &str) -> String {
     whole.strip_suffix(".git").unwrap_or(whole).to_owned()
 }
 
-/// The path of a repository on its server, or on this machine.
+/// Returns the path of a repository on its server, or of the local folder.
 pub(super) fn project_path(repository: Option<&Repository>, folder: &Path) -> String {
     match repository.and_then(Repository::origin) {
         Some(url) => {

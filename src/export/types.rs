@@ -1,4 +1,4 @@
-//! Node and relationship types as `ResourceType`.
+//! Exports node and relationship types (`ResourceType`).
 
 use std::collections::HashMap;
 
@@ -13,13 +13,12 @@ use crate::tosca::{
 };
 use crate::value::Value;
 
-/// The types that an export mentions, and what they are made from.
+/// A catalog of exported types, filled while templates are exported.
 #[derive(Debug)]
 pub(super) struct Catalog<'a> {
     pub(super) service: &'a ServiceTemplate,
     pub(super) topology: &'a TopologyTemplate,
     pub(super) names: TypeNames<'a>,
-    /// Each type by its name.
     pub(super) types: IndexMap<String, Object>,
     pub(super) keys: HashMap<String, TypeKey>,
 }
@@ -35,13 +34,14 @@ impl<'a> Catalog<'a> {
         }
     }
 
-    /// Adds the types of all node templates and what they derive from.
+    /// Adds the types of all node templates and their base types.
     pub(super) fn add_templates(&mut self) {
         let topology = self.topology;
         for node in topology.nodes.values() {
             self.add(node.node_type.key);
         }
-        // Filters of requirements may bring more types, and these requirements of their own.
+        // Node filters of requirements can add more types with their own requirements, so the list grows
+        // during the loop.
         let mut place = 0;
         while let Some((name, _)) = self.types.get_index(place) {
             let key = self.keys.get(name).copied();
@@ -53,7 +53,7 @@ impl<'a> Catalog<'a> {
         self.mark_leaves();
     }
 
-    /// Adds a type and what it derives from; gives its name.
+    /// Adds a type and its base types; returns its exported name.
     pub(super) fn add(&mut self, key: TypeKey) -> String {
         let name = self.names.of(key);
         if self.types.contains_key(&name) {
@@ -72,7 +72,7 @@ impl<'a> Catalog<'a> {
         name
     }
 
-    /// The type of a name that the export gives it.
+    /// Returns the node type with this exported name.
     pub(super) fn node_type(&self, name: &str) -> Option<std::sync::Arc<NodeType>> {
         self.service.types.node_type_of(*self.keys.get(name)?)
     }
@@ -107,7 +107,7 @@ impl<'a> Catalog<'a> {
         Some(object)
     }
 
-    /// What every type begins with.
+    /// Creates the common part of exported types.
     fn head(&self, info: &TypeInfo, name: &str) -> Object {
         let origin = self.service.types.origin(info.key);
         let local = origin.name.rsplit('.').next().unwrap_or(&origin.name);
@@ -116,7 +116,7 @@ impl<'a> Catalog<'a> {
             None => local.into(),
         };
         let description = info.description.as_deref().unwrap_or("");
-        // The texts of built-in types are this program's own.
+        // Descriptions of built-in types belong to this program, not to the user's model.
         let description = if origin.built_in { "" } else { description };
         let mut object = head(name, &title, description);
         for key in ["badge", "icon", "details_url"] {
@@ -187,7 +187,7 @@ impl<'a> Catalog<'a> {
         object.put("computedPropertiesSchema", computed);
     }
 
-    /// Each capability with properties stands among the inputs as an object.
+    /// Adds each capability with properties to the inputs, as an object.
     fn add_capabilities(&self, object: &mut Object, node_type: &NodeType) {
         let schema = object.get_mut("inputsSchema");
         let Some(Json::Object(properties)) = schema.and_then(|it| it.get_mut("properties")) else {
@@ -211,8 +211,8 @@ impl<'a> Catalog<'a> {
         }
     }
 
-    /// Types that others derive from cannot be made by users; one that only sums up what it
-    /// requires can.
+    /// Decides which types users can instantiate: base types of others cannot be, except a base type that
+    /// only combines requirements.
     fn mark_leaves(&mut self) {
         let mut uses: HashMap<String, usize> = HashMap::new();
         for object in self.types.values() {
@@ -245,7 +245,7 @@ impl<'a> Catalog<'a> {
     }
 }
 
-/// A type of a name, without anything in it.
+/// Creates an exported type with a name, a title and empty lists.
 pub(super) fn head(name: &str, title: &Json, description: &str) -> Object {
     let empty = json!({
         "name": name,

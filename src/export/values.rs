@@ -1,4 +1,4 @@
-//! Values as JSON: what is an expression, and what nobody may see.
+//! Converts values to JSON for exports. Distinguishes expressions by who evaluates them, and redacts secrets.
 
 use serde_json::Value as Json;
 
@@ -6,18 +6,17 @@ use crate::expr::{Evaluator, is_template, port_spec};
 use crate::tosca::{DataKind, PropertyDef, ScalarKind};
 use crate::value::{Map, REDACTED, Value, units};
 
-/// A JSON object.
 pub(super) type Object = serde_json::Map<String, Json>;
 
-/// Functions that whoever reads the export evaluates itself.
+/// Functions that the user interface evaluates.
 const FRONT_END_FUNCTIONS: [&str; 3] = ["get_env", "secret", "_generate"];
 
-/// A value as JSON; secrets in it are redacted, those in expressions too.
+/// Converts a value to JSON. Secrets are redacted, also within expressions.
 pub(super) fn json(value: &Value) -> Json {
     serde_json::to_value(redact(value)).unwrap_or_default()
 }
 
-/// The value without the secrets that its author wrote into expressions.
+/// Redacts secrets that an author wrote into expressions.
 fn redact(value: &Value) -> Value {
     match value {
         Value::Str(text) if is_template(text) && text.contains("sensitive") => Value::str(REDACTED),
@@ -45,7 +44,7 @@ pub(super) fn declared_visibility(metadata: &Map) -> Option<String> {
     internal.then(|| "hidden".to_owned())
 }
 
-/// Sets entries of objects by names that are fixed.
+/// An extension of JSON objects with short methods to set entries.
 pub(super) trait ObjectExt {
     fn put(&mut self, key: &str, value: impl Into<Json>);
 
@@ -63,12 +62,12 @@ impl ObjectExt for Object {
     }
 }
 
-/// Whether a template is left out of the export.
+/// Whether a template is omitted from the export.
 pub(super) fn is_omitted(object: &Object) -> bool {
     object.get("visibility").is_some_and(|it| it == "omit")
 }
 
-/// Whether a value must be evaluated.
+/// Whether a value is an expression.
 pub(super) fn is_function(value: &Value) -> bool {
     match value.reveal() {
         Value::Str(text) => is_template(text),
@@ -76,7 +75,7 @@ pub(super) fn is_function(value: &Value) -> bool {
     }
 }
 
-/// Whether whoever reads the export evaluates the value itself.
+/// Whether the user interface evaluates the value.
 pub(super) fn is_front_end(value: &Value) -> bool {
     let Some(map) = value.as_map() else {
         return false;
@@ -92,7 +91,7 @@ pub(super) fn is_front_end(value: &Value) -> bool {
     }
 }
 
-/// Whether only the program can evaluate the value.
+/// Whether only this program can evaluate the value.
 pub(super) fn is_server_only(value: &Value) -> bool {
     match value.reveal() {
         Value::List(items) => items.iter().any(is_function),
@@ -100,14 +99,14 @@ pub(super) fn is_server_only(value: &Value) -> bool {
     }
 }
 
-/// Whether a property is computed instead of given.
+/// Whether a property is computed and not set by the user.
 pub(super) fn is_computed(def: &PropertyDef, value: Option<&Value>) -> bool {
     matches!(&*def.name, "tosca_id" | "state" | "tosca_name")
         || value.or(def.default.as_ref()).is_some_and(is_server_only)
         || def.flag("computed")
 }
 
-/// Whether users see the property and can set it.
+/// Whether users can see and set a property.
 pub(super) fn is_user_visible(def: &PropertyDef, value: Option<&Value>) -> bool {
     match def.metadata.get("user_settable") {
         Some(declared) => declared.is_truthy(),
@@ -115,8 +114,7 @@ pub(super) fn is_user_visible(def: &PropertyDef, value: Option<&Value>) -> bool 
     }
 }
 
-/// The value of a property or attribute: redacted where it is secret, and in the unit that its
-/// definition asks for.
+/// Converts a property or attribute: redacts secrets, and converts to the unit of its definition.
 pub(super) fn of_property(def: Option<&PropertyDef>, value: &Value) -> Json {
     let Some(def) = def else {
         return json(value);
@@ -143,7 +141,7 @@ fn is_port_spec(type_name: &str) -> bool {
     matches!(type_name, "PortSpec" | "tosca.datatypes.network.PortSpec")
 }
 
-/// How many base units a number with a unit stands for; frequencies count in gigahertz.
+/// Converts a number with a unit to base units; the base unit of frequencies is gigahertz.
 pub(super) fn in_base_units(kind: ScalarKind, value: &Value) -> Option<f64> {
     let text = value.reveal().to_string();
     let text = text.trim();
@@ -153,7 +151,7 @@ pub(super) fn in_base_units(kind: ScalarKind, value: &Value) -> Option<f64> {
     Some(number.parse::<f64>().ok()? * factor / base_of(kind))
 }
 
-/// A number of base units in another unit; as it is if there is no such unit.
+/// Converts a number of base units to another unit; an unknown unit leaves it unchanged.
 pub(super) fn in_unit(kind: ScalarKind, base: f64, unit: &str) -> Json {
     let factor =
         units::find(units_of(kind), unit).map_or(1.0, |(_, factor)| factor / base_of(kind));
@@ -176,7 +174,7 @@ fn units_of(kind: ScalarKind) -> units::Units {
     }
 }
 
-/// A number as JSON, whole if it is.
+/// Converts a number to JSON, as an integer if it is whole.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the number is whole and within what a double holds exactly"

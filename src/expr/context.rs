@@ -1,4 +1,5 @@
-//! In what surroundings an expression is evaluated.
+//! The context of an evaluation: the target entity, the variables and the environment that an expression
+//! sees. Callers build a [`Context`] and pass it to [`Evaluator`](super::Evaluator).
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -10,25 +11,25 @@ use super::lazy::LazyValue;
 use super::ports::DirectoryOwner;
 use super::reads::Reads;
 
-/// In what surroundings an expression is evaluated. Clones are cheap.
+/// The context in which an expression is evaluated. Clones are cheap.
 #[derive(Debug, Clone)]
 pub struct Context {
-    /// The entity that `.` and `SELF` mean.
+    /// The entity that `.` and `SELF` refer to.
     pub target: Handle,
-    /// The variables.
+    /// The variables that `$name` and templates can read.
     pub vars: Vars,
     /// The directory that relative paths start from.
     pub base_dir: PathBuf,
-    /// Whether something undefined is an error; where it is not, it gives null.
+    /// Whether an undefined name is an error. If false, an undefined name evaluates to null.
     pub strict: bool,
-    /// For whom it is evaluated.
+    /// The instance and operation for which `get_dir` resolves directories.
     pub directory_owner: DirectoryOwner,
-    /// The environment of the task; that of the process if there is none.
+    /// The environment variables of the task. None means those of the process.
     pub env: Option<EnvVariables>,
 }
 
 impl Context {
-    /// The surroundings of an entity, without variables.
+    /// Creates a strict context for an entity, without variables.
     pub fn new(target: Handle) -> Self {
         Self {
             target,
@@ -40,7 +41,7 @@ impl Context {
         }
     }
 
-    /// The same surroundings with one more variable.
+    /// Returns the context with one more variable.
     #[must_use]
     pub fn with(mut self, name: impl Into<Arc<str>>, value: impl Into<Var>) -> Self {
         self.vars.set(name, value);
@@ -48,7 +49,8 @@ impl Context {
     }
 }
 
-/// The environment of a task. Its variables may hold secrets, so it does not show them.
+/// The environment variables of a task. The debug form shows only their names, because values may be
+/// secrets.
 #[derive(Clone, Default)]
 pub struct EnvVariables(pub Arc<std::collections::BTreeMap<String, String>>);
 
@@ -58,7 +60,7 @@ impl std::fmt::Debug for EnvVariables {
     }
 }
 
-/// Variables: names and what they stand for. Clones share what they hold.
+/// A scope of named variables. Clones share their content: a write to a shared scope adds a layer on top.
 #[derive(Debug, Clone, Default)]
 pub struct Vars(Option<Arc<Layer>>);
 
@@ -69,7 +71,7 @@ struct Layer {
 }
 
 impl Vars {
-    /// Sets a variable here; clones made before do not see it.
+    /// Sets a variable in this scope only; clones made before do not see the change.
     pub fn set(&mut self, name: impl Into<Arc<str>>, value: impl Into<Var>) {
         let layer = self.0.get_or_insert_default();
         if Arc::get_mut(layer).is_none() {
@@ -82,7 +84,7 @@ impl Vars {
         layer.names.insert(name.into(), value.into());
     }
 
-    /// What a name stands for.
+    /// Returns the innermost variable with a name.
     pub fn get(&self, name: &str) -> Option<&Var> {
         let mut vars = self;
         loop {
@@ -94,7 +96,7 @@ impl Vars {
         }
     }
 
-    /// All names, each once.
+    /// Returns the names of the variables, each once, innermost layer first.
     pub fn names(&self) -> Vec<Arc<str>> {
         let mut seen = std::collections::HashSet::new();
         let mut names = Vec::new();
@@ -111,7 +113,7 @@ impl Vars {
     }
 }
 
-/// A chain of layers is taken apart in a loop: as long as it may be, the stack stays short.
+/// Drops the chain of layers in a loop, so that a long chain does not overflow the stack.
 impl Drop for Layer {
     fn drop(&mut self) {
         let mut below = self.below.0.take();
@@ -121,22 +123,22 @@ impl Drop for Layer {
     }
 }
 
-/// What a variable stands for.
+/// The value of a variable, or the source that its value comes from.
 #[derive(Debug, Clone)]
 pub enum Var {
-    /// A value that is never evaluated again.
+    /// A plain value that is never evaluated again.
     Value(Value),
-    /// A raw value, evaluated when it is used.
+    /// A raw value, evaluated at each use.
     Lazy(Value),
     /// The attributes of an entity, such as `HOST`.
     Attributes(Handle),
-    /// The inputs of a task: each is evaluated when it is read, and each read is recorded.
+    /// The inputs of a task. Each one is evaluated when it is read, and each read is recorded.
     Inputs(Arc<Inputs>),
-    /// Something an expression bound itself: an item of a loop.
+    /// A binding that the evaluator itself made, such as the item of a loop.
     Bound(BoundItem),
 }
 
-/// Something an expression bound itself; only the evaluator can look into it.
+/// A binding that the evaluator itself made. Only the evaluator can look into it.
 #[derive(Debug, Clone)]
 pub struct BoundItem(pub(super) LazyValue);
 
@@ -146,14 +148,14 @@ impl From<Value> for Var {
     }
 }
 
-/// The raw inputs of a task, and those evaluated so far.
+/// The raw inputs of a task and the cache of those evaluated so far.
 #[derive(Debug, Default)]
 pub struct Inputs {
     raw: Map,
     evaluated: Mutex<HashMap<Arc<str>, EvaluatedInput>>,
 }
 
-/// An input that was evaluated, with what that read.
+/// An evaluated input with the reads and the topology generation that its value depends on.
 #[derive(Debug, Clone)]
 pub(super) struct EvaluatedInput {
     pub(super) value: Value,
@@ -162,7 +164,6 @@ pub(super) struct EvaluatedInput {
 }
 
 impl Inputs {
-    /// Makes the inputs of a task from what is written.
     pub fn new(raw: Map) -> Self {
         Self {
             raw,
@@ -180,7 +181,7 @@ impl Inputs {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The names, in the order of the text.
+    /// Returns the names of the inputs in the order of the source text.
     pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.raw.keys()
     }

@@ -1,4 +1,4 @@
-//! Tests of the effects that evaluations have performed.
+//! Tests of the effects that evaluations request: their order, and that each one is performed only once.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl EffectFixture {
         self.evaluator.evaluate(&yaml(text), &context)
     }
 
-    /// The value of an expression, and the effects that it had.
+    /// Returns the value of an expression, followed by the effects that its evaluation had.
     fn shown(&self, text: &str) -> String {
         let value = match self.evaluate(text) {
             Ok(value) => value.to_string(),

@@ -1,10 +1,13 @@
-//! Bytes as text: base 64 as templates read it, base 32.
+//! Base64 as templates accept it (more lenient than [`crate::text`]), and base32 for the digests in labels.
 
 use crate::text::base64;
 
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/// The bytes of a text in base 64; both alphabets, padding anywhere, white space ignored.
+/// Decodes base64 text.
+///
+/// Accepts both alphabets and ignores padding and white space anywhere. Returns None if the text is not
+/// base64.
 pub(super) fn from_base64(text: &str) -> Option<Vec<u8>> {
     let digits: String = text
         .chars()
@@ -18,7 +21,7 @@ pub(super) fn from_base64(text: &str) -> Option<Vec<u8>> {
     base64::decode(&digits)
 }
 
-/// Bytes in base 32, not padded.
+/// Encodes bytes as base32 without padding.
 pub(super) fn base32(bytes: &[u8]) -> String {
     let mut text = String::new();
     let (mut pending, mut bits) = (0u32, 0);

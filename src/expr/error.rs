@@ -1,4 +1,5 @@
-//! What can go wrong in an expression.
+//! The errors of expressions. [`Error::Within`] adds the chain of attributes and inputs whose evaluation led
+//! to the error; [`Error::redacted`] removes secrets before a message is shown.
 
 use std::sync::Arc;
 
@@ -7,116 +8,103 @@ use crate::value::{Handle, Secrets};
 
 use super::reads::Reads;
 
-/// How many of those that asked for each other an error names.
+/// The maximum number of attributes and inputs that [`Error::Within`] lists.
 const MAX_TRAIL: usize = 8;
 
-/// Something whose evaluation failed.
+/// An attribute or input whose evaluation failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Site {
-    /// An attribute of an entity.
     Attribute(Handle, Arc<str>),
-    /// An input of the task.
     Input(Arc<str>),
 }
 
-/// What can go wrong in an expression.
+/// An error of parsing or evaluating an expression.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// A path that cannot be read.
+    /// A syntax error in a path.
     #[error("`{expression}` is not an expression: {problem} at character {}", at + 1)]
     Syntax {
-        /// The text of the expression.
         expression: String,
-        /// The byte at which it goes wrong.
+        /// The offset of the first wrong byte.
         at: usize,
-        /// What is wrong there.
         problem: &'static str,
     },
-    /// Something a template needs and nothing defines.
+    /// A name that a template uses and that is not defined.
     #[error("{message} in the template `{template}`")]
     Undefined {
-        /// What is not defined, and where: `` `nope` is not defined on `::a` ``.
+        /// The message with the name and the entity, for example `` `nope` is not defined on `::a` ``.
         message: String,
         /// The text of the template, cut if it is long.
         template: String,
     },
-    /// A template that cannot be read or rendered.
+    /// A template that cannot be parsed or rendered.
     #[error("cannot render the template `{template}`: {problem}")]
     Template {
         /// The text of the template, cut if it is long.
         template: String,
-        /// What is wrong.
         problem: String,
     },
-    /// A map that names no known function.
+    /// A map that should be a function call but contains no known function name.
     #[error("there is no function in {expression}")]
     UnknownFunction {
-        /// The map.
         expression: String,
     },
-    /// A function that cannot do what it is asked for.
+    /// A function that cannot process its arguments.
     #[error("`{function}`: {problem}")]
     Function {
-        /// The function.
         function: String,
-        /// What is wrong.
         problem: String,
     },
-    /// What runs a program, uses the network or writes, and was not allowed.
+    /// An action that runs a program, uses the network or writes, and that the user did not allow.
     #[error("`{name}` {action} while planning; allow it with `--allow {name}`")]
     Refused {
-        /// The name to allow.
+        /// The name that the user can pass to `--allow`.
         name: String,
-        /// What it does.
+        /// The action, as part of the message.
         action: &'static str,
     },
-    /// A function that is not for what nobody trusts.
+    /// A function that is not available in a sandboxed evaluation of untrusted expressions.
     #[error("`{function}` is not evaluated here: only functions that read nothing outside are")]
     NotInSandbox {
-        /// The function.
         function: String,
     },
-    /// An input that the topology does not declare.
+    /// A use of an input that the topology does not declare.
     #[error("undefined input `{name}`")]
     UndefinedInput {
-        /// The input.
         name: String,
     },
-    /// An expression whose `strict` demands a result.
+    /// An expression without the result that its `strict` option demands.
     #[error("the expression {expression} must {demand}")]
     Required {
-        /// The expression.
         expression: String,
-        /// What it must do: return results, or not be null.
+        /// The demand, as part of the message: return results, or not be null.
         demand: &'static str,
     },
-    /// Values that refer to each other more deeply than any model needs.
+    /// References that nest deeper than the limit.
     #[error("expressions refer to each other more than {limit} levels deep")]
     TooDeep {
-        /// The limit.
         limit: usize,
     },
-    /// Loops and paths that come by more than any model needs.
+    /// Loops and paths that visit more items than the limit.
     #[error("the expression goes through more than {limit} items")]
     TooLong {
-        /// The limit.
         limit: usize,
     },
-    /// An error within something.
+    /// An error with the chain of evaluations that led to it.
     #[error("{error}")]
     Within {
-        /// What is wrong.
+        /// The original error, without the chain.
         error: Box<Self>,
-        /// What was evaluated, and what asked for it, and so on.
+        /// The attribute or input whose evaluation failed, then its reader, and so on outwards.
         trail: Vec<Site>,
     },
-    /// A mistake in this program.
+    /// An inconsistency in this program itself.
     #[error("internal error: {0}")]
     Internal(&'static str),
 }
 
 impl Error {
-    /// The same error, within something.
+    /// Adds an attribute or input to the chain of evaluations that led to the error.
     #[must_use]
     pub(super) fn within(self, site: Site) -> Self {
         let (error, mut trail) = match self {
@@ -129,7 +117,7 @@ impl Error {
         Self::Within { error, trail }
     }
 
-    /// The same error without the secrets among what was read before it.
+    /// Returns the error with the secrets among the values of `reads` redacted.
     #[must_use]
     pub fn redacted(mut self, reads: &Reads) -> Self {
         let mut secrets = Secrets::default();
@@ -161,7 +149,7 @@ impl Error {
         }
     }
 
-    /// The error itself, whatever it is within.
+    /// Returns the error without its chain of evaluations.
     pub fn innermost(&self) -> &Self {
         match self {
             Self::Within { error, .. } => error.innermost(),
@@ -169,7 +157,7 @@ impl Error {
         }
     }
 
-    /// What was evaluated when it went wrong, and what asked for it, and so on.
+    /// Returns the chain of evaluations that led to the error, innermost first.
     pub fn trail(&self) -> &[Site] {
         match self {
             Self::Within { trail, .. } => trail,
@@ -177,7 +165,7 @@ impl Error {
         }
     }
 
-    /// Adds what to do about it.
+    /// Adds a hint about what to do to a diagnostic made from this error.
     pub fn explain(&self, diagnostic: Diagnostic) -> Diagnostic {
         match self.innermost() {
             Self::Undefined { .. } => {

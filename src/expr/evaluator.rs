@@ -1,4 +1,6 @@
-//! The way in.
+//! The entry point of the module `expr`: [`Evaluator`] evaluates attributes, raw values, queries and
+//! templates of one topology and records the reads. The plan, jobs and configurators call it; `resolve`,
+//! `path_eval`, `loops` and `template` hold the parts of the evaluation.
 
 use std::collections::HashMap;
 use std::fmt::{Debug, Formatter};
@@ -19,19 +21,20 @@ use super::scope::Scope;
 use super::syntax;
 use super::tracker::Tracker;
 
-/// How deep expressions may refer to each other.
+/// The default limit of nested references.
 const DEPTH: usize = 20_000;
 
-/// Evaluates expressions and remembers what they read. Clones share everything; one thread at a
-/// time may evaluate. Each level of reference needs stack: evaluate in a thread with 1 GiB, or
-/// set a limit with [`Evaluator::with_limit`].
+/// An evaluator of expressions that memoizes values and records reads.
+///
+/// Clones share their state. Only one thread at a time may evaluate. Each nested reference needs stack:
+/// evaluate in a thread with 1 GiB of stack, or set a limit with [`Evaluator::with_limit`].
 #[derive(Clone)]
 pub struct Evaluator(Arc<EvaluatorState>);
 
-/// How many entries are kept.
+/// The maximum number of entries in a [`TextCache`].
 const CACHE_CAPACITY: usize = 10_000;
 
-/// Texts and what was made of them. Forgets everything when it is full.
+/// A cache from source texts to their compiled form. A full cache is emptied.
 #[derive(Debug)]
 pub(super) struct TextCache<T>(Mutex<HashMap<Arc<str>, T>>);
 
@@ -62,11 +65,11 @@ struct EvaluatorState {
     memo: Arc<Memo>,
     tracker: Tracker,
     path_cache: TextCache<Arc<[Segment]>>,
-    /// Whether only what reads nothing outside of the model is evaluated.
+    /// Whether only expressions that read nothing outside the model are evaluated.
     sandboxed: bool,
-    /// The entity whose attributes see the variables of a task, and their surroundings.
+    /// The artifact of a task, whose attributes see the variables of the task, and its context.
     task_artifact: Option<(Handle, Context)>,
-    /// The last error of what a task asked for.
+    /// The last error of an evaluation for a task, until [`Evaluator::take_failure`] takes it.
     failure: Mutex<Option<Error>>,
 }
 
@@ -97,12 +100,12 @@ impl Debug for Evaluator {
 }
 
 impl Evaluator {
-    /// Makes an evaluator.
+    /// Creates an evaluator for a topology, with the default nesting limit.
     pub fn new(scope: Arc<dyn Scope>, system: Arc<dyn SystemContext>, memo: Arc<Memo>) -> Self {
         Self::with_limit(scope, system, memo, DEPTH)
     }
 
-    /// Makes an evaluator that gives up where expressions refer to each other deeper than `limit`.
+    /// Creates an evaluator with a limit for the number of nested references.
     pub fn with_limit(
         scope: Arc<dyn Scope>,
         system: Arc<dyn SystemContext>,
@@ -112,8 +115,10 @@ impl Evaluator {
         Self(Arc::new(EvaluatorState::new(scope, system, memo, limit)))
     }
 
-    /// The same evaluator, for a task: the attributes of `of`, the artifact that it executes, see
-    /// the variables of the task, and what they give is not remembered for others.
+    /// Returns the evaluator for one task.
+    ///
+    /// The attributes of `of`, the artifact that the task executes, see the variables of the task. Their
+    /// values are not memoized, because other tasks have other variables.
     #[must_use]
     pub fn for_task_artifact(self, of: Handle, task: &Context) -> Self {
         let mut context = task.clone();
@@ -141,8 +146,10 @@ impl Evaluator {
         }))
     }
 
-    /// The surroundings of a task, if the attributes of an entity are evaluated in them. What is
-    /// remembered must not depend on a task.
+    /// Returns the scene of the task if `of` is the artifact of the task.
+    ///
+    /// Returns None while a memoized attribute is being evaluated, because a memoized value must not depend
+    /// on a task.
     pub(super) fn task_scene(&self, of: Handle) -> Option<Scene> {
         let (artifact, context) = self.0.task_artifact.as_ref()?;
         if *artifact != of || self.tracker().is_in_slot() {
@@ -156,8 +163,8 @@ impl Evaluator {
         Some(Scene::new(context))
     }
 
-    /// Makes an evaluator for what nobody trusts: it evaluates only functions that read nothing
-    /// outside of the model. It needs a memo of its own.
+    /// Creates an evaluator for untrusted expressions. It allows only functions that read nothing outside
+    /// the model and needs a memo of its own.
     pub fn sandboxed(
         scope: Arc<dyn Scope>,
         system: Arc<dyn SystemContext>,
@@ -169,7 +176,8 @@ impl Evaluator {
         }))
     }
 
-    /// The value of an attribute, evaluated as a whole; the read is recorded.
+    /// Evaluates an attribute completely and records the read. Returns None if the entity has no such
+    /// attribute.
     pub fn attribute(&self, of: Handle, name: &str) -> Result<Option<Value>, Error> {
         let _run = self.tracker().begin_evaluation();
         let Some(item) = self.attribute_item(of, name)? else {
@@ -182,7 +190,7 @@ impl Evaluator {
         Ok(Some(value))
     }
 
-    /// Evaluates a raw value as a whole: maps and lists element by element.
+    /// Evaluates a raw value completely, including the elements of maps and lists.
     pub fn evaluate(&self, raw: &Value, context: &Context) -> Result<Value, Error> {
         if !syntax::needs_evaluation(raw) {
             return Ok(raw.clone());
@@ -192,7 +200,7 @@ impl Evaluator {
         value.inspect_err(|error| self.note_failure(error))
     }
 
-    /// The last error of [`Evaluator::evaluate`] and [`Evaluator::input`] since the last call.
+    /// Takes the last error of [`Evaluator::evaluate`] and [`Evaluator::input`] since the previous call.
     pub fn take_failure(&self) -> Option<Error> {
         let mut failure = self
             .0
@@ -211,7 +219,7 @@ impl Evaluator {
         *failure = Some(error.clone());
     }
 
-    /// The value of one input of the task (the variable `inputs`); the read is recorded.
+    /// Evaluates one input of the task (an entry of the variable `inputs`) and records the read.
     pub fn input(&self, name: &str, context: &Context) -> Result<Option<Value>, Error> {
         let _run = self.tracker().begin_evaluation();
         match context.vars.get("inputs") {
@@ -229,7 +237,7 @@ impl Evaluator {
         }
     }
 
-    /// All results of an expression: a path, a function map, or a whole `{eval: …}`.
+    /// Returns the results of an expression: a path, a function map or a whole `{eval: …}`.
     pub fn query(&self, expression: &Value, context: &Context) -> Result<Vec<Value>, Error> {
         let _run = self.tracker().begin_evaluation();
         let scene = Scene::new(context.clone());
@@ -237,23 +245,23 @@ impl Evaluator {
         self.values_of(self.resolve(&form, &scene)?)
     }
 
-    /// Renders a Jinja2 template; gives a native value.
+    /// Renders a Jinja2 template and returns a native value, which need not be text.
     pub fn render(&self, template: &str, context: &Context) -> Result<Value, Error> {
         let _run = self.tracker().begin_evaluation();
         self.template(template, &Scene::new(context.clone()))
     }
 
-    /// Evaluates what `q` kept from being evaluated: expressions in a value, but no templates.
+    /// Evaluates a value that `q` quoted: evaluates the expressions in it, but not the templates.
     pub fn unquote(&self, value: &Value, context: &Context) -> Result<Value, Error> {
         self.evaluate_quoted(value, &Scene::new(context.clone()))
     }
 
-    /// Whether a raw map is an expression. Templates are not counted.
+    /// Whether a raw map is an expression. A template does not count as one.
     pub fn is_expression(raw: &Value) -> bool {
         syntax::is_expression(raw)
     }
 
-    /// What was read since the last call, in the order of first access, each with its value.
+    /// Takes the reads since the previous call, in the order of first access, each with its value.
     pub fn take_reads(&self) -> Reads {
         let mut reads = self.tracker().take_reads();
         let unknown: Vec<_> = reads
@@ -271,19 +279,21 @@ impl Evaluator {
         reads
     }
 
-    /// The attributes that reads depend on, with those that their values were made from; values of
-    /// maps and lists that were read in part only are completed.
+    /// Returns the attributes that the reads depend on directly or through other attributes, at most `cap`.
+    ///
+    /// Maps and lists that were read only in part are returned with their complete value.
     pub fn closure(&self, reads: &Reads, cap: usize) -> Vec<(Handle, Arc<str>, Value)> {
         let mut compute = |of: Handle, name: &str| self.unrecorded_attribute(of, name);
         self.memo().closure_with(reads, cap, &mut compute)
     }
 
-    /// Notes that the attributes of an entity are at hand: its place in the order of reads.
+    /// Records that an expression can access the attributes of an entity, which fixes the position of the
+    /// entity in the order of reads.
     pub fn record_entity(&self, of: Handle) {
         self.tracker().record_read(Read::Entity(of), None);
     }
 
-    /// The value of an attribute, without a record of the read; nothing if it cannot be evaluated.
+    /// Evaluates an attribute without recording the read. Returns None if the evaluation fails.
     fn unrecorded_attribute(&self, of: Handle, name: &str) -> Option<Value> {
         self.tracker().begin_frame();
         let value = self.attribute(of, name);
@@ -291,7 +301,7 @@ impl Evaluator {
         value.ok().flatten()
     }
 
-    /// One input: evaluated once per state of the topology.
+    /// Evaluates one input, at most once per generation of the topology.
     pub(super) fn evaluate_input(
         &self,
         inputs: &Arc<Inputs>,
@@ -312,7 +322,7 @@ impl Evaluator {
             return Ok(Some(known.value.clone()));
         }
         let level = self.tracker().enter_level()?;
-        // Inputs are known by the address of their shared map while they are evaluated.
+        // The address of the shared map identifies the inputs while they are being evaluated.
         let of = Arc::as_ptr(inputs).addr();
         if !self.tracker().begin_input(of, name) {
             return Ok(Some(Value::Null));
@@ -337,7 +347,7 @@ impl Evaluator {
         Ok(Some(value))
     }
 
-    /// Refuses what was not allowed by its name.
+    /// Returns an error unless the user allowed the action by its name.
     pub(super) fn check_permission(&self, name: &str, action: &'static str) -> Result<(), Error> {
         if self.system().permits(name) && !self.0.sandboxed {
             return Ok(());
@@ -348,17 +358,16 @@ impl Evaluator {
         })
     }
 
-    /// Whether nobody trusts what is evaluated.
+    /// Whether the evaluator accepts untrusted expressions only.
     pub(super) fn is_sandboxed(&self) -> bool {
         self.0.sandboxed
     }
 
-    /// Has an effect performed, which was allowed.
+    /// Performs an effect that the user allowed.
     pub(super) fn perform(&self, effect: &Effect) -> Result<EffectOutput, EffectError> {
         self.0.system.perform(effect)
     }
 
-    /// Notes that a file is read.
     pub(super) fn record_file_read(&self, path: &Path) {
         self.tracker()
             .record_read(Read::File(path.to_owned()), None);
@@ -651,7 +660,7 @@ mod tests {
         assert!(Arc::ptr_eq(&raw, &value));
     }
 
-    /// A chain of properties, each a template or a path that reads the one before.
+    /// A chain of properties in which each one is a template or a path that reads the one before.
     fn chain(length: usize, link: fn(usize) -> String) -> Arc<FakeScope> {
         let mut text = String::from("root: {}\nnode:\n  p0: 0\n");
         for place in 1..=length {
@@ -747,7 +756,7 @@ mod tests {
         assert_eq!(outputs.get("o49"), Some(&(1i64 << 49).into()));
     }
 
-    /// Pieces that expressions and templates are made of.
+    /// Fragments of expressions and templates, joined at random.
     fn pieces() -> impl Strategy<Value = String> {
         let piece = prop::sample::select(vec![
             "::",
@@ -864,7 +873,7 @@ mod tests {
         })
     }
 
-    /// One stack for all cases: each level of depth needs some.
+    /// Evaluates in one large stack shared by the cases, because each level of nesting needs stack.
     fn survives(raw: Value) {
         static GATE: Mutex<()> = Mutex::new(());
         let _gate = GATE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! A small topology and a small world for tests.
+//! Test fixtures: a small topology ([`FakeScope`]) and an in-memory machine ([`FakeSystem`]).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::ports::{
 };
 use super::scope::{Attribute, Scope};
 
-/// A topology: entity 0 is the root.
+/// A topology whose entity 0 is the root.
 #[derive(Debug, Default)]
 pub(super) struct FakeScope {
     state: Mutex<FakeState>,
@@ -38,7 +38,6 @@ struct Entity {
     hosts: Vec<Handle>,
 }
 
-/// What a YAML text holds.
 pub(super) fn yaml(text: &str) -> Value {
     FakeSystem::default().parse_yaml(text).unwrap()
 }
@@ -60,7 +59,8 @@ fn from_json(value: serde_json::Value) -> Value {
 }
 
 impl FakeScope {
-    /// A topology from the attributes of its entities; each is hosted on those under `.hosts`.
+    /// Creates a topology from the attributes of its entities. Each entity hosts those listed under its
+    /// `.hosts`.
     pub(super) fn new(text: &str) -> Arc<Self> {
         let entities = yaml(text);
         let fake = Self::default();
@@ -102,7 +102,6 @@ impl FakeScope {
         self.state.lock().unwrap()
     }
 
-    /// The entity of a name.
     pub(super) fn named(&self, name: &str) -> Handle {
         let place = self
             .state()
@@ -112,7 +111,6 @@ impl FakeScope {
         Handle(place.unwrap().try_into().unwrap())
     }
 
-    /// Writes an attribute.
     pub(super) fn write(&self, of: Handle, name: &str, value: impl Into<Value>) {
         let mut state = self.state();
         state.generation += 1;
@@ -122,12 +120,12 @@ impl FakeScope {
         entity.versions.insert(name.to_owned(), generation);
     }
 
-    /// Writes something that no attribute reads.
+    /// Increments the generation without changing an attribute that is read.
     pub(super) fn stir(&self) {
         self.state().generation += 1;
     }
 
-    /// How many attributes were asked for.
+    /// Returns how many attribute lookups the scope has answered.
     pub(super) fn asked(&self) -> usize {
         self.state().evaluated
     }
@@ -237,20 +235,20 @@ impl Scope for FakeScope {
     }
 }
 
-/// A world in memory.
+/// A machine whose files are in memory.
 #[derive(Debug, Default)]
 pub(super) struct FakeSystem {
     pub(super) files: Mutex<HashMap<PathBuf, Vec<u8>>>,
-    /// Whether programs may be run; then the clock and chance give something else each time, too.
+    /// Whether programs may run. If true, the clock and the random source also return a new value each time.
     pub(super) is_busy: bool,
-    /// The programs that were run, and the files and folders that were made.
+    /// The programs that ran, and the files and directories that were created.
     pub(super) performed: Mutex<Vec<String>>,
-    /// How often the clock and chance were asked.
+    /// The number of calls of the clock and the random source.
     pub(super) asked: Mutex<u8>,
 }
 
 impl FakeSystem {
-    /// A machine on which programs run: each prints how many effects there were so far.
+    /// Creates a machine on which programs run. Each program prints the number of effects so far.
     pub(super) fn busy() -> Self {
         let is_busy = true;
         Self {
@@ -407,7 +405,7 @@ impl Yaml for FakeSystem {
     }
 }
 
-/// An evaluator over a topology, with few levels so that the stack of a test is enough.
+/// Creates an evaluator with a low nesting limit, so that the stack of a test thread is enough.
 pub(super) fn evaluator(scope: &Arc<FakeScope>) -> Evaluator {
     let scope = Arc::clone(scope);
     Evaluator::with_limit(
@@ -418,7 +416,6 @@ pub(super) fn evaluator(scope: &Arc<FakeScope>) -> Evaluator {
     )
 }
 
-/// The topology that most tests use.
 pub(super) fn topology() -> Arc<FakeScope> {
     FakeScope::new(
         "
@@ -445,14 +442,14 @@ pub(super) fn topology() -> Arc<FakeScope> {
     )
 }
 
-/// The value of an expression on `app`.
+/// Evaluates an expression on the instance `app` of [`topology`].
 pub(super) fn evaluate(text: &str) -> Result<Value, Error> {
     let scope = topology();
     let context = Context::new(scope.named("app"));
     evaluator(&scope).evaluate(&yaml(text), &context)
 }
 
-/// What a person reads of it.
+/// Returns the value or the error of an expression as text.
 pub(super) fn shown(text: &str) -> String {
     match evaluate(text) {
         Ok(value) => format!("{value:?}"),

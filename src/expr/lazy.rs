@@ -1,4 +1,5 @@
-//! What evaluation works on: values, and what becomes a value only when it is asked for.
+//! The intermediate values of an evaluation. A [`LazyValue`] becomes a [`Value`] only on demand, so an
+//! expression that selects one element of a map does not evaluate the others.
 
 use std::sync::Arc;
 
@@ -7,49 +8,46 @@ use crate::value::{Handle, Value};
 use super::context::{Context, Inputs};
 use super::memo::AttributeSlot;
 
-/// A value, or something that can become one.
+/// A value, or an object that the evaluator can turn into a value.
 #[derive(Debug, Clone)]
 pub(super) enum LazyValue {
-    /// A value, evaluated.
     Value(Value),
-    /// A map or list with expressions in it.
     Lazy(Arc<LazyCollection>),
-    /// The attributes of an entity.
     Attributes(Handle),
-    /// All instances of the topology of an entity, by name, its root included.
+    /// The instances of the topology that contains the entity, by name, including its root.
     AllInstances(Handle),
-    /// The attributes of an entity as its base types define them, so many levels up.
+    /// The attributes of an entity as its base types define them, this many levels up (`.super`).
     Super(Handle, u32),
-    /// The root of a topology as templates know it: inputs, outputs and instances by name.
+    /// The root of a topology as templates see it: inputs, outputs and instances by name.
     Topology(Handle),
-    /// The inputs of a task, evaluated in these surroundings.
+    /// The inputs of a task and the scene that they are evaluated in.
     Inputs(Arc<Inputs>, Arc<Scene>),
-    /// Ends a loop.
+    /// The marker that ends a `foreach` loop.
     Break,
-    /// Leaves out a round of a loop.
+    /// The marker that skips the current iteration of a `foreach` loop.
     Continue,
 }
 
-/// A map or list that still has expressions in it.
+/// A map or list that contains unevaluated expressions.
 #[derive(Debug)]
 pub(super) struct LazyCollection {
     pub(super) raw: Value,
     pub(super) scene: Scene,
-    /// The part of an attribute this is, if it is one: its elements are remembered.
+    /// The attribute, or part of one, that the collection is. The memo stores its elements under it.
     pub(super) slot: Option<AttributeSlot>,
 }
 
-/// The surroundings of an evaluation, and what it stands on: an entity, or an item of a loop.
+/// The context of an evaluation and the current item that a path starts from: an entity or a loop item.
 #[derive(Debug, Clone)]
 pub(super) struct Scene {
     pub(super) context: Context,
     pub(super) current: LazyValue,
-    /// Whether this is inside of `foreach` or `select`, where a bare name starts at the item.
+    /// Whether the scene is inside `foreach` or `select`, where a bare name starts at the current item.
     pub(super) looping: bool,
 }
 
 impl Scene {
-    /// Stands on the target of a context.
+    /// Creates a scene whose current item is the target of the context.
     pub(super) fn new(context: Context) -> Self {
         Self {
             current: LazyValue::entity(context.target),
@@ -58,12 +56,12 @@ impl Scene {
         }
     }
 
-    /// The entity this stands on: that of the context if it stands on a plain value.
+    /// Returns the current entity, or the target of the context if the current item is a plain value.
     pub(super) fn entity(&self) -> Handle {
         self.current.as_entity().unwrap_or(self.context.target)
     }
 
-    /// The same surroundings, standing on something else.
+    /// Returns the scene with another current item.
     pub(super) fn at(&self, current: LazyValue) -> Self {
         let mut scene = self.clone();
         scene.current = current;
@@ -72,12 +70,11 @@ impl Scene {
 }
 
 impl LazyValue {
-    /// An entity.
     pub(super) fn entity(handle: Handle) -> Self {
         Self::Value(Value::Entity(handle))
     }
 
-    /// The entity this is, or whose attributes it is.
+    /// Returns the entity, if the value is one or stands for the attributes of one.
     pub(super) fn as_entity(&self) -> Option<Handle> {
         match self {
             Self::Attributes(of) => Some(*of),
@@ -89,7 +86,7 @@ impl LazyValue {
         }
     }
 
-    /// Whether it is a list, evaluated or not.
+    /// Whether the value is a list, evaluated or not.
     pub(super) fn is_list(&self) -> bool {
         match self {
             Self::Value(value) => value.as_list().is_some(),

@@ -1,4 +1,5 @@
-//! Tests only: expressions and templates that would take all time or memory, and end in an error.
+//! Tests of expressions and templates that would use unlimited time or memory. Each one must end in an
+//! error.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use super::evaluator::Evaluator;
 use super::fixture::{FakeSystem, topology, yaml};
 use crate::value::Value;
 
-/// What each expression ends with, in a stack as the program has it.
+/// Evaluates each expression in a stack of the size that the program uses and returns its outcome.
 fn ends(expressions: Vec<Value>) -> Vec<String> {
     let run = move || {
         let scope = topology();
@@ -24,7 +25,7 @@ fn ends(expressions: Vec<Value>) -> Vec<String> {
             let result = evaluator.evaluate(&raw, &context);
             let time = begin.elapsed();
             assert!(time < Duration::from_mins(1), "took {time:?}");
-            // Taking apart what is nested deep needs the stack, too.
+            // Dropping a deeply nested value needs a large stack as well.
             std::mem::forget(raw);
             match result {
                 Ok(value) => format!("{value:?}").chars().take(40).collect(),

@@ -1,4 +1,5 @@
-//! Loops: `foreach` and `select`; and what functions are asked with.
+//! The loops `foreach` and `select`, and the evaluation of the sources that they and the functions take:
+//! paths, templates and function maps.
 
 use crate::value::{List, Map, Value};
 
@@ -10,7 +11,7 @@ use super::lazy::{LazyValue, Scene};
 use super::syntax::{Expression, is_template};
 
 impl Evaluator {
-    /// The results of a path, a template or the map of a function.
+    /// Returns the results of a path, a template or a function map.
     pub(super) fn results(&self, source: &Value, scene: &Scene) -> Result<Vec<LazyValue>, Error> {
         match source {
             Value::Str(text) if is_template(text) => {
@@ -38,7 +39,7 @@ impl Evaluator {
             .find_map(|(key, arg)| Some((key, arg, functions::find(key)?)));
         let Some((name, arg, function)) = known else {
             if map.contains_key("eval") || map.contains_key("ref") {
-                // A whole expression where a function could be.
+                // The map is a whole expression in the position of a function.
                 let form = Expression::parse_query(source);
                 let results = self.resolve(&form, scene)?;
                 if form.foreach.is_none() {
@@ -74,7 +75,7 @@ impl Evaluator {
         }
     }
 
-    /// What functions do with their arguments: the one result, or all as a list.
+    /// Evaluates a function argument to one value: the only result, or a list of several results.
     pub(super) fn single_result(&self, source: &Value, scene: &Scene) -> Result<LazyValue, Error> {
         let results = self.results(source, scene)?;
         Ok(self
@@ -82,7 +83,7 @@ impl Evaluator {
             .unwrap_or(LazyValue::Value(Value::Null)))
     }
 
-    /// Results as one item: none, the only one, or a list of them.
+    /// Combines results into one item: none, the only one, or a list.
     pub(super) fn combine_results(
         &self,
         mut results: Vec<LazyValue>,
@@ -93,12 +94,11 @@ impl Evaluator {
         })
     }
 
-    /// The values of items.
     pub(super) fn values_of(&self, items: Vec<LazyValue>) -> Result<List, Error> {
         items.into_iter().map(|item| self.value_of(item)).collect()
     }
 
-    /// Applies `foreach` or `select` to results: to the items of the only result if it is a list.
+    /// Applies `foreach` or `select` to the results, or to the items of the only result if it is a list.
     pub(super) fn for_each(
         &self,
         each: &Value,
@@ -117,7 +117,7 @@ impl Evaluator {
         self.for_each_keyed(each, keyed, scene)
     }
 
-    /// Applies `foreach` to keys with items.
+    /// Applies `foreach` to pairs of a key and an item.
     pub(super) fn for_each_keyed(
         &self,
         each: &Value,
@@ -168,7 +168,7 @@ impl Evaluator {
         Ok(found)
     }
 
-    /// The scene in which `foreach` looks at its items.
+    /// Returns the scene for the loop, with the variables `collection`, `break` and `continue`.
     fn loop_scene(&self, items: &[(Value, LazyValue)], scene: &Scene) -> Result<Scene, Error> {
         let mut base = scene.clone();
         base.looping = true;
@@ -180,7 +180,7 @@ impl Evaluator {
         Ok(base)
     }
 
-    /// What one round of a loop gives: a map that is no expression is evaluated as it is.
+    /// Returns the results of one iteration. A map that is not an expression is evaluated as a map.
     fn iteration_results(&self, raw: &Value, round: &Scene) -> Result<Vec<LazyValue>, Error> {
         match raw {
             Value::Map(map) if Expression::parse(raw).is_none() => {

@@ -1,4 +1,5 @@
-//! What was evaluated before, and what that read.
+//! The memo of an evaluation: [`Memo`] stores evaluated attributes with the reads that they depend on and
+//! checks whether a stored value is still valid. One memo serves the evaluators of a job.
 
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
@@ -11,7 +12,7 @@ use crate::value::{Handle, Value};
 use super::reads::{Read, Reads};
 use super::scope::Scope;
 
-/// The attributes evaluated during a job, with what each of them read.
+/// The attributes evaluated during a job and the reads that each of them depends on.
 #[derive(Debug, Default)]
 pub struct Memo(Mutex<MemoState>);
 
@@ -21,28 +22,28 @@ struct MemoState {
     names: HashSet<Arc<str>>,
 }
 
-/// An attribute of an entity, or a part of one.
+/// The key of a memo entry: an attribute of an entity, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AttributeSlot {
     pub(super) of: Handle,
     pub(super) name: Arc<str>,
-    /// The keys that lead to the part, joined; nothing for the attribute as a whole.
+    /// The joined keys that lead to the part. None for the whole attribute.
     pub(super) path: Option<Arc<str>>,
 }
 
-/// What was evaluated, and what must not have changed for it to hold.
+/// A memoized value with the reads and entries that it depends on.
 #[derive(Debug, Clone)]
 pub(super) struct MemoEntry {
     pub(super) value: Value,
-    /// What the evaluation read itself; what other attributes read is in their own entries.
+    /// The direct reads of the evaluation. The reads of other attributes are in their own entries.
     pub(super) reads: Reads,
-    /// The entries the evaluation used.
+    /// The memo entries that the evaluation used.
     pub(super) slots: IndexSet<AttributeSlot>,
     pub(super) generation: u64,
 }
 
 impl AttributeSlot {
-    /// The part that a key leads to.
+    /// Returns the slot of the part at a key.
     pub(super) fn part(&self, key: &str) -> Self {
         let path = match &self.path {
             Some(path) => format!("{path}\u{1f}{key}"),
@@ -55,7 +56,7 @@ impl AttributeSlot {
     }
 }
 
-/// Names a slot without owning its text.
+/// A borrowed form of [`AttributeSlot`], so that a lookup allocates nothing. Both types hash alike.
 #[derive(Debug, Clone, Copy)]
 struct SlotRef<'a>(Handle, &'a str, Option<&'a str>);
 
@@ -80,10 +81,11 @@ impl Equivalent<AttributeSlot> for SlotRef<'_> {
 }
 
 impl Memo {
-    /// The attributes that reads depend on, with those that their values were made from, at most
-    /// as many as the cap: entities in the order of first access, and so the attributes of each.
-    /// The function gives values that nobody asked for before; an attribute without one is left
-    /// out.
+    /// Returns the attributes that the reads depend on directly or through other attributes, at most `cap`.
+    ///
+    /// Entities come in the order of first access, and so do the attributes of each entity. `compute`
+    /// evaluates attributes without a stored value; an attribute that it cannot evaluate either has the
+    /// value null.
     pub(super) fn closure_with(
         &self,
         reads: &Reads,
@@ -126,7 +128,7 @@ impl Memo {
         found.into_iter().flat_map(attributes).collect()
     }
 
-    /// The attributes that were looked for and not there, directly and through other attributes.
+    /// Returns the attributes that were read but do not exist, directly or through other attributes.
     pub fn absent(&self, reads: &Reads, cap: usize) -> Vec<(Handle, Arc<str>)> {
         let mut found = IndexSet::new();
         let mut seen = HashSet::new();
@@ -147,8 +149,10 @@ impl Memo {
         found.into_iter().collect()
     }
 
-    /// Whether something that was read is of a kind, directly or through attributes; also where so
-    /// much was read, more than `cap` attributes, that not all of it is looked at.
+    /// Whether any direct or indirect read satisfies `is`.
+    ///
+    /// Also returns true after more than `cap` attributes, because the search then stops before it has seen
+    /// every read.
     pub fn any_read(&self, reads: &Reads, cap: usize, is: &mut dyn FnMut(&Read) -> bool) -> bool {
         let mut seen = HashSet::new();
         let mut open: Vec<(Read, Value)> = reversed(reads);
@@ -167,7 +171,7 @@ impl Memo {
         false
     }
 
-    /// What the evaluations of an attribute and of the parts of it that were used have read.
+    /// Returns the reads of an attribute and of each used part of it, one collection per evaluation.
     fn reads_by_part(&self, of: Handle, name: &Arc<str>) -> Vec<Reads> {
         let state = self.state();
         let whole = SlotRef(of, name, None);
@@ -195,7 +199,7 @@ impl Memo {
         Some(entry.value.clone())
     }
 
-    /// A shared copy of a name.
+    /// Returns a shared copy of a name.
     pub(super) fn intern_name(&self, name: &str) -> Arc<str> {
         let mut state = self.state();
         if let Some(known) = state.names.get(name) {
@@ -206,7 +210,7 @@ impl Memo {
         known
     }
 
-    /// The value of a slot, if it was evaluated and still holds.
+    /// Returns the value of a slot if it is stored and still valid.
     pub(super) fn get(&self, slot: &AttributeSlot, scope: &dyn Scope) -> Option<Value> {
         let now = scope.generation();
         {
@@ -222,13 +226,14 @@ impl Memo {
         (entry.generation == now).then(|| entry.value.clone())
     }
 
-    /// Remembers an evaluation.
+    /// Stores the result of an evaluation.
     pub(super) fn put(&self, slot: AttributeSlot, entry: MemoEntry) {
         self.state().entries.insert(slot, entry);
     }
 
-    /// Finds out whether an entry and all it used still hold: brings those that do to the present
-    /// generation and drops the others.
+    /// Checks whether an entry and the entries that it uses are still valid.
+    ///
+    /// Valid entries get the current generation; the others are removed.
     fn verify(&self, slot: &AttributeSlot, scope: &dyn Scope, now: u64) {
         let mut path = vec![VerifyFrame::of(slot.clone())];
         let mut on_path: HashSet<AttributeSlot> = HashSet::from([slot.clone()]);
@@ -248,7 +253,8 @@ impl Memo {
                 }
                 VerifyStep::Stale => broken = true,
                 VerifyStep::Descend(next) => {
-                    // What is being verified already holds unless another reason is found.
+                    // An entry that is already being verified counts as valid unless another read proves it
+                    // stale.
                     if on_path.insert(next.clone()) {
                         path.push(VerifyFrame::of(next));
                     }
@@ -271,7 +277,7 @@ impl Memo {
             let (of, name) = (frame.slot.of, Arc::clone(&frame.slot.name));
             let reads = entry.reads.clone();
             drop(state);
-            // The topology is asked without the lock: it may be slow.
+            // The lock is released before the topology is queried, which may be slow.
             let same = scope.version(of, &name) <= since
                 && reads
                     .iter()
@@ -321,7 +327,7 @@ enum VerifyStep {
     Descend(AttributeSlot),
 }
 
-/// Whether what was read at an earlier generation is the same now.
+/// Whether a read at generation `since` would return the same value now.
 fn is_unchanged(read: &Read, value: &Value, since: u64, scope: &dyn Scope) -> bool {
     match read {
         Read::Attribute { of, name } | Read::Absent { of, name } => {

@@ -1,8 +1,8 @@
-//! Lazy expressions: parse, evaluate, track what was read.
+//! Lazy expressions: parsing, evaluation, and tracking of reads. [`Evaluator`] is the entry type.
 //!
-//! An evaluation sees a topology through [`Scope`] and this machine through [`LocalContext`]: it
-//! starts no process, opens no connection and writes no file. An [`Effect`] that it needs is data,
-//! which the port [`Effects`] performs; its [`Answer`] is used at once.
+//! An evaluation sees a topology through [`Scope`] and this machine through [`LocalContext`]: it starts no
+//! process, opens no connection and writes no file. When an expression needs an [`Effect`], the port
+//! [`Effects`] performs it and returns its [`EffectOutput`], which the expression uses at once.
 
 mod context;
 #[cfg(test)]

@@ -1,61 +1,59 @@
-//! The grammar of paths: `::web::tags[name=x]?::0`.
+//! The parser of paths such as `::web::tags[name=x]?::0`. `path_eval` evaluates the parsed segments.
 
 use super::error::Error;
 
-/// One step of a path.
+/// A segment of a path: a key with an optional test, a modifier and filters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Segment {
-    /// What is looked up; nothing is a step that stays.
+    /// The key to look up. [`Key::None`] keeps the current item.
     pub(super) key: Key,
-    /// What the value must be like.
+    /// The test that the found value must pass.
     pub(super) test: Option<ValueTest>,
-    /// `?`, or `!` inside of a filter.
+    /// The modifier `?`, or `!` within a filter.
     pub(super) modifier: Modifier,
-    /// Paths that must lead somewhere.
+    /// The filters: each one is a path that must have a result.
     pub(super) filters: Vec<Vec<Self>>,
 }
 
-/// What a step looks up.
+/// The key that a segment looks up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) enum Key {
-    /// Nothing: stay.
+    /// No key: the segment keeps the current item.
     #[default]
     None,
-    /// `*`: all values of a map.
+    /// `*` selects every value of a map.
     Every,
-    /// `$name`: what the variable holds is the key.
+    /// `$name` uses the value of a variable as the key.
     Variable(String),
-    /// A number: an item of a list.
+    /// An index into a list; negative numbers count from the end.
     Index(i64),
-    /// Anything else.
     Name(String),
 }
 
-/// `=value` or `!=value`.
+/// A comparison `=value` or `!=value` at the end of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValueTest {
     pub(super) negated: bool,
     pub(super) value: String,
 }
 
-/// What stands before or after a step.
+/// A modifier before or after a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Modifier {
     #[default]
     None,
-    /// `?`: the first match is enough.
+    /// `?` stops after the first match.
     First,
-    /// `!`: there must be no match.
+    /// `!` requires that no match exists.
     Not,
 }
 
-/// Filters in filters, so many levels deep.
+/// The maximum nesting depth of filters.
 const DEPTH: usize = 64;
 
-/// How many steps a path may have.
+/// The maximum number of segments in a path.
 const LENGTH: usize = 1000;
 
-/// Reads a path.
 pub(super) fn parse(text: &str) -> Result<Vec<Segment>, Error> {
     let mut parser = PathParser { text, at: 0 };
     let segments = parser.path(0)?;
@@ -86,7 +84,7 @@ impl<'a> PathParser<'a> {
         }
     }
 
-    /// Reads segments up to the end or to the `]` that ends a filter.
+    /// Parses segments up to the end of the text or the `]` that closes a filter.
     fn path(&mut self, depth: usize) -> Result<Vec<Segment>, Error> {
         if depth > DEPTH {
             return Err(self.error("filters stand in filters too deep"));
@@ -127,7 +125,7 @@ impl<'a> PathParser<'a> {
         Ok(segment)
     }
 
-    /// The text up to the next `::`, `[` or `]`.
+    /// Returns the text up to the next `::`, `[` or `]`.
     fn word(&mut self) -> &'a str {
         let rest = self.rest();
         let colons = rest.find("::").unwrap_or(rest.len());
@@ -137,7 +135,7 @@ impl<'a> PathParser<'a> {
     }
 }
 
-/// A segment without filters.
+/// Parses a segment without its filters.
 fn bare(word: &str) -> Segment {
     let (word, modifier) = if let Some(word) = word.strip_prefix('!').filter(|_| !is_test(word)) {
         (word, Modifier::Not)

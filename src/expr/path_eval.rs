@@ -1,4 +1,5 @@
-//! Walks paths from value to value.
+//! The evaluation of paths: follows the segments of a path from item to item, looks up keys of entities,
+//! maps and lists, and resolves variables.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use super::lazy::{LazyValue, Scene};
 use super::path::{self, Key, Modifier, Segment, ValueTest};
 use super::reads::Read;
 
-/// Special keys that give an enumeration upstream: no text is ever equal to one.
+/// The special keys that return an enumeration in Unfurl, where no text equals an enumeration value.
 const ENUMERATIONS: [&str; 5] = [
     ".status",
     ".state",
@@ -22,7 +23,7 @@ const ENUMERATIONS: [&str; 5] = [
 ];
 
 impl Evaluator {
-    /// The results of a path.
+    /// Evaluates a path and returns its results.
     pub(super) fn evaluate_path(&self, text: &str, scene: &Scene) -> Result<Vec<LazyValue>, Error> {
         let segments = self.segments(text)?;
         let Some(first) = segments.first() else {
@@ -57,7 +58,7 @@ impl Evaluator {
                 self.follow_segments(vec![scene.current.clone()], &segments, scene, &mut results)?;
             }
             _ => {
-                // A bare name is looked for upwards, and the first that has it is enough.
+                // A bare name is looked up on the entity and then on its ancestors; the first match wins.
                 let mut segments = segments.to_vec();
                 segments[0].modifier = Modifier::First;
                 let start = self.ancestors(scene.entity());
@@ -73,7 +74,7 @@ impl Evaluator {
         Ok(results)
     }
 
-    /// A path, read once.
+    /// Returns the parsed segments of a path, from the cache if it was parsed before.
     fn segments(&self, text: &str) -> Result<Arc<[Segment]>, Error> {
         if let Some(known) = self.path_cache().get(text) {
             return Ok(known);
@@ -91,7 +92,7 @@ impl Evaluator {
         }
     }
 
-    /// A special key of an entity; the read is recorded.
+    /// Returns the value of a special key of an entity and records the read.
     pub(super) fn special(&self, of: Handle, key: &str) -> Option<Value> {
         let value = self.scope().special(of, key);
         let read = Read::Special {
@@ -102,7 +103,7 @@ impl Evaluator {
         value
     }
 
-    /// Takes steps from each item; says whether anything was found.
+    /// Follows the segments from each item and appends the results. Returns whether any result was found.
     fn follow_segments(
         &self,
         from: Vec<LazyValue>,
@@ -146,7 +147,7 @@ impl Evaluator {
         Ok(found_any)
     }
 
-    /// One step from one item, if it leads somewhere.
+    /// Follows one segment from one item. Returns None without a match.
     fn follow_segment(
         &self,
         item: LazyValue,
@@ -203,7 +204,7 @@ impl Evaluator {
         Ok(equal != test.negated)
     }
 
-    /// What a key leads to.
+    /// Returns the item that a key leads to.
     fn resolve_key(
         &self,
         item: &LazyValue,
@@ -229,7 +230,7 @@ impl Evaluator {
         }
     }
 
-    /// What a key of an item leads to. A number may be given as the place in a list.
+    /// Returns the item at a key of another item. `index` is the key as a list index, if it is a number.
     pub(super) fn get_key(
         &self,
         item: &LazyValue,
@@ -310,7 +311,7 @@ impl Evaluator {
                 .map(|path| path.map(LazyValue::Value)),
             _ => match self.special(of, name) {
                 Some(value) => Ok(Some(LazyValue::Value(value))),
-                // What is said of an artifact is special too.
+                // The properties of an artifact are special keys of it as well.
                 None if self.scope().is_type(of, "tosca.artifacts.Root") => {
                     self.attribute_item(of, &name[1..])
                 }
@@ -319,7 +320,7 @@ impl Evaluator {
         }
     }
 
-    /// The path of an artifact's file, as a value that stands for what is there.
+    /// Returns the path of an artifact's file as an external value that stands for the files there.
     fn path_of(&self, of: Handle, scene: &Scene) -> Result<Option<Value>, Error> {
         let path = self.special(of, ".path");
         let Some(text) = path.as_ref().and_then(Value::as_str) else {
@@ -344,7 +345,7 @@ impl Evaluator {
         Ok(Some(LazyValue::Value(value)))
     }
 
-    /// The instance of a name; the read is recorded.
+    /// Returns the instance with a name and records the read.
     pub(super) fn find_instance(&self, from: Handle, name: &str) -> Option<Handle> {
         let found = self.scope().find(from, name);
         let read = Read::Instance {
@@ -355,7 +356,8 @@ impl Evaluator {
         found
     }
 
-    /// Parts of external values; what is selected from a file or path still stands for it.
+    /// Returns a part of an external value. A part selected from a file or path keeps the digest of the file
+    /// or path.
     fn get_external_part(
         &self,
         external: &Arc<External>,
@@ -378,7 +380,7 @@ impl Evaluator {
         Ok(Some(LazyValue::Value(Value::External(Arc::new(selected)))))
     }
 
-    /// The values of a map or list, in order; nothing for anything else.
+    /// Returns the values of a map or list in order. None for any other item.
     pub(super) fn values(&self, item: &LazyValue) -> Result<Option<Vec<LazyValue>>, Error> {
         let values = match item {
             LazyValue::AllInstances(from) => self
@@ -433,7 +435,7 @@ impl Evaluator {
         Ok(Some(values))
     }
 
-    /// What a variable stands for.
+    /// Returns the value that a variable refers to.
     pub(super) fn variable(&self, name: &str, scene: &Scene) -> Result<Option<LazyValue>, Error> {
         let item = match scene.context.vars.get(name) {
             Some(Var::Value(value)) => LazyValue::Value(value.clone()),
@@ -460,7 +462,7 @@ impl Evaluator {
     }
 }
 
-/// Whether a step is taken from an item itself, not from its elements.
+/// Whether a segment applies to an item itself instead of to each element of a list.
 fn is_single(item: &LazyValue, segment: &Segment) -> bool {
     match segment.key {
         Key::Every => false,
@@ -492,7 +494,7 @@ fn get_value_key(value: &Value, name: &str, index: Option<i64>) -> Option<Value>
     }
 }
 
-/// Whether a value equals a text that is first made a value of the same kind.
+/// Whether a value equals a text, which is first converted to the type of the value.
 fn equals_text(value: &Value, text: &str) -> bool {
     match value.reveal() {
         Value::Str(own) => **own == *text,
@@ -513,7 +515,7 @@ fn equals_text(value: &Value, text: &str) -> bool {
 mod tests {
     use super::super::fixture::shown;
 
-    /// Each expression with what it gives.
+    /// Lists each expression with its value.
     fn table(expressions: &[&str]) -> String {
         let line = |expression: &&str| {
             format!(

@@ -1,82 +1,73 @@
-//! What an evaluation read.
+//! The record of the reads of an evaluation. The memo uses it to check whether a stored value is still
+//! valid, and the job to record the dependencies of a task.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::value::{Handle, Value};
 
-/// One thing an evaluation read.
+/// A single access of an evaluation to the topology, the environment or a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Read {
-    /// The attributes of an entity were looked at; of value only for the order of entities.
+    /// An access to the attributes of an entity as a whole. It matters only for the order of entities.
     Entity(Handle),
     /// An attribute of an entity, as a whole.
     Attribute {
-        /// The entity.
         of: Handle,
-        /// The name of the attribute.
         name: Arc<str>,
     },
     /// An attribute that an entity does not have.
     Absent {
-        /// The entity.
         of: Handle,
-        /// The name that was asked for.
         name: Arc<str>,
     },
-    /// An input of the task.
     Input(Arc<str>),
-    /// A variable of the environment.
     Env(Arc<str>),
-    /// A file, or a path whose tree counts.
+    /// A file, or a directory whose tree counts.
     File(PathBuf),
     /// A special key of an entity, such as `.targets`.
     Special {
-        /// The entity.
         of: Handle,
-        /// The key, with its dot.
+        /// The key, including its leading dot.
         key: Arc<str>,
     },
-    /// A node instance by its name.
+    /// A node instance looked up by name.
     Instance {
-        /// From where it was looked up.
+        /// The entity from which the lookup started.
         from: Handle,
-        /// The name.
         name: Arc<str>,
     },
-    /// All node instances of a topology.
+    /// The list of node instances of a topology.
     Instances(Handle),
-    /// Something that differs from one moment to the next: the clock, a directory.
+    /// A value that changes over time: the clock, a directory listing.
     Volatile,
 }
 
-/// What an evaluation read, in the order of first access, each once, with the value it had then
-/// where that is known.
+/// The reads of an evaluation, each once, in the order of first access.
+///
+/// The value of a read is the value at that time, or null if it is not known.
 #[derive(Debug, Clone, Default)]
 pub struct Reads(indexmap::IndexMap<Read, Value>);
 
 impl Reads {
-    /// Each read with its value.
     pub fn iter(&self) -> indexmap::map::Iter<'_, Read, Value> {
         self.0.iter()
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether nothing was read.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The value a read had.
+    /// Returns the value of a read at the time of the access.
     pub fn get(&self, read: &Read) -> Option<&Value> {
         self.0.get(read)
     }
 
-    /// Adds a read; its place is that of its first access, its value the last known one.
+    /// Adds a read. Its position is that of the first access; its value is the last known one.
     pub fn add(&mut self, read: Read, value: Option<Value>) {
         let entry = self.0.entry(read).or_default();
         if let Some(value) = value {
@@ -84,7 +75,7 @@ impl Reads {
         }
     }
 
-    /// Adds all of another collection.
+    /// Adds the reads of another collection.
     pub fn append(&mut self, other: &Self) {
         for (read, value) in &other.0 {
             self.add(read.clone(), Some(value.clone()));

@@ -1,4 +1,5 @@
-//! Raw values into values: attributes, elements, expressions.
+//! The evaluation of raw values: attributes, elements of maps and lists, and expressions. It memoizes
+//! attributes and their parts and keeps maps and lists lazy where possible.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::reads::Read;
 use super::syntax::{Expression, StrictMode, is_expression, is_template, needs_evaluation};
 
 impl Evaluator {
-    /// An attribute as it is evaluated on access: maps and lists stay lazy.
+    /// Returns an attribute in its lazy form: expressions are evaluated, maps and lists are not yet.
     pub(super) fn attribute_item(
         &self,
         of: Handle,
@@ -22,7 +23,8 @@ impl Evaluator {
     ) -> Result<Option<LazyValue>, Error> {
         let name = self.memo().intern_name(name);
         if let Some(found) = self.scope().remote_attribute(of, &name) {
-            // No job changes it, and no record names it.
+            // No job changes an attribute of another ensemble and no record names it, so the read is not
+            // recorded.
             return Ok(found?.map(LazyValue::Value));
         }
         let Some(attribute) = self.scope().attribute(of, &name) else {
@@ -43,7 +45,7 @@ impl Evaluator {
             let value = raw.sensitive_if(attribute.sensitive);
             self.tracker().record_read(read, Some(value.clone()));
             return Ok(Some(match value {
-                // The inputs and outputs of a topology are a map of values.
+                // The inputs and outputs of a topology are entities, which appear as a map of values.
                 Value::Entity(held) if of == self.scope().root(of) => LazyValue::Attributes(held),
                 value => LazyValue::Value(value),
             }));
@@ -66,7 +68,7 @@ impl Evaluator {
         Ok(Some(item))
     }
 
-    /// An attribute that is evaluated for a task and not remembered.
+    /// Evaluates an attribute in the scene of a task, without memoizing it.
     fn evaluate_for_task(
         &self,
         slot: &AttributeSlot,
@@ -90,14 +92,15 @@ impl Evaluator {
         Ok(item)
     }
 
-    /// The surroundings in which the attributes of an entity are evaluated.
+    /// Returns the scene in which the attributes of an entity are evaluated.
     pub(super) fn owner_scene(&self, owner: Handle) -> Scene {
         let mut context = Context::new(owner);
         context.base_dir = self.scope().base_dir(owner);
         Scene::new(context)
     }
 
-    /// An element of something: expressions are evaluated, maps and lists with some stay lazy.
+    /// Returns an element of a map or list. Expressions are evaluated; maps and lists that contain some stay
+    /// lazy.
     fn element_item(
         &self,
         raw: Value,
@@ -143,7 +146,7 @@ impl Evaluator {
             .map(LazyValue::Value)
     }
 
-    /// Evaluates a slot as a whole, and remembers it.
+    /// Evaluates a slot completely and memoizes the value.
     fn evaluate_slot(
         &self,
         slot: &AttributeSlot,
@@ -167,7 +170,7 @@ impl Evaluator {
             Ok(value) if sensitive => value.sensitive(),
             Ok(value) => value,
             Err(error) => {
-                // What was read before the error decides when to try again.
+                // The reads before the error decide when to evaluate again, so they are recorded too.
                 self.tracker().record_reads(&frame.reads);
                 frame
                     .slots
@@ -187,7 +190,7 @@ impl Evaluator {
         Ok(value)
     }
 
-    /// Evaluates a raw value as a whole.
+    /// Evaluates a raw value completely. A slot lets the memo keep its elements.
     pub(super) fn evaluate_raw(
         &self,
         raw: &Value,
@@ -241,7 +244,7 @@ impl Evaluator {
         }
     }
 
-    /// An element of a map or list that is still raw.
+    /// Returns an element of a lazy map or list.
     pub(super) fn lazy_element(
         &self,
         lazy: &LazyCollection,
@@ -252,7 +255,7 @@ impl Evaluator {
         self.element_item(raw, &|| lazy.scene.clone(), slot, false)
     }
 
-    /// The value an item becomes.
+    /// Evaluates an item, including its parts, to a value.
     pub(super) fn value_of(&self, item: LazyValue) -> Result<Value, Error> {
         match item {
             LazyValue::Value(value) => Ok(value),
@@ -289,7 +292,7 @@ impl Evaluator {
         }
     }
 
-    /// The root and all instances of the topology of an entity.
+    /// Returns the root and the instances of the topology of an entity.
     pub(super) fn root_and_instances(&self, from: Handle) -> Vec<Handle> {
         let instances = self.scope().instances(from);
         let count = i64::try_from(instances.len()).unwrap_or(i64::MAX);
@@ -305,7 +308,7 @@ impl Evaluator {
         every
     }
 
-    /// The name of an entity.
+    /// Returns the name of an entity, or its key if it has none.
     pub(super) fn name_of(&self, handle: Handle) -> Arc<str> {
         match self.scope().special(handle, ".name") {
             Some(Value::Str(name)) => name,
@@ -313,7 +316,7 @@ impl Evaluator {
         }
     }
 
-    /// For whom `get_dir` is asked: the task, or the instance whose attribute is evaluated.
+    /// Returns the owner for `get_dir`: the task, or the instance whose attribute is evaluated.
     pub(super) fn directory_owner(&self, scene: &Scene) -> DirectoryOwner {
         if scene.context.directory_owner.instance.is_some()
             && scene.entity() == scene.context.target
@@ -326,7 +329,7 @@ impl Evaluator {
         }
     }
 
-    /// Evaluates the expressions in a value, but no templates.
+    /// Evaluates the expressions in a value, but not the templates.
     pub(super) fn evaluate_quoted(&self, value: &Value, scene: &Scene) -> Result<Value, Error> {
         if is_expression(value) {
             return self.evaluate_raw(value, scene, None);
@@ -346,7 +349,7 @@ impl Evaluator {
         }
     }
 
-    /// The results of an expression.
+    /// Evaluates an expression and returns its results.
     pub(super) fn resolve(
         &self,
         form: &Expression<'_>,
@@ -382,7 +385,8 @@ impl Evaluator {
         }
     }
 
-    /// The value that results become: none null, one itself, more a list.
+    /// Combines the results of an expression into one value: null for none, the only result itself,
+    /// otherwise a list.
     fn collect_results(
         &self,
         form: &Expression<'_>,

@@ -1,14 +1,13 @@
-//! A world in which there is nothing to read: for expressions that nobody trusts.
+//! The machine of a sandboxed evaluation, in which untrusted expressions read nothing outside the model.
 
 use std::sync::Arc;
 
 use super::ports::{NullContext, SystemContext};
 
-/// Why nothing is read.
 const PROBLEM: &str = "nothing outside of the model is read here";
 
-/// The machine for expressions that nobody trusts: only the clock, chance and the reading of YAML
-/// are left of `world`.
+/// Returns a machine for untrusted expressions: the clock, the random source and the YAML parser of
+/// `system`, and nothing else.
 pub(super) fn sandbox_context(system: Arc<dyn SystemContext>) -> Arc<dyn SystemContext> {
     Arc::new(NullContext::new(PROBLEM, system))
 }

@@ -1,11 +1,12 @@
-//! The forms of expressions: which maps are expressions, and their parts.
+//! The syntax of expressions in YAML values: which maps are expressions, which texts are templates, and the
+//! parts of an expression (`vars`, `foreach`, `strict`, …).
 
 use crate::value::{Map, Value};
 
-/// What may stand beside `eval`.
+/// The keys that may accompany `eval`.
 const PARTS: [&str; 6] = ["vars", "trace", "foreach", "select", "strict", "base_dir"];
 
-/// Functions that are expressions on their own, without `eval`.
+/// The functions that are expressions on their own, without `eval`.
 const STAND_ALONE: [&str; 11] = [
     "get_input",
     "concat",
@@ -20,10 +21,10 @@ const STAND_ALONE: [&str; 11] = [
     "q",
 ];
 
-/// The parts of an expression.
+/// The parts of an expression map.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Expression<'a> {
-    /// A path, a template or the map of a function.
+    /// The source of the results: a path, a template or a function map.
     pub(super) source: &'a Value,
     pub(super) vars: Option<&'a Map>,
     pub(super) foreach: Option<&'a Value>,
@@ -32,19 +33,19 @@ pub(super) struct Expression<'a> {
     pub(super) base_dir: Option<&'a str>,
 }
 
-/// What `strict` demands.
+/// The requirement of the option `strict`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StrictMode {
-    /// Whether something undefined is an error.
+    /// Whether an undefined name is an error.
     Undefined(bool),
-    /// There must be a result.
+    /// The expression must return a result.
     Required,
-    /// There must be a result, and it must not be null.
+    /// The expression must return a result that is not null.
     NotNull,
 }
 
 impl<'a> Expression<'a> {
-    /// The form of a map that is an expression.
+    /// Parses a map that is an expression. None for any other value.
     pub(super) fn parse(raw: &'a Value) -> Option<Self> {
         if is_expression(raw) {
             Some(Self::parse_query(raw))
@@ -53,7 +54,7 @@ impl<'a> Expression<'a> {
         }
     }
 
-    /// The form of a query: any expression, a bare path or function included.
+    /// Parses a query, which is any expression, including a bare path or function.
     pub(super) fn parse_query(raw: &'a Value) -> Self {
         let bare = Self {
             source: raw,
@@ -92,12 +93,12 @@ impl StrictMode {
     }
 }
 
-/// Whether a function is an expression on its own.
+/// Whether a function is an expression on its own, without `eval`.
 pub fn is_stand_alone(name: &str) -> bool {
     STAND_ALONE.contains(&name)
 }
 
-/// Whether a raw value is a map that is an expression.
+/// Whether a raw value is a map that forms an expression.
 pub(super) fn is_expression(raw: &Value) -> bool {
     let Value::Map(map) = raw else { return false };
     if map.contains_key("eval") || map.contains_key("ref") {
@@ -107,13 +108,13 @@ pub(super) fn is_expression(raw: &Value) -> bool {
     map.len() == 1 && map.keys().all(|key| is_stand_alone(key))
 }
 
-/// Whether a text is a template.
+/// Whether a text contains a Jinja2 tag.
 pub fn is_template(text: &str) -> bool {
     let mut pairs = text.as_bytes().windows(2);
     pairs.any(|pair| pair == b"{{" || pair == b"{%")
 }
 
-/// Whether anything in a raw value is an expression or a template.
+/// Whether a raw value contains an expression or a template.
 pub(super) fn needs_evaluation(raw: &Value) -> bool {
     match raw {
         Value::Str(text) => is_template(text),

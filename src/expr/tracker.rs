@@ -1,4 +1,5 @@
-//! Where an evaluation stands: what it read so far, what is under evaluation, how deep it is.
+//! The state of running evaluations: the reads so far, the attributes and inputs under evaluation, the
+//! nesting depth and the number of steps. The evaluator and the template engine report to it.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,7 @@ use super::error::Error;
 use super::memo::AttributeSlot;
 use super::reads::{Read, Reads};
 
-/// Where an evaluation stands. The lock is never held while something is evaluated.
+/// The state of the running evaluations. The lock is never held during an evaluation.
 #[derive(Debug)]
 pub(super) struct Tracker {
     state: Mutex<TrackerState>,
@@ -20,39 +21,39 @@ pub(super) struct Tracker {
 
 #[derive(Debug, Default)]
 struct TrackerState {
-    /// What is being evaluated within what; the first frame is that of the caller.
+    /// The frames of nested evaluations; the first one belongs to the caller.
     frames: Vec<ReadFrame>,
     slots: HashSet<AttributeSlot>,
     task_slots: HashSet<AttributeSlot>,
     inputs: HashSet<(usize, String)>,
     depth: usize,
-    /// How many evaluations that somebody asked for are within each other, and the steps they took.
+    /// The number of nested evaluations that callers started, and the steps that they took so far.
     nested_evaluations: usize,
     steps: usize,
     notes: RenderNotes,
 }
 
-/// What one evaluation read itself.
+/// The direct reads and the memo entries used by one evaluation.
 #[derive(Debug, Default)]
 pub(super) struct ReadFrame {
     pub(super) reads: Reads,
     pub(super) slots: IndexSet<AttributeSlot>,
 }
 
-/// What a template came across while it was rendered.
+/// Observations during the rendering of a template.
 #[derive(Debug, Default, Clone)]
 pub(super) struct RenderNotes {
-    /// Whether a sensitive value was at hand.
+    /// Whether the template accessed a sensitive value.
     pub(super) sensitive: bool,
-    /// The last external value.
+    /// The last external value that the template accessed.
     pub(super) external: Option<Value>,
-    /// The error that stopped the rendering, which the engine knows as text only.
+    /// The error that stopped the rendering; the engine keeps only its text.
     pub(super) error: Option<Error>,
-    /// What was looked up last and is not there.
+    /// The message about the last lookup that found no value.
     pub(super) missing: Option<String>,
 }
 
-/// One level of depth; going out of scope ends it.
+/// A guard for one level of nesting, which ends when the guard is dropped.
 #[must_use]
 pub(super) struct DepthGuard<'a>(&'a Tracker);
 
@@ -62,10 +63,10 @@ impl Drop for DepthGuard<'_> {
     }
 }
 
-/// How many items paths and loops may come by until the answer to one question is found.
+/// The maximum number of items that paths and loops may visit in one outermost evaluation.
 const MAX_STEPS: usize = if cfg!(test) { 200_000 } else { 1_000_000 };
 
-/// The answering of one question; going out of scope ends it.
+/// A guard for one evaluation that a caller started; it ends when the guard is dropped.
 #[must_use]
 pub(super) struct EvaluationGuard<'a>(&'a Tracker);
 
@@ -88,7 +89,7 @@ impl Tracker {
         }
     }
 
-    /// Goes one level deeper, unless that is too deep.
+    /// Enters a level of nesting. Returns an error beyond the limit.
     pub(super) fn enter_level(&self) -> Result<DepthGuard<'_>, Error> {
         let mut state = self.state();
         if state.depth >= self.limit {
@@ -98,7 +99,7 @@ impl Tracker {
         Ok(DepthGuard(self))
     }
 
-    /// Begins to answer a question, if not within another one: with all the steps it may take.
+    /// Starts an evaluation for a caller. An outermost evaluation resets the number of steps.
     pub(super) fn begin_evaluation(&self) -> EvaluationGuard<'_> {
         let mut state = self.state();
         if state.nested_evaluations == 0 {
@@ -108,7 +109,7 @@ impl Tracker {
         EvaluationGuard(self)
     }
 
-    /// Takes so many steps, unless that is too many.
+    /// Adds steps. Returns an error beyond the limit.
     pub(super) fn count_steps(&self, count: usize) -> Result<(), Error> {
         let mut state = self.state();
         state.steps = state.steps.saturating_add(count);
@@ -118,17 +119,17 @@ impl Tracker {
         Ok(())
     }
 
-    /// Adds a read to the present frame.
+    /// Adds a read to the current frame.
     pub(super) fn record_read(&self, read: Read, value: Option<Value>) {
         self.state().frame().reads.add(read, value);
     }
 
-    /// Adds reads to the present frame.
+    /// Adds a collection of reads to the current frame.
     pub(super) fn record_reads(&self, reads: &Reads) {
         self.state().frame().reads.append(reads);
     }
 
-    /// Notes that the present frame uses a remembered slot.
+    /// Records that the current frame uses a memoized slot.
     pub(super) fn record_slot(&self, slot: &AttributeSlot) {
         let mut state = self.state();
         let slots = &mut state.frame().slots;
@@ -137,7 +138,7 @@ impl Tracker {
         }
     }
 
-    /// Begins a frame for a slot, unless the slot is under evaluation already.
+    /// Starts a frame for a slot. Returns false if the slot is already under evaluation.
     pub(super) fn begin_slot(&self, slot: &AttributeSlot) -> bool {
         let mut state = self.state();
         if !state.slots.insert(slot.clone()) {
@@ -147,30 +148,30 @@ impl Tracker {
         true
     }
 
-    /// Whether something that will be remembered is under evaluation.
+    /// Whether the evaluation of a memoized slot is running.
     pub(super) fn is_in_slot(&self) -> bool {
         !self.state().slots.is_empty()
     }
 
-    /// Begins the evaluation of an attribute that will not be remembered, unless it is under
-    /// evaluation already. What it reads counts for whoever asked.
+    /// Starts the evaluation of an attribute that is not memoized. Returns false if it is already running.
+    ///
+    /// The reads count for the frame of the caller.
     pub(super) fn begin_task_slot(&self, slot: &AttributeSlot) -> bool {
         self.state().task_slots.insert(slot.clone())
     }
 
-    /// Ends the evaluation of an attribute that will not be remembered.
+    /// Ends the evaluation of an attribute that is not memoized.
     pub(super) fn end_task_slot(&self, slot: &AttributeSlot) {
         self.state().task_slots.remove(slot);
     }
 
-    /// Ends the frame of a slot.
     pub(super) fn end_slot(&self, slot: &AttributeSlot) -> ReadFrame {
         let mut state = self.state();
         state.slots.remove(slot);
         state.pop()
     }
 
-    /// Begins a frame for an input, unless it is under evaluation already.
+    /// Starts a frame for an input. Returns false if the input is already under evaluation.
     pub(super) fn begin_input(&self, of: usize, name: &str) -> bool {
         let mut state = self.state();
         if !state.inputs.insert((of, name.to_owned())) {
@@ -180,46 +181,44 @@ impl Tracker {
         true
     }
 
-    /// Ends the frame of an input.
     pub(super) fn end_input(&self, of: usize, name: &str) -> ReadFrame {
         let mut state = self.state();
         state.inputs.remove(&(of, name.to_owned()));
         state.pop()
     }
 
-    /// Begins a frame of no slot.
+    /// Starts a frame that belongs to no slot.
     pub(super) fn begin_frame(&self) {
         self.state().frames.push(ReadFrame::default());
     }
 
-    /// Ends the present frame.
+    /// Ends the current frame and returns its reads.
     pub(super) fn end_frame(&self) -> ReadFrame {
         self.state().pop()
     }
 
-    /// Takes what the present frame read.
+    /// Takes the reads of the current frame.
     pub(super) fn take_reads(&self) -> Reads {
         let mut state = self.state();
         let frame = std::mem::take(state.frame());
         frame.reads
     }
 
-    /// Begins the notes of a template; gives those of the template around it.
+    /// Starts the notes of a template and returns those of the enclosing template.
     pub(super) fn begin_notes(&self) -> RenderNotes {
         std::mem::take(&mut self.state().notes)
     }
 
-    /// Ends the notes of a template.
+    /// Ends the notes of a template, restores those of the enclosing one, and returns the ended notes.
     pub(super) fn end_notes(&self, outer: RenderNotes) -> RenderNotes {
         std::mem::replace(&mut self.state().notes, outer)
     }
 
-    /// Changes the notes of the present template.
     pub(super) fn update_notes(&self, change: impl FnOnce(&mut RenderNotes)) {
         change(&mut self.state().notes);
     }
 
-    /// Notes that something sensitive was read.
+    /// Notes that the template accessed a sensitive value.
     pub(super) fn note_sensitive(&self) {
         self.state().notes.sensitive = true;
     }

@@ -1,5 +1,5 @@
-//! Runs the git program, for what needs credentials, filters, hooks or signatures. It never asks:
-//! there is no terminal for it to ask on.
+//! Runs the git program for operations that need the user's credentials, filters, hooks or signing keys. The
+//! program never prompts, because no terminal is attached to it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::system::env::Env;
 use crate::system::process::{Helper, Output, run};
 use crate::text::without_logins;
 
-/// How long a call may take that goes to no network.
+/// The time limit of a call that uses no network.
 const LOCAL_TIME_LIMIT: Duration = Duration::from_mins(2);
 
 /// A call of the git program in a folder.
@@ -20,7 +20,8 @@ pub(super) struct GitCommand {
 }
 
 impl GitCommand {
-    /// A call with its words. What comes from outside stands behind `--` or another word.
+    /// Creates a call with its arguments. Callers put values from outside behind `--` or another argument, so
+    /// that git does not take them for options.
     pub(super) fn new<W: Into<String>>(folder: &Path, words: impl IntoIterator<Item = W>) -> Self {
         let fixed = [
             "git",
@@ -43,25 +44,22 @@ impl GitCommand {
         }
     }
 
-    /// How long it may take.
     pub(super) fn time_limit(mut self, limit: Duration) -> Self {
         self.helper.time_limit = limit;
         self
     }
 
-    /// What it reads.
     pub(super) fn stdin(mut self, bytes: &[u8]) -> Self {
         bytes.clone_into(&mut self.helper.stdin);
         self
     }
 
-    /// Sets a variable of its environment.
     pub(super) fn set_env(mut self, name: &str, value: impl Into<String>) -> Self {
         self.helper.extra_env.push((name.to_owned(), value.into()));
         self
     }
 
-    /// Runs it; any exit code is an answer.
+    /// Runs the call. Every exit code is a success here.
     pub(super) fn run(self) -> Result<Output, Error> {
         let mut output = run(&self.helper).map_err(|source| Error::NotRun {
             path: self.folder,
@@ -71,7 +69,7 @@ impl GitCommand {
         Ok(output)
     }
 
-    /// Makes the call, which fails if git could not do `action`.
+    /// Runs the call and fails if git exits with an error. `action` names the operation in the error.
     pub(super) fn run_checked(self, action: &'static str) -> Result<Output, Error> {
         let folder = self.folder.clone();
         let output = self.run()?;
@@ -82,7 +80,7 @@ impl GitCommand {
     }
 }
 
-/// What git said when it failed, in one line.
+/// Returns git's error output as one line, without hints.
 pub(super) fn error_text(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let lines = text.lines().map(str::trim);
@@ -95,7 +93,7 @@ pub(super) fn error_text(output: &Output) -> String {
     lines.join("; ")
 }
 
-/// What leads git to a repository other than that of the folder; git sets these for its hooks.
+/// Variables that point git at another repository than the folder's. Git sets them when it runs hooks.
 const REPOSITORY_VARIABLES: [&str; 8] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -107,7 +105,7 @@ const REPOSITORY_VARIABLES: [&str; 8] = [
     "GIT_WORK_TREE",
 ];
 
-/// This process's environment, without what names another repository.
+/// Returns this process's environment without [`REPOSITORY_VARIABLES`].
 fn inherited_env() -> Vec<(String, String)> {
     let env = Env::of_this_process();
     let own = env.all().iter();
@@ -116,7 +114,7 @@ fn inherited_env() -> Vec<(String, String)> {
         .collect()
 }
 
-/// The variables that keep git from asking and from speaking another language.
+/// Returns variables that prevent git from prompting and from translating messages.
 fn noninteractive_env(folder: &Path) -> Vec<(String, String)> {
     let env = Env::of_this_process();
     let mut variables: Vec<(String, String)> = [

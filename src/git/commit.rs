@@ -1,5 +1,5 @@
-//! Commits exactly the files it is given. The user's index and whatever else is changed stay as
-//! they are; the tree is made from the last commit's and these files.
+//! Commits exactly the given files. The user's index and other changes stay untouched: the new tree is the
+//! last commit's tree with these files replaced.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -14,33 +14,32 @@ use super::index::unstatted_entry;
 use super::repository::Repository;
 use crate::system::fs;
 
-/// How often a commit is tried anew when somebody else committed meanwhile.
+/// The maximum number of attempts if other processes commit at the same time.
 const MAX_ATTEMPTS: usize = 5;
 
-/// A commit that was made.
+/// The commit that a call has created, with the files it changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "people want to know what was committed"]
 pub struct CommitOutcome {
-    /// Its id.
     pub id: String,
-    /// The files that it changes, from the top of the working tree.
+    /// The changed files, relative to the root of the working tree.
     pub files: Vec<PathBuf>,
-    /// What did not work out, though the commit was made.
+    /// Messages about steps that failed after the commit was created.
     pub warnings: Vec<String>,
 }
 
-/// What a path is to become in a tree.
+/// A change of one path in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TreeChange {
-    /// A file, a link or the commit of a submodule.
+    /// Set the path to a file, a symbolic link or the commit of a submodule.
     Set(Oid, FileMode),
-    /// Nothing.
+    /// Remove the path, if it exists.
     Remove,
 }
 
 impl Repository {
-    /// Commits the files as they are now; nothing if they are as in the last commit. Paths are
-    /// absolute or from the top of the working tree; a file that is gone is removed.
+    /// Commits the current content of files; returns `None` if they equal the last commit. Missing files are
+    /// removed. Paths are absolute or relative to the root of the working tree.
     pub fn commit(&self, files: &[PathBuf], message: &str) -> Result<Option<CommitOutcome>, Error> {
         let mut paths = Vec::new();
         for file in files {
@@ -57,17 +56,17 @@ impl Repository {
             self.tree_with(base, &contents)
         })?;
         if outcome.is_none() && !paths.is_empty() {
-            // They are committed; a kill right after that commit left the index behind.
+            // A process killed right after this commit may have left the index outdated.
             let tree = self.tip()?.and_then(|tip| tip.tree().ok());
             if let Some(tree) = tree {
-                // What does not work here is told by the next commit.
+                // A failure here is ignored, because the next commit reports it.
                 self.refresh_index(&paths, tree.id());
             }
         }
         Ok(outcome)
     }
 
-    /// Commits what the user has staged, all of it and nothing else.
+    /// Commits the index as the user has staged it.
     pub fn commit_staged(&self, message: &str) -> Result<Option<CommitOutcome>, Error> {
         self.check_ready_to_commit()?;
         self.commit_as(message, |_| {
@@ -77,8 +76,8 @@ impl Repository {
         })
     }
 
-    /// Makes a commit of the tree that `tree` gives for the last commit's, again if somebody else
-    /// commits meanwhile.
+    /// Creates a commit of the tree that `tree` computes from the last commit's tree. Repeats if another
+    /// process commits at the same time.
     fn commit_as(
         &self,
         message: &str,
@@ -121,7 +120,7 @@ impl Repository {
         }
     }
 
-    /// The commit that is checked out; none before the first.
+    /// Returns the checked-out commit; `None` before the first commit.
     pub(super) fn tip(&self) -> Result<Option<git2::Commit<'_>>, Error> {
         match self.inner.head().and_then(|head| head.peel_to_commit()) {
             Ok(commit) => Ok(Some(commit)),
@@ -132,7 +131,6 @@ impl Repository {
         }
     }
 
-    /// A commit by its id.
     pub(super) fn find_commit(&self, id: Oid) -> Result<git2::Commit<'_>, Error> {
         let commit = self.inner.find_commit(id);
         commit.map_err(self.failed("find the commit"))
@@ -142,7 +140,7 @@ impl Repository {
         self.inner.find_tree(tree).is_ok_and(|tree| tree.is_empty())
     }
 
-    /// A tree like another with some paths changed.
+    /// Creates a tree that equals `base` except for the given paths.
     pub(super) fn tree_with(
         &self,
         base: Option<&git2::Tree<'_>>,
@@ -171,14 +169,14 @@ impl Repository {
                 TreeChange::Remove => {}
             }
         }
-        // It does not know how a file and a folder take each other's place.
+        // `TreeUpdateBuilder` fails if a file replaces a folder or the reverse.
         update
             .create_updated(&self.inner, base)
             .or_else(|_| self.tree_with_index(base, contents))
             .map_err(failed())
     }
 
-    /// The same in an index of its own, which takes time in proportion to the whole tree.
+    /// Does the same with an in-memory index. Slower, because it reads the whole tree.
     fn tree_with_index(
         &self,
         base: &git2::Tree<'_>,
@@ -199,7 +197,7 @@ impl Repository {
         index.write_tree_to(&self.inner)
     }
 
-    /// What a path of the working tree is, written into the repository.
+    /// Stores the current content of a path in the object database.
     fn store_worktree_path(&self, path: &Path) -> Result<TreeChange, Error> {
         let file = self.root().join(path);
         let is_link = fs::is_symlink(&file);
@@ -242,7 +240,7 @@ impl Repository {
         entry.is_some_and(|entry| entry.filemode() == i32::from(FileMode::BlobExecutable))
     }
 
-    /// Whether a program turns the file into what is committed, as git-lfs and git-crypt do.
+    /// Whether a filter program converts the file on commit, as git-lfs and git-crypt do.
     pub(super) fn has_filter(&self, path: &Path) -> bool {
         let flags = AttrCheckFlags::FILE_THEN_INDEX;
         let filter = self.inner.get_attr_bytes(path, "filter", flags);
@@ -263,7 +261,7 @@ impl Repository {
         Oid::from_str(&output.text()).map_err(self.failed("take in a file"))
     }
 
-    /// The paths in which two trees differ.
+    /// Returns the paths that differ between two trees, sorted.
     pub(super) fn differences(
         &self,
         from: Option<&git2::Tree<'_>>,
@@ -288,8 +286,7 @@ impl Repository {
         Ok(paths)
     }
 
-    /// Makes a commit, by an author who is the own one unless another is given; nothing points at it
-    /// yet.
+    /// Creates a commit object without moving any branch. `author` defaults to the user.
     pub(super) fn create_commit(
         &self,
         tree: Oid,
@@ -310,7 +307,7 @@ impl Repository {
             .map_err(failed())
     }
 
-    /// Makes a commit that git signs, with whatever program and key it is set up for.
+    /// Creates a commit that git signs, with the program and key of the user's configuration.
     fn create_signed_commit(
         &self,
         tree: Oid,
@@ -334,8 +331,7 @@ impl Repository {
         Oid::from_str(&output.text()).map_err(self.failed("commit"))
     }
 
-    /// Moves the branch that is checked out, or `HEAD` where there is none, if it still is where
-    /// it was.
+    /// Moves the checked-out branch (or a detached `HEAD`) to `to`, if it still points at `from`.
     pub(super) fn advance(&self, from: Option<Oid>, to: Oid, log: &str) -> Result<(), Error> {
         let head = self.inner.find_reference("HEAD");
         let head = head.map_err(self.failed("find the commit"))?;
@@ -368,8 +364,8 @@ impl Repository {
         }
     }
 
-    /// Brings the objects of a commit to the disk before anything points at them. What cannot be
-    /// synced is no worse off than with git's own settings.
+    /// Syncs the objects of a commit to disk before a branch points at them. Failures are ignored: the
+    /// objects are then as safe as with git's default settings.
     pub(super) fn sync_objects(&self, commit: Oid, tree: Oid, files: &[PathBuf]) {
         let mut ids = vec![commit, tree];
         if let Ok(tree) = self.inner.find_tree(tree) {
@@ -395,7 +391,7 @@ impl Repository {
     }
 }
 
-/// The commit that is checked out in the repository of a folder.
+/// Returns the commit checked out in the repository of a folder.
 fn commit_in(folder: &Path) -> Option<Oid> {
     let repository = git2::Repository::open(folder).ok()?;
     let head = repository.head().ok()?;

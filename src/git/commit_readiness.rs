@@ -1,4 +1,4 @@
-//! Whether a repository is in a state to commit to.
+//! Checks whether a repository is ready for a commit, and reads the git settings that a commit needs.
 
 use git2::RepositoryState;
 
@@ -9,8 +9,8 @@ use crate::system::env::Env;
 use crate::system::process::Output;
 
 impl Repository {
-    /// Refuses where a commit would have to fail, or would fall into the middle of something: an
-    /// operation that is not finished, or nobody to be the author.
+    /// Refuses to commit during an unfinished operation, such as a merge or rebase, or if git knows no
+    /// author.
     pub fn check_ready_to_commit(&self) -> Result<(), Error> {
         if let Some((operation, go_on)) = unfinished_operation(self.inner.state()) {
             return Err(Error::Unfinished {
@@ -22,12 +22,12 @@ impl Repository {
         self.identities().map(|_| ())
     }
 
-    /// Whether a commit is checked out by its id, so that no branch would have what is committed.
+    /// Whether `HEAD` is detached, so that new commits would belong to no branch.
     pub fn is_detached(&self) -> bool {
         self.inner.head_detached().unwrap_or(false)
     }
 
-    /// Who is the author and who the committer of a commit made now.
+    /// Returns the author and the committer for a commit made now.
     pub(super) fn identities(
         &self,
     ) -> Result<(git2::Signature<'static>, git2::Signature<'static>), Error> {
@@ -36,7 +36,8 @@ impl Repository {
         if let (Ok(author), Ok(committer)) = (author, committer) {
             return Ok((author, committer));
         }
-        // Git finds settings in more places, yet must not make up a name from the machine's.
+        // Git reads settings from more places than libgit2, but must not invent a name from the user and host
+        // name.
         let read_identity = |name: &str| {
             let words = ["-c", "user.useConfigOnly=true", "var", name];
             let output = GitCommand::new(self.root(), words).run().ok()?;
@@ -53,9 +54,9 @@ impl Repository {
         }
     }
 
-    /// A setting of git.
+    /// Returns the value of a git setting.
     pub(super) fn config_value(&self, name: &str) -> Option<String> {
-        // What these variables say, libgit2 does not look at.
+        // libgit2 ignores these variables, so the git program must be asked.
         let env = Env::of_this_process();
         let config_variables = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_COUNT"];
         if config_variables
@@ -70,21 +71,21 @@ impl Repository {
         config.get_string(name).ok()
     }
 
-    /// A setting of git that is yes or no; no if it is neither.
+    /// Whether a boolean git setting is true; false if it is missing or invalid.
     pub(super) fn is_setting_enabled(&self, name: &str) -> bool {
         let value = self.config_value(name);
         value.is_some_and(|value| git2::Config::parse_bool(value).unwrap_or(false))
     }
 }
 
-/// `Name <email> seconds offset`, as `git var` prints it.
+/// Parses `Name <email> seconds offset`, the format of `git var`.
 fn identity(text: &str) -> Option<git2::Signature<'static>> {
     let (name, rest) = text.split_once('<')?;
     let (email, _) = rest.split_once('>')?;
     git2::Signature::now(name.trim(), email.trim()).ok()
 }
 
-/// What is not finished, and how to end it.
+/// Returns the unfinished operation and the commands that end it. The caller adds the outer backquotes.
 fn unfinished_operation(state: RepositoryState) -> Option<(&'static str, &'static str)> {
     Some(match state {
         RepositoryState::Clean | RepositoryState::Bisect => return None,

@@ -1,165 +1,126 @@
-//! What went wrong with a repository.
+//! The errors of git operations, with hints for the user.
 
 use std::path::{Path, PathBuf};
 
 use crate::system::{fs, process};
 
-/// A git operation that failed.
+/// An error of a git operation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The repository belongs to another user, and git refuses such.
+    /// The repository belongs to another user, and git refuses to use it (`safe.directory`).
     #[error("the git repository of `{}` belongs to another user", path.display())]
     ForeignOwner {
-        /// What was looked for.
         path: PathBuf,
     },
-    /// The repository could not be read.
+    /// libgit2 could not complete an operation.
     #[error("could not {action} in the git repository `{}`: {reason}", path.display())]
     Failed {
-        /// What was tried.
+        /// The operation in the infinitive, such as `read the commit`.
         action: &'static str,
-        /// The repository.
         path: PathBuf,
-        /// What libgit2 said.
         reason: String,
     },
-    /// The path is not in the repository.
     #[error("`{}` is not in the git repository `{}`", path.display(), root.display())]
     OutsideRepository {
-        /// The path.
         path: PathBuf,
-        /// The repository.
         root: PathBuf,
     },
-    /// The repository has a format that cannot be read.
+    /// libgit2 does not support the repository's format, such as SHA-256 objects.
     #[error("the git repository of `{}` has a format that is not supported: {reason}", path.display())]
     UnsupportedFormat {
-        /// What was looked for.
         path: PathBuf,
-        /// What libgit2 said.
         reason: String,
     },
-    /// The user is in the middle of something.
+    /// The user has started an operation, such as a merge, and not finished it.
     #[error("{subject} is not finished in the git repository `{}`", path.display())]
     Unfinished {
-        /// The repository.
         path: PathBuf,
-        /// What is not finished.
+        /// The operation, such as `a merge`.
         subject: &'static str,
-        /// The commands that end it, but for the outer quotes.
+        /// The commands that end it, without the outer backquotes.
         resume_commands: &'static str,
     },
-    /// Nobody can be the author of a commit.
+    /// Git knows no name and e-mail address of the user.
     #[error("git does not know who you are, so nothing can be committed to `{}`", path.display())]
     NoIdentity {
-        /// The repository.
         path: PathBuf,
     },
-    /// No branch is checked out.
     #[error("no branch is checked out in the git repository `{}`", path.display())]
     Detached {
-        /// The repository.
         path: PathBuf,
     },
-    /// Somebody else committed at the same time.
+    /// Another process committed at the same time, too often.
     #[error("somebody else commits to the git repository `{}` at the same time", path.display())]
     ConcurrentCommit {
-        /// The repository.
         path: PathBuf,
     },
-    /// A lock of git's own is in the way.
+    /// A lock file of git prevents the operation.
     #[error("git's lock on `{subject}` is in the way in the git repository `{}`", path.display())]
     Locked {
-        /// The repository.
         path: PathBuf,
-        /// What is locked.
+        /// The name of the locked file or reference.
         subject: String,
     },
-    /// A hook refused the commit.
     #[error("the hook `{name}` of the git repository `{}` refused the commit: {message}", path.display())]
     Hook {
-        /// The repository.
         path: PathBuf,
-        /// The hook.
         name: &'static str,
-        /// What it said.
         message: String,
     },
-    /// The commit could not be signed.
     #[error("git could not sign the commit in `{}`: {message}", path.display())]
     SigningFailed {
-        /// The repository.
         path: PathBuf,
-        /// What git said.
         message: String,
     },
-    /// The git program refused.
+    /// The git program ran and reported an error.
     #[error("git could not {action} in `{}`: {message}", path.display())]
     Refused {
-        /// What was tried.
+        /// The operation in the infinitive, such as `take in a file`.
         action: &'static str,
-        /// The repository.
         path: PathBuf,
-        /// What it said.
         message: String,
     },
-    /// The git program could not be run.
+    /// The git program could not be started or did not finish in time.
     #[error("{source} (in `{}`)", path.display())]
     NotRun {
-        /// The repository.
         path: PathBuf,
-        /// Why.
         source: process::Error,
     },
-    /// A remote does not answer.
     #[error("the remote `{remote}` of `{}` cannot be reached: {message}", path.display())]
     Unreachable {
-        /// The repository.
         path: PathBuf,
-        /// The remote.
         remote: String,
-        /// What git said.
         message: String,
     },
-    /// A remote does not take what is pushed.
+    /// The remote rejected a push for a reason other than new commits.
     #[error("the remote `{remote}` of `{}` did not take the push: {message}", path.display())]
     Rejected {
-        /// The repository.
         path: PathBuf,
-        /// The remote.
         remote: String,
-        /// What git said.
         message: String,
     },
-    /// Files that are changed here would be overwritten.
+    /// A checkout would overwrite uncommitted changes.
     #[error("newer commits change files that are changed in `{}` and not committed{}", path.display(), list_files(files))]
     WouldOverwrite {
-        /// The repository.
         path: PathBuf,
-        /// The files.
         files: Vec<PathBuf>,
     },
-    /// A commit that is no record cannot be moved without asking.
+    /// Local and remote branch have diverged, and a local commit is not a job's record, so it must not be
+    /// rebased without the user's consent.
     #[error("`{}` and `{upstream}` have diverged, and here is a commit that is no record of a job: {commit}", path.display())]
     ForeignCommit {
-        /// The repository.
         path: PathBuf,
-        /// What it follows.
         upstream: String,
-        /// The commit.
+        /// The id and subject of the commit.
         commit: String,
     },
-    /// Both sides changed the same.
+    /// Both sides changed the same files in ways that cannot be merged.
     #[error("`{}` and `{upstream}` have changed the same{}", path.display(), list_files(files))]
     Conflict {
-        /// The repository.
         path: PathBuf,
-        /// What it follows.
         upstream: String,
-        /// The files.
         files: Vec<PathBuf>,
     },
-    /// A file operation failed.
     #[error(transparent)]
     File(#[from] fs::Error),
 }
@@ -178,7 +139,7 @@ impl Error {
         }
     }
 
-    /// What a repository that is there and cannot be opened says.
+    /// Returns the error for a repository that exists but cannot be opened.
     pub(super) fn open_failed(path: &Path, error: &git2::Error) -> Self {
         let reason = error.message();
         if [
@@ -198,7 +159,7 @@ impl Error {
         Self::failed("look", path, error)
     }
 
-    /// What the git program said when it refused.
+    /// Returns the error for a failed call of the git program.
     pub(super) fn refused(action: &'static str, path: &Path, message: &str) -> Self {
         Self::Refused {
             action,
@@ -207,7 +168,7 @@ impl Error {
         }
     }
 
-    /// Says what people can do about it, where something helps.
+    /// Returns a hint on how to fix the problem, if there is one.
     pub fn hint(&self) -> Option<String> {
         let fixed = match self {
             Self::ForeignOwner { path } => {
@@ -272,9 +233,9 @@ impl Error {
     }
 }
 
-/// Names of files for the end of a message.
+/// Returns the file names for the end of a message.
 fn list_files(files: &[PathBuf]) -> String {
-    /// How many files a message names.
+    /// The maximum number of files named in a message.
     const MAX_NAMED: usize = 10;
     if files.is_empty() {
         return String::new();

@@ -1,5 +1,7 @@
-//! The user's hooks around a commit of a record. They run only where git's setting `unfurl.hooks`
-//! says so: hooks are made for commits by people, and a repository may come from anywhere.
+//! Runs the user's commit hooks for a commit of a record.
+//!
+//! Hooks run only if the git setting `unfurl.hooks` is true: hooks are usually written for manual commits,
+//! and a repository can come from an untrusted source.
 
 use std::time::Duration;
 
@@ -10,18 +12,18 @@ use super::command::{GitCommand, error_text};
 use super::repository::Repository;
 use crate::system::fs;
 
-/// How long a hook may take.
+/// The time limit of a hook.
 const TIME_LIMIT: Duration = Duration::from_mins(5);
 
-/// The hooks of one commit.
+/// The hooks of one commit, with a private index if they are enabled.
 pub(super) struct CommitHooks<'r> {
     repository: &'r Repository,
-    /// Where its private index and message are, if hooks run at all.
+    /// A temporary folder for the private index and the message; `None` if hooks are disabled.
     folder: Option<fs::TemporaryDir>,
 }
 
 impl<'r> CommitHooks<'r> {
-    /// Prepares them for a commit of a tree.
+    /// Prepares the hooks for a commit of a tree.
     pub(super) fn prepare(repository: &'r Repository, tree: Oid) -> Result<Self, Error> {
         let folder = if repository.is_setting_enabled("unfurl.hooks") {
             let folder = fs::TemporaryDir::create_in(repository.inner.path(), "unfurl-commit-")?;
@@ -37,7 +39,7 @@ impl<'r> CommitHooks<'r> {
         Ok(Self { repository, folder })
     }
 
-    /// Runs `pre-commit`, which may change what is committed.
+    /// Runs `pre-commit` and returns the tree to commit, which the hook may have changed.
     pub(super) fn run_pre_commit(&mut self, tree: Oid) -> Result<Oid, Error> {
         let Some(folder) = &self.folder else {
             return Ok(tree);
@@ -50,7 +52,7 @@ impl<'r> CommitHooks<'r> {
             .map_err(failed())
     }
 
-    /// Runs `commit-msg`, which may change the message.
+    /// Runs `commit-msg` and returns the message, which the hook may have changed.
     pub(super) fn run_commit_msg(&mut self, message: &str) -> Result<String, Error> {
         let Some(folder) = &self.folder else {
             return Ok(message.to_owned());
@@ -62,7 +64,7 @@ impl<'r> CommitHooks<'r> {
         Ok(fs::read_to_string(&file)?)
     }
 
-    /// Runs `post-commit`; what it complains is a warning.
+    /// Runs `post-commit`. Its error is returned as a warning, because the commit already exists.
     pub(super) fn run_post_commit(&mut self) -> Option<String> {
         self.folder.as_ref()?;
         self.run_hook("post-commit", &[])

@@ -1,4 +1,4 @@
-//! Keeps the user's index in step with a commit that was made without it.
+//! Updates the user's index after a commit that was created without it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,9 @@ use super::command::GitCommand;
 use super::repository::Repository;
 
 impl Repository {
-    /// Makes the entries of these files, and no others, those of a tree. Gives what did not work:
-    /// the commit is made, so that nothing of it is lost.
+    /// Sets the index entries of these files, and no others, to those of a tree.
+    ///
+    /// Returns warnings instead of errors, because the commit already exists.
     pub(super) fn refresh_index(&self, files: &[PathBuf], tree: Oid) -> Vec<String> {
         let Err(error) = self.update_index(files, tree) else {
             return Vec::new();
@@ -41,7 +42,7 @@ impl Repository {
             entry.is_ok_and(|entry| entry.kind() != Some(git2::ObjectType::Tree))
         };
         let (there, removed): (Vec<_>, Vec<_>) = files.iter().partition(is_file);
-        // First of all, so that a folder can take a file's place.
+        // Remove first, so that a folder can replace a file.
         for file in removed {
             index.remove_path(file)?;
         }
@@ -57,7 +58,7 @@ impl Repository {
                     .get_path(file, 0)
                     .is_some_and(|it| it.id == entry.id())
             };
-            // The file was changed again meanwhile, or is gone: that is not for us to stage.
+            // The file has changed or disappeared since the commit; the new change must not be staged.
             if taken.is_err() || !same(&index) {
                 let mode = u32::try_from(entry.filemode()).unwrap_or_default();
                 index.add(&unstatted_entry(file, entry.id(), mode))?;
@@ -72,7 +73,7 @@ impl Repository {
         Ok(())
     }
 
-    /// The program knows forms of the index that libgit2 does not.
+    /// Updates the index with the git program, which supports index formats that libgit2 does not.
     fn update_index_with_git(&self, files: &[PathBuf]) -> Result<(), Error> {
         use std::os::unix::ffi::OsStrExt as _;
         let mut list = Vec::new();
@@ -93,7 +94,7 @@ impl Repository {
     }
 }
 
-/// An entry that says nothing of the file on disk, so that git looks at that.
+/// Creates an index entry without file metadata, so that git compares the file's content.
 pub(super) fn unstatted_entry(path: &Path, id: Oid, mode: u32) -> git2::IndexEntry {
     use std::os::unix::ffi::OsStrExt as _;
     let never = git2::IndexTime::new(0, 0);

@@ -1,33 +1,32 @@
-//! Tells git how records are merged, in this clone alone: no tracked file changes.
+//! Installs merge drivers and attribute rules in this clone only (`.git/config`, `.git/info/attributes`),
+//! without changing tracked files.
 
 use super::Error;
 use super::command::GitCommand;
 use super::repository::Repository;
 
-/// A program that merges files.
+/// A merge driver: a program that git calls to merge files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeDriver<'a> {
-    /// Its name in rules.
+    /// The name used in attribute rules.
     pub name: &'a str,
-    /// Its description.
     pub description: &'a str,
-    /// The command that git runs.
+    /// The shell command that git runs.
     pub command: &'a str,
 }
 
-/// A way to merge files, and which.
+/// A rule that assigns a merge driver to files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeRule<'a> {
-    /// The pattern of the files.
+    /// The attribute pattern of the files, as in `.gitattributes`.
     pub pattern: &'a str,
-    /// A path that it matches.
+    /// A path that the pattern matches, to check whether the rule is in effect.
     pub probe: &'a str,
-    /// The name of the driver.
     pub driver: &'a str,
 }
 
 impl Repository {
-    /// Defines a merge driver and says which files are merged how, unless that is said already.
+    /// Defines a merge driver and adds the rules that are not yet in effect.
     pub fn ensure_merge_rules(
         &self,
         driver: &MergeDriver<'_>,
@@ -58,7 +57,7 @@ impl Repository {
         value.is_ok_and(|value| value == Some(rule.driver.as_bytes()))
     }
 
-    /// Runs the git program for a person: any words, any exit code, output as it is.
+    /// Runs the git program for the user, with any arguments. Every exit code is a success here.
     pub fn run_git(
         &self,
         words: &[String],

@@ -1,6 +1,7 @@
-//! Reads, prepares and commits to git repositories; knows nothing of ensembles. What goes to a
-//! network is left to the git program, which has people's credentials; only [`lfs`] goes there by
-//! itself.
+//! Access to git repositories: status, commits, rebase, fetch and push. Knows nothing about ensembles.
+//!
+//! [`Repository`] is the entry point. Network operations run the git program, which has the user's
+//! credentials; only [`lfs`] connects to servers itself.
 
 mod command;
 mod commit;

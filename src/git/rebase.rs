@@ -1,5 +1,5 @@
-//! Puts commits that only this side has on top of those that only the other has, in memory; the
-//! working tree moves when all of it is known to fit.
+//! Rebases local commits onto fetched ones in memory. The working tree changes only once the whole result is
+//! known to be free of conflicts.
 
 use std::path::{Path, PathBuf};
 
@@ -10,44 +10,41 @@ use super::commit::TreeChange;
 use super::remote::Upstream;
 use super::repository::Repository;
 
-/// The three versions of a file that two sides have changed; `None` where it is not there.
+/// The three versions of a file that both sides changed; `None` where the file does not exist.
 #[derive(Debug, Clone)]
 pub struct FileVersions {
-    /// Before both.
     pub base: Option<Vec<u8>>,
-    /// That of the other side, on top of which the own change goes.
+    /// The other side's version, onto which the local change is applied.
     pub theirs: Option<Vec<u8>>,
-    /// The own one.
     pub ours: Option<Vec<u8>>,
 }
 
-/// What a merge of a file's versions gives.
+/// The result of merging a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergedFile {
-    /// Both changes are in it.
     Text(Vec<u8>),
-    /// They exclude each other.
     Conflict,
-    /// This file is merged line by line, as git does.
+    /// The caller has no special rule: merge the file line by line, as git does.
     LineByLine,
 }
 
-/// Says what becomes of a file that both sides changed.
+/// A callback that merges a file changed on both sides.
 pub type FileMerger<'m> = &'m mut dyn FnMut(&Path, &FileVersions) -> MergedFile;
 
-/// What came of a rebase.
+/// The result of a rebase: the moved commits and the changed files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RebaseOutcome {
-    /// How many commits stand on top of the other side's.
+    /// The number of local commits on top of the other side's commits.
     pub commits: usize,
-    /// The files that have changed here.
+    /// The files that changed in the working tree.
     pub files: Vec<PathBuf>,
 }
 
 impl Repository {
-    /// Puts this side's commits on top of those that were fetched. Only commits are moved for
-    /// which `ours` holds of each file. `merge` says what becomes of a file that both changed.
-    /// Refuses, and changes nothing, where both changes exclude each other.
+    /// Rebases local commits onto the fetched ones.
+    ///
+    /// Only commits whose files all satisfy `ours` may be moved. `merge` merges files that both sides
+    /// changed. On a conflict nothing is changed.
     pub fn rebase(
         &self,
         upstream: &Upstream,
@@ -82,7 +79,7 @@ impl Repository {
         Ok(RebaseOutcome { commits, files })
     }
 
-    /// The commits that only this side has, the oldest first.
+    /// Returns the commits that only the local branch has, oldest first.
     fn local_commits(&self, tip: Oid, without: Oid) -> Result<Vec<Oid>, Error> {
         let walk = || {
             let mut walk = self.inner.revwalk()?;
@@ -121,7 +118,7 @@ impl Repository {
         Err(foreign())
     }
 
-    /// The tree of `onto` with what `commit` changed.
+    /// Returns the tree of `onto` with the changes of `commit` applied.
     fn merged_tree(
         &self,
         commit: &git2::Commit<'_>,
@@ -194,7 +191,7 @@ fn tree_entry(tree: &git2::Tree<'_>, path: &Path) -> Option<(Oid, FileMode)> {
     Some((entry.id(), mode))
 }
 
-/// Merges texts line by line, as git does; changes of the same lines exclude each other.
+/// Merges texts line by line, as git does. Different changes of the same lines are a conflict.
 fn merge_line_by_line(versions: &FileVersions) -> MergedFile {
     let (Some(theirs), Some(ours)) = (&versions.theirs, &versions.ours) else {
         return MergedFile::Conflict;
@@ -214,8 +211,9 @@ fn merge_line_by_line(versions: &FileVersions) -> MergedFile {
     })
 }
 
-/// Merges two versions of a text line by line. Gives the text and whether it is without conflict;
-/// where it is not, both versions stand in it between git's markers. `None` if it is no text.
+/// Merges two versions of a text line by line. Returns the text and whether it is free of conflicts.
+///
+/// Conflicting parts appear between git's conflict markers. Returns `None` for binary content.
 pub fn merge_lines(
     base: &[u8],
     first: &[u8],
@@ -231,7 +229,7 @@ pub fn merge_lines(
     if first == base {
         return Some((second.to_vec(), true));
     }
-    // Without a repository nothing else has made the library ready.
+    // Opening any object initializes libgit2, which `merge_file` alone does not.
     drop(git2::Config::new().ok()?);
     let input = |content| {
         let mut input = git2::MergeFileInput::new();

@@ -1,4 +1,4 @@
-//! The remotes of a repository: fetch, fast-forward, push. Never forces anything.
+//! The remotes of a repository: fetch, fast-forward and push. A push is never forced.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,19 +11,18 @@ use super::command::{GitCommand, error_text};
 use super::repository::Repository;
 use crate::system::process::Output;
 
-/// How many commits a message names.
+/// The maximum number of commits named in a message.
 const MAX_LISTED_COMMITS: usize = 5;
-/// How long a push may take.
+/// The time limit of a push.
 const PUSH_TIME_LIMIT: Duration = Duration::from_mins(5);
 
-/// What a branch follows.
+/// The remote branch that a local branch follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
-    /// The remote's name.
     pub remote: String,
-    /// The branch's full name there.
+    /// The full name of the branch on the remote.
     pub branch: String,
-    /// The full name of the reference that tells here where it was at the last fetch.
+    /// The full name of the remote-tracking reference, which holds the state of the last fetch.
     pub tracking: Option<String>,
 }
 
@@ -34,26 +33,26 @@ impl std::fmt::Display for Upstream {
     }
 }
 
-/// How far a branch and what it follows are from each other.
+/// The distance between a branch and its upstream, in commits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Divergence {
-    /// How many commits are only here.
+    /// The number of commits that only the local branch has.
     pub ahead: usize,
-    /// How many commits are only there.
+    /// The number of commits that only the upstream has.
     pub behind: usize,
 }
 
-/// What came of a push.
+/// The result of a push that the remote has answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PushOutcome {
-    /// The remote has it.
+    /// The remote has all commits now.
     Done,
-    /// The remote has commits that are not here.
+    /// The remote has commits that are missing here.
     Behind,
 }
 
 impl Repository {
-    /// What the branch that is checked out follows; none without branch or remote.
+    /// Returns the upstream of the checked-out branch; `None` without a branch or remote.
     pub fn upstream(&self) -> Option<Upstream> {
         let own = self.branch()?;
         let remote = self
@@ -67,7 +66,7 @@ impl Repository {
         Some(self.upstream_of(remote, branch))
     }
 
-    /// Where the branch that is checked out is pushed to.
+    /// Returns the remote branch that the checked-out branch is pushed to.
     pub fn push_target(&self) -> Option<Upstream> {
         let own = self.branch()?;
         let configured = self
@@ -86,7 +85,7 @@ impl Repository {
         self.inner.config().ok()?.get_string(name).ok()
     }
 
-    /// `origin`, or the one there is.
+    /// Returns `origin` if it exists, or else the only remote.
     pub(super) fn only_remote(&self) -> Option<String> {
         let mut names = self.remote_names();
         if names.iter().any(|name| name == "origin") {
@@ -95,7 +94,6 @@ impl Repository {
         names.pop().filter(|_| names.is_empty())
     }
 
-    /// The names of all remotes.
     pub(super) fn remote_names(&self) -> Vec<String> {
         let names = self.inner.remotes().ok();
         let names = names.iter().flat_map(|names| names.iter());
@@ -118,7 +116,7 @@ impl Repository {
         }
     }
 
-    /// Asks a remote for news; the working tree stays as it is.
+    /// Fetches from a remote. The working tree stays unchanged.
     pub fn fetch(&self, remote: &str, limit: Duration) -> Result<(), Error> {
         let words = ["fetch", "--quiet", "--no-recurse-submodules", "--", remote];
         let output = GitCommand::new(self.root(), words)
@@ -138,13 +136,12 @@ impl Repository {
         }
     }
 
-    /// The commit that the last fetch found there.
+    /// Returns the upstream's commit as of the last fetch.
     pub(super) fn fetched_commit(&self, upstream: &Upstream) -> Option<Oid> {
         self.inner.refname_to_id(upstream.tracking.as_deref()?).ok()
     }
 
-    /// How far the branch is from what it follows, as the last fetch found that; nothing if that
-    /// is not known.
+    /// Returns the distance from the upstream as of the last fetch; `None` if it is unknown.
     pub fn divergence(&self, upstream: &Upstream) -> Result<Option<Divergence>, Error> {
         let Some(there) = self.fetched_commit(upstream) else {
             return Ok(None);
@@ -159,7 +156,7 @@ impl Repository {
         Ok(Some(Divergence { ahead, behind }))
     }
 
-    /// The commits that only this side has, and those that only the other has, in a few words.
+    /// Describes the commits that only one side has: the local ones and the upstream's.
     pub fn describe_divergence(&self, upstream: &Upstream) -> Option<(String, String)> {
         let here = self.tip().ok()??.id();
         let there = self.fetched_commit(upstream)?;
@@ -194,8 +191,11 @@ impl Repository {
         Some(names.join(", "))
     }
 
-    /// Moves the branch and the working tree forward to what it follows. Gives the files that
-    /// changed; refuses where they are changed here, and changes nothing then.
+    /// Fast-forwards the branch and the working tree to the upstream and returns the changed files.
+    ///
+    /// # Errors
+    ///
+    /// Uncommitted changes would be overwritten; nothing is changed then.
     pub fn fast_forward(&self, upstream: &Upstream) -> Result<Vec<PathBuf>, Error> {
         let Some(there) = self.fetched_commit(upstream) else {
             return Ok(Vec::new());
@@ -203,8 +203,9 @@ impl Repository {
         self.checkout_commit(there, &format!("unfurl: fast-forward to {upstream}"))
     }
 
-    /// Makes a commit the one checked out: files first, the branch last, so that a crash between
-    /// leaves changes that are not committed and never a branch that the files lag behind.
+    /// Checks out a commit: first the files, then the branch.
+    ///
+    /// A crash in between leaves uncommitted changes, and never a branch that is newer than the files.
     pub(super) fn checkout_commit(&self, to: Oid, log: &str) -> Result<Vec<PathBuf>, Error> {
         let tip = self.tip()?;
         let commit = self.inner.find_commit(to);
@@ -263,7 +264,7 @@ impl Repository {
         })
     }
 
-    /// Filters that are programs are git's to run.
+    /// Filter programs, such as git-lfs, are run by git, so git does the checkout.
     fn checkout_with_git(&self, tree: &git2::Tree<'_>) -> Result<(), Error> {
         let old = match self.tip()? {
             Some(tip) => tip.tree_id().to_string(),
@@ -274,7 +275,7 @@ impl Repository {
         call.run_checked("check out").map(drop)
     }
 
-    /// Pushes the branch that is checked out. A remote that has other commits is told, not forced.
+    /// Pushes the checked-out branch. If the remote has other commits, returns [`PushOutcome::Behind`].
     pub fn push(&self, target: &Upstream) -> Result<PushOutcome, Error> {
         let own = self.branch().ok_or_else(|| Error::Detached {
             path: self.root().to_owned(),

@@ -1,4 +1,4 @@
-//! One repository with its working tree.
+//! A git repository with a working tree: discovery, status, history and committed content.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use git2::{ErrorCode, StatusOptions};
 use super::Error;
 use crate::system::fs;
 
-/// The largest file of a commit that is read.
+/// The maximum size of a committed file that is read.
 const MAX_FILE_BYTES: usize = 256 << 20;
 
 /// A git repository that has a working tree.
@@ -26,7 +26,7 @@ impl std::fmt::Debug for Repository {
 }
 
 impl Repository {
-    /// Finds the repository that a path is in. The path need not exist; it may be in none.
+    /// Finds the repository that contains a path; `None` if there is none. The path need not exist.
     pub fn discover(path: &Path) -> Result<Option<Self>, Error> {
         let Some(start) = path.ancestors().find(|folder| fs::is_dir(folder)) else {
             return Ok(None);
@@ -36,7 +36,7 @@ impl Repository {
             Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
             Err(error) => return Err(Error::open_failed(start, &error)),
         };
-        // Within `.git`, or in a repository without files, there is nothing to work on.
+        // A path inside `.git` or in a bare repository has no working tree.
         let Some(root) = inner.workdir().map(Path::to_owned) else {
             return Ok(None);
         };
@@ -52,12 +52,13 @@ impl Repository {
         Ok(Some(found))
     }
 
-    /// The top of its working tree, links resolved.
+    /// Returns the root of the working tree, without symbolic links.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The path within the working tree, empty for its top; `None` if it is outside.
+    /// Returns the path relative to the root of the working tree, empty for the root itself; `None` if it is
+    /// outside.
     pub fn relative(&self, path: &Path) -> Option<PathBuf> {
         if path.is_relative() {
             let clean = fs::normalize(path);
@@ -68,7 +69,7 @@ impl Repository {
                     .map_or(clean.clone(), Path::to_owned)
             });
         }
-        // The path itself may be a link that git tracks, or not exist.
+        // The path itself may be a tracked symbolic link, or may not exist, so only its parent is resolved.
         let name = path.file_name();
         let resolved = match (path.parent(), name) {
             (Some(parent), Some(name)) => match fs::canonicalize(parent) {
@@ -95,7 +96,7 @@ impl Repository {
         move |error| Error::failed(action, &self.root, &error)
     }
 
-    /// The id of the commit checked out; `None` before the first.
+    /// Returns the id of the checked-out commit; `None` before the first commit.
     pub fn head(&self) -> Result<Option<String>, Error> {
         match self.inner.head() {
             Ok(head) => {
@@ -112,36 +113,36 @@ impl Repository {
         }
     }
 
-    /// The branch checked out; `None` if a commit is checked out by its id.
+    /// Returns the checked-out branch; `None` if `HEAD` is detached.
     pub fn branch(&self) -> Option<String> {
         let head = self.inner.find_reference("HEAD").ok()?;
         let target = head.symbolic_target().ok()??;
         target.strip_prefix("refs/heads/").map(str::to_owned)
     }
 
-    /// The URL of the remote `origin`.
+    /// Returns the URL of the remote `origin`.
     pub fn origin(&self) -> Option<String> {
         let remote = self.inner.find_remote("origin").ok()?;
         let url = remote.url().ok()?;
         (!url.is_empty()).then(|| url.to_owned())
     }
 
-    /// The id of the first commit of the history that is checked out; where there are several, of
-    /// the newest.
+    /// Returns the id of the first commit of the checked-out history. If there are several, returns the
+    /// newest.
     pub fn first_commit(&self) -> Option<String> {
         self.history()?
             .find(|commit| commit.parent_count() == 0)
             .map(|commit| commit.id().to_string())
     }
 
-    /// Whether its history begins with the commit of this id.
+    /// Whether the commit with this id exists and has no parent.
     pub fn has_root_commit(&self, id: &str) -> bool {
         let commit = git2::Oid::from_str(id).and_then(|id| self.inner.find_commit(id));
         commit.is_ok_and(|commit| commit.parent_count() == 0)
     }
 
-    /// When the last commit that changed a path was made: seconds since 1970, and the offset of
-    /// the committer's clock in minutes.
+    /// Returns the time of the last commit that changed a path: seconds since 1970 and the committer's offset
+    /// from UTC in minutes.
     pub fn last_commit_time(&self, path: &Path) -> Option<(i64, i32)> {
         let relative = self.relative(path)?;
         let id_in = |commit: &git2::Commit<'_>| {
@@ -156,7 +157,7 @@ impl Repository {
         Some((time.seconds(), time.offset_minutes()))
     }
 
-    /// The commits of the history that is checked out, the newest first.
+    /// Returns the commits of the checked-out history, newest first.
     pub(super) fn history(&self) -> Option<impl Iterator<Item = git2::Commit<'_>>> {
         let mut walk = self.inner.revwalk().ok()?;
         walk.set_sorting(git2::Sort::TIME).ok()?;
@@ -164,8 +165,8 @@ impl Repository {
         Some(walk.filter_map(|id| self.inner.find_commit(id.ok()?).ok()))
     }
 
-    /// The paths that are changed, removed or new among `paths`, which may be folders; among all
-    /// if none are given. What git ignores does not count.
+    /// Returns the changed, removed and new paths among `paths`, which may be folders; among all if `paths`
+    /// is empty. Ignored files are not included.
     pub fn changes(&self, paths: &[&Path]) -> Result<Vec<PathBuf>, Error> {
         let mut options = StatusOptions::new();
         options
@@ -183,21 +184,21 @@ impl Repository {
         self.diff_paths(&mut options)
     }
 
-    /// As [`Self::changes`], without repositories of their own in there, which are no part of it.
+    /// Like [`Self::changes`], but without nested repositories, which do not belong to this one.
     pub fn file_changes(&self, paths: &[&Path]) -> Result<Vec<PathBuf>, Error> {
         let mut changes = self.changes(paths)?;
         changes.retain(|path| !path.as_os_str().as_bytes().ends_with(b"/"));
         Ok(changes)
     }
 
-    /// The paths that git tracks or was told to add, and whose changes are not committed.
+    /// Returns the tracked or staged paths with uncommitted changes.
     pub fn uncommitted(&self) -> Result<Vec<PathBuf>, Error> {
         let mut options = StatusOptions::new();
         options.include_untracked(false).include_ignored(false);
         self.diff_paths(&mut options)
     }
 
-    /// The paths that differ from the commit, as far as the options tell.
+    /// Returns the paths that differ from the last commit, according to `options`.
     fn diff_paths(&self, options: &mut StatusOptions) -> Result<Vec<PathBuf>, Error> {
         let statuses = self.inner.statuses(Some(options));
         let statuses = statuses.map_err(self.failed("compare"))?;
@@ -207,12 +208,12 @@ impl Repository {
         Ok(paths.collect())
     }
 
-    /// Whether anything is changed, removed or new among `paths`; among all if none are given.
+    /// Whether any of `paths` is changed, removed or new; any path at all if `paths` is empty.
     pub fn is_dirty(&self, paths: &[&Path]) -> Result<bool, Error> {
         Ok(!self.changes(paths)?.is_empty())
     }
 
-    /// Whether git is told to ignore a path.
+    /// Whether a path matches git's ignore rules.
     pub fn is_ignored(&self, path: &Path) -> Result<bool, Error> {
         let relative = self.path_in_repository(path)?;
         if relative.as_os_str().is_empty() {
@@ -223,8 +224,8 @@ impl Repository {
             .map_err(self.failed("look at ignored files"))
     }
 
-    /// The id of the file or tree that is committed at a path, if nothing there is changed or new
-    /// since; the commit's own id for the top.
+    /// Returns the id of the committed file or tree at a path, if nothing there has changed since; the
+    /// commit's own id for the root.
     pub fn id_if_clean(&self, path: &Path) -> Result<Option<String>, Error> {
         let Some(relative) = self.relative(path) else {
             return Ok(None);
@@ -254,8 +255,8 @@ impl Repository {
         }
     }
 
-    /// Makes git ignore what matches `pattern`, for this clone alone, unless it ignores `probe`, a
-    /// path that matches it, already. Says whether it had to.
+    /// Excludes `pattern` in this clone (`.git/info/exclude`), unless `probe`, a path that matches it, is
+    /// ignored already. Returns whether the file was changed.
     pub fn ensure_excluded(&self, pattern: &str, probe: &Path) -> Result<bool, Error> {
         if self.is_ignored(probe)? {
             return Ok(false);
@@ -263,7 +264,7 @@ impl Repository {
         self.append_to_info_file("exclude", &[pattern.to_owned()])
     }
 
-    /// Adds lines to a file in the `info` folder of git, unless it has them; whether it changed.
+    /// Appends missing lines to a file in git's `info` folder. Returns whether the file was changed.
     pub(super) fn append_to_info_file(&self, name: &str, lines: &[String]) -> Result<bool, Error> {
         let folder = self.inner.commondir().join("info");
         let file = folder.join(name);
@@ -275,7 +276,7 @@ impl Repository {
         let before = text.len();
         for line in lines {
             if text.lines().any(|known| known == line) {
-                // It stands there, and something else takes it back.
+                // The line exists, but another rule overrides it.
                 continue;
             }
             if !text.is_empty() && !text.ends_with('\n') {
@@ -292,18 +293,19 @@ impl Repository {
         Ok(true)
     }
 
-    /// The ids of the commits of the history that is checked out, the newest first.
+    /// Returns the ids of the latest commits of the checked-out history, newest first.
     pub fn commits(&self, max_count: usize) -> Vec<String> {
         let commits = self.history().into_iter().flatten().take(max_count);
         commits.map(|commit| commit.id().to_string()).collect()
     }
 
-    /// The id of the file that a commit has at a path of the working tree.
+    /// Returns the id of the file that a commit contains at a path of the working tree.
     pub fn blob_id_at(&self, commit: &str, path: &Path) -> Option<String> {
         self.entry_at(commit, path).map(|id| id.to_string())
     }
 
-    /// The text of the file that a commit has at a path of the working tree.
+    /// Returns the text of the file that a commit contains at a path of the working tree. Files larger than
+    /// [`MAX_FILE_BYTES`] are not read.
     pub fn text_at(&self, commit: &str, path: &Path) -> Option<String> {
         let blob = self.inner.find_blob(self.entry_at(commit, path)?).ok()?;
         let bytes = blob.content();

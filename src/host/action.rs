@@ -1,4 +1,8 @@
-//! What can be asked of a machine.
+//! Actions on a machine: run a command, transfer files, read facts, make changes.
+//!
+//! [`Action`] says what to do, [`Command`] how to run a program. The types are plain data: `exec`
+//! performs them on the location that [`super::ActionRequest`] names. [`Debug`] output contains no
+//! secrets.
 
 use std::fmt::{Debug, Display, Formatter};
 use std::path::PathBuf;
@@ -11,145 +15,146 @@ use super::fact::Fact;
 use super::{DEFAULT_CAPTURE_LIMIT, Secret, Variables};
 use crate::value::{REDACTED, Redactor, Secrets};
 
-/// The shell that runs a [`Program::Shell`] which names none.
+/// The shell of a [`Program::Shell`] that names none.
 pub const DEFAULT_SHELL: &str = "/bin/sh";
 
-/// The variable that carries a secret text to its shell.
+/// The environment variable that carries a secret script to its shell.
 const TEXT_VARIABLE: &str = "_UNFURL_TEXT";
-/// Runs the text in the variable, which what it starts does not see.
+/// Evaluates the script in [`TEXT_VARIABLE`]. The variable is unset first, so that child processes
+/// do not inherit it.
 const EVAL_TEXT_VARIABLE: &str = "_t=$_UNFURL_TEXT; unset _UNFURL_TEXT; eval \"$_t\"";
 
-/// One thing to do on a machine.
+/// An operation to perform on one machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// Runs a command.
     Run(Command),
-    /// Takes a file or a folder of this machine there.
+    /// Uploads a local file or folder.
     Put(Put),
-    /// Brings a file or a folder from there.
+    /// Downloads a file or folder to the local machine.
     Get(Get),
-    /// Reads facts, and changes nothing (P2).
+    /// Reads facts without changing anything (P2).
     Read(Vec<Fact>),
-    /// Makes changes, one after the other, until one fails (P2).
+    /// Makes changes in order and stops at the first failure (P2).
     Change(Vec<Change>),
 }
 
-/// A file or folder that is taken to a machine. What is there is replaced file by file, each at
-/// once: nobody sees half of one.
+/// An upload of a file or folder.
+///
+/// Existing files are replaced one by one. Each replacement is atomic, so no reader sees half a
+/// file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Put {
-    /// What is taken there.
     pub source: Content,
-    /// Where it goes; a relative path begins at the user's home. Where it ends with `/` or is a
-    /// folder, a file goes into it under its own name.
+    /// The target path; a relative one starts at the user's home.
+    ///
+    /// If it ends with `/` or is a folder, a file is put into it under its own name.
     pub target: String,
-    /// The permission bits of the files; those of the source, or of new files, if none.
+    /// The permission bits of the files. None keeps those of the source; [`Content::Bytes`] gets
+    /// those of a new file.
     pub mode: Option<u32>,
-    /// How long it may take.
     pub time_limit: Option<Duration>,
 }
 
-/// What is taken to a machine. [`Debug`] shows no contents.
+/// The source of an upload. [`Debug`] shows no contents.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Content {
-    /// A file, or a folder with all that is in it.
+    /// A local file, or a folder with everything in it.
     Path(PathBuf),
-    /// The bytes of a file.
+    /// The contents of a single file.
     Bytes(Vec<u8>),
 }
 
-/// A file or folder that is brought from a machine.
+/// A download of a file or folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Get {
-    /// What is brought; a relative path begins at the user's home.
+    /// The source path; a relative one starts at the user's home.
     pub source: String,
-    /// Where it goes. Where it is a folder, or ends with `/`, a file goes into it under its own
-    /// name.
+    /// The local target path. If it is a folder or ends with `/`, a file is put into it under its
+    /// own name.
     pub target: PathBuf,
-    /// How long it may take.
     pub time_limit: Option<Duration>,
 }
 
-/// A question that a command asks and its answer.
+/// A prompt that a command may print, and the answer to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptAnswer {
-    /// What the command's output ends with when it asks.
+    /// The text at the end of the command's output that counts as the prompt.
     pub prompt: String,
-    /// What it is told, without the end of the line; none ends the command with
-    /// [`super::Exit::Asked`].
+    /// The answer without a line end. None ends the command with [`super::Exit::NeedsAnswer`].
     pub reply: Option<Secret>,
-    /// What is asked for, where there is no reply or it was not taken.
+    /// The question to report when there is no reply or the command rejects it.
     pub question: Question,
 }
 
-/// A command with all it needs: nothing is taken from whoever runs it. [`Debug`] shows no secrets.
+/// A command with everything needed to run it.
+///
+/// The command inherits nothing from the process that runs it. [`Debug`] shows no secrets.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
-    /// What to run.
     pub program: Program,
-    /// The folder to run it in; on another machine a relative or empty path begins at the user's
+    /// The working directory. On another machine a relative or empty path starts at the user's
     /// home.
     pub cwd: PathBuf,
-    /// Its complete environment on this machine; elsewhere it is added to the one there.
+    /// The environment. On the local machine it is complete; elsewhere it extends the environment
+    /// of the host.
     pub env: Variables,
-    /// Texts that must not be shown besides the secrets of its environment, such as those of its
-    /// input.
-    /// They are never serialized.
+    /// Texts to redact besides the secrets in `env`, for example those in `stdin`. Never
+    /// serialized.
     #[serde(skip)]
     pub secrets: Secrets,
-    /// What it reads; nothing if none.
+    /// The standard input; empty if none.
     pub stdin: Option<Vec<u8>>,
-    /// How long it may run.
     pub time_limit: Option<Duration>,
-    /// Whether its output is shown while it runs.
+    /// Whether the output is shown while the command runs.
     pub echo: bool,
-    /// The most bytes kept of each of its outputs.
+    /// The maximum number of bytes kept of stdout, and of stderr.
     #[serde(rename = "kept_bytes")]
     pub capture_limit: usize,
-    /// What becomes of processes it leaves behind.
+    /// The treatment of processes that the command leaves behind.
     pub background: Background,
-    /// Whether it gets a terminal, which joins its two outputs.
+    /// Whether the command gets a terminal. A terminal merges stdout and stderr.
     #[serde(default)]
     pub pty: bool,
-    /// What it may ask. A question that comes again after its answer ends the command.
+    /// The prompts that the command may print. A prompt that appears again after its answer ends
+    /// the command.
     #[serde(skip)]
     pub answers: Vec<PromptAnswer>,
 }
 
-/// What becomes of processes that a command leaves behind when it ends by itself. One that ran too
-/// long or was cancelled leaves none in either case.
+/// The treatment of processes that a command leaves behind when it ends by itself.
+///
+/// A command that timed out or was cancelled never leaves processes behind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Background {
-    /// They are ended.
+    /// Ends them together with the command.
     #[default]
     Kill,
-    /// They live on, as a daemon that an operation starts must.
+    /// Lets them live on, which an operation that starts a daemon needs.
     Keep,
 }
 
-/// What a command runs. [`Debug`] shows no secret text.
+/// The program of a command. [`Debug`] shows no secret text.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Program {
-    /// A program and its arguments.
+    /// A program with its arguments, run without a shell.
     Argv(Vec<String>),
-    /// A text for a shell.
+    /// A script, which a shell interprets.
     Shell {
-        /// The text.
         text: String,
-        /// The shell, [`DEFAULT_SHELL`] if none.
+        /// The shell to use; [`DEFAULT_SHELL`] if none.
         shell: Option<String>,
-        /// Whether the text contains a secret. It is kept off the command line then, which all
-        /// users of a machine can read.
+        /// Whether the script contains a secret. If so, it stays off the command line, which every
+        /// user of a machine can read.
         secret: bool,
     },
 }
 
 impl Program {
-    /// A text for the default shell, without secrets.
+    /// A script for the default shell, without secrets.
     pub fn shell(text: impl Into<String>) -> Self {
         Self::Shell {
             text: text.into(),
@@ -158,7 +163,7 @@ impl Program {
         }
     }
 
-    /// The words to run.
+    /// Returns the program and its arguments.
     pub fn argv(&self) -> Vec<String> {
         match self {
             Self::Argv(words) => words.clone(),
@@ -171,7 +176,9 @@ impl Program {
         }
     }
 
-    /// The variable in which a secret text goes to its shell, if that can take it from there.
+    /// Returns the variable that carries a secret script, with the script as its value.
+    ///
+    /// None if the script is not secret, or if the shell is not known to support `eval`.
     pub fn variable(&self) -> Option<(&'static str, &str)> {
         let Self::Shell {
             text, secret: true, ..
@@ -184,7 +191,7 @@ impl Program {
         supports_eval.then_some((TEXT_VARIABLE, text))
     }
 
-    /// The program alone, as messages name it.
+    /// Returns the program without its arguments, for messages.
     pub fn name(&self) -> &str {
         match self {
             Self::Argv(words) => words.first().map_or("", String::as_str),
@@ -194,7 +201,7 @@ impl Program {
 }
 
 impl Command {
-    /// A command without input, time limit or echo.
+    /// Creates a command without input, time limit or echo.
     pub fn new(program: Program, cwd: impl Into<PathBuf>) -> Self {
         Self {
             program,
@@ -211,15 +218,17 @@ impl Command {
         }
     }
 
-    /// All that must not be shown: the secrets of its environment, and the others.
+    /// Returns all texts to redact: the secrets of the environment and [`Self::secrets`].
     pub fn hidden(&self) -> Secrets {
         let mut hidden = self.env.hidden().clone();
         hidden.append(&self.secrets);
         hidden
     }
 
-    /// The redactor of one of its outputs. The questions that let it begin are for us alone and
-    /// go, too.
+    /// Returns a redactor for one of the outputs.
+    ///
+    /// The redactor also removes the prompts of `sudo` and `su`, which carry a marker of Unfurl's
+    /// own.
     pub fn redactor(&self) -> Redactor {
         let marks = self.answers.iter().filter(|answer| {
             matches!(answer.question, Question::Become(_)) && !answer.prompt.is_empty()
@@ -273,7 +282,7 @@ impl Debug for Content {
     }
 }
 
-/// Bytes that may be secret, and of which only the number is shown.
+/// Bytes whose [`Debug`] shows only their number, as they may be secret.
 struct HiddenBytes<'a>(&'a [u8]);
 
 impl Debug for HiddenBytes<'_> {
@@ -282,17 +291,17 @@ impl Debug for HiddenBytes<'_> {
     }
 }
 
-/// Something that only a person knows, or another file.
+/// A question that only a person or a password file can answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Question {
-    /// The password of a user, to log in: `user@host:port`.
+    /// The login password of a user, given as `user@host:port`.
     Login(String),
-    /// The passphrase of a key, by its file.
+    /// The passphrase of a private key file.
     Passphrase(PathBuf),
-    /// The password that lets a user of a host act as another: `user@host:port`.
+    /// The `sudo` or `su` password of a user, given as `user@host:port`.
     Become(String),
-    /// What a command asks, in its words.
+    /// The text of a prompt that a command printed.
     Prompt(String),
 }
 

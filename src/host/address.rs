@@ -1,46 +1,44 @@
-//! Host strings, `user@host:port`, and the addresses they name (spec/hosts.md F1 to F7).
+//! Host strings such as `user@host:port`, and the addresses that they name (F1 to F7).
 
 use std::fmt::{Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 
-/// The port of SSH.
 pub const DEFAULT_PORT: u16 = 22;
 
-/// The parts of a host string; those that are missing or empty are none.
+/// The parts of a host string. A missing or empty part is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct HostParts {
-    /// The user to log in as.
     pub user: Option<String>,
-    /// The name or address of the host, an IPv6 one without brackets.
+    /// The name or address of the host. An IPv6 address has no brackets.
     pub host: Option<String>,
-    /// The port, as written.
+    /// The port as written, not yet checked.
     pub port: Option<String>,
 }
 
-/// Why a text names no host.
+/// The reasons why a text is not a host string.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// The host is missing.
     #[error("no host in \"{0}\"")]
     NoHost(String),
-    /// The port is none.
+    /// The port is not a number from 1 to 65535.
     #[error("the port of \"{text}\" is `{port}`, which is not a number from 1 to 65535")]
     Port {
-        /// The whole text.
         text: String,
-        /// What should be a port.
+        /// The text in the position of the port.
         port: String,
     },
-    /// It would be read as an option by a program that is given it, or has characters that no
-    /// name has.
+    /// The text starts with `-`, so that programs would take it for an option, or has spaces or
+    /// control characters.
     #[error("\"{0}\" is not a host: it begins with `-` or has characters that no host has")]
     NotAHost(String),
 }
 
 impl HostParts {
-    /// Takes a host string apart: at the last `@`, and at the only colon behind it. More colons
-    /// make an IPv6 address, which has a port only behind its brackets.
+    /// Splits a host string at the last `@`, then at the only colon after it.
+    ///
+    /// Two or more colons mean an IPv6 address, which can have a port only after brackets:
+    /// `[::1]:22`.
     pub fn parse(text: &str) -> Self {
         let (user, place) = match text.rsplit_once('@') {
             Some((user, place)) => (user, place),
@@ -55,7 +53,7 @@ impl HostParts {
         }
     }
 
-    /// The address, with what is missing filled in.
+    /// Returns the address. `user` and `port` fill in what the host string leaves out.
     pub fn address(&self, text: &str, user: &str, port: u16) -> Result<Address, AddressError> {
         let Some(host) = &self.host else {
             return Err(AddressError::NoHost(text.to_owned()));
@@ -97,19 +95,19 @@ fn split_port(place: &str) -> (&str, &str) {
     }
 }
 
-/// Where a host is, and who logs in there. Two host strings with one address share a connection.
+/// The network address of a host and the user to log in as.
+///
+/// Host strings with the same address share one connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Address {
-    /// The user to log in as.
     pub user: String,
-    /// The name or address of the host, an IPv6 one without brackets.
+    /// The name or address of the host. An IPv6 address has no brackets.
     pub host: String,
-    /// The port.
     pub port: u16,
 }
 
 impl Address {
-    /// Reads a host string; user and port are those given where it has none.
+    /// Parses a host string. `user` and `port` fill in what it leaves out.
     pub fn parse(text: &str, user: &str, port: u16) -> Result<Self, AddressError> {
         HostParts::parse(text).address(text, user, port)
     }

@@ -1,28 +1,29 @@
-//! Output within a bound: the first and the last of it are kept, the middle goes.
+//! Bounded capture of a command's output: the first and the last bytes are kept, the middle is
+//! dropped.
+//!
+//! [`CaptureBuffer`] collects the output, [`CapturedOutput`] is the result.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// How many bytes of an output are kept unless told otherwise.
+/// The default number of bytes kept of an output.
 pub const DEFAULT_CAPTURE_LIMIT: usize = 1 << 20;
 
-/// What is kept of an output.
+/// The kept part of an output.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "CapturedRepr", into = "CapturedRepr")]
 pub struct CapturedOutput {
-    /// The first bytes.
     pub head: Vec<u8>,
-    /// The last bytes; empty unless some between were left out.
+    /// The last bytes; empty unless the middle was dropped.
     pub tail: Vec<u8>,
-    /// How many bytes there were in all.
+    /// The size of the whole output in bytes.
     pub total: u64,
-    /// Whether bytes between the first and the last were left out.
     pub truncated: bool,
 }
 
 impl CapturedOutput {
-    /// All of a short output.
+    /// Creates an output that is short enough to be kept completely.
     pub fn of(bytes: impl Into<Vec<u8>>) -> Self {
         let head = bytes.into();
         Self {
@@ -33,14 +34,15 @@ impl CapturedOutput {
         }
     }
 
-    /// How many bytes were left out.
+    /// Returns the number of dropped bytes.
     pub fn omitted_bytes(&self) -> u64 {
         self.total
             .saturating_sub((self.head.len() + self.tail.len()) as u64)
     }
 
-    /// The output as text; bytes that are no text are replaced, and what was left out is told on
-    /// a line of its own.
+    /// Returns the output as text.
+    ///
+    /// Invalid UTF-8 is replaced, and a line of its own reports the dropped bytes.
     pub fn text(&self) -> String {
         let mut text = String::from_utf8_lossy(&self.head).into_owned();
         if self.truncated {
@@ -54,12 +56,12 @@ impl CapturedOutput {
         text
     }
 
-    /// The bytes kept, one after the other.
+    /// Returns the kept bytes, head and tail concatenated.
     pub fn bytes(&self) -> Vec<u8> {
         [self.head.as_slice(), &self.tail].concat()
     }
 
-    /// Takes a text out wherever it is, as if it had not been written.
+    /// Removes every occurrence of `text`, as if it had never been written.
     pub fn remove(&mut self, text: &[u8]) {
         for part in [&mut self.head, &mut self.tail] {
             while let Some(at) = find(part, text) {
@@ -69,7 +71,7 @@ impl CapturedOutput {
         }
     }
 
-    /// Whether there was no output.
+    /// Whether the command wrote nothing at all.
     pub fn is_empty(&self) -> bool {
         self.total == 0
     }
@@ -80,7 +82,7 @@ fn find(bytes: &[u8], text: &[u8]) -> Option<usize> {
     places.position(|part| part == text)
 }
 
-/// Takes an output piece by piece and keeps the first and the last half of a bound.
+/// A buffer that keeps the first and the last half of a limit.
 #[derive(Debug)]
 pub struct CaptureBuffer {
     head: Vec<u8>,
@@ -90,7 +92,7 @@ pub struct CaptureBuffer {
 }
 
 impl CaptureBuffer {
-    /// Keeps up to this many bytes.
+    /// Creates a buffer that keeps at most `kept_bytes` bytes.
     pub fn new(kept_bytes: usize) -> Self {
         Self {
             head: Vec::new(),
@@ -100,7 +102,6 @@ impl CaptureBuffer {
         }
     }
 
-    /// Takes the next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         let room = self.half.saturating_sub(self.head.len()).min(bytes.len());
@@ -112,7 +113,6 @@ impl CaptureBuffer {
         self.tail.extend(rest);
     }
 
-    /// Ends the output.
     pub fn finish(self) -> CapturedOutput {
         let Self {
             mut head,
@@ -135,7 +135,7 @@ impl CaptureBuffer {
     }
 }
 
-/// How it travels: as text where it is text, otherwise in hexadecimal digits.
+/// The serialized form: UTF-8 output as text, other output as hexadecimal digits.
 #[derive(Serialize, Deserialize)]
 struct CapturedRepr {
     head: EncodedBytes,
@@ -242,7 +242,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the output is cut into pieces, the same bytes are kept.
+        /// The kept bytes do not depend on how the output is split into pieces.
         #[test]
         fn keeps_the_first_and_the_last_within_the_bound(
             pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..10),

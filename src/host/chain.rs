@@ -1,102 +1,102 @@
-//! A chain of executors, with all that each of them needs.
+//! Chains of executors, with their options.
+//!
+//! A chain wraps every action on a host, as Salt's executor modules do. This file has the data
+//! only; `executor` reads chains from options and runs them.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Secret;
 
-/// Executors in order; at least one.
+/// An ordered, non-empty list of executors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutorChain {
     executors: Vec<ChainExecutor>,
-    /// What it means if none of them performs the action.
+    /// The outcome if no executor performs the action.
     pub on_unhandled: UnhandledPolicy,
 }
 
-/// What it means that no executor of a chain has performed an action.
+/// The outcome of an action that no executor of a chain performed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UnhandledPolicy {
-    /// It is no failure: there is a warning and no result (X2).
+    /// A warning without a result, not a failure (X2).
     #[default]
     Warn,
-    /// The action has failed: something relies on it.
+    /// A failure, because something relies on the action.
     Fail,
 }
 
-/// One executor with its options.
+/// An executor of a chain, with its options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChainExecutor {
-    /// Performs the action as it is (X13).
+    /// Performs the action itself, without changes (X13).
     Direct,
-    /// Waits (X14).
+    /// Delays the action by a time that differs per host (X14).
     Splay {
-        /// The time over which hosts are spread, in seconds; more than 0.
+        /// The time over which hosts are spread, in seconds; at least 1.
         seconds: u32,
-        /// How they are spread.
         spread: Spread,
     },
-    /// Performs a command as another user by `sudo` (X15).
+    /// Runs a command as another user with `sudo` (X15).
     Sudo(BecomeUser),
-    /// Performs a command as another user by `su`.
+    /// Runs a command as another user with `su`.
     Su(BecomeUser),
     /// Performs the action in a container that runs on the host.
     Container {
-        /// Its name or id.
+        /// The name or id of the container.
         name: String,
-        /// The program that reaches it.
+        /// The container program, such as `docker` or `podman`.
         engine: String,
     },
-    /// Performs a command in another root folder, which only root can.
+    /// Runs a command in another root folder. Only root may do this.
     Chroot(PathBuf),
-    /// Bounds the time of all that follows together.
+    /// Limits the total time of all executors after it.
     Timeout(Duration),
-    /// Repeats what follows while it fails.
+    /// Repeats the executors after it while they fail.
     Retry {
-        /// How often it is tried in all; at least once.
+        /// The total number of attempts; at least 1.
         attempts: u32,
-        /// How long it waits in between.
+        /// The pause between two attempts of `retry`.
         interval: Duration,
     },
-    /// Says what would be performed.
+    /// Reports what would be done, without doing it.
     DryRun,
-    /// A program of the user's.
+    /// Asks a program of the user's.
     Custom(Box<CustomExecutor>),
 }
 
-/// How hosts are spread over a time.
+/// The way in which hosts are spread over a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Spread {
-    /// By the hash of their names: a host always waits equally long.
+    /// By a hash of the host name, so that a host always waits equally long.
     #[default]
     Hash,
-    /// Evenly, by the rank that [`super::Start`] says.
+    /// Evenly, by the rank of the host in [`super::ChainContext`].
     Rank,
 }
 
-/// As whom a command is performed.
+/// The user to run a command as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BecomeUser {
-    /// The user.
     pub user: String,
-    /// The password that is asked for; if there is none, being asked ends the command with
-    /// [`super::Exit::Asked`].
+    /// The password for the prompt of `sudo` or `su`. Without one, a prompt ends the command with
+    /// [`super::Exit::NeedsAnswer`].
     pub password: Option<Secret>,
 }
 
-/// A program of the user's; the module's page has its protocol.
+/// An executor that is a program of the user's. The module `executor` documents its protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomExecutor {
-    /// The name by which it was asked for.
+    /// The name under which the chain lists it.
     pub name: String,
-    /// Its file.
+    /// The path of the program file.
     pub program: PathBuf,
-    /// The folder it runs in.
+    /// The working directory of the program.
     pub folder: PathBuf,
-    /// Its environment.
     pub environment: Vec<(String, String)>,
     /// The options of the request, as JSON.
     pub options: Secret,
-    /// Those of the configuration, as JSON.
+    /// The options of the configuration, as JSON.
     pub configuration: Secret,
 }
 
@@ -110,7 +110,7 @@ impl Default for ExecutorChain {
 }
 
 impl ExecutorChain {
-    /// A chain of these executors; that of [`Executor::Direct`] if there are none.
+    /// Creates a chain; without executors, it has [`ChainExecutor::Direct`] only.
     pub fn new(executors: Vec<ChainExecutor>) -> Self {
         if executors.is_empty() {
             return Self::default();
@@ -121,24 +121,23 @@ impl ExecutorChain {
         }
     }
 
-    /// The executors, in order.
     pub fn executors(&self) -> &[ChainExecutor] {
         &self.executors
     }
 
-    /// Whether it does what happens without any chain.
+    /// Whether the chain starts with `direct` and so acts as if there were no chain.
     pub fn is_direct(&self) -> bool {
         self.executors.first() == Some(&ChainExecutor::Direct)
     }
 
-    /// Whether it is known from the start that no executor performs anything.
+    /// Whether no executor of the chain can ever perform an action.
     pub fn never_executes(&self) -> bool {
         !self.executors.iter().any(ChainExecutor::can_end_chain)
     }
 }
 
 impl ChainExecutor {
-    /// Its name.
+    /// Returns the name under which options list the executor.
     pub fn name(&self) -> &str {
         match self {
             Self::Direct => "direct",
@@ -154,7 +153,7 @@ impl ChainExecutor {
         }
     }
 
-    /// Whether it may end a chain.
+    /// Whether the executor can perform an action, and so end a chain.
     pub fn can_end_chain(&self) -> bool {
         !matches!(
             self,

@@ -1,5 +1,7 @@
-//! The streams of a command that runs somewhere else: a session of a host, or a program of this
-//! machine.
+//! The streams of a command that runs elsewhere: an SSH session, or a local program such as `docker
+//! exec`.
+//!
+//! [`ChannelIo`] gives both the same interface to `remote_command`.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
@@ -13,39 +15,38 @@ use tokio::time::timeout;
 
 use super::Stream;
 
-/// The largest piece of an output, in bytes.
+/// The maximum size of one piece of output, in bytes.
 const CHUNK_BYTES: usize = 32 << 10;
-/// The number of an extended stream that is the standard error.
+/// The SSH code of the extended data stream that carries stderr.
 const STDERR: u32 = 1;
-/// How long outputs are still read after a command ended, when what it left behind holds them.
+/// The time for which output is still read after a command ended, as background processes may keep
+/// the streams open.
 pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What a command writes to us, or how it ended.
+/// An event from a running command.
 #[derive(Debug)]
 pub(super) enum ChannelEvent {
-    /// It wrote something.
     Output(Stream, Vec<u8>),
-    /// It ended with this code.
+    /// The command ended with this exit code.
     Code(i32),
-    /// A signal ended it.
+    /// The command was ended by this signal.
     Signal(i32),
-    /// It was not begun.
+    /// The host refused to start the command.
     Refused,
-    /// Nothing more comes.
+    /// The stream ended; no event follows.
     End,
 }
 
-/// Where a command reads from.
+/// The standard input of a command.
 pub(super) type CommandInput = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// The streams that come from a command.
+/// The output streams of a command.
 pub(super) enum ChannelIo {
-    /// A session of a connection.
+    /// A session channel of an SSH connection.
     Session {
         read: ChannelReadHalf,
         write: ChannelWriteHalf<Msg>,
     },
-    /// A program of this machine.
     Process {
         child: Box<Child>,
         stdout: Option<ChildStdout>,
@@ -55,14 +56,14 @@ pub(super) enum ChannelIo {
 }
 
 impl ChannelIo {
-    /// The streams of a session.
+    /// Splits a session into its output streams and its input.
     pub(super) fn from_session(channel: Channel<Msg>) -> (Self, CommandInput) {
         let (read, write) = channel.split();
         let input = Box::new(Box::pin(write.make_writer()));
         (Self::Session { read, write }, input)
     }
 
-    /// The streams of a program.
+    /// Takes the streams of a local program.
     pub(super) fn from_process(mut child: Child) -> (Self, CommandInput) {
         let input: CommandInput = match child.stdin.take() {
             Some(pipe) => Box::new(pipe),
@@ -77,7 +78,9 @@ impl ChannelIo {
         (channel_io, input)
     }
 
-    /// The next that comes. May be dropped and called again.
+    /// Returns the next event.
+    ///
+    /// Cancel safe: the future may be dropped and called again.
     pub(super) async fn next_event(&mut self) -> ChannelEvent {
         match self {
             Self::Session { read, .. } => loop {
@@ -118,7 +121,8 @@ impl ChannelIo {
         }
     }
 
-    /// Closes the streams and waits until the other side knows.
+    /// Closes the streams. Waits for the other side to confirm, but not for long; ends a local
+    /// program.
     pub(super) async fn close(mut self) {
         match &mut self {
             Self::Session { read, write } => {
@@ -126,7 +130,7 @@ impl ChannelIo {
                     write.close().await.ok();
                     while read.wait().await.is_some() {}
                 };
-                // A host that is gone does not answer.
+                // A host that is unreachable never confirms.
                 timeout(DRAIN_TIMEOUT, all).await.ok();
             }
             Self::Process { child, .. } => {

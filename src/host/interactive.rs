@@ -1,4 +1,6 @@
-//! Sessions for people: a shell at a terminal, and ports that lead elsewhere (spec/hosts.md F66).
+//! Interactive sessions: a shell at the user's terminal, and port forwarding (F66).
+//!
+//! Both extend [`ConnectionPool`] and need a host that is reached over SSH.
 
 use std::convert::Infallible;
 use std::fmt::{Debug, Formatter};
@@ -15,27 +17,27 @@ use tokio::task::JoinSet;
 use super::ssh::{Connection, pipe_channel};
 use super::{ConnectionPool, Destination, Exit};
 
-/// How much of what is typed is taken at a time, in bytes.
+/// The maximum number of typed bytes sent at a time.
 const CHUNK_BYTES: usize = 4 << 10;
-/// How often it is looked whether a connection that ports lead through is still there.
+/// The interval at which a forwarding checks that its connection still exists.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// The number of an extended stream that is the standard error.
+/// The SSH code of the extended data stream that carries stderr.
 const STDERR: u32 = 1;
 
-/// The terminal of a person. It must be in raw mode already: every byte goes to the host as it is.
+/// The user's terminal. It must already be in raw mode, as every byte goes to the host unchanged.
 pub struct Terminal {
-    /// What kind it is, as `TERM` says. Without one, the host gives no terminal to what runs
-    /// there, and every byte passes as it is.
+    /// The terminal type, as in `TERM`. Without one, the host allocates no terminal, and bytes pass
+    /// unchanged.
     pub kind: Option<String>,
-    /// Its width and height in characters; the host is told when they change.
+    /// The width and height in characters. Changes are sent to the host.
     pub size: watch::Receiver<(u32, u32)>,
-    /// What is typed.
+    /// The bytes that the user types.
     pub input: Box<dyn AsyncRead + Send + Unpin>,
-    /// What is shown.
+    /// The stream that receives the output.
     pub output: Box<dyn AsyncWrite + Send + Unpin>,
-    /// Where complaints are shown that the host tells apart; with the rest if none.
+    /// The stream that receives stderr, if the host keeps it separate; `output` if none.
     pub errors: Option<Box<dyn AsyncWrite + Send + Unpin>>,
-    /// What runs there, for the login shell of the host; the shell itself if none.
+    /// The command line for the login shell of the host; an interactive shell if none.
     pub command: Option<String>,
 }
 
@@ -47,47 +49,46 @@ impl Debug for Terminal {
     }
 }
 
-/// A host and a port.
+/// A host and a port of a forwarding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForwardEndpoint {
     /// The name or address of the host.
     pub host: String,
-    /// The port.
     pub port: u16,
 }
 
-/// A port that leads elsewhere.
+/// A port forwarding to set up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Forward {
-    /// A port of this machine leads to where the host finds the target.
+    /// Forwards a local port to a target that the host reaches, as `ssh -L` does.
     Local {
-        /// Where connections are taken; port 0 is any that is free.
+        /// The local address to listen on. Port 0 means any free port.
         listen: ForwardEndpoint,
-        /// Where they lead to, seen from the host.
+        /// The target, as seen from the host.
         target: ForwardEndpoint,
     },
-    /// A port of the host leads to where this machine finds the target.
+    /// Forwards a port of the host to a target that the local machine reaches, as `ssh -R` does.
     Remote {
-        /// Where connections are taken; port 0 is any that is free.
+        /// The host's address to listen on. Port 0 means any free port.
         listen: ForwardEndpoint,
-        /// Where they lead to, seen from here.
+        /// The target, as seen from the local machine.
         target: ForwardEndpoint,
     },
 }
 
-/// A port that leads elsewhere, until this is dropped.
+/// An active port forwarding. Dropping it stops the forwarding.
 #[derive(Debug)]
 pub struct Forwarding {
-    /// The port where connections are taken.
+    /// The listening port: the one requested, or the free port that was chosen.
     pub port: u16,
     connection: Arc<Connection>,
-    /// The address of the host whose port it is.
+    /// The listening address on the host, for a remote forwarding.
     remote_address: Option<String>,
     _tasks: JoinSet<()>,
 }
 
 impl Forwarding {
-    /// Waits until the connection that it leads through is lost.
+    /// Waits until the connection that carries the forwarding is lost.
     pub async fn wait_until_lost(&self) {
         while !self.connection.is_lost() {
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -108,18 +109,17 @@ impl Drop for Forwarding {
 }
 
 impl ConnectionPool {
-    /// Connects to a host, unless it is connected already.
+    /// Connects to a host, unless a connection exists.
     ///
     /// # Errors
     ///
-    /// Why it could not be reached, or what somebody has to answer.
+    /// Returns why the host could not be reached, or the question that needs an answer.
     pub async fn connect(&self, destination: &Arc<Destination>) -> Result<(), Exit> {
         self.lease(destination).await?;
         Ok(())
     }
 
-    /// Opens a shell, or runs a command, at the terminal of a person, and goes along with it until
-    /// it ends.
+    /// Opens a shell or runs a command at the user's terminal, until it ends.
     pub async fn shell(&self, destination: &Arc<Destination>, terminal: Terminal) -> Exit {
         let (lease, channel) = match self.session(destination).await {
             Ok(session) => session,
@@ -142,19 +142,20 @@ impl ConnectionPool {
             never = forward_input(terminal.input, &write) => match never {},
             never = forward_resizes(terminal.size, &write) => match never {},
         };
-        // It may have ended already.
+        // The session may already be closed.
         write.close().await.ok();
         exit.unwrap_or_else(lost)
     }
 
-    /// Lets a port lead elsewhere.
+    /// Starts a port forwarding. It lasts until the returned value is dropped.
     pub async fn forward(
         &self,
         destination: &Arc<Destination>,
         forward: &Forward,
     ) -> Result<Forwarding, Exit> {
         let lease = self.lease(destination).await?;
-        // Ways through a host are no sessions there, so the lease goes at once.
+        // Forwarded connections do not count as sessions of the host, so the lease is returned at
+        // once.
         let connection = Arc::clone(&lease.connection);
         drop(lease);
         match forward {
@@ -196,7 +197,7 @@ async fn start_terminal(
     }
 }
 
-/// Takes what is typed to the host.
+/// Sends typed bytes to the host.
 async fn forward_input(
     mut input: Box<dyn AsyncRead + Send + Unpin>,
     write: &ChannelWriteHalf<Msg>,
@@ -208,12 +209,12 @@ async fn forward_input(
             break;
         }
     }
-    // The host may have closed it meanwhile.
+    // The host may already have closed the session.
     write.eof().await.ok();
     std::future::pending().await
 }
 
-/// Tells the host how large the terminal is, whenever that changes.
+/// Sends the size of the terminal to the host whenever it changes.
 async fn forward_resizes(
     mut size: watch::Receiver<(u32, u32)>,
     write: &ChannelWriteHalf<Msg>,
@@ -225,7 +226,9 @@ async fn forward_resizes(
     std::future::pending().await
 }
 
-/// Shows what the host writes, until it ends; none if it was lost.
+/// Shows the output until the session ends.
+///
+/// Returns none if the connection was lost before an exit status came.
 async fn show_output(
     mut read: ChannelReadHalf,
     mut output: Box<dyn AsyncWrite + Send + Unpin>,
@@ -234,7 +237,7 @@ async fn show_output(
     let mut exit = None;
     while let Some(message) = read.wait().await {
         match message {
-            // Nobody may be looking any more.
+            // Write errors are ignored: the reader of the output may be gone.
             ChannelMsg::Data { data } => {
                 output.write_all(&data).await.ok();
                 output.flush().await.ok();
@@ -280,7 +283,7 @@ async fn listen_locally(
             };
             let (connection, target) = (Arc::clone(&shared), target.clone());
             tunnels.spawn(async move {
-                // Where the host cannot reach the target, the connection just ends.
+                // If the host cannot reach the target, the connection is simply closed.
                 if let Ok(channel) = connection.open_tcp_channel(&target.host, target.port).await {
                     pipe_channel(channel, socket).await;
                 }

@@ -1,4 +1,4 @@
-//! Puts and gets on this machine itself: copies.
+//! File transfers on the local machine, which are plain copies.
 
 use std::path::{Path, PathBuf};
 
@@ -9,19 +9,19 @@ use super::{Content, Get, Put};
 use crate::system::env::Env;
 use crate::system::fs;
 
-/// The permission bits of new files where nobody says otherwise.
+/// The permission bits of new files for which none are given.
 const NEW_FILE_MODE: u32 = 0o644;
-/// How much is copied at a time, in bytes.
+/// The number of bytes copied at a time.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// How many files with how many bytes were transferred.
+/// The number and total size of transferred files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct TransferCount {
     pub(super) files: u64,
     pub(super) bytes: u64,
 }
 
-/// Copies what a [`Put`] takes to this machine.
+/// Performs a [`Put`] whose target is the local machine.
 pub(super) fn put(put: &Put) -> Result<TransferCount, Error> {
     let target = from_home(&put.target);
     match &put.source {
@@ -37,7 +37,7 @@ pub(super) fn put(put: &Put) -> Result<TransferCount, Error> {
     }
 }
 
-/// Copies what a [`Get`] brings from this machine.
+/// Performs a [`Get`] whose source is the local machine.
 pub(super) fn get(get: &Get) -> Result<TransferCount, Error> {
     copy(&from_home(&get.source), &get.target, None)
 }
@@ -52,7 +52,7 @@ fn copy(source: &Path, target: &Path, mode: Option<u32>) -> Result<TransferCount
             kind,
         } = item;
         let place = match (items.first(), below.as_str()) {
-            // A file alone may go into a folder.
+            // A single file may be copied into an existing folder.
             (Some(first), "") if first.kind != TransferKind::Folder => {
                 local_target(target, file_name(path))
             }
@@ -88,7 +88,7 @@ fn copy_file(source: &UploadSource, target: &Path, mode: u32) -> Result<u64, Err
     Ok(offset)
 }
 
-/// A path of this machine, relative ones from the user's home.
+/// Returns a local path. Relative paths start at the user's home.
 fn from_home(path: &str) -> PathBuf {
     let below = path.strip_prefix("~/").unwrap_or(path);
     if below.starts_with('/') {

@@ -1,4 +1,7 @@
-//! Where an action is performed, with all that is needed to get there.
+//! The location of an action: the local machine, an SSH host or a container, with everything needed
+//! to connect.
+//!
+//! `resolver` makes locations; `ssh` and `transport` connect to them.
 
 use std::fmt::{Debug, Display, Formatter};
 use std::path::PathBuf;
@@ -9,20 +12,17 @@ use serde::{Deserialize, Serialize};
 
 use super::Address;
 
-/// Where an action is performed.
+/// The machine on which an action is performed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Location {
-    /// On this machine.
     #[default]
     Local,
-    /// On a host that is reached over SSH.
     Ssh(Arc<Destination>),
-    /// In a container, on this machine or on a host.
+    /// A container on the local machine or on a host.
     Container(Arc<Container>),
 }
 
 impl Location {
-    /// Whether it is this machine itself.
     pub fn is_local(&self) -> bool {
         *self == Self::Local
     }
@@ -38,98 +38,90 @@ impl Display for Location {
     }
 }
 
-/// A container that runs already.
+/// A container that is already running.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
-    /// Its name or id.
     pub name: String,
-    /// The program that reaches it, such as `podman` or `docker`.
+    /// The container program, such as `podman` or `docker`.
     pub engine: String,
-    /// The machine that it runs on.
     pub location: Location,
 }
 
-/// A host that is reached over SSH: everything is decided, nothing is looked up any more.
+/// A host that is reached over SSH.
+///
+/// The settings are final; no further look-ups are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
-    /// How people call it: the host string as written.
+    /// The host string as the user wrote it.
     pub name: String,
-    /// Where to connect to, and as whom. It names the connection: two destinations with one
-    /// address and one way share it.
+    /// The address and user to connect as.
+    ///
+    /// Destinations with the same address and the same route share a connection.
     pub address: Address,
-    /// The name under which its host key is known, if not that of its address.
+    /// The name under which `known_hosts` lists the host key, if not that of the address.
     pub host_key_alias: Option<String>,
-    /// Files with keys that others have trusted, `Destination::known_hosts` of which the first is
-    /// written to.
+    /// The files with trusted host keys. New keys are added to the first one.
     pub known_hosts: Vec<PathBuf>,
-    /// What is done with the key of a host that nobody knows.
     pub host_keys: HostKeys,
-    /// Who it may be logged in as, and with what.
     pub identities: Identities,
-    /// How it is reached.
     pub route: Route,
-    /// Whether what runs there may use the agent of this user.
+    /// Whether programs on the host may use the user's SSH agent.
     pub forward_agent: bool,
-    /// How long an attempt to connect may take, until the user is logged in.
+    /// The time limit of one attempt, from connecting to the end of the login.
     pub connect_timeout: Duration,
-    /// How often connecting is tried; at least once.
+    /// The number of attempts to connect; at least 1.
     pub attempts: u32,
-    /// How often the host has to answer that it is still there, if it has to.
+    /// The interval at which the host must prove that it is alive. None turns the check off.
     pub keepalive: Option<Duration>,
 }
 
-/// How a host is reached.
+/// The path of the connection to a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Route {
-    /// Straight.
     #[default]
     Direct,
-    /// Through the hosts in order, each reached from the one before.
+    /// Connects through jump hosts, in order: each is reached from the one before it.
     Jumps(Vec<Arc<Destination>>),
-    /// Through the standard streams of a command that a shell of this machine runs. Its
-    /// placeholders are replaced already.
+    /// Connects through stdin and stdout of a command in a local shell. Its placeholders are
+    /// already replaced.
     Command(String),
 }
 
-/// What is done with the key of a host that nobody knows. One that changed is always refused.
+/// The treatment of an unknown host key. A changed key is always refused.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostKeys {
-    /// It is refused.
     #[default]
     Strict,
-    /// It is trusted from now on.
+    /// Adds the key to `known_hosts` and trusts it.
     AcceptNew,
 }
 
-/// What a user proves to be with, tried in the order of the fields.
+/// The credentials of a login, tried in the order of the fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identities {
-    /// The socket of the agent, if one is asked.
+    /// The socket of the SSH agent; none to use no agent.
     pub agent: Option<PathBuf>,
-    /// Whether only those keys of the agent are used that are in the files too.
+    /// Whether to use only those keys of the agent that are also in `files`.
     pub only_files: bool,
-    /// Files with private keys; those that are missing are passed over.
+    /// The private key files. Missing ones are skipped.
     pub files: Vec<PathBuf>,
-    /// Files with certificates of those keys, beside those named `<file>-cert.pub`.
+    /// The certificate files of those keys, besides the ones named `<file>-cert.pub`.
     pub certificates: Vec<PathBuf>,
-    /// The passphrase of the keys, where they have one.
     pub passphrase: Option<Secret>,
-    /// The password, which also answers the questions of a keyboard-interactive login.
+    /// The password, which also answers the prompts of a keyboard-interactive login.
     pub password: Option<Secret>,
 }
 
-/// A text that nobody is shown. It is never serialized.
+/// A secret text. [`Debug`] hides it, and it is never serialized.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Keeps a text from being shown.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
 
-    /// The text.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -142,8 +134,9 @@ impl Debug for Secret {
 }
 
 impl Destination {
-    /// A destination with nothing but its address; strict about its key, and tried once for ten
-    /// seconds.
+    /// Creates a destination with an address only.
+    ///
+    /// The defaults are strict host key checking and a single attempt of ten seconds.
     pub fn new(name: impl Into<String>, address: Address) -> Self {
         Self {
             name: name.into(),

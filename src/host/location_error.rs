@@ -1,4 +1,4 @@
-//! Reasons why nobody can say how a machine is reached.
+//! Errors in finding out how a machine is reached.
 
 use std::sync::Arc;
 
@@ -7,28 +7,28 @@ use super::resolver;
 use super::ssh_config::RejectedConfig;
 use crate::system::fs;
 
-/// The reason why nobody can say how a machine is reached.
+/// The reasons why the location of a machine cannot be determined.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LocationError {
-    /// The host string, or what `ssh_config` says of its host, leads nowhere.
+    /// The host string, or the `ssh_config` section of the host, is unusable.
     #[error(transparent)]
     Host(#[from] resolver::Error),
-    /// The variables of the host in the inventory lead nowhere.
+    /// The connection variables of the host in the inventory are unusable.
     #[error(transparent)]
     Inventory(#[from] HostAccessError),
-    /// The configuration of OpenSSH has errors.
+    /// The `ssh_config` files have errors, listed in the value.
     #[error(transparent)]
     Config(Arc<RejectedConfig>),
-    /// The machine is this one or a container, where one that SSH leads to is asked for.
+    /// The machine is local or a container, but the caller needs an SSH host.
     #[error("it is not reached over SSH")]
     NotSsh,
-    /// The file with the key of the host cannot be written.
+    /// The file with the host key cannot be written.
     #[error(transparent)]
     HostKey(Arc<fs::Error>),
 }
 
 impl LocationError {
-    /// Says what to do about it, where that is known.
+    /// Returns advice on how to fix the error, if there is any.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Host(error) => error.hint(),

@@ -1,6 +1,8 @@
-//! Machines: what can be asked of them, where they are, and how they are reached.
+//! Machines: the actions they perform, their locations, and how they are reached.
 //!
-//! Decides nothing about order: who asks is `runbook` or a job, by way of the runner.
+//! [`ActionRequest`] is the input and [`ActionResult`] the output of one action; [`ConnectionPool`]
+//! performs actions on other machines. The order of actions is decided by the callers: `tasks` and
+//! jobs, through the driver in `exec`.
 
 mod action;
 mod address;

@@ -1,4 +1,6 @@
-//! What an action gave.
+//! The results of actions: how they ended, what they printed, and what they read.
+//!
+//! Each kind of [`super::Action`] has its own type; [`ActionResult`] is any of them.
 
 use std::fmt::{Display, Formatter};
 use std::time::Duration;
@@ -9,22 +11,18 @@ use super::change::Change;
 use super::fact::FactReading;
 use super::{Action, CapturedOutput, Question};
 
-/// The result of an [`super::Action`], of the same kind.
+/// The result of an [`super::Action`]. Its variant corresponds to that of the action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ActionResult {
-    /// What a command gave.
     Run(RunOutput),
-    /// What a transfer gave.
+    /// The result of [`super::Action::Put`] or [`super::Action::Get`].
     Transfer(TransferOutput),
-    /// What was read.
     Read(ReadOutput),
-    /// What changes gave.
     Change(ChangeOutput),
 }
 
 impl ActionResult {
-    /// How it ended.
     pub fn exit(&self) -> &Exit {
         match self {
             Self::Run(output) => &output.exit,
@@ -34,7 +32,6 @@ impl ActionResult {
         }
     }
 
-    /// How long it took.
     pub fn elapsed(&self) -> Duration {
         match self {
             Self::Run(output) => output.elapsed,
@@ -44,7 +41,7 @@ impl ActionResult {
         }
     }
 
-    /// The result of an action that never began, or whose end nobody has seen.
+    /// Creates the result of an action that never started, or whose end is unknown.
     pub fn not_performed(action: &Action, exit: Exit) -> Self {
         match action {
             Action::Run(_) => Self::Run(RunOutput::not_run(exit)),
@@ -68,92 +65,86 @@ impl ActionResult {
     }
 }
 
-/// What was read of a machine.
+/// The result of a [`super::Action::Read`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadOutput {
-    /// How it ended; code 0 if there is a reading for each fact.
+    /// Exit code 0 means that every fact has a reading.
     pub exit: Exit,
-    /// What was read, in the order of the facts; fewer than those if the machine was lost.
+    /// The readings in the order of the facts. There are fewer if the connection was lost.
     pub readings: Vec<FactReading>,
-    /// How long it took.
     pub elapsed: Duration,
 }
 
-/// What changes gave.
+/// The result of a [`super::Action::Change`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeOutput {
-    /// How it ended: code 0 if all was changed, the exit of the change that failed, or why nobody
-    /// knows what became of the first that has no output, such as [`Exit::Failed`] for a machine
-    /// that was lost. Those after it were not begun.
+    /// Exit code 0 if all changes were made; otherwise the exit of the change that failed.
+    ///
+    /// If the outcome of a change is unknown, for example because the connection was lost, this is
+    /// the reason, and `outputs` has no entry for that change. The changes after it were not
+    /// started.
     pub exit: Exit,
-    /// What each change gave that came to its end, in order. The last of them may have failed.
+    /// The output of each completed change, in order. The last one may have failed.
     pub outputs: Vec<RunOutput>,
-    /// How long it took.
     pub elapsed: Duration,
 }
 
-/// What a transfer gave.
+/// The result of a [`super::Action::Put`] or [`super::Action::Get`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferOutput {
-    /// How it ended; code 0 if all is there.
+    /// Exit code 0 means that everything was transferred.
     pub exit: Exit,
-    /// How many files were transferred.
     pub files: u64,
-    /// How many bytes they have together.
+    /// The total size of these files.
     pub bytes: u64,
-    /// How long it took.
     pub elapsed: Duration,
 }
 
-/// What a command gave.
+/// The result of a [`super::Action::Run`], or of one change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunOutput {
-    /// How it ended.
     pub exit: Exit,
-    /// What it printed.
     pub stdout: CapturedOutput,
-    /// What it complained.
     pub stderr: CapturedOutput,
-    /// How long it took.
     pub elapsed: Duration,
 }
 
-/// How a command ended.
+/// The way in which an action ended.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exit {
-    /// By itself, with this code.
+    /// The command ended by itself with this exit code.
     Code(i32),
-    /// By a signal that was not ours.
+    /// The command was ended by a signal that Unfurl did not send.
     Signal(i32),
-    /// By us, for it ran too long.
+    /// The command was ended because it exceeded its time limit.
     TimedOut,
-    /// By us, for it was cancelled; or it was cancelled before it began.
+    /// The action was cancelled, before or after it started.
     Cancelled,
-    /// It never began: there is no such program. The message names it.
+    /// The program does not exist. The message names it.
     NotFound(String),
-    /// It never began: the machine could not be reached, or let nobody in. The message says why.
+    /// The machine could not be reached, or refused the login. The message says why.
     Unreachable(String),
-    /// It never began, or was ended by us, for something was asked that nobody has answered, or
-    /// not rightly.
+    /// The action did not start or was ended, because a question has no answer or a wrong one.
     #[serde(rename = "asked")]
     NeedsAnswer {
-        /// What was asked.
         question: Question,
-        /// Whether an answer was given and refused.
+        /// Whether an answer was given and rejected.
         refused: bool,
     },
-    /// It never began, or was lost, for another reason.
+    /// The action did not start, or its result was lost, for another reason.
     Failed(String),
 }
 
 impl Exit {
-    /// Whether it succeeded.
+    /// Whether the exit code is 0.
     pub fn is_ok(&self) -> bool {
         *self == Self::Code(0)
     }
 
-    /// The exit code, as a shell gives it for a signal; none if it has none.
+    /// Returns the exit code; 128 plus the number for a signal, as in a shell.
+    ///
+    /// None for any other end.
     pub fn code(&self) -> Option<i32> {
         match self {
             Self::Code(code) => Some(*code),
@@ -188,12 +179,12 @@ impl Display for Exit {
 }
 
 impl RunOutput {
-    /// The output of what succeeded and said nothing.
+    /// Returns the output of a success that printed nothing.
     pub fn ok() -> Self {
         Self::not_run(Exit::Code(0))
     }
 
-    /// The output of what failed with a complaint.
+    /// Returns the output of a failure with this text on stderr.
     pub fn failed(text: impl Into<Vec<u8>>) -> Self {
         Self {
             stderr: CapturedOutput::of(text),
@@ -201,7 +192,7 @@ impl RunOutput {
         }
     }
 
-    /// The output of a command that never ran.
+    /// Returns the output of a command that never ran.
     pub fn not_run(exit: Exit) -> Self {
         Self {
             exit,
@@ -212,17 +203,17 @@ impl RunOutput {
     }
 }
 
-/// Which of its two outputs a command wrote to.
+/// An output stream of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stream {
-    /// What it prints.
     Stdout,
-    /// What it complains.
     Stderr,
 }
 
-/// How a change ended that failed; none for one that did not.
+/// Returns the exit of a failed change; none if it succeeded.
+///
+/// A command succeeds with exit code 0 or one of its `good_codes`.
 pub(crate) fn change_failure(change: &Change, output: &RunOutput) -> Option<Exit> {
     let exit = &output.exit;
     let is_good = match (change, exit) {

@@ -1,5 +1,8 @@
-//! Reads what a command that runs elsewhere writes: keeps it, hands it on, and answers what is
-//! asked in it.
+//! Reads the output of a command that runs elsewhere: captures it, forwards it while it comes, and
+//! answers prompts.
+//!
+//! [`OutputReader`] is used by `remote_command`. [`MarkFilter`] removes the line in which the start
+//! script reports the process id.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,58 +14,57 @@ use tokio::time::sleep;
 use super::channel_io::{ChannelEvent, ChannelIo, DRAIN_TIMEOUT};
 use super::{CaptureBuffer, CapturedOutput, Command, Exit, PromptAnswer, Stream};
 
-/// How long a command that may ask something has to do so, before it gets its own input.
+/// The time in which a command that may show a prompt has to do so, before it gets its own input.
 const PROMPT_WAIT: Duration = Duration::from_secs(2);
-/// How much of the end of an output may be a question, in bytes.
+/// The number of bytes at the end of an output that are searched for a prompt.
 const MAX_PROMPT_BYTES: usize = 4 << 10;
-/// What ends the input at a terminal.
+/// The control character that ends the input of a terminal (Ctrl-D).
 const END_OF_INPUT: u8 = 4;
 
-/// What those know together who go along with a command.
+/// The state shared by the tasks that run one command.
 #[derive(Debug, Default)]
 pub(super) struct CommandState {
-    /// The process that leads the command's group, once it is known.
+    /// The id of the command's process, which leads its group; 0 while unknown.
     pub(super) process: AtomicU32,
-    /// Why we end it.
+    /// The reason why Unfurl ends the command.
     pub(super) end_reason: OnceLock<Exit>,
 }
 
-/// What the line that begins with the mark says.
+/// The report of the start script, in the line that begins with the mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StartReport {
-    /// The command begins, as the process with this id, which leads its group.
+    /// The command starts as the process with this id, which leads its group.
     Process(u32),
-    /// There is no such folder to run it in.
+    /// The working directory does not exist.
     NoFolder,
-    /// There is no such program.
     NoProgram,
 }
 
-/// What a command is to read next.
+/// The next bytes of the command's input.
 #[derive(Debug)]
 pub(super) struct InputChunk(pub(super) Vec<u8>);
 
-/// How the reading of a command's outputs came to its end.
+/// The way in which reading the outputs ended.
 #[derive(Debug)]
 pub(super) enum ReadEnd {
-    /// All was read, and it ended.
+    /// The command ended, and all output was read.
     Complete(Exit),
-    /// It ended, and something that it left behind holds its outputs.
+    /// The command ended, but a process that it left behind holds its outputs open.
     OutputsHeldOpen(Exit),
-    /// It asked something that has no answer.
+    /// The command showed a prompt without an answer.
     NeedsAnswer(Exit),
-    /// It was not begun.
+    /// The host refused to start the command.
     Refused,
-    /// The streams ended before it did.
+    /// The streams ended before the command did.
     Lost,
 }
 
-/// One of the two outputs.
+/// The state of one output stream.
 #[derive(Debug)]
 struct OutputStream {
     capture: CaptureBuffer,
     filter: Option<MarkFilter>,
-    /// What is not answered yet.
+    /// The end of the output, in which a prompt may appear.
     tail: Vec<u8>,
 }
 
@@ -76,18 +78,20 @@ impl OutputStream {
     }
 }
 
-/// Who reads what a command writes.
+/// The reader of a command's outputs, which also answers its prompts.
 pub(super) struct OutputReader<'a> {
     command: &'a Command,
     stdout: OutputStream,
     stderr: OutputStream,
     output_sender: Option<mpsc::Sender<(Stream, Vec<u8>)>>,
-    /// None once the command's input has ended. A terminal hangs up when its input ends, so there
-    /// a sign ends it.
+    /// The sender of input; `None` once the input has ended.
+    ///
+    /// A terminal keeps its sender, as closing its input would hang up. A control character ends
+    /// the input instead.
     input_sender: Option<mpsc::UnboundedSender<InputChunk>>,
-    /// Whether the command got its own input.
+    /// Whether the command's own input was sent.
     is_input_sent: bool,
-    /// Which answers were given.
+    /// Whether each answer was given, by index.
     answered: Vec<bool>,
 }
 
@@ -98,7 +102,7 @@ impl<'a> OutputReader<'a> {
         pieces: Option<mpsc::Sender<(Stream, Vec<u8>)>>,
         input_sender: mpsc::UnboundedSender<InputChunk>,
     ) -> Self {
-        // A terminal joins the two outputs.
+        // A terminal merges stderr, which carries the mark, into stdout.
         let (out, err) = if command.pty {
             (Some(mark), None)
         } else {
@@ -115,7 +119,7 @@ impl<'a> OutputReader<'a> {
         }
     }
 
-    /// Gives the command what its input begins with.
+    /// Sends the start script, and then the command's input if no prompts are expected.
     pub(super) fn send_script(&mut self, script: Vec<u8>) {
         self.send_input(script);
         if self.command.answers.is_empty() {
@@ -125,18 +129,19 @@ impl<'a> OutputReader<'a> {
 
     fn send_input(&self, bytes: Vec<u8>) {
         if let Some(input_sender) = &self.input_sender {
-            // A command that has ended reads nothing.
+            // The receiver may be gone: a command that has ended reads nothing.
             input_sender.send(InputChunk(bytes)).ok();
         }
     }
 
-    /// Gives the command its own input, and the end of it.
+    /// Sends the command's own input and ends it.
     fn send_command_input(&mut self) {
         if let Some(bytes) = &self.command.stdin {
             self.send_input(bytes.clone());
         }
         if self.command.pty {
-            // At a terminal the end counts at the beginning of a line only.
+            // The terminal recognizes Ctrl-D only at the start of a line, so an incomplete line
+            // needs two.
             let open = self
                 .command
                 .stdin
@@ -207,7 +212,7 @@ impl<'a> OutputReader<'a> {
         }
         side.capture.push(bytes);
         if let Some(pieces) = &self.output_sender {
-            // Nobody may be listening any more.
+            // The receiver may be gone; then nobody shows the output.
             pieces.send((stream, bytes.to_vec())).await.ok();
         }
         if self.command.answers.is_empty() {
@@ -224,7 +229,10 @@ impl<'a> OutputReader<'a> {
         self.answer_prompt(index)
     }
 
-    /// Answers a question; the end of the command where there is no answer.
+    /// Answers a prompt.
+    ///
+    /// Returns the exit of the command if there is no answer, or if it was already given and
+    /// rejected.
     fn answer_prompt(&mut self, index: usize) -> Option<Exit> {
         let answer = &self.command.answers[index];
         let unanswered = |refused| {
@@ -240,7 +248,7 @@ impl<'a> OutputReader<'a> {
             return unanswered(false);
         };
         if self.is_input_sent {
-            // It would be taken for what the command reads.
+            // The command would take the answer for its own input.
             return unanswered(false);
         }
         self.send_input(format!("{}\n", reply.reveal()).into_bytes());
@@ -251,7 +259,7 @@ impl<'a> OutputReader<'a> {
         None
     }
 
-    /// What was told about the command, and what it wrote.
+    /// Returns the report of the start script and the captured outputs.
     pub(super) async fn finish(mut self) -> (Option<StartReport>, CapturedOutput, CapturedOutput) {
         let mut start_report = None;
         let sides = [
@@ -274,7 +282,8 @@ impl<'a> OutputReader<'a> {
     }
 }
 
-/// Takes the line with the mark out of an output, whatever it is cut into.
+/// A filter that removes the line with the mark from an output, however the output is split into
+/// pieces.
 #[derive(Debug)]
 pub(super) struct MarkFilter {
     mark: Vec<u8>,
@@ -291,12 +300,14 @@ impl MarkFilter {
         }
     }
 
-    /// What the line said, once it came.
+    /// Returns the report of the start script, once it has arrived.
     pub(super) fn start_report(&self) -> Option<StartReport> {
         self.start_report
     }
 
-    /// What of the output may be taken after these bytes came.
+    /// Adds bytes and returns those that can be passed on.
+    ///
+    /// Bytes that may belong to the mark's line are held back.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         if self.start_report.is_some() {
             return bytes.to_vec();
@@ -325,7 +336,7 @@ impl MarkFilter {
         [&all[..start], &all[after + length + 1..]].concat()
     }
 
-    /// What was kept back, once nothing more comes.
+    /// Returns the bytes held back, at the end of the output.
     pub(super) fn end(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.pending)
     }

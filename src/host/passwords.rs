@@ -1,6 +1,6 @@
-//! Passwords and passphrases in two tiers: of one host, and of all (spec/hosts.md F49 to F53).
+//! Passwords and passphrases in two tiers: for one host, and for all hosts (F49 to F53).
 //!
-//! The caller asks people and puts their answers here.
+//! The caller asks the user and records the answers here. They stay in memory only.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{Address, Destination, Question, Route, Secret};
 
-/// What is known so far. It is never written anywhere.
+/// The passwords known so far. They are never written anywhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Passwords {
     login: Tiers<String>,
@@ -16,7 +16,7 @@ pub struct Passwords {
     passphrases: Tiers<PathBuf>,
 }
 
-/// The values of some, and one for all others.
+/// The values of single keys, and a default for all others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Tiers<K: std::hash::Hash + Eq> {
     by_key: HashMap<K, Secret>,
@@ -48,7 +48,7 @@ impl<K: std::hash::Hash + Eq> Tiers<K> {
 }
 
 impl Passwords {
-    /// Knows the passwords that hold for all hosts: to log in, and to act as another user (F51).
+    /// Creates a store with the default passwords for login and for `sudo` (F51).
     pub fn new(login: Option<Secret>, sudo: Option<Secret>) -> Self {
         let mut passwords = Self::default();
         passwords.login.default = login;
@@ -56,25 +56,27 @@ impl Passwords {
         passwords
     }
 
-    /// The login password of a host: its own, else that of all (F49).
+    /// Returns the login password of a host, or else the default (F49).
     pub fn login(&self, address: &Address) -> Option<&Secret> {
         self.login.get(address.to_string().as_str())
     }
 
-    /// The password with which the user of a host acts as another: that of the host, else that of
-    /// all, else the login password of the host (F51).
+    /// Returns the `sudo` password of a host.
+    ///
+    /// The order is: the password of the host, the default, the login password of the host (F51).
     pub fn sudo(&self, address: &Address) -> Option<&Secret> {
         let own = self.sudo.get(address.to_string().as_str());
         own.or_else(|| self.login(address))
     }
 
-    /// The passphrase of a key: its own, else that of all (F53).
+    /// Returns the passphrase of a key, or else the default (F53).
     pub fn passphrase(&self, file: &Path) -> Option<&Secret> {
         self.passphrases.get(file)
     }
 
-    /// Keeps what somebody answered, for this host or key and as the value for all others (F50). An
-    /// answer to a question of a command is kept nowhere.
+    /// Records an answer, for its host or key and as the new default (F50).
+    ///
+    /// Answers to prompts of commands are not recorded.
     pub fn record_answer(&mut self, question: &Question, answer: Secret) {
         match question {
             Question::Login(address) => self.login.record_answer(address.clone(), answer),
@@ -84,8 +86,9 @@ impl Passwords {
         }
     }
 
-    /// The destination with what is known of it and of the hosts on the way. What it has already
-    /// stays.
+    /// Returns the destination with the known passwords filled in, also for its jump hosts.
+    ///
+    /// Passwords that it already has are kept.
     #[must_use]
     pub fn apply(&self, destination: &Destination) -> Destination {
         let mut known = destination.clone();
@@ -97,7 +100,8 @@ impl Passwords {
             let mut own = identities.files.iter();
             let own = own.find_map(|file| self.passphrases.by_key.get(file));
             let found = own.or(self.passphrases.default.as_ref());
-            // One value served for both in Fabric; trying it on a file tells nobody.
+            // Fabric uses one value for both. Trying the password on a key file does not disclose
+            // it.
             identities.passphrase = found.or(identities.password.as_ref()).cloned();
         }
         if let Route::Jumps(hops) = &known.route {
@@ -108,27 +112,27 @@ impl Passwords {
     }
 }
 
-/// Counts how often somebody was asked the same.
+/// A counter of the attempts to get the same answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AttemptCounter(u8);
 
 impl AttemptCounter {
-    /// How often somebody is asked the same.
+    /// The number of times that the same question is asked.
     pub const MAX: u8 = 3;
 
-    /// Counts one more try; says whether it may be made.
+    /// Counts an attempt and returns whether it may be made.
     pub fn count_attempt(&mut self) -> bool {
         let may = self.0 < Self::MAX;
         self.0 += u8::from(may);
         may
     }
 
-    /// Whether nobody was asked yet.
+    /// Whether the question was not asked yet.
     pub fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether nobody is asked any more.
+    /// Whether the question may not be asked again.
     pub fn is_exhausted(self) -> bool {
         self.0 == Self::MAX
     }

@@ -1,8 +1,8 @@
-//! Lists of patterns with `*` and `?`.
+//! Pattern lists of OpenSSH, with the wildcards `*` and `?`.
 
 use crate::text::Glob;
 
-/// Whether a text is like one of the patterns between commas, and like none that begins with `!`.
+/// Whether a text matches the comma-separated patterns, and none of those negated with `!`.
 pub(super) fn matches_list(text: &str, patterns: &str) -> bool {
     let mut found = false;
     for pattern in patterns.split(',') {
@@ -15,12 +15,12 @@ pub(super) fn matches_list(text: &str, patterns: &str) -> bool {
     found
 }
 
-/// As [`matches_list`] for names of hosts, in which case does not count.
+/// Whether a host name matches the comma-separated patterns, ignoring case.
 pub(super) fn matches_host(host: &str, patterns: &str) -> bool {
     matches_list(&host.to_ascii_lowercase(), &patterns.to_ascii_lowercase())
 }
 
-/// Whether a host is meant by the words of a `Host` line, in which case counts.
+/// Whether a host name matches the patterns of a `Host` line, which are case-sensitive.
 pub(super) fn matches_host_line(host: &str, words: &[String]) -> bool {
     let mut found = false;
     for word in words {

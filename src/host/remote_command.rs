@@ -1,6 +1,8 @@
-//! Performs actions on a host or in a container: runs a command there and goes along with it from
-//! its first input to its end, takes what it writes, answers what it asks, and ends it when it is
-//! to end. Facts and changes are one command for all of them; files go by [`transfer`].
+//! Performs actions on an SSH host or in a container.
+//!
+//! A command is started through a small script and accompanied to its end: its output is read, its
+//! prompts are answered, and it is ended when it exceeds its time limit or is cancelled. All facts
+//! or changes of an action are one command (`batch`); files are transferred by [`transfer`].
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
@@ -22,14 +24,15 @@ use super::{
 };
 use crate::text::{quote_word, quote_words};
 
-/// How long a command that is to end has between one signal and the next, harder one.
+/// The time between a signal and the next, stronger one.
 const SIGNAL_GRACE: Duration = Duration::from_secs(5);
-/// How long the last signal may take to be seen.
+/// The time to wait for the command to end after the last signal.
 const KILL_GRACE: Duration = Duration::from_secs(2);
 
 impl ConnectionPool {
-    /// Performs an action that is not a command of this machine. The result says how it went in
-    /// every case.
+    /// Performs an action, other than a command of the local machine.
+    ///
+    /// The result reports success and failure alike.
     pub async fn perform(
         &self,
         place: &Location,
@@ -60,7 +63,7 @@ impl ConnectionPool {
     }
 }
 
-/// Runs a command. The result says how it went in every case.
+/// Runs a command. The result reports success and failure alike.
 async fn run(transport: &Transport, command: &Command, mut call: CallControl) -> RunOutput {
     let script = match RemoteScript::for_command(command) {
         Ok(script) => script,
@@ -98,17 +101,19 @@ async fn run(transport: &Transport, command: &Command, mut call: CallControl) ->
     output
 }
 
-/// What a command's input begins with.
+/// The script that starts a command; it is sent as the first input.
 #[derive(Debug, Clone)]
 struct RemoteScript {
-    /// Tells this command from all others: a line that begins with it says which process it is.
+    /// A unique text that identifies this command. A line that begins with it reports the process
+    /// id.
     mark: String,
-    /// What is sent first.
     input: Vec<u8>,
 }
 
 impl RemoteScript {
-    /// The script that runs a command, or why there is none.
+    /// Returns the script for a command.
+    ///
+    /// Fails if there is no program, or if a variable name or a byte is invalid in a shell.
     fn for_command(command: &Command) -> Result<Self, Exit> {
         let mark = format!("unfurl-{}", ulid::Ulid::generate());
         let mut text = String::new();
@@ -146,7 +151,7 @@ impl RemoteScript {
     }
 }
 
-/// A command that is gone along with.
+/// A running command with its transport.
 struct RunningCommand<'a> {
     command: &'a Command,
     script: RemoteScript,
@@ -154,15 +159,15 @@ struct RunningCommand<'a> {
     lease: Option<&'a Lease>,
 }
 
-/// What came first.
+/// The event that ended the command.
 enum CommandEnd {
     OutputEnded(ReadEnd),
-    /// It was sent all signals there are.
+    /// The command was sent all signals.
     Terminated(Exit),
 }
 
 impl RunningCommand<'_> {
-    /// Goes along with the command. The result says how it went in every case.
+    /// Runs the command to its end. The result reports success and failure alike.
     async fn run(
         mut self,
         mut channel_io: ChannelIo,
@@ -204,7 +209,7 @@ impl RunningCommand<'_> {
         }
     }
 
-    /// Waits until the command is to end, then sends one signal after the other.
+    /// Waits for the time limit or a cancellation, then sends SIGINT, SIGTERM and SIGKILL in turn.
     async fn terminate(&self, shared: &CommandState, mut stop: watch::Receiver<StopLevel>) -> Exit {
         let limit = self.command.time_limit.map(|limit| Moment::now() + limit);
         let too_long = async {
@@ -217,7 +222,7 @@ impl RunningCommand<'_> {
             () = wait_for_stop(&mut stop, StopLevel::Gently) => Exit::Cancelled,
             () = too_long => Exit::TimedOut,
         };
-        // Nobody else sets it.
+        // Setting it cannot fail, as no other code sets it.
         shared.end_reason.set(why.clone()).ok();
         for signal in ["INT", "TERM"] {
             let gently = async {
@@ -245,7 +250,7 @@ impl RunningCommand<'_> {
         self.transport.run_beside(self.lease, &text).await;
     }
 
-    /// Ends what is left where nothing may be left, and says how the command ended.
+    /// Kills the remaining processes, unless they may live on, and returns the exit of the command.
     async fn clean_up(&self, outcome: CommandEnd, shared: &CommandState) -> Exit {
         let why = shared.end_reason.get().cloned();
         let may_leave = self.command.background == Background::Keep;
@@ -273,7 +278,7 @@ impl RunningCommand<'_> {
         why.unwrap_or(exit)
     }
 
-    /// What the script told about a command that it could not begin.
+    /// Returns a more precise exit, if the script reported that the command could not start.
     fn start_failure(
         &self,
         exit: Exit,
@@ -291,7 +296,7 @@ impl RunningCommand<'_> {
                 Exit::NotFound(format!("`{name}` was not found on {host}"))
             }
             None if self.transport.is_container() && matches!(exit, Exit::Code(1..)) => {
-                // It was the engine that ended.
+                // Without a report, the container program itself has failed.
                 let text = stderr.text();
                 let message = text.lines().rfind(|line| !line.trim().is_empty());
                 let message = message.unwrap_or("it does not say why");
@@ -302,14 +307,14 @@ impl RunningCommand<'_> {
     }
 }
 
-/// Gives the command what it is to read, until there is no more.
+/// Writes the input of the command until it ends.
 async fn forward_input(
     mut input: CommandInput,
     mut input_receiver: mpsc::UnboundedReceiver<InputChunk>,
 ) {
     while let Some(InputChunk(bytes)) = input_receiver.recv().await {
         if input.write_all(&bytes).await.is_err() || input.flush().await.is_err() {
-            // A command need not read its input.
+            // A command may close its input without reading all of it.
             return;
         }
     }
@@ -331,7 +336,8 @@ mod tests {
         Command::new(Program::shell(text), "/tmp")
     }
 
-    /// What a command gives when a login shell of this machine starts it.
+    /// Runs a command's start script in a local login shell. Returns stdout, the filtered stderr
+    /// and the report.
     fn run(command: &Command, more: &[u8]) -> (String, String, Option<StartReport>) {
         let script = RemoteScript::for_command(command).unwrap();
         let mut child = std::process::Command::new("/bin/sh")

@@ -1,11 +1,12 @@
-//! Files of another place, by SFTP where there is that, otherwise by the programs there.
+//! The file system of another location: over SFTP if the host offers it, otherwise with shell
+//! programs.
 
 use super::sftp::Sftp;
 use super::shell_fs::ShellFs;
 use super::transfer_files::{Error, NewFile, TransferKind, UploadSource};
 use super::transport::Transport;
 
-/// Files of another place.
+/// Access to the files of another location.
 pub(super) enum RemoteFs<'a> {
     Sftp(Sftp),
     Shell(ShellFs<'a>),
@@ -16,7 +17,7 @@ impl<'a> RemoteFs<'a> {
         Self::Shell(ShellFs::new(transport))
     }
 
-    /// What a path leads to; none if nothing is there.
+    /// Returns the kind of the entry that a path leads to; none if nothing exists there.
     pub(super) async fn kind(&self, path: &str) -> Result<Option<TransferKind>, Error> {
         match self {
             Self::Sftp(sftp) => sftp.kind(path).await,
@@ -24,7 +25,7 @@ impl<'a> RemoteFs<'a> {
         }
     }
 
-    /// Where a path leads to, all links followed, as far as that is known.
+    /// Returns the path with all links resolved, or unchanged if that is not possible.
     pub(super) async fn canonical_path(&self, path: &str) -> String {
         let real = match self {
             Self::Sftp(sftp) => sftp.canonical_path(path).await,
@@ -33,7 +34,7 @@ impl<'a> RemoteFs<'a> {
         real.unwrap_or_else(|| path.to_owned())
     }
 
-    /// What is in a folder.
+    /// Lists the names and kinds of the entries in a folder.
     pub(super) async fn list(&self, path: &str) -> Result<Vec<(String, TransferKind)>, Error> {
         match self {
             Self::Sftp(sftp) => sftp.list(path).await,
@@ -41,7 +42,7 @@ impl<'a> RemoteFs<'a> {
         }
     }
 
-    /// Makes a folder, unless it is there.
+    /// Makes a folder, unless it exists.
     pub(super) async fn make_folder(&self, path: &str) -> Result<(), Error> {
         match self {
             Self::Sftp(sftp) => sftp.make_folder(path).await,
@@ -49,7 +50,7 @@ impl<'a> RemoteFs<'a> {
         }
     }
 
-    /// Writes a file, and gives its length in bytes.
+    /// Writes a file and returns its length in bytes.
     pub(super) async fn put(
         &self,
         source: UploadSource,
@@ -62,7 +63,7 @@ impl<'a> RemoteFs<'a> {
         }
     }
 
-    /// Reads a file, and gives its length in bytes.
+    /// Reads a file into a local one and returns its length in bytes.
     pub(super) async fn get(&self, path: &str, into: NewFile) -> Result<(NewFile, u64), Error> {
         match self {
             Self::Sftp(sftp) => sftp.get(path, into).await,
@@ -73,7 +74,7 @@ impl<'a> RemoteFs<'a> {
         }
     }
 
-    /// Deletes what was left half there.
+    /// Deletes incomplete files that interrupted uploads left behind.
     pub(super) async fn remove_partial_files(&self) {
         if let Self::Sftp(sftp) = self {
             sftp.remove_partial_files().await;

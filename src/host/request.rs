@@ -1,5 +1,4 @@
-//! An action with the place where it is performed, and how it is gone along with: its output, and
-//! its end.
+//! Requests: an action with its location, and the control that its caller keeps while it runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,30 +7,29 @@ use tokio::sync::{mpsc, watch};
 
 use super::{Action, ExecutorChain, Location, Stream};
 
-/// What a runner is asked to do.
+/// A request to perform an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionRequest {
-    /// Where.
     pub location: Location,
-    /// What.
     pub action: Action,
-    /// The executors it goes through; none to perform it as it is.
+    /// The executors that the action goes through; none to perform it directly.
     pub chain: Option<Arc<ExecutorChain>>,
-    /// The name of the host for the executors, if not that of the place.
+    /// The host name for the executors, if not that of the location.
     pub host: Option<String>,
-    /// Which of so many hosts it is, counted from 0, for executors that spread them.
+    /// The rank of the host, counted from 0, and the number of hosts, for executors that spread
+    /// them.
     pub rank: (u32, u32),
-    /// How long it may take until the host has started anew, where the command restarts it.
+    /// The time limit until the host is up again, if the command restarts it.
     pub restart: Option<Duration>,
 }
 
 impl ActionRequest {
-    /// An action on this machine.
+    /// Creates a request for the local machine.
     pub fn local(action: Action) -> Self {
         Self::at(Location::Local, action)
     }
 
-    /// An action at a place.
+    /// Creates a request for a location.
     pub fn at(place: Location, action: Action) -> Self {
         Self {
             location: place,
@@ -43,34 +41,35 @@ impl ActionRequest {
         }
     }
 
-    /// Whether output is shown while it is written.
+    /// Whether the output is shown while the command runs.
     pub fn is_echoed(&self) -> bool {
         matches!(&self.action, Action::Run(command) if command.echo)
     }
 }
 
-/// How the one who asks for an action goes along with it.
+/// The caller's control over a running action.
 #[derive(Debug)]
 pub struct CallControl {
-    /// Whether it is to end early.
+    /// The level at which the action has to stop, if at all.
     pub stop: watch::Receiver<StopLevel>,
-    /// Takes what a command writes, while it runs; a slow taker slows it down.
+    /// The receiver of output while the command runs. A slow receiver slows down the command.
     pub output_sender: Option<mpsc::Sender<(Stream, Vec<u8>)>>,
 }
 
-/// Whether an action is to end early.
+/// The urgency with which an action has to stop.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StopLevel {
-    /// It may go on.
     #[default]
     No,
-    /// It is asked to end, and has some time for it.
+    /// The action is asked to stop and has some time for it.
     Gently,
-    /// It is killed.
+    /// The action is killed without further delay.
     AtOnce,
 }
 
-/// Waits until there is to be an end of at least this kind; for ever if nobody can say so.
+/// Waits until a stop of at least this level is requested.
+///
+/// Never returns if the sender is gone.
 pub(super) async fn wait_for_stop(stop: &mut watch::Receiver<StopLevel>, kind: StopLevel) {
     if stop.wait_for(|now| *now >= kind).await.is_err() {
         std::future::pending::<()>().await;

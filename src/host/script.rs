@@ -1,29 +1,34 @@
-//! How a script gets to another machine: a short text that any login shell understands, and what
-//! that text reads. All else goes through its standard input, where no list of processes shows it
-//! and no shell takes it apart.
+//! The transfer of a script to another machine.
+//!
+//! A short command, which any login shell understands, starts a loader that reads the script from
+//! stdin. So the script does not appear in the process list, and the login shell does not parse it.
 
 use std::fmt::Write as _;
 
-/// What the login shell of a host is told, whichever shell it is: it has neither an `!` nor a `\`
-/// nor an end of line, which differ most between shells.
+/// The command for the login shell of a host.
+///
+/// The command works in every shell, as it contains no `!`, no `\` and no line end, which shells
+/// treat differently.
 pub(super) const START_COMMAND: &str = "exec /bin/sh -c 'IFS= read -r _ul; eval \"$_ul\"'";
 
-/// The same without a login shell.
+/// The same command for a container, without a login shell.
 pub(super) const START_ARGV: [&str; 3] = ["/bin/sh", "-c", "IFS= read -r _ul; eval \"$_ul\""];
 
-/// Reads lines up to one that begins with neither `-` nor `+`, and runs them. Behind `-` stands the
-/// end of a line, behind `+` a piece of one: a terminal takes no long lines.
+/// A loader that reads lines up to one that begins with neither `-` nor `+`, then evaluates them.
+///
+/// A `-` is followed by the end of a line, a `+` by a part of one, as a terminal limits the length
+/// of lines.
 const LOADER: &str = "_un=$(printf '\\nx'); _un=${_un%x}; _us=; while IFS= read -r _ul; do \
     case $_ul in -*) _us=$_us${_ul#-}$_un;; +*) _us=$_us${_ul#+};; *) break;; esac; done; \
     unset _ul _un; eval \"unset _us; $_us\"";
 
-/// The longest piece of a line, in bytes.
+/// The maximum length of a part of a line, in bytes.
 const MAX_PIECE_BYTES: usize = 1000;
 
-/// The variable by which what a command starts is found.
+/// The environment variable that marks all processes which a command starts.
 pub(super) const MARK_VARIABLE: &str = "_UNFURL_ACTION";
 
-/// A text as the input that runs it.
+/// Encodes a script as input for [`START_COMMAND`].
 pub(super) fn loader_input(text: &str) -> Vec<u8> {
     let mut input = format!("{LOADER}\n").into_bytes();
     for line in text.lines() {
@@ -43,8 +48,10 @@ pub(super) fn loader_input(text: &str) -> Vec<u8> {
     input
 }
 
-/// A text that sends a signal to what commands have started: to their groups of processes, and
-/// with `KILL` to all that carries their marks, wherever it went.
+/// Returns a script that sends a signal to the process groups of commands.
+///
+/// With `KILL`, or if the group is unknown, it reaches every process that carries the mark in its
+/// environment.
 pub(super) fn kill_script(signal: &str, commands: &[(String, Option<u32>)]) -> String {
     let mut text = String::new();
     for (mark, process) in commands {
@@ -56,7 +63,7 @@ pub(super) fn kill_script(signal: &str, commands: &[(String, Option<u32>)]) -> S
             .ok();
         }
         if signal == "KILL" || process.is_none() {
-            // What is started meanwhile is found the second time.
+            // A second pass finds processes that were started during the first.
             writeln!(
                 text,
                 "for _u1 in 1 2; do for _u in $(grep -l {MARK_VARIABLE}={mark} /proc/[0-9]*/environ \
@@ -74,7 +81,7 @@ pub(super) fn kill_script(signal: &str, commands: &[(String, Option<u32>)]) -> S
 mod tests {
     use super::*;
 
-    /// Of `kill -TERM -- -7`, not all shells take the number for a group.
+    /// Not all shells accept the number of a process group in `kill -TERM -- -7`.
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
     fn a_signal_reaches_all_that_a_command_has_started() {

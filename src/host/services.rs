@@ -1,4 +1,8 @@
-//! The parts of its surroundings that a run over hosts asks: the ways to hosts, roles, this machine.
+//! The services that a run over hosts needs: resolving host strings, looking up roles, and reading
+//! the local machine.
+//!
+//! The traits keep their users (`tasks`, `fleet` and `job`) independent of inventories and
+//! `ssh_config` files.
 
 use std::fmt::Debug;
 use std::rc::Rc;
@@ -10,20 +14,19 @@ use super::location_error::LocationError;
 use crate::expr::SystemContext;
 use crate::value::Value;
 
-/// Knows how hosts are reached.
+/// A resolver of host strings to locations.
 pub trait HostResolver: Debug {
-    /// Where a host string leads, for a user if the string names none.
+    /// Returns the location of a host string. `user` applies if the string names none.
     fn locate(&self, host: &str, user: Option<&str>) -> Result<Location, LocationError>;
 }
 
-/// The surroundings of a run over hosts.
+/// The services for a run over hosts.
 #[derive(Clone)]
 pub struct HostServices {
-    /// How hosts are reached.
     pub resolver: Rc<dyn HostResolver>,
-    /// Roles beyond those of `tasks.yaml`.
+    /// The source of roles that `tasks.yaml` does not define.
     pub roles: Rc<dyn RoleSource>,
-    /// What templates may read of this machine.
+    /// The properties of the local machine that templates may read.
     pub context: Arc<dyn SystemContext>,
 }
 
@@ -35,34 +38,32 @@ impl Debug for HostServices {
     }
 }
 
-/// What a role stands for.
+/// The result of looking up a role.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RoleLookup {
-    /// These hosts, in order; perhaps none.
+    /// The hosts in order; the list may be empty.
     Hosts(Vec<String>),
-    /// The lines that this command prints, run on this machine.
+    /// A local command that prints the hosts, one per line.
     Command(Box<Command>),
-    /// There is no such role.
     Unknown {
-        /// What may have been meant.
+        /// A similar name, as a suggestion.
         hint: Option<String>,
     },
-    /// Its hosts cannot be told, for this reason.
+    /// The hosts cannot be determined, for this reason.
     Refused(String),
 }
 
-/// Knows roles and hosts that `tasks.yaml` does not: an inventory.
+/// A source of roles and host data besides `tasks.yaml`, such as an inventory.
 pub trait RoleSource: Debug {
-    /// The hosts of a role.
     fn hosts_of(&self, role: &str) -> RoleLookup;
 
-    /// What is known of a host, a map; templates read it as `data`.
+    /// Returns the data of a host as a map, which templates read as `data`.
     fn host_data(&self, _host: &str) -> Option<Value> {
         None
     }
 }
 
-/// An inventory without anything in it.
+/// A [`RoleSource`] that knows no roles.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoRoles;
 

@@ -1,4 +1,6 @@
-//! Files of a host by SFTP: many parts of a file are on their way at a time.
+//! The files of a host over SFTP.
+//!
+//! Many parts of a file are transferred at the same time, which hides the network latency.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,29 +13,29 @@ use tokio::task::JoinSet;
 
 use super::transfer_files::{Error, NewFile, TransferKind, UploadSource, temporary_sibling};
 
-/// How many parts of one file are on their way at a time.
+/// The maximum number of parts of one file in flight at the same time.
 const MAX_PARTS_IN_FLIGHT: usize = 32;
-/// How large a part is, unless the host takes only smaller ones, in bytes.
+/// The size of a part in bytes, unless the host limits it to less.
 const PART_BYTES: u64 = 64 << 10;
-/// The same where the host does not say.
+/// The size of a part in bytes if the host reports no limit.
 const DEFAULT_PART_BYTES: u64 = 32 << 10;
-/// How long a host may take to answer, in seconds.
+/// The time in seconds that the host may take to answer.
 const ANSWER_TIMEOUT_SECONDS: u64 = 120;
-/// The extension that replaces a file at once.
+/// The extension that replaces an existing file atomically.
 const POSIX_RENAME_EXTENSION: &str = "posix-rename@openssh.com";
 const LIMITS_EXTENSION: &str = "limits@openssh.com";
 
-/// Files of a host.
+/// An SFTP session on a channel of a host.
 pub(super) struct Sftp {
     session: Arc<RawSftpSession>,
     part: u64,
     can_replace: bool,
-    /// Files that are half there.
+    /// The temporary files of uploads that are not complete.
     partial_files: Mutex<Vec<String>>,
 }
 
 impl Sftp {
-    /// Begins SFTP on a session; none if the host does not offer it.
+    /// Starts SFTP on a channel; none if the host does not offer it.
     pub(super) async fn open(mut channel: Channel<Msg>) -> Option<Self> {
         channel.request_subsystem(true, "sftp").await.ok()?;
         loop {
@@ -72,7 +74,7 @@ impl Sftp {
         })
     }
 
-    /// What a path leads to; none if nothing is there.
+    /// Returns the kind of the entry that a path leads to; none if nothing exists there.
     pub(super) async fn kind(&self, path: &str) -> Result<Option<TransferKind>, Error> {
         match self.session.stat(path).await {
             Ok(found) => kind_of(path, &found.attrs).map(Some),
@@ -83,7 +85,7 @@ impl Sftp {
         }
     }
 
-    /// What is in a folder.
+    /// Lists the names and kinds of the entries in a folder.
     pub(super) async fn list(&self, path: &str) -> Result<Vec<(String, TransferKind)>, Error> {
         let read = |error: SftpError| failed("read", path, &error);
         let handle = self.session.opendir(path).await.map_err(read)?.handle;
@@ -108,7 +110,7 @@ impl Sftp {
             }
             let kind = match kind_of(&place, &file.attrs) {
                 Ok(kind) => Some(kind),
-                // It may be a link.
+                // The entry may be a symbolic link, so look at its target.
                 Err(_) => self.kind(&place).await?,
             };
             all.extend(kind.map(|kind| (name, kind)));
@@ -116,7 +118,7 @@ impl Sftp {
         Ok(all)
     }
 
-    /// Makes a folder, unless it is there.
+    /// Makes a folder, unless it exists.
     pub(super) async fn make_folder(&self, path: &str) -> Result<(), Error> {
         let Err(error) = self.session.mkdir(path, FileAttributes::empty()).await else {
             return Ok(());
@@ -127,7 +129,7 @@ impl Sftp {
         }
     }
 
-    /// Writes a file beside its place and moves it there.
+    /// Writes a file under a temporary name and renames it.
     pub(super) async fn put(
         &self,
         source: UploadSource,
@@ -142,7 +144,7 @@ impl Sftp {
             Err(error) => Err(error),
         };
         if placed.is_err() {
-            // It may not even be there.
+            // Errors are ignored, as the file may not exist.
             self.session.remove(half.as_str()).await.ok();
         }
         self.partial_files().retain(|it| *it != half);
@@ -184,7 +186,7 @@ impl Sftp {
             }
         }
         if mode.is_some() {
-            // The host has taken away what its users must not give.
+            // The umask of the host has removed permission bits.
             let set = self.session.fsetstat(handle.as_ref(), permissions).await;
             set.map_err(write)?;
         }
@@ -216,13 +218,13 @@ impl Sftp {
         if self.session.rename(half, target).await.is_ok() {
             return Ok(());
         }
-        // Without the extension a file cannot be replaced at once.
+        // Without the extension, the target must be removed first, which is not atomic.
         self.session.remove(target).await.map_err(moved)?;
         let renamed = self.session.rename(half, target).await;
         renamed.map(|_| ()).map_err(moved)
     }
 
-    /// Reads a file into one of this machine.
+    /// Reads a file into a local one and returns its length in bytes.
     pub(super) async fn get(&self, path: &str, into: NewFile) -> Result<(NewFile, u64), Error> {
         let read = |error: SftpError| failed("read", path, &error);
         let opened = self
@@ -252,7 +254,7 @@ impl Sftp {
             }
         }
         let part = part();
-        // Some files do not tell their length.
+        // Some files, such as those in `/proc`, report no length, so read on to the end.
         let end = part.read(size, None).await?;
         self.session.close(handle.as_ref()).await.map_err(read)?;
         drop(part);
@@ -260,17 +262,17 @@ impl Sftp {
         Ok((into, end))
     }
 
-    /// Where a path leads to, all links followed.
+    /// Returns a path with all links resolved.
     pub(super) async fn canonical_path(&self, path: &str) -> Option<String> {
         let names = self.session.realpath(path).await.ok()?;
         names.files.into_iter().next().map(|file| file.filename)
     }
 
-    /// Deletes what was left half there.
+    /// Deletes the temporary files of incomplete uploads.
     pub(super) async fn remove_partial_files(&self) {
         let halves = std::mem::take(&mut *self.partial_files());
         for half in halves {
-            // It may not be there.
+            // Errors are ignored, as the file may not exist.
             self.session.remove(half).await.ok();
         }
     }
@@ -282,7 +284,7 @@ impl Sftp {
     }
 }
 
-/// A part of a file that is being read.
+/// A reader for a part of a file.
 struct FilePart {
     session: Arc<RawSftpSession>,
     handle: Arc<str>,
@@ -291,7 +293,7 @@ struct FilePart {
 }
 
 impl FilePart {
-    /// Reads up to an end, or up to the end of the file; gives where that is.
+    /// Reads up to `end`, or up to the end of the file if none, and returns the offset reached.
     async fn read(&self, mut offset: u64, end: Option<u64>) -> Result<u64, Error> {
         while end.is_none_or(|end| offset < end) {
             let limit = end.map_or(DEFAULT_PART_BYTES, |end| end - offset);

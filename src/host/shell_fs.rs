@@ -1,4 +1,4 @@
-//! Files of a place by the programs there: for hosts without SFTP, and for containers.
+//! The files of another location through shell programs, for containers and for hosts without SFTP.
 
 use std::io::ErrorKind;
 
@@ -11,34 +11,34 @@ use super::transport::{StartedCommand, Transport};
 use super::{Exit, Stream};
 use crate::text::quote_word;
 
-/// How much of a file is sent at a time, in bytes.
+/// The number of bytes of a file sent at a time.
 const CHUNK_BYTES: usize = 64 << 10;
-/// The most that is kept of what a program says, in bytes.
+/// The maximum number of bytes kept of a program's output.
 const MAX_OUTPUT_BYTES: usize = 16 << 20;
-/// Says what a path leads to: a letter, the mode, and the path.
+/// The shell function that prints the kind of a path: a letter, the mode, and the path.
 const KIND_FUNCTION: &str = "kind() { if [ -d \"$1\" ]; then printf 'd 0 %s\\0' \"$1\"; \
     elif [ -f \"$1\" ]; then printf 'f %s %s\\0' \
     \"$(stat -L -c '%a' -- \"$1\" 2>/dev/null || echo 644)\" \"$1\"; \
     elif [ -e \"$1\" ]; then printf 'o 0 %s\\0' \"$1\"; fi; }";
 
-/// Files of a place.
+/// Access to files through shell programs.
 pub(super) struct ShellFs<'a> {
     transport: &'a Transport,
 }
 
-/// What goes into a program and comes out of it.
+/// The local files connected to a program's input and output.
 #[derive(Default)]
 struct ProgramStreams<'a> {
     source: Option<&'a UploadSource>,
     into: Option<&'a NewFile>,
 }
 
-/// What a program gave.
+/// The result of a shell program.
 struct ProgramOutput {
     exit: Exit,
     out: Vec<u8>,
     err: Vec<u8>,
-    /// How much it wrote.
+    /// The number of bytes written to stdout.
     length: u64,
 }
 
@@ -47,7 +47,7 @@ impl<'a> ShellFs<'a> {
         Self { transport }
     }
 
-    /// What a path leads to; none if nothing is there.
+    /// Returns the kind of the entry that a path leads to; none if nothing exists there.
     pub(super) async fn kind(&self, path: &str) -> Result<Option<TransferKind>, Error> {
         let text = format!("{KIND_FUNCTION}\nkind {}\n", quote_word(path));
         let output = self
@@ -61,7 +61,7 @@ impl<'a> ShellFs<'a> {
         }
     }
 
-    /// What is in a folder.
+    /// Lists the names and kinds of the entries in a folder.
     pub(super) async fn list(&self, path: &str) -> Result<Vec<(String, TransferKind)>, Error> {
         let text = format!(
             "{KIND_FUNCTION}\ncd -- {} || exit 1\nfor f in * .[!.]* ..?*; do kind \"./$f\"; done\n",
@@ -82,7 +82,7 @@ impl<'a> ShellFs<'a> {
         Ok(all)
     }
 
-    /// Makes a folder, unless it is there.
+    /// Makes a folder, unless it exists.
     pub(super) async fn make_folder(&self, path: &str) -> Result<(), Error> {
         let text = format!("mkdir -p -- {}\n", quote_word(path));
         let output = self
@@ -91,7 +91,7 @@ impl<'a> ShellFs<'a> {
         output.map(|_| ())
     }
 
-    /// Writes a file beside its place and moves it there, if all of it came.
+    /// Writes a file under a temporary name, and renames it if it arrived completely.
     pub(super) async fn put(
         &self,
         source: &UploadSource,
@@ -114,7 +114,7 @@ impl<'a> ShellFs<'a> {
         Ok(size)
     }
 
-    /// Reads a file into one of this machine.
+    /// Reads a file into a local one and returns its length in bytes.
     pub(super) async fn get(&self, path: &str, into: &NewFile) -> Result<u64, Error> {
         let text = format!("exec cat -- {}\n", quote_word(path));
         let flow = ProgramStreams {
@@ -159,7 +159,7 @@ impl<'a> ShellFs<'a> {
     }
 }
 
-/// Sends a script, then a file. Fails only if the file cannot be read.
+/// Sends a script and then a file. Fails only if the file cannot be read.
 async fn send_input(
     mut input: CommandInput,
     script: Vec<u8>,
@@ -178,7 +178,7 @@ async fn send_input(
             offset += part.len() as u64;
         }
     }
-    // What has ended does not read.
+    // The program may have ended without reading its input.
     input.shutdown().await.ok();
     Ok(())
 }
@@ -219,7 +219,8 @@ async fn read_output(
     Ok(output)
 }
 
-/// Paths and what they lead to; none for what is neither a file nor a folder.
+/// Parses the output of [`KIND_FUNCTION`]. An entry that is neither a file nor a folder has no
+/// kind.
 fn parse_kinds(bytes: &[u8]) -> Vec<(String, Option<TransferKind>)> {
     let text = String::from_utf8_lossy(bytes);
     let read = |line: &str| {

@@ -1,4 +1,7 @@
-//! Takes files and folders to other places and brings them from there, several files at a time.
+//! Transfers files and folders to and from other locations, several files at a time.
+//!
+//! `remote_command` calls it for [`Put`] and [`Get`]. [`RemoteFs`] chooses between SFTP and shell
+//! programs.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,12 +20,14 @@ use super::transfer_files::{
 use super::transport::Transport;
 use super::{Action, CallControl, Content, Exit, Get, Put, StopLevel, TransferOutput};
 
-/// How many files are on their way at a time.
+/// The maximum number of files transferred at the same time.
 const MAX_CONCURRENT_FILES: usize = 8;
-/// How long it may take to delete what was left half there.
+/// The time limit for deleting incomplete files.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Performs a transfer on this machine. One that is to end has ended before anybody could say so.
+/// Performs a transfer on the local machine.
+///
+/// The copy cannot be cancelled: it is finished before a cancellation could matter.
 pub(super) async fn transfer_locally(action: &Action) -> TransferOutput {
     let start = Instant::now();
     let action = action.clone();
@@ -36,7 +41,7 @@ pub(super) async fn transfer_locally(action: &Action) -> TransferOutput {
     output(result, start)
 }
 
-/// Performs a transfer to or from another place.
+/// Performs a transfer to or from another location.
 pub(super) async fn transfer_remotely(
     transport: &Transport,
     action: &Action,
@@ -92,7 +97,7 @@ fn output(result: Result<TransferCount, Error>, start: Instant) -> TransferOutpu
     }
 }
 
-/// Finds out how files get there.
+/// Opens the file system of the location, over SFTP if possible.
 async fn open_remote_fs(transport: &Transport) -> Result<(RemoteFs<'_>, Option<Lease>), Exit> {
     if transport.is_container() {
         return Ok((RemoteFs::shell(transport), None));
@@ -224,7 +229,7 @@ async fn download_file(
     Ok(length)
 }
 
-/// All that is in a folder of another place, each folder before what is in it.
+/// Lists a folder of another location recursively. Each folder comes before its entries.
 async fn walk_remote(remote_fs: &RemoteFs<'_>, root: &str) -> Result<Vec<TransferItem>, Error> {
     let top = TransferItem {
         path: root.to_owned(),
@@ -253,7 +258,7 @@ async fn walk_remote(remote_fs: &RemoteFs<'_>, root: &str) -> Result<Vec<Transfe
     Ok(items)
 }
 
-/// Does some of the work at a time, and counts.
+/// Runs transfers with limited concurrency, and counts files and bytes.
 async fn run_concurrently<W>(mut work: impl Iterator<Item = W>) -> Result<TransferCount, Error>
 where
     W: Future<Output = Result<u64, Error>>,
@@ -283,7 +288,7 @@ where
     }
 }
 
-/// A path as the other side reads it, which begins at the user's home where it is relative.
+/// Returns the path for the other side, where relative paths start at the user's home.
 fn from_home(path: &str) -> &str {
     match path {
         "" | "~" => ".",

@@ -1,5 +1,6 @@
-//! Files and folders of this machine, as transfers see them: what a folder holds, and files that
-//! are written beside their place and moved there once they are whole.
+//! The local side of transfers: listing a folder, reading a source, and writing a target.
+//!
+//! A target is written under a temporary name and renamed when it is complete.
 
 use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -7,37 +8,35 @@ use std::path::{Path, PathBuf};
 
 use crate::system::fs;
 
-/// How deep folders may lie in each other; more is taken for a link that leads back.
+/// The maximum nesting of folders. Deeper nesting is taken for a link that leads back.
 pub(super) const MAX_DEPTH: usize = 128;
-/// The bits of a mode that are carried over.
+/// The mode bits that a transfer copies.
 const PERMISSIONS: u32 = 0o7777;
 
-/// Why a transfer did not come to its end.
+/// The reasons why a transfer failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Error {
-    /// Something could not be done with a file.
     #[error("could not {what} `{path}`: {why}")]
     Failed {
-        /// What was to be done.
+        /// The attempted operation, as a verb.
         what: &'static str,
-        /// The file or folder.
         path: String,
-        /// What the system or the host said.
+        /// The message of the system or the host.
         why: String,
     },
-    /// Bytes were to go into a folder.
+    /// The target of [`super::Content::Bytes`] is a folder.
     #[error("`{0}` is a folder, and bytes have no name that they could have in it")]
     NoName(String),
-    /// It is a socket, a device or such.
+    /// The path is a socket, a device or the like.
     #[error("`{0}` is neither a file nor a folder")]
     NoFile(String),
-    /// A link leads back to where it is.
+    /// A link makes the folders endless.
     #[error("the folders in `{0}` do not end: a link leads back")]
     Loop(String),
-    /// A name is not text, or would lead elsewhere.
+    /// A name is not UTF-8 or contains a slash.
     #[error("`{0}` has a name that cannot be transferred")]
     Name(String),
-    /// The place was not reached.
+    /// The location could not be reached, or the transfer was stopped.
     #[error("{0}")]
     Exit(super::Exit),
 }
@@ -52,22 +51,18 @@ impl Error {
     }
 }
 
-/// What a path leads to; links are followed.
+/// The kind of the entry that a path leads to. Links are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TransferKind {
-    /// A folder.
     Folder,
-    /// A file.
     File {
-        /// Its permission bits.
         mode: u32,
-        /// Its length in bytes.
         size: u64,
     },
 }
 
 impl TransferKind {
-    /// What these data tell about a path of this machine.
+    /// Returns the kind of a local path with this metadata.
     fn of(path: &Path, metadata: &Metadata) -> Result<Self, Error> {
         if metadata.is_dir() {
             return Ok(Self::Folder);
@@ -82,17 +77,17 @@ impl TransferKind {
     }
 }
 
-/// A file or folder below another one.
+/// A file or folder to transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TransferItem {
-    /// Its path on the side where it is.
+    /// The path on the side of the source.
     pub(super) path: String,
-    /// Its path below the one it was found in; empty for that one itself.
+    /// The path below the root of the transfer; empty for the root itself.
     pub(super) relative_path: String,
     pub(super) kind: TransferKind,
 }
 
-/// All that is in a folder of this machine, each folder before what is in it; a file alone.
+/// Lists a local folder recursively, or a single file. Each folder comes before its entries.
 pub(super) fn walk(root: &Path) -> Result<Vec<TransferItem>, Error> {
     let mut items = Vec::new();
     let mut waiting = vec![(root.to_owned(), String::new(), 0)];
@@ -122,7 +117,7 @@ pub(super) fn walk(root: &Path) -> Result<Vec<TransferItem>, Error> {
     Ok(items)
 }
 
-/// A path below a folder.
+/// Joins a folder and a name.
 pub(super) fn join_path(folder: &str, name: &str) -> String {
     match (folder, name) {
         ("", name) => name.to_owned(),
@@ -131,13 +126,13 @@ pub(super) fn join_path(folder: &str, name: &str) -> String {
     }
 }
 
-/// The last name of a path.
+/// Returns the last component of a path.
 pub(super) fn file_name(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The name of a file beside a path, that nobody else has.
+/// Returns a unique hidden name in the same folder.
 pub(super) fn temporary_sibling(path: &str) -> String {
     let (folder, name) = match path.rsplit_once('/') {
         Some((folder, name)) => (format!("{folder}/"), name),
@@ -146,7 +141,7 @@ pub(super) fn temporary_sibling(path: &str) -> String {
     format!("{folder}.{name}.unfurl-{}", ulid::Ulid::generate())
 }
 
-/// Where a file of this name goes on this machine.
+/// Returns the local path for a file: `target`, or a path in `target` if that is a folder.
 pub(super) fn local_target(target: &Path, name: &str) -> PathBuf {
     let is_folder = target.as_os_str().as_encoded_bytes().ends_with(b"/");
     if is_folder || fs::is_dir(target) {
@@ -156,12 +151,11 @@ pub(super) fn local_target(target: &Path, name: &str) -> PathBuf {
     }
 }
 
-/// What is read on this machine to be taken elsewhere.
+/// The source of an upload: an open file, or bytes in memory.
 #[derive(Debug)]
 pub(super) enum UploadSource {
-    /// A file and its length.
+    /// An open file and its size.
     File(File, u64),
-    /// Bytes.
     Bytes(Vec<u8>),
 }
 
@@ -178,7 +172,7 @@ impl UploadSource {
         }
     }
 
-    /// The bytes of one part; fewer where the file has become shorter.
+    /// Returns the bytes of a part. There are fewer if the file has become shorter.
     pub(super) fn part(&self, offset: u64, length: usize) -> std::io::Result<Vec<u8>> {
         match self {
             Self::File(file, _) => {
@@ -204,8 +198,9 @@ impl UploadSource {
     }
 }
 
-/// A file of this machine that is being written beside its place. It is deleted unless it gets
-/// there.
+/// A local file that is written under a temporary name.
+///
+/// Dropping it without [`Self::finish`] deletes the file.
 #[derive(Debug)]
 pub(super) struct NewFile {
     target: PathBuf,
@@ -214,13 +209,13 @@ pub(super) struct NewFile {
 }
 
 impl NewFile {
-    /// Begins a file, and makes the folders that it is in.
+    /// Creates the temporary file, and the parent folders if they are missing.
     pub(super) fn create(target: &Path) -> Result<Self, Error> {
         let failed = |error: std::io::Error| Error::new("write", target, &error);
         if let Some(folder) = target.parent().filter(|it| !it.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(|error| failed(std::io::Error::other(error)))?;
         }
-        // What a link leads to is written, and the link stays.
+        // A symbolic link stays, and the file that it leads to is replaced.
         let target = std::fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
         let path = PathBuf::from(temporary_sibling(&target.to_string_lossy()));
         let mut options = OpenOptions::new();
@@ -236,7 +231,7 @@ impl NewFile {
         self.file.write_all_at(bytes, offset)
     }
 
-    /// Moves it to its place.
+    /// Renames the file to its final path.
     pub(super) fn finish(mut self, mode: u32) -> Result<(), Error> {
         let failed = |error: std::io::Error| Error::new("write", &self.target, &error);
         let permissions = Permissions::from_mode(mode & PERMISSIONS);
@@ -252,7 +247,7 @@ impl NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if let Some(path) = self.temporary_path.take() {
-            // Half of it is of no use to anybody.
+            // An incomplete file is useless.
             fs::remove_file(&path).ok();
         }
     }

@@ -1,5 +1,5 @@
-//! How a command is started somewhere else: on a host, in a container of this machine, or in one
-//! of a host.
+//! Starts commands at another location: on an SSH host, in a local container, or in a container on
+//! a host.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -15,27 +15,29 @@ use super::ssh::{KILL_TIMEOUT, Lease, display_name};
 use super::{ConnectionPool, Destination, Exit, Location};
 use crate::text::quote_word;
 
-/// The terminal that a command gets, as wide and high as the first ones were. What it reads is not
-/// shown again, and lines end as they do without a terminal.
+/// The type, width and height of a command's terminal, and its modes.
+///
+/// Input is not echoed, and line ends stay as they are without a terminal.
 const PTY_TERMINAL: (&str, u32, u32) = ("xterm", 80, 24);
 const PTY_MODES: [(Pty, u32); 2] = [(Pty::ECHO, 0), (Pty::ONLCR, 0)];
 
-/// The way to a place.
+/// The means to start commands at one location.
 pub(super) struct Transport {
     pool: ConnectionPool,
-    /// The host; none for this machine.
+    /// The SSH host; none for the local machine.
     host: Option<Arc<Destination>>,
-    /// The words that lead on from there into containers.
+    /// The command that enters the container, such as `docker exec -i NAME`; empty for no
+    /// container.
     container_command: Vec<String>,
-    /// The place as messages name it.
+    /// The name of the location in messages.
     pub(super) name: String,
 }
 
-/// A command that was started, and now reads its script.
+/// A started command, which now reads its script.
 pub(super) struct StartedCommand {
     pub(super) channel_io: ChannelIo,
     pub(super) input: CommandInput,
-    /// Kept as long as it runs.
+    /// The lease of the session, held while the command runs.
     pub(super) lease: Option<Lease>,
 }
 
@@ -45,7 +47,7 @@ impl Transport {
         let mut base = place;
         while let Location::Container(container) = base {
             let enter = [&container.engine, "exec", "-i", &container.name];
-            // The outermost engine comes first.
+            // The command of the outermost container comes first.
             words.splice(0..0, enter.map(str::to_owned));
             base = &container.location;
         }
@@ -65,12 +67,14 @@ impl Transport {
         }
     }
 
-    /// Whether it leads into a container.
+    /// Whether the location is a container.
     pub(super) fn is_container(&self) -> bool {
         !self.container_command.is_empty()
     }
 
-    /// Opens a session on the host, if it leads to one.
+    /// Opens a session on the host.
+    ///
+    /// None if the location is on the local machine.
     pub(super) async fn session(&self) -> Option<Result<(Lease, Channel<Msg>), Exit>> {
         let opened = self.pool.session(self.host.as_ref()?).await;
         Some(opened.map_err(Exit::from))
@@ -106,7 +110,7 @@ impl Transport {
         })
     }
 
-    /// What the login shell of the host is told.
+    /// Returns the command line for the login shell of the host.
     fn start_line(&self, pty: bool) -> String {
         if self.container_command.is_empty() {
             return START_COMMAND.to_owned();
@@ -121,7 +125,7 @@ impl Transport {
         format!("exec {} {}", words.join(" "), start.join(" "))
     }
 
-    /// Starts the same on this machine, which gives no terminals to containers.
+    /// Starts the shell in a container on the local machine, without a terminal.
     fn spawn(&self) -> Result<StartedCommand, Exit> {
         let Some((program, words)) = self.container_command.split_first() else {
             let why = "commands of this machine do not come here".to_owned();
@@ -152,9 +156,10 @@ impl Transport {
         }
     }
 
-    /// Runs a text beside a command that was started with this lease, such as one of
-    /// [`super::script::killing`] that ends the command. Comes back when the text has run, or
-    /// cannot run.
+    /// Runs a script beside the command of a lease, such as a [`super::script::kill_script`] that
+    /// ends it.
+    ///
+    /// Returns when the script has run or cannot run.
     pub(super) async fn run_beside(&self, lease: Option<&Lease>, text: &str) {
         if let Some(lease) = lease {
             let line = self.start_line(false);
@@ -169,7 +174,7 @@ impl Transport {
             return;
         };
         let running = async {
-            // A container that is gone has nothing to end.
+            // Errors are ignored: a container that has ended has no processes to end.
             input.write_all(&loader_input(text)).await.ok();
             input.shutdown().await.ok();
             drop(input);

@@ -1,5 +1,6 @@
-//! The variables of a command, each of which knows whether its value is a secret. The mark stays
-//! with the value until the command runs.
+//! The environment variables of a command.
+//!
+//! Each value is marked as public or secret, and keeps this mark until the command runs.
 
 use std::fmt::{Debug, Formatter};
 
@@ -7,8 +8,9 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::value::{REDACTED, Secrets};
 
-/// The variables of a command, in their order; of several with one name the last counts. Neither
-/// [`Debug`] nor [`Serialize`] gives away the secrets among their values.
+/// The variables of a command in order; of variables with the same name, the last one wins.
+///
+/// [`Debug`] and [`Serialize`] show no secret values.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "Vec<(String, String)>")]
 pub struct Variables {
@@ -16,7 +18,7 @@ pub struct Variables {
     hidden: Secrets,
 }
 
-/// One variable of a command.
+/// A variable with its secrecy mark.
 #[derive(Clone, PartialEq, Eq)]
 struct Variable {
     name: String,
@@ -32,20 +34,21 @@ impl Variable {
 }
 
 impl Variables {
-    /// Adds a variable that anybody may see.
+    /// Adds a variable whose value is not secret.
     pub fn add(&mut self, name: impl Into<String>, value: impl Into<String>) {
         self.push(name, value, false);
     }
 
-    /// Adds a variable whose value is a secret, to be hidden wherever it is printed.
+    /// Adds a variable whose whole value is a secret, which is redacted in all output.
     pub fn add_secret(&mut self, name: impl Into<String>, value: impl Into<String>) {
         let value = value.into();
         self.hidden.add(value.as_str());
         self.push(name, value, true);
     }
 
-    /// Adds a variable whose value is a secret or holds one. The parts of it that are to be hidden
-    /// wherever they are printed are said with [`Self::hide`].
+    /// Adds a variable whose value is or contains a secret.
+    ///
+    /// Only the parts given to [`Self::hide`] are redacted in output.
     pub fn add_with_secret(&mut self, name: impl Into<String>, value: impl Into<String>) {
         self.push(name, value, true);
     }
@@ -58,37 +61,38 @@ impl Variables {
         });
     }
 
-    /// Hides a text wherever it is printed.
+    /// Redacts a text in all output.
     pub fn hide(&mut self, text: impl Into<String>) {
         self.hidden.add(text);
     }
 
-    /// Adds all others, with what is hidden of them.
+    /// Appends other variables, with their redacted texts.
     pub fn append(&mut self, others: Self) {
         self.all.extend(others.all);
         self.hidden.append(&others.hidden);
     }
 
-    /// Marks the values of certain variables as secret.
+    /// Marks the values of selected variables as secret.
     pub fn mark(&mut self, is_secret: impl Fn(&str) -> bool) {
         for variable in &mut self.all {
             variable.secret |= is_secret(&variable.name);
         }
     }
 
-    /// Keeps those of which a rule for names and values says so.
+    /// Keeps the variables whose name and value satisfy the condition.
     pub fn retain(&mut self, keeps: impl Fn(&str, &str) -> bool) {
         self.all.retain(|it| keeps(&it.name, &it.value));
     }
 
-    /// The names with the values, in clear: for the process that gets them.
+    /// Returns names and values in clear, for the process that receives them.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = self.all.iter();
         all.map(|variable| (variable.name.as_str(), variable.value.as_str()))
     }
 
-    /// Splits off the variables that must not be seen: those that are secret, and those of which a
-    /// rule says so.
+    /// Splits the variables into public and secret ones.
+    ///
+    /// Secret are those marked as such, and those whose value `must_hide` selects.
     pub fn split(self, must_hide: impl Fn(&str) -> bool) -> (Self, Self) {
         let Self { all, hidden } = self;
         let is_open = |it: &Variable| !it.secret && !must_hide(&it.value);
@@ -100,18 +104,16 @@ impl Variables {
         (of(open), of(secret))
     }
 
-    /// The value of a variable.
     pub fn get(&self, name: &str) -> Option<&str> {
         let found = self.all.iter().rev().find(|it| it.name == name);
         found.map(|it| it.value.as_str())
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// The texts that are to be hidden wherever they are printed.
+    /// Returns the texts to redact in output.
     pub fn hidden(&self) -> &Secrets {
         &self.hidden
     }

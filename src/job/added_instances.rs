@@ -1,4 +1,4 @@
-//! Instances that tasks add while the job runs: what has to be done for them joins the plan.
+//! Instances that tasks add while the job runs: their steps are planned and appended to the running plan.
 
 use super::engine::Engine;
 use super::event::Error;
@@ -8,11 +8,12 @@ use super::schedule::ADDED_RANK;
 use crate::plan::{JobGoal, Plan, PlanItem, plan_added};
 use crate::value::Handle;
 
-/// How often instances that were added may have others added.
+/// The maximum number of rounds in which added instances may add further ones.
 const MAX_ROUNDS: usize = 1000;
 
 impl Engine {
-    /// Whether it is the turn of what was added: all steps of the first round have started.
+    /// Whether the added instances are to be planned now, because all steps of the first round have
+    /// started.
     pub(super) fn are_added_instances_due(&self) -> bool {
         !self.added_instances.is_empty()
             && self
@@ -21,7 +22,7 @@ impl Engine {
                 .is_none_or(|rank| rank >= ADDED_RANK)
     }
 
-    /// Plans and renders what the instances that tasks have added need, and queues it.
+    /// Plans, renders and queues the steps for instances that tasks have added.
     pub(super) fn plan_added_instances(
         &mut self,
         folders: &mut dyn TaskFolders,
@@ -34,7 +35,7 @@ impl Engine {
             self.ledger.aborted = Some(text);
         }
         for added in std::mem::take(&mut self.added_instances) {
-            // In upstream this is a job of its own, which takes a number.
+            // Unfurl (Python) runs these as a job of their own, which consumes a task number.
             self.ledger.next_number();
             let names = added.iter();
             let goal = JobGoal {

@@ -1,5 +1,5 @@
-//! What the artifact that implements an operation adds to a task: inputs and arguments, and what
-//! the operation says of its outputs.
+//! Artifacts that implement operations: the inputs and arguments they add to a task, and the checks of
+//! their outputs.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use super::task::Task;
 use crate::tosca::{Artifact, Operation, PropertyDef, check_output};
 use crate::value::{Handle, Map, Value};
 
-/// The key of metadata that makes properties arguments.
+/// The metadata key that passes properties as arguments.
 const INPUT_MATCH_KEY: &str = "input_match";
 
-/// The key of metadata that makes outputs attributes.
+/// The metadata key that stores outputs in attributes.
 const OUTPUT_MATCH_KEY: &str = "output_match";
 
-/// Properties that are templates for what comes of a run: they are evaluated after it.
+/// Properties that are templates for the result of a run. They are evaluated after it.
 const RESULT_TEMPLATES: &[&str] = &["resultTemplate", "outputsTemplate", "done"];
 
 impl Evaluation<'_> {
-    /// The artifact that an operation on an entity executes.
+    /// Returns the artifact that an operation on an entity executes.
     pub(super) fn executed_artifact(
         &self,
         target: Handle,
@@ -29,9 +29,10 @@ impl Evaluation<'_> {
         self.topology.artifact_of(target, &primary.name)
     }
 
-    /// Makes the properties of an artifact inputs of the task that executes it, where the
-    /// operation has none of the name. Where the target has no artifacts of its own, as
-    /// relationships have not, they are taken over as they are written.
+    /// Adds the properties of the executed artifact as task inputs, unless the operation has inputs of
+    /// the same names.
+    ///
+    /// If the target has no artifacts of its own, as with relationships, values are copied as written.
     pub(super) fn add_artifact_inputs(
         &self,
         artifact: Option<Handle>,
@@ -60,7 +61,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Gathers the input `arguments`, unless the operation has it (spec/unfurl.md § (k)).
+    /// Assembles the input `arguments`, unless the operation defines it (rule U-k).
     pub(super) fn add_arguments(
         &self,
         target: Handle,
@@ -101,7 +102,7 @@ impl Evaluation<'_> {
         inputs.insert("arguments".into(), Value::from(arguments));
     }
 
-    /// What is wrong about the outputs of a run, in words.
+    /// Returns the problems found in the outputs of a run.
     pub(super) fn output_problems(&self, operation: &Operation, outputs: &Map) -> Vec<String> {
         let types = &self.topology.service().types;
         let mut wrong = Vec::new();
@@ -117,8 +118,7 @@ impl Evaluation<'_> {
         wrong
     }
 
-    /// Whether an output of a task sets the attribute of its name: the metadata of the attribute
-    /// asks for that.
+    /// Whether an output of a task sets the attribute of the same name. The attribute's metadata decides.
     pub(super) fn sets_attribute(&self, task: &Task, name: &str) -> bool {
         let Some(node) = self.topology.entity(task.spec.target).node() else {
             return false;
@@ -138,7 +138,7 @@ impl Evaluation<'_> {
     }
 }
 
-/// Whether a name can stand in a path as it is.
+/// Whether a name can be used in an expression path without quoting.
 fn is_plain(name: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     !name.is_empty() && name.chars().all(is_plain)
@@ -155,8 +155,8 @@ fn words(value: &Value) -> Vec<&str> {
     }
 }
 
-/// Whether a property or attribute of a node belongs to an artifact, as metadata says: to any, to
-/// this one, or to those whose `execute` says the same.
+/// Whether a property or attribute of a node is matched with an artifact by its metadata: with any
+/// artifact, with a named one, or with those whose `execute` has a common key.
 fn matches_artifact(
     key: &str,
     definition: &PropertyDef,

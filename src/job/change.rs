@@ -1,21 +1,21 @@
-//! What a comparison with the last record of an operation has shown.
+//! The result of change detection for an operation.
 
-/// What a comparison with the last record of an operation has shown.
+/// The result of comparing an operation's inputs with its last record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum DetectedChange {
-    /// Nothing that was read has changed, as far as is on record.
+    /// No recorded value has changed.
     #[default]
     None,
-    /// What is secret cannot be compared, for the key of its digest is not here. What is not
-    /// secret has not changed.
+    /// Secrets cannot be compared because the key of their digest is missing. Other values have not
+    /// changed.
     Unknown,
-    /// What these keys of the record stand for is not there any more, or cannot be evaluated.
+    /// The values of these record keys no longer exist or cannot be evaluated.
     Keys(Vec<String>),
-    /// These inputs are new, and what was read before makes use of them.
+    /// These inputs are new, and values that were read before now use them.
     Inputs(Vec<String>),
-    /// A value is another one.
+    /// A value that is not secret has changed.
     Values,
-    /// A secret is another one.
+    /// A secret value has changed.
     Secrets,
 }
 

@@ -1,5 +1,8 @@
-//! What has changed since an operation ran last: which values, from what to what, and where that
-//! is written. Only asked for where a task has changed.
+//! Differences since the last run of an operation: which values changed, from what to what, and where
+//! they are written.
+//!
+//! [`Evaluation::compare_with_record`] is called only for tasks that have changed, because it evaluates
+//! more than change detection does.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,30 +21,28 @@ use crate::name::ChangeId;
 use crate::topology::EntityKind;
 use crate::value::{ExternalKind, Handle, Map, REDACTED, Value};
 
-/// How many attributes are looked at to find out what a value was computed from.
+/// The maximum number of attributes to trace when looking for the sources of a value.
 const MAX_READS: usize = 100;
-/// The key of all inputs of a topology.
+/// The record key of all inputs of a topology.
 const INPUTS_KEY: &str = "::root::inputs";
 
-/// What kind of thing has changed.
+/// The kind of a changed value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DifferenceKind {
-    /// An input of the topology.
     TopologyInput,
-    /// A property, which the model gives.
+    /// A property, which the model sets.
     Property,
     /// An attribute, which tasks set.
     Attribute,
-    /// Something outside of the model: a file, a folder, an image.
+    /// An external dependency: a file, a folder, or an image.
     File,
-    /// An input of the operation.
     Input,
-    /// The variables that the operation sets for its commands.
+    /// The environment variables that the operation sets for its commands.
     Environment,
 }
 
 impl DifferenceKind {
-    /// The words for it.
+    /// Returns the text shown to users.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::TopologyInput => "topology input",
@@ -54,68 +55,62 @@ impl DifferenceKind {
     }
 }
 
-/// What a value was or is.
+/// The old or new side of a difference.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DifferenceSide {
-    /// Nobody can tell; a digest alone says that it differs.
+    /// The value is not known; only a digest shows that it differs.
     Unknown,
-    /// It was not there, or is not any more.
+    /// The value did not exist, or no longer exists.
     Missing,
-    /// This, secrets redacted.
+    /// The value, with secrets redacted.
     Value(Value),
-    /// It cannot be evaluated, and why.
+    /// The value cannot be evaluated, for this reason.
     Failed(String),
 }
 
-/// One thing that differs from what an operation read when it ran last.
+/// A value that differs from the one that an operation read at its last run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// What kind of thing it is.
     pub kind: DifferenceKind,
-    /// Its key in records, such as `::web::port` or `command`.
+    /// The record key, such as `::web::port` or `command`.
     pub key: String,
-    /// Its name.
     pub name: String,
-    /// The instance that has it, if it is not the one that the task is for.
+    /// The instance that has the value, if it is not the task's target.
     pub of: Option<String>,
-    /// What it was.
     pub old: DifferenceSide,
-    /// What it is.
     pub new: DifferenceSide,
-    /// Whether it is a secret.
     pub secret: bool,
-    /// Where it is written.
+    /// The source position of the value.
     pub span: Span,
-    /// The keys of other differences that it follows from.
+    /// The keys of the differences that cause this one.
     pub follows: Vec<String>,
 }
 
-/// What an operation read when it ran last, compared with what there is now.
+/// The comparison of the values that an operation read at its last run with the current ones.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Comparison {
-    /// The task that ran the operation last.
+    /// The task that last ran the operation.
     pub since: Option<ChangeId>,
-    /// How many values were compared.
+    /// The number of compared values.
     pub compared: usize,
-    /// What differs.
     pub differences: Vec<Difference>,
-    /// The keys among which something differs, where it is not known which.
+    /// The keys of which at least one differs, if the record does not show which.
     pub candidates: Vec<String>,
-    /// Why the values of that time are not known, in words.
+    /// The reason why the old values are not known.
     pub unknown: Option<String>,
 }
 
-/// What a key of a record stands for now.
+/// The current value of a record key.
 #[derive(Debug)]
 struct CurrentValue {
     value: Result<Value, String>,
-    /// What it was computed from: keys and values.
+    /// Keys and values that the value was computed from.
     from: Vec<(String, Value)>,
 }
 
 impl Evaluation<'_> {
-    /// Compares what the operation of a task read when it ran last with what there is now; none if
-    /// it never ran.
+    /// Compares the values that a task's operation read at its last run with the current ones. None if
+    /// the operation never ran.
     pub(super) fn compare_with_record(&self, task: &Task) -> Option<Comparison> {
         let last = self.last_operation(task.spec.target, task.spec.reference.operation.as_str())?;
         let mut comparison = Comparison {
@@ -143,7 +138,7 @@ impl Evaluation<'_> {
         Some(comparison)
     }
 
-    /// What a key of a record means: the entity and the name of its attribute.
+    /// Resolves a record key to an entity and the name of its attribute.
     fn resolve_key<'k>(&self, from: Handle, key: &'k str) -> Option<(Handle, &'k str)> {
         let (entity, name) = key.rsplit_once("::")?;
         if entity == INPUTS_KEY {
@@ -179,8 +174,8 @@ impl Comparer<'_> {
         let mut doubt = Vec::new();
         let mut found = self.compare_keys(&keys, &mut doubt);
         if found.is_empty() {
-            // What was recorded as it is written may have another value without any change of
-            // the model, so that it is looked at last.
+            // Inputs recorded as written may evaluate differently without a change of the model, so they
+            // are compared last.
             found = self.compare_keys(&written, &mut doubt);
         }
         if let DetectedChange::Inputs(new) = &self.task.change {
@@ -208,7 +203,7 @@ impl Comparer<'_> {
             .sort_by_key(|difference| (!difference.follows.is_empty(), difference.kind));
     }
 
-    /// What differs of what some keys stand for. Those of which records do not tell go into
+    /// Returns the differences for some keys. Keys whose old value the record does not show are added to
     /// `doubt`.
     fn compare_keys(
         &self,
@@ -242,7 +237,7 @@ impl Comparer<'_> {
         found
     }
 
-    /// Where a digest alone tells of a change: what it can be.
+    /// Adds the keys that may have changed, if only a digest shows a change.
     fn add_candidates(&self, candidates: Vec<String>, into: &mut Comparison) {
         match <[String; 1]>::try_from(candidates) {
             Ok([only]) => {
@@ -274,7 +269,7 @@ impl Comparer<'_> {
         }
     }
 
-    /// The key that stands for an attribute or an input of the topology in records.
+    /// Returns the record key of an attribute or of a topology input.
     fn record_key(&self, of: Handle, name: &str) -> Option<String> {
         match self.evaluation.topology.entity(of).kind {
             EntityKind::Inputs => Some(format!("{INPUTS_KEY}::{name}")),
@@ -283,7 +278,7 @@ impl Comparer<'_> {
         }
     }
 
-    /// What a key stood for when the operation ran last.
+    /// Returns the value of a key when the operation last ran.
     fn recorded_side(&self, key: &str) -> DifferenceSide {
         let Some(recorded) = self.recorded else {
             return DifferenceSide::Unknown;
@@ -300,7 +295,7 @@ impl Comparer<'_> {
         })
     }
 
-    /// Compares all inputs of the topology with those on record.
+    /// Compares all topology inputs with the recorded ones.
     fn compare_inputs(&self, found: &mut IndexMap<String, Difference>) {
         let recorded = self.recorded.and_then(|all| all.reads.get(INPUTS_KEY));
         let Some(old) = recorded.and_then(Value::as_map) else {
@@ -325,7 +320,7 @@ impl Comparer<'_> {
         }
     }
 
-    /// Adds what a difference was computed from, where that differs as well.
+    /// Adds the sources of a difference that differ as well.
     fn add_sources(
         &self,
         key: &str,
@@ -395,7 +390,7 @@ impl Comparer<'_> {
         }
     }
 
-    /// An entity as people name it: an instance by its name, its parts by their keys.
+    /// Returns the display name of an entity: an instance's name, or the key of one of its parts.
     fn entity_label(&self, of: Handle) -> String {
         let entity = self.evaluation.topology.entity(of);
         match entity.kind {
@@ -406,7 +401,7 @@ impl Comparer<'_> {
 }
 
 impl CurrentValue {
-    /// What a key stands for now, as the record of a task would have it.
+    /// Returns the current value in the form in which a task's record would contain it.
     fn to_side(&self, task: &Task, key: &str) -> DifferenceSide {
         if !key.contains("::") && written_value(task, key).is_none() {
             return DifferenceSide::Missing;
@@ -418,7 +413,7 @@ impl CurrentValue {
     }
 }
 
-/// The keys of what an operation read: those of values, and those of what is on record as it is
+/// Returns the keys that an operation read: those recorded by value, and those of inputs recorded as
 /// written.
 fn recorded_keys(last: &LastOperation) -> (Vec<String>, Vec<String>) {
     if !last.is_exact() {
@@ -440,7 +435,7 @@ fn strip_as_written(key: &str) -> String {
         .to_owned()
 }
 
-/// A value as records have it: what is outside as the expression that gives it, nothing secret.
+/// Returns a value as records contain it: external values as their expression, secrets redacted.
 fn as_recorded(value: &Value) -> Value {
     match value {
         Value::Sensitive(_) => Value::str(REDACTED),
@@ -457,7 +452,7 @@ fn as_recorded(value: &Value) -> Value {
     }
 }
 
-/// Whether a change of a value does not show in records: it is secret or outside.
+/// Whether records cannot show a change of a value, because it is secret or external.
 fn is_hidden(value: &Result<Value, String>, old: &DifferenceSide) -> bool {
     let outside = value
         .as_ref()
@@ -484,7 +479,7 @@ fn mentions_secret(value: &Value) -> bool {
     }
 }
 
-/// Of what a difference follows from, keeps what follows from nothing else.
+/// Reduces the causes of each difference to those that have no cause themselves.
 fn retain_roots(found: &mut IndexMap<String, Difference>) {
     let derived: HashSet<String> = found
         .values()

@@ -1,4 +1,4 @@
-//! Whether what an operation read has changed since it ran last.
+//! Change detection: compares the values that an operation read at its last run with the current ones.
 
 use std::collections::BTreeSet;
 
@@ -12,22 +12,23 @@ use super::task::Task;
 use crate::expr::{Evaluator, Read, Reads};
 use crate::value::{Handle, upstream_digest};
 
-/// How many instances a message names.
+/// The maximum number of instances that a message names.
 const MAX_NAMES: usize = 5;
 
 /// The result of comparing a task with the last record of its operation.
 #[derive(Debug)]
 pub(super) struct RecordComparison {
     pub(super) change: DetectedChange,
-    /// The values that were read to find out.
+    /// The values that were read for the comparison.
     pub(super) reads: Reads,
-    /// Whether nobody can tell if secrets have changed.
+    /// Whether it is unknown if secrets have changed.
     pub(super) has_unknown_secrets: bool,
 }
 
 impl Evaluation<'_> {
-    /// What has changed of what the operation of a task read last time, and what was read to find
-    /// out. An operation without a record, or one that read nothing, has not changed.
+    /// Compares the values that a task's operation read last time with the current ones.
+    ///
+    /// An operation without a record, or one that read no values, counts as unchanged.
     pub(super) fn compare_with_last(&self, task: &Task) -> RecordComparison {
         let mut compared = RecordComparison {
             change: DetectedChange::None,
@@ -43,7 +44,7 @@ impl Evaluation<'_> {
         compared.reads = evaluator.take_reads();
         let reads = &compared.reads;
         if compared.change.is_change() && self.missing_secret_read(task, reads).is_some() {
-            // What is not on record cannot be told from what it was.
+            // A secret that is missing from the record cannot be compared.
             compared.change = DetectedChange::Unknown;
             return compared;
         }
@@ -54,8 +55,10 @@ impl Evaluation<'_> {
         compared
     }
 
-    /// The last record of an operation on an entity. In records of Unfurl the entities of nested
-    /// topologies are not told apart.
+    /// Returns the last record of an operation on an entity.
+    ///
+    /// Records of Unfurl (Python) do not distinguish entities of nested topologies, so the plain key is
+    /// tried second.
     pub(super) fn last_operation(&self, of: Handle, operation: &str) -> Option<LastOperation> {
         let key = &self.topology.entity(of).key;
         let whole = self.topology.whole_key(of);
@@ -63,8 +66,8 @@ impl Evaluation<'_> {
         found.or_else(|| self.context.history.last_operation(key.as_str(), operation))
     }
 
-    /// What a comparison with a record shows: with our fields if it has them, else as upstream
-    /// does it.
+    /// Compares a task with a record: by the exact digest fields if the record has them, otherwise as
+    /// Unfurl (Python) does.
     pub(super) fn compare(
         &self,
         task: &Task,
@@ -139,8 +142,10 @@ impl Evaluation<'_> {
         }
     }
 
-    /// The keys with their values now. What cannot be evaluated any more is a change: running it
-    /// shows why.
+    /// Evaluates the current values of record keys.
+    ///
+    /// A key that can no longer be evaluated counts as a change, because running the operation shows the
+    /// reason.
     fn evaluate_keys(
         &self,
         task: &Task,
@@ -157,8 +162,8 @@ impl Evaluation<'_> {
         Ok(entries)
     }
 
-    /// A warning about the instances of which nobody can tell whether secrets have changed, with
-    /// what to do; none if there are none.
+    /// Returns a warning with advice about instances for which it is unknown whether secrets have
+    /// changed. None if there are none.
     pub(super) fn describe_unknown_secrets(&self, unknown: &BTreeSet<Handle>) -> Option<String> {
         if unknown.is_empty() {
             return None;
@@ -183,7 +188,7 @@ impl Evaluation<'_> {
     }
 }
 
-/// The inputs that what was read before makes use of now, where they are not among it (§ (i)).
+/// Returns the inputs that previously read values now use but did not use before (rule U-i).
 fn added_inputs(task: &Task, last: &LastOperation, reads: &Reads) -> DetectedChange {
     let is_new = |name: &str| {
         let known = last.digest_keys.iter().any(|key| key.as_str() == name);
@@ -201,7 +206,7 @@ fn added_inputs(task: &Task, last: &LastOperation, reads: &Reads) -> DetectedCha
     }
 }
 
-/// The keys of a record whose inputs are not there any more.
+/// Returns the record keys whose inputs no longer exist.
 fn removed_inputs<'k>(task: &Task, keys: impl Iterator<Item = &'k String>) -> Vec<String> {
     let is_removed = |key: &&String| {
         let name = key.strip_prefix(AS_WRITTEN_PREFIX).unwrap_or(key);

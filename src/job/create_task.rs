@@ -1,4 +1,4 @@
-//! Makes tasks: their configurator, their inputs and the variables that expressions see.
+//! Creation of tasks: their configurator, inputs, and the variables that their expressions see.
 
 use std::sync::Arc;
 
@@ -16,8 +16,9 @@ use crate::tosca::Operation;
 use crate::value::{Handle, Map, Value};
 
 impl Evaluation<'_> {
-    /// Makes a task; `inputs` override those of the operation. An operation that nothing can run
-    /// becomes a task that says so.
+    /// Creates a task. `inputs` override those of the operation.
+    ///
+    /// If no configurator can run the operation, the task carries the error.
     pub(super) fn make_task(
         &self,
         target: Handle,
@@ -106,7 +107,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Gives a task the variables that its expressions see.
+    /// Sets the variables that the task's expressions see.
     pub(super) fn set_task_variables(&self, task: &mut Task) {
         let workflow = self.plan_workflow(task);
         let settings = Value::map([
@@ -160,7 +161,7 @@ impl Evaluation<'_> {
     }
 }
 
-/// Stands for a configurator that does not exist: the task's errors say which.
+/// A placeholder for a missing configurator. The task's errors state what is missing.
 #[derive(Debug)]
 struct UnrunnableConfigurator;
 

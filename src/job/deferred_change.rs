@@ -1,4 +1,5 @@
-//! Operations that would run again only if what others set in this job changes what they read.
+//! Deferred comparison: unchanged operations that must be compared again because another task of the job
+//! may change their inputs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +11,7 @@ use super::task_stage::TaskStage;
 use crate::expr::Reads;
 use crate::plan::StepId;
 
-/// An operation whose recorded reads are as they were.
+/// An operation whose recorded inputs have not changed so far.
 #[derive(Debug)]
 pub(super) struct UnchangedStep {
     pub(super) step: StepId,
@@ -19,8 +20,9 @@ pub(super) struct UnchangedStep {
 }
 
 impl Engine {
-    /// Leaves out what has not changed, unless it reads what a task of this job may set: that is
-    /// compared again when its turn comes.
+    /// Skips unchanged operations, except those that read attributes which a task of this job may set.
+    ///
+    /// The latter are compared again when they are due.
     pub(super) fn skip_unchanged(&mut self, unchanged: &[UnchangedStep]) {
         let candidates: HashSet<StepId> = unchanged.iter().map(|it| it.step).collect();
         let steps = self.job_steps();
@@ -60,8 +62,8 @@ impl Engine {
         }
     }
 
-    /// Compares again what was left open. Returns whether the step still has not changed; a step
-    /// that was not left open counts as changed.
+    /// Repeats the deferred comparison of a step and returns whether it is still unchanged. A step that
+    /// was not deferred counts as changed.
     pub(super) fn is_still_unchanged(&mut self, step: StepId, index: TaskIndex) -> bool {
         if !self.scheduler.take_pending_comparison(step) {
             return false;

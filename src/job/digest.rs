@@ -1,50 +1,49 @@
-//! What a task's record says of what the task has read.
+//! Digests of the values that a task has read, as its record stores them for change detection.
 
 use super::evaluation::Evaluation;
 use super::task::Task;
 use crate::expr::{Error, Evaluator};
 use crate::value::{CanonicalWriter, Map, Value, upstream_digest};
 
-/// The key of the variables that an operation sets for its commands. No input or attribute has it.
+/// The record key of the variables that an operation sets for its commands. No input or attribute has
+/// this key.
 pub(super) const ENVIRONMENT_KEY: &str = ".environment";
 
-/// What begins the keys of inputs that are recorded as they are written, since their values depend
-/// on what tasks do.
+/// The key prefix of inputs that are recorded as written, because their values depend on the results of
+/// tasks.
 pub(super) const AS_WRITTEN_PREFIX: &str = ".as-written::";
 
 /// The digest fields of a task's record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskDigest {
-    /// Upstream's keys, in order.
+    /// The keys in Unfurl (Python)'s digest, in order.
     pub keys: Vec<String>,
-    /// Upstream's digest; empty where there are no keys.
+    /// Unfurl (Python)'s digest; empty if there are no keys.
     pub value: String,
-    /// The attributes that were set.
+    /// The keys of attributes that the task set.
     pub put: Vec<String>,
-    /// What was read, exactly, those apart of which a part is secret.
+    /// The keys of all values read, without those that contain secrets.
     pub exact_keys: Vec<String>,
-    /// Our digest of it.
+    /// The exact digest of the values under `exact_keys`.
     pub exact_value: String,
-    /// Of what is secret; none where nothing is, or where there is no key.
+    /// The digest of secret values. None if no secret was read or no key is available.
     pub secret: Option<SecretDigest>,
 }
 
-/// The keyed digest of what a task has read of secrets.
+/// The keyed digest of the secrets that a task has read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SecretDigest {
-    /// What was read.
     pub keys: Vec<String>,
-    /// The digest of it.
     pub value: String,
-    /// The id of the key that it was made with.
+    /// The id of the key that made the digest.
     pub key: String,
 }
 
-/// What a task has read, by its key in records, with its value.
+/// Values that a task has read, by their record keys.
 pub(super) type DigestEntries = Vec<(String, Value)>;
 
 impl Evaluation<'_> {
-    /// The digest fields of a task that has run.
+    /// Returns the digest fields of a task that has run.
     pub(super) fn digest(&self, task: &Task) -> TaskDigest {
         let mut digest = self.upstream_fields(task);
         let (secret, open): (DigestEntries, DigestEntries) = self
@@ -127,7 +126,7 @@ impl Evaluation<'_> {
         })
     }
 
-    /// Whether a task has read anything secret.
+    /// Whether a task has read any secret.
     pub(super) fn has_read_secrets(&self, task: &Task) -> bool {
         let is_secret = |value: &Value| value.has_sensitive();
         let implementation = task.spec.operation.implementation.as_ref();
@@ -136,7 +135,7 @@ impl Evaluation<'_> {
                 && self.entries(task).iter().any(|(_, value)| is_secret(value))
     }
 
-    /// What a key of a record stands for now.
+    /// Evaluates the current value of a record key.
     pub(super) fn current_value(
         &self,
         task: &Task,
@@ -186,7 +185,7 @@ impl Evaluation<'_> {
     }
 }
 
-/// The variables that an operation sets for its commands; null where it sets none.
+/// Evaluates the variables that an operation sets for its commands. Null if it sets none.
 fn operation_environment(task: &Task, evaluator: &Evaluator) -> Result<Value, Error> {
     let rules = task.spec.operation.implementation.as_ref();
     let Some(rules) = rules.map(|it| &it.environment).filter(|it| !it.is_empty()) else {
@@ -199,7 +198,7 @@ fn operation_environment(task: &Task, evaluator: &Evaluator) -> Result<Value, Er
     Ok(Value::from(variables))
 }
 
-/// An input, or the environment, as it is written.
+/// Returns an input, or the environment, as written.
 pub(super) fn written_value(task: &Task, name: &str) -> Option<Value> {
     if name == ENVIRONMENT_KEY {
         let rules = &task.spec.operation.implementation.as_ref()?.environment;
@@ -216,7 +215,8 @@ pub(super) fn key_value_list(entries: &DigestEntries) -> impl Iterator<Item = (&
     entries.iter().map(|(key, value)| (key.as_str(), value))
 }
 
-/// Our digest: SHA-256 over keys and values, typed and delimited. Order does not count.
+/// Returns the exact digest: SHA-256 over keys and values, typed and delimited. The order of entries does
+/// not matter.
 pub(super) fn exact_digest(entries: &DigestEntries) -> String {
     if entries.is_empty() {
         return String::new();

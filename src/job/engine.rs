@@ -1,4 +1,5 @@
-//! The coordinator: owns the topology and the tasks of a job, and is the only one to change them.
+//! The coordinator of a job. [`Engine`] owns the topology and the tasks, and is the only one to change
+//! them.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -23,30 +24,28 @@ use crate::value::{Handle, Map, Value};
 
 /// The coordinator of one job.
 pub struct Engine {
-    /// How the job is run.
     pub options: JobOptions,
-    /// What exists; changed here only.
+    /// The current topology. Only the engine changes it.
     pub topology: Arc<Topology>,
-    /// What is to be done.
     pub plan: Plan,
     pub(super) context: JobContext,
     pub(super) steps: StepTable,
     pub(super) scheduler: Scheduler,
     pub(super) ledger: Ledger,
     pub(super) execution: Execution,
-    /// How much of the job is recorded, once it runs.
+    /// How much of the job is recorded. Set when the job starts.
     pub(super) recording: Recording,
-    /// What its record says besides its tasks, once it runs.
+    /// Further fields of the job's record. Set when the job starts.
     pub(super) facts: JobFacts,
-    /// The status on record of those that the plan gives another one to begin with.
+    /// The recorded statuses of entities that the plan starts with another status.
     pub(super) recorded_statuses: HashMap<Handle, Option<Status>>,
-    /// Entities that read secrets of which nobody can tell whether they have changed.
+    /// Entities that read secrets for which it is unknown whether they have changed.
     pub(super) unknown_secrets: BTreeSet<Handle>,
-    /// The relationships of which an operation has failed.
+    /// The relationships for which an operation has failed.
     pub(super) broken_relationships: HashSet<Handle>,
-    /// The instances that tasks have added and nothing was planned for yet, task by task.
+    /// Instances that tasks have added and that are not planned for yet, per task.
     pub(super) added_instances: Vec<Vec<Handle>>,
-    /// How often they were planned for.
+    /// The number of rounds of planning for added instances.
     pub(super) added_rounds: usize,
 }
 
@@ -58,19 +57,17 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-/// What an engine is made of, besides the plan.
+/// The parts that an engine is made of, besides the plan.
 pub struct EngineParts {
-    /// What exists.
     pub topology: Topology,
-    /// Bounded reads of this machine.
+    /// Access to this machine, for bounded reads.
     pub local_context: Arc<dyn SystemContext>,
-    /// Finds configurators.
+    /// Selects the configurator of an operation.
     pub choose: ChooseConfigurator,
-    /// What earlier jobs recorded.
+    /// The records of earlier jobs.
     pub history: Box<dyn OperationHistory>,
     /// The keys for digests of secrets.
     pub keys: Box<dyn DigestKeyProvider>,
-    /// How machines are reached.
     pub host_locator: Box<dyn HostLocator>,
 }
 
@@ -81,7 +78,7 @@ impl std::fmt::Debug for EngineParts {
 }
 
 impl Engine {
-    /// An engine with nothing to do yet; it can be asked what has changed.
+    /// Creates an engine without a plan. Its topology can be queried and compared.
     pub fn new(parts: EngineParts, options: JobOptions) -> Self {
         let has_redacted = parts.topology.has_redacted();
         Self {
@@ -112,7 +109,7 @@ impl Engine {
         }
     }
 
-    /// A view in which expressions are evaluated, in the topology as it is now.
+    /// Returns a view for evaluating expressions in the current topology.
     pub(super) fn evaluation(&self) -> Evaluation<'_> {
         Evaluation {
             topology: &self.topology,
@@ -122,7 +119,7 @@ impl Engine {
         }
     }
 
-    /// The steps of the plan, as they are now.
+    /// Returns a view of the plan's steps in their current state.
     pub(super) fn job_steps(&self) -> JobSteps<'_> {
         JobSteps {
             evaluation: self.evaluation(),
@@ -131,7 +128,7 @@ impl Engine {
         }
     }
 
-    /// The scheduler, to be changed, with the steps of the plan as they are now.
+    /// Returns the scheduler for changes, and a view of the plan's steps.
     pub(super) fn schedule(&mut self) -> (&mut Scheduler, JobSteps<'_>) {
         let evaluation = Evaluation {
             topology: &self.topology,
@@ -147,7 +144,7 @@ impl Engine {
         (&mut self.scheduler, steps)
     }
 
-    /// Takes on a plan: makes its drafts part of the topology and a task of each of its steps.
+    /// Adopts a plan: adds its drafts to the topology and creates a task for each step.
     pub fn adopt_plan(&mut self, plan: Plan) -> Result<(), Error> {
         for (name, _) in &plan.statuses {
             if let Some(of) = self.topology.find(name.as_str()) {
@@ -217,7 +214,9 @@ impl Engine {
         }
     }
 
-    /// The topology, to be changed. Every view of it has ended by then, so that nothing is copied.
+    /// Returns the topology for changes.
+    ///
+    /// No view of it may be alive, otherwise the whole topology would be copied.
     pub(super) fn topology_mut(&mut self) -> &mut Topology {
         debug_assert!(
             Arc::get_mut(&mut self.topology).is_some(),
@@ -243,39 +242,40 @@ impl Engine {
         })
     }
 
-    /// The signal that ended the job early.
+    /// Returns the signal that ended the job early.
     pub fn interrupted(&self) -> Option<i32> {
         self.ledger.interrupted
     }
 
-    /// Notes a signal that ends the job before anything runs.
+    /// Records a signal that ends the job before any task runs.
     pub fn interrupt(&mut self, signal: Option<i32>) {
         self.ledger.interrupted = signal;
     }
 
-    /// The task of a step; none for steps that set a state.
+    /// Returns the task of a step. None for steps that set a state.
     pub fn task_of(&self, step: StepId) -> Option<TaskIndex> {
         self.steps.tasks.get(step).copied().flatten()
     }
 
-    /// Whether a task is part of the job: templates that are only defaults wait until somebody
+    /// Whether a task is part of the job. Tasks of `default` templates are not until a required template
     /// needs them.
     pub fn includes(&self, task: TaskIndex) -> bool {
         self.job_steps().includes(task)
     }
 
-    /// Names the folders of a task.
+    /// Returns the key of a task's folders.
     pub fn folder_key(&self, index: TaskIndex) -> FolderKey {
         self.evaluation().folder_key(&self.ledger.tasks[index])
     }
 
-    /// A task in words, for messages.
+    /// Returns a task's name for messages.
     pub fn label(&self, index: TaskIndex) -> String {
         self.evaluation().label(&self.ledger.tasks[index])
     }
 
-    /// What happened since the last call. Where each event is recorded, what changed with tasks
-    /// comes with them.
+    /// Takes the events since the last call.
+    ///
+    /// If the job is journaled, the changes of instances and groups that came with tasks are included.
     pub fn take_events(&mut self) -> Vec<JobEvent> {
         let mut events = self.ledger.take_events();
         let is_progress = events.iter().any(JobEvent::is_progress);
@@ -297,18 +297,18 @@ impl Engine {
         events
     }
 
-    /// The beginning of the job as its journal tells it.
+    /// Returns the first event of the journal, which describes the job.
     pub fn job_start(&self) -> Result<JobStart, Error> {
         let before = &self.options.goal.resumed.planned;
         let planned = if before.is_empty() {
             self.planned_operations()
         } else {
-            // It goes on with the plan of another job.
+            // The job resumes another one and keeps its plan.
             before.clone()
         };
         Ok(JobStart {
             head: self.head()?,
-            // The id of a job that follows another at once is of a moment later.
+            // The id of a job that directly follows another may be slightly in the future.
             started: self.context.local_context.now().max(self.options.start),
             steps: self.scheduler.remaining(),
             goal: self.options.goal.clone(),
@@ -316,18 +316,19 @@ impl Engine {
         })
     }
 
-    /// The id of the job.
+    /// Returns the change id of the job.
     pub fn id(&self) -> Result<ChangeId, Error> {
         Ok(ChangeId::job(self.options.start)?)
     }
 
-    /// The status of the job: the worst of its tasks.
+    /// Returns the status of the job: the worst of its tasks.
     pub fn status(&self) -> Status {
         self.ledger.status()
     }
 
-    /// The outputs of the topology, evaluated now, and whether one of them could not be evaluated:
-    /// that is told, and null.
+    /// Evaluates the outputs of the topology, and returns whether any evaluation failed.
+    ///
+    /// A failed output is reported and becomes null.
     pub(super) fn outputs(&mut self) -> (Map, bool) {
         let names: Vec<_> = self.topology.template().outputs.keys().cloned().collect();
         let (mut outputs, mut failed) = (Map::new(), false);
@@ -349,9 +350,10 @@ impl Engine {
         (outputs, failed)
     }
 
-    /// What an expression gives in the topology as it is now, and the attributes that it read with
-    /// their values: none if `depth` is 0, those that it names if 1, those that they are computed
-    /// from as well if more.
+    /// Evaluates an expression and traces the attributes that it read.
+    ///
+    /// The trace is empty if `depth` is 0. It lists the attributes that the expression names if `depth`
+    /// is 1, and also those they are computed from if `depth` is larger.
     pub fn query(
         &self,
         expression: &str,
@@ -380,18 +382,18 @@ fn add_drafts(topology: &mut Topology, plan: &Plan) {
     }
 }
 
-/// The tasks that run.
+/// The running tasks of a job.
 #[derive(Debug, Default)]
 pub(super) struct Execution {
-    /// The tasks whose effects are performed.
+    /// Tasks with an effect that is being performed.
     pub(super) running: BTreeSet<TaskIndex>,
-    /// The effects that are to be performed next.
+    /// Effects that are to be performed next.
     pub(super) effects: VecDeque<(TaskIndex, Box<TaskEffect>)>,
     pub(super) exclusive: ExclusiveNodes,
 }
 
 impl Execution {
-    /// How many tasks run or are about to.
+    /// Returns the number of tasks that run or are about to.
     pub(super) fn count(&self) -> usize {
         self.running.len() + self.effects.len()
     }

@@ -1,4 +1,5 @@
-//! Evaluates what tasks and the topology say, in the topology as it is now. Nothing is changed.
+//! Evaluation of tasks and attributes in the current topology. [`Evaluation`] is a read-only view that
+//! changes no state.
 
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -16,13 +17,13 @@ use crate::topology::{EntityKind, Topology};
 use crate::tosca::Operation;
 use crate::value::{Handle, Map, Value};
 
-/// The most values that a trace of a query lists.
+/// The maximum number of values in the trace of a query.
 const MAX_TRACED_VALUES: usize = 1000;
 
-/// Finds the configurator of an operation and completes its inputs.
+/// Selects the configurator of an operation and completes its inputs.
 pub type ChooseConfigurator = fn(&Operation) -> Result<(Arc<dyn Configurator>, Map), ChooseError>;
 
-/// The things outside of the topology that evaluation asks; they are the same for the whole job.
+/// The environment of evaluation outside the topology. It stays the same for the whole job.
 pub(super) struct JobContext {
     pub(super) local_context: Arc<dyn SystemContext>,
     pub(super) memo: Arc<Memo>,
@@ -30,13 +31,13 @@ pub(super) struct JobContext {
     pub(super) history: Box<dyn OperationHistory>,
     pub(super) keys: Box<dyn DigestKeyProvider>,
     pub(super) host_locator: Box<dyn HostLocator>,
-    /// The key for the digests of secrets that this job records.
+    /// The key for digests of secrets that this job records.
     pub(super) digest_key: Option<Arc<DigestKey>>,
-    /// Whether any attribute is a secret that the record does not hold.
+    /// Whether the record lacks the value of any attribute because it is secret.
     pub(super) has_redacted: bool,
 }
 
-/// A view of a job in which expressions are evaluated. The topology cannot change while it lives.
+/// A view of a job for evaluating expressions. It borrows the topology, which cannot change meanwhile.
 #[derive(Clone, Copy)]
 pub(super) struct Evaluation<'t> {
     pub(super) topology: &'t Arc<Topology>,
@@ -45,7 +46,7 @@ pub(super) struct Evaluation<'t> {
     pub(super) context: &'t JobContext,
 }
 
-/// An evaluator over the topology as it is now.
+/// An evaluator for the current topology that borrows the topology for its lifetime.
 pub(super) struct ScopedEvaluator<'t> {
     evaluator: Evaluator,
     topology: PhantomData<&'t Topology>,
@@ -69,8 +70,8 @@ impl Deref for ScopedEvaluator<'_> {
 }
 
 impl Drop for ScopedEvaluator<'_> {
-    // Makes the borrow of the topology last until here: a change of the topology while an evaluator
-    // shares it would copy the whole topology.
+    // The explicit Drop extends the borrow of the topology to this point. Changing the topology while an
+    // evaluator shares it would copy all of it.
     fn drop(&mut self) {}
 }
 
@@ -85,12 +86,12 @@ impl<'t> Evaluation<'t> {
         Evaluator::new(scope, Arc::clone(world), Arc::clone(memo))
     }
 
-    /// An evaluator for the topology.
+    /// Returns an evaluator for the topology.
     pub(super) fn evaluator(&self) -> ScopedEvaluator<'t> {
         ScopedEvaluator::new(self.new_evaluator())
     }
 
-    /// An evaluator for a task: the artifact that it executes sees the task's variables.
+    /// Returns an evaluator for a task, in which the executed artifact sees the task's variables.
     pub(super) fn evaluator_for(&self, task: &Task) -> ScopedEvaluator<'t> {
         let plain = self.new_evaluator();
         match task.spec.artifact {
@@ -101,7 +102,7 @@ impl<'t> Evaluation<'t> {
         }
     }
 
-    /// The key of an attribute in records, such as `::web::port`; none for what is not recorded.
+    /// Returns the record key of an attribute, such as `::web::port`. None if it is not recorded.
     pub(super) fn attribute_key(&self, of: Handle, name: &str) -> Option<String> {
         let of = self.topology.stand_in(of).unwrap_or(of);
         let entity = self.topology.get(of)?;
@@ -111,7 +112,7 @@ impl<'t> Evaluation<'t> {
         }
     }
 
-    /// The value of an output of the topology, with what it has read.
+    /// Evaluates an output of the topology and returns the values read for it.
     pub(super) fn output(&self, name: &str) -> (Result<Value, Error>, crate::expr::Reads) {
         let evaluator = self.evaluator();
         let value = evaluator.attribute(self.topology.outputs(), name);
@@ -122,9 +123,10 @@ impl<'t> Evaluation<'t> {
         (value.and_then(unquote), reads)
     }
 
-    /// What an expression gives in the topology as it is now, and the attributes that it read with
-    /// their values: none if `depth` is 0, those that it names if 1, those that they are computed
-    /// from as well if more.
+    /// Evaluates an expression and traces the attributes that it read.
+    ///
+    /// The trace is empty if `depth` is 0. It lists the attributes that the expression names if `depth`
+    /// is 1, and also those they are computed from if `depth` is larger.
     pub(super) fn query(
         &self,
         expression: &str,
@@ -161,12 +163,12 @@ impl<'t> Evaluation<'t> {
         Ok((found, traced))
     }
 
-    /// The inputs of the topology, evaluated.
+    /// Returns the evaluated inputs of the topology.
     pub(super) fn inputs(&self) -> Map {
         self.values_of(self.topology.inputs())
     }
 
-    /// The inputs and outputs of the nested topology with this root, evaluated.
+    /// Returns the evaluated inputs and outputs of the nested topology with this root.
     pub(super) fn nested_values(&self, root: Handle) -> (Map, Map) {
         let inputs = self.values_of(self.topology.inputs_of(root));
         (inputs, self.values_of(self.topology.outputs_of(root)))
@@ -182,13 +184,13 @@ impl<'t> Evaluation<'t> {
         values.collect()
     }
 
-    /// A task in words, for messages.
+    /// Returns a task's name for messages.
     pub(super) fn label(&self, task: &Task) -> String {
         let target = &self.topology.entity(task.spec.target).name;
         format!("{} of `{target}`", task.spec.reference)
     }
 
-    /// Names the folders of a task.
+    /// Returns the key of a task's folders.
     pub(super) fn folder_key(&self, task: &Task) -> FolderKey {
         FolderKey {
             instance: self.directory_name(task.spec.target),
@@ -196,7 +198,7 @@ impl<'t> Evaluation<'t> {
         }
     }
 
-    /// The name of an entity's directories: a relationship's is `<source>~r~<requirement>`.
+    /// Returns the directory name of an entity. A relationship's is `<source>~r~<requirement>`.
     pub(super) fn directory_name(&self, target: Handle) -> String {
         let entity = self.topology.entity(target);
         let part = |of: Handle, letter: char| {
@@ -211,7 +213,7 @@ impl<'t> Evaluation<'t> {
         }
     }
 
-    /// The instance a step belongs to: for relationships the group's target.
+    /// Returns the instance that a step belongs to. For relationships this is the group's target.
     pub(super) fn unit_instance(&self, step: StepId, target: Handle) -> Handle {
         let group = self.plan.steps[step].group;
         match group.map(|group| &self.plan.groups[group].target) {
@@ -222,7 +224,6 @@ impl<'t> Evaluation<'t> {
         }
     }
 
-    /// The workflow of a group.
     pub(super) fn workflow_of(&self, group: Option<GroupId>) -> Option<&'t Arc<str>> {
         group.map(|group| &self.plan.groups[group].workflow)
     }

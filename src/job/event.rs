@@ -1,5 +1,5 @@
-//! What happens while a job runs: all that the journal keeps, the record is made of, and those hear
-//! who watch.
+//! Events of a running job. The journal stores them, the job's record is built from them, and sinks such
+//! as the screen observe them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,23 +10,20 @@ use crate::name::{ChangeId, ChangeIdError};
 use crate::plan::{GroupId, JobGoal};
 use crate::value::{Map, Value};
 
-/// How grave a message is.
+/// The severity of a log message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// Every detail.
     Debug,
-    /// More than most want to know.
+    /// Details that most users do not need.
     Verbose,
-    /// How it goes.
     Info,
-    /// Something is probably wrong.
+    /// A probable problem.
     Warning,
-    /// Something is wrong.
     Error,
 }
 
 impl LogLevel {
-    /// The word for it.
+    /// Returns the level's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",
@@ -38,14 +35,13 @@ impl LogLevel {
     }
 }
 
-/// What a job's record says besides its tasks, as far as it is known when the job begins.
+/// The fields of a job's record, besides its tasks, that are known when the job starts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JobFacts {
-    /// The id of the job before it.
+    /// The id of the previous job.
     pub previous: Option<String>,
-    /// The options that the user set.
     pub options: Map,
-    /// The commit that the ensemble was at.
+    /// The commit of the ensemble when the job started.
     pub start_commit: Option<String>,
     /// The digest of the specification.
     pub spec_digest: String,
@@ -54,83 +50,69 @@ pub struct JobFacts {
 /// The head of a job's record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobHead {
-    /// Its change id.
     pub id: ChangeId,
-    /// When it began.
     pub start: jiff::Timestamp,
-    /// The workflow's name.
+    /// The name of the workflow.
     pub workflow: String,
-    /// What else is known when it begins.
     pub facts: JobFacts,
 }
 
-/// The beginning of a job.
+/// The description of a job when it starts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobStart {
-    /// The head of its record.
     pub head: JobHead,
-    /// When its tasks begin to run.
+    /// The time at which tasks begin to run.
     pub started: jiff::Timestamp,
-    /// How many steps are planned.
+    /// The number of planned steps.
     pub steps: usize,
-    /// What it is to reach, and what a job that it goes on with has done.
+    /// The job's goal, including the progress of a job that it resumes.
     pub goal: JobGoal,
-    /// What is planned: operations by the keys of their targets.
+    /// The planned operations by the key of their target.
     pub planned: BTreeMap<String, Vec<String>>,
 }
 
-/// The record of an instance from here on.
+/// A new state of an instance's record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InstanceChange {
-    /// The way from the `status` section to it, key by key.
+    /// The path of keys from the `status` section to the record.
     pub route: Vec<String>,
-    /// Its record without what stands on it and within it; none if there is nothing to record any
-    /// more.
+    /// The instance's own record, without hosted and nested instances. None if the record is removed.
     pub record: Option<Map>,
 }
 
-/// One thing that happened.
+/// An event of a running job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobEvent {
-    /// The job begins.
     JobStarted(Box<JobStart>),
-    /// A task is about to act on the world.
+    /// A task is about to perform effects.
     TaskStarted(Arc<TaskRecord>),
-    /// A task has ended.
     TaskFinished(Arc<TaskRecord>),
-    /// The record of a task that has ended is another one now.
+    /// The record of a finished task has changed.
     TaskAmended(Arc<TaskRecord>),
     /// A task has added a node template.
     TemplateAdded {
-        /// Its name.
         name: Arc<str>,
-        /// What it says, secrets redacted.
+        /// The template, with secrets redacted.
         template: Value,
     },
-    /// Of these groups of steps, all are done.
+    /// All steps of these groups are done.
     GroupsSettled(Vec<GroupId>),
-    /// The record of an instance has changed.
     InstanceChanged(InstanceChange),
-    /// A message for the log.
     Message {
-        /// How grave it is.
         level: LogLevel,
-        /// What it says.
         text: String,
     },
-    /// Something is wrong, with its places in the text; for people, not for the journal.
+    /// A problem with source positions, shown to users. The journal does not store it.
     Problem(Box<Diagnostic>),
-    /// The job has ended.
     JobFinished {
-        /// Its change id.
         id: ChangeId,
-        /// How it ended.
         status: &'static str,
     },
 }
 
 impl JobEvent {
-    /// Whether it is about tasks, or the end of the job, so that what changed with it is told at once.
+    /// Whether the event concerns tasks or the end of the job, so that related changes are published with
+    /// it.
     pub(super) fn is_progress(&self) -> bool {
         matches!(
             self,
@@ -142,26 +124,25 @@ impl JobEvent {
     }
 }
 
-/// Makes events durable before anything relies on them; may fail.
+/// Durable storage of events. Events are stored before later actions rely on them; this can fail.
 pub trait EventJournal {
-    /// Adds events of a job.
+    /// Appends events of a job.
     fn append(&mut self, events: &[JobEvent]) -> Result<(), JournalError>;
 
-    /// Returns once all events added are on disk.
+    /// Waits until all appended events are on disk.
     fn sync(&mut self) -> Result<(), JournalError>;
 }
 
-/// Why events cannot be made durable.
+/// The reason why events cannot be stored durably.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the job's journal cannot be written: {message}")]
 pub struct JournalError {
-    /// Why.
     pub message: String,
-    /// What people can do about it.
+    /// Advice for the user.
     pub hint: Option<String>,
 }
 
-/// A journal that keeps nothing, for jobs whose record nobody wants.
+/// A journal that stores no events, for jobs without a record.
 #[derive(Debug, Default)]
 pub struct NullJournal;
 
@@ -175,25 +156,24 @@ impl EventJournal for NullJournal {
     }
 }
 
-/// Hears events once they are durable; cannot fail.
+/// An observer of events that are already durable. Observing cannot fail.
 pub trait EventSink {
-    /// Takes one event; called in order, never at the same time.
+    /// Receives one event. Calls are in order and never concurrent.
     fn event(&mut self, event: &JobEvent);
 }
 
-/// Why a job cannot go on.
+/// The reason why a job cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The plan names an instance that neither exists nor is drafted.
     #[error("the plan names the instance `{0}`, which does not exist")]
     UnknownInstance(String),
-    /// Change ids cannot be made.
+    /// A change id cannot be created.
     #[error(transparent)]
     ChangeId(#[from] ChangeIdError),
-    /// Events cannot be made durable.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The runner is gone.
+    /// The runner of effects has stopped.
     #[error("the runner of effects has stopped: {0}")]
     Runner(String),
 }

@@ -1,5 +1,7 @@
-//! Runs a job step by step: starts what is ready, hands out effects, takes in what came of them.
-//! Nothing is performed here.
+//! The main loop's operations: starting steps that are ready, issuing their effects, and handling
+//! results.
+//!
+//! The driver (`exec`) calls these methods and performs the effects.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,43 +19,43 @@ use crate::name::Status;
 use crate::plan::StepId;
 use crate::task::EffectResult;
 
-/// How many events of tasks without effects are held back before they are made durable and told.
+/// The maximum number of buffered events of tasks without effects before they are published.
 const MAX_BUFFERED_EVENTS: usize = 500;
 
-/// How many names of tasks a message lists.
+/// The maximum number of task names in a message.
 const MAX_NAMES: usize = 5;
 
-/// How a job goes on after a step.
+/// The state of a job after an attempt to start a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobProgress {
     /// A step was started, and more may be ready.
     Started,
-    /// There is more to start once the events so far are durable.
+    /// More steps can start once the events so far are durable.
     MoreReady,
-    /// It waits for what runs.
+    /// The job waits for running tasks.
     Waiting,
-    /// It has come to its end.
     Finished,
 }
 
 impl Engine {
-    /// Begins to run a rendered plan.
+    /// Starts the run of a rendered plan.
     pub fn begin_run(&mut self, recording: Recording, facts: JobFacts) -> Result<(), Error> {
         self.recording = recording;
         self.facts = facts;
-        // Upstream forgets what it skipped once anything runs.
+        // Unfurl (Python) drops skipped tasks from the list as soon as tasks run.
         self.ledger.clear_list();
         let (scheduler, steps) = self.schedule();
         scheduler.build(&steps);
-        // What was changed so far is the plan's, which is made again.
+        // Changes made by planning are not recorded, because a resumed job plans again.
         self.topology_mut().take_touched();
         let event = JobEvent::JobStarted(Box::new(self.job_start()?));
         self.ledger.push(event);
         Ok(())
     }
 
-    /// Starts the next step that is ready, as far as limits allow. Once all are started, the
-    /// effects that they ask for are given by [`Self::take_requests`]; events before them must be
+    /// Starts the next step that is ready, within the limits.
+    ///
+    /// The effects of started steps are returned by [`Self::take_requests`]. Events before them must be
     /// durable by then.
     pub fn start_next(&mut self, folders: &mut dyn TaskFolders) -> Result<JobProgress, Error> {
         let limit = self.options.parallel.max(1);
@@ -81,7 +83,7 @@ impl Engine {
         Ok(JobProgress::MoreReady)
     }
 
-    /// Starts a step unless another one works on its node.
+    /// Starts a step, unless another step occupies its node.
     fn take_turn(&mut self, step: StepId, folders: &mut dyn TaskFolders) -> Result<(), Error> {
         let is_parallel = self.options.parallel > 1;
         let key = || self.job_steps().exclusive_key(step);
@@ -112,7 +114,7 @@ impl Engine {
         }
     }
 
-    /// The effects that are to be performed now, each with the task that asks for it.
+    /// Takes the effects to be performed now, each with the task that requested it.
     pub fn take_requests(&mut self) -> Vec<(TaskIndex, ActionRequest)> {
         let effects = std::mem::take(&mut self.execution.effects);
         let mut requests = Vec::with_capacity(effects.len());
@@ -123,7 +125,7 @@ impl Engine {
         requests
     }
 
-    /// Takes in what came of the effect of a task.
+    /// Handles the result of a task's effect.
     pub fn complete(&mut self, task: TaskIndex, result: ActionResult) -> Result<(), Error> {
         if self.execution.running.remove(&task) {
             let next = self.proceed(task, Some(EffectResult::Action(result)))?;
@@ -132,7 +134,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Adds a note about the effect of a task to the log.
+    /// Logs a note about a task's effect.
     pub fn note(&mut self, task: TaskIndex, note: ChainNote) {
         if !self.execution.running.contains(&task) {
             return;
@@ -145,7 +147,8 @@ impl Engine {
         self.log(level, text);
     }
 
-    /// After a signal nothing new starts; what runs may end in time, and is recorded as it ended.
+    /// Handles a signal: no further step starts. Running tasks have the grace period to end and are
+    /// recorded as they ended.
     pub fn handle_interrupt(&mut self, signal: i32, grace: Duration) {
         if self.ledger.interrupted.is_some() {
             return;
@@ -169,21 +172,22 @@ impl Engine {
         self.log(LogLevel::Warning, text);
     }
 
-    /// Gives the job up. What runs is to be ended, and its end taken in with [`Self::take_end`].
+    /// Gives up the job after an error. Running tasks are to be ended, and their results passed to
+    /// [`Self::complete_aborted`].
     pub fn abort(&mut self, error: &Error) {
         self.ledger.aborted = Some(error.to_string());
         self.execution.effects.clear();
     }
 
-    /// Takes in how an effect ended after the job was given up. What else its task asks for is not
-    /// done any more.
+    /// Handles the result of an effect after the job was given up. Further effects of its task are not
+    /// performed.
     pub fn complete_aborted(&mut self, task: TaskIndex, result: ActionResult) {
         if self.execution.running.remove(&task) {
             self.proceed(task, Some(EffectResult::Action(result))).ok();
         }
     }
 
-    /// Ends a job of which nothing runs any more: tasks that never came to run are recorded as such.
+    /// Ends a job in which no task runs any more. Tasks that never ran are recorded as such.
     pub fn end_run(&mut self, folders: &mut dyn TaskFolders) -> Result<(), Error> {
         self.finish_unstarted()?;
         for record in self.complete_records() {
@@ -195,8 +199,10 @@ impl Engine {
         Ok(())
     }
 
-    /// When nothing runs and nothing is ready, what is left waits for itself: those that can go on
-    /// with what there is. Says whether there is anything left.
+    /// Resolves a stall, in which no task runs and no step is ready because the remaining steps wait for
+    /// each other.
+    ///
+    /// Steps that can run with the current values are released. Returns whether any step is left.
     fn release_stalled(&mut self) -> Result<bool, Error> {
         if self.scheduler.has_ready() || !self.execution.exclusive.is_empty() {
             return Ok(true);
@@ -219,7 +225,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// Moves the files of each task to where they belong after it.
+    /// Moves the files of each task to their final folder.
     fn settle_folders(&mut self, folders: &mut dyn TaskFolders) {
         if self.options.goal.dry_run || !folders.has_any() {
             return;
@@ -250,7 +256,7 @@ impl Engine {
     }
 }
 
-/// The first few names of many.
+/// Joins the first few names and states how many are left out.
 fn first_names(names: &[String]) -> String {
     let shown = names[..names.len().min(MAX_NAMES)].join(", ");
     match names.len().saturating_sub(MAX_NAMES) {
@@ -259,13 +265,11 @@ fn first_names(names: &[String]) -> String {
     }
 }
 
-/// The ports that a running job works with.
+/// The ports through which a running job stores files and events.
 pub struct JobPorts<'a> {
-    /// Keeps files.
     pub folders: &'a mut dyn TaskFolders,
-    /// Makes events durable.
     pub journal: &'a mut dyn EventJournal,
-    /// Hear events.
+    /// Observers of events, which see them after the journal.
     pub sinks: Vec<&'a mut dyn EventSink>,
 }
 
@@ -276,7 +280,7 @@ impl std::fmt::Debug for JobPorts<'_> {
 }
 
 impl JobPorts<'_> {
-    /// Makes the events of a job durable, then lets the sinks hear them.
+    /// Makes the events of a job durable, then passes them to the sinks.
     pub fn publish(&mut self, engine: &mut Engine) -> Result<(), Error> {
         let events = engine.take_events();
         if events.is_empty() {

@@ -1,4 +1,5 @@
-//! What the end of a task means for its target (§ (g), status update table).
+//! The effects of a finished task on its target: status, node state and change ids (rule U-g, status
+//! update table).
 
 use std::sync::Arc;
 
@@ -14,12 +15,12 @@ use crate::topology::Creator;
 use crate::value::Value;
 
 impl Engine {
-    /// Ends a task: gives it its id and updates the target.
+    /// Finishes a task: assigns its id and updates the target.
     pub(super) fn finish(&mut self, index: TaskIndex, outcome: TaskOutcome) -> Result<(), Error> {
         self.record_task_end(index, outcome, false)
     }
 
-    /// Ends a task that never ran, since something it needs has failed.
+    /// Finishes a task that never ran because a dependency has failed.
     pub(super) fn finish_blocked(
         &mut self,
         index: TaskIndex,
@@ -84,7 +85,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Advances the node state after a task that ran, and tells that it has ended.
+    /// Advances the node state after a successful task.
     pub(super) fn advance_state(&mut self, index: TaskIndex) {
         let task = &self.ledger.tasks[index];
         let (target, start) = (task.spec.target, task.spec.start_state);
@@ -106,7 +107,7 @@ impl Engine {
         self.ledger.tasks[index].target_state.state = state;
     }
 
-    /// Notes the change on all entities that the task added or whose attributes or status it set.
+    /// Records the change on all entities that the task added or modified.
     fn touch_changed(&mut self, index: TaskIndex, id: ChangeId) {
         let changed: Vec<_> = self.ledger.tasks[index]
             .changes
@@ -125,7 +126,8 @@ impl Engine {
         let asks = matches!(task.reference.operation.as_str(), "check" | "discover");
         let entity = self.topology.entity(target);
         let (new, is_relationship) = (entity.created.is_none(), entity.is_relationship());
-        // What is found and was begun here is ours.
+        // An instance that a check finds counts as created by this ensemble if the ensemble had begun to
+        // create it.
         let found_other_state = asks && !entity.partially_created;
         let workflow = self.options.goal.workflow.as_str().to_owned();
         let topology = self.topology_mut();
@@ -155,7 +157,7 @@ impl Engine {
         }
     }
 
-    /// Notes that a look at an instance has shown another state than the one on record.
+    /// Records that a check or discover found a state different from the recorded one.
     fn note_state_change(&mut self, index: TaskIndex, id: ChangeId) {
         let task = &self.ledger.tasks[index];
         let reference = &task.spec.reference;
@@ -180,7 +182,8 @@ impl Engine {
         }
     }
 
-    /// What was found has its relationships, too: nothing will establish them.
+    /// Marks the relationships of a discovered instance as established, because no operation will
+    /// establish them.
     fn mark_relationships_found(&mut self, index: TaskIndex, id: ChangeId) {
         let task = &self.ledger.tasks[index].spec;
         let found = self.topology.entity(task.target);
@@ -201,7 +204,7 @@ impl Engine {
         }
     }
 
-    /// Notes the change of the target; says whether there is one, and which came before it.
+    /// Records a change of the target. Returns whether there is one, and the id of the previous change.
     fn update_last_change(
         &mut self,
         index: TaskIndex,
@@ -223,8 +226,10 @@ impl Engine {
         (false, None)
     }
 
-    /// A change by other than the life cycle that touches what `configure` depends on customises
-    /// the target; a successful reconfigure clears that.
+    /// Updates whether the target is customised.
+    ///
+    /// An operation outside the life cycle that changes values which `configure` depends on customises
+    /// the target. A successful reconfigure clears this.
     fn set_customized(&mut self, index: TaskIndex, id: ChangeId) {
         let task = &self.ledger.tasks[index];
         let (target, reference) = (task.spec.target, &task.spec.reference);
@@ -268,12 +273,12 @@ impl Engine {
         let (id, explicit) = (finished.id, finished.outcome.status);
         let workflow = Arc::clone(&self.plan.groups[group].workflow);
         if explicit.is_none() && WorkflowKind::success_status(&workflow).is_none() {
-            // The workflow brings its target to no status of its own.
+            // The workflow implies no status for its target.
             return;
         }
         let target = task.spec.target;
         let entity = self.topology.entity(target);
-        // What is there as soon as its ends are does not go before them.
+        // A relationship that exists implicitly with its ends is not removed before them.
         let stays = entity.computed && entity.is_relationship();
         let default = WorkflowKind::success_status(&workflow).filter(|_| !stays);
         let status = explicit.or(default).or(entity.local);
@@ -300,7 +305,7 @@ impl Engine {
         }
     }
 
-    /// Tells that a task cannot be rendered, with places in the text.
+    /// Reports that a task cannot be rendered, with source positions.
     pub(super) fn report_problem(&mut self, index: TaskIndex, error: &crate::expr::Error) {
         let problem = self
             .evaluation()
@@ -308,13 +313,13 @@ impl Engine {
         self.ledger.log_problem(problem);
     }
 
-    /// Marks a step as done, for the scheduler and for those that read what it sets.
+    /// Marks a step as done for the scheduler and for the readers of its attributes.
     pub(super) fn finish_step(&mut self, step: StepId) {
         let (scheduler, steps) = self.schedule();
         scheduler.finish(step, &steps);
     }
 
-    /// Tells journal and sinks of what has changed about a task since it was told that it has ended.
+    /// Emits an event if a finished task's record has changed since it was reported.
     pub(super) fn emit_amended(&mut self, index: TaskIndex) {
         let Some(record) = self.amended_record(index).map(Arc::new) else {
             return;
@@ -323,7 +328,7 @@ impl Engine {
         self.ledger.push(JobEvent::TaskAmended(record));
     }
 
-    /// Tells journal and sinks that a task has ended.
+    /// Emits the event that a task has finished.
     pub(super) fn emit_finished(&mut self, index: TaskIndex) {
         let (record, warning) = self.record_end(index);
         self.ledger.push(JobEvent::TaskFinished(record));
@@ -333,7 +338,7 @@ impl Engine {
     }
 }
 
-/// The node state that a status found by a check stands for.
+/// Returns the node state that corresponds to a status found by a check.
 fn state_of_status(status: Option<Status>, state: Option<NodeState>) -> Option<NodeState> {
     Some(match status? {
         Status::Ok => NodeState::Started,

@@ -1,34 +1,33 @@
-//! The records of earlier jobs, as far as a job asks for them.
+//! Access to the records of earlier jobs.
 
 use super::ports::PortError;
 use crate::name::ChangeId;
 use crate::value::Map;
 
-/// What an earlier job recorded of an operation.
+/// The last record of an operation, with its digest fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LastOperation {
-    /// The id of that task.
+    /// The id of the recorded task.
     pub id: Option<ChangeId>,
-    /// Upstream's keys, in order.
+    /// The keys in Unfurl (Python)'s digest, in order.
     pub digest_keys: Vec<String>,
-    /// Upstream's digest.
+    /// Unfurl (Python)'s digest.
     pub digest_value: String,
-    /// The attributes it set.
+    /// The keys of attributes that the task set.
     pub digest_put: Vec<String>,
-    /// What it read, exactly; empty where only upstream's fields exist.
+    /// The keys of the exact digest; empty if the record has only Unfurl (Python)'s fields.
     pub exact_keys: Vec<String>,
-    /// Our digest.
     pub exact_value: String,
-    /// What it read of secrets.
+    /// The keys of secrets that the task read.
     pub secret_keys: Vec<String>,
-    /// The keyed digest of that.
+    /// The keyed digest of the secrets.
     pub secret_value: String,
-    /// The id of the key.
+    /// The id of the key that made the digest of the secrets.
     pub secret_key: String,
 }
 
 impl LastOperation {
-    /// Whether our own digest fields are on record.
+    /// Whether the record has the exact digest fields, which Unfurl (Python) does not write.
     pub fn is_exact(&self) -> bool {
         !self.exact_keys.is_empty() || !self.secret_keys.is_empty()
     }
@@ -39,36 +38,37 @@ impl LastOperation {
     }
 }
 
-/// What is left of jobs that were cut off on an entity.
+/// The unfinished work on an entity that interrupted jobs have left.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UnfinishedWork {
-    /// The operation of which nobody knows whether it has done its work, with the id of its record.
+    /// The operation whose effect is unknown, with the id of its record.
     pub in_doubt: Option<(String, ChangeId)>,
-    /// The operations that have done their work, while others that belong to them have not begun.
+    /// Operations that were completed although others of the same group did not begin.
     pub half_done: Vec<String>,
 }
 
-/// What the record of a task says that it has read.
+/// The values that a task's record shows as read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RecordedReads {
-    /// Its inputs, evaluated.
+    /// The evaluated inputs of the task.
     pub inputs: Map,
-    /// The values of attributes by their keys, such as `::web::port`.
+    /// The values of attributes by record key, such as `::web::port`.
     pub reads: Map,
 }
 
-/// Looks up what was recorded last of an operation on an entity, by its key.
+/// Lookup of recorded operations by the key of their entity.
 pub trait OperationHistory {
-    /// The last record of an operation.
+    /// Returns the last record of an operation.
     fn last_operation(&self, target: &str, operation: &str) -> Option<LastOperation>;
 
-    /// Whether anything is left of jobs that were cut off.
+    /// Whether interrupted jobs have left unfinished work on any entity.
     fn has_unfinished_work(&self) -> bool;
 
-    /// What is left of jobs that were cut off.
+    /// Returns the unfinished work of an entity.
     fn unfinished_work(&self, target: &str) -> Option<&UnfinishedWork>;
 
-    /// What a task has read; none if nothing is on record, and why if that cannot be read. It is
-    /// asked for only where something has changed.
+    /// Returns the values that a task has read. None if they are not recorded.
+    ///
+    /// Called only if a change was detected, because reading the record is slow.
     fn recorded_reads(&self, change: ChangeId) -> Result<Option<RecordedReads>, PortError>;
 }

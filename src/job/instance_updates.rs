@@ -1,4 +1,4 @@
-//! Applies what a run says of instances: `resultTemplate` and mapped outputs (§ (k)).
+//! Updates of instances that a run returns: `resultTemplate` and mapped outputs (rule U-k).
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::value::{Handle, Map, Value};
 use crate::yaml::Node;
 
 impl Engine {
-    /// Applies the specifications of instances that a run gave, in order.
+    /// Applies the instance updates of a run, in order.
     pub(super) fn apply_updates(&mut self, index: TaskIndex, outcome: &mut TaskOutcome) {
         let Some(updates) = outcome.updates.take() else {
             return;
@@ -118,7 +118,7 @@ impl Engine {
             .status = Some(status);
     }
 
-    /// Adds an instance that a run has found or made.
+    /// Adds an instance that a run has found or created.
     fn add_instance(
         &mut self,
         index: TaskIndex,
@@ -161,13 +161,13 @@ impl Engine {
             }
             topology.set_created(handle, Some(created));
         }
-        // Others need not refer to it for it to count.
+        // An added instance is required even if no other instance refers to it.
         let priority = fields.get("priority").and_then(Value::as_str);
         let priority = priority.and_then(Priority::parse);
         let priority = priority.unwrap_or(Priority::Required);
         topology.update_record(handle, |entity| entity.priority = Some(priority));
         self.update_instance(index, handle, fields)?;
-        // What it was made with is no change of it.
+        // The initial attributes of a new instance are not changes of it.
         let changes = EntityChanges {
             added: Some(Value::from(spec)),
             ..EntityChanges::default()

@@ -1,5 +1,7 @@
-//! Runs a plan: order, limits, transitions of status and node state. The coordinator is the only
-//! writer of the topology; it asks a runner for effects and performs none itself.
+//! Job execution: runs a plan with its order, limits, and transitions of status and node state.
+//!
+//! [`Engine`] coordinates a job and is the only writer of the topology. It requests effects from a driver
+//! (`exec`) and performs none itself.
 
 mod added_instances;
 mod artifact;

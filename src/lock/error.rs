@@ -1,42 +1,36 @@
-//! Why a lock was not got, or not let go.
+//! The errors of the local lock.
 
 use std::path::PathBuf;
 
 use super::owner::{LockOwner, describe_holder};
 use crate::system::fs;
 
-/// Why a lock was not got, or not let go.
+/// An error while acquiring or releasing a local lock.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process holds it.
     #[error("`{}` is locked by {}", lock.display(), describe_holder(*pid, owner.as_deref(), "another process"))]
     Held {
-        /// The lock file.
         lock: PathBuf,
-        /// The process id in it.
+        /// The process id in the lock file.
         pid: Option<u32>,
-        /// Who it is, if the owner file tells.
+        /// The holder, if the owner file describes it.
         owner: Option<Box<LockOwner>>,
     },
-    /// This process holds it already.
+    /// This process already holds the lock.
     #[error("`{}` is already locked by this process", lock.display())]
     Ours {
-        /// The lock file.
         lock: PathBuf,
     },
-    /// The lock file does not say whose it is.
+    /// The lock file contains no process id.
     #[error("`{}` holds no process id, so nobody can tell whether its holder runs", lock.display())]
     Unreadable {
-        /// The lock file.
         lock: PathBuf,
     },
-    /// The lock changed hands again and again while it was looked at.
+    /// The lock's holder changed repeatedly while its state was read.
     #[error("`{}` changes hands too often", lock.display())]
     Busy {
-        /// The lock file.
         lock: PathBuf,
     },
-    /// A file operation failed.
     #[error(transparent)]
     File(#[from] fs::Error),
 }
@@ -47,7 +41,7 @@ impl LockError {
         Self::Held { lock, pid, owner }
     }
 
-    /// Whether another try later may succeed.
+    /// Whether a later attempt may succeed.
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::Held { .. } | Self::Unreadable { .. } | Self::Busy { .. } => true,
@@ -55,7 +49,7 @@ impl LockError {
         }
     }
 
-    /// Says what people can do about it.
+    /// Returns a hint on how to fix the problem, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Held { .. } | Self::Unreadable { .. } => Some(

@@ -1,5 +1,7 @@
-//! One job at a time: the lock file beside a manifest, as Unfurl knows it, and beside that a file
-//! that says whose it is. A lock is taken over only on proof that its holder is gone.
+//! The local lock of an ensemble, so that only one job runs at a time on this computer.
+//!
+//! The lock file beside the manifest contains the process id, as in Unfurl; an owner file beside it describes
+//! the holder. [`Lock::acquire`] takes over a lock only if its holder has provably ended.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -10,40 +12,42 @@ use super::state::{LockState, StaleHolder};
 use crate::system::lockfile::{LockFile, write_beside_lock};
 use crate::system::{fs, machine};
 
-/// How often a lock that vanishes or is replaced while we look is tried again.
+/// The maximum number of attempts if the lock file vanishes or is replaced while it is examined.
 const MAX_ATTEMPTS: usize = 20;
 
-/// How long to wait before it is looked again whether the kernel still knows a holder.
+/// The interval for checking whether the kernel still reports a holder.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// How long the kernel may know a holder whose process is gone: what that was about to start has
-/// the lock until its own program begins, and so has whoever only looks. A busy machine takes its
-/// time.
+/// The time for which the kernel may report a holder although its process has ended.
+///
+/// A child process of the holder has the lock until it executes its own program, and so does every process
+/// that only examines the lock. On a busy computer this takes longer.
 const DEAD_HOLDER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The lock of a manifest, got.
+/// The result of acquiring a lock.
 #[derive(Debug)]
 pub struct AcquiredLock {
-    /// The lock; it goes when this goes.
     pub lock: Lock,
-    /// Whose stale lock it was; people are to be told.
+    /// The holder of the stale lock that was taken over; the user should be informed.
     pub taken_over: Option<StaleHolder>,
 }
 
-/// The lock of a manifest; others are kept out for as long as it lives.
+/// The lock of a manifest. Other processes cannot acquire it while this value exists.
 #[derive(Debug)]
 #[must_use = "the lock is let go at once if nobody keeps it"]
 pub struct Lock {
     file: Option<LockFile>,
     path: PathBuf,
     owner: LockOwner,
-    /// The lock beside a link to the manifest, for programs that look there only.
+    /// A second lock beside the symbolic link to the manifest, for programs that check only that path.
     beside_link: Option<Box<Self>>,
 }
 
 impl Lock {
-    /// Locks a manifest for this process, which was called with `command`. Where its path is a
-    /// link, the lock is that of the file that it leads to, whatever the ways there.
+    /// Locks a manifest for this process. `command` is the command line for the owner file.
+    ///
+    /// If the path is a symbolic link, the target is locked, so that different links to a manifest share one
+    /// lock.
     pub fn acquire(manifest: &Path, command: &str) -> Result<AcquiredLock, LockError> {
         let Some(real) = link_target(manifest) else {
             return Self::acquire_at(manifest, command);
@@ -71,17 +75,18 @@ impl Lock {
             };
             let state = read_state(&mut file, &path)?;
             if !file.is_current() {
-                // Somebody let go or took over while we looked.
+                // Another process released or took over the lock while it was examined.
                 continue;
             }
             match state {
                 LockState::Free => {}
-                // Of all who find a lock stale, the kernel lets one alone rewrite it.
+                // The kernel's file lock lets only one of several processes rewrite a stale lock.
                 LockState::Stale(stale) if file.is_locked() => {
                     file.rewrite(pid.as_bytes())?;
                     return Self::write_owner_file(file, path, owner, Some(stale));
                 }
-                // The kernel knows somebody, but the process that has the lock is gone.
+                // The kernel reports a holder although the process in the lock file has ended: wait for it to
+                // go away.
                 LockState::Stale(_) | LockState::Held { .. }
                     if state.has_dead_holder()
                         && !file.is_locked()
@@ -122,7 +127,7 @@ impl Lock {
         Ok(AcquiredLock { lock, taken_over })
     }
 
-    /// Says who holds the lock of a manifest, and takes nothing.
+    /// Returns the state of a manifest's lock, without acquiring it.
     pub fn state(manifest: &Path) -> Result<LockState, LockError> {
         let state = Self::state_at(&link_target(manifest).unwrap_or_else(|| manifest.to_owned()))?;
         if state == LockState::Free && link_target(manifest).is_some() {
@@ -139,8 +144,8 @@ impl Lock {
         }
     }
 
-    /// Removes the lock of a manifest, whoever holds it. A holder that is known to run keeps it
-    /// unless `even_if_alive`. Says who held it.
+    /// Removes the lock of a manifest and returns its previous state. The lock of a running process is
+    /// removed only with `even_if_alive`.
     pub fn break_lock(manifest: &Path, even_if_alive: bool) -> Result<LockState, LockError> {
         let Some(real) = link_target(manifest) else {
             return Self::break_at(manifest, even_if_alive);
@@ -173,18 +178,17 @@ impl Lock {
         Ok(state)
     }
 
-    /// Whether the lock file is still the one we made. It is not if somebody broke the lock: then
+    /// Whether the lock file is still the one that this process created. If another user broke the lock,
     /// nothing may be published any more.
     pub fn is_ours(&self) -> bool {
         self.file.as_ref().is_some_and(LockFile::is_current)
     }
 
-    /// Says who we are.
     pub fn owner(&self) -> &LockOwner {
         &self.owner
     }
 
-    /// Lets go.
+    /// Releases the lock and reports errors, unlike dropping it.
     pub fn release(mut self) -> Result<(), LockError> {
         self.remove_files()
     }
@@ -197,7 +201,8 @@ impl Lock {
             return Ok(());
         };
         if file.is_current() {
-            // A lock without an owner file can be taken over; an owner file alone says nothing.
+            // Remove the owner file first: a lock without an owner file can be taken over, and an owner file
+            // without a lock has no meaning.
             fs::remove_file_if_exists(&owner_path(&self.path))?;
         }
         file.remove()?;
@@ -207,25 +212,24 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // What stays behind is a stale lock, which the next job takes over.
+        // If removal fails, a stale lock remains, which the next job takes over.
         self.remove_files().ok();
     }
 }
 
-/// The lock file of a manifest, as Unfurl names it.
+/// Returns the lock file's path: the manifest's path with `.lock` appended, as in Unfurl.
 fn lock_path(manifest: &Path) -> PathBuf {
     let mut name = manifest.as_os_str().to_owned();
     name.push(".lock");
     name.into()
 }
 
-/// The file that says whose a lock is. Its name ends so that the `.gitignore` of projects, which
-/// knows lock files, keeps it out of git.
+/// Returns the owner file's path. Its end matches the pattern for lock files in the `.gitignore` of projects.
 fn owner_path(lock: &Path) -> PathBuf {
     lock.with_extension("owner.lock")
 }
 
-/// The file that a manifest leads to, where it is a link.
+/// Returns the target of a manifest path that is a symbolic link.
 fn link_target(manifest: &Path) -> Option<PathBuf> {
     if fs::is_symlink(manifest) {
         fs::canonicalize(manifest).ok()
@@ -234,7 +238,7 @@ fn link_target(manifest: &Path) -> Option<PathBuf> {
     }
 }
 
-/// What the owner file says.
+/// The content of an owner file.
 enum OwnerFile {
     Missing,
     Malformed,
@@ -251,7 +255,7 @@ fn read_state(file: &mut LockFile, path: &Path) -> Result<LockState, LockError> 
         Ok(text) => serde_yaml::from_str(&text).map_or(OwnerFile::Malformed, OwnerFile::Owner),
     };
     let owner_file = match owner_file {
-        // It speaks of an earlier lock.
+        // The process ids differ, so the owner file belongs to an earlier lock.
         OwnerFile::Owner(owner) if pid.is_some_and(|pid| pid != owner.pid) => OwnerFile::Missing,
         owner_file => owner_file,
     };
@@ -263,18 +267,19 @@ fn read_state(file: &mut LockFile, path: &Path) -> Result<LockState, LockError> 
     Ok(evidence.lock_state(owner_file))
 }
 
-/// What is to be seen of a lock file.
+/// The observable facts about a lock file.
 struct LockEvidence {
-    /// The process id in it.
+    /// The process id in the lock file.
     pid: Option<u32>,
-    /// Whether the kernel knows a holder.
+    /// Whether another process holds the kernel's file lock.
     alive: bool,
-    /// Whether the kernel knows that there was none, until we looked.
+    /// Whether this process obtained the kernel's file lock when it opened the file, because no other process
+    /// had it.
     locked: bool,
 }
 
 impl LockEvidence {
-    /// Decides whether the holder is proven to be gone.
+    /// Decides from the facts whether the holder has provably ended.
     fn lock_state(self, owner_file: OwnerFile) -> LockState {
         let Self { pid, alive, .. } = self;
         match owner_file {
@@ -311,8 +316,10 @@ impl LockEvidence {
         self.pid == Some(machine::pid())
     }
 
-    /// Whether no process has this id. This process may have got that of one which held the lock
-    /// before, as the only program of a container does each time.
+    /// Whether the process with this id has ended.
+    ///
+    /// This process may have the same id as an ended holder, because the only program of a container gets the
+    /// same id at each start.
     fn is_dead(&self, pid: u32) -> bool {
         !machine::is_running(pid) || (self.is_own_pid() && self.locked)
     }
@@ -353,7 +360,7 @@ mod tests {
         fs::list(place.manifest.parent().unwrap()).unwrap().len()
     }
 
-    /// A process id that ran a moment ago and runs no more.
+    /// Returns the id of a process that has just ended.
     fn dead_pid() -> u32 {
         let mut child = Command::new("true").spawn().unwrap();
         child.wait().unwrap();
@@ -497,7 +504,7 @@ mod tests {
         assert!(Lock::break_lock(&place.manifest, false).is_err());
         Lock::break_lock(&place.manifest, true).unwrap();
         assert!(!acquired.lock.is_ours());
-        // The next holder keeps its lock when the one before lets go.
+        // Releasing a broken lock must not remove the lock of the next holder.
         let next = acquire(&place).unwrap();
         drop(acquired);
         assert!(next.lock.is_ours() && place.owner.exists());
@@ -550,7 +557,7 @@ mod tests {
         assert_eq!(acquired.taken_over.unwrap().pid, Some(child.id()));
     }
 
-    /// As a command has it that the killed process was about to start.
+    /// Simulates a command that the killed process was about to start.
     #[test]
     fn what_a_killed_holder_was_about_to_start_may_have_the_lock_for_a_while() {
         let place = place();

@@ -1,5 +1,5 @@
-//! Locks of ensembles: that of one machine beside the manifest, and that of all machines on a
-//! git-lfs server.
+//! Locks of ensembles: a local lock beside the manifest, and a remote lock on a git-lfs server, which
+//! excludes jobs on other computers.
 
 mod error;
 mod lock;

@@ -1,4 +1,4 @@
-//! The owner of a lock, as the file beside the lock file says it.
+//! The owner of a local lock, as stored in the owner file.
 
 use std::fmt::{Display, Formatter};
 
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::system::{clock, machine};
 
-/// Whose lock it is. Kept beside the lock file, for Unfurl accepts nothing but a process id in it.
+/// The holder of a lock. A separate file stores it, because Unfurl accepts only a process id in the lock
+/// file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockOwner {
-    /// The host the holder runs on.
+    /// The name of the host where the holder runs.
     pub host: String,
-    /// The boot of that host.
+    /// The boot id of that host, which changes at each start.
     pub boot_id: Option<String>,
-    /// The holder's process id.
     pub pid: u32,
-    /// The namespace in which that id means something.
+    /// The namespace in which the process id is valid.
     pub pid_namespace: Option<String>,
-    /// When that process started, in ticks since the boot.
+    /// The start time of the process, in clock ticks since boot.
     pub start_time: Option<u64>,
-    /// What it was called with.
+    /// The command line of the process.
     pub command: String,
-    /// Since when it holds the lock.
+    /// The time when the lock was acquired, in RFC 3339 format.
     pub since: String,
-    /// Tells this lock from all others.
+    /// A unique id of this lock.
     pub token: String,
 }
 
@@ -42,7 +42,7 @@ impl LockOwner {
         }
     }
 
-    /// Whether its process id can be looked up from here.
+    /// Whether the process can be examined from here: same host, boot and process id namespace.
     pub(super) fn can_be_checked(&self) -> bool {
         self.host == machine::hostname()
             && self.boot_id.is_some()
@@ -50,7 +50,7 @@ impl LockOwner {
             && self.pid_namespace == machine::pid_namespace()
     }
 
-    /// Whether its process is gone, given that it can be looked up from here.
+    /// Whether the process has ended. Valid only if it can be examined from here.
     pub(super) fn is_dead(&self) -> bool {
         !machine::is_running(self.pid)
             || (self.start_time.is_some() && self.start_time != machine::start_time(self.pid))
@@ -74,7 +74,7 @@ impl Display for LockOwner {
     }
 }
 
-/// Who holds a lock, in words; `nobody` is said of whom nothing is known.
+/// Describes the holder of a lock. `nobody` is the text for an unknown holder.
 pub(super) fn describe_holder(pid: Option<u32>, owner: Option<&LockOwner>, nobody: &str) -> String {
     match (owner, pid) {
         (Some(owner), _) => owner.to_string(),

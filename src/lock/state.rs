@@ -1,32 +1,30 @@
-//! The state of a lock, as far as it is known.
+//! The state of a local lock.
 
 use std::fmt::{Display, Formatter};
 
 use super::owner::{LockOwner, describe_holder};
 use crate::system::machine;
 
-/// Who holds a lock, as far as it is known.
+/// The state of a local lock, as far as it can be determined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LockState {
-    /// Nobody.
     Free,
-    /// Somebody who runs, or of whom nothing proves that they do not.
+    /// A process holds the lock, or may hold it because its end cannot be proved.
     Held {
         /// The process id in the lock file, if there is one.
         pid: Option<u32>,
-        /// Who it is, if the owner file tells.
+        /// The holder, if the owner file describes it.
         owner: Option<LockOwner>,
     },
-    /// Somebody who is proven to be gone.
+    /// The holder has provably ended, so the lock may be taken over.
     Stale(StaleHolder),
-    /// This process.
     Ours,
-    /// The lock file holds no process id, and nothing else tells whose it is.
+    /// The lock file contains no process id, and no other fact identifies the holder.
     Unreadable,
 }
 
 impl LockState {
-    /// How a lock is, in words.
+    /// Describes the state for the user.
     pub fn describe(&self) -> String {
         match self {
             Self::Free => "free".to_owned(),
@@ -44,7 +42,7 @@ impl LockState {
         }
     }
 
-    /// Who holds or held a lock: the process id in the lock file, and its owner file.
+    /// Returns the present or former holder: the process id in the lock file and the owner.
     pub fn holder(&self) -> (Option<u32>, Option<&LockOwner>) {
         match self {
             Self::Held { pid, owner } | Self::Stale(StaleHolder { pid, owner }) => {
@@ -54,7 +52,7 @@ impl LockState {
         }
     }
 
-    /// Whether its holder is gone, as far as the process id tells.
+    /// Whether the holder has ended, judged only by its process id.
     pub(super) fn has_dead_holder(&self) -> bool {
         match self {
             Self::Stale(_) => true,
@@ -64,12 +62,12 @@ impl LockState {
     }
 }
 
-/// The holder of a stale lock, and what proves that it is gone.
+/// The former holder of a stale lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StaleHolder {
     /// The process id in the lock file, if there is one.
     pub pid: Option<u32>,
-    /// Who it was, if the owner file tells.
+    /// The former holder, if the owner file describes it.
     pub owner: Option<LockOwner>,
 }
 
@@ -81,7 +79,7 @@ impl Display for StaleHolder {
 }
 
 impl StaleHolder {
-    /// Who held it, in words.
+    /// Describes the former holder for the user.
     pub fn describe(&self) -> String {
         describe_holder(self.pid, self.owner.as_ref(), "a process")
     }

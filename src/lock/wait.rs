@@ -1,4 +1,4 @@
-//! How long a lock is waited for that somebody else has.
+//! Acquires the local lock of an ensemble, waiting while another process holds it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,32 +7,32 @@ use super::error::LockError;
 use super::lock::{AcquiredLock, Lock};
 use crate::system::signals::Interrupts;
 
-/// How long to wait for a lock that somebody else has.
+/// The limits of waiting for a lock.
 #[derive(Debug, Clone, Copy)]
 pub struct LockWait<'a> {
-    /// The longest time.
     pub timeout: Duration,
-    /// An interruption of the user ends the wait.
+    /// The user's interrupts, which end the wait.
     pub interrupts: &'a Interrupts,
 }
 
-/// How often a lock that another holds is tried again.
+/// The interval between two attempts to take the lock.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Why a lock was not got.
+/// The reason why waiting for a lock failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WaitError {
-    /// It cannot be got, or not in time.
+    /// The lock cannot be acquired, or not within the time limit.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// The user asked for an end, by this signal.
+    /// A signal with this number interrupted the wait.
     #[error("interrupted by signal {0}")]
     Interrupted(i32),
 }
 
-/// Locks a manifest for this process, which was called with `command`, and waits as long as it may
-/// while another holds the lock. Who holds it is told to `tell` before the wait begins, and again
-/// when that changes.
+/// Locks a manifest for this process, waiting up to the time limit while another process holds the lock.
+/// `command` is the command line for the owner file.
+///
+/// Messages about the holder go to `notify`, before the wait and whenever the holder changes.
 pub fn acquire(
     manifest: &Path,
     command: &str,

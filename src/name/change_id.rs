@@ -1,33 +1,35 @@
-//! Change ids: 12 characters that sort as time does (spec/unfurl.md § (i)).
+//! Change ids: identifiers of 12 characters for jobs and tasks, which sort by time (rule U-i). The caller
+//! supplies the time; this module reads no clock.
 
 use std::fmt::{Display, Formatter};
 
-/// How long one tick of a change id's clock lasts, in microseconds.
+/// The length of one tick of the clock in change ids, in microseconds.
 pub const TICK_MICROSECONDS: i64 = 16_200;
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const PREFIX_LENGTH: usize = 8;
 
-/// The number of a task within its job, from 1; 0 is the job itself. It may pass 65,535.
+/// The number of a task within its job, counted from 1; 0 means the job itself. The number may exceed
+/// 65,535.
 pub type TaskNumber = u32;
 
-/// The id of a job or of one of its tasks: `A`, seven digits of time, four of the task's number.
+/// The id of a job or a task: `A`, seven digits for the time and four for the task number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChangeId([u8; 12]);
 
-/// Why a change id could not be made or read.
+/// The reason why a change id cannot be created or parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeIdError {
-    /// The text does not have the form of a change id.
+    /// A text that does not have the form of a change id.
     #[error("`{0}` is not a change id, which is `A` and eleven letters or digits")]
     Malformed(String),
-    /// The year does not fit: ids count from 2020 with one digit.
+    /// A year that does not fit: one digit counts the years from 2020.
     #[error("the year {0} is outside of 2020 to 2081, the years a change id can hold")]
     Year(i16),
 }
 
 impl ChangeId {
-    /// The id of the job that starts at `time` (UTC).
+    /// Returns the id of the job that starts at `time` (UTC).
     pub fn job(time: jiff::Timestamp) -> Result<Self, ChangeIdError> {
         let utc = time.to_zoned(jiff::tz::TimeZone::UTC);
         let year = utc.year();
@@ -56,8 +58,9 @@ impl ChangeId {
         Ok(Self(bytes))
     }
 
-    /// The id of task `number` of the job that starts at `time`. Numbers beyond 65,535 borrow the
-    /// clock's next ticks, so that ids stay unique and ordered.
+    /// Returns the id of task `number` of the job that starts at `time`.
+    ///
+    /// Numbers above 65,535 use the next ticks of the clock, so that ids stay unique and ordered.
     pub fn task(time: jiff::Timestamp, number: TaskNumber) -> Result<Self, ChangeIdError> {
         let mut id = Self::job(after_ticks(time, number >> 16))?;
         let low = number & 0xffff;
@@ -68,7 +71,6 @@ impl ChangeId {
         Ok(id)
     }
 
-    /// Reads an id.
     pub fn parse(text: &str) -> Result<Self, ChangeIdError> {
         let malformed = || ChangeIdError::Malformed(text.to_owned());
         let bytes: [u8; 12] = text.as_bytes().try_into().map_err(|_| malformed())?;
@@ -80,7 +82,7 @@ impl ChangeId {
         }
     }
 
-    /// When its job started, to the second.
+    /// Returns the start of the job, to the second. None if the digits are not a valid time.
     pub fn time(&self) -> Option<jiff::Timestamp> {
         let number = |place: usize| {
             let digit = DIGITS.iter().position(|digit| *digit == self.0[place])?;
@@ -93,24 +95,22 @@ impl ChangeId {
         Some(utc.ok()?.timestamp())
     }
 
-    /// The id as text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// The eight characters that a job shares with its first 65,535 tasks.
+    /// Returns the first eight characters, which a job shares with its first 65,535 tasks.
     pub fn prefix(&self) -> &str {
         &self.as_str()[..PREFIX_LENGTH]
     }
 }
 
-/// The start of the next tick of the id's clock.
+/// Returns the start of the next tick of the clock in change ids.
 pub fn next_tick(time: jiff::Timestamp) -> jiff::Timestamp {
     after_ticks(time, 1)
 }
 
-/// The time `ticks` ticks of the id's clock after `time`: each second has 62 ticks, the last one
-/// shorter than the others.
+/// Returns the time that is `ticks` ticks after `time`. Each second has 62 ticks; the last one is shorter.
 fn after_ticks(time: jiff::Timestamp, ticks: u32) -> jiff::Timestamp {
     if ticks == 0 {
         return time;

@@ -1,6 +1,6 @@
-//! The words of the house: a newtype for each kind of name, change ids, statuses and node states.
+//! The vocabulary of the program: a newtype for each kind of name, change ids, statuses and node states.
 //!
-//! Nothing here reads a clock, a file or the environment.
+//! This module reads no clock, no file and no environment.
 
 mod change_id;
 mod enum_words;

@@ -1,4 +1,5 @@
-//! Newtypes for names: strings become names at the edge and stay names.
+//! Newtypes for names. Readers of files convert strings to names; the rest of the program keeps the types
+//! apart.
 
 use std::borrow::Borrow;
 use std::fmt::{Display, Formatter};
@@ -13,17 +14,16 @@ macro_rules! name {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Wraps a string.
+            /// Creates a name from a string.
             pub fn new(text: impl Into<Arc<str>>) -> Self {
                 Self(text.into())
             }
 
-            /// The name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
 
-            /// The shared text, without a copy.
+            /// Returns the shared text without a copy.
             pub fn shared(&self) -> Arc<str> {
                 Arc::clone(&self.0)
             }
@@ -123,34 +123,33 @@ name!(
 );
 
 impl InterfaceName {
-    /// Whether its operations make or remove things.
+    /// Whether the operations of the interface create, configure or remove instances.
     pub fn is_lifecycle(&self) -> bool {
         matches!(self.as_str(), "Standard" | "Configure")
     }
 }
 
 impl OperationName {
-    /// Whether it takes down what others bring up.
+    /// Whether the operation reverses the effect of others: `stop` or `delete`.
     pub fn is_teardown(&self) -> bool {
         matches!(self.as_str(), "stop" | "delete")
     }
 }
 
-/// An operation together with the interface it belongs to; data keeps the two as a pair.
+/// An operation and its interface. Serialized as a pair.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(
     from = "(InterfaceName, OperationName)",
     into = "(InterfaceName, OperationName)"
 )]
 pub struct OperationRef {
-    /// The interface, such as `Standard`; empty for a command that a user typed.
+    /// The interface, such as `Standard`; empty for a command that the user typed.
     pub interface: InterfaceName,
-    /// The operation, such as `create`.
+    /// The operation within the interface, such as `create`.
     pub operation: OperationName,
 }
 
 impl OperationRef {
-    /// Names an operation.
     pub fn new(interface: impl Into<InterfaceName>, operation: impl Into<OperationName>) -> Self {
         Self {
             interface: interface.into(),

@@ -1,4 +1,4 @@
-//! Status, node state and priority, with the numbers and names Unfurl gives them (§ (g)).
+//! Status, node state and priority, with the words and numbers of Unfurl (rule U-g).
 
 use std::fmt::{Display, Formatter};
 
@@ -11,27 +11,27 @@ macro_rules! vocabulary {
         }
 
         impl $name {
-            /// Every value, in the order of its number.
+            /// The values, in the order of their numbers.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The word used in files and on the screen.
+            /// Returns the word that files and the screen use.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)*
                 }
             }
 
-            /// The number that orders the values.
+            /// Returns the number that orders the values.
             pub const fn number(self) -> u8 {
                 self as u8
             }
 
-            /// The value of a word, if it is one.
+            /// Returns the value for a word. None for an unknown word.
             pub fn parse(text: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| value.as_str() == text)
             }
 
-            /// The value of a number, if it has one.
+            /// Returns the value for a number. None for an unknown number.
             pub fn from_number(number: i64) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| i64::from(value.number()) == number)
             }
@@ -46,25 +46,25 @@ macro_rules! vocabulary {
 }
 
 vocabulary!(
-    /// What an instance is worth relative to its specification.
+    /// The condition of an instance compared with its specification.
     Status {
-        /// Nothing is known.
+        /// The status has not been determined.
         Unknown = 0 "unknown",
-        /// Operational.
+        /// The instance is operational as specified.
         Ok = 1 "ok",
-        /// Operational, but not as it should be.
+        /// The instance is operational, but not as specified.
         Degraded = 2 "degraded",
-        /// Not operational.
+        /// The instance exists but is not operational.
         Error = 3 "error",
-        /// Being brought up, or not created yet.
+        /// The instance is being started or not created yet.
         Pending = 4 "pending",
-        /// Confirmed not to exist.
+        /// A check confirmed that the instance does not exist.
         Absent = 5 "absent",
     }
 );
 
 impl Status {
-    /// Whether the instance works: `ok` or `degraded`.
+    /// Whether the instance is operational: `ok` or `degraded`.
     pub fn is_operational(self) -> bool {
         matches!(self, Self::Ok | Self::Degraded)
     }
@@ -76,38 +76,31 @@ impl Status {
 }
 
 vocabulary!(
-    /// Where an instance is in its life cycle (TOSCA 1.3, 3.4.1).
+    /// The position of an instance in its life cycle (TOSCA 1.3, 3.4.1).
+    ///
+    /// During an operation the state ends in `-ing`; after its success the next state follows.
     NodeState {
-        /// Known, not begun.
+        /// The instance is known, but no operation has started.
         Initial = 1 "initial",
-        /// `create` runs.
         Creating = 2 "creating",
-        /// `create` is done.
         Created = 3 "created",
-        /// `configure` runs.
         Configuring = 4 "configuring",
-        /// `configure` is done.
         Configured = 5 "configured",
-        /// `start` runs.
         Starting = 6 "starting",
-        /// `start` is done.
         Started = 7 "started",
-        /// `stop` runs.
         Stopping = 8 "stopping",
-        /// `stop` is done.
         Stopped = 9 "stopped",
-        /// `delete` runs.
         Deleting = 10 "deleting",
-        /// `delete` is done.
         Deleted = 11 "deleted",
-        /// It failed.
+        /// An operation of the instance failed.
         Error = 12 "error",
     }
 );
 
 impl NodeState {
-    /// Whether an instance in this state has come as far as `other`: states up to `started` follow
-    /// each other, and a stopped instance is still created and configured.
+    /// Whether an instance in this state has reached the state `other`.
+    ///
+    /// States up to `started` are consecutive. A stopped instance still counts as created and configured.
     pub fn has_passed(self, other: Self) -> bool {
         match other {
             Self::Initial => true,
@@ -124,22 +117,22 @@ impl NodeState {
         }
     }
 
-    /// The state that follows when the operation that entered this one succeeds.
+    /// Returns the state after the operation that entered this one succeeds.
     pub fn next(self) -> Option<Self> {
         Self::from_number(i64::from(self.number()) + 1)
     }
 }
 
 vocabulary!(
-    /// How much others rely on an instance or a task.
+    /// The importance of an instance or a task for others.
     Priority {
-        /// Its status counts for nobody.
+        /// The status affects no other instance.
         Ignore = 0 "ignore",
-        /// Others become degraded with it.
+        /// Dependent instances become degraded if this one fails.
         Optional = 1 "optional",
-        /// Others fail with it.
+        /// Dependent instances fail if this one fails.
         Required = 2 "required",
-        /// The job stops with it.
+        /// The job stops if this instance fails.
         Critical = 3 "critical",
     }
 );

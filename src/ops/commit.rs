@@ -1,4 +1,5 @@
-//! `unfurl commit`: commits what is changed in an ensemble or a project.
+//! Implements `unfurl commit`: commits the changes of an ensemble, project or folder, and pushes them on
+//! request.
 
 use std::path::PathBuf;
 
@@ -8,27 +9,27 @@ use crate::ensemble::{CommitReport, RecordFiles, default_message, exclude_from_g
 use crate::lock::Lock;
 use crate::session::{InvolvedRepository, SessionOptions};
 
-/// What is to be committed, and how.
+/// The options of the command `unfurl commit`.
 #[derive(Debug, Clone, Default)]
 pub struct CommitOptions {
-    /// The ensemble, project or folder.
+    /// The selection of the ensemble, project or folder.
     pub session: SessionOptions,
-    /// The message; if none, the editor is asked, or nobody.
+    /// The commit message; `None` calls the prompt.
     pub message: Option<String>,
-    /// Whether only what is staged is committed.
+    /// Whether to commit only staged changes.
     pub staged_only: bool,
-    /// Whether every repository that the ensemble uses is committed to.
+    /// Whether to commit in every repository that the ensemble uses.
     pub all_repositories: bool,
-    /// Whether what is committed is pushed.
     pub push: bool,
     /// The command line, for the lock's owner file.
     pub command: String,
 }
 
-/// Asks for a message: gets one to begin with and what will be committed; gives none to give up.
+/// A callback that asks the user for a message. Its arguments are a default message and the status of the
+/// changes; it returns `None` if the user gives up.
 pub type MessagePrompt<'a> = &'a mut dyn FnMut(&str, &str) -> Result<Option<String>, Failure>;
 
-/// Commits what is changed. Gives nothing if the message was not given.
+/// Commits and pushes the changes. Returns `None` if the user gave no message.
 pub fn commit(
     options: &CommitOptions,
     prompt: MessagePrompt<'_>,
@@ -59,7 +60,7 @@ pub fn commit(
     if targets.is_empty() {
         return Err(no_repository());
     }
-    // A job that runs is about to write what would be committed by halves.
+    // A running job may be halfway through writing the files to commit.
     let _lock = record
         .as_ref()
         .map(|record| acquire_lock(record, options))
@@ -92,7 +93,7 @@ pub fn commit(
     Ok(Some(commits))
 }
 
-/// The refusal where no repository is to be committed to.
+/// Returns the failure for a folder outside of any repository.
 fn no_repository() -> Failure {
     let message = "there is no git repository to commit to";
     let help = "make one with `git init`".to_owned();
@@ -116,7 +117,7 @@ fn pending(targets: &[InvolvedRepository]) -> Result<usize, Failure> {
     Ok(pending)
 }
 
-/// What is changed in the folder; repositories of their own in it are not part of it.
+/// Returns the changed files in the folder, without nested repositories.
 fn changes(target: &InvolvedRepository) -> Result<Vec<PathBuf>, Failure> {
     Ok(target.repository.file_changes(&[&target.folder])?)
 }

@@ -1,4 +1,5 @@
-//! A job: deploy, undeploy, check and the other workflows differ by their goal only.
+//! Runs a job from its request to its report. Deploy, undeploy, check and the other workflows differ only in
+//! the goal of the request.
 
 use super::failure::{Failure, FailureKind};
 use super::frontend::{JobFrontend, JobReport};
@@ -8,7 +9,7 @@ use super::request::JobRequest;
 use crate::job;
 use crate::session;
 
-/// Runs a job from the text of an ensemble to its record.
+/// Runs a job: locks the ensemble, plans, asks for approval, executes and records.
 pub fn deploy(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<JobReport, Failure> {
     let found = session::find(&request.session)?;
     let mut locked = JobLock::acquire(found, request, view)?;
@@ -17,7 +18,8 @@ pub fn deploy(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<JobRep
     Ok(job?.with_answer(request))
 }
 
-/// Runs the job of an ensemble that is locked. Each line turns one type into the next.
+/// Runs the job of a locked ensemble. Each step consumes the type of the previous one, so that the order is
+/// checked at compile time.
 fn run(
     locked: &mut JobLock,
     request: &JobRequest,
@@ -42,7 +44,7 @@ fn run(
     Ok(ended.report(approval))
 }
 
-/// The failure of a job that had to stop, all of which is on record.
+/// Returns the failure of a job that stopped early, after its results were recorded.
 fn stopped_failure(error: &job::Error) -> Failure {
     let hint = match error {
         job::Error::Journal(error) => error.hint.clone(),

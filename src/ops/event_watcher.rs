@@ -1,4 +1,4 @@
-//! Passes the events of a job on to its log and its view.
+//! Forwards the events of a job to its log file and to its frontend.
 
 use std::collections::HashSet;
 
@@ -9,17 +9,17 @@ use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
 use crate::ensemble::LogFile;
 use crate::job::{Engine, EventSink, JobEvent};
 
-/// Hears the events of a job for its log and its view.
+/// An event sink that writes to the log and the frontend, and collects problems for the report.
 pub(super) struct EventWatcher<'v> {
     pub(super) view: &'v mut dyn JobFrontend,
     pub(super) log: LogFile,
     pub(super) sources: Sources,
     pub(super) problems: Diagnostics,
-    /// What was told already, with its place.
+    /// The problems reported so far, with their positions, to suppress duplicates.
     reported: HashSet<(String, Option<(SourceId, u32)>)>,
 }
 
-/// Opens the log of a job: at the user's own path, or at a temporary one.
+/// Opens the log of a job at the path that the user chose, or at a temporary one.
 pub(super) fn open_log(request: &JobRequest) -> Result<LogFile, Failure> {
     LogFile::open(request.session.logfile.as_deref()).map_err(|error| {
         let hint = "name another file with `--logfile`, or leave the option out";
@@ -38,7 +38,7 @@ impl<'v> EventWatcher<'v> {
         }
     }
 
-    /// Has the plan approved.
+    /// Asks the user to approve the plan.
     pub(super) fn approve(&mut self, engine: &Engine) -> Decision {
         self.view.approve(&|| engine.proposal(), &self.sources)
     }

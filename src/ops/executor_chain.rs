@@ -1,4 +1,4 @@
-//! The executors that the commands of a job's operations go through (spec/hosts.md X4 to X6).
+//! Resolves the chain of executors through which a job's commands run (rules X4 to X6).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::topology::Topology;
 /// The section of an environment that configures executors.
 const SECTION: &str = "executors";
 
-/// The chain of a job; none where all is performed as it is.
+/// Returns the chain of a job; `None` if all commands are executed directly.
 pub(super) fn resolve_chain(
     request: &JobRequest,
     session: &mut Session,
@@ -40,7 +40,7 @@ pub(super) fn resolve_chain(
         session.warnings.push(Diagnostic::warning(warning));
     }
     let mut chain = resolved.chain;
-    // An operation counts as done where its command has succeeded.
+    // An operation counts as completed only if its command has succeeded.
     chain.on_unhandled = UnhandledPolicy::Fail;
     let is_dry_run = chain.executors().contains(&ChainExecutor::DryRun);
     if is_dry_run && request.save.record && !request.goal.dry_run {

@@ -1,5 +1,5 @@
-//! Says of one instance what it is, why a job would do something to it or not, and what it is tied
-//! to. Nothing is locked and nothing is written.
+//! Implements `unfurl explain`: describes an instance, the reason why a job would change it or not, and its
+//! links. Takes no lock and writes nothing.
 
 use std::sync::Arc;
 
@@ -18,33 +18,31 @@ use crate::topology::{QuerySubject, Topology};
 
 pub use crate::ensemble::{InstanceLink, InstanceLinks};
 
-/// What there is to say of an instance.
+/// The explanation of an instance: its plan, history and links.
 #[derive(Debug)]
 pub struct Explanation {
-    /// What it is about.
+    /// The explained instance, template or orphan.
     pub subject: QuerySubject,
-    /// What the job is to reach.
     pub goal: JobGoal,
-    /// The plan.
     pub plan: Plan,
-    /// What exists, and what the plan would create.
+    /// The topology with existing instances and those that the plan would create.
     pub topology: Arc<Topology>,
-    /// The tasks for the instance and its relationships.
+    /// The planned tasks for the instance and its relationships.
     pub tasks: Vec<ProposedTask>,
-    /// The texts that it was planned from.
+    /// The texts from which the job was planned.
     pub sources: Sources,
-    /// What earlier jobs recorded.
+    /// The recorded results of earlier jobs.
     pub history: RecordedHistory,
-    /// What it depends on.
+    /// The instances that the subject depends on.
     pub dependencies: InstanceLinks,
-    /// What depends on it.
+    /// The instances that depend on the subject.
     pub dependents: InstanceLinks,
-    /// Whether it exists now.
+    /// Whether the instance exists now, and is not only planned.
     pub exists: bool,
 }
 
-/// Plans a job and looks at what it does to the instance of a name: its own, with those of the
-/// topologies around it, or its key.
+/// Plans a job and explains an instance. `name` is its name, its name with the names of surrounding
+/// topologies, or its key.
 pub fn explain(
     request: &JobRequest,
     name: &str,
@@ -106,7 +104,7 @@ pub fn explain(
     })
 }
 
-/// Tells the problems that planning met.
+/// Shows the problems found during planning.
 fn report_problems(events: Vec<JobEvent>, sources: &Sources, view: &mut dyn JobFrontend) {
     for event in events {
         if let JobEvent::Problem(problem) = event {

@@ -1,5 +1,5 @@
-//! Exports an ensemble for other programs: as the objects of Unfurl's user interface, or as the
-//! resolved model. Evaluates nothing and runs nothing.
+//! Implements `unfurl export`: exports an ensemble as JSON, in the formats of Unfurl's user interface or as
+//! the resolved model. Evaluates no expressions and runs nothing.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,31 +15,28 @@ use crate::session::SessionOptions;
 use crate::session::{self, Session};
 use crate::system::fs;
 
-/// What is exported.
+/// The formats in which an ensemble can be exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// The blueprint that the ensemble is made from.
+    /// The blueprint on which the ensemble is based.
     Blueprint,
-    /// The environments of the project.
     Environments,
-    /// The ensemble with what is recorded of it.
+    /// The ensemble with its recorded instances.
     Deployment,
-    /// All ensembles of the project that have an environment.
+    /// The ensembles of the project that have an environment.
     Deployments,
-    /// The resolved model.
+    /// The resolved model: types and templates.
     Model,
 }
 
-/// Whether a file that is there gives way.
+/// The conditions for overwriting an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overwrite {
-    /// If the ensemble was written after it.
+    /// Overwrite if the ensemble is newer than the file.
     Older,
-    /// No.
     Never,
-    /// Yes.
     Always,
-    /// Yes; Unfurl distinguishes more for the sources that it writes.
+    /// Always overwrite. Unfurl treats generated Python sources differently here.
     Auto,
 }
 
@@ -52,20 +49,19 @@ impl EnumWords for Overwrite {
     ];
 }
 
-/// What was exported.
+/// An export with its warnings and the age of its inputs.
 #[derive(Debug)]
 pub struct Export {
-    /// The answer.
     pub answer: Json,
-    /// What people should know.
     pub warnings: Diagnostics,
-    /// The texts that the warnings point into.
+    /// The texts to which the warnings point.
     pub sources: Sources,
-    /// The newest of the files that were read, by the time it was written.
+    /// The latest modification time of the files read.
     newest: Option<std::time::SystemTime>,
 }
 
-/// Exports an ensemble. With `local_names`, types go by the names that their files give them.
+/// Exports an ensemble. With `local_names`, types keep the names from their files instead of globally unique
+/// names.
 pub fn export(
     options: &SessionOptions,
     format: ExportFormat,
@@ -127,7 +123,8 @@ fn one(
     })
 }
 
-/// Every ensemble that the project lists with an environment; one that cannot be loaded is told.
+/// Exports every ensemble that the project lists with an environment. An ensemble that cannot be loaded
+/// causes a warning.
 fn deployments(
     located: &LocatedEnsemble,
     options: &SessionOptions,
@@ -173,7 +170,7 @@ fn deployments(
 }
 
 impl Export {
-    /// Refuses to write over what was read, and over what is no plain file.
+    /// Refuses to overwrite an input file or anything but a regular file.
     fn check_target(&self, file: &Path) -> Result<(), Failure> {
         let real = fs::canonicalize(file).ok();
         let mut read = self.sources.iter().map(|(_, source)| &source.path);
@@ -194,7 +191,7 @@ impl Export {
         ))
     }
 
-    /// Writes a text to a file, whole or not at all; says whether it did.
+    /// Writes a text to a file atomically. Returns whether it was written.
     pub fn write(&self, text: &str, file: &Path, overwrite: Overwrite) -> Result<bool, Failure> {
         let may_overwrite = match overwrite {
             _ if !fs::exists(file) => true,

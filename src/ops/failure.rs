@@ -1,4 +1,5 @@
-//! Why a use case failed: the kind decides the exit code, the rest is for people.
+//! The failure of an operation: its kind determines the exit code, its message and hint are shown to the
+//! user.
 
 use crate::diagnostic;
 use crate::exec;
@@ -6,29 +7,26 @@ use crate::fleet;
 use crate::git;
 use crate::session::{LoadError, LoadErrorKind};
 
-/// What kind of failure it is; the exit codes are those of the product (docs/compatibility.md).
+/// The kinds of failures. The exit codes are documented in `docs/compatibility.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
-    /// Refused before anything ran: no such file, or `validate` found errors.
+    /// Refused before anything ran: for example a file is missing, or `validate` found errors.
     Refused,
-    /// Refused, for no ensemble is here and none was named.
+    /// No ensemble was named, and none was found.
     NoEnsemble,
-    /// Another job holds the lock.
     Locked,
-    /// The command line makes no sense.
     Usage,
     /// The ensemble cannot be loaded, or no plan can be made.
     Load,
-    /// The job ended in error.
     JobFailed,
-    /// The record could not be saved, or this program is at fault.
+    /// The record could not be saved, or this program has a bug.
     Internal,
-    /// A signal asked for an end before anything ran.
+    /// A signal interrupted the program before anything ran.
     Interrupted(i32),
 }
 
 impl FailureKind {
-    /// The exit code.
+    /// Returns the exit code of the program.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Refused | Self::NoEnsemble | Self::Locked => 1,
@@ -40,21 +38,21 @@ impl FailureKind {
     }
 }
 
-/// Why a use case failed.
+/// The failure of an operation, with diagnostics.
 pub type Failure = diagnostic::Failure<FailureKind>;
 
 impl Failure {
-    /// The command line makes no sense.
+    /// Creates a failure for an invalid command line.
     pub fn usage(message: impl ToString) -> Self {
         Self::new(FailureKind::Usage, message, None)
     }
 
-    /// The command line makes no sense; says what to do.
+    /// Creates a failure for an invalid command line, with a hint.
     pub fn usage_with(message: impl ToString, help: &str) -> Self {
         Self::new(FailureKind::Usage, message, Some(help.to_owned()))
     }
 
-    /// Somebody asked for an end before anything ran.
+    /// Creates a failure for an interrupt before anything ran.
     pub fn interrupted(signal: i32) -> Self {
         let message = "interrupted before anything was done";
         Self::new(FailureKind::Interrupted(signal), message, None)
@@ -83,7 +81,7 @@ impl From<fleet::Error> for Failure {
     }
 }
 
-/// Git refuses something before anything has run.
+/// A git error at this level occurs before anything has run, so nothing has changed.
 impl From<git::Error> for Failure {
     fn from(error: git::Error) -> Self {
         let hint = error.hint();

@@ -1,4 +1,4 @@
-//! What a face must do for a job: approve its plan, watch it.
+//! The interface between a job and a user interface: approval of the plan, events and the final report.
 
 use super::failure::Failure;
 use super::query::QueryResult;
@@ -7,61 +7,59 @@ use crate::ensemble::CommitReport;
 use crate::exec::ActionRunner;
 use crate::job::{JobEvent, Proposal, Report};
 
-/// What somebody decided about a plan.
+/// The user's decision about a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Run it.
     Proceed,
-    /// Leave everything as it is.
     Decline,
 }
 
-/// A face of a job.
+/// A user interface for a job, such as the command line.
 pub trait JobFrontend {
-    /// Shows what people should know before the job begins.
+    /// Shows warnings before the job starts.
     fn warnings(&mut self, warnings: &Diagnostics, sources: &Sources);
 
-    /// Shows what went wrong in the job, with its places.
+    /// Shows a problem of the job with its source positions.
     fn problem(&mut self, problem: &Diagnostic, sources: &Sources);
 
-    /// Shows a notice.
+    /// Shows a message for the user.
     fn notice(&mut self, text: &str);
 
-    /// Shows the plan, which is made where it is asked for, and asks where that is needed.
+    /// Shows the plan and asks for approval if required. `plan` computes the plan only when called.
     fn approve(&mut self, plan: &dyn Fn() -> Proposal, sources: &Sources) -> Decision;
 
-    /// Asks whether what may have been done already is to be done again, where somebody can be
-    /// asked who has not been asked yet.
+    /// Asks whether operations that may have been completed already should run again. The default answer is
+    /// no.
     fn redo(&mut self, _doubts: &[String]) -> bool {
         false
     }
 
-    /// Who performs the effects of the job where it is not this machine, as in a simulation.
+    /// Returns the runner that performs the job's actions; `None` uses this computer. A simulation returns
+    /// its own.
     fn performer(&mut self) -> Option<Box<dyn ActionRunner>> {
         None
     }
 
-    /// Hears an event of the running job.
+    /// Handles an event of the running job.
     fn event(&mut self, event: &JobEvent);
 }
 
-/// What came of a job.
+/// The report of a job for user interfaces.
 #[derive(Debug)]
 pub struct JobReport {
-    /// The job as it ended.
     pub job: Report,
-    /// The plan, where nothing of it was run.
+    /// The plan, if the job did not run.
     pub plan: Option<Proposal>,
-    /// What the expression gave that the user asked for, if it could be evaluated.
+    /// The result of the expression that the user requested, if any.
     pub query: Option<Result<QueryResult, Failure>>,
-    /// What went wrong while it was planned and run, with places.
+    /// The problems of planning and running, with source positions.
     pub problems: Diagnostics,
-    /// The texts that the problems point into.
+    /// The texts to which the problems point.
     pub sources: Sources,
-    /// How long it took.
+    /// The time from the start of planning to the end.
     pub elapsed: std::time::Duration,
-    /// Whether it was declined.
+    /// Whether the user declined the plan.
     pub declined: bool,
-    /// What became of its record in git.
+    /// The commits of the job's record, with warnings and failures.
     pub commits: CommitReport,
 }

@@ -1,4 +1,5 @@
-//! Git, in every repository that an ensemble or a project has to do with.
+//! Implements `unfurl git` and `unfurl git-status`: runs git in every repository that belongs to an ensemble
+//! or project.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,46 +13,45 @@ use crate::session::{
 };
 use crate::system::{fs, process};
 
-/// How long one call of git may take that a person asked for.
+/// The time limit of a git call that the user requested.
 const GIT_TIMEOUT: Duration = Duration::from_hours(1);
 
-/// What git gave in one repository.
+/// The result of git in one repository.
 #[derive(Debug, Clone)]
 pub struct GitRun {
-    /// The repository, from the folder that was asked about.
+    /// The path of the repository, relative to the given folder.
     pub folder: PathBuf,
-    /// What it gave.
     pub output: process::Output,
 }
 
-/// What git says of a repository or a folder in it.
+/// The git status of a repository or of a folder in it.
 #[derive(Debug, Clone)]
 pub struct GitStatus {
-    /// What it is to the ensemble.
+    /// The role of the repository: `self`, `spec` or its declared name.
     pub name: String,
-    /// Where it is.
+    /// The path of the folder, for display.
     pub folder: String,
-    /// What is changed there, from the top of the repository.
+    /// The changed files, relative to the root of the repository.
     pub changes: Vec<PathBuf>,
-    /// What `git status` says.
+    /// The output of `git status` for the folder.
     pub text: String,
 }
 
-/// What `unfurl commit` and its like are about.
+/// The repositories to which a git-related command applies.
 pub(super) enum GitScope {
-    /// An ensemble with all that it has to do with.
+    /// An ensemble with the repositories it uses.
     Ensemble {
         record: RecordFiles,
         last_job: Option<String>,
-        /// Whether the folder of its project is meant.
+        /// Whether the argument denotes the project's folder.
         whole_project: bool,
         all: Vec<InvolvedRepository>,
     },
-    /// A project alone, or any other folder.
+    /// A project without a readable ensemble, or any other folder.
     Folder(Option<InvolvedRepository>),
 }
 
-/// Finds what is at a path: the ensemble that the options name, if they name one.
+/// Determines the scope: the ensemble that the options select, or else the folder they name.
 pub(super) fn find_scope(options: &SessionOptions) -> Result<GitScope, Failure> {
     let cwd = current_dir()?;
     let folder = fs::absolute(Path::new(&options.ensemble), &cwd);
@@ -70,7 +70,7 @@ pub(super) fn find_scope(options: &SessionOptions) -> Result<GitScope, Failure> 
     let project = found.located.project.as_ref();
     let whole_project = project.is_some_and(|project| is_same_folder(&project.root, &folder));
     let nearest = repositories_of(&found.located)?;
-    // Git is what one needs where an ensemble cannot be read.
+    // Git commands must work even if the ensemble cannot be loaded, because git may be needed to repair it.
     let (last_job, all) = match session::load(found, options) {
         Ok(session) => (session.last_job(), involved_repositories(&session)?),
         Err(_) => (None, nearest),
@@ -92,7 +92,7 @@ fn has_project(folder: &Path) -> bool {
     fs::is_file(&folder.join(PROJECT_FILE))
 }
 
-/// Runs git in each repository of the ensemble or project that a folder is in.
+/// Runs git in each repository of the ensemble or project.
 pub fn run(options: &SessionOptions, words: &[String]) -> Result<Vec<GitRun>, Failure> {
     if words.is_empty() {
         let help = "such as `unfurl git status -s`".to_owned();
@@ -121,7 +121,7 @@ pub fn run(options: &SessionOptions, words: &[String]) -> Result<Vec<GitRun>, Fa
     Ok(runs)
 }
 
-/// The way from a folder to another.
+/// Returns the relative path from one folder to another.
 fn relative(to: &Path, from: &Path) -> PathBuf {
     let common = to
         .components()
@@ -141,7 +141,7 @@ fn relative(to: &Path, from: &Path) -> PathBuf {
     }
 }
 
-/// What git says of each repository; with `dirty`, of those only where something is changed.
+/// Returns the status of each repository. With `dirty`, only repositories with changes are included.
 pub fn status(options: &SessionOptions, dirty: bool) -> Result<Vec<GitStatus>, Failure> {
     let all = match find_scope(options)? {
         GitScope::Ensemble { all, .. } => all,
@@ -157,7 +157,7 @@ pub fn status(options: &SessionOptions, dirty: bool) -> Result<Vec<GitStatus>, F
     Ok(statuses)
 }
 
-/// What git says of one.
+/// Returns the status of one repository.
 pub(super) fn status_of(involved: &InvolvedRepository) -> Result<GitStatus, Failure> {
     let repository = &involved.repository;
     let folder = involved.folder.to_string_lossy().into_owned();

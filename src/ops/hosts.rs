@@ -1,4 +1,4 @@
-//! Gathers the hosts that can be named: those of an ensemble, and those of files.
+//! Collects the known hosts: instances of an ensemble and entries of inventory files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,27 +10,29 @@ use crate::host::resolver::LoginOptions;
 use crate::host::ssh_config::SshConfigFiles;
 use crate::session::{self, LoadErrorKind, Session, SessionOptions};
 
-/// What the command line says about hosts.
+/// The command-line options that determine the known hosts.
 #[derive(Debug, Clone)]
 pub struct HostsRequest {
-    /// How all of them are logged in to.
+    /// The login options for all hosts.
     pub login: LoginOptions,
-    /// Which configuration of OpenSSH is read.
+    /// The OpenSSH configuration files to read.
     pub ssh_config: SshConfigFiles,
-    /// Files with hosts and their groups.
+    /// The inventory files with hosts and groups.
     pub inventories: Vec<PathBuf>,
-    /// Where the ensemble is whose instances are hosts, if there is one.
+    /// The ensemble whose instances are hosts. If none is named and none is found, only files are used.
     pub session: SessionOptions,
 }
 
-/// Reads the files, and the ensemble if there is one.
+/// Reads the inventory files and the ensemble, if there is one.
 pub fn known_hosts(request: &HostsRequest) -> Result<FleetHosts, Failure> {
     let gathered = || gather_hosts(request);
     FleetHosts::read(&request.ssh_config, request.login.clone(), gathered)
 }
 
-/// Gathers the hosts of an ensemble and of files; what a file says goes before what those before
-/// it and the ensemble say. Where no ensemble is named, there need not be one.
+/// Collects the hosts of an ensemble and of files.
+///
+/// A later file overrides earlier files, and files override the ensemble. An ensemble is required only if the
+/// options name one.
 pub fn inventory(
     options: Option<&SessionOptions>,
     files: &[PathBuf],
@@ -56,8 +58,8 @@ fn of_ensemble(mut session: Session) -> Result<GatheredHosts, Failure> {
     Ok(hosts)
 }
 
-/// The hosts of the files and of the ensemble. Hosts can be named by their addresses also where
-/// the ensemble cannot be read.
+/// Collects the hosts of files and of the ensemble. An ensemble that cannot be loaded causes only a warning,
+/// because hosts can also be named by address.
 fn gather_hosts(request: &HostsRequest) -> Result<GatheredHosts, Failure> {
     let failure = match inventory(Some(&request.session), &request.inventories) {
         Err(failure) if failure.kind == FailureKind::Load => failure,

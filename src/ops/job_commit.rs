@@ -1,4 +1,4 @@
-//! Looks, before a job runs, whether what it leaves can be committed.
+//! Checks, before a job runs, that its record can be committed afterwards.
 
 use std::path::{Path, PathBuf};
 
@@ -8,11 +8,14 @@ use super::request::JobRequest;
 use crate::ensemble::{CommitError, NotInGit, RecordCommit, RecordFiles};
 use crate::session::{Session, distinct_repositories, involved_repositories};
 
-/// How many files a message names.
+/// The maximum number of files named in a message.
 const MAX_NAMED_FILES: usize = 10;
 
-/// The commit of a job, if one is asked for. Fails where the job may not run, or where the commit
-/// could not be made.
+/// Prepares the commit of a job; `None` if no commit is requested.
+///
+/// # Errors
+///
+/// Uncommitted changes forbid the job, or the commit would fail.
 pub(super) fn prepare_commit(
     request: &JobRequest,
     session: &Session,
@@ -39,9 +42,10 @@ pub(super) fn prepare_commit(
     )?))
 }
 
-/// Refuses where one of the repositories involved has changes that are not committed: that of the
-/// ensemble, that of its project and those that the environment or the service template names. The
-/// ensemble's own record does not count: jobs write it, and a commit takes it in.
+/// Refuses uncommitted changes in the repositories of the ensemble, its project, its environment and its
+/// service template.
+///
+/// The ensemble's own record does not count: jobs write it, and the commit includes it.
 fn refuse_uncommitted(session: &Session) -> Result<(), Failure> {
     let record = RecordFiles::of(session.manifest.path());
     for repository in distinct_repositories(involved_repositories(session)?) {

@@ -1,4 +1,4 @@
-//! Joins a job to this machine: its driver, its keys, and the output of its commands.
+//! Connects a job to this computer: its driver, its digest keys and the output of its commands.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -12,10 +12,11 @@ use crate::host::Stream;
 use crate::secret::{self, DigestKey, Keyring};
 use crate::session::Session;
 
-/// The driver of a job: of this machine unless `performer` performs its effects. The token tells
-/// the processes of the job from all others: that of the lock if the job is journalled, so that
-/// the next job can end what a crash left. Of a job that is not, nobody would know which of its
-/// daemons may live.
+/// Creates the driver of a job. It runs actions on this computer unless `performer` is given.
+///
+/// The driver's token marks the processes of the job. With a journal it is the lock's token, so that the next
+/// job can end the survivors of a crash. Without a journal a new token is used: nothing would tell which
+/// daemons may stay, so none may be ended.
 pub(super) fn create_driver(
     request: &JobRequest,
     locked: &LockedEnsemble,
@@ -40,7 +41,7 @@ pub(super) fn create_driver(
     Driver::local(interrupts, grace, limits, output)
 }
 
-/// The keys of the ensemble for digests of secrets, as a job sees them.
+/// Gives a job access to the ensemble's keys for digests of secrets.
 #[derive(Debug)]
 pub(super) struct DigestKeys(Keyring);
 
@@ -67,8 +68,8 @@ impl crate::job::DigestKeyProvider for DigestKeys {
     }
 }
 
-/// Shows the output of commands while they run: on the error output, so that what this program
-/// answers stays alone on the standard output.
+/// Shows the output of commands while they run. It goes to standard error, because standard output is
+/// reserved for the program's own result.
 #[derive(Debug)]
 struct CommandEcho;
 

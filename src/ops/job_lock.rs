@@ -1,5 +1,4 @@
-//! An ensemble that is locked for a job: on this machine, and for all machines if its environment
-//! asks for that.
+//! The locks of a job: the local lock, and the remote lock if the environment requires one.
 
 use super::failure::{Failure, FailureKind};
 use super::frontend::JobFrontend;
@@ -15,16 +14,15 @@ use crate::session::{self, EnsembleLocation, Session};
 /// An ensemble that is locked for a job.
 #[derive(Debug)]
 pub(super) struct JobLock {
-    /// The lock for all machines, which is freed first.
+    /// The remote lock. Fields are dropped in order, so it is released before the local lock.
     remote: RemoteLock,
-    /// The lock on this machine, without which nothing is recorded.
+    /// The locally locked ensemble, which is required for recording.
     pub(super) ensemble: LockedEnsemble,
     found: EnsembleLocation,
 }
 
 impl JobLock {
-    /// Locks an ensemble on this machine, then for all machines, and waits for as long as the job
-    /// may.
+    /// Takes the local lock, then the remote lock, each waiting up to the job's time limit.
     pub(super) fn acquire(
         found: EnsembleLocation,
         request: &JobRequest,
@@ -39,8 +37,10 @@ impl JobLock {
         })
     }
 
-    /// Brings the repositories of the ensemble up to what others have pushed, who cannot push any
-    /// more. The ensemble is searched again only if commits came in.
+    /// Fast-forwards the ensemble's repositories to commits that others have pushed. If there were any, the
+    /// ensemble is located again.
+    ///
+    /// Runs with the locks held, so that no other job can push meanwhile.
     pub(super) fn fast_forward(
         &mut self,
         request: &JobRequest,
@@ -53,7 +53,7 @@ impl JobLock {
         Ok(())
     }
 
-    /// Puts jobs on record that were cut off.
+    /// Records the results of crashed jobs.
     pub(super) fn recover(
         &self,
         request: &JobRequest,
@@ -62,20 +62,20 @@ impl JobLock {
         recover::recover(&self.ensemble, &self.found, request, view)
     }
 
-    /// Reads the ensemble and checks all of it.
+    /// Loads the ensemble and checks it completely.
     pub(super) fn load(&self, request: &JobRequest) -> Result<Session, Failure> {
         let session = session::load(self.found.clone(), &request.session)?;
         remote_lock::refuse_changed_settings(&self.remote, &session.environment)?;
         Ok(session)
     }
 
-    /// Frees the locks. A lock for all machines that cannot be freed is told.
+    /// Releases the locks. A problem with the remote lock is shown as a warning.
     pub(super) fn release(self, view: &mut dyn JobFrontend) {
         remote_lock::release(self.remote, view);
     }
 }
 
-/// The failure of a job whose lock was broken.
+/// Returns the failure of a job whose lock was broken.
 pub(super) fn lock_broken_failure(error: &RecordError) -> Failure {
     let hint = "the job's journal in `jobs/` keeps what it did";
     Failure::new(FailureKind::Internal, error, Some(hint.to_owned()))

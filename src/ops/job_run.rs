@@ -1,4 +1,6 @@
-//! A job between its plan and its report: rendered, approved, run, and put on record.
+//! The phases of a job from plan to report: rendered, approved, running, ended, recorded.
+//!
+//! Each phase is a type ([`RenderedJob`], [`EndedJob`], [`ReportedJob`]); `deploy` calls them in order.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,23 +36,23 @@ pub(super) struct RenderedJob<'a> {
     commit: Option<RecordCommit>,
     folders: JobFolders,
     watch: EventWatcher<'a>,
-    /// The driver, once tasks run.
+    /// The driver, present once tasks run.
     driver: Option<Driver>,
     job: PlannedJob,
 }
 
-/// Whether a job runs.
+/// The decision whether a job runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Approval {
-    /// The job is to be run, and must be brought to an end.
+    /// The job runs and must then be completed in an orderly way.
     Approved,
-    /// There is nothing to do, or what is planned cannot be done.
+    /// The plan is empty or cannot be executed.
     NoTasks,
-    /// The plan is not to be run.
+    /// The user declined the plan, or a signal arrived.
     Declined,
 }
 
-/// A job that has ended.
+/// A job that has ended and is not recorded yet.
 pub(super) struct EndedJob<'a> {
     request: &'a JobRequest,
     session: Session,
@@ -58,18 +60,18 @@ pub(super) struct EndedJob<'a> {
     watch: EventWatcher<'a>,
     report_context: super::planned_job::ReportContext,
     job: FinishedJob,
-    /// The driver is kept: connections are closed once the record is saved.
+    /// Kept until this value is dropped, so that connections are closed only after the record is saved.
     _driver: Option<Driver>,
 }
 
-/// A job whose locks may be freed, with what answers the question that the user asks.
+/// A job whose locks may be released, with the data to answer the user's query.
 pub(super) struct ReportedJob {
     report: JobReport,
     questions: JobQueries,
 }
 
 impl ReportedJob {
-    /// The report, with the answer to the question of the request.
+    /// Returns the report with the result of the requested query.
     pub(super) fn with_answer(self, request: &JobRequest) -> JobReport {
         let Self {
             mut report,
@@ -83,7 +85,7 @@ impl ReportedJob {
 }
 
 impl<'a> RenderedJob<'a> {
-    /// Plans a job, evaluates the inputs of its tasks, and writes their files.
+    /// Plans a job, evaluates the inputs of its tasks and writes their files.
     pub(super) fn of(
         mut session: Session,
         request: &'a JobRequest,
@@ -113,8 +115,7 @@ impl<'a> RenderedJob<'a> {
         })
     }
 
-    /// Asks whether the plan is to be run, where there is anything to run. A signal while it asks
-    /// counts as no.
+    /// Asks the user to approve the plan, if it has tasks. A signal received while asking counts as "no".
     pub(super) fn approve(&mut self) -> Result<Approval, Failure> {
         let engine = &mut self.job.engine;
         let settled = engine.has_no_work() || engine.abort_if_unrenderable();
@@ -131,8 +132,9 @@ impl<'a> RenderedJob<'a> {
         Ok(Approval::Approved)
     }
 
-    /// Fails if an operation that may have been done already would be done again, unless somebody
-    /// says so. From here on the job must be brought to an end.
+    /// Refuses to repeat operations that may have been completed already, unless the user allows it.
+    ///
+    /// On success, changes are declared as started: signals from now on only end the job in an orderly way.
     fn refuse_doubtful_tasks(&mut self) -> Result<(), Failure> {
         let engine = &self.job.engine;
         let doubts = engine.operations_in_doubt();
@@ -157,7 +159,7 @@ impl<'a> RenderedJob<'a> {
         ))
     }
 
-    /// Begins to run the job. The journal, if there is one, is on disk then.
+    /// Starts the job. If the job is journaled, the journal is on disk when this returns.
     pub(super) fn begin(&mut self, locked: &LockedEnsemble) -> Result<Option<JobJournal>, Failure> {
         let recording = self.request.recording();
         let manifest = &self.session.manifest;
@@ -177,7 +179,7 @@ impl<'a> RenderedJob<'a> {
         if recording != Recording::Journal {
             return Ok(None);
         }
-        // From here on there are files that must never be committed.
+        // From now on files exist that must not be committed.
         exclude_from_git(manifest.base_dir());
         let start = engine
             .job_start()
@@ -212,7 +214,7 @@ impl<'a> RenderedJob<'a> {
         exec::run_job(&mut self.job.engine, &mut ports, driver)
     }
 
-    /// Ends the job.
+    /// Ends the job and computes its report.
     pub(super) fn end(self) -> Result<EndedJob<'a>, Failure> {
         let Self {
             request,
@@ -243,8 +245,7 @@ impl<'a> RenderedJob<'a> {
 }
 
 impl EndedJob<'_> {
-    /// Saves what the job did, also when the job could not be brought to its end, and removes the
-    /// journal.
+    /// Saves the record and removes the journal. Also called if the job stopped early.
     pub(super) fn record(
         &mut self,
         journal: Option<JobJournal>,
@@ -256,7 +257,7 @@ impl EndedJob<'_> {
         let manifest = &self.session.manifest;
         let facts = RecordFacts {
             saved_templates: Arc::clone(&self.report_context.saved_templates),
-            // The id of a job that follows another at once is of a moment later.
+            // A job that follows another one quickly may have a start time in the future.
             ended: clock::now().max(self.job.report.head.start),
         };
         exclude_from_git(manifest.base_dir());
@@ -275,8 +276,7 @@ impl EndedJob<'_> {
         Ok(())
     }
 
-    /// Warns of changes that are not saved, and keeps the goal of a job that was interrupted, so
-    /// that another can go on with it.
+    /// Warns about unsaved changes. Saves the goal of an interrupted job for `--resume`.
     pub(super) fn settle(&mut self) {
         warn_unsaved(&self.job.report, &mut self.watch);
         resume::update(
@@ -286,8 +286,7 @@ impl EndedJob<'_> {
         );
     }
 
-    /// Makes the report for people and programs: the log goes where it belongs, and the record is
-    /// committed if that is asked for.
+    /// Creates the report, moves the log to its final folder, and commits the record on request.
     pub(super) fn report(mut self, approval: Approval) -> ReportedJob {
         self.watch.handle_all(&self.job.events);
         let declined = approval == Approval::Declined;
@@ -329,7 +328,7 @@ impl EndedJob<'_> {
     }
 }
 
-/// Removes a journal, all of which is in the record. The next job removes one that cannot be.
+/// Removes the journal of a saved job. If this fails, the next job removes it.
 fn drop_journal(journal: Option<JobJournal>, watch: &mut EventWatcher<'_>) {
     if let Some(Err(error)) = journal.map(JobJournal::remove) {
         let help = "the record is saved; the next job removes the journal";
@@ -338,7 +337,7 @@ fn drop_journal(journal: Option<JobJournal>, watch: &mut EventWatcher<'_>) {
     }
 }
 
-/// Warns of what a run changed that is not saved.
+/// Warns about instances that the run changed without saving a record.
 fn warn_unsaved(report: &Report, watch: &mut EventWatcher<'_>) {
     let changed = &report.unrecorded;
     if changed.is_empty() {

@@ -1,4 +1,5 @@
-//! The locks of ensembles: a job takes that of its own, people look at them, or break them.
+//! Handles the locks of ensembles: takes them for jobs, and implements `unfurl lock list` and `unfurl lock
+//! break`.
 
 use std::path::{Path, PathBuf};
 
@@ -12,19 +13,19 @@ use crate::lock::{self, Lock, LockError, LockState, LockWait, RemoteLockStatus, 
 use crate::session::{self, SessionOptions};
 use crate::system::fs;
 
-/// The lock of an ensemble, for those who look.
+/// The state of an ensemble's locks.
 #[derive(Debug)]
 pub struct EnsembleLockStatus {
-    /// The ensemble's manifest.
     pub manifest: PathBuf,
-    /// Who holds its lock; an error says why nobody can tell.
+    /// The state of the local lock, or the reason why it is unknown.
     pub state: Result<LockState, String>,
-    /// Its lock for all machines, if its environment asks for one.
+    /// The state of the remote lock, if the environment configures one.
     pub remote: Option<RemoteLockStatus>,
 }
 
-/// Takes the lock of an ensemble for a job, and waits for it as long as asked. Where a job that was
-/// killed held it, what that job left running is ended first.
+/// Takes the local lock of an ensemble for a job, waiting up to the time limit.
+///
+/// If a crashed job held the lock or left a journal, its surviving processes are ended first.
 pub(super) fn acquire(
     manifest: &Path,
     request: &JobRequest,
@@ -54,7 +55,7 @@ pub(super) fn acquire(
     Ok(LockedEnsemble::of(acquired.lock, manifest))
 }
 
-/// The locks of the ensemble that is named; where none is, of all that the project lists.
+/// Returns the lock states of the named ensemble, or of all ensembles of the project if none is named.
 pub fn list(options: &SessionOptions) -> Result<Vec<EnsembleLockStatus>, Failure> {
     let manifests = if options.ensemble.is_empty() {
         project_manifests(options)?
@@ -83,8 +84,8 @@ fn project_manifests(options: &SessionOptions) -> Result<Vec<PathBuf>, Failure> 
     Ok(manifests)
 }
 
-/// Removes the lock; one whose process runs only with `force`. What a job that was killed left
-/// running is ended.
+/// Removes the locks of an ensemble and returns a message. The lock of a running process is removed only with
+/// `force`. Surviving processes of a crashed job are ended.
 pub fn break_lock(options: &SessionOptions, force: bool) -> Result<String, Failure> {
     let manifest = session::find(options)?.located.manifest;
     let state = Lock::break_lock(&manifest, force).map_err(refused)?;

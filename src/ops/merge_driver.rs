@@ -1,4 +1,4 @@
-//! `unfurl merge-driver`: git calls it to merge two versions of an ensemble.
+//! Implements `unfurl merge-driver`, which git calls to merge two versions of a manifest.
 
 use std::path::Path;
 
@@ -7,19 +7,17 @@ use crate::ensemble::merge_ensembles;
 use crate::git::merge_lines;
 use crate::system::fs;
 
-/// The three versions of a file, and which file it is.
+/// The files with the three versions.
 #[derive(Debug, Clone, Copy)]
 pub struct MergeFiles<'a> {
-    /// The version before both.
     pub base: &'a Path,
-    /// This side's version, which takes the result.
+    /// The local version, which is replaced by the result.
     pub ours: &'a Path,
-    /// The other side's version.
     pub theirs: &'a Path,
 }
 
-/// Merges the other side's version into this side's. Gives what is in conflict: then the file has
-/// both versions between git's markers.
+/// Merges both sides into the local file. Returns descriptions of conflicts; the file then contains git's
+/// conflict markers.
 pub fn merge(files: &MergeFiles<'_>) -> Result<Vec<String>, Failure> {
     let failed = |error: fs::Error| {
         let hint = error.hint();
@@ -38,7 +36,8 @@ pub fn merge(files: &MergeFiles<'_>) -> Result<Vec<String>, Failure> {
         write(files.ours, merged.text.as_bytes()).map_err(failed)?;
         return Ok(merged.conflicts);
     }
-    // What is no ensemble is merged as git would; whether records in it agree, nobody has looked.
+    // A file that is not a readable manifest is merged as git does, and always reported as a conflict,
+    // because its records were not checked.
     if let Some((lines, _)) = merge_lines(&base, &ours, &theirs, labels) {
         write(files.ours, &lines).map_err(failed)?;
     }

@@ -1,5 +1,7 @@
-//! One file per use case. Each wires the layers below and holds no rules of its own; faces show
-//! what comes back.
+//! The operations of the program: roughly one file per command. Each connects the layers below and contains
+//! no rules of its own.
+//!
+//! User interfaces (`cli`, `ui`) call these functions and show the results.
 
 pub mod commit;
 pub mod deploy;

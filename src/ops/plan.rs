@@ -1,4 +1,4 @@
-//! Shows what a job would do, and does nothing.
+//! Implements `unfurl plan`: plans and renders a job without running it.
 
 use std::path::Path;
 
@@ -15,26 +15,25 @@ use crate::job::Proposal;
 use crate::lock::{Lock, LockError, LockState};
 use crate::session;
 
-/// A job that was planned.
+/// The preview of a job: its plan and the result of a query.
 #[derive(Debug)]
 pub struct PlanPreview {
-    /// The plan.
     pub plan: Proposal,
-    /// What the expression gave that the user asked for.
+    /// The result of the expression that the user requested.
     pub answer: Option<QueryResult>,
-    /// The texts that it was planned from.
+    /// The texts from which the job was planned.
     pub sources: Sources,
 }
 
-/// Plans a job and renders it. Where a job holds the lock, what is rendered goes to a temporary
-/// folder, so that the two do not meet.
+/// Plans a job and renders it. If another job holds the lock, rendered files go to a temporary folder, so
+/// that the two do not interfere.
 pub fn plan(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<PlanPreview, Failure> {
     let found = session::find(&request.session)?;
     if let Some(text) = recover::notice_of(&found) {
         view.notice(&text);
     }
     let manifest = found.located.manifest.clone();
-    // What a job that was killed left is for the next job to clear away, not for a plan.
+    // Cleaning up after a crashed job is the task of the next job, not of a plan.
     let lock = match Lock::state(&manifest) {
         Ok(LockState::Stale(_)) => None,
         _ => lock_if_free(&manifest, request)?,
@@ -66,12 +65,12 @@ pub fn plan(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<PlanPrev
     })
 }
 
-/// The lock, unless another job has it.
+/// Takes the lock; returns `None` if another job holds it or the folder is not writable.
 fn lock_if_free(manifest: &Path, request: &JobRequest) -> Result<Option<Lock>, Failure> {
     match Lock::acquire(manifest, &request.command) {
         Ok(acquired) => Ok(Some(acquired.lock)),
         Err(error) if error.is_temporary() => Ok(None),
-        // What cannot be written can be planned.
+        // A plan is possible without write permission.
         Err(LockError::File(error)) if error.is_permission_problem() => Ok(None),
         Err(error) => {
             let hint = error.hint();

@@ -1,4 +1,6 @@
-//! A job that was planned, on its way to its record.
+//! Creates the engine of a job and plans it.
+//!
+//! [`plan_job`] is used by `deploy`, `plan` and `explain`; [`create_engine`] alone also by crash recovery.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,31 +22,29 @@ use crate::plan;
 use crate::session::Session;
 use crate::session::topology_with_orphans;
 
-/// A job that was planned.
+/// A planned job with the data for its report.
 #[derive(Debug)]
 pub(super) struct PlannedJob {
     pub(super) engine: Engine,
     pub(super) report_context: ReportContext,
 }
 
-/// The things around a job that its record and its report need.
+/// Data besides the engine that the record and the report of a job need.
 #[derive(Debug)]
 pub(super) struct ReportContext {
-    /// The last job on record.
+    /// The id of the last recorded job.
     pub(super) last_recorded_job: Option<String>,
-    /// What the user named and nothing has.
+    /// Warnings about names in the user's selection that match nothing.
     pub(super) unmatched_selectors: Diagnostics,
-    /// The templates that earlier records keep.
+    /// The node templates saved in earlier records.
     pub(super) saved_templates: Arc<SavedTemplateIndex>,
-    /// When the planning began.
     pub(super) started_at: std::time::Instant,
-    /// What was planned before anything ran: operations by the keys of their targets.
+    /// The operations planned before the start, by the keys of their targets.
     pub(super) planned: BTreeMap<String, Vec<String>>,
-    /// Whether tasks were started.
     pub(super) has_run: bool,
 }
 
-/// An engine that has nothing to do yet, with what it takes to put a job on record.
+/// An engine without a plan, with the data for a record.
 #[derive(Debug)]
 pub(super) struct EngineSetup {
     pub(super) engine: Engine,
@@ -52,7 +52,7 @@ pub(super) struct EngineSetup {
     saved_templates: Arc<SavedTemplateIndex>,
 }
 
-/// Makes the engine of a job: it knows what exists and what was recorded.
+/// Creates the engine of a job with the existing instances and the recorded history.
 pub(super) fn create_engine(
     request: &JobRequest,
     session: &mut Session,
@@ -115,13 +115,13 @@ pub(super) fn create_engine(
     })
 }
 
-/// The last job that the records or the ensemble know.
+/// Returns the last job known to the records or the manifest.
 fn last_job(session: &Session, history: &RecordedHistory) -> Option<String> {
     let recorded = history.last_job().map(|id| id.to_string());
     recorded.max(session.last_job())
 }
 
-/// Plans a job.
+/// Creates the engine and plans the job.
 pub(super) fn plan_job(
     request: &JobRequest,
     session: &mut Session,
@@ -168,7 +168,7 @@ pub(super) fn plan_job(
 }
 
 impl PlannedJob {
-    /// Puts the log of a plan where plans are.
+    /// Moves the log of a plan to the folder `planned`.
     pub(super) fn move_log(&self, log: LogFile, base: &Path) {
         if let Ok(id) = self.engine.id() {
             let name = ensemble::job_file_name(self.engine.options.start, id.as_str());

@@ -1,4 +1,4 @@
-//! An expression that the user asks for with a job.
+//! Evaluates the expression that the user requested with a job (`--query`).
 
 use super::failure::{Failure, FailureKind};
 use crate::diagnostic::{Sources, Span};
@@ -7,29 +7,27 @@ use crate::job::{self, Engine, JobQueries, Report};
 use crate::topology::Topology;
 use crate::value::Value;
 
-/// An expression that is evaluated in a job.
+/// The request to evaluate an expression in a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryRequest {
-    /// The expression.
     pub expression: String,
-    /// How much of what it reads is traced: nothing if 0, the attributes that it names if 1, those
-    /// that they are computed from as well if more.
+    /// The depth of the trace: 0 for none, 1 for the attributes named in the expression, more for the
+    /// attributes from which those are computed.
     pub depth: u8,
 }
 
-/// What an expression gave.
+/// The result of a requested expression.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryResult {
-    /// The expression.
     pub expression: String,
-    /// Its value; null where it gave nothing.
+    /// The value; null if there is no result.
     pub value: Value,
-    /// The attributes that it read, secrets redacted.
+    /// The attributes read, with secrets redacted.
     pub trace: Vec<(String, Value)>,
 }
 
 impl QueryRequest {
-    /// Evaluates the expression in a job that was planned.
+    /// Evaluates the expression in a planned job.
     pub(super) fn answer(
         &self,
         engine: &Engine,

@@ -1,4 +1,4 @@
-//! Puts jobs on record that were cut off: what their journals tell is the truth about what exists.
+//! Crash recovery: records the results of crashed jobs from their journals, before the next job plans.
 
 use std::path::Path;
 
@@ -16,8 +16,7 @@ use crate::session::SessionOptions;
 use crate::session::{self, EnsembleLocation};
 use crate::system::{clock, fs};
 
-/// Puts all jobs on record that were cut off, oldest first, and tells of them. The values that are
-/// computed from others are brought up to date then.
+/// Records all crashed jobs, oldest first, and reports them. Then updates the values derived from instances.
 pub(super) fn recover(
     locked: &LockedEnsemble,
     found: &EnsembleLocation,
@@ -57,7 +56,7 @@ fn recover_job(
         }
         report_recovery(&job, view);
         if !job.damaged_lines.is_empty() {
-            // What cannot be read any more may still be read by people.
+            // The user may still be able to read lines that the program cannot.
             let kept = path.with_extension("journal.damaged");
             fs::rename(path, &kept).map_err(|error| read_failure(&error))?;
             return Err(damaged_failure(&kept, job.damaged_lines[0]));
@@ -66,7 +65,7 @@ fn recover_job(
     fs::remove_file(path).map_err(|error| read_failure(&error))
 }
 
-/// Moves the files of the job's tasks to where they belong after it.
+/// Moves the working folders of the job's tasks to `active` or `failed`.
 fn move_folders(job: &CrashedJob, manifest: &Manifest, view: &mut dyn JobFrontend) {
     let mut folders = JobFolders::new(WorkingFolders::new(manifest.base_dir()));
     for ((instance, operation), failed) in job.folders() {
@@ -90,7 +89,7 @@ fn move_folders(job: &CrashedJob, manifest: &Manifest, view: &mut dyn JobFronten
     }
 }
 
-/// The goal of the job, to go on with it, where nothing else is known.
+/// Saves the goal of the crashed job for `--resume`.
 fn save_goal(job: &CrashedJob, manifest: &Manifest) {
     let interrupted = InterruptedJob {
         job: job.id().to_owned(),
@@ -99,7 +98,7 @@ fn save_goal(job: &CrashedJob, manifest: &Manifest) {
         planned: job.planned().clone(),
         spec: manifest.spec_digest(),
     };
-    // Without it the job cannot be gone on with; what it did is on record all the same.
+    // If this fails, the job cannot be resumed, but its results are recorded anyway.
     resume::save(manifest.path(), &interrupted).ok();
 }
 
@@ -121,7 +120,8 @@ fn report_recovery(job: &CrashedJob, view: &mut dyn JobFrontend) {
     view.notice(&format!("the job {} was cut off: {tasks}{doubt}", job.id()));
 }
 
-/// What was done may be more than what is on record: people must look before anything is made.
+/// Returns the failure for a damaged journal. The job may have done more than is recorded, so the user must
+/// check before a new job runs.
 fn damaged_failure(kept: &Path, line: usize) -> Failure {
     let message = format!(
         "the journal of a job that was cut off is damaged, so that something may exist that is not \
@@ -133,8 +133,7 @@ fn damaged_failure(kept: &Path, line: usize) -> Failure {
     Failure::new(FailureKind::Refused, message, Some(hint.to_owned()))
 }
 
-/// Brings what is computed from instances up to date in the record: the status of what depends on
-/// others, inputs, outputs.
+/// Updates derived values in the record: the status of dependent instances, inputs and outputs.
 fn update_computed_status(
     locked: &LockedEnsemble,
     found: &EnsembleLocation,
@@ -162,8 +161,7 @@ fn refused(error: &dyn std::error::Error, path: &Path) -> Failure {
     Failure::new(FailureKind::Refused, message, Some(hint))
 }
 
-/// What people should know who look at the record of an ensemble: a job was cut off, and what it
-/// did is not on record yet.
+/// Returns a message if the record of an ensemble is incomplete because a crashed job is not recorded yet.
 pub fn notice(options: &SessionOptions) -> Option<String> {
     let found = session::find(options).ok()?;
     notice_of(&found)
@@ -171,7 +169,7 @@ pub fn notice(options: &SessionOptions) -> Option<String> {
 
 pub(super) fn notice_of(found: &EnsembleLocation) -> Option<String> {
     let journals_found = JournalFile::list_for(&found.located.manifest).unwrap_or_default();
-    // While a job runs its journal is there, too.
+    // A running job also has a journal.
     let held = matches!(
         Lock::state(&found.located.manifest),
         Ok(LockState::Held { .. } | LockState::Ours | LockState::Unreadable)

@@ -1,4 +1,4 @@
-//! Locks an ensemble for all machines while a job runs (`lfs_lock`), and looks at that lock.
+//! Handles the remote lock (`lfs_lock`) of jobs and of the `unfurl lock` commands.
 
 use std::path::Path;
 
@@ -16,8 +16,7 @@ use crate::project::Environment;
 use crate::session::{self, EnsembleLocation, SessionOptions};
 use crate::system::fs;
 
-/// Locks the ensemble if its environment says so, waiting for as long as the job may while somebody
-/// else has it.
+/// Takes the remote lock if the environment requires it, waiting up to the job's time limit.
 pub(super) fn acquire(
     found: &EnsembleLocation,
     request: &JobRequest,
@@ -26,7 +25,7 @@ pub(super) fn acquire(
     if !may_be_configured(found) {
         return Ok(RemoteLock::default());
     }
-    // What is wrong with the ensemble is told when all of it is read.
+    // Errors of the ensemble are reported later, when it is loaded completely.
     let Ok((manifest, environment)) = session::manifest_with_environment(found) else {
         return Ok(RemoteLock::default());
     };
@@ -40,7 +39,7 @@ pub(super) fn acquire(
     let place = location(found, &manifest, &environment).map_err(RemoteLockError::from);
     let taken = place.and_then(|place| place.take(wait, &mut |text| view.notice(text)));
     if taken.is_err() {
-        // What did not come to its end for that reason needs no other.
+        // After an interrupt, report the interrupt and not the lock error it caused.
         request.check_interrupt()?;
     }
     let (lock, warning) = RemoteLock::of(environment.remote_lock, taken).map_err(refused)?;
@@ -59,7 +58,7 @@ fn refused(refusal: RemoteLockError) -> Failure {
     Failure::new(kind, refusal, hint)
 }
 
-/// Whether an environment may ask for a lock: reading an ensemble twice takes time.
+/// Whether the environment may configure a remote lock. This cheap check avoids reading the ensemble twice.
 fn may_be_configured(found: &EnsembleLocation) -> bool {
     let located = &found.located;
     let environment = located.environment(None);
@@ -68,7 +67,7 @@ fn may_be_configured(found: &EnsembleLocation) -> bool {
     environment.section("lfs_lock").is_some() || says(text())
 }
 
-/// The lock of an ensemble on its server.
+/// Returns the location of the ensemble's remote lock.
 fn location(
     found: &EnsembleLocation,
     manifest: &Manifest,
@@ -85,8 +84,7 @@ fn location(
     })
 }
 
-/// Refuses the job if the ensemble asks for another lock than when it began: what others have
-/// pushed may say so.
+/// Refuses the job if pulled commits have changed the lock settings since the lock was taken.
 pub(super) fn refuse_changed_settings(
     lock: &RemoteLock,
     environment: &Environment,
@@ -100,15 +98,15 @@ pub(super) fn refuse_changed_settings(
     Err(Failure::new(FailureKind::Refused, message, hint))
 }
 
-/// Frees the lock. A lock that cannot be freed, or was not there any more, is told.
+/// Releases the lock; shows a warning if that failed or the lock no longer existed.
 pub(super) fn release(lock: RemoteLock, view: &mut dyn JobFrontend) {
     if let Some(warning) = lock.release() {
         view.warnings(&Diagnostics::from(warning), &Sources::default());
     }
 }
 
-/// Looks at the lock of an ensemble for all machines; none if its environment asks for no such
-/// lock, or cannot be read. Takes nothing.
+/// Returns the state of the remote lock; `None` if none is configured or the environment cannot be read.
+/// Takes no lock.
 pub(super) fn status(options: &SessionOptions, manifest: &Path) -> Option<RemoteLockStatus> {
     let options = SessionOptions {
         ensemble: manifest.display().to_string(),
@@ -117,9 +115,8 @@ pub(super) fn status(options: &SessionOptions, manifest: &Path) -> Option<Remote
     Some(remote_lock_status(find_location(&options).ok()??))
 }
 
-/// Frees the lock of an ensemble for all machines: one that a job here has left, with `force`
-/// whoever holds it. Says what became of it; none if its environment asks for no such lock, or
-/// nobody holds it.
+/// Removes the remote lock of a job in this folder, or any lock with `force`. Returns a message; `None` if no
+/// lock is configured or exists.
 pub(super) fn break_lock(options: &SessionOptions, force: bool) -> Option<String> {
     match find_location(options) {
         Ok(place) => break_remote_lock(place?, force),
@@ -129,8 +126,8 @@ pub(super) fn break_lock(options: &SessionOptions, force: bool) -> Option<String
     }
 }
 
-/// Finds the lock of an ensemble without reading what the ensemble describes; an error says why
-/// no server can be asked.
+/// Returns the location of the remote lock without loading the service template. `None` means that no lock is
+/// configured; the inner error says why no server is available.
 fn find_location(options: &SessionOptions) -> Result<Option<Result<LockLocation, Error>>, Failure> {
     let found = session::find(options)?;
     let (manifest, environment) = session::manifest_with_environment(&found)?;

@@ -1,4 +1,4 @@
-//! The requests that use cases take: which ensemble, what a job is to do, and how.
+//! The request for a job: the ensemble, the goal, and how to run and save it.
 
 use std::time::Duration;
 
@@ -12,61 +12,58 @@ use crate::session::SessionOptions;
 use crate::system::signals::Interrupts;
 use crate::value::Map;
 
-/// How the tasks of a job run.
+/// The settings for running the tasks of a job.
 #[derive(Debug, Clone, Default)]
 pub struct RunSettings {
-    /// How many tasks may run at the same time.
+    /// The maximum number of tasks running at the same time.
     pub parallel: usize,
-    /// Whether the output of commands is shown.
+    /// Whether to show the output of commands.
     pub echo: bool,
-    /// The executors that the user asks for, with their options.
+    /// The executors that the user requested, with their options.
     pub executors: ChainSpec,
-    /// How long tasks may go on after somebody asked for an end.
+    /// The time that running tasks get to end after an interrupt.
     pub grace: Duration,
 }
 
-/// How the record of a job is kept.
+/// Settings for saving the record of a job.
 #[derive(Debug, Clone, Default)]
 pub struct SaveSettings {
-    /// Whether what the job did goes into the record.
+    /// Whether to save a record at all.
     pub record: bool,
-    /// Whether the job is refused where something is not committed.
+    /// Whether to refuse the job if there are uncommitted changes.
     pub refuse_dirty: bool,
-    /// Whether what others have pushed is looked for first.
+    /// Whether to fetch the commits of others first.
     pub check_upstream: bool,
-    /// How its record is committed, if it is.
+    /// The commit of the record; `None` makes no commit.
     pub commit: Option<CommitRequest>,
 }
 
-/// What a job is to do, and how.
+/// A request to run a job.
 #[derive(Debug, Clone, Default)]
 pub struct JobRequest {
-    /// Which ensemble.
     pub session: SessionOptions,
-    /// What to reach.
+    /// The workflow with its filters and options.
     pub goal: JobGoal,
-    /// `--starttime`.
+    /// The value of `--starttime`: an hour, or a time in the format of records.
     pub start: Option<String>,
-    /// Whether it goes on with the job that was interrupted last.
+    /// Whether to resume the job that was interrupted last.
     pub resume: bool,
-    /// An expression that is evaluated once the job has ended.
+    /// An expression to evaluate after the job.
     pub query: Option<QueryRequest>,
-    /// How its tasks run.
     pub run: RunSettings,
-    /// How its record is kept.
     pub save: SaveSettings,
-    /// The options that the user set, for the record.
+    /// The options that the user set, as the record contains them.
     pub recorded_options: Map,
     /// The command line, for the lock's owner file.
     pub command: String,
-    /// How long to wait for locks that others hold.
+    /// The maximum time to wait for locks.
     pub lock_timeout: Duration,
-    /// Tells whether somebody asked for an end.
+    /// The termination signals received so far.
     pub interrupts: Interrupts,
 }
 
 impl JobRequest {
-    /// How the events of the job are kept: where nothing is saved, nothing is; a dry run leaves no
+    /// Returns how events are recorded: not at all without a record, at the end for a dry run, else in a
     /// journal.
     pub(super) fn recording(&self) -> Recording {
         if !self.save.record {
@@ -78,7 +75,7 @@ impl JobRequest {
         }
     }
 
-    /// Fails if somebody asked for an end. For the time before anything runs.
+    /// Fails if a signal was received. For use before anything runs.
     pub(super) fn check_interrupt(&self) -> Result<(), Failure> {
         match self.interrupts.acknowledge() {
             None => Ok(()),

@@ -1,5 +1,5 @@
-//! A record that cannot be saved goes to a file elsewhere; `unfurl recover` takes it back, and puts
-//! jobs on record that were cut off.
+//! Rescues records that cannot be saved, and implements `unfurl recover`, which saves them later and records
+//! crashed jobs.
 
 use std::path::Path;
 
@@ -15,7 +15,8 @@ use crate::name::ChangeId;
 use crate::session::{self, EnsembleLocation, Session, SessionOptions};
 use crate::system::fs;
 
-/// Keeps a record that could not be saved, and says where and what to do.
+/// Writes a record that could not be saved to a rescue file. Returns the failure that tells the user where it
+/// is and what to do.
 pub(super) fn save_rescue_file(
     record: &Record,
     session: &Session,
@@ -41,8 +42,8 @@ pub(super) fn save_rescue_file(
     Failure::new(FailureKind::Internal, message, Some(hint))
 }
 
-/// Takes records back that could not be saved: that in the file, or all that are found. Says what
-/// it did.
+/// Saves rescued records, from the given file or all that are found, and records crashed jobs. Returns
+/// messages about the result.
 pub fn recover(
     options: &SessionOptions,
     file: Option<&Path>,
@@ -77,7 +78,7 @@ pub fn recover(
     })
 }
 
-/// Puts jobs on record that were cut off, as the next job would.
+/// Records crashed jobs, as the next job would.
 fn recover_crashed_jobs(
     locked: &LockedEnsemble,
     found: &EnsembleLocation,
@@ -94,7 +95,7 @@ fn recover_crashed_jobs(
     Ok(notices.0)
 }
 
-/// Hears what is told of jobs that were cut off.
+/// A frontend that collects the notices of crash recovery.
 struct NoticeCollector(String);
 
 impl JobFrontend for NoticeCollector {
@@ -119,13 +120,13 @@ fn drop_journal(session: &Session, job: &str) {
     for path in JournalFile::list_for(session.manifest.path()).unwrap_or_default() {
         let read = CrashedJob::read(&path).ok().flatten();
         if read.is_some_and(|cut_off| cut_off.id() == job) {
-            // One that stays is found to be on record by the next job.
+            // The next job recognizes a remaining journal as already recorded.
             fs::remove_file_if_exists(&path).ok();
         }
     }
 }
 
-/// Takes one back.
+/// Saves one rescued record, then removes its journal and its rescue file.
 fn restore(
     locked: &LockedEnsemble,
     session: &Session,
@@ -165,7 +166,7 @@ fn restore(
     })
 }
 
-/// A record must follow the one that its job saw.
+/// Checks that no other job was recorded since the rescued job started.
 fn ensure_in_order(session: &Session, path: &Path, rescue: &RescueFile) -> Result<(), Failure> {
     let history = session.history()?;
     let last = history

@@ -1,4 +1,4 @@
-//! A job that was interrupted: what it was to reach, and what it has done of it.
+//! Saves the goal and progress of an interrupted job, from which a job with `--resume` continues.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,18 +13,17 @@ use crate::plan::{JobGoal, ResumedPlan};
 use crate::session::Session;
 use crate::system::fs;
 
-/// The last job that was interrupted.
+/// The last interrupted job, as stored in `jobs/<manifest>.interrupted.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct InterruptedJob {
-    /// Its id.
     pub(super) job: String,
-    /// What it was to reach, where that is known.
+    /// The goal, if it is known.
     pub(super) goal: Option<JobGoal>,
-    /// What it has done: keys of targets and operations.
+    /// The completed operations: keys of targets and operation names.
     pub(super) done: Vec<(String, String)>,
-    /// What it planned: operations by the keys of their targets.
+    /// The planned operations, by the keys of their targets.
     pub(super) planned: BTreeMap<String, Vec<String>>,
-    /// The digest of the specification it was made from.
+    /// The digest of the specification that was planned.
     pub(super) spec: String,
 }
 
@@ -34,20 +33,20 @@ fn path(manifest: &Path) -> PathBuf {
     jobs.join(format!("{name}.interrupted.json"))
 }
 
-/// Keeps what is needed to go on with a job.
+/// Saves the data needed to resume a job.
 pub(super) fn save(manifest: &Path, job: &InterruptedJob) -> Result<(), fs::Error> {
     let text = serde_json::to_vec(job).unwrap_or_default();
     fs::create_dir_all(&manifest.with_file_name("jobs"))?;
     fs::write_atomic(&path(manifest), &text, None)
 }
 
-/// Forgets it: another job has run since.
+/// Removes the data, because another job has run since.
 pub(super) fn remove(manifest: &Path) {
-    // One that stays behind is recognised by its id.
+    // A file that cannot be removed is recognized as outdated by its job id.
     fs::remove_file_if_exists(&path(manifest)).ok();
 }
 
-/// Keeps what an interrupted job was to reach; one that came to its end leaves nothing.
+/// Saves the goal of an interrupted job, or removes the data if the job was not interrupted.
 pub(super) fn update(report: &Report, session: &Session, planned: &BTreeMap<String, Vec<String>>) {
     let path = session.manifest.path();
     if report.interrupted.is_none() {
@@ -68,7 +67,11 @@ pub(super) fn update(report: &Report, session: &Session, planned: &BTreeMap<Stri
     save(path, &job).ok();
 }
 
-/// The goal of the interrupted job, with what it has done, for going on with it.
+/// Returns the goal of the interrupted job combined with its progress.
+///
+/// # Errors
+///
+/// There is no interrupted job, or it no longer matches the ensemble or the request.
 pub(super) fn resumed_goal(
     request: &JobRequest,
     session: &Session,

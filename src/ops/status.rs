@@ -1,4 +1,4 @@
-//! Shows what is recorded.
+//! Implements `unfurl status`: shows the recorded instances.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::session::SessionOptions;
 use crate::topology::Topology;
 use crate::value::Value;
 
-/// Reads an ensemble; gives its topology, and what an expression gives in it.
+/// Loads an ensemble; returns its topology, and the result of an expression if one is given.
 pub fn status(
     options: &SessionOptions,
     query: Option<&str>,

@@ -1,4 +1,4 @@
-//! Runs tasks and commands over hosts.
+//! Runs named tasks and single commands on hosts, as Fabric does (`unfurl task`).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::system::env::Env;
 use crate::tasks::TaskOptions;
 use crate::value::Map;
 
-/// Reads the tasks of a file, or of the `tasks.yaml` of this folder or the nearest one above it.
+/// Reads the tasks of a file, or of the `tasks.yaml` in this folder or the nearest parent folder.
 pub fn load(file: Option<&Path>) -> Result<LoadedTasks, Failure> {
     Ok(find_tasks(file, &current_dir()?)?)
 }
 
-/// Runs the calls and the command of a request; shows what happens.
+/// Runs the task calls and the command of a request, and shows the progress in `view`.
 pub fn perform(request: &TasksRequest, view: &mut dyn HostsView) -> Result<TasksReport, Failure> {
     let env = Env::of_this_process();
     let options = fill_defaults(&request.options, &env)?;
@@ -30,7 +30,7 @@ pub fn perform(request: &TasksRequest, view: &mut dyn HostsView) -> Result<Tasks
     Ok(run_tasks(request, options, context, &env, view)?)
 }
 
-/// The options with what this process has where they are empty.
+/// Fills empty options with values of this process: folder, user and environment variables.
 fn fill_defaults(options: &TaskOptions, env: &Env) -> Result<TaskOptions, Failure> {
     let mut options = options.clone();
     if options.folder.as_os_str().is_empty() {
@@ -48,7 +48,7 @@ fn fill_defaults(options: &TaskOptions, env: &Env) -> Result<TaskOptions, Failur
     Ok(options)
 }
 
-/// What templates may read of this machine.
+/// Returns the system context for templates.
 fn system_context(base: PathBuf, env: &Env, allowed: &[String]) -> LocalSystem {
     LocalSystem {
         project: base.clone(),
@@ -62,7 +62,7 @@ fn system_context(base: PathBuf, env: &Env, allowed: &[String]) -> LocalSystem {
     }
 }
 
-/// Who runs this program.
+/// Returns the name of the user who runs this program.
 fn local_user(env: &Env) -> String {
     let variable = ["LOGNAME", "USER"]
         .iter()

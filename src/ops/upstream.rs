@@ -1,4 +1,4 @@
-//! Looks, before a job, whether others have pushed what is not here yet.
+//! Fetches the commits of others before a job, and fast-forwards the local branches.
 
 use std::time::Duration;
 
@@ -9,12 +9,13 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::git::{Divergence, Error, Repository, Upstream};
 use crate::session::{self, EnsembleLocation, distinct_repositories, repositories_of};
 
-/// How long a remote may take to answer.
+/// The time limit for the response of a remote.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Brings the repositories of the ensemble and of its project up to what their branches follow.
-/// One that cannot be asked is a warning; one that has diverged is refused. A job that changes
-/// nothing changes nothing here either. Gives the ensemble as it is found again if newer commits came in.
+/// Fast-forwards the repositories of the ensemble and its project to their upstreams.
+///
+/// An unreachable remote is a warning; a diverged branch is an error. A dry run fetches nothing. Returns the
+/// ensemble located again if commits were added.
 pub(super) fn fast_forward_all(
     found: &EnsembleLocation,
     request: &JobRequest,
@@ -23,7 +24,7 @@ pub(super) fn fast_forward_all(
     if !request.save.check_upstream || request.goal.dry_run {
         return Ok(None);
     }
-    // A repository that cannot be read is told of where something depends on it.
+    // An unreadable repository is reported later, where it is needed.
     let repositories = repositories_of(&found.located)
         .map(distinct_repositories)
         .unwrap_or_default();
@@ -63,7 +64,7 @@ pub(super) fn fast_forward_all(
 
 type FetchResult = (Repository, Upstream, Result<(), Error>);
 
-/// Asks all remotes at the same time.
+/// Fetches from all remotes in parallel.
 fn fetch_all(followed: Vec<(Repository, Upstream)>) -> Vec<FetchResult> {
     let threads = followed.into_iter().map(|(repository, upstream)| {
         std::thread::spawn(move || {
@@ -85,7 +86,7 @@ fn warn(error: &Error, view: &mut dyn JobFrontend) {
     view.warnings(&Diagnostics::from(warning), &Sources::default());
 }
 
-/// Moves a branch forward where it is behind; says whether it did.
+/// Fast-forwards a branch if it is behind. Returns whether it moved.
 fn fast_forward(
     repository: &Repository,
     upstream: &Upstream,

@@ -1,4 +1,4 @@
-//! Teardown and prune: what is removed, in which order, and what is left (rules 18 to 21).
+//! Teardown and prune: which instances are removed, in which order, and which stay (rules 18 to 21).
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -10,19 +10,18 @@ use crate::name::{Priority, Status};
 use crate::topology::{Creator, Entity};
 use crate::value::Handle;
 
-/// What happens to an instance that a removal comes to.
+/// The decision about an instance that a removal visits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RemovalDecision {
-    /// It goes.
     Delete,
-    /// It stays, and so does what it depends on.
+    /// The instance stays, and so do its dependencies.
     Retain,
-    /// It is passed over.
+    /// The instance is skipped, without an effect on its dependencies.
     Skip,
 }
 
 impl Planner<'_> {
-    /// Removes what the filters admit.
+    /// Removes the instances that the goal's filters admit.
     pub(super) fn undeploy(&mut self) {
         let template = self.goal.template.clone();
         let reason = Reason::Workflow(self.goal.workflow.as_str().into());
@@ -34,14 +33,14 @@ impl Planner<'_> {
         });
     }
 
-    /// Removes instances that the workflow did not come to.
+    /// Removes instances that the workflow did not visit.
     pub(super) fn prune(&mut self) {
         let visited = self.visited.clone();
         self.remove(&Reason::Prune, &|entity| !visited.contains(&entity.name));
     }
 
-    /// Walks from the root over operational dependents, depth first, so that dependents come
-    /// before what they depend on. Uses no recursion.
+    /// Walks from the root over operational dependents, depth first, so that dependents are removed
+    /// before their dependencies. Works without recursion.
     fn remove(&mut self, reason: &Reason, include: &dyn Fn(&Entity) -> bool) {
         struct RemovalFrame {
             node: Handle,
@@ -55,7 +54,7 @@ impl Planner<'_> {
             dependents: planner.topology.operational_dependents(node).into_iter(),
             retained: held.contains(&node),
         };
-        // Whether an instance stays, once that is known; cycles find none.
+        // Whether an instance stays, once decided. A cycle sees None and treats it as removable.
         let mut stays: HashMap<Handle, Option<bool>> = HashMap::from([(root, None)]);
         let mut stack = vec![frame(self, root)];
         while let Some(top) = stack.last_mut() {
@@ -83,14 +82,15 @@ impl Planner<'_> {
         }
     }
 
-    /// The instances on which stands what nobody can remove, for want of a template.
+    /// Returns the instances that host an orphan, which cannot be removed because its template is
+    /// missing.
     fn hosts_of_orphans(&self) -> HashSet<Handle> {
         let orphans = self.topology.orphans();
         let holding = orphans.filter(|orphan| !self.goal.force && orphan.blocks_host_removal());
         holding.map(|orphan| orphan.parent).collect()
     }
 
-    /// Decides about one instance; says whether what it depends on must stay.
+    /// Decides about one instance and returns whether its dependencies must stay.
     fn remove_one(
         &mut self,
         node: Handle,
@@ -132,7 +132,7 @@ impl Planner<'_> {
         self.plan_workflow(&subject, Some(reason), workflow);
     }
 
-    /// Decides whether an instance goes; the order of the tests matters (rules 19 and 20).
+    /// Decides whether an instance is removed. The order of the tests matters (rules 19 and 20).
     fn decide_removal(
         &mut self,
         node: Handle,
@@ -145,7 +145,7 @@ impl Planner<'_> {
             .node()
             .is_some_and(|node| node.template.stand_in.is_some())
         {
-            // What stands in for it decides.
+            // The instances of the nested topology decide about their own removal.
             is_virtual = true;
         }
         if why.is_none() {
@@ -178,7 +178,7 @@ impl Planner<'_> {
             && !self.goal.force
             && self.topology.is_operational(node)
             && self.topology.priority(node) == Priority::Required;
-        // What the user did not mean needs no reason.
+        // Instances that the user did not select need no explanation.
         if is_selected {
             self.skip(node, &why);
         }
@@ -194,7 +194,7 @@ impl Planner<'_> {
         if self.goal.workflow == WorkflowKind::Stop && entity.local == Some(Status::Absent) {
             return Some("instance doesn't exist".to_owned());
         }
-        // A stop takes nothing away, so that it leaves alone what may not be there.
+        // Stopping removes nothing, so an instance that may not exist is left alone.
         if entity.partially_created && self.goal.workflow != WorkflowKind::Stop {
             return None;
         }
@@ -216,7 +216,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether the instance that managed another is gone, so that nobody else removes this one.
+    /// Whether the instance that managed another is gone, so that no other instance removes this one.
     fn is_manager_missing(&self, node: Handle, manager: &str) -> bool {
         let name = manager.strip_prefix("::").unwrap_or(manager);
         let name = name.split("::").next().unwrap_or(name);

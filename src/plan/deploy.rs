@@ -1,4 +1,4 @@
-//! Deploy: which instances, and why (rules 7 to 13).
+//! Deploy: which instances take part, and why (rules 7 to 13).
 
 use super::goal::{ChangeDetection, Repair};
 use super::no_action::NoActionReason;
@@ -41,7 +41,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Why an existing instance is part of a deploy, or why it is not (rule 9).
+    /// Returns why an existing instance is part of a deploy, or why it is not (rule 9).
     fn deploy_reason(&mut self, subject: &PlannedInstance) -> Result<Reason, NoActionReason> {
         if self.goal.force {
             return Ok(Reason::Force);
@@ -72,7 +72,7 @@ impl Planner<'_> {
             return Ok(Reason::Check);
         }
         if self.goal.upgrade && entity.last_config_change.is_some() && !entity.is_managed() {
-            // Whether its properties are others now is seen when they are evaluated.
+            // A change of properties is detected later, when they are evaluated.
             return Ok(Reason::Upgrade);
         }
         if self.compares(entity) && entity.last_config_change.is_some() {
@@ -82,8 +82,8 @@ impl Planner<'_> {
         }
     }
 
-    /// The reason to do again what nobody knows to be done, where no operation of these names can
-    /// find that out first.
+    /// Returns the reason to repeat an operation in doubt, if none of the operations named can determine
+    /// the real state first.
     pub(super) fn doubt_reason(
         &self,
         subject: &PlannedInstance,
@@ -98,7 +98,7 @@ impl Planner<'_> {
         (!can_find).then_some(Reason::InDoubt)
     }
 
-    /// Whether an instance is compared with the model.
+    /// Whether the goal compares this instance with the model.
     fn compares(&self, entity: &Entity) -> bool {
         match self.goal.change_detection {
             ChangeDetection::Skip => false,
@@ -107,7 +107,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Why an existing instance is repaired, if it is (rule 10).
+    /// Returns the reason to repair an existing instance, if there is one (rule 10).
     fn repair_reason(&self, subject: &PlannedInstance, status: Status) -> Option<Reason> {
         let required = subject
             .handle
@@ -123,7 +123,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The subject with the status that it will have when its steps begin.
+    /// Returns the subject with the status that it will have when its steps begin.
     fn with_planned_status(&self, subject: &PlannedInstance) -> PlannedInstance {
         let mut subject = subject.clone();
         if let Some((name, status)) = self.plan.statuses.last()
@@ -154,7 +154,7 @@ impl Planner<'_> {
         }
     }
 
-    /// A single operation outside of any group (rule 12).
+    /// Plans a single operation outside of any group (rule 12).
     fn reconfigure(&mut self, subject: &PlannedInstance, reason: Reason) {
         let is_found = subject.template.has_directive("discover");
         let compared = self.entity(subject).is_some_and(|it| self.compares(it));
@@ -179,10 +179,11 @@ impl Planner<'_> {
 }
 
 impl Planner<'_> {
-    /// Adds what must be done again of an instance, where that is more than `configure`: from
-    /// `create` on, or `configure` if that has changed, and `start`. Says whether it did.
+    /// Plans the operations to repeat if more than `configure` must run: from `create` on, or `configure`
+    /// (if changed) and `start`. Returns whether any were planned.
     ///
-    /// Upstream compares `configure` only, so that what does not change leaves no trace here.
+    /// Unfurl (Python) compares `configure` only. If nothing else changed, this function adds nothing and
+    /// the plan is the same.
     pub(super) fn plan_repeat(&mut self, subject: &PlannedInstance) -> bool {
         if !subject.status.is_some_and(Status::is_operational) {
             return false;

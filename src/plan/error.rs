@@ -1,9 +1,9 @@
-//! Why a plan cannot be made.
+//! Errors of planning and their diagnostics.
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::name::{InstanceName, OperationRef, TemplateName};
 
-/// Why a plan cannot be made.
+/// The reason why a plan cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The template of `--template` is not in the model.
@@ -12,29 +12,25 @@ pub enum Error {
     /// The instance that an ad-hoc run names does not exist.
     #[error("specified instance not found: `{0}`")]
     UnknownInstance(InstanceName),
-    /// What `--exclude` names does not exist.
+    /// The name given with `--exclude` does not exist.
     #[error("`--exclude {0}` leaves nothing out: nothing has that name")]
     UnknownExcluded(InstanceName),
-    /// The model has no workflow of this name.
     #[error("workflow not found: `{0}`")]
     UnknownWorkflow(String),
-    /// Two interfaces of an instance have an operation of the name.
+    /// Several interfaces of an instance have an operation of this name.
     #[error("`{}` may be `{first}` or `{second}`", first.operation)]
     AmbiguousOperation {
-        /// One of them.
         first: OperationRef,
-        /// The other.
         second: OperationRef,
     },
     /// Templates require each other, so that none can be deployed first.
     #[error("templates require each other, so that none can be deployed first: {}", names(.path))]
     Cycle {
-        /// The templates, each requiring the next and the last the first.
+        /// The templates in the cycle. Each requires the next, and the last requires the first.
         path: Vec<TemplateName>,
-        /// Where the first one states its requirement.
+        /// The source position of the first template's requirement.
         span: Span,
     },
-    /// Instances are hosted on each other.
     #[error("`{0}` is hosted on itself, through the instances that it is hosted on")]
     HostCycle(TemplateName),
     /// A new instance would take the name of a recorded one that has another template.
@@ -42,9 +38,9 @@ pub enum Error {
         "the instance `{name}` cannot be created: there is one of that name, of template `{of}`"
     )]
     DuplicateName {
-        /// The name of both.
+        /// The name that both instances have.
         name: InstanceName,
-        /// The template of the recorded one.
+        /// The template of the recorded instance.
         of: TemplateName,
     },
 }

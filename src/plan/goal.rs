@@ -1,5 +1,7 @@
-//! The goal of a job: what it is to reach. An interrupted job keeps its goal as data, so that
-//! another can go on with it; the options of the run itself are not part of that.
+//! The goal of a job: the workflow, its filters and its options.
+//!
+//! An interrupted job keeps its goal as data (JSON), so that another job can resume it. Options of a
+//! single run, such as a dry run, are not part of that data.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::{Display, Formatter};
@@ -9,33 +11,32 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::name::{EnumWords, InstanceName, OperationRef, Status, TemplateName};
 
-/// What kind of change a job makes.
+/// The kind of change that a job makes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum WorkflowKind {
-    /// Bring all templates into being.
+    /// Create and configure all templates.
     #[default]
     Deploy,
-    /// Remove what was created.
+    /// Remove the created instances.
     Undeploy,
-    /// Stop what runs.
     Stop,
-    /// Ask each instance for its status.
+    /// Query the status of each instance.
     Check,
-    /// Find what exists.
+    /// Find existing instances.
     Discover,
-    /// Run one operation or command.
+    /// Run a single operation or command.
     Run,
-    /// A workflow of the model.
+    /// A workflow that the model defines.
     Custom(Arc<str>),
 }
 
 impl WorkflowKind {
-    /// The names of those that need no model.
+    /// The names of workflows that the model need not define.
     pub const BUILT_IN: [&str; 7] = [
         "deploy", "undeploy", "stop", "check", "discover", "connect", "run",
     ];
 
-    /// The workflow of a name.
+    /// Returns the workflow of a name. Unknown names become [`Self::Custom`].
     pub fn parse(name: &str) -> Self {
         match name {
             "deploy" => Self::Deploy,
@@ -48,7 +49,6 @@ impl WorkflowKind {
         }
     }
 
-    /// Its name.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Deploy => "deploy",
@@ -61,7 +61,8 @@ impl WorkflowKind {
         }
     }
 
-    /// The status of an instance for which the workflow of a name has succeeded.
+    /// Returns the status that an instance has after the workflow of this name succeeded. None if the
+    /// workflow implies none.
     pub fn success_status(name: &str) -> Option<Status> {
         match name {
             "deploy" => Some(Status::Ok),
@@ -78,15 +79,13 @@ impl Display for WorkflowKind {
     }
 }
 
-/// Which instances that do not work are run again.
+/// Which failed instances are deployed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Repair {
-    /// None.
     None,
-    /// Those in error.
     #[default]
     Error,
-    /// Those that are degraded, too.
+    /// Instances in error and degraded ones.
     Degraded,
 }
 
@@ -98,15 +97,13 @@ impl EnumWords for Repair {
     ];
 }
 
-/// Whether instances that work are compared with the model.
+/// Whether working instances are compared with the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChangeDetection {
-    /// They are not.
     Skip,
-    /// They are, but not the customised ones.
+    /// All but the customised instances are compared.
     #[default]
     Evaluate,
-    /// All of them are.
     Always,
 }
 
@@ -139,7 +136,9 @@ serialize_as_word!(Repair, |word| Self::parse(word).unwrap_or_default());
 serialize_as_word!(ChangeDetection, |word| Self::parse(word)
     .unwrap_or_default());
 
-/// What a job is to reach and what it may do. In data, what is not written is as it is by default.
+/// The goal of a job: what to reach and what the job may do.
+///
+/// In serialised form, missing fields have their default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(
@@ -147,79 +146,76 @@ serialize_as_word!(ChangeDetection, |word| Self::parse(word)
     reason = "each is an option that users switch on"
 )]
 pub struct JobGoal {
-    /// The kind of change.
     pub workflow: WorkflowKind,
-    /// Only this template.
+    /// Only this template. None means all.
     pub template: Option<TemplateName>,
-    /// Only these instances; empty means all.
+    /// Only these instances. Empty means all.
     pub instances: Vec<InstanceName>,
-    /// Not these instances, nor those of these templates, nor what is nested in them.
+    /// Excludes these instances, the instances of these templates, and everything nested in them.
     pub excluded: BTreeSet<InstanceName>,
-    /// Run operations whatever the status says.
+    /// Run operations whatever the status is.
     pub force: bool,
-    /// Create no new instances.
+    /// Do not create new instances.
     pub skip_new: bool,
-    /// Which instances to repair.
     pub repair: Repair,
-    /// Whether to compare with the model.
     pub change_detection: ChangeDetection,
-    /// Configure again what was made from other properties, customised or not.
+    /// Configure again the instances whose properties changed, customised or not.
     pub upgrade: bool,
     /// Check new instances before they are created.
     pub check: bool,
-    /// What else is removed.
+    /// Which further instances are removed.
     #[serde(flatten)]
     pub removal: Removal,
     /// Run without changing anything.
     #[serde(skip)]
     pub dry_run: bool,
-    /// What an ad-hoc run runs.
+    /// The operation or command of an ad-hoc run.
     #[serde(flatten)]
     pub ad_hoc: AdHoc,
-    /// Run again what may have been done already.
+    /// Repeat operations that may have been completed already.
     #[serde(skip)]
     pub redo_in_doubt: bool,
-    /// The interrupted job that this one goes on with.
+    /// The plan of the interrupted job that this job resumes.
     #[serde(skip)]
     pub resumed: ResumedPlan,
 }
 
-/// Which instances are removed besides those that the workflow removes.
+/// Options to remove more instances than the workflow does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Removal {
-    /// Whether instances are removed whose templates have left the model (`--prune`).
+    /// Whether to remove instances whose templates are missing from the model (`--prune`).
     pub prune: bool,
-    /// Whether instances are removed that this ensemble did not create (`--destroyunmanaged`).
+    /// Whether to remove instances that this ensemble did not create (`--destroyunmanaged`).
     #[serde(rename = "destroy_unmanaged")]
     pub unmanaged: bool,
 }
 
-/// The operation or the command of an ad-hoc run (`unfurl run`).
+/// The operation or command of an ad-hoc run (`unfurl run`).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AdHoc {
-    /// The operation.
     pub operation: Option<OperationRef>,
     /// The command and its arguments.
     pub command: Vec<String>,
-    /// The instance on whose machine the command runs; on this one if none.
+    /// The instance on whose machine the command runs. None stands for this machine.
     #[serde(rename = "operation_host")]
     pub host: Option<InstanceName>,
 }
 
-/// The plan of an interrupted job, and how much of it was done.
+/// The plan of an interrupted job and its progress.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResumedPlan {
-    /// The tasks that were done: keys of targets and operations.
+    /// Tasks that were completed, as keys of target and operation.
     pub done: HashSet<(String, String)>,
-    /// The tasks that were planned: operations by the keys of their targets.
+    /// Tasks that were planned: operations by the key of their target.
     pub planned: BTreeMap<String, Vec<String>>,
 }
 
 impl JobGoal {
-    /// The goal of a job that goes on with an interrupted one: the options of the run itself are
-    /// those of this goal, and the rest is as it was.
+    /// Returns the goal of a job that resumes an interrupted one.
+    ///
+    /// Options of the run itself are taken from this goal, and everything else from the interrupted one.
     #[must_use]
     pub fn resume_from(&self, interrupted: Self, resumed: ResumedPlan) -> Self {
         Self {
@@ -230,18 +226,17 @@ impl JobGoal {
         }
     }
 
-    /// Whether it is that of a job that is gone on with.
+    /// Whether the goal resumes an interrupted job.
     pub fn is_resumed(&self) -> bool {
         !self.resumed.planned.is_empty() || !self.resumed.done.is_empty()
     }
 
-    /// Whether only some instances or templates are meant.
+    /// Whether the goal is limited to some instances or templates.
     pub fn is_filtered(&self) -> bool {
         self.template.is_some() || !self.instances.is_empty()
     }
 
-    /// Whether an instance passes the filters by name: its own, or that of an instance whose
-    /// stand-in it is part of.
+    /// Whether an instance passes the filters by name. An instance nested in a named one passes too.
     pub(super) fn admits(&self, name: &InstanceName) -> bool {
         let within = |outer: &InstanceName| {
             let rest = name.as_str().strip_prefix(outer.as_str());
@@ -251,7 +246,7 @@ impl JobGoal {
         included && !self.excludes(name.as_str())
     }
 
-    /// Whether an instance or template of this name, or one that it is nested in, is left out.
+    /// Whether an instance or template of this name, or one that it is nested in, is excluded.
     pub(super) fn excludes(&self, name: &str) -> bool {
         if self.excluded.is_empty() {
             return false;

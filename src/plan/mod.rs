@@ -1,5 +1,7 @@
-//! Decides what to do and why; touches nothing. A plan names instances that do not exist yet as
-//! drafts; the job makes them.
+//! Planning: decides which operations run on which instances, in which order, and why.
+//!
+//! [`plan`] turns a [`JobGoal`] and a topology into a [`Plan`]. A plan names instances that do not exist
+//! yet as drafts; the job creates them. This module changes nothing and runs nothing.
 
 mod delete;
 mod deploy;

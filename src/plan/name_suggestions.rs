@@ -1,4 +1,4 @@
-//! Names that users give and nothing has: what to say of them, with one that resembles it.
+//! Diagnostics for names that users give and that match nothing, with "did you mean" suggestions.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::text::did_you_mean;
 use crate::topology::Topology;
 use crate::tosca::Operation;
 
-/// Why no plan can be made, with a name that resembles what was given.
+/// Converts a planning error to a diagnostic, with a suggestion for a misspelled name.
 pub fn diagnose_error(error: Error, topology: &Topology) -> Diagnostic {
     let resembling = match &error {
         Error::UnknownTemplate(name) => did_you_mean(name.as_str(), templates(topology)),
@@ -40,7 +40,8 @@ fn templates(topology: &Topology) -> impl Iterator<Item = &str> {
     topology.template().nodes.keys().map(TemplateName::as_str)
 }
 
-/// Names that select nothing: instances of a filter, and an operation that no instance has.
+/// Returns warnings for names without effect: unknown instances of a filter, and an operation that no
+/// instance has.
 pub fn ineffective_names(goal: &JobGoal, plan: &Plan, topology: &Topology) -> Diagnostics {
     let mut warnings = Diagnostics::default();
     let nodes = &topology.template().nodes;
@@ -79,7 +80,8 @@ pub fn ineffective_names(goal: &JobGoal, plan: &Plan, topology: &Topology) -> Di
     warnings
 }
 
-/// The operations of all templates, each once; without their interface if `short`.
+/// Returns the names of all templates' operations, sorted, without duplicates. If `short`, the interface
+/// is left out.
 fn operations(topology: &Topology, short: bool) -> Vec<String> {
     let nodes = topology.template().nodes.values();
     let all = nodes.flat_map(|node| node.operations.iter());

@@ -1,4 +1,4 @@
-//! Why a deploy has nothing to do for an instance.
+//! Reasons why a deploy has nothing to do for an instance, and their text for users.
 
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
@@ -7,35 +7,35 @@ use super::goal::{ChangeDetection, JobGoal};
 use crate::name::Status;
 use crate::topology::{Creator, Entity};
 
-/// Why a deploy has nothing to do for an instance.
+/// The reason why a deploy has nothing to do for an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoActionReason {
-    /// `--instance` does not name it.
+    /// The instance is not named by `--instance`.
     NotNamed,
-    /// `--exclude` names it.
+    /// The instance is named by `--exclude`.
     Excluded,
-    /// It is new, and nothing new is wanted.
+    /// The instance is new, and `--skip-new` is given.
     SkipNew,
-    /// Its template has the directive `dependent`, and no template requires it.
+    /// The template has the directive `dependent`, and no template requires it.
     NotRequired,
-    /// It stands for an instance of another ensemble.
+    /// The instance stands for an instance of another ensemble.
     Selected,
-    /// It is in a status that is not to be repaired.
+    /// The status is one that `--repair` does not cover.
     NoRepair(Status),
-    /// Instances are not compared with the model.
+    /// Instances are not compared with the model (`--change-detection skip`).
     NoComparison,
-    /// Something other than this ensemble's `configure` has changed it.
+    /// An operation other than this ensemble's `configure` has changed the instance.
     Customized,
-    /// Another instance manages it.
+    /// Another instance manages this one.
     Managed(Arc<str>),
-    /// No task has ever changed it.
+    /// No task has ever changed the instance.
     NeverChanged,
-    /// It has no operation that could bring a change about.
+    /// The instance has no operation that could apply a change.
     NoOperation,
 }
 
 impl NoActionReason {
-    /// Why an instance that exists is left out, where no rule includes it.
+    /// Returns why an existing instance that no rule includes is left out.
     pub(super) fn for_existing(entity: &Entity, status: Status, goal: &JobGoal) -> Self {
         match status {
             Status::Unknown | Status::Pending | Status::Absent => return Self::SkipNew,

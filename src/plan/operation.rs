@@ -1,4 +1,4 @@
-//! Finds operations, with what `invoke` and a dry run make of them.
+//! Lookup of operations, including `invoke` and replacements under a dry run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::name::{InstanceName, NodeState, OperationRef};
 use crate::tosca::{Implementation, ImplementationKind, Operation, Operations};
 use crate::value::{Map, Value};
 
-/// The operations whose interface goes without saying.
+/// Operations for which the interface may be left out.
 const STANDARD_OPERATIONS: [(&str, &[&str]); 3] = [
     (
         "Standard",
@@ -36,8 +36,8 @@ const STANDARD_OPERATIONS: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// The operation that a user names: `Interface.name`, or the name alone. The interface is empty
-/// where any may have it.
+/// Parses the name of an operation, `Interface.name` or `name`. The interface is empty if the name does
+/// not imply one.
 pub fn parse_operation_name(text: &str) -> OperationRef {
     if let Some((interface, name)) = text.rsplit_once('.') {
         return OperationRef::new(interface, name);
@@ -48,8 +48,7 @@ pub fn parse_operation_name(text: &str) -> OperationRef {
     OperationRef::new(standard.map_or("", |(interface, _)| *interface), text)
 }
 
-/// The operation that runs a command which the user typed, on the machine of an instance or else
-/// on this one.
+/// Returns an operation that runs a user's command, on the machine of an instance or on this machine.
 pub(super) fn command_operation(words: &[String], host: Option<&InstanceName>) -> Arc<Operation> {
     let configurator = if host.is_some() { "Cmd" } else { "Shell" };
     let words = words.iter().map(|word| Value::from(word.as_str()));
@@ -79,13 +78,15 @@ pub(super) fn command_operation(words: &[String], host: Option<&InstanceName>) -
         base_dir: Arc::new(PathBuf::new()),
     })
 }
-/// The interface whose operations stand in for others under a dry run.
+/// The interface whose operations replace others under a dry run.
 const MOCK_INTERFACE: &str = "Mock";
 
-/// An operation that something implements. One that invokes another has the other's
-/// implementation, and its own inputs over the other's. Under a dry run, the operation of the same
-/// name in the interface `Mock` stands for one that names a configurator (§ (g), dry run); a plain
-/// command is no such operation, as upstream has it.
+/// Finds an implemented operation.
+///
+/// An operation that invokes another gets the other's implementation, with its own inputs taking
+/// precedence. Under a dry run, an operation that names a configurator is replaced by the operation of
+/// the same name in the interface `Mock` (rule U-g, dry run). A plain command is not replaced, as in
+/// Unfurl (Python).
 pub fn find_operation(
     operations: &Operations,
     interface: &str,
@@ -132,7 +133,7 @@ fn names_configurator(operation: &Operation) -> bool {
     )
 }
 
-/// The node state that an operation says it enters.
+/// Returns the node state that an operation declares to enter.
 pub(super) fn entry_state(operation: &Operation) -> Option<NodeState> {
     operation.entry_state.as_deref().and_then(NodeState::parse)
 }

@@ -1,4 +1,5 @@
-//! The order of templates: what a template requires comes before it (rules 1 to 3).
+//! The order of templates: a template comes after those it requires (rules 1 to 3). Also reports why
+//! templates are left out, and requirement cycles.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,10 +11,9 @@ use crate::name::TemplateName;
 use crate::topology::{Topology, is_computed};
 use crate::tosca::{NodeTemplate, RelationshipTemplate, Requirement};
 
-/// Node templates by name.
 type Templates = indexmap::IndexMap<TemplateName, Arc<NodeTemplate>, crate::value::Fold>;
 
-/// The node templates a workflow applies to, each after those it requires.
+/// Returns the node templates that a workflow applies to, each after those it requires.
 pub fn template_order(topology: &Topology, goal: &JobGoal) -> Vec<Arc<NodeTemplate>> {
     let nodes = &topology.template().nodes;
     let excluded = ExcludedTemplates::of(topology);
@@ -47,7 +47,7 @@ pub fn template_order(topology: &Topology, goal: &JobGoal) -> Vec<Arc<NodeTempla
         .collect()
 }
 
-/// The places of the templates that are part of what stands in for another.
+/// Maps each substituted template to the indices of the templates nested in it.
 fn parts_by_outer(nodes: &Templates) -> HashMap<TemplateName, Vec<usize>> {
     let mut parts: HashMap<TemplateName, Vec<usize>> = HashMap::new();
     for (index, node) in nodes.values().enumerate() {
@@ -58,13 +58,13 @@ fn parts_by_outer(nodes: &Templates) -> HashMap<TemplateName, Vec<usize>> {
     parts
 }
 
-/// The templates that no workflow applies to. What stands in for one of them is out as well.
+/// Templates that no workflow applies to, including those nested in them.
 struct ExcludedTemplates(HashSet<TemplateName>);
 
 impl ExcludedTemplates {
     fn of(topology: &Topology) -> Self {
         let mut excluded = HashSet::new();
-        // An outer template stands after its parts, so that the walk goes backwards.
+        // The walk goes backwards because an outer template follows the templates nested in it.
         for node in topology.template().nodes.values().rev() {
             let outer = node.nested_in.as_ref();
             let unneeded = node.has_directive("dependent")
@@ -83,7 +83,7 @@ impl ExcludedTemplates {
     }
 }
 
-/// Why no workflow comes to a template, in words, if that is so.
+/// Returns the reason why no workflow applies to a template. None if the template is not left out.
 pub fn exclusion_reason(
     topology: &Topology,
     goal: &JobGoal,
@@ -127,7 +127,7 @@ fn own_exclusion_reason(
     Some(why.to_owned())
 }
 
-/// Whether a template of the model requires this one. Those that have left it count no more.
+/// Whether a template of the model requires this one. Orphaned templates do not count.
 pub(super) fn is_referenced(topology: &Topology, template: &TemplateName) -> bool {
     let nodes = &topology.template().nodes;
     let mut sources = topology.templates_requiring(template).iter();
@@ -145,9 +145,10 @@ fn is_candidate(topology: &Topology, node: &NodeTemplate) -> bool {
         && connections_exist(topology, node)
 }
 
-/// Whether each connection type that the template's interfaces need has a default connection: a
-/// relationship template, or a relationship that a requirement states in place. Nested topologies
-/// see those of the topologies around them.
+/// Whether a default connection exists for each connection type that the template's interfaces need.
+///
+/// A default connection is a relationship template or a relationship stated inline by a requirement.
+/// Nested topologies see the connections of the enclosing ones.
 fn connections_exist(topology: &Topology, node: &NodeTemplate) -> bool {
     let template = topology.template();
     let nested = template.nested.values();
@@ -168,7 +169,8 @@ fn connections_exist(topology: &Topology, node: &NodeTemplate) -> bool {
     })
 }
 
-/// Refuses templates that require each other, where operations would wait for each other.
+/// Refuses templates with operations that require each other, because these would wait for each other
+/// forever.
 pub fn refuse_cycles(topology: &Topology) -> Result<(), Error> {
     let nodes = &topology.template().nodes;
     let has_operations = |index: usize| !is_computed(&nodes[index].operations);
@@ -195,7 +197,8 @@ pub fn refuse_cycles(topology: &Topology) -> Result<(), Error> {
     })
 }
 
-/// The template that a template is hosted on; never itself, and none of another topology.
+/// Returns the template that a template is hosted on, unless it is the template itself or belongs to
+/// another topology.
 pub(super) fn host_of(topology: &Topology, node: &NodeTemplate) -> Option<TemplateName> {
     let host = node.host().filter(|host| **host != node.name)?;
     let found = topology.template().nodes.get(host);

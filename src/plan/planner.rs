@@ -1,4 +1,4 @@
-//! Walks the templates and collects steps.
+//! The planner: walks the templates in order and collects the steps of the plan. [`plan`] is the entry.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,20 +16,20 @@ use crate::topology::{Creator, Entity, Topology};
 use crate::tosca::{NodeTemplate, Operation};
 use crate::value::Handle;
 
-/// Knows which operations must be done again, since what they read has changed.
+/// A policy that decides which operations must be repeated because their inputs changed.
 pub trait RepeatPolicy {
-    /// Whether an operation that brought an instance up must be done again.
+    /// Whether an operation that created or configured an instance must be repeated.
     fn must_repeat(&self, target: Handle, operation: &Arc<Operation>) -> bool;
 }
 
-/// Nothing is done again.
+/// The policy that repeats no operation.
 impl RepeatPolicy for () {
     fn must_repeat(&self, _target: Handle, _operation: &Arc<Operation>) -> bool {
         false
     }
 }
 
-/// What is planned for: an instance that exists, or a draft.
+/// An instance to plan for: an existing one or a draft.
 #[derive(Debug, Clone)]
 pub(super) struct PlannedInstance {
     pub(super) name: InstanceName,
@@ -38,7 +38,7 @@ pub(super) struct PlannedInstance {
     pub(super) status: Option<Status>,
 }
 
-/// Makes the plan for a goal; `repeats` says what of existing instances must be done again.
+/// Makes the plan for a goal. `repeats` decides which operations of existing instances must be repeated.
 pub fn plan(
     topology: &Topology,
     goal: &JobGoal,
@@ -66,22 +66,23 @@ pub fn plan(
         }
         WorkflowKind::Undeploy | WorkflowKind::Stop => planner.undeploy(),
         WorkflowKind::Run => planner.run()?,
-        // Where the model has no workflow of that name, each instance connects by its operation.
+        // If the model has no workflow of that name, each instance runs its `connect` operation.
         WorkflowKind::Custom(name) if &**name == "connect" && !planner.has_workflow(name) => {
             planner.templates()?;
         }
         WorkflowKind::Custom(name) => planner.plan_custom_workflow(name)?,
     }
-    // A teardown removes everything already.
+    // A teardown removes all instances anyway.
     if goal.removal.prune && goal.workflow == WorkflowKind::Deploy {
         planner.prune();
     }
     Ok(planner.plan)
 }
 
-/// Makes the plan for instances that a running job has added, those that others require first. A
-/// deploy brings them up; where the job only looks, their status is looked up if it is unknown,
-/// and nothing is made.
+/// Makes the plan for instances that tasks of a running job have added, each after those it requires.
+///
+/// A deploy creates and configures them. A check or discover job only queries unknown statuses and
+/// creates nothing.
 pub fn plan_added(topology: &Topology, goal: &JobGoal, added: &[Handle]) -> Plan {
     let mut planner = Planner::new(topology, goal, &());
     let all: HashSet<Handle> = added.iter().copied().collect();
@@ -105,16 +106,16 @@ pub fn plan_added(topology: &Topology, goal: &JobGoal, added: &[Handle]) -> Plan
     planner.plan
 }
 
-/// A plan in the making.
+/// A plan under construction, with its input.
 pub(super) struct Planner<'a> {
     pub(super) topology: &'a Topology,
     pub(super) goal: &'a JobGoal,
     pub(super) repeat_policy: &'a dyn RepeatPolicy,
     pub(super) plan: Plan,
-    /// The drafts by name: their place in the plan.
+    /// The indices of drafts in the plan, by name.
     drafts: HashMap<InstanceName, usize>,
     pub(super) visited: HashSet<InstanceName>,
-    /// The templates of which an instance is drafted, sooner or later.
+    /// Templates for which an instance will be drafted by the end of planning.
     expected_templates: HashSet<TemplateName>,
 }
 
@@ -162,7 +163,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Why no instance of a template that has none is drafted, if none is.
+    /// Returns the reason not to draft an instance of a template. None if one is drafted.
     fn no_draft_reason(&self, template: &NodeTemplate) -> Option<NoActionReason> {
         let referenced = is_referenced(self.topology, &template.name);
         let unneeded = template.has_directive("dependent") && !referenced;
@@ -193,7 +194,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Whether a subject passes the filters by the name of its instance and that of its template.
+    /// Whether a subject passes the filters, by its instance name and its template name.
     pub(super) fn admits(&self, subject: &PlannedInstance) -> bool {
         self.goal.admits(&subject.name) && !self.excludes(subject)
     }
@@ -222,12 +223,12 @@ impl Planner<'_> {
         }
     }
 
-    /// Notes why there is nothing to do for a subject.
+    /// Records why the plan has nothing to do for a subject.
     pub(super) fn note_no_action(&mut self, subject: &PlannedInstance, why: NoActionReason) {
         self.plan.no_action.push((subject.name.clone(), why));
     }
 
-    /// An instance that exists, as a subject.
+    /// Returns an existing instance as a subject of planning.
     pub(super) fn subject(&self, handle: Handle) -> PlannedInstance {
         let entity = self.topology.entity(handle);
         let node = entity
@@ -241,7 +242,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Drafts an instance of a template, and what it is hosted on where that is missing, too.
+    /// Drafts an instance of a template, and its hosts if they are missing too.
     pub(super) fn draft(&mut self, template: &Arc<NodeTemplate>) -> Result<PlannedInstance, Error> {
         let mut chain = vec![Arc::clone(template)];
         let mut seen = HashSet::from([template.name.clone()]);
@@ -317,7 +318,7 @@ impl Planner<'_> {
             .map(|(name, _)| name.clone())
     }
 
-    /// The instances of a template: those that exist, or the one that is drafted.
+    /// Returns the instances of a template: the existing ones, or the one to be drafted.
     pub(super) fn present_or_planned(&self, template: &TemplateName) -> Vec<InstanceName> {
         let existing = self.topology.instances_of(template).iter();
         let names = existing.map(|handle| self.topology.entity(*handle).name.clone());
@@ -327,7 +328,7 @@ impl Planner<'_> {
         names.chain(expected_templates).collect()
     }
 
-    /// The relationship instances of a subject that exists, with what they point at.
+    /// Returns the relationships of a subject with the index of their requirement.
     pub(super) fn own_relationships(
         subject: &PlannedInstance,
     ) -> impl Iterator<Item = (StepTarget, usize)> {
@@ -343,7 +344,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Adds a step at the top or to a group.
+    /// Adds a step to a group, or at the top level of the plan.
     pub(super) fn push_step(&mut self, mut step: PlanStep, group: Option<GroupId>) {
         step.group = group;
         let item = PlanItem::Step(self.plan.steps.len());
@@ -354,7 +355,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Opens a group at the top or within another.
+    /// Opens a group within another, or at the top level of the plan.
     pub(super) fn open_group(
         &mut self,
         target: StepTarget,
@@ -376,20 +377,19 @@ impl Planner<'_> {
         group
     }
 
-    /// Whether an instance was created by this ensemble, or by somebody for it.
+    /// Whether an instance was created by this ensemble or by another instance on its behalf.
     pub(super) fn is_created(&self, subject: &PlannedInstance) -> bool {
         self.entity(subject)
             .and_then(|entity| entity.created.as_ref())
             .is_some_and(Creator::is_truthy)
     }
 
-    /// Whether this ensemble began to create an instance and did not come to its end.
+    /// Whether this ensemble began to create an instance and did not finish.
     pub(super) fn is_partially_created(&self, subject: &PlannedInstance) -> bool {
         self.entity(subject)
             .is_some_and(|entity| entity.partially_created)
     }
 
-    /// The node state of a subject.
     pub(super) fn state(&self, subject: &PlannedInstance) -> Option<NodeState> {
         self.entity(subject)?.state
     }

@@ -1,4 +1,5 @@
-//! Relationships that a teardown took away from instances that it left.
+//! Reconnecting: restores relationships that a teardown of the other end removed from a remaining
+//! instance.
 
 use std::sync::Arc;
 
@@ -8,8 +9,8 @@ use super::step::{Reason, StepTarget};
 use crate::name::{NodeState, OperationRef, Status};
 use crate::tosca::Operations;
 
-/// The operations that establish a relationship, in order: those in its target's turn and those in
-/// its source's.
+/// The operations that establish a relationship, in order, each with whether it runs with the target
+/// (true) or the source (false).
 const ESTABLISHING_OPERATIONS: [(&str, bool); 4] = [
     ("pre_configure_target", true),
     ("pre_configure_source", false),
@@ -18,8 +19,8 @@ const ESTABLISHING_OPERATIONS: [(&str, bool); 4] = [
 ];
 
 impl Planner<'_> {
-    /// Establishes again what a teardown took away, where the instance itself needs nothing: its
-    /// other end may be made anew.
+    /// Restores lost relationships of an instance that needs nothing else. Their other end may be newly
+    /// created.
     pub(super) fn reconnect(&mut self, subject: &PlannedInstance) {
         if self.lost_relationships(subject).is_empty() {
             return;
@@ -33,7 +34,7 @@ impl Planner<'_> {
         self.establish_lost(subject, &sequence);
     }
 
-    /// Adds the operations that establish what a teardown took away.
+    /// Adds the operations that restore lost relationships.
     pub(super) fn establish_lost(&mut self, subject: &PlannedInstance, sequence: &StepSequence) {
         let lost = self.lost_relationships(subject);
         for (operation, incoming) in ESTABLISHING_OPERATIONS {
@@ -45,8 +46,8 @@ impl Planner<'_> {
         }
     }
 
-    /// The relationships of an instance that are absent and have operations for its turn; whether
-    /// each points at it.
+    /// Returns the absent relationships of an instance that have operations for it to run, each with
+    /// whether it points at the instance.
     fn lost_relationships(
         &self,
         subject: &PlannedInstance,

@@ -1,4 +1,4 @@
-//! Ad-hoc runs: a command, or one operation.
+//! Ad-hoc runs (`unfurl run`): plans a single command, or one operation on each selected instance.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,12 +11,14 @@ use super::step::{Reason, StepTarget};
 use crate::name::{InstanceName, OperationRef};
 use crate::tosca::{Operation, Operations};
 
-/// The name by which users call the topology itself.
+/// The name by which users refer to the topology itself.
 const ROOT: &str = "root";
 
 impl Planner<'_> {
-    /// Adds the command on each chosen instance or else on the root, or the operation on each
-    /// chosen instance that implements it.
+    /// Adds the steps of an ad-hoc run.
+    ///
+    /// A command runs on each selected instance, or on the root if none is selected. An operation runs on
+    /// each selected instance that implements it.
     pub(super) fn run(&mut self) -> Result<(), Error> {
         match self.goal.ad_hoc.operation.clone() {
             Some(requested) => self.run_operation(&requested),
@@ -63,8 +65,9 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The instances that the user named, each once; those that do not exist are drafted from the
-    /// template of the name. The root is no subject.
+    /// Returns the instances that the user named, without duplicates.
+    ///
+    /// A missing instance is drafted from the template of the same name. The root has no subject.
     fn selected_instances(
         &mut self,
     ) -> Result<Vec<(InstanceName, Option<PlannedInstance>)>, Error> {
@@ -89,8 +92,11 @@ impl Planner<'_> {
     }
 }
 
-/// The operation that is meant, if something implements it. One without its interface must be the
-/// only one of its name.
+/// Finds the requested operation if it is implemented.
+///
+/// # Errors
+///
+/// The interface is left out and several interfaces have an operation of this name.
 fn find_requested(
     operations: &Operations,
     requested: &OperationRef,

@@ -1,4 +1,5 @@
-//! The declarative workflows: which operations bring an instance to a status (rules 14 to 17).
+//! The declarative workflows (deploy, undeploy, stop, check): which operations bring an instance to which
+//! status (rules 14 to 17).
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use super::step::{GroupId, PlanStep, Reason, StepActivity, StepTarget};
 use crate::name::{NodeState, OperationRef, Status};
 use crate::tosca::{Operation, Operations};
 
-/// Where the steps of a sequence go, and what they share.
+/// The common properties of a sequence of steps: group, reason and workflow.
 #[derive(Debug, Clone)]
 pub(super) struct StepSequence {
     pub(super) group: Option<GroupId>,
@@ -38,7 +39,8 @@ impl Planner<'_> {
         self.declarative(subject, &sequence);
     }
 
-    /// Adds the steps of a declarative workflow to a group.
+    /// Adds the steps of a declarative workflow to a group. Returns false if the workflow is not
+    /// declarative.
     pub(super) fn declarative(
         &mut self,
         subject: &PlannedInstance,
@@ -57,12 +59,12 @@ impl Planner<'_> {
         let status = subject.status.unwrap_or(Status::Unknown);
         let state = self.state(subject);
         let force = self.goal.force;
-        // What was stopped is started; where it cannot be, it is made anew.
+        // A stopped instance is started, or created again if it has no `start` operation.
         let stopped = state == Some(NodeState::Stopped);
         let restarts = stopped && subject.template.operations.implemented("Standard", "start");
         let missing = matches!(status, Status::Unknown | Status::Absent | Status::Pending);
         let missing = missing && !restarts;
-        // What was deleted begins anew: what configured it then is gone with it.
+        // A deleted instance starts from scratch, because its configuration was deleted with it.
         let was_deleted = matches!(state, Some(NodeState::Deleting | NodeState::Deleted));
         let was_removed = missing && (was_deleted || stopped);
         let mut initial = was_removed || state.is_none_or(|state| state == NodeState::Creating);
@@ -106,7 +108,7 @@ impl Planner<'_> {
     fn take_down(&mut self, subject: &PlannedInstance, sequence: &StepSequence) {
         let running = match self.state(subject) {
             Some(NodeState::Starting | NodeState::Started) => true,
-            // One that was configured again while it ran still runs.
+            // An instance that was reconfigured while running is still running.
             Some(NodeState::Configuring | NodeState::Configured) => {
                 let operations = &subject.template.operations;
                 subject.status.is_some_and(Status::is_operational)
@@ -167,7 +169,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Adds one operation of the instance itself; says whether it is implemented.
+    /// Adds one operation of the instance itself. Returns whether it is implemented and part of the plan.
     pub(super) fn operation(
         &mut self,
         subject: &PlannedInstance,
@@ -187,7 +189,7 @@ impl Planner<'_> {
         )
     }
 
-    /// Adds an operation of each relationship that the instance is the source of.
+    /// Adds an operation for each relationship whose source is the instance.
     fn outgoing(
         &mut self,
         subject: &PlannedInstance,
@@ -203,7 +205,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Adds an operation of each relationship that points at the instance.
+    /// Adds an operation for each relationship that points at the instance.
     fn incoming(
         &mut self,
         subject: &PlannedInstance,
@@ -217,8 +219,9 @@ impl Planner<'_> {
         }
     }
 
-    /// The relationships that point at an instance, with their operations. A template that is left
-    /// out, or new to a teardown, has none.
+    /// Returns the relationships that point at an instance, with their operations.
+    ///
+    /// Excluded templates, and templates without instances during a teardown, contribute none.
     pub(super) fn incoming_relationships(
         &self,
         subject: &PlannedInstance,
@@ -258,7 +261,7 @@ impl Planner<'_> {
             return false;
         };
         let deploys = &*sequence.workflow == "deploy" && !self.goal.force;
-        // What is established needs nothing once its target is there, which comes before.
+        // An established relationship needs nothing once its target exists, and the target comes first.
         let established = deploys && self.relationship_status(&target) == Some(Status::Ok);
         if !self.admits_target(&target) || established {
             return false;
@@ -279,7 +282,7 @@ impl Planner<'_> {
         true
     }
 
-    /// The own status of a relationship that exists.
+    /// Returns the own status of an existing relationship.
     pub(super) fn relationship_status(&self, target: &StepTarget) -> Option<Status> {
         let StepTarget::Relationship {
             source,
@@ -297,14 +300,14 @@ impl Planner<'_> {
     fn admits_target(&self, target: &StepTarget) -> bool {
         match target {
             StepTarget::Node(name) => self.goal.admits(name),
-            // Relationships are named after their requirement, which no filter can mean.
+            // Relationships are named after their requirement, so no filter can name them.
             StepTarget::Relationship { source, .. } => {
                 self.goal.instances.is_empty() && !self.goal.excludes(source.as_str())
             }
         }
     }
 
-    /// Adds a step for an operation that the caller found.
+    /// Adds a step for an operation that the caller has found.
     pub(super) fn push_operation(
         &mut self,
         target: StepTarget,
@@ -321,7 +324,7 @@ impl Planner<'_> {
     }
 }
 
-/// A step for an operation, alone and not final.
+/// Returns a step for an operation, without a group and not final.
 fn step_of(
     target: StepTarget,
     reference: OperationRef,
@@ -342,7 +345,7 @@ fn step_of(
     }
 }
 
-/// Whether an operation is the last one implemented of those that complete a workflow.
+/// Whether an operation is the last implemented one of those that complete a workflow.
 fn is_last(workflow: &str, goal: &JobGoal, operations: &Operations, of: &OperationRef) -> bool {
     let undeploys = matches!(goal.workflow, WorkflowKind::Undeploy | WorkflowKind::Stop)
         || workflow == "undeploy";
@@ -352,7 +355,7 @@ fn is_last(workflow: &str, goal: &JobGoal, operations: &Operations, of: &Operati
         }
         ("Standard", true) if goal.workflow == WorkflowKind::Stop => &["stop"],
         ("Standard", true) => &["stop", "delete"],
-        // Which of them comes last depends on which ends take part: the job finds out.
+        // The last one depends on which ends take part. The job determines it.
         ("Configure", false) if goal.workflow == WorkflowKind::Deploy => {
             return of.operation.as_str().contains("_configure_");
         }

@@ -1,4 +1,4 @@
-//! What a plan is made of.
+//! The parts of a plan: steps, groups, drafts, and the reasons for them. These types hold data only.
 
 use std::collections::HashSet;
 use std::fmt::{Display, Formatter};
@@ -8,46 +8,43 @@ use super::no_action::NoActionReason;
 use crate::name::{InstanceName, NodeState, OperationRef, Status, TemplateName};
 use crate::tosca::Operation;
 
-/// Names a step of a plan; steps are numbered in the order of the plan.
+/// The index of a step in [`Plan::steps`].
 pub type StepId = usize;
 
-/// Names a group of a plan.
+/// The index of a group in [`Plan::groups`].
 pub type GroupId = usize;
 
-/// Why a step is in the plan.
+/// The reason why a step is in the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// The instance is new.
     Add,
-    /// It should exist and does not.
+    /// The instance should exist and does not.
     Missing,
-    /// Nobody knows whether what was begun on it was done.
+    /// An operation was interrupted, and its effect on the instance is unknown.
     InDoubt,
-    /// It is in error.
+    /// The instance is in error.
     Repair,
-    /// It is degraded.
     Degraded,
-    /// What it was made from may have changed.
+    /// Values that the instance was made from may have changed.
     Reconfigure,
-    /// It was made from other properties, and the user asks for those of the model.
+    /// The instance was made from other property values, and the user requested an upgrade.
     Upgrade,
-    /// The user asked for it whatever the status.
+    /// The user requested the step whatever the status is.
     Force,
-    /// Nothing in the model needs it any more.
+    /// The model no longer needs the instance.
     Prune,
-    /// It stands for an imported instance.
+    /// The instance stands for an imported one.
     Connect,
-    /// Its status must be found out first.
+    /// The status must be determined first.
     Check,
-    /// It must be found first.
+    /// The instance must be discovered first.
     Discover,
-    /// An ad-hoc run.
     Run,
-    /// The workflow does it to every instance.
+    /// The workflow of this name applies to every instance.
     Workflow(Arc<str>),
-    /// A step of a workflow of the model.
+    /// A step of a workflow that the model defines.
     Step(Arc<str>),
-    /// Another task asked for it.
+    /// Another task requested this one.
     Subtask(Arc<str>),
 }
 
@@ -75,125 +72,112 @@ impl Display for Reason {
     }
 }
 
-/// What a step is applied to.
+/// The target of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum StepTarget {
-    /// A node instance; `root` is the topology itself.
+    /// A node instance. `root` is the topology itself.
     Node(InstanceName),
-    /// A relationship: the source's requirement at this place.
+    /// A relationship, given by the source and the index of the requirement.
     Relationship {
-        /// The instance that has the requirement.
         source: InstanceName,
-        /// The place among the requirements of its template.
+        /// The index among the requirements of the source's template.
         requirement_index: usize,
     },
 }
 
-/// What a step does.
+/// The activity of a step.
 #[derive(Debug, Clone)]
 pub enum StepActivity {
-    /// Run an operation.
     Operation {
-        /// Its name.
         reference: OperationRef,
-        /// How it is implemented.
         operation: Arc<Operation>,
     },
-    /// Set the status or node state to a word.
+    /// Set the status or node state to the given word.
     SetState(Arc<str>),
 }
 
-/// One step of a plan.
+/// A single step of a plan.
 #[derive(Debug, Clone)]
 pub struct PlanStep {
-    /// What it is applied to.
     pub target: StepTarget,
-    /// What it does.
     pub activity: StepActivity,
-    /// Why.
     pub reason: Reason,
-    /// The node state entered when it starts.
+    /// The node state that the target enters when the step starts.
     pub start_state: Option<NodeState>,
-    /// The group whose steps run one after another, and stop where one fails.
+    /// The group of the step. The steps of a group run one after another and stop at the first failure.
     pub group: Option<GroupId>,
-    /// Whether its success completes the group's workflow on the target.
+    /// Whether success of the step completes the group's workflow on the target.
     pub is_final: bool,
-    /// Whether the job stops where it fails.
+    /// Whether the job stops if the step fails.
     pub critical: bool,
 }
 
-/// Steps for one instance that together reach what a workflow is for.
+/// Steps for one instance that together carry out a workflow.
 #[derive(Debug, Clone)]
 pub struct StepGroup {
-    /// The instance.
     pub target: StepTarget,
-    /// The workflow's name.
+    /// The name of the workflow.
     pub workflow: Arc<str>,
-    /// Steps and groups within, in order.
+    /// The contained steps and groups, in order.
     pub items: Vec<PlanItem>,
-    /// The group that it is part of.
+    /// The enclosing group, if any.
     pub parent: Option<GroupId>,
-    /// Whether it is part of the job at all.
+    /// The condition under which the group runs.
     pub condition: RunCondition,
 }
 
-/// Whether a group runs, which depends on how others end.
+/// The condition under which a group runs, given by the result of other groups.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum RunCondition {
-    /// In any case.
+    /// The group runs unconditionally.
     #[default]
     Always,
-    /// When another has succeeded; where that failed it is blocked.
+    /// The group runs after the other one succeeded, and is blocked if that failed.
     Succeeded(GroupId),
-    /// When one of these, steps of a workflow of these names, has failed.
+    /// The group runs if one of these groups failed. Each comes with the name of its workflow step.
     Failed(Vec<(GroupId, Arc<str>)>),
 }
 
-/// A step or a group of them.
+/// A step or group, as an element of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanItem {
-    /// A step.
     Step(StepId),
-    /// A group.
     Group(GroupId),
 }
 
-/// An instance that does not exist yet.
+/// An instance that does not exist yet and that the job will create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstanceDraft {
-    /// Its name.
     pub name: InstanceName,
-    /// What it is made from.
     pub template: TemplateName,
-    /// What it is hosted on; none for the root.
+    /// The instance's host. None stands for the root.
     pub parent: Option<InstanceName>,
-    /// Its status until something happens to it.
+    /// The initial status, until a task changes it.
     pub status: Status,
 }
 
-/// What to do, in order, and why.
+/// A plan: the steps of a job in order, with their reasons.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
-    /// Instances to be made, parents first.
+    /// Instances to be created, hosts first.
     pub drafts: Vec<InstanceDraft>,
-    /// All steps; a step comes after those it depends on.
+    /// The steps, each after those it depends on.
     pub steps: Vec<PlanStep>,
-    /// All groups.
     pub groups: Vec<StepGroup>,
-    /// Steps and groups at the top, in order.
+    /// The steps and groups at the top level, in order.
     pub items: Vec<PlanItem>,
-    /// Steps that run because of what has changed, whatever else is found out.
+    /// Steps that run because of a detected change. Later comparisons do not skip them.
     pub decided: HashSet<StepId>,
-    /// Statuses to be set before anything runs.
+    /// Statuses to set before any task runs.
     pub statuses: Vec<(InstanceName, Status)>,
-    /// Instances left alone although the workflow would apply to them, and why.
+    /// Instances that the workflow would apply to but that are left alone, with the reason.
     pub skipped: Vec<(InstanceName, String)>,
-    /// Instances that a deploy has nothing to do for, and why.
+    /// Instances for which a deploy has nothing to do, with the reason.
     pub no_action: Vec<(InstanceName, NoActionReason)>,
 }
 
 impl Plan {
-    /// Whether a group runs only where a step of a workflow has failed.
+    /// Whether a group runs only if a step of a workflow has failed.
     pub fn is_conditional(&self, group: GroupId) -> bool {
         let mut next = Some(group);
         while let Some(group) = next {

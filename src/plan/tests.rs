@@ -12,7 +12,7 @@ use crate::topology::testing::{Model, add};
 use crate::topology::{Creator, Topology};
 use crate::value::Handle;
 
-/// Everything is done again.
+/// The policy that repeats every operation.
 struct All;
 
 impl RepeatPolicy for All {
@@ -36,7 +36,7 @@ fn planned(topology: &Topology, goal: &JobGoal) -> Plan {
     plan(topology, goal, &()).unwrap()
 }
 
-/// The steps in the order in which the items of the plan lead to them.
+/// Returns the steps in the order of the plan's items.
 fn in_order(plan: &Plan) -> Vec<StepId> {
     let mut stack: Vec<PlanItem> = plan.items.iter().rev().copied().collect();
     let mut steps = Vec::new();
@@ -59,7 +59,7 @@ fn target(target: &StepTarget) -> String {
     }
 }
 
-/// The steps, as `target.operation`.
+/// Returns the steps in plan order, formatted as `target.operation`.
 fn steps(plan: &Plan) -> Vec<String> {
     let steps = in_order(plan).into_iter().map(|step| &plan.steps[step]);
     let told = steps.map(|step| match &step.activity {
@@ -95,7 +95,7 @@ fn one() -> Model {
     Model::default().node("a")
 }
 
-/// `a` requires `b`, which is described after it.
+/// Returns a model in which `a` requires `b` and is described before it.
 fn two() -> Model {
     Model::default().node("a").requires("b").node("b")
 }
@@ -584,7 +584,7 @@ fn instances_that_a_job_adds_are_brought_up_in_their_order() {
     );
 }
 
-/// Templates that require some of those before them, described in another order.
+/// Generates templates that require some of those before them, described in shuffled order.
 fn random() -> impl Strategy<Value = (Model, Vec<Vec<usize>>)> {
     let picks = prop::collection::vec(prop::collection::btree_set(0_usize..100, 0..4), 1..10);
     let shuffled = picks.prop_flat_map(|picks| {
@@ -603,7 +603,7 @@ fn random() -> impl Strategy<Value = (Model, Vec<Vec<usize>>)> {
         for place in order {
             model = model.node(&format!("n{place}"));
             for (nth, target) in edges[place].iter().enumerate() {
-                // Some of the templates are hosted on the first that they require.
+                // Hosts some templates on the first one that they require.
                 model = if nth == 0 && place % 3 == 0 {
                     model.on(&format!("n{target}"))
                 } else {
@@ -615,7 +615,7 @@ fn random() -> impl Strategy<Value = (Model, Vec<Vec<usize>>)> {
     })
 }
 
-/// The places of the first and the last step of each instance.
+/// Returns the positions of the first and last step of each instance.
 fn spans(plan: &Plan, count: usize) -> Vec<Option<(usize, usize)>> {
     let mut spans = vec![None; count];
     for (at, step) in in_order(plan).into_iter().enumerate() {

@@ -16,10 +16,10 @@ use crate::tosca::{
 };
 use crate::value::{Handle, Map, Value};
 
-/// How deeply workflows may call each other.
+/// The maximum depth of workflows that call each other.
 const MAX_DEPTH: usize = 100;
 
-/// A step to be planned, and when it runs.
+/// A step that is still to be planned, with the condition under which it runs.
 struct QueuedStep<'a> {
     step: &'a WorkflowStep,
     condition: RunCondition,
@@ -38,8 +38,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Uses the model's own workflow of a name where it has steps for an instance and its
-    /// preconditions hold; says whether.
+    /// Plans the model's own workflow of a name if it has steps for the instance and its preconditions
+    /// hold. Returns whether it does.
     pub(super) fn generate_custom(&mut self, subject: &PlannedInstance, name: &str) -> bool {
         let Some(workflow) = self.topology.template().workflows.get(name).cloned() else {
             return false;
@@ -53,7 +53,7 @@ impl Planner<'_> {
             return false;
         }
         if name == "check" {
-            // A check brings its target to no status of its own.
+            // A check has no target status, so it needs no group.
             self.steps(&workflow, steps, subject, None, 0);
             return true;
         }
@@ -77,7 +77,7 @@ impl Planner<'_> {
             condition: RunCondition::Always,
         };
         let mut queue: Vec<QueuedStep<'_>> = steps.into_iter().map(always).collect();
-        // Steps that others lead to when they fail, each once and after all others.
+        // Steps that other steps name in `on_failure`. Each is planned once, after all others.
         let mut recovery: IndexMap<&str, Vec<(GroupId, Arc<str>)>> = IndexMap::new();
         let mut recovered = 0;
         let mut done = 0;
@@ -163,7 +163,7 @@ impl Planner<'_> {
         group
     }
 
-    /// The operation that a step calls, with the step's inputs and host.
+    /// Returns the operation that a step calls, with the step's inputs and host.
     fn called_operation(
         &self,
         subject: &PlannedInstance,
@@ -188,7 +188,7 @@ impl Planner<'_> {
         Some(found)
     }
 
-    /// Marks the last operation of a group that runs in any case as the one that completes it.
+    /// Marks the last unconditional operation of a group as the one that completes its workflow.
     fn mark_final(&mut self, group: GroupId) {
         let mut stack = vec![PlanItem::Group(group)];
         while let Some(item) = stack.pop() {
@@ -218,8 +218,7 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// Whether a subject is of the template that `--template` names, or part of what stands in for
-    /// it.
+    /// Whether a subject belongs to the template of `--template` or is nested in it.
     fn is_selected(&self, subject: &PlannedInstance) -> bool {
         let template = self.goal.template.as_ref();
         template.is_none_or(|template| subject.template.is_or_is_in(template))
@@ -232,7 +231,7 @@ impl Planner<'_> {
             || self.is_member(&step.target, name)
     }
 
-    /// Whether a template is in a group of the model, or in a group that is.
+    /// Whether a template is a member of a group of the model, directly or through nested groups.
     fn is_member(&self, group: &str, name: &str) -> bool {
         let groups = &self.topology.template().groups;
         let mut seen = HashSet::new();
@@ -252,7 +251,7 @@ impl Planner<'_> {
         false
     }
 
-    /// Whether what a workflow needs before it starts is so.
+    /// Whether the preconditions of a workflow hold.
     fn may_start(&self, workflow: &Workflow) -> bool {
         workflow.preconditions.iter().all(|precondition| {
             let targets: Vec<_> = self.topology.template().nodes.values().collect();
@@ -278,8 +277,8 @@ impl Planner<'_> {
         })
     }
 
-    /// What is known of an attribute before anything is evaluated: what is on record, or what is
-    /// written.
+    /// Returns the value of an attribute as known before evaluation: the recorded value or the one
+    /// written in the model.
     fn known_value(
         &self,
         template: &NodeTemplate,
@@ -301,7 +300,7 @@ impl Planner<'_> {
     }
 }
 
-/// The steps that no other step leads to.
+/// Returns the steps that no other step leads to.
 fn initial_steps(workflow: &Workflow) -> Vec<&WorkflowStep> {
     let follows = |name: &Arc<str>| {
         let mut others = workflow.steps.values();

@@ -1,5 +1,6 @@
-//! Finds out where the service template of a CSAR begins (TOSCA 1.3, section 6). A CSAR is an
-//! archive, or a folder that holds what the archive would.
+//! Finds the entry file of a CSAR, a package of a service template (TOSCA 1.3, section 6).
+//!
+//! A CSAR is an archive, or a folder with the same content. [`FileLoader`] reads the files of both.
 
 use std::path::{Path, PathBuf};
 
@@ -8,22 +9,22 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::system::fs;
 use crate::yaml::Node;
 
-/// Where the description of a CSAR may be.
+/// The possible paths of the metadata file in a CSAR.
 const META_FILES: [&str; 2] = ["TOSCA-Metadata/TOSCA.meta", "TOSCA.meta"];
-/// How the files of service templates end.
+/// The extensions of service template files.
 const TEMPLATE_EXTENSIONS: [&str; 3] = ["yaml", "yml", "tosca"];
 
 /// A CSAR whose files a loader can read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Csar {
-    /// Its folder, or the path of the archive.
+    /// The path of the folder or of the archive.
     pub root: PathBuf,
-    /// Whether it is an archive.
+    /// Whether the CSAR is an archive instead of a folder.
     pub archive: bool,
 }
 
 impl Csar {
-    /// The file that begins its service template.
+    /// Returns the path of the file that contains the service template.
     pub fn entry_file(&self, loader: &mut FileLoader<'_>) -> Result<PathBuf, Diagnostics> {
         let mut metas = META_FILES.iter().map(|name| self.root.join(name));
         match metas.find(|path| loader.is_file(path)) {
@@ -32,7 +33,9 @@ impl Csar {
         }
     }
 
-    /// Reads `TOSCA.meta`: lines of a name and a value, of which the first block counts.
+    /// Returns the entry that `TOSCA.meta` names.
+    ///
+    /// The file has lines of a name and a value. Only the first block, up to an empty line, counts.
     fn entry_from_meta(
         &self,
         meta: &Path,
@@ -82,7 +85,7 @@ impl Csar {
             .into())
     }
 
-    /// Without `TOSCA.meta` the only service template at the top is the entry.
+    /// Returns the only service template at the top level, for a CSAR without `TOSCA.meta`.
     fn entry_at_root(&self, loader: &mut FileLoader<'_>) -> Result<PathBuf, Diagnostics> {
         let mut found = Vec::new();
         for path in loader.files_in(&self.root) {
@@ -129,7 +132,7 @@ impl Csar {
     }
 }
 
-/// TOSCA 1.0 knows no archive without `TOSCA.meta`; later versions take the only template.
+/// Reports an archive without `TOSCA.meta` in TOSCA 1.0, which requires one. Later versions do not.
 fn check_version(root: &Node) -> Result<(), Diagnostic> {
     let version = root.get("tosca_definitions_version");
     let text = version.and_then(Node::as_str).unwrap_or_default();

@@ -1,10 +1,12 @@
-//! The files of the predefined repository `unfurl`. They are part of the binary.
+//! The files of the predefined repository `unfurl`, embedded in the binary.
+//!
+//! Their paths start with `unfurl:`. The file loader reads them like files on disk.
 
 use std::path::{Path, PathBuf};
 
 use crate::system::fs;
 
-/// What the paths of these files begin with.
+/// The prefix of the paths of embedded files.
 const PREFIX: &str = "unfurl:";
 
 macro_rules! files {
@@ -13,7 +15,7 @@ macro_rules! files {
     };
 }
 
-/// The files by their paths in the repository.
+/// The embedded files, by their path in the repository.
 const FILES: &[(&str, &str)] = files![
     "configurators/templates/dns.yaml",
     "configurators/templates/docker.yaml",
@@ -25,7 +27,7 @@ const FILES: &[(&str, &str)] = files![
     "tosca_plugins/localhost.yaml",
 ];
 
-/// Names that files had before.
+/// Former paths of files, with their present paths.
 const LEGACY_NAMES: &[(&str, &str)] = &[
     (
         "configurators/dns-template.yaml",
@@ -45,13 +47,14 @@ const LEGACY_NAMES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The root of the repository, to which the names of files can be joined.
+/// Returns the root of the repository. File paths can be joined to it.
 pub(super) fn root() -> PathBuf {
     PathBuf::from(PREFIX)
 }
 
-/// The one path, such as `unfurl:tosca_plugins/k8s.yaml`, of what a path within the repository
-/// means; none if it leads elsewhere.
+/// Returns the canonical path of an embedded file, such as `unfurl:tosca_plugins/k8s.yaml`.
+///
+/// Resolves `..` and former paths. Returns `None` if the path is outside of the repository.
 pub(super) fn path_within(path: &Path) -> Option<PathBuf> {
     let rest = path.to_str()?.strip_prefix(PREFIX)?;
     let normalized = fs::normalize(Path::new(rest.trim_start_matches('/')));
@@ -61,19 +64,21 @@ pub(super) fn path_within(path: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(format!("{PREFIX}{name}")))
 }
 
-/// The text of a file, by the one path it has.
+/// Returns the text of an embedded file, by its canonical path.
 pub(super) fn text(path: &Path) -> Option<&'static str> {
     let name = path.to_str()?.strip_prefix(PREFIX)?;
     let found = FILES.iter().find(|(known, _)| *known == name);
     found.map(|(_, text)| *text)
 }
 
-/// The paths of all files in the repository.
+/// Returns the paths of all embedded files.
 pub(super) fn file_names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }
 
-/// Whether a URL is the address of Unfurl's own repository, of which this one has a part.
+/// Whether a URL is the address of Unfurl's own repository.
+///
+/// The embedded files are a part of that repository and serve in its place.
 pub(super) fn is_own_url(url: &str) -> bool {
     let url = url.strip_prefix("git+").unwrap_or(url);
     let bare = url.split_once("://").map_or(url, |(_, rest)| rest);

@@ -1,4 +1,7 @@
-//! The environments that a project and those it inherits from define.
+//! The environments of a project, and the one that applies to an ensemble.
+//!
+//! [`Environments`] holds all definitions, merged with those of inherited projects. [`Environments::resolve`]
+//! returns the [`Environment`] for a name. `environment_merge.rs` has the rules of merging.
 
 use std::sync::Arc;
 
@@ -11,10 +14,10 @@ use crate::lock::RemoteLockSettings;
 use crate::value::{Map, Value};
 use crate::yaml::{Mapping, Node, NodeKind};
 
-/// The environment all others start from.
+/// The environment that all others are merged over.
 const DEFAULTS: &str = "defaults";
 
-/// All environments by name; those of projects inherited from are merged under.
+/// The environments by name. Those of a project are merged over those of the projects that it inherits from.
 #[derive(Debug, Clone, Default)]
 pub struct Environments(IndexMap<Arc<str>, Node>);
 
@@ -29,7 +32,7 @@ impl Environments {
         )
     }
 
-    /// Puts these environments over those inherited.
+    /// Merges these environments over inherited ones.
     pub(super) fn merged_over(self, inherited: &Self) -> Self {
         let mut all = self.0;
         for (name, under) in &inherited.0 {
@@ -42,7 +45,7 @@ impl Environments {
         Self(all)
     }
 
-    /// The names of all environments but `defaults`.
+    /// Returns the names of all environments except `defaults`.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0
             .keys()
@@ -50,12 +53,12 @@ impl Environments {
             .filter(|name| *name != DEFAULTS)
     }
 
-    /// Whether there is an environment of this name.
+    /// Whether an environment with the name exists.
     pub fn contains(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// Refuses a name that no environment has; `defaults` always is one.
+    /// Returns an error if no environment has the name. The name `defaults` is always valid.
     pub fn check(&self, name: &str) -> Result<(), Error> {
         if name == DEFAULTS || self.contains(name) {
             return Ok(());
@@ -66,8 +69,10 @@ impl Environments {
         })
     }
 
-    /// Merges the named environment over `defaults`, and both over the `environment` section of a
-    /// manifest. A name that is not there gives the defaults; [`Self::check`] refuses it.
+    /// Returns the environment with the name.
+    ///
+    /// The named environment is merged over `defaults`, and both over the `environment` section of the
+    /// manifest. An unknown name gives the defaults; [`Self::check`] reports it.
     pub fn resolve(&self, name: Option<&str>, manifest: Option<&Node>) -> Environment {
         let empty = || Node::new(NodeKind::Map(Mapping::default()), Span::NONE, None);
         let defaults = self.0.get(DEFAULTS).cloned();
@@ -88,21 +93,18 @@ impl Environments {
     }
 }
 
-/// The environment that applies to an ensemble. Values are as they were written: expressions in
-/// them are not evaluated.
+/// The environment that applies to an ensemble. Expressions in its values are not evaluated.
 #[derive(Debug, Clone)]
 pub struct Environment {
-    /// Its name, if it has one.
     pub name: Option<String>,
-    /// The rules for environment variables, in order, as [`crate::value::filter_env`] takes them.
+    /// The rules for environment variables, in order, in the form that [`crate::value::filter_env`] takes.
     pub variables: Vec<(String, Value)>,
-    /// Local values.
     pub locals: Map,
-    /// Secret values.
+    /// The secret values, marked as sensitive.
     pub secrets: Map,
-    /// How the ensemble is locked for all machines.
+    /// The settings of the lock that protects the ensemble against jobs on other machines.
     pub remote_lock: RemoteLockSettings,
-    /// What is wrong with how it is.
+    /// The problems found in the settings of the lock.
     pub lock_problems: Diagnostics,
     root: Node,
 }
@@ -117,7 +119,7 @@ impl Environment {
         };
         let variables = map("variables");
         let shared = root.get("lfs_lock").cloned();
-        // For this section alone, what the ensemble says goes first.
+        // Unlike in other sections, the manifest's settings have priority over the environment's.
         let lock = match (shared, own_lock) {
             (Some(shared), Some(own)) => Some(merge(&shared, &own)),
             (shared, own) => own.or(shared),
@@ -141,33 +143,31 @@ impl Environment {
         }
     }
 
-    /// A section as it was written and merged, such as `connections`, `external`, `instances`,
-    /// `repositories` or `imports`; none if there is nothing in it.
+    /// Returns a merged section, such as `connections`, `instances` or `imports`. `None` if it is empty.
     pub fn section(&self, name: &str) -> Option<&Node> {
         self.root.get(name).filter(|node| !node.is_null())
     }
 
-    /// The relationship templates that connect to what is outside.
+    /// Returns the relationship templates that connect to resources outside of the ensemble.
     pub fn connections(&self) -> Option<&Node> {
         self.section("connections")
     }
 
-    /// The TOSCA repositories.
     pub fn repositories(&self) -> Option<&Node> {
         self.section("repositories")
     }
 
-    /// The other ensembles whose instances are used.
+    /// Returns the declarations of other ensembles whose instances are used.
     pub fn external(&self) -> Option<&Node> {
         self.section("external")
     }
 
-    /// The name of the deployment blueprint to apply.
+    /// Returns the name of the deployment blueprint to apply.
     pub fn deployment_blueprint(&self) -> Option<&str> {
         self.section("deployment_blueprint")?.as_str()
     }
 
-    /// The type of the connection that is the primary provider: the cloud to deploy to.
+    /// Returns the type of the primary provider's connection, which is the cloud to deploy to.
     pub fn cloud(&self) -> Option<&str> {
         let name = self.section("primary_provider").and_then(Node::as_str);
         let provider = self.connections()?.get(name.unwrap_or("primary_provider"));

@@ -1,11 +1,13 @@
-//! Merges environments: one map over another, both with their places in the text.
+//! Merges environments: one map over another. The merged nodes keep their locations in the text.
+//!
+//! [`merge`] is the entry. The rules are those of Unfurl, including its merge directive `+%`.
 
 use std::sync::Arc;
 
 use crate::diagnostic::Span;
 use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 
-/// The sections whose entries are replaced, not merged.
+/// The sections whose entries are replaced as a whole instead of merged.
 const REPLACED_SECTIONS: &[&str] = &[
     "inputs",
     "secrets",
@@ -17,19 +19,21 @@ const REPLACED_SECTIONS: &[&str] = &[
     "instances",
 ];
 
-/// The key that says how a map is merged.
+/// The key of a map that selects how it is merged.
 const STRATEGY_KEY: &str = "+%";
 
-/// How deep maps are merged; what is deeper is replaced.
+/// The maximum depth at which maps are merged. Below it, they are replaced.
 const MAX_DEPTH: usize = 200;
 
-/// What `over` makes of `base`: maps are merged, lists joined, the rest replaced; in the sections
-/// that name things, each thing is replaced as a whole unless it says `+%: merge`.
+/// Merges `over` over `base`.
+///
+/// Maps are merged, lists are joined, and other values are replaced. In [`REPLACED_SECTIONS`] each entry is
+/// replaced as a whole, unless it has `+%: merge`.
 pub(super) fn merge(base: &Node, over: &Node) -> Node {
     merge_maps(base, over, false, 0)
 }
 
-/// `replace` says what becomes of maps within these two unless they say it themselves.
+/// Merges two maps. `replace` states whether nested maps replace each other, unless they have `+%`.
 fn merge_maps(base: &Node, over: &Node, replace: bool, depth: usize) -> Node {
     let (Some(under), Some(upper)) = (base.as_map(), over.as_map()) else {
         return if over.is_null() {
@@ -75,7 +79,7 @@ fn merge_maps(base: &Node, over: &Node, replace: bool, depth: usize) -> Node {
 
 fn merge_values(base: &Node, over: &Node, merges: bool, replaces: bool, depth: usize) -> Node {
     match (base.kind(), over.kind()) {
-        // Nothing, or an empty map, is as if the key were missing.
+        // A null or an empty map is equivalent to a missing key.
         (NodeKind::Map(_), NodeKind::Null) if merges => base.clone(),
         (NodeKind::Map(_), NodeKind::Map(empty)) if merges && empty.is_empty() => base.clone(),
         (NodeKind::Map(_), NodeKind::Map(_)) if merges => {

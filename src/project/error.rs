@@ -1,79 +1,74 @@
-//! Why a project, an ensemble or an environment was not found.
+//! The error type of the search for projects, ensembles and environments.
+//!
+//! An [`Error`] converts to [`Diagnostics`] with hints and locations.
 
 use std::path::PathBuf;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::system::fs;
 
-/// Why a project, an ensemble or an environment was not found, or is not usable.
+/// An error that prevents a project, an ensemble or an environment from being found or used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Neither the folder nor any above has an ensemble or a project.
+    /// Neither the folder nor any folder above it has an ensemble or a project.
     #[error("there is no ensemble and no project in `{}` or any folder above it", folder.display())]
     NotFound {
-        /// Where the search began.
+        /// The folder in which the search started.
         folder: PathBuf,
     },
-    /// The folder asked for has none.
+    /// The folder that the user names has neither an ensemble nor a project.
     #[error("there is no ensemble and no project in `{}`", folder.display())]
     NotFoundIn {
-        /// The folder.
         folder: PathBuf,
     },
-    /// There is no such file, and no project that could know the name.
+    /// The file does not exist, and no project is present that could have an ensemble of the name.
     #[error("there is no ensemble `{name}`")]
     NoSuchFile {
-        /// What was asked for.
         name: String,
     },
-    /// The project knows no ensemble of this name.
+    /// The project has no ensemble with the name.
     #[error("there is no file `{name}`, and the project `{}` has no ensemble of that name", project.display())]
     UnknownEnsemble {
-        /// What was asked for.
         name: String,
-        /// The project's folder.
         project: PathBuf,
-        /// The names it knows.
+        /// The names of the project's ensembles.
         known: Vec<String>,
     },
-    /// The project has no ensemble to take if none is named.
+    /// The user names no ensemble, and the project has no default ensemble.
     #[error("the project `{}` has no default ensemble", project.display())]
     NoDefault {
-        /// The project's folder.
         project: PathBuf,
-        /// The names it knows.
+        /// The names of the project's ensembles.
         known: Vec<String>,
     },
-    /// The project lists an ensemble that is not there.
+    /// The project lists an ensemble whose manifest does not exist.
     #[error("the ensemble `{}` is not there", file.display())]
     MissingEnsemble {
-        /// Where it should be.
+        /// The expected path of the manifest.
         file: PathBuf,
-        /// Where the project says so.
+        /// The location of the entry in the project file.
         span: Span,
     },
-    /// The ensemble is in another project that is not known here.
+    /// The ensemble is in another project that has no known clone on this machine.
     #[error("the ensemble `{}` is in the project `{project}`, which is not known here", file.display())]
     OtherProject {
-        /// The ensemble within that project.
+        /// The path of the manifest within that project.
         file: PathBuf,
-        /// The project's name.
+        /// The name of the other project.
         project: String,
-        /// Where the project says so.
+        /// The location of the entry in the project file.
         span: Span,
     },
-    /// There is no environment of this name.
+    /// No environment of the project or of those it inherits from has the name.
     #[error("no environment named `{name}`")]
     UnknownEnvironment {
-        /// What was asked for.
         name: String,
-        /// The names there are.
+        /// The names of the existing environments.
         known: Vec<String>,
     },
-    /// A file says what it must not.
+    /// A file is readable, but its content is invalid.
     #[error("{}", first_message(.0))]
     Invalid(Diagnostics),
-    /// A file operation failed.
     #[error(transparent)]
     File(#[from] fs::Error),
 }

@@ -1,4 +1,7 @@
-//! Fetches the files that merge directives and imports name.
+//! Loads the files that merge directives, includes and imports name.
+//!
+//! [`FileLoader`] implements [`Loader`] for `yaml::expand` and serves the search for projects. It finds
+//! repositories on this machine and never uses the network. Files in Python are converted to YAML.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -14,9 +17,10 @@ use crate::system::env::Env;
 use crate::system::{archive, fs};
 use crate::yaml::{IncludeRequest, Limits, LoadResult, Loader, Node, parse};
 
-/// Reads files for [`crate::yaml::expand`]: relative ones from the folder of the text that asks,
-/// those of a repository from where that is on this machine, those of the repository `unfurl` from
-/// the binary itself. Goes to no network.
+/// Reads and parses files, each of them once.
+///
+/// A relative path starts at the folder of the including text, or at the local clone of a repository. Files
+/// of the repository `unfurl` are embedded in the binary.
 #[derive(Debug)]
 pub struct FileLoader<'a> {
     sources: &'a mut Sources,
@@ -32,7 +36,7 @@ pub struct FileLoader<'a> {
     archive: Option<Archive>,
 }
 
-/// An archive whose files stand below its own path.
+/// An open archive. The paths of its files start with the path of the archive.
 #[derive(Debug)]
 struct Archive {
     root: PathBuf,
@@ -40,14 +44,14 @@ struct Archive {
 }
 
 impl Archive {
-    /// What it holds at a path; outside of it there is nothing.
+    /// Returns the content at a path. `None` if the archive has no such file.
     fn get(&self, path: &Path) -> Option<&Option<Vec<u8>>> {
         self.files.get(path.strip_prefix(&self.root).ok()?)
     }
 }
 
 impl<'a> FileLoader<'a> {
-    /// A loader that adds what it reads to `sources`.
+    /// Creates a loader that adds the texts that it reads to `sources`.
     pub fn new(sources: &'a mut Sources, env: &'a Env, limits: Limits) -> Self {
         Self {
             sources,
@@ -64,7 +68,9 @@ impl<'a> FileLoader<'a> {
         }
     }
 
-    /// Opens an archive: from now on its files stand below its path, and nothing else is read.
+    /// Opens an archive.
+    ///
+    /// From then on, the loader reads only files of the archive, at paths below that of the archive.
     pub fn open_archive(&mut self, path: &Path) -> Result<(), Diagnostic> {
         let path = fs::normalize(path);
         let bytes = fs::read_within(&path, MAX_BYTES).map_err(Diagnostic::error)?;
@@ -79,7 +85,7 @@ impl<'a> FileLoader<'a> {
         Ok(())
     }
 
-    /// Whether there is a plain file at the path, within the archive if one is open.
+    /// Whether the path is a plain file, in the archive if one is open.
     pub fn is_file(&self, path: &Path) -> bool {
         let path = fs::normalize(path);
         match &self.archive {
@@ -89,7 +95,7 @@ impl<'a> FileLoader<'a> {
         }
     }
 
-    /// The files that stand in a folder, sorted by name; none if it cannot be read.
+    /// Returns the files in a folder, sorted by name. Empty if the folder cannot be read.
     pub fn files_in(&self, folder: &Path) -> Vec<PathBuf> {
         let Some(archive) = &self.archive else {
             let entries = fs::list(folder).unwrap_or_default();
@@ -100,7 +106,7 @@ impl<'a> FileLoader<'a> {
         paths.filter(|path| path.parent() == Some(folder)).collect()
     }
 
-    /// Reads a file as text, and adds it to the sources.
+    /// Reads a file as text and adds it to the sources.
     pub fn text(&mut self, path: &Path) -> Result<(SourceId, Arc<str>), Diagnostic> {
         let path = fs::normalize(path);
         let text = self.content(&path)?;
@@ -128,7 +134,7 @@ impl<'a> FileLoader<'a> {
         String::from_utf8(bytes).map_err(|error| self.invalid_utf8(path, &error))
     }
 
-    /// What is wrong with a file that is not UTF-8: the place of the first byte that is not.
+    /// Returns the error for a file that is not UTF-8, with the location of the first invalid byte.
     fn invalid_utf8(&mut self, path: &Path, error: &FromUtf8Error) -> Diagnostic {
         let place = u32::try_from(error.utf8_error().valid_up_to()).unwrap_or(u32::MAX);
         let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
@@ -138,28 +144,32 @@ impl<'a> FileLoader<'a> {
             .help("save it as UTF-8")
     }
 
-    /// A place at the start of what is no text, such as an archive.
+    /// Returns a location at the start of a file that is no text, such as an archive.
     pub fn start_span(&mut self, path: &Path) -> Span {
         Span::new(self.sources.add(path, "", None), 0, 0)
     }
 
-    /// Tells people something of what was read.
+    /// Adds a warning about a file.
     pub fn warn(&mut self, warning: Diagnostic) {
         self.warnings.push(warning);
     }
 
-    /// Asks what the project may do, whose files are below `base`; until then it may do nothing.
+    /// Applies the permissions of the project whose files are below `base`.
+    ///
+    /// Until this call nothing is permitted.
     pub fn set_trust(&mut self, trust: &Trust, base: &Path) {
         self.python.set_trust(trust, base);
     }
 
-    /// Tells where a repository is on this machine.
+    /// Sets the local folder of a repository.
     pub fn add_repository(&mut self, name: impl Into<String>, folder: impl Into<PathBuf>) {
         self.repositories.insert(name.into(), folder.into());
     }
 
-    /// Tells where the ensemble is, and the project it belongs to: the repositories `self`, `spec`
-    /// and `project`, unless repositories of these names are declared.
+    /// Sets the predefined repositories `self`, `spec` and `project`.
+    ///
+    /// `self` is the folder of the ensemble, the others are that of its project. Declared repositories of the
+    /// same names have priority.
     pub fn set_predefined_repositories(&mut self, ensemble: &Path, project: Option<&Path>) {
         let mut set = |name, folder: &Path| drop(self.predefined.insert(name, folder.to_owned()));
         set("self", ensemble);
@@ -167,22 +177,22 @@ impl<'a> FileLoader<'a> {
         set("project", project.unwrap_or(ensemble));
     }
 
-    /// The home folder of the user.
+    /// Returns the home folder of the user (`HOME`).
     pub(super) fn home_dir(&self) -> Option<&Path> {
         self.env.non_empty("HOME").map(Path::new)
     }
 
-    /// The texts read so far.
+    /// Returns the texts read so far.
     pub fn sources(&self) -> &Sources {
         self.sources
     }
 
-    /// What people should know of what was read, and no longer wants telling.
+    /// Removes and returns the warnings about the files read so far.
     pub fn take_warnings(&mut self) -> Diagnostics {
         std::mem::take(&mut self.warnings)
     }
 
-    /// Reads and parses a file; the same file is read once.
+    /// Reads and parses a file. Later calls for the same file return the same source.
     pub fn read(
         &mut self,
         path: &Path,
@@ -212,7 +222,7 @@ impl<'a> FileLoader<'a> {
         Ok(self.content(path).map_err(requested)?)
     }
 
-    /// Converts a file written in Python and parses what came of it; the same file runs once.
+    /// Converts a file in Python and parses the result. The file runs at most once, also if it fails.
     fn read_python(
         &mut self,
         path: PathBuf,
@@ -251,26 +261,29 @@ impl<'a> FileLoader<'a> {
         Ok((source, root))
     }
 
-    /// The folder of a text that was converted from Python: its imports are found from there,
-    /// whatever it was included into.
+    /// Returns the folder of a text that was converted from Python. `None` for other texts.
+    ///
+    /// The imports of such a text are relative to this folder, even if it was included into another file.
     pub fn folder_of_converted(&self, source: SourceId) -> Option<PathBuf> {
         let is_converted = self.from_python.contains(&source);
         is_converted.then(|| self.folder_of(source))
     }
 
-    /// The folder of a text, from which its relative paths start.
+    /// Returns the folder of a text, which its relative paths refer to.
     pub fn folder_of(&self, source: SourceId) -> PathBuf {
         let path = self.sources.get(source).map(|source| source.path.clone());
         path.and_then(|path| path.parent().map(Path::to_owned))
             .unwrap_or_default()
     }
 
-    /// Whether a request is for a file on another machine.
+    /// Whether the requested file is not on this machine.
     pub fn is_remote(&self, request: &IncludeRequest) -> bool {
         is_url(&request.file) || self.repository(request).is_err()
     }
 
-    /// The folder of a repository, by the name or the URL that a request gives.
+    /// Returns the local folder of the repository that a request names.
+    ///
+    /// Returns `None` if the request names none, or one that nothing has declared yet.
     fn repository(&self, request: &IncludeRequest) -> Result<Option<PathBuf>, Diagnostics> {
         let here = self.folder_of(request.from);
         let name = request.repository.as_deref();
@@ -305,10 +318,10 @@ impl<'a> FileLoader<'a> {
     }
 }
 
-/// How large a text or an archive may be, in bytes.
+/// The maximum size of a text or an archive, in bytes.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Whether a file of an archive is read as text; of all others it is enough that they are there.
+/// Whether to read a file of an archive as text. Of other files only the existence matters.
 fn is_text(path: &Path) -> bool {
     let end = path.extension().unwrap_or_default();
     let known = ["yaml", "yml", "tosca", "json", "meta", "py"];
@@ -319,19 +332,19 @@ fn is_python(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "py")
 }
 
-/// What messages call the text that a file was converted to.
+/// Returns the name that messages use for the YAML converted from a Python file.
 fn converted_name(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{name} (converted from Python)"))
 }
 
-/// The file written in Python that may stand for one in YAML that is not there.
+/// Returns the path of the Python file that can replace a missing YAML file.
 fn python_counterpart(path: &Path) -> Option<PathBuf> {
     let is_yaml = path.extension().is_some_and(|end| end == "yaml");
     is_yaml.then(|| path.with_extension("py"))
 }
 
-/// What is wrong with the path of a file that the repository `unfurl` has not got.
+/// Returns the error for a path that the repository `unfurl` does not have.
 fn not_embedded(path: &Path, span: Span) -> Diagnostic {
     let message = format!("there is no file `{}`", path.display());
     let names: Vec<_> = embedded::file_names().collect();
@@ -340,7 +353,7 @@ fn not_embedded(path: &Path, span: Span) -> Diagnostic {
         .help(format!("the repository `unfurl` has {}", names.join(", ")))
 }
 
-/// The URL of a repository that a document declares.
+/// Returns the URL of a repository that a document declares.
 fn declared_url(document: &Node, name: &str) -> Option<String> {
     let places: [&[&str]; 4] = [
         &["spec", "service_template", "repositories"],
@@ -358,7 +371,7 @@ fn declared_url(document: &Node, name: &str) -> Option<String> {
     })
 }
 
-/// The folder that a URL names, if it is on this machine.
+/// Returns the folder that a URL refers to, if the URL is a local path.
 fn local_folder(url: &str, here: &Path) -> Option<PathBuf> {
     let path = match url.strip_prefix("file:") {
         Some(path) => path.strip_prefix("//").unwrap_or(path),
@@ -369,12 +382,12 @@ fn local_folder(url: &str, here: &Path) -> Option<PathBuf> {
     Some(fs::absolute(Path::new(path), here))
 }
 
-/// Whether it is an address on the network.
+/// Whether the file is an address on the web.
 fn is_url(file: &str) -> bool {
     file.starts_with("http://") || file.starts_with("https://")
 }
 
-/// Whether it is `user@host:path`, as git understands it.
+/// Whether the URL has the form `user@host:path`, as git accepts it.
 fn is_remote_shorthand(url: &str) -> bool {
     url.split_once(':')
         .is_some_and(|(host, _)| !host.is_empty() && !host.contains('/'))

@@ -1,20 +1,21 @@
-//! Finds repositories that have no address but their first commit. Clones nothing.
+//! Finds the clones of repositories that have no address, by their first commit. Clones nothing.
+//!
+//! Unfurl gives `git-local://` URLs to the repositories that it creates, so that an ensemble finds its
+//! project even after both were moved.
 
 use std::path::{Path, PathBuf};
 
 use crate::git::Repository;
 use crate::system::fs;
 
-/// How a URL starts that names a repository by its first commit.
+/// The prefix of URLs that identify a repository by its first commit.
 const SCHEME: &str = "git-local://";
-/// How deep below a project repositories are looked for.
+/// The maximum depth below a project at which repositories are searched.
 const MAX_DEPTH: usize = 2;
 
-/// The folder of `git-local://COMMIT:NAME/PATH`, if a repository that begins with that commit is
-/// around `here`, or around the project or within it.
+/// Returns the folder that `git-local://COMMIT:NAME/PATH` refers to.
 ///
-/// Unfurl gives such URLs to the repositories that it makes, so that ensembles find their project
-/// wherever both are moved to.
+/// The repository must start with that commit, and enclose `here`, or enclose or be inside the project.
 pub fn find_clone(url: &str, here: &Path, project: Option<&Path>) -> Option<PathBuf> {
     let (repository, path) = url.strip_prefix(SCHEME)?.split_once('/')?;
     let commit = repository.split_once(':').map_or(repository, |(id, _)| id);
@@ -25,7 +26,7 @@ pub fn find_clone(url: &str, here: &Path, project: Option<&Path>) -> Option<Path
     Some(fs::absolute(Path::new(path), &root))
 }
 
-/// The repository that a folder is in, or one that this repository is in, and so on.
+/// Returns the innermost repository around a folder that starts with the commit.
 fn find_enclosing(commit: &str, folder: &Path) -> Option<PathBuf> {
     let mut repository = Repository::discover(folder).ok()?;
     while let Some(found) = repository {
@@ -37,7 +38,7 @@ fn find_enclosing(commit: &str, folder: &Path) -> Option<PathBuf> {
     None
 }
 
-/// The repository in a folder or the folders in it.
+/// Returns the repository that starts with the commit, in a folder or in its subfolders.
 fn find_below(commit: &str, folder: &Path, depth: usize) -> Option<PathBuf> {
     if fs::exists(&folder.join(".git")) {
         let repository = Repository::discover(folder).ok()??;

@@ -1,4 +1,7 @@
-//! Finds the ensemble, the project and the environment that somebody means.
+//! Finds the ensemble, the project and the environment that the user means.
+//!
+//! [`locate()`] is the entry. The search starts at the argument of the command or in the current folder, goes
+//! upwards to a project, and merges the environments of the home project, the project and an outer project.
 
 use std::path::{Path, PathBuf};
 
@@ -9,61 +12,58 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::system::fs;
 use crate::yaml::{Limits, Node};
 
-/// What somebody asks for, and where they stand.
+/// The input of the search: the argument and the options of the command.
 #[derive(Debug, Clone, Copy)]
 pub struct LocateRequest<'a> {
-    /// The file, folder, alias or name of an ensemble; empty to search from `cwd` upwards.
+    /// The file, folder, alias or name of an ensemble. If empty, the search goes from `cwd` upwards.
     pub argument: &'a str,
-    /// Where they stand.
+    /// The current folder of the user.
     pub cwd: &'a Path,
-    /// The highest folder to search.
+    /// The topmost folder that the search may enter.
     pub search_root: Option<&'a Path>,
-    /// The project whose environments all others inherit: its folder or file.
+    /// The folder or file of the home project, whose environments all projects inherit.
     pub home: Option<&'a Path>,
-    /// The environment to use, whatever the project says.
+    /// The environment to use instead of the one that the project states.
     pub use_environment: Option<&'a str>,
-    /// What may be used, by name (`--allow`).
+    /// The effects that the user permits by name (`--allow`).
     pub allowed: &'a [String],
 }
 
-/// What was found.
+/// The result of the search: an ensemble, its project and its environment.
 #[derive(Debug, Clone)]
 pub struct LocatedEnsemble {
-    /// The manifest.
     pub manifest: PathBuf,
-    /// The project it belongs to, if it is in one.
+    /// The project of the ensemble, if there is one.
     pub project: Option<Project>,
-    /// What the project lists for it.
+    /// The entry of the project file for the ensemble.
     pub entry: Option<EnsembleEntry>,
-    /// The name of the environment that applies.
     pub environment_name: Option<String>,
-    /// All environments, inherited ones merged under.
+    /// The environments of the project, merged over inherited ones.
     pub environments: Environments,
-    /// What the project may do.
+    /// The effects that the user permits to this project.
     pub trust: Trust,
-    /// What people should know.
     pub warnings: Diagnostics,
 }
 
 impl LocatedEnsemble {
-    /// The folder of the manifest.
+    /// Returns the folder of the manifest.
     pub fn folder(&self) -> &Path {
         self.manifest.parent().unwrap_or(Path::new("."))
     }
 
-    /// The folder of its project, if it belongs to one.
+    /// Returns the folder of the project, if the ensemble belongs to one.
     pub fn root(&self) -> Option<&Path> {
         self.project.as_ref().map(|project| project.root.as_path())
     }
 
-    /// The environment that applies, over the `environment` section of the manifest.
+    /// Returns the environment that applies, merged over the `environment` section of the manifest.
     pub fn environment(&self, manifest_section: Option<&Node>) -> Environment {
         self.environments
             .resolve(self.environment_name.as_deref(), manifest_section)
     }
 }
 
-/// Finds the ensemble, the project and the environment that are meant.
+/// Finds the ensemble, its project and its environment.
 pub fn locate(
     request: &LocateRequest<'_>,
     loader: &mut FileLoader<'_>,
@@ -87,7 +87,7 @@ pub fn locate(
     search.resolve(start, home)
 }
 
-/// Tells what a file that belongs to no ensemble may do.
+/// Returns the permissions of a file that belongs to no ensemble.
 pub fn trust_for_file(
     request: &LocateRequest<'_>,
     folder: &Path,
@@ -104,7 +104,7 @@ pub fn trust_for_file(
     Ok(Trust::new(request.allowed.iter().cloned(), trusted))
 }
 
-/// Where the search begins: what the argument or the current folder points at.
+/// The starting point of the search: the ensemble or project that the argument or current folder refers to.
 struct SearchStart<P> {
     manifest: Option<PathBuf>,
     project: Option<P>,
@@ -207,7 +207,7 @@ impl Search<'_, '_, '_> {
     }
 
     fn search_upwards(&self) -> Result<SearchStart<PathBuf>, Error> {
-        // What cannot be read is no reason to take the ensemble of another folder.
+        // An unreadable file counts as found: using the ensemble of another folder instead would be worse.
         let is_there =
             |file: &PathBuf| fs::is_file(file) || fs::is_symlink(file) || fs::is_dir(file);
         for folder in self.ancestors(self.request.cwd) {
@@ -226,7 +226,7 @@ impl Search<'_, '_, '_> {
         })
     }
 
-    /// The folder and those above it, up to the highest to search.
+    /// Returns the folder and those above it, up to the topmost folder of the search.
     fn ancestors<'p>(&self, folder: &'p Path) -> impl Iterator<Item = &'p Path> {
         let top = self.request.search_root.map(Path::to_owned);
         let inside = move |folder: &&Path| top.as_ref().is_none_or(|top| folder.starts_with(top));
@@ -281,8 +281,10 @@ impl Search<'_, '_, '_> {
         Ok(located)
     }
 
-    /// Takes the project beside the manifest if there is another, and lets the one around it, if
-    /// there is one, override its environments.
+    /// Resolves projects within projects, and the name of the environment.
+    ///
+    /// A project file beside the manifest replaces the project that lists the ensemble. If there is an outer
+    /// project, it becomes the project of the ensemble, and its environments override the inner ones.
     fn resolve_nesting(
         &mut self,
         mut project: Project,
@@ -329,7 +331,7 @@ impl Search<'_, '_, '_> {
     }
 }
 
-/// The file of the project in a folder, if there is one.
+/// Returns the path of the project file in a folder, if the folder has a project.
 fn project_in(folder: &Path) -> Option<PathBuf> {
     let file = folder.join(PROJECT_FILE);
     if fs::is_file(&file) {
@@ -339,8 +341,7 @@ fn project_in(folder: &Path) -> Option<PathBuf> {
     fs::is_dir(&own).then(|| own.join(PROJECT_FILE))
 }
 
-/// Chooses the ensemble of a project: the manifest already found, or the one of a name, or the
-/// default.
+/// Chooses the ensemble of a project: the given manifest, the named ensemble, or the default.
 fn choose_ensemble(
     project: &Project,
     manifest: Option<PathBuf>,
@@ -389,7 +390,7 @@ fn choose_ensemble(
             })?;
         file = fs::absolute(Path::new(&entry.file), folder);
     }
-    // Entries may name the folder of a manifest.
+    // An entry may name the folder of a manifest instead of its file.
     if fs::is_dir(&file) {
         file.push(MANIFEST);
     }
@@ -414,7 +415,7 @@ mod tests {
     }
 
     impl Place {
-        /// Files whose names end in `unfurl.yaml` get the head of a project file.
+        /// Creates the files. Those named `unfurl.yaml` get the header of a project file.
         fn new(files: &[(&str, &str)]) -> Self {
             let folder = tempfile::tempdir().unwrap();
             let place = Self {
@@ -462,7 +463,7 @@ mod tests {
             self.locate_as(argument, |_| {})
         }
 
-        /// The manifest found, from the root.
+        /// Returns the path of the manifest that the search finds, relative to the root.
         fn found(&self, argument: &str) -> String {
             match self.locate(argument) {
                 Ok(located) => {

@@ -1,4 +1,8 @@
-//! Finds and merges projects and their environments; loads included files.
+//! Projects and environments: finds them, merges them, and loads the files that they include.
+//!
+//! [`locate()`] is the entry: it finds the project, the ensemble and the environment for a path.
+//! [`FileLoader`] reads YAML files with their includes. [`Trust`] decides which effects a file may have while
+//! it is read.
 
 mod csar;
 mod embedded;

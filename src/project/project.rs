@@ -1,4 +1,6 @@
-//! A project: a folder with `unfurl.yaml`, its ensembles and environments.
+//! A project: a folder with the file `unfurl.yaml`, which lists ensembles and environments.
+//!
+//! `project_reader.rs` reads the file. This file has the data and the lookup of ensembles.
 
 use std::path::{Path, PathBuf};
 
@@ -9,63 +11,61 @@ use crate::diagnostic::Span;
 use crate::system::fs;
 use crate::value::Value;
 
-/// The name of a project's file.
+/// The name of the project file.
 pub const PROJECT_FILE: &str = "unfurl.yaml";
-/// The folder that holds that file where a project lives in somebody else's folder.
+/// The name of the folder that contains the project file if the project is inside another folder's tree.
 pub const PROJECT_FOLDER: &str = ".unfurl";
-/// The name of a manifest.
+/// The file name of an ensemble's manifest.
 pub const MANIFEST: &str = "ensemble.yaml";
 /// The folder of a project's first ensemble.
 const ENSEMBLE_FOLDER: &str = "ensemble";
 
-/// A project: a folder with `unfurl.yaml`, its ensembles and environments.
+/// A project with its ensembles and environments.
 #[derive(Debug, Clone, Default)]
 pub struct Project {
-    /// Its folder; paths in its file start there.
+    /// The folder of the project file. Paths in the file are relative to it.
     pub root: PathBuf,
-    /// Its file, if there is one.
+    /// The path of the project file. `None` for an empty folder `.unfurl`.
     pub file: Option<PathBuf>,
-    /// The ensembles it lists.
     pub ensembles: Vec<EnsembleEntry>,
-    /// The environments it defines, without those it inherits.
+    /// The environments of this project, without inherited ones.
     pub environments: Environments,
-    /// The environment of ensembles that name none.
+    /// The environment of ensembles that state none.
     pub default_environment: Option<String>,
-    /// Where other projects are on this machine, by the names it gives them.
+    /// The local folders of other projects, by the names that this project gives them.
     pub projects: IndexMap<String, PathBuf>,
-    /// What it trusts; counts in the home project only.
+    /// The projects to trust. Only the entries of the home project have an effect.
     pub trusted: Vec<TrustEntry>,
-    /// Where it says so.
+    /// The location of `trusted` in the project file.
     pub trusted_span: Option<Span>,
 }
 
 /// An ensemble that a project lists.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EnsembleEntry {
-    /// Its manifest, from the project's folder.
+    /// The path of the manifest, relative to the folder of the project.
     pub file: String,
-    /// Another name for it.
+    /// An alternative name for the ensemble.
     pub alias: Option<String>,
-    /// Whether it is taken if none is named.
+    /// Whether to use this ensemble if the user names none.
     pub default: bool,
-    /// Its environment.
     pub environment: Option<String>,
-    /// The project it is in, if not this one.
+    /// The project that contains the ensemble, if it is not this one.
     pub project: Option<String>,
-    /// The project that manages it, if not this one.
+    /// The project that manages the ensemble, if it is not this one.
     pub managed_by: Option<String>,
-    /// The number that a server gives the project it is deployed from.
+    /// The number that a server (such as GitLab) assigns to the project that deploys the ensemble.
     pub project_id: Option<String>,
-    /// The runs of a server that deployed it, raw.
+    /// The unevaluated list of CI pipelines that deployed the ensemble.
     pub pipelines: Value,
-    /// Whether a server deploys it step by step.
+    /// Whether a server deploys the ensemble incrementally.
     pub incremental_deploy: bool,
-    /// Where the project lists it.
+    /// The location of the entry in the project file.
     pub span: Span,
 }
 
 impl Project {
-    /// Its name: that of its folder.
+    /// Returns the name of the project: that of its folder, with invalid characters replaced by `_`.
     pub fn name(&self) -> String {
         let is_folder_of_ours = self.root.ends_with(PROJECT_FOLDER);
         let named = if is_folder_of_ours {
@@ -88,12 +88,12 @@ impl Project {
         name
     }
 
-    /// The manifest of an ensemble that it lists.
+    /// Returns the path of the manifest of a listed ensemble.
     pub fn path_of(&self, entry: &EnsembleEntry) -> PathBuf {
         fs::absolute(Path::new(&entry.file), &self.root)
     }
 
-    /// What it lists for a manifest. Of several entries the later ones add to the first.
+    /// Returns the entry for a manifest. If several entries match, later ones add to the first.
     pub fn entry_for(&self, manifest: &Path) -> Option<EnsembleEntry> {
         let manifest = fs::normalize(manifest);
         let same = self
@@ -118,7 +118,7 @@ impl Project {
         })
     }
 
-    /// The ensemble of an alias, or else of a folder's name.
+    /// Returns the ensemble with the alias, or else the one in the folder with the name.
     pub fn entry_named(&self, name: &str) -> Option<&EnsembleEntry> {
         let by_alias = |entry: &&EnsembleEntry| entry.alias.as_deref() == Some(name);
         let by_folder = |entry: &&EnsembleEntry| entry.folder_name() == Some(name);
@@ -127,7 +127,7 @@ impl Project {
         find(&by_alias).or_else(|| find(&by_folder))
     }
 
-    /// The ensemble that its file says to take if none is named: the only one, or the default.
+    /// Returns the ensemble to use if the user names none: the only one, or the one marked as default.
     pub fn default_entry(&self) -> Option<&EnsembleEntry> {
         match self.ensembles.as_slice() {
             [only] => Some(only),
@@ -135,8 +135,9 @@ impl Project {
         }
     }
 
-    /// The manifest to take if its file does not say: one at a usual place, or the first listed
-    /// that is there.
+    /// Returns the manifest to use if no entry is the default.
+    ///
+    /// This is a manifest at a usual path, or the first listed one that exists.
     pub fn fallback_manifest(&self) -> Option<PathBuf> {
         let usual = [
             self.root.join(ENSEMBLE_FOLDER).join(MANIFEST),
@@ -153,7 +154,7 @@ impl Project {
             .find(|path| fs::is_file(path))
     }
 
-    /// The names by which people can ask for its ensembles.
+    /// Returns the names by which users can refer to the ensembles of the project.
     pub fn ensemble_names(&self) -> Vec<String> {
         let name = |entry: &EnsembleEntry| {
             entry
@@ -168,7 +169,7 @@ impl Project {
 }
 
 impl EnsembleEntry {
-    /// The name of the folder that its manifest is in.
+    /// Returns the name of the folder that contains the manifest.
     fn folder_name(&self) -> Option<&str> {
         Path::new(&self.file).parent()?.file_name()?.to_str()
     }

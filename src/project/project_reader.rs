@@ -1,4 +1,7 @@
-//! Reads the tree of a project file; every problem is told with its place.
+//! Reads a project file (`unfurl.yaml`) and reports all problems with their locations.
+//!
+//! [`Project::load`] is the entry. The key tables here also describe the file for completion and
+//! documentation.
 
 use std::path::Path;
 
@@ -14,7 +17,7 @@ use crate::yaml::{Limits, Mapping, Node, NodeKind, Shape, expand, tables};
 
 use Shape::{Any, Flag, List, ListOf, Map, MapOf, Names, Of, Scalar, Text, Words};
 
-/// The versions of the file format.
+/// The supported values of `apiVersion`. The last one is preferred.
 const API_VERSIONS: &[&str] = &["unfurl/v1alpha1", "unfurl/v1.0.0"];
 
 tables! {
@@ -67,7 +70,7 @@ tables! {
     }
 }
 
-/// The words for `lock`.
+/// The values of `lock` in `lfs_lock`.
 const LOCK_KEYWORDS: &[&str] = &["no", "try", "require"];
 
 tables! {
@@ -78,7 +81,7 @@ tables! {
     }
 }
 
-/// Reads the tree of a project file in `root`.
+/// Reads the parsed project file of the project in `root`. `user` is the home folder of the user.
 pub(super) fn read_project(
     document: &Node,
     root: &Path,
@@ -116,7 +119,7 @@ pub(super) fn read_project(
     })
 }
 
-/// Checks kind, version and the keys' names.
+/// Checks `kind` and `apiVersion`, and reports unknown keys.
 fn check_head(document: &Node, map: &Mapping, problems: &mut Diagnostics) {
     for key in PROJECT_KEYS.keys {
         let (key, Words(right)) = (key.name, key.shape) else {
@@ -165,7 +168,7 @@ impl ProjectReader<'_> {
             .push(Diagnostic::error(message).label(node.span(), ""));
     }
 
-    /// What stands under a key, if it is there and of the kind that is expected.
+    /// Returns the value under a key. Reports a value of another kind than expected.
     fn value_of_kind<'n, T>(
         &mut self,
         value: Option<&'n Node>,
@@ -181,13 +184,13 @@ impl ProjectReader<'_> {
         found
     }
 
-    /// The text of a key, if it is there.
+    /// Returns the text under a key, if it is present.
     fn text(&mut self, node: &Node, key: &str) -> Option<String> {
         let text = self.value_of_kind(node.get(key), key, "a string", Node::as_str);
         text.map(str::to_owned)
     }
 
-    /// The truth of a key; false if it is not there.
+    /// Returns the boolean under a key, or false if it is missing.
     fn flag(&mut self, node: &Node, key: &str) -> bool {
         let truth = self.value_of_kind(node.get(key), key, "true or false", Node::as_bool);
         truth.unwrap_or(false)
@@ -233,7 +236,7 @@ impl ProjectReader<'_> {
         })
     }
 
-    /// The projects to trust: a list of folders and URLs.
+    /// Returns the projects to trust: a list of folders and URLs.
     fn trusted(
         &mut self,
         section: Option<&Node>,
@@ -286,7 +289,7 @@ impl ProjectReader<'_> {
         }
     }
 
-    /// Where the other projects are: those of which `localRepositories` knows a clone.
+    /// Returns the folders of other projects, as far as `localRepositories` lists a clone of them.
     fn projects(&mut self, map: &Mapping, root: &Path) -> IndexMap<String, std::path::PathBuf> {
         for key in ["projects", "localRepositories"] {
             self.value_of_kind(map.get(key), key, "a map", Node::as_map);

@@ -1,7 +1,7 @@
-//! What a user lets a project do: run programs, use the network, write files while planning.
+//! The effects that a project may have: run programs, use the network, write files while planning.
 //!
-//! The one place that answers "may this be used". It says nothing about what is guarded; those
-//! who guard something ask by its name.
+//! [`Trust`] alone decides this. Code that is about to have such an effect asks it by the name of the effect.
+//! The names are not defined here.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::git::Repository;
 use crate::system::fs;
 
-/// What the user allows by name, and whether the home project trusts the project altogether.
+/// The effects that the user permits to a project: by name, or all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trust {
     allowed: BTreeSet<String>,
@@ -17,7 +17,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// What is allowed by name (`--allow`), and whether everything is.
+    /// Creates permissions from the names of `--allow`, and whether the project is trusted altogether.
     pub fn new(allowed: impl IntoIterator<Item = String>, trusted: bool) -> Self {
         let allowed = allowed.into_iter();
         let allowed = allowed.map(|name| name.trim().to_owned());
@@ -27,12 +27,12 @@ impl Trust {
         }
     }
 
-    /// Whether what has this name may be used.
+    /// Whether the project may use the effect with the name.
     pub fn permits(&self, name: &str) -> bool {
         self.trusted || self.allowed.contains(name)
     }
 
-    /// What to tell somebody who was refused.
+    /// Returns the hint for a user whose project lacks a permission.
     pub fn help(name: &str) -> String {
         format!(
             "allow it with `--allow {name}`, or list the project under `trusted` in `unfurl.yaml` of your home project"
@@ -40,17 +40,17 @@ impl Trust {
     }
 }
 
-/// A project that the home project trusts: its folder, or the URL of its repository.
+/// A project that the home project trusts: a folder, or the URL of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustEntry {
-    /// All that is in a folder.
+    /// A folder. The entry covers every project inside it.
     Folder(PathBuf),
-    /// Repositories whose `origin` has this URL.
+    /// Repositories whose remote `origin` has the URL.
     Url(String),
 }
 
 impl TrustEntry {
-    /// Reads an entry; relative folders start at `root`, those with `~/` at `user`.
+    /// Reads an entry. Relative folders start at `root`, and `~/` stands for the folder `user`.
     pub(super) fn read(text: &str, root: &Path, user: Option<&Path>) -> Self {
         let is_url = text.contains("://") && !text.starts_with("file:");
         let is_host_and_path = !text.starts_with(['/', '.', '~'])
@@ -69,7 +69,7 @@ impl TrustEntry {
         Self::Folder(folder)
     }
 
-    /// Whether it covers what lies in `folder`.
+    /// Whether the entry covers projects in `folder`, whose repository has the URL `origin`.
     fn covers(&self, folder: &Path, origin: Option<&str>) -> bool {
         match self {
             Self::Folder(trusted) => {
@@ -80,7 +80,7 @@ impl TrustEntry {
     }
 }
 
-/// Whether all of the folders are covered by entries of the list.
+/// Whether the list covers every one of the folders.
 pub(super) fn is_trusted(list: &[TrustEntry], folders: &[&Path]) -> bool {
     !list.is_empty()
         && folders.iter().all(|folder| {
@@ -94,7 +94,7 @@ pub(super) fn is_trusted(list: &[TrustEntry], folders: &[&Path]) -> bool {
         })
 }
 
-/// A URL without what different people write differently.
+/// Returns a URL without optional parts: a trailing slash and the ending `.git`.
 pub(super) fn normalize_url(url: &str) -> String {
     let url = url.trim_end_matches('/');
     url.strip_suffix(".git").unwrap_or(url).to_owned()

@@ -1,36 +1,33 @@
-//! Why there is no key.
+//! The errors of reading or creating a digest key.
 
 use std::path::PathBuf;
 
-/// Why there is no key.
+/// The reason why a key cannot be read or created.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// Others may read the file.
+    /// A key file that other users can read.
     #[error("others may read the key file `{}` (its mode is {mode:o})", .path.display())]
     Open {
-        /// The file.
         path: PathBuf,
-        /// Its permission bits.
+        /// The permission bits of the file.
         mode: u32,
     },
-    /// The file holds no key.
+    /// A file that does not contain a key.
     #[error("the key file `{}` does not hold 64 hexadecimal digits on one line", .path.display())]
     Malformed {
-        /// The file.
         path: PathBuf,
     },
-    /// The file cannot be read or written.
+    /// A file that cannot be read or written.
     #[error("the key file `{}` cannot be used: {why}", .path.display())]
     File {
-        /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The message of the operating system.
         why: String,
     },
 }
 
 impl Error {
-    /// What to do about it.
+    /// Returns a hint about what to do.
     pub fn help(&self) -> String {
         match self {
             Self::Open { path, .. } => format!(

@@ -1,24 +1,24 @@
-//! A key for digests of secrets.
+//! The key for digests of secrets, made from stored bytes or derived from a vault password.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 
 use crate::value::{Absorb, CanonicalWriter, Value, hex};
 
-/// How many bytes a key has.
 pub(super) const KEY_LENGTH: usize = 32;
 
-/// What a key's id is made of besides the key.
+/// The text that is hashed together with the key to derive its id.
 const ID_LABEL: &[u8] = b"unfurl digest key id\0";
 
-/// The salt of keys that are made of a password: the same everywhere, so that everybody who has
-/// the password has the key.
+/// The salt for keys derived from a password.
+///
+/// The salt is constant, so that everyone with the password derives the same key.
 const SALT: &[u8] = b"unfurl digest key of a vault password";
 
-/// How often a password is hashed: about 10 ms of one processor.
+/// The number of PBKDF2 iterations, which takes about 10 ms.
 const HASH_ROUNDS: u32 = 20_000;
 
-/// A key for digests of secrets. It does not show itself.
+/// A key for digests of secrets. The debug form shows only its id.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DigestKey {
     id: String,
@@ -32,27 +32,27 @@ impl std::fmt::Debug for DigestKey {
 }
 
 impl DigestKey {
-    /// The key that these bytes are.
     pub fn of_bytes(bytes: [u8; KEY_LENGTH]) -> Self {
         let hash = Sha256::new().chain_update(ID_LABEL).chain_update(bytes);
         let id = hex(&hash.finalize()[..8]);
         Self { id, bytes }
     }
 
-    /// The key that a password gives.
+    /// Derives the key of a vault password.
     pub fn of_password(password: &str) -> Self {
         let mut bytes = [0; KEY_LENGTH];
         pbkdf2::pbkdf2_hmac::<Sha256>(password.as_bytes(), SALT, HASH_ROUNDS, &mut bytes);
         Self::of_bytes(bytes)
     }
 
-    /// Its id, which records carry: 16 hexadecimal digits that do not reveal it.
+    /// Returns the id, which records contain: 16 hexadecimal digits that do not reveal the key.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The keyed digest (HMAC-SHA-256) of keys with their values, as lowercase hexadecimal; their
-    /// order does not count.
+    /// Returns the keyed digest (HMAC-SHA-256) of pairs of key and value, as lowercase hexadecimal.
+    ///
+    /// The order of the pairs does not matter.
     pub fn digest<'a>(&self, pairs: impl IntoIterator<Item = (&'a str, &'a Value)>) -> String {
         let keyed = MacSink(Hmac::new_from_slice(&self.bytes).expect("any length will do"));
         let mut canonical = CanonicalWriter::keyed(keyed);

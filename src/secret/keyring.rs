@@ -1,4 +1,5 @@
-//! Finds the keys of an ensemble.
+//! The digest keys of an ensemble: derives them from vault passwords in the environment, or reads them from
+//! a key file, which is created on demand.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,16 +10,16 @@ use super::key::{DigestKey, KEY_LENGTH};
 use crate::system::{fs, random};
 use crate::value::hex;
 
-/// The variable with the password that goes before all others.
+/// The environment variable whose password takes precedence over the others.
 const PASSWORD_VARIABLE: &str = "UNFURL_VAULT_DEFAULT_PASSWORD";
 
-/// Where a key is kept, seen from the folder of the ensemble.
+/// The path of the key file, relative to the directory of the ensemble.
 const KEY_FILE: &str = "local/digest.key";
 
-/// The longest file that is looked into, in bytes.
+/// The maximum size of a key file, in bytes.
 const MAX_KEY_FILE_BYTES: u64 = 4096;
 
-/// The keys of an ensemble. Each is made once, when it is first asked for.
+/// The keys of an ensemble. Each key is derived or read once, on first use.
 pub struct Keyring {
     passwords: Vec<VaultPassword>,
     file: PathBuf,
@@ -48,8 +49,10 @@ impl std::fmt::Debug for Keyring {
 }
 
 impl Keyring {
-    /// The keys of the ensemble in a folder: of the vault passwords among the variables, in the
-    /// order of their names but for the default one, which goes first; then that of the file.
+    /// Returns the keys of the ensemble in a folder.
+    ///
+    /// The keys are those of the vault passwords in `variables`, the default password first and the others
+    /// ordered by variable name; then the key of the file.
     pub fn new(variables: &BTreeMap<String, String>, folder: &Path) -> Self {
         let is_password = |name: &str| {
             let id = name.strip_prefix("UNFURL_VAULT_");
@@ -71,7 +74,7 @@ impl Keyring {
         }
     }
 
-    /// The key for new records; none where one would have to be made first.
+    /// Returns the key for new records. None if a key would have to be created first.
     pub fn current(&self) -> Result<Option<Arc<DigestKey>>, Error> {
         if let Some(password) = self.passwords.first() {
             return Ok(Some(Arc::clone(password.key())));
@@ -82,7 +85,7 @@ impl Keyring {
         self.stored()
     }
 
-    /// The key for new records, which is made and kept in its file where there is none.
+    /// Returns the key for new records, and creates the key file if no key exists.
     pub fn current_or_new(&self) -> Result<Arc<DigestKey>, Error> {
         if let Some(key) = self.current()? {
             return Ok(key);
@@ -90,7 +93,7 @@ impl Keyring {
         self.created.get_or_init(|| create_key(&self.file)).clone()
     }
 
-    /// The key with an id, if it is one of these.
+    /// Returns the key with an id. None if the keyring does not contain it.
     pub fn find(&self, id: &str) -> Result<Option<Arc<DigestKey>>, Error> {
         let mut keys = self.passwords.iter().map(VaultPassword::key);
         if let Some(key) = keys.find(|key| key.id() == id) {
@@ -176,7 +179,7 @@ mod tests {
         let all = keyring(folder.path(), &all);
         let found = all.current().unwrap().unwrap();
         assert_eq!(found.id(), DigestKey::of_password("d").id());
-        // What was recorded with another one of them can be compared.
+        // A record made with one of the other passwords can still be compared.
         let other = DigestKey::of_password("b");
         assert!(all.find(other.id()).unwrap().is_some());
         assert!(!folder.path().join(KEY_FILE).exists());

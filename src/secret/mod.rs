@@ -1,8 +1,8 @@
-//! Keys that only the people of an ensemble have.
+//! Keys for digests of secrets, known only to the team of an ensemble.
 //!
-//! Records say of secrets no more than a keyed digest, so that a secret that was changed is
-//! noticed and nothing is revealed. A [`Keyring`] finds the key: in the vault password, else in
-//! a file that no repository takes in. Identities of other kinds are further sources of keys.
+//! Records contain only a keyed digest of a secret, so that a change is detected and nothing is revealed. A
+//! [`Keyring`] takes the key from the vault password, or from a file that is never committed. Other sources
+//! of keys, such as user identities, can be added.
 
 mod error;
 mod key;

@@ -1,5 +1,5 @@
-//! Chooses the deployment blueprint of an ensemble: the one that its environment names, or the one
-//! for the cloud that its environment connects to.
+//! Chooses the deployment blueprint of an ensemble: the one that its environment names, or the one for the
+//! cloud that its environment connects to.
 
 use std::sync::Arc;
 
@@ -7,7 +7,9 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::project::Environment;
 use crate::yaml::Node;
 
-/// The name of the blueprint to use and where it stands, if there is one.
+/// Returns the name of the blueprint to use and its source position, if there is one.
+///
+/// Warns if blueprints exist but none is chosen.
 pub(crate) fn choose_blueprint(
     template: &Node,
     of_spec: Option<&Node>,

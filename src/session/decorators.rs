@@ -1,4 +1,4 @@
-//! Merges decorators into the node templates that their expressions find.
+//! Applies TOSCA decorators: merges each one into the node templates that its expression selects.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::tosca::{Decorator, ServiceTemplate};
 use crate::value::{Handle, Value};
 use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 
-/// How deep what is merged may nest.
+/// The maximum nesting depth of a merged template.
 const MAX_DEPTH: usize = 128;
 
-/// The node templates that decorators change, as they are then.
+/// Returns the node templates that decorators change, in their changed form. Errors go to `problems`.
 pub(crate) fn decorated_templates(
     service: &ServiceTemplate,
     topology: &Topology,
@@ -64,7 +64,7 @@ fn apply(
     Ok(())
 }
 
-/// The entities of a result: it may be one, or a list of them.
+/// Collects the entities of a result, which can be an entity or a list of entities.
 fn collect(value: &Value, entities: &mut Vec<Handle>) {
     match value {
         Value::Entity(of) => entities.push(*of),
@@ -79,7 +79,8 @@ fn collect(value: &Value, entities: &mut Vec<Handle>) {
     }
 }
 
-/// A node with a value merged into it: maps key by key; lists get what they have not got.
+/// Merges a value into a node: maps key by key; lists get the items they lack. Returns `None` if the result
+/// is nested too deeply.
 fn merge(base: &Node, over: &Value, span: Span, depth: usize) -> Option<Node> {
     match (base.as_map(), base.as_seq(), over) {
         (Some(map), _, Value::Map(fields)) => {

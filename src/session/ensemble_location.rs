@@ -1,4 +1,4 @@
-//! Finds the ensemble that is meant.
+//! Finds the ensemble that the user means, from the command-line options and the current folder.
 
 use std::path::{Path, PathBuf};
 
@@ -10,18 +10,18 @@ use crate::system::env::Env;
 use crate::system::{env, fs};
 use crate::yaml::Limits;
 
-/// An ensemble that was found but not read.
+/// An ensemble that was found but not read yet.
 #[derive(Debug, Clone)]
 pub(crate) struct EnsembleLocation {
     pub(crate) located: LocatedEnsemble,
-    /// The link by which its file was found, if it was.
+    /// The symbolic link through which the manifest was found, if it was one.
     pub(crate) link: Option<PathBuf>,
     pub(crate) sources: Sources,
     pub(crate) env: Env,
 }
 
 impl EnsembleLocation {
-    /// The path by which its file was found.
+    /// Returns the path through which the manifest was found.
     pub(crate) fn path(&self) -> &Path {
         self.link.as_deref().unwrap_or(&self.located.manifest)
     }
@@ -31,7 +31,7 @@ fn link_of(manifest: &Path) -> Option<PathBuf> {
     fs::is_symlink(manifest).then(|| manifest.to_path_buf())
 }
 
-/// The record of an ensemble is beside its file, by whatever links that is found.
+/// Replaces a symbolic link by its target, because the record is stored beside the real manifest.
 fn resolve_link(mut located: LocatedEnsemble) -> LocatedEnsemble {
     if fs::is_symlink(&located.manifest)
         && let Ok(manifest) = fs::canonicalize(&located.manifest)
@@ -41,7 +41,7 @@ fn resolve_link(mut located: LocatedEnsemble) -> LocatedEnsemble {
     located
 }
 
-/// The folder in which the program was called.
+/// Returns the folder in which the program was started.
 pub(crate) fn current_dir() -> Result<PathBuf, LoadError> {
     env::current_dir().map_err(|error| {
         let message = format!("the current folder cannot be found: {error}");
@@ -49,7 +49,7 @@ pub(crate) fn current_dir() -> Result<PathBuf, LoadError> {
     })
 }
 
-/// Finds the ensemble that is meant.
+/// Finds the ensemble that the options select.
 pub(crate) fn find(options: &SessionOptions) -> Result<EnsembleLocation, LoadError> {
     let env = Env::of_this_process();
     let cwd = current_dir()?;
@@ -64,7 +64,8 @@ pub(crate) fn find(options: &SessionOptions) -> Result<EnsembleLocation, LoadErr
         allowed: &options.allowed,
     };
     let mut loader = FileLoader::new(&mut sources, &env, Limits::default());
-    // Whether it is trusted altogether is not known before it is found.
+    // Whether the whole project is trusted is known only after it is found, so only explicit permissions
+    // count here.
     let allowed = Trust::new(options.allowed.iter().cloned(), false);
     loader.set_trust(&allowed, &cwd);
     let located = project::locate(&request, &mut loader);

@@ -1,24 +1,24 @@
-//! Errors of finding and loading an ensemble.
+//! The errors of finding and loading an ensemble.
 
 use crate::diagnostic::{Failure, Sources};
 use crate::project;
 
-/// The kinds of errors in finding and loading an ensemble.
+/// The kinds of errors of finding and loading an ensemble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadErrorKind {
-    /// No ensemble is here, and none was named.
+    /// No ensemble was named, and none was found.
     NoEnsemble,
-    /// The files cannot be found or read.
+    /// The files do not exist or cannot be read.
     Refused,
-    /// The files have errors.
+    /// The files were read but contain errors.
     Invalid,
 }
 
-/// An error in finding or loading an ensemble.
+/// An error of finding or loading an ensemble, with diagnostics.
 pub type LoadError = Failure<LoadErrorKind>;
 
 impl LoadError {
-    /// The error of a search that found no ensemble.
+    /// Converts the error of an unsuccessful search.
     pub(crate) fn of_search(error: project::Error, sources: Sources) -> Self {
         let kind = match error {
             project::Error::NotFound { .. } | project::Error::NoDefault { .. } => {

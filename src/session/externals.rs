@@ -1,4 +1,7 @@
-//! Loads the other ensembles whose instances an ensemble uses.
+//! Loads the external ensembles whose instances an ensemble uses (`external`, `imported`, and the directive
+//! `select`).
+//!
+//! [`add`] loads them before the recorded instances are read; [`select`] adds imported instances afterwards.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,10 +18,10 @@ use crate::topology::{ExternalEnsemble, Topology};
 use crate::value::Value;
 use crate::yaml::{MapEntry, Node};
 
-/// How many ensembles may use each other in a row.
+/// The maximum length of a chain of ensembles that use each other.
 const MAX_DEPTH: usize = 16;
 
-/// Why an external ensemble cannot be used.
+/// An error that prevents an external ensemble from being used.
 struct ExternalError {
     message: String,
     help: Option<String>,
@@ -47,8 +50,8 @@ impl From<LoadError> for ExternalError {
     }
 }
 
-/// Adds the ensembles that the environment names under `external`, and those of the project that
-/// templates and records name.
+/// Adds the ensembles listed under `external` in the environment, and those of the project that templates or
+/// recorded instances name.
 pub(crate) fn add(session: &mut Session, topology: &mut Topology, problems: &mut Diagnostics) {
     let external = session.environment.external().and_then(Node::as_map);
     let named: Vec<(Arc<str>, MapEntry)> = external
@@ -90,8 +93,8 @@ pub(crate) fn add(session: &mut Session, topology: &mut Topology, problems: &mut
     }
 }
 
-/// An external ensemble that cannot be used is an error where this project names it. What the home
-/// project names for all is no reason to stop.
+/// Reports an external ensemble that cannot be used: as an error if this project names it, as a warning if
+/// the home project names it for all projects.
 fn report(
     session: &mut Session,
     problems: &mut Diagnostics,
@@ -127,7 +130,7 @@ fn report(
     }
 }
 
-/// What templates and records say that they stand for.
+/// Returns the imported names (`ENSEMBLE:INSTANCE`) in templates and recorded instances.
 fn imported_names(session: &Session, topology: &Topology) -> Vec<(Arc<str>, Span)> {
     let nodes = topology.template().nodes.values();
     let stated = nodes.filter_map(|node| Some((node.imported.clone()?, node.span)));
@@ -143,7 +146,7 @@ fn imported_names(session: &Session, topology: &Topology) -> Vec<(Arc<str>, Span
     names
 }
 
-/// The ensemble that an entry of `external` names; none if it is this one.
+/// Loads the ensemble of an `external` entry; returns `None` if it is this ensemble or one that uses it.
 fn find_external(
     session: &Session,
     name: &str,
@@ -189,7 +192,7 @@ fn check_version(topology: &Topology, required: &str) -> Result<(), ExternalErro
     Err(format!("its version is `{own}`, and version `{required}` is needed").into())
 }
 
-/// The file, or the folder, of the ensemble that a location names.
+/// Returns the file or folder of the ensemble that a location names.
 fn file_of(session: &Session, location: &Node) -> Result<PathBuf, ExternalError> {
     let text = |key: &str| location.get(key).and_then(Node::as_str);
     let file = text("file").unwrap_or_default();
@@ -217,7 +220,7 @@ fn file_of(session: &Session, location: &Node) -> Result<PathBuf, ExternalError>
 
 type LoadedExternal = (Arc<Topology>, Arc<LocalSystem>);
 
-/// Reads another ensemble as it is on record; none if it is this one or one that uses it.
+/// Loads another ensemble with its recorded state; returns `None` if it is this ensemble or one that uses it.
 fn load(
     session: &Session,
     file: &Path,
@@ -255,7 +258,7 @@ fn load(
     Ok(Some((topology, Arc::new(system_context))))
 }
 
-/// Adds the instances that stand for those that templates select in other ensembles.
+/// Adds imported instances for the templates that select an instance of an external ensemble.
 pub(crate) fn select(session: &mut Session, topology: &mut Topology, problems: &mut Diagnostics) {
     let service = Arc::clone(topology.service());
     let nodes = service.topology.nodes.values();
@@ -285,7 +288,7 @@ pub(crate) fn select(session: &mut Session, topology: &mut Topology, problems: &
     }
 }
 
-/// What to say where an instance of another ensemble is missing.
+/// Returns the error for a missing instance of an external ensemble.
 pub(crate) fn missing_instance(message: String, span: Span, imported: &str) -> Diagnostic {
     let (ensemble, instance) = imported.split_once(':').unwrap_or((imported, "root"));
     let help = format!(

@@ -1,4 +1,4 @@
-//! Fetches the files that a service template imports.
+//! Loads the files that a service template imports (TOSCA `imports`).
 
 use std::path::{Path, PathBuf};
 
@@ -7,13 +7,13 @@ use crate::project::FileLoader;
 use crate::tosca::{ImportRequest, Imported, Importer};
 use crate::yaml::{self, IncludeRequest, Limits, LoadResult, Loader as _, Node};
 
-/// Imports through the loader of included files.
+/// An importer that uses the loader of included files, so that both follow the same rules.
 #[derive(Debug)]
 pub(crate) struct FileImporter<'l, 's> {
     pub(crate) loader: &'l mut FileLoader<'s>,
     pub(crate) document: Node,
     pub(crate) limits: Limits,
-    /// Whether an import that is not on this machine is only warned of.
+    /// Whether an import that is not available locally causes only a warning.
     pub(crate) lenient: bool,
 }
 
@@ -73,7 +73,7 @@ impl Importer for FileImporter<'_, '_> {
 }
 
 impl FileImporter<'_, '_> {
-    /// The folder that the file's name is relative to.
+    /// Returns the folder to which the file name is relative.
     fn folder(&self, request: &ImportRequest) -> PathBuf {
         let converted = self.loader.folder_of_converted(request.span.source);
         converted.unwrap_or_else(|| request.base_dir.to_path_buf())
@@ -88,7 +88,7 @@ fn first(problems: Diagnostics, request: &ImportRequest) -> Diagnostic {
     problems.into_iter().next().unwrap_or_else(fallback)
 }
 
-/// The node that a JSON pointer names.
+/// Returns the node at a JSON pointer.
 fn pointer(root: &Node, pointer: &str) -> Option<Node> {
     let mut node = root.clone();
     for part in pointer
@@ -106,7 +106,7 @@ fn pointer(root: &Node, pointer: &str) -> Option<Node> {
     Some(node)
 }
 
-/// A folder as text, for messages and expressions.
+/// Returns a path as text, for messages and expressions.
 pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
 }

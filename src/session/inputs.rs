@@ -1,5 +1,4 @@
-//! The inputs of a topology: which are given, where, and which go before which. Nothing else knows
-//! that order.
+//! Determines the values of a topology's inputs. The order of precedence is defined only here.
 
 use std::sync::Arc;
 
@@ -12,9 +11,9 @@ use crate::tosca::ServiceTemplate;
 use crate::value::{Map, Value};
 use crate::yaml::{self, Node, Schema};
 
-/// The inputs of the topology, with the places of those that are not left to their defaults:
-/// `--var input_x` goes before the environment's, these before the ensemble's own, these before
-/// defaults.
+/// Returns the inputs of the topology, with source positions of explicit values.
+///
+/// Precedence, highest first: `--var input_x`, the environment, the ensemble's `spec.inputs`, the default.
 pub(super) fn inputs_of(
     manifest: &Manifest,
     environment: &Environment,
@@ -35,7 +34,7 @@ pub(super) fn inputs_of(
             continue;
         };
         match parse_value(text) {
-            // No text gives the values of options.
+            // Values of command-line options have no source position.
             Ok(value) => supplied.set(input.into(), value, Span::NONE),
             Err(message) => {
                 let message = format!("the value of `--var {name}` is not YAML: {message}");
@@ -45,7 +44,7 @@ pub(super) fn inputs_of(
     }
     let mut values = Map::new();
     for (name, definition) in &service.topology.inputs {
-        // An input that may be missing is there, and null.
+        // A missing optional input has the value null.
         if let Some(value) = supplied
             .values
             .shift_remove(name)

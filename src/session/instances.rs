@@ -1,4 +1,5 @@
-//! Instances that the specification lists, and node templates that tasks have discovered.
+//! Instances that the specification lists (`spec.instances`), and node templates that tasks have discovered
+//! (`spec.discovered`).
 
 use std::sync::Arc;
 
@@ -7,10 +8,10 @@ use crate::topology::{self, Topology};
 use crate::value::{Map, Value};
 use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 
-/// The type of an instance that states none.
+/// The node type of an instance without a type.
 const DEFAULT_TYPE: &str = "unfurl.nodes.Default";
 
-/// What an instance says besides its template.
+/// The keys of an instance that do not belong to its inline template.
 const INSTANCE_KEYS: &[&str] = &[
     "attributes",
     "created",
@@ -27,7 +28,8 @@ const INSTANCE_KEYS: &[&str] = &[
     "substitution",
 ];
 
-/// The node templates that instances of the specification and discoveries bring along.
+/// Returns the node templates that come from listed instances and from discoveries, except those that the
+/// service template defines.
 pub(crate) fn templates(spec: Option<&Node>, service: &Node) -> Mapping {
     let own = service
         .get("topology_template")
@@ -69,7 +71,7 @@ fn section<'n>(
     section.into_iter().flatten()
 }
 
-/// The template that an instance is by itself.
+/// Extracts the inline template from an instance's definition.
 fn inline_template(instance: &Mapping, node: &Node) -> Node {
     let own = instance
         .iter()
@@ -85,7 +87,8 @@ fn inline_template(instance: &Mapping, node: &Node) -> Node {
     Node::new(NodeKind::Map(template), node.span(), None)
 }
 
-/// An inline template may have a name of its own.
+/// Returns the name and the template. An inline template may have its own name, which replaces the
+/// instance's.
 fn take_name(name: &Arc<str>, template: Node) -> (Arc<str>, Node) {
     let stated = template.get("name").and_then(Node::as_str).map(Arc::from);
     let Some((stated, map)) = stated.zip(template.as_map()) else {
@@ -97,7 +100,7 @@ fn take_name(name: &Arc<str>, template: Node) -> (Arc<str>, Node) {
     (stated, template)
 }
 
-/// Adds the instances of the specification that no record has.
+/// Adds the listed instances that are not recorded yet.
 pub(crate) fn add_instances(
     topology: &mut Topology,
     spec: Option<&Node>,

@@ -1,4 +1,6 @@
-//! Reads an ensemble and checks all of it.
+//! Reads an ensemble: manifest, environment and service template, with all checks.
+//!
+//! [`load`] is the entry point and returns a [`Session`].
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -22,10 +24,10 @@ use crate::topology::TopologyInputs;
 use crate::tosca::{self, ReadOptions, ServiceTemplate};
 use crate::yaml::{self, Limits, Node, NodeKind};
 
-/// How often the model is read again without templates that do not fit into it.
+/// The maximum number of attempts to read the model, each with fewer orphan templates.
 const MAX_ATTEMPTS: usize = 8;
 
-/// Reads an ensemble and checks all of it.
+/// Reads an ensemble and checks it completely.
 pub(crate) fn load(
     found: EnsembleLocation,
     options: &SessionOptions,
@@ -33,12 +35,12 @@ pub(crate) fn load(
     load_with(found, options, &mut OrphanTemplates::default())
 }
 
-/// Reads the file of an ensemble, and not what the ensemble describes.
+/// Reads only the manifest, without its service template.
 pub(crate) fn manifest(found: &EnsembleLocation) -> Result<Manifest, LoadError> {
     manifest_and_sources(found).map(|(manifest, _)| manifest)
 }
 
-/// As [`manifest`], with the environment that applies to it.
+/// Like [`manifest`], and also returns the environment that applies to the ensemble.
 pub(crate) fn manifest_with_environment(
     found: &EnsembleLocation,
 ) -> Result<(Manifest, Environment), LoadError> {
@@ -61,7 +63,7 @@ fn manifest_and_sources(found: &EnsembleLocation) -> Result<(Manifest, Sources),
     })
 }
 
-/// Reads with a loader for the files of an ensemble; gives the texts besides.
+/// Calls `read` with a loader for the ensemble's files. Also returns the texts read.
 fn with_loader<T>(
     found: &EnsembleLocation,
     read: impl FnOnce(&mut FileLoader<'_>) -> Result<T, Diagnostics>,
@@ -83,8 +85,8 @@ fn with_loader<T>(
     }
 }
 
-/// Reads an ensemble as [`load`] does, with node templates that have left the model, as far as they
-/// fit into it.
+/// Like [`load`], with additional node templates that were removed from the model, as far as they are still
+/// valid in it.
 pub(super) fn load_with(
     found: EnsembleLocation,
     options: &SessionOptions,
@@ -114,16 +116,15 @@ pub(super) fn load_with(
     })
 }
 
-/// The model that an ensemble describes.
+/// The model that a manifest describes.
 struct ServiceModel {
     service: ServiceTemplate,
     inputs: TopologyInputs,
-    /// Problems, none of which is an error.
+    /// The warnings about the model; errors are returned separately.
     problems: Diagnostics,
 }
 
-/// Reads the file of an ensemble, then its model, until all departed templates that are left fit
-/// into it.
+/// Reads the manifest and then the model, dropping invalid orphan templates until the model is valid.
 fn read(
     found: &EnsembleLocation,
     loader: &mut FileLoader<'_>,
@@ -152,7 +153,7 @@ fn read(
                 if orphan_templates.is_empty() || attempts == MAX_ATTEMPTS {
                     return Err(problems);
                 }
-                // The next attempt gives the same warnings again.
+                // The next attempt repeats these warnings.
                 loader.take_warnings();
             }
         }
@@ -164,7 +165,7 @@ fn read(
     Ok((manifest, environment, model))
 }
 
-/// The sources of a model.
+/// The inputs for reading a model.
 struct ModelReader<'a> {
     found: &'a EnsembleLocation,
     manifest: &'a Manifest,
@@ -240,7 +241,7 @@ impl ModelReader<'_> {
     }
 }
 
-/// The directories of the texts that other texts included, for the file names they contain.
+/// Returns the folders of included files, for the relative file names in them.
 pub(crate) fn directories_of_includes(sources: &Sources) -> HashMap<SourceId, Arc<PathBuf>> {
     let included = sources
         .iter()
@@ -252,7 +253,7 @@ pub(crate) fn directories_of_includes(sources: &Sources) -> HashMap<SourceId, Ar
     included.filter_map(directory).collect()
 }
 
-/// Reads an ensemble's file and expands it.
+/// Reads a manifest and expands its merge directives.
 pub(crate) fn read_manifest(
     path: &Path,
     loader: &mut FileLoader<'_>,
@@ -290,7 +291,7 @@ fn add_repositories(environment: &Environment, base: &Path, loader: &mut FileLoa
     }
 }
 
-/// The folder of a repository on this machine: what its `file:` URL names.
+/// Returns the local folder of a repository with a `file:` URL.
 pub(crate) fn folder_of_repository(repository: &Node, base: &Path) -> Option<PathBuf> {
     let url = repository
         .as_str()

@@ -1,4 +1,5 @@
-//! What expressions may read of this machine.
+//! The system context of expressions: access to files, variables, secrets and time of this computer, seen
+//! from an ensemble.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,10 +17,10 @@ use crate::system::{clock, env, fs, random};
 use crate::value::{Map, Value, hex};
 use crate::yaml;
 
-/// The largest file of which the contents themselves stand in records, in bytes.
+/// The maximum size, in bytes, of a file whose content itself is recorded instead of a digest.
 const MAX_INLINE_BYTES: usize = 1 << 20;
 
-/// The folders of an ensemble that jobs write to.
+/// The folders of an ensemble into which jobs write.
 const JOB_FOLDERS: &[&str] = &[
     "active",
     "artifacts",
@@ -32,23 +33,22 @@ const JOB_FOLDERS: &[&str] = &[
     "spec",
 ];
 
-/// This machine, seen from an ensemble.
+/// Implements the ports of the expression evaluator for the local system.
 #[derive(Debug)]
 pub(crate) struct LocalSystem {
-    /// The folder of the ensemble.
     pub(crate) base: PathBuf,
-    /// The folder of the project; that of the ensemble where there is none.
+    /// The project's folder; the ensemble's folder if there is no project.
     pub(crate) project: PathBuf,
-    /// Where planned folders are.
+    /// The root of the planned working folders.
     pub(crate) planned: PathBuf,
-    /// The environment's variables.
+    /// The environment variables, with the environment's rules applied.
     pub(crate) variables: BTreeMap<String, String>,
-    /// The `locals` and `secrets` of the environment.
+    /// The `locals` section of the environment.
     pub(crate) locals: Map,
     pub(crate) secrets: Map,
-    /// What `get_ensemble_metadata` gives.
+    /// The result of the function `get_ensemble_metadata`.
     pub(crate) metadata: Map,
-    /// What the project may do.
+    /// The actions that the project may perform.
     pub(crate) trust: Trust,
 }
 
@@ -173,7 +173,7 @@ impl Clock for LocalSystem {
 
 impl Random for LocalSystem {
     fn random(&self, bytes: &mut [u8]) {
-        // Where the system gives no random bytes, unique ones must do: they are no secret then.
+        // If the system provides no random bytes, use unique ones, which are not secret.
         if random::fill(bytes).is_err() {
             let unique = ulid::Ulid::generate().to_bytes();
             for (owner, byte) in bytes.iter_mut().enumerate() {
@@ -199,7 +199,7 @@ impl LocalSystem {
         fs::absolute(path, &self.base)
     }
 
-    /// Where `get_dir` leads (spec/unfurl.md § (e)).
+    /// Returns the folder that `get_dir` denotes (rule U-e).
     fn folder(&self, owner: &DirectoryOwner, location: &str) -> Result<PathBuf, ReadError> {
         let instance = owner.instance.as_deref().unwrap_or("root");
         Ok(match location {
@@ -222,8 +222,10 @@ impl LocalSystem {
         })
     }
 
-    /// What stands for the files of a folder, those apart that a repository ignores. A folder that
-    /// jobs write to has nothing of the kind: what a task leaves there must not make it run again.
+    /// Returns a digest of all files in a folder, except those ignored by the repository.
+    ///
+    /// Returns `None` for folders into which jobs write, so that a task's own output does not cause it to run
+    /// again.
     fn folder_digest(&self, folder: &Path, ignoring: Option<&Repository>) -> Option<String> {
         let inside = folder.strip_prefix(&self.base).ok();
         let first = inside.and_then(|path| path.components().next());

@@ -1,4 +1,7 @@
-//! Loads an ensemble: finds, reads and checks it, and makes its topology.
+//! Loads an ensemble: finds it, reads and checks it, and builds its topology.
+//!
+//! [`Session`] is the loaded ensemble, used by all operations in `ops`. Nothing here executes tasks or writes
+//! files.
 
 mod blueprint;
 mod decorators;

@@ -1,24 +1,23 @@
-//! Options that say which ensemble is meant.
+//! The command-line options that select an ensemble and its environment.
 
 use std::path::PathBuf;
 
-/// Which ensemble, and in which surroundings.
+/// The selection of an ensemble and its environment.
 #[derive(Debug, Clone, Default)]
 pub struct SessionOptions {
-    /// The file, folder, alias or name of the ensemble; empty to search.
+    /// The file, folder, alias or name of the ensemble; empty to search for it.
     pub ensemble: String,
-    /// The environment to use.
     pub environment: Option<String>,
-    /// The home project; empty for none.
+    /// The folder of the home project; an empty path disables it.
     pub home: Option<PathBuf>,
-    /// `--var` options: names and values.
+    /// The names and values of `--var` options.
     pub vars: Vec<(String, String)>,
-    /// Whether types that no template uses are checked too.
+    /// Whether to check types that no template uses.
     pub check_unused: bool,
-    /// Whether inputs that are required may be missing.
+    /// Whether required inputs may be missing.
     pub incomplete: bool,
-    /// The user's own log file.
+    /// The path of a log file chosen by the user.
     pub logfile: Option<PathBuf>,
-    /// What the project may do, by name (`--allow`).
+    /// The permissions given to the project by name (`--allow`).
     pub allowed: Vec<String>,
 }

@@ -1,5 +1,5 @@
-//! Node templates that have left the model, and the reasons for which some of them cannot be brought
-//! back.
+//! Templates of orphans: node templates that were removed from the model and are put back temporarily, with
+//! the reasons why some cannot be.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,13 +7,13 @@ use crate::diagnostic::{Diagnostics, Severity, Span};
 use crate::name::TemplateName;
 use crate::yaml::{MapEntry, Mapping};
 
-/// Templates as they were kept.
+/// The saved node templates of orphans, by name.
 pub(super) type TemplateEntries = BTreeMap<TemplateName, MapEntry>;
 
-/// The reasons for which templates are not there, by name.
+/// The reasons why templates are not available, by name.
 pub(super) type OrphanReasons = HashMap<TemplateName, String>;
 
-/// Templates that are brought back as far as they fit into the model.
+/// The templates to put back into the model, as far as they are valid in it.
 #[derive(Debug, Default)]
 pub(super) struct OrphanTemplates {
     templates: TemplateEntries,
@@ -21,22 +21,21 @@ pub(super) struct OrphanTemplates {
 }
 
 impl OrphanTemplates {
-    /// Templates to bring back, and the reasons for which others are not among them.
+    /// Creates the set from available templates and the reasons for unavailable ones.
     pub(super) fn new(templates: TemplateEntries, reasons: OrphanReasons) -> Self {
         Self { templates, reasons }
     }
 
-    /// Whether no template is brought back.
     pub(super) fn is_empty(&self) -> bool {
         self.templates.is_empty()
     }
 
-    /// The reasons for which templates are not brought back.
+    /// Returns the reasons why templates are not put back.
     pub(super) fn reasons(&self) -> &OrphanReasons {
         &self.reasons
     }
 
-    /// The templates, as the model takes them.
+    /// Returns the templates in the form that the service reader accepts.
     pub(super) fn mapping(&self) -> Mapping {
         let entries = self.templates.iter();
         entries
@@ -44,8 +43,7 @@ impl OrphanTemplates {
             .collect()
     }
 
-    /// Gives up the templates at which the model's problems point; all of them where that is
-    /// unclear.
+    /// Drops the templates to which errors of the model point; drops all if no error points to a template.
     pub(super) fn discard_misfits(&mut self, problems: &Diagnostics) {
         let errors = || {
             let problems = problems.iter();

@@ -1,5 +1,7 @@
-//! Brings back node templates that have left the model, as records and history keep them, so that
-//! what was made of them can be removed.
+//! Restores the node templates of orphans (recorded instances whose template was removed from the model), so
+//! that `--prune` can delete them.
+//!
+//! The templates come from change records, or else from the git history of the ensemble.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,10 +19,10 @@ use crate::topology::Topology;
 use crate::value::{REDACTED, Value};
 use crate::yaml::{self, Limits, MapEntry, Mapping, Node, NodeKind};
 
-/// How many instances are named one by one.
+/// The maximum number of orphans listed individually in warnings.
 const MAX_NAMED: usize = 20;
 
-/// The topology of a job; to prune, with what the templates of its orphans were.
+/// Returns the topology of a job. With `prune`, the templates of orphans are restored.
 pub(crate) fn topology(
     session: &mut Session,
     prune: bool,
@@ -34,8 +36,8 @@ pub(crate) fn topology(
     Ok(topology)
 }
 
-/// Reads the ensemble again with the templates of its orphans, as far as they are kept and still
-/// fit into the model. The others stay orphans, and know why.
+/// Loads the ensemble again with the saved templates of its orphans, as far as they are still valid. The
+/// other instances stay orphans and get a reason.
 fn restore_templates(
     session: &mut Session,
     topology: Topology,
@@ -71,7 +73,7 @@ fn restore_templates(
     Ok(topology)
 }
 
-/// What is kept of templates.
+/// Reads saved templates from change records and the git history.
 #[derive(Debug, Clone, Copy)]
 struct SavedTemplateReader<'a> {
     session: &'a Session,
@@ -79,7 +81,7 @@ struct SavedTemplateReader<'a> {
 }
 
 impl SavedTemplateReader<'_> {
-    /// Reads templates from where they were kept last; each file once.
+    /// Reads the last saved version of each template. Each file is read once.
     fn read(
         self,
         names_to_find: &BTreeSet<TemplateName>,
@@ -139,7 +141,7 @@ impl SavedTemplateReader<'_> {
         Ok(root.get("templates").cloned())
     }
 
-    /// The templates in the changes within the ensemble, the last of each.
+    /// Returns the last saved version of each template in the manifest's own change records.
     fn inline(self, names: &[&TemplateName], sources: &mut Sources) -> Option<Node> {
         let changes = self.session.manifest.inline_changes();
         let mut latest = crate::value::Map::new();
@@ -179,7 +181,7 @@ fn parse(name: &str, text: &str, sources: &mut Sources) -> Result<Node, String> 
     yaml::parse(sources, source, &Limits::default()).map_err(|problems| problems.first_message())
 }
 
-/// Puts what fails with words in the place of secrets, which are not kept.
+/// Replaces redacted secrets by expressions that fail with a message, because secrets are not saved.
 fn without_secrets(entry: &MapEntry) -> MapEntry {
     MapEntry::new(entry.key_span, replace_secrets("", &entry.value))
 }
@@ -216,7 +218,7 @@ fn wrap_in_map(key: &str, value: Node) -> Node {
     Node::new(NodeKind::Map(map), span, None)
 }
 
-/// Names the instances whose templates have left the model.
+/// Returns a warning for each instance whose template was removed from the model.
 fn warnings(topology: &Topology) -> Diagnostics {
     let mut warnings = Diagnostics::default();
     let all = topology.orphans().count();
@@ -228,7 +230,7 @@ fn warnings(topology: &Topology) -> Diagnostics {
         let help = orphan.retention_reason.clone().unwrap_or_else(|| {
             "`unfurl deploy --prune` or `unfurl teardown --prune` removes it".to_owned()
         });
-        // What was asked for and could not be done is an error.
+        // The user requested to remove the orphan, so the failure is an error.
         let problem = match orphan.retention_reason {
             Some(_) => Diagnostic::error(message),
             None => Diagnostic::warning(message),

@@ -1,4 +1,4 @@
-//! The git repositories that an ensemble has to do with.
+//! Determines the git repositories that belong to an ensemble.
 
 use std::path::{Path, PathBuf};
 
@@ -8,26 +8,26 @@ use crate::git::{Error, Repository};
 use crate::project::{LocatedEnsemble, folder_of_clone};
 use crate::yaml::Node;
 
-/// A repository, or a folder in one, and what it is to the ensemble.
+/// A repository, or a folder in it, with its role for the ensemble.
 #[derive(Debug)]
 pub(crate) struct InvolvedRepository {
-    /// `self` for the ensemble's, `spec` for the project's, or the name it is declared with.
+    /// `self` for the ensemble's repository, `spec` for the project's, or the declared name.
     pub(crate) name: String,
     pub(crate) repository: Repository,
-    /// The folder, from the top of the working tree; empty for the top itself.
+    /// The folder relative to the root of the working tree; empty for the root itself.
     pub(crate) folder: PathBuf,
 }
 
 impl InvolvedRepository {
-    /// The folder as Unfurl shows it.
+    /// Returns the folder in the format that Unfurl shows.
     pub(crate) fn shown(&self) -> String {
         let root = self.repository.root().display();
         format!("{root}/{}", self.folder.display())
     }
 }
 
-/// Those of the project and of the ensemble, then those that the environment and the service
-/// template declare and that are on this machine. A folder that is in none is left out.
+/// Returns the repositories of the project and the ensemble, then the declared ones (environment, service
+/// template) that exist locally. Folders outside of git are skipped.
 pub(crate) fn involved_repositories(session: &Session) -> Result<Vec<InvolvedRepository>, Error> {
     let base = session.manifest.base_dir();
     let mut all = of_folders(&session.project, base)?;
@@ -48,7 +48,7 @@ pub(crate) fn involved_repositories(session: &Session) -> Result<Vec<InvolvedRep
     Ok(all)
 }
 
-/// Those of an ensemble that was found and not read.
+/// Returns the repositories of the project and the ensemble without reading the ensemble.
 pub(crate) fn repositories_of(located: &LocatedEnsemble) -> Result<Vec<InvolvedRepository>, Error> {
     let folder = located.folder();
     of_folders(located.root().unwrap_or(folder), folder)
@@ -63,7 +63,7 @@ fn of_folders(project: &Path, base: &Path) -> Result<Vec<InvolvedRepository>, Er
     Ok(all)
 }
 
-/// The repository of one folder.
+/// Returns the repository that contains a folder; `None` if there is none.
 pub(crate) fn repository_at(
     name: &str,
     folder: &Path,
@@ -90,7 +90,7 @@ fn add(all: &mut Vec<InvolvedRepository>, name: &str, folder: &Path) -> Result<(
     Ok(())
 }
 
-/// One of each repository, whatever its folders are.
+/// Removes duplicates: several folders can belong to the same repository.
 pub(crate) fn distinct_repositories(all: Vec<InvolvedRepository>) -> Vec<Repository> {
     let mut each: Vec<Repository> = Vec::new();
     for involved in all {

@@ -1,7 +1,7 @@
-//! Reads service templates whose imports have conditions, or that have decorators: expressions over
-//! the model itself. As all imports are needed to tell, the model is read with all of them first,
-//! and then without those whose conditions do not hold, with the node templates as decorators
-//! change them.
+//! Reads service templates with conditional imports or decorators.
+//!
+//! Both are expressions over the model itself. The model is therefore read twice: first with all imports,
+//! then without those whose condition is false and with decorated node templates.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::tosca::{self, Importer, ReadOptions, ServiceTemplate};
 use crate::value::{Map, Value};
 use crate::yaml::Node;
 
-/// Reads a service template and decides which of its imports count.
+/// Reads a service template and evaluates its import conditions and decorators.
 pub(crate) fn read_service(
     root: &Node,
     base: &Path,
@@ -58,7 +58,7 @@ pub(crate) fn read_service(
     (service, problems)
 }
 
-/// An instance of each template.
+/// Creates one instance of each template, for the evaluation of expressions.
 fn instances_of(service: &Arc<ServiceTemplate>) -> Topology {
     let mut topology = Topology::new(Arc::clone(service), TopologyInputs::default());
     for (name, template) in &service.topology.nodes {
@@ -68,7 +68,7 @@ fn instances_of(service: &Arc<ServiceTemplate>) -> Topology {
     topology
 }
 
-/// The imports whose conditions do not hold, by the places where they are stated.
+/// Returns the source positions of imports whose condition is false.
 fn unmet_imports(
     service: &ServiceTemplate,
     topology: &Topology,
@@ -79,7 +79,7 @@ fn unmet_imports(
     let mut skipped = HashSet::new();
     for (span, condition) in &service.conditions {
         match evaluator.query(condition, &context) {
-            // As anywhere, several results are a list, which counts as true.
+            // As everywhere, several results form a list, which is true.
             Ok(results) if results.len() > 1 || results.iter().any(Value::is_truthy) => {}
             Ok(_) => drop(skipped.insert(*span)),
             Err(error) => {

@@ -1,4 +1,4 @@
-//! An ensemble that was read: its topology, its history and its surroundings.
+//! The session: a loaded ensemble with its service template, environment and options.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::topology::{Topology, TopologyInputs};
 use crate::tosca::ServiceTemplate;
 use crate::value::{EnvRuleOptions, Map, Value, filter_env};
 
-/// An ensemble that was read.
+/// A loaded ensemble with everything that operations need to work on it.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) sources: Sources,
@@ -28,24 +28,23 @@ pub(crate) struct Session {
     pub(crate) environment: Environment,
     pub(crate) warnings: Diagnostics,
     pub(crate) project: PathBuf,
-    /// How it was asked for.
+    /// The options with which it was loaded.
     pub(crate) options: SessionOptions,
-    /// The place where it was found.
     pub(crate) location: EnsembleLocation,
-    /// Its own manifest, and those of the ensembles that use it.
+    /// The manifests of this ensemble and of the ensembles that use it, to detect cycles.
     pub(crate) used_by: Vec<PathBuf>,
-    /// What its topology is given.
+    /// The values of the topology's inputs.
     pub(super) inputs: TopologyInputs,
 }
 
 impl Session {
-    /// The id of the last job, if the ensemble says one that is an id.
+    /// Returns the id of the last recorded job; `None` if it is missing or invalid.
     pub(crate) fn last_job(&self) -> Option<String> {
         let id = self.manifest.last_job()?;
         ChangeId::parse(&id).is_ok().then_some(id)
     }
 
-    /// What earlier jobs have recorded.
+    /// Reads the results of earlier jobs from `jobs.tsv` or from the manifest.
     pub(crate) fn history(&self) -> Result<RecordedHistory, LoadError> {
         if self.manifest.keeps_changes_inline() {
             let changes = self.manifest.inline_changes();
@@ -63,7 +62,7 @@ impl Session {
         Ok(history.within(self.manifest.base_dir()))
     }
 
-    /// This machine, seen from the ensemble.
+    /// Returns the system context of expressions. `planned` is the root of the planned folders.
     pub(crate) fn system_context(&self, planned: PathBuf) -> LocalSystem {
         LocalSystem {
             base: self.manifest.base_dir().to_path_buf(),
@@ -95,7 +94,7 @@ impl Session {
         ])
     }
 
-    /// The process's environment with the rules of the ensemble's environment applied.
+    /// Returns this process's environment variables with the rules of the ensemble's environment applied.
     pub(crate) fn variables(
         &self,
         topology: &Arc<Topology>,
@@ -114,7 +113,7 @@ impl Session {
         Ok(env.variables.into_iter().collect())
     }
 
-    /// A section of the environment with what the expressions in it give; none if there is none.
+    /// Returns a section of the environment with its expressions evaluated; `None` if the section is missing.
     pub(crate) fn section(
         &self,
         section: &str,
@@ -137,8 +136,8 @@ impl Session {
         Ok(Some(Value::from(values)))
     }
 
-    /// A text that tells the ensemble from all others, in every clone of it: its own URI; else the
-    /// first commit of its repository and its place in it; else its place on this machine.
+    /// Returns a text that identifies the ensemble in every clone: its URI; else the first commit of its
+    /// repository with its path there; else its absolute path.
     pub(crate) fn identity(&self) -> String {
         let metadata = self.manifest.root().get("metadata");
         let uri = metadata.and_then(|metadata| metadata.get("uri")?.as_str());
@@ -161,7 +160,7 @@ impl Session {
     }
 }
 
-/// A function that evaluates a value of the environment, whose failure names what it is.
+/// Returns a function that evaluates values of the environment. Its first argument names the value in errors.
 fn environment_evaluator(
     topology: &Arc<Topology>,
     system_context: &Arc<LocalSystem>,

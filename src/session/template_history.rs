@@ -1,5 +1,5 @@
-//! Finds node templates in the history of the ensemble's repository: the text of the ensemble, with
-//! the files of the repository that it includes, as commits have them.
+//! Finds node templates in the git history of the ensemble: in earlier versions of its manifest and of the
+//! included files.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use crate::name::TemplateName;
 use crate::system::fs;
 use crate::yaml::{self, IncludeRequest, Limits, LoadResult, Loader, MapEntry, Node};
 
-/// How many commits are looked at.
+/// The maximum number of commits examined.
 const MAX_COMMITS: usize = 1_000;
 
-/// Finds templates in the newest commits that have them.
+/// Finds templates, each in the newest commit that contains it.
 pub(crate) fn templates(
     manifest: &Path,
     names: &BTreeSet<TemplateName>,
@@ -32,7 +32,7 @@ pub(crate) fn templates(
         let Some(text) = repository.text_at(&commit, manifest) else {
             continue;
         };
-        // Jobs change the status alone, and no template.
+        // Jobs change only the status, which contains no templates. Comparing the rest skips most commits.
         let specification = text.find("\nstatus:").map_or(&*text, |end| &text[..=end]);
         let files = included
             .iter()
@@ -59,7 +59,7 @@ pub(crate) fn templates(
     found
 }
 
-/// A node template of an ensemble.
+/// Returns a node template of a manifest.
 fn template(root: &Node, name: &str) -> Option<MapEntry> {
     let spec = root.get("spec")?;
     let service = spec.get("service_template").or_else(|| spec.get("tosca"))?;
@@ -67,12 +67,11 @@ fn template(root: &Node, name: &str) -> Option<MapEntry> {
     templates.as_map()?.entry(name).cloned()
 }
 
-/// The files of a commit.
+/// The files of a commit, as a loader of included files.
 struct CommitFiles<'a> {
     repository: &'a Repository,
     commit: &'a str,
     sources: &'a mut Sources,
-    /// The files read so far.
     paths: HashMap<SourceId, PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! The topology of an ensemble that was read.
+//! Builds the topology of a session from the service template and the recorded status.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::topology::{self, Topology};
 use crate::yaml::Node;
 
 impl Session {
-    /// The topology with all that is recorded, and what stands for instances of other ensembles.
+    /// Returns the topology with recorded instances and with selected instances of external ensembles.
     pub(crate) fn topology_of_job(&mut self) -> Result<Topology, LoadError> {
         let mut topology = self.topology()?;
         let mut problems = Diagnostics::default();
@@ -27,7 +27,7 @@ impl Session {
         ))
     }
 
-    /// The topology with all that is recorded.
+    /// Returns the topology with recorded instances.
     pub(crate) fn topology(&mut self) -> Result<Topology, LoadError> {
         let mut topology = Topology::new(Arc::clone(&self.service), self.inputs.clone());
         let mut problems = Diagnostics::default();

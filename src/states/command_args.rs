@@ -1,4 +1,8 @@
-//! How commands of state trees are run: the arguments that say so, and their output as text.
+//! Command settings under Salt's names: reads `cwd`, `runas`, `env`, `umask` and `timeout` from arguments,
+//! builds the probes that run such commands, and turns their output into text.
+//!
+//! Used by execution functions, by the conditions of states (`onlyif`, `unless`, `check_cmd`) and by state
+//! modules. Runs no command itself.
 
 use std::time::Duration;
 
@@ -6,8 +10,10 @@ use super::{Halt, refuse};
 use crate::host::fact::{CommandSetting, Domain, Probe};
 use crate::value::{Map, Value};
 
-/// Reads who runs a command, where, and for how long, from arguments of Salt's names: `cwd`,
-/// `runas`, `shell`, `env`, `umask` and `timeout`.
+/// Reads the settings of a command from arguments with Salt's names: `cwd`, `runas`, `shell`, `env`, `umask`
+/// and `timeout`.
+///
+/// A null or empty argument counts as absent. A `timeout` of zero means no time limit.
 pub(crate) fn parse_setting<'a>(
     get: impl Fn(&str) -> Option<&'a Value>,
 ) -> Result<CommandSetting, Halt> {
@@ -31,7 +37,7 @@ pub(crate) fn parse_setting<'a>(
     })
 }
 
-/// Permission bits as octal digits, in quotes or not.
+/// Parses permission bits written as octal digits, as a number, a string or with the prefix `0o`.
 pub(crate) fn octal(written: &Value) -> Result<u32, Halt> {
     let text = written.reveal().to_string();
     let digits = text.trim().trim_start_matches("0o");
@@ -64,7 +70,7 @@ fn time_limit(written: Option<&Value>) -> Result<Option<Duration>, Halt> {
     }
 }
 
-/// Variables: a map, a list of maps, or a list of `NAME=value`.
+/// Reads environment variables from a map, a list of maps, or a list of `NAME=value` strings.
 fn environment(written: Option<&Value>) -> Result<Vec<(String, String)>, Halt> {
     let mut variables = Vec::new();
     let wrong = || Halt::Failed("Invalidly-formatted 'env' parameter. See documentation.".into());
@@ -97,7 +103,8 @@ fn environment(written: Option<&Value>) -> Result<Vec<(String, String)>, Halt> {
     Ok(variables)
 }
 
-/// A command whose answer may depend on anything.
+/// A probe that runs a command whose output may depend on anything on the host, so that every change
+/// invalidates its cached result.
 pub(crate) fn volatile_probe(text: impl Into<String>, setting: CommandSetting) -> Probe {
     Probe {
         text: text.into(),
@@ -106,7 +113,7 @@ pub(crate) fn volatile_probe(text: impl Into<String>, setting: CommandSetting) -
     }
 }
 
-/// Output as Salt gives it: without white space at its end.
+/// Decodes a command's output without trailing white space, as Salt's `cmd.run` returns it.
 pub(crate) fn trimmed_output(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim_end().to_owned()
 }

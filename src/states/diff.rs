@@ -1,23 +1,25 @@
-//! Differences of texts as Python's `difflib.unified_diff` writes them, since Salt shows those.
+//! Unified diffs in the exact format of Python's `difflib.unified_diff`, which Salt shows as changes of
+//! files.
 //!
-//! The matching is Ratcliff and Obershelp's: the longest block of equal lines, then the same on
-//! both sides of it. A shortest edit script would often differ from it.
+//! Matching follows Ratcliff and Obershelp: the longest block of equal lines first, then the same on both
+//! sides of it. A shortest edit script would often give a different diff.
 
 use crate::value::FoldMap;
 
-/// How many lines around a change are shown.
+/// The number of context lines around a change.
 const CONTEXT: usize = 3;
 
-/// How many steps the search for equal lines may take; what is not searched then counts as
-/// different.
+/// The limit of comparisons in the search for equal lines. Lines not searched by then count as different.
 const MAX_STEPS: usize = 50_000_000;
 
-/// A second text of at least this many lines is searched without the lines that make up more
-/// than a hundredth of it.
+/// The length from which the second text is searched without popular lines, that is lines that make up more
+/// than one percent of it.
 const POPULAR_FROM: usize = 200;
 
-/// The lines of a unified difference, with nothing if the texts are equal. The first two are the
-/// heads; each of the heads ends with a newline, each other line as it does in the texts.
+/// Returns the lines of a unified diff, or no lines if the texts are equal.
+///
+/// The first two lines are the file headers. Headers and hunk headers end with a newline; the other lines end
+/// as they do in the texts.
 pub(super) fn unified_diff(before: &[&str], after: &[&str]) -> Vec<String> {
     if before == after {
         return Vec::new();
@@ -47,12 +49,12 @@ pub(super) fn unified_diff(before: &[&str], after: &[&str]) -> Vec<String> {
     lines
 }
 
-/// The lines of a text, each with its newline.
+/// Splits a text into lines that keep their newlines.
 pub(super) fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// A range of lines as the head of a hunk names it.
+/// Formats a range of lines for a hunk header.
 fn hunk_range(start: usize, end: usize) -> String {
     match end - start {
         0 => format!("{start},0"),
@@ -61,7 +63,7 @@ fn hunk_range(start: usize, end: usize) -> String {
     }
 }
 
-/// A stretch of both texts: the same lines, or others.
+/// A stretch of both texts that is either equal or different.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DiffOperation {
     equal: bool,
@@ -92,7 +94,7 @@ fn operations(before: &[&str], after: &[&str]) -> Vec<DiffOperation> {
     steps
 }
 
-/// The steps in groups with context around them.
+/// Groups the operations into hunks with context lines around them.
 fn group_operations(steps: &[DiffOperation]) -> Vec<Vec<DiffOperation>> {
     let mut steps = steps.to_vec();
     if let Some(first) = steps.first_mut()
@@ -128,7 +130,7 @@ fn group_operations(steps: &[DiffOperation]) -> Vec<Vec<DiffOperation>> {
     groups
 }
 
-/// Equal lines.
+/// A block of equal lines: its start in each text and its length in lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct MatchingBlock {
     before: usize,
@@ -136,19 +138,21 @@ struct MatchingBlock {
     length: usize,
 }
 
-/// The part of both texts that is searched.
+/// A window of both texts that is searched for a block.
 #[derive(Debug, Clone, Copy)]
 struct SearchRange {
     before: (usize, usize),
     after: (usize, usize),
 }
 
+/// The matcher for two texts, with lines replaced by numbers so that comparisons are cheap.
 struct SequenceMatcher {
     before: Vec<u32>,
     after: Vec<u32>,
-    /// Where each line is in the second text.
+    /// The positions of each line number in the second text. Empty for popular lines.
     line_positions: Vec<Vec<usize>>,
-    /// How long the run of equal lines is that ends at a place, by that place and one more.
+    /// Scratch space for [`Self::find_longest_match`]: the lengths of the runs of equal lines that end before
+    /// each position, for the previous line and the current one.
     run_lengths: [Vec<usize>; 2],
     steps: usize,
 }
@@ -184,7 +188,7 @@ impl SequenceMatcher {
         }
     }
 
-    /// All blocks in order, joined where they touch, and an empty one at the end.
+    /// Returns the blocks in order, with adjacent blocks joined, and an empty block at the end.
     fn matching_blocks(mut self) -> Vec<MatchingBlock> {
         let (before, after) = (self.before.len(), self.after.len());
         let mut found = Vec::new();
@@ -232,8 +236,8 @@ impl SequenceMatcher {
         joined
     }
 
-    /// The longest block of equal lines in a window: of several, the one that starts first in the
-    /// first text, and then first in the second.
+    /// Finds the longest block of equal lines in a window. Among blocks of equal length, the earliest start
+    /// in the first text wins, then the earliest start in the second.
     fn find_longest_match(&mut self, window: SearchRange) -> Option<MatchingBlock> {
         let mut best = MatchingBlock {
             before: window.before.0,
@@ -277,7 +281,7 @@ impl SequenceMatcher {
         (best.length > 0).then_some(best)
     }
 
-    /// Lines that are too frequent to be searched for belong to a block they touch.
+    /// Extends a block over adjacent equal lines that were too popular to be searched for.
     fn extend_over_popular(&self, best: &mut MatchingBlock, window: SearchRange) {
         while best.before > window.before.0
             && best.after > window.after.0

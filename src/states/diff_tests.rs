@@ -1,3 +1,5 @@
+//! Tests of the unified diff against output recorded from Python's `difflib`.
+
 use sha2::Digest as _;
 
 use super::*;
@@ -6,7 +8,7 @@ fn of(before: &str, after: &str) -> String {
     unified_diff(&lines(before), &lines(after)).concat()
 }
 
-/// Pairs of texts, and what Python 3.10 says of them.
+/// Pairs of texts with the diff that Python 3.10 writes for them.
 const SAID: &[(&str, &str, &str)] = &[
     (
         "one\ntwo\nthree\n",
@@ -44,7 +46,7 @@ fn differences_are_those_that_python_writes() {
     }
 }
 
-/// Random numbers that are the same everywhere.
+/// A deterministic generator of pseudo-random numbers.
 struct Random(u64);
 
 impl Random {
@@ -63,8 +65,8 @@ impl Random {
     }
 }
 
-/// Three hundred pairs of random texts, long ones with frequent lines among them; the digest is
-/// that of what Python 3.10 writes of them.
+/// Three hundred pairs of random texts, including long texts with popular lines. The digest is taken over the
+/// diffs that Python 3.10 writes for them.
 #[test]
 fn differences_of_many_texts_are_those_that_python_writes() {
     let mut random = Random(7);

@@ -1,29 +1,29 @@
-//! The functions of Salt's execution modules that slots, `unless`, `onlyif` and `module.run`
-//! may call: those that only look.
+//! Read-only execution module functions, such as `cmd.run` or `file.read`, that slots, `unless`, `onlyif` and
+//! `module.run` may call.
+//!
+//! Each function reads facts from the cache and returns [`Halt::Needs`] for facts that are missing. Templates
+//! have their own table of functions in `render`.
 
 use super::command_args::{parse_setting, trimmed_output, volatile_probe};
 use super::{FactCache, Halt, ModuleContext, refuse};
 use crate::host::fact::{Fact, FileKind, FileStat, ProbeOutput};
 use crate::value::{Map, Value};
 
-/// A call of a function that only looks.
+/// A call of an execution function.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExecutionCall<'a> {
-    /// Its module and name, such as `cmd.run`.
+    /// The full name, such as `cmd.run`.
     pub(crate) fun: &'a str,
-    /// The arguments by place.
     pub(crate) args: &'a [Value],
-    /// The arguments by name.
     pub(crate) named: &'a Map,
-    /// What is known beside facts.
     pub(crate) context: &'a ModuleContext,
-    /// What is known of the machine.
     pub(crate) facts: &'a FactCache,
 }
 
+/// The implementation of an execution function.
 type ExecutionFn = fn(&ExecutionCall<'_>) -> Result<Value, Halt>;
 
-/// The functions by name. They change nothing.
+/// The execution functions, sorted by name for binary search. None of them changes the host.
 static FUNCTIONS: &[(&str, ExecutionFn)] = &[
     ("cmd.has_exec", |it| Ok((!which(it)?.is_empty()).into())),
     ("cmd.retcode", |it| Ok(i64::from(run(it, "")?.code).into())),
@@ -107,13 +107,13 @@ static FUNCTIONS: &[(&str, ExecutionFn)] = &[
     ("test.true_", |_| Ok(true.into())),
 ];
 
-/// Calls a function; none if there is none of that name.
+/// Calls an execution function. Returns `None` if the name is unknown.
 pub(crate) fn call_execution(call: &ExecutionCall<'_>) -> Option<Result<Value, Halt>> {
     let place = FUNCTIONS.binary_search_by_key(&call.fun, |(name, _)| name);
     Some(FUNCTIONS[place.ok()?].1(call))
 }
 
-/// Whether there is a function of that name.
+/// Whether an execution function with this name exists.
 pub(crate) fn is_known(fun: &str) -> bool {
     FUNCTIONS
         .binary_search_by_key(&fun, |(name, _)| name)
@@ -135,7 +135,8 @@ impl<'a> ExecutionCall<'a> {
     }
 }
 
-/// What lies at a path into maps and lists, such as `network:0:address`.
+/// Follows a path into maps and lists, such as `network:0:address`. A value found below a sensitive one is
+/// sensitive.
 pub(crate) fn traverse(value: &Value, path: &str, delimiter: &str) -> Option<Value> {
     let mut at = value.reveal();
     let mut hidden = matches!(value, Value::Sensitive(_));
@@ -163,7 +164,7 @@ fn value_or_default(call: &ExecutionCall<'_>, all: &Value) -> Result<Value, Halt
     Ok(traverse(all, &key, &delimiter).unwrap_or_else(default))
 }
 
-/// Settings first, then grains, then pillar.
+/// Looks up a configuration value: in the options, then the grains, then the pillar.
 fn config(call: &ExecutionCall<'_>) -> Value {
     let context = call.context;
     let key = call.arg(0, "key").map(Value::to_string).unwrap_or_default();

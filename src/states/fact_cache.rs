@@ -1,4 +1,7 @@
-//! What is known of a machine, and what of it is stale or in doubt.
+//! The fact cache: the facts known about a host, invalidated by changes, with the predictions of dry runs.
+//!
+//! State functions read facts through [`FactCache`] and return [`Halt::Needs`] for unknown ones; the caller
+//! of the engine reads them from the host. The cache itself contacts no host.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,16 +11,16 @@ use crate::host::change::{Change, FileWrite, ModeAndOwner};
 use crate::host::fact::{Domain, Fact, FactReading, FileKind, FileStat, Probe, ProbeOutput};
 use crate::value::FoldMap;
 
-/// Why a function cannot say yet, or at all.
+/// The reason why a function returns no value yet, or none at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Halt {
-    /// It needs these facts; it is called again when they are known.
+    /// These facts are needed. The function is called again once they are known.
     Needs(Vec<Fact>),
-    /// It was given what it cannot take. The state fails with this comment.
+    /// The function cannot handle its input. The state fails with this comment.
     Failed(String),
 }
 
-/// The state fails with this comment, in a dry run too.
+/// Fails the state with a comment, also in a dry run.
 pub(crate) fn refuse<T>(comment: impl Into<String>) -> Result<T, Halt> {
     Err(Halt::Failed(comment.into()))
 }
@@ -28,41 +31,41 @@ impl From<FileRootsError> for Halt {
     }
 }
 
-/// What is known of a machine: facts that were read, until a change makes them stale.
+/// The cache of facts about a host. A fact stays until a change invalidates it.
 ///
-/// A dry run changes nothing, so it says what changes would do ([`Facts::predict`]); what cannot
-/// be foreseen is in doubt.
+/// In a dry run nothing changes, so the effects of changes are predicted instead ([`FactCache::predict`]).
+/// Facts whose new value cannot be predicted become doubtful.
 #[derive(Debug, Default)]
 pub struct FactCache {
     cached: FoldMap<Fact, CachedFact>,
-    /// Facts by the path they are about.
+    /// The facts about each path, for invalidation.
     by_path: BTreeMap<String, Vec<Fact>>,
-    /// Probes that read other parts of the machine.
+    /// The probes that read other domains than a single path.
     probes: Vec<Fact>,
-    /// The parts of which nothing certain is known, since something would change them; paths
-    /// are apart.
+    /// The doubtful domains other than paths: a predicted change would affect them.
     doubtful: Vec<Domain>,
-    /// The paths of which nothing certain is known.
+    /// The paths whose state is doubtful.
     doubtful_paths: BTreeSet<String>,
-    /// The paths at which something would change, foreseen or not.
+    /// The paths that predicted changes would modify, with a known result or not.
     changed_paths: BTreeSet<String>,
-    /// How many predictions there were.
+    /// The number of predictions so far.
     predictions: u64,
-    /// How many there were when all came into doubt.
+    /// The number of the prediction that made every older fact doubtful, or 0.
     doubt_all_since: u64,
-    /// Whether a doubtful fact was used.
+    /// Whether a doubtful fact was used since the last call of [`FactCache::take_used_doubtful`].
     used_doubtful: Cell<bool>,
 }
 
+/// A cached reading of a fact.
 #[derive(Debug)]
 struct CachedFact {
     reading: FactReading,
-    /// The number of the prediction that made it; 0 for what was read.
+    /// The number of the prediction that produced the reading; 0 for a fact read from the host.
     prediction: u64,
 }
 
 impl FactCache {
-    /// A fact, if it is known.
+    /// Returns the reading of a fact, or [`Halt::Needs`] if it is not cached.
     pub fn get(&self, fact: &Fact) -> Result<&FactReading, Halt> {
         let Some(cached) = self.cached.get(fact) else {
             return Err(Halt::Needs(vec![fact.clone()]));
@@ -76,17 +79,16 @@ impl FactCache {
         }
     }
 
-    /// Whether a fact is known.
     pub fn has(&self, fact: &Fact) -> bool {
         self.cached.contains_key(fact)
     }
 
-    /// What stands at a path, if anything; a link is not followed.
+    /// The file metadata at a path, or `None` if nothing exists there. Does not follow a symbolic link.
     pub fn path(&self, path: &str) -> Result<Option<&FileStat>, Halt> {
         self.entry(&Fact::Path(path.to_owned()))
     }
 
-    /// What a path leads to, if anything.
+    /// The file metadata at a path after following symbolic links, or `None` if nothing exists there.
     pub fn target(&self, path: &str) -> Result<Option<&FileStat>, Halt> {
         self.entry(&Fact::Target(path.to_owned()))
     }
@@ -98,7 +100,7 @@ impl FactCache {
         })
     }
 
-    /// The SHA-256 of a file in hex; none if there is no file.
+    /// The SHA-256 digest of a file in hex, or `None` if the file does not exist.
     pub fn digest(&self, path: &str) -> Result<Option<&str>, Halt> {
         Ok(match self.get(&Fact::Digest(path.to_owned()))? {
             FactReading::Digest(digest) => Some(digest),
@@ -106,7 +108,7 @@ impl FactCache {
         })
     }
 
-    /// The bytes of a file; none if there is no file.
+    /// The content of a file, or `None` if the file does not exist.
     pub fn content(&self, path: &str) -> Result<Option<&[u8]>, Halt> {
         Ok(match self.get(&Fact::Content(path.to_owned()))? {
             FactReading::Content(bytes) => Some(bytes),
@@ -114,7 +116,7 @@ impl FactCache {
         })
     }
 
-    /// What is in a folder at any depth; none if there is no folder.
+    /// The entries of a directory at any depth, or `None` if the directory does not exist.
     pub fn tree(&self, path: &str) -> Result<Option<&[(String, FileStat)]>, Halt> {
         Ok(match self.get(&Fact::Tree(path.to_owned()))? {
             FactReading::Tree(entries) => Some(entries),
@@ -122,7 +124,7 @@ impl FactCache {
         })
     }
 
-    /// What a probe gives.
+    /// The output of a probe command.
     pub fn probe(&self, probe: Probe) -> Result<&ProbeOutput, Halt> {
         match self.get(&Fact::Probe(Box::new(probe)))? {
             FactReading::Probe(probed) => Ok(probed),
@@ -130,7 +132,7 @@ impl FactCache {
         }
     }
 
-    /// Takes what was read of many; what has no reading is as if it could not be read.
+    /// Stores the readings of several facts. A fact without a reading is stored as failed.
     pub fn learn_all(&mut self, facts: Vec<Fact>, readings: Vec<FactReading>) {
         let missing = || FactReading::Failed("it could not be read".to_owned());
         let mut readings = readings.into_iter();
@@ -139,7 +141,7 @@ impl FactCache {
         }
     }
 
-    /// Takes what was read.
+    /// Stores the reading of a fact.
     pub fn learn(&mut self, fact: Fact, reading: FactReading) {
         self.insert(fact, reading, 0);
     }
@@ -158,14 +160,14 @@ impl FactCache {
         }
     }
 
-    /// Forgets what a change has made stale.
+    /// Drops the facts that a change has made stale.
     pub fn invalidate(&mut self, change: &Change) {
         for domain in touched_domains(change) {
             self.forget(&domain);
         }
     }
 
-    /// Forgets what is known of a part of the machine.
+    /// Drops the facts about a domain of the host.
     pub fn forget(&mut self, domain: &Domain) {
         match domain {
             Domain::Fixed => {}
@@ -198,7 +200,7 @@ impl FactCache {
         });
     }
 
-    /// A path, all below it, and what lists it.
+    /// Drops the facts about a path and every path below it, and directory listings that contain it.
     fn forget_path(&mut self, path: &str) {
         let path = trim_slash(path);
         let mut removed: Vec<Fact> = self.by_path.remove(path).unwrap_or_default();
@@ -220,8 +222,8 @@ impl FactCache {
             };
             let cached = &mut self.cached;
             facts.retain(|fact| {
-                // What lists a folder, or a probe of it, depends on what is below; and what was
-                // not there may have been made on the way.
+                // Listings and probes of a parent directory depend on its content. A parent directory that
+                // was absent may have been created by the change.
                 let was_absent = cached
                     .get(fact)
                     .is_some_and(|cached| cached.reading == FactReading::Absent);
@@ -234,7 +236,7 @@ impl FactCache {
         }
     }
 
-    /// Takes a change for done, in a dry run.
+    /// Records the predicted effects of a change in a dry run.
     pub fn predict(&mut self, change: &Change) {
         self.predictions += 1;
         let predicted_entry = self.predict_entry(change);
@@ -292,8 +294,8 @@ impl FactCache {
             .any(|cached| cached.reading == FactReading::Absent)
     }
 
-    /// What stands at a path after a change, where that can be told. What is not said stays as it
-    /// is known to be.
+    /// Predicts the file metadata after a change, if possible. Attributes that the change does not set keep
+    /// their known values.
     fn predict_entry(&self, change: &Change) -> Option<PredictedEntry> {
         let entry = |path: &String, kind, like: &ModeAndOwner, mode, size| {
             let cached = self.cached.get(&Fact::Path(path.clone()));
@@ -342,7 +344,7 @@ impl FactCache {
         match (fact, path_of(fact)) {
             (Fact::Probe(probe), None) => match &probe.reads {
                 Domain::Fixed => false,
-                // It may look at anything, so at what would be changed too.
+                // A probe that reads anything may read the predicted changes too.
                 Domain::All => true,
                 part => is_old || self.doubtful.contains(part),
             },
@@ -354,7 +356,7 @@ impl FactCache {
         }
     }
 
-    /// Whether a path or a folder above it is in doubt.
+    /// Whether a path or one of its parent directories is doubtful.
     fn is_in_doubt(&self, path: &str) -> bool {
         let path = trim_slash(path);
         !self.doubtful_paths.is_empty()
@@ -368,13 +370,13 @@ impl FactCache {
             || self.changed_paths.range(path_range(path)).next().is_some()
     }
 
-    /// Whether a fact was used that is in doubt, since this was last asked.
+    /// Returns whether a doubtful fact was used since the last call, and resets the flag.
     pub fn take_used_doubtful(&self) -> bool {
         self.used_doubtful.take()
     }
 }
 
-/// A path without a slash at its end.
+/// Removes trailing slashes, except from the root directory.
 fn trim_slash(path: &str) -> &str {
     match path.trim_end_matches('/') {
         "" => path,
@@ -382,7 +384,8 @@ fn trim_slash(path: &str) -> &str {
     }
 }
 
-/// The first and the first beyond of all paths below one: a nought comes after a slash.
+/// The range of paths below a path in sorted order, as its start and its end. The end uses `0`, the character
+/// that follows `/`.
 fn range_below(path: &str) -> (String, String) {
     let folder = path.trim_end_matches('/');
     (format!("{folder}/"), format!("{folder}0"))
@@ -407,7 +410,7 @@ fn path_of(fact: &Fact) -> Option<&str> {
     }
 }
 
-/// The folders above a path, the next one first.
+/// The parent directories of a path, from the innermost outwards.
 fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     let mut rest = path.trim_end_matches('/');
     std::iter::from_fn(move || {
@@ -422,7 +425,7 @@ fn sha256(bytes: &[u8]) -> String {
     crate::value::hex(&sha2::Sha256::digest(bytes))
 }
 
-/// The parts of the machine that a change touches.
+/// The domains of the host that a change affects.
 pub(crate) fn touched_domains(change: &Change) -> Vec<Domain> {
     let path = |path: &String| Domain::Path(path.clone());
     match change {
@@ -438,12 +441,12 @@ pub(crate) fn touched_domains(change: &Change) -> Vec<Domain> {
     }
 }
 
-/// What stands at a path after a change.
+/// The predicted state of a path after a change.
 struct PredictedEntry {
     path: String,
-    /// Nothing, if none.
+    /// The predicted metadata. `None` means that the path no longer exists.
     entry: Option<FileStat>,
-    /// What the file contains, if it is one.
+    /// The predicted content of a file.
     bytes: Option<Vec<u8>>,
 }
 

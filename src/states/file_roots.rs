@@ -1,27 +1,25 @@
-//! The files of state trees.
+//! File roots: access to the files of state trees.
 
 use std::sync::Arc;
 
-/// Where state files and the files that states name are, `salt://` paths. Paths have no slash in
-/// front.
+/// The state files and the other files that states refer to as `salt://` paths. Paths have no leading slash.
 pub trait FileRoots: Send + Sync {
-    /// A file's bytes; none if no root has it. The first root that has it counts.
+    /// Reads a file. The first root that contains it wins; `None` if no root does.
     fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, FileRootsError>;
 
-    /// The files below a folder at any depth (all, for an empty path), as paths from the root, in
-    /// order, without repeats.
+    /// Lists the files below a directory at any depth, or every file for an empty path. Paths are relative to
+    /// the root, sorted and without duplicates.
     fn list(&self, folder: &str) -> Result<Vec<String>, FileRootsError>;
 
-    /// The permission bits of a file; none if no root has it.
+    /// The permission bits of a file, or `None` if no root contains it.
     fn mode(&self, path: &str) -> Result<Option<u32>, FileRootsError>;
 }
 
-/// A file of a state tree that cannot be read.
+/// An error of reading a file in a state tree.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read `{path}`: {reason}")]
 pub struct FileRootsError {
-    /// The path on this machine.
+    /// The path on the local machine.
     pub path: String,
-    /// Why.
     pub reason: String,
 }

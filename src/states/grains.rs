@@ -1,11 +1,14 @@
-//! What a machine is like, under the names that Salt has for it (S11).
+//! Grains: the properties of a machine under Salt's names, such as `os_family` or `ip4_interfaces` (S11).
+//!
+//! One probe script reads everything in a single round trip; [`parse`] converts its output. Called before
+//! state files are compiled.
 
 use super::probe_sections::{ProbeSections, assignments, sectioned_probe};
 use super::{FactCache, Halt, network};
 use crate::host::fact::{Domain, Fact, Probe};
 use crate::value::{Map, Value};
 
-/// Asks a machine for all of it at once.
+/// The script that prints the raw data of all grains in sections.
 const PROBE_SCRIPT: &str = r#"_s kernel; uname -s
 _s release; uname -r
 _s version; uname -v
@@ -44,7 +47,7 @@ _s machine-id; cat /etc/machine-id
 _s efi; [ -d /sys/firmware/efi ] && echo yes
 _s cwd; pwd"#;
 
-/// What has to be known of a machine for its grains.
+/// The facts that [`parse`] reads: the grains probe.
 pub fn required_facts() -> Vec<Fact> {
     vec![Fact::Probe(Box::new(grains_probe()))]
 }
@@ -53,11 +56,9 @@ fn grains_probe() -> Probe {
     sectioned_probe(PROBE_SCRIPT, Domain::Fixed)
 }
 
-/// The grains of a machine with this id.
+/// Computes the grains of the machine with this minion ID.
 ///
-/// # Errors
-///
-/// What has to be known first, or that the machine could not be asked.
+/// Returns [`Halt::Needs`] if the probe was not read yet, and [`Halt::Failed`] if it could not be read.
 pub fn parse(facts: &FactCache, id: &str) -> Result<Value, Halt> {
     let text = String::from_utf8_lossy(&facts.probe(grains_probe())?.stdout);
     let sections = ProbeSections::of(&text);
@@ -84,7 +85,7 @@ fn texts<'a>(items: impl IntoIterator<Item = &'a str>) -> Value {
     Value::list(items.into_iter().map(Value::from))
 }
 
-/// What `os-release` names, and what Salt calls it.
+/// The `ID` in `os-release` and Salt's `os` grain for it.
 const OS_NAMES: [(&str, &str); 24] = [
     ("debian", "Debian"),
     ("ubuntu", "Ubuntu"),
@@ -122,7 +123,7 @@ fn family(os: &str) -> &str {
     }
 }
 
-/// The code name in a version such as `12 (bookworm)`.
+/// The code name in parentheses, from a version such as `12 (bookworm)`.
 fn in_brackets(version: &str) -> Option<&str> {
     let inside = version.split_once('(')?.1.split_once(')')?.0;
     Some(inside.split(',').next_back().unwrap_or(inside).trim())
@@ -150,7 +151,7 @@ fn os(sections: &ProbeSections<'_>, grains: &mut Map) {
         None => full,
     };
     let release = match (find("VERSION_ID"), short) {
-        // A Debian that is not released yet has no number there.
+        // Unreleased versions of Debian have no `VERSION_ID`.
         ("", "debian") => sections.line("debian"),
         (release, _) => release,
     };
@@ -246,7 +247,7 @@ fn names(sections: &ProbeSections<'_>, grains: &mut Map) {
         let lines = sections.get(name).lines();
         let mut found: Vec<&str> = Vec::new();
         for address in lines.filter_map(|line| line.split_whitespace().next()) {
-            // An address of the other kind in this one's clothes is none.
+            // An IPv4 address mapped to IPv6 does not count as an IPv6 address.
             if !found.contains(&address) && !address.starts_with("::ffff:") {
                 found.push(address);
             }

@@ -1,5 +1,7 @@
-//! The states of one host from the first fact to the last result: facts, compilation, the facts
-//! that the states need first, and the run itself.
+//! The run of states on one host: reads grains, compiles state files, prefetches facts, then runs the engine.
+//!
+//! [`HostRun`] is used by the runs over many hosts. Pure, like the engine: the caller reads facts and makes
+//! changes on the host.
 
 use std::sync::Arc;
 
@@ -14,38 +16,31 @@ use crate::host::fact::{Fact, FactReading};
 use crate::host::{Location, RunOutput};
 use crate::value::{Map, Value};
 
-/// How often a host is asked for facts before its states are compiled, and before they begin.
+/// The limit of fact rounds before compilation, and again before the first state.
 const MAX_ROUNDS: usize = 64;
-/// How many states are handed to another host at a time.
+/// The maximum batch of states for a remote host.
 const MAX_BATCH: usize = 64;
 
-/// All that the states of one machine are made from, its facts apart.
+/// The input for compiling the states of one machine, apart from facts.
 #[derive(Clone)]
 pub struct CompileInput {
-    /// The name of the machine, Salt's minion id.
+    /// The name of the machine (Salt's minion ID).
     pub id: Arc<str>,
-    /// The files of the state tree.
     pub roots: Arc<dyn FileRoots>,
-    /// What was given for it.
     pub pillar: Value,
-    /// What is said of it over what it is like.
+    /// Grains that override those read from the machine.
     pub grains: Map,
-    /// The settings.
     pub options: Value,
-    /// Which states.
     pub targets: StateTargets,
-    /// How the order is made.
     pub ordering: RunOrdering,
 }
 
-/// The states of one machine, ready to run.
+/// The compiled states of one machine, ready to run.
 #[derive(Debug, Clone)]
 pub struct PreparedStates {
-    /// The states in order.
     pub low: Arc<LowData>,
-    /// All that compilation gave.
+    /// The complete result of compilation, for `show` commands and diagnostics.
     pub compiled: CompiledStates,
-    /// What state functions know beside facts.
     pub context: Arc<ModuleContext>,
 }
 
@@ -58,7 +53,7 @@ impl std::fmt::Debug for CompileInput {
 }
 
 impl CompileInput {
-    /// Compiles the states; called again where facts are needed for it.
+    /// Compiles the states. Returns [`CompileError::Needs`] until the facts it needs are cached.
     fn prepare(&self, facts: &FactCache) -> Result<PreparedStates, CompileError> {
         let missing: Vec<_> = grains::required_facts()
             .into_iter()
@@ -67,7 +62,7 @@ impl CompileInput {
         if !missing.is_empty() {
             return Err(CompileError::Needs(missing));
         }
-        // A machine that does not say what it is like has no grains but its name.
+        // If the grains cannot be read, the machine has only the grain `id`.
         let mut grains = match grains::parse(facts, &self.id) {
             Ok(Value::Map(map)) => Map::clone(&map),
             _ => Map::from_iter([("id".into(), Value::Str(Arc::clone(&self.id)))]),
@@ -103,25 +98,24 @@ impl CompileInput {
     }
 }
 
-/// The next step of a host before its states begin.
+/// The next step of a host before its states start.
 #[derive(Debug)]
 pub enum Preparation {
-    /// These facts are to be read.
+    /// Read these facts, then prepare again.
     Read(Vec<Fact>),
-    /// All is ready.
     Ready,
-    /// Its states do not compile.
+    /// The state files do not compile.
     Refused(Diagnostics, Box<Sources>),
-    /// The host cannot come to its states, for this reason.
+    /// Preparation cannot make progress, for the given reason.
     Stuck(String),
 }
 
-/// The states of one host on their way. Performs nothing; says what is to be read and changed,
-/// and is told what came of it.
+/// The run of the states of one host. Pure: returns the facts to read and the changes to make, and receives
+/// the results.
 #[derive(Debug)]
 pub struct HostRun {
     facts: FactCache,
-    /// How many states are handed to the host at a time.
+    /// The maximum batch of states. 0 for the local machine, where round trips cost nothing.
     max_batch: usize,
     prepared: Option<PreparedStates>,
     engine: Option<Engine>,
@@ -129,7 +123,7 @@ pub struct HostRun {
 }
 
 impl HostRun {
-    /// The run of a host of which nothing is known yet.
+    /// Makes a run for a host without any known facts.
     pub fn new(location: &Location) -> Self {
         Self {
             facts: FactCache::default(),
@@ -140,7 +134,8 @@ impl HostRun {
         }
     }
 
-    /// Compiles the states, unless they are; `begin` says which states run then, and how.
+    /// Compiles the states if that has not been done yet. `begin` chooses the states to run and the options
+    /// of the engine.
     pub fn compile(
         &mut self,
         input: impl FnOnce() -> CompileInput,
@@ -173,7 +168,8 @@ impl HostRun {
         }
     }
 
-    /// Compiles the states, then reads what all of them need first, in few round trips (P1).
+    /// Compiles the states, then collects the facts that all of them need, to read them in few round trips
+    /// (P1).
     pub fn prepare(
         &mut self,
         input: impl FnOnce() -> CompileInput,
@@ -192,15 +188,16 @@ impl HostRun {
         }
     }
 
-    /// Whether the host is asked for facts: again and again only if it learns something from it.
+    /// Whether to read facts: at least one must be new, and the number of rounds is limited. Prevents an
+    /// endless loop if a host returns nothing.
     fn may_read(&mut self, needs: &[Fact]) -> bool {
         self.rounds += 1;
         let is_new = needs.iter().any(|fact| !self.facts.has(fact));
         is_new && self.rounds <= MAX_ROUNDS
     }
 
-    /// Says what is next once all is ready; `gate` is the last place of its order that the host
-    /// may come to.
+    /// Returns the next action after preparation. `order_limit` is the last position of the host's order that
+    /// may be started.
     pub fn next(&mut self, order_limit: Option<usize>, now: Timestamp) -> NextAction {
         match &mut self.engine {
             Some(engine) => engine.next(&mut self.facts, order_limit, now),
@@ -208,12 +205,11 @@ impl HostRun {
         }
     }
 
-    /// Takes the facts that were read.
     pub fn learn(&mut self, facts: Vec<Fact>, readings: Vec<FactReading>) {
         self.facts.learn_all(facts, readings);
     }
 
-    /// Takes what came of changes; returns the results of the states that ended with them.
+    /// Reports the outputs of changes. Returns the results of the states that ended with them.
     pub fn finish_change(
         &mut self,
         action: ActionId,
@@ -228,29 +224,29 @@ impl HostRun {
         &engine.results()[before..]
     }
 
-    /// Ends a pause.
+    /// Reports the end of a pause.
     pub fn finish_sleep(&mut self, action: ActionId, now: Timestamp) {
         if let Some(engine) = &mut self.engine {
             engine.finish_sleep(action, &mut self.facts, now);
         }
     }
 
-    /// The results so far, in the order in which states ended.
+    /// The results so far, in the order in which the states ended.
     pub fn results(&self) -> &[StateResult] {
         self.engine.as_ref().map_or(&[], Engine::results)
     }
 
-    /// The states that were compiled, if they are.
+    /// The compiled states, or `None` before compilation.
     pub fn prepared(&self) -> Option<&PreparedStates> {
         self.prepared.as_ref()
     }
 
-    /// The states that were compiled, without the run.
+    /// Consumes the run and returns the compiled states.
     pub fn into_prepared(self) -> Option<PreparedStates> {
         self.prepared
     }
 
-    /// The name of a state for people.
+    /// The label of a state for output: function and name.
     pub fn label(&self, chunk: ChunkIndex) -> String {
         let low = self.prepared.as_ref().map(|prepared| &prepared.low);
         let chunk = low.and_then(|low| low.chunks.get(chunk as usize));
@@ -300,7 +296,7 @@ mod tests {
         run.prepare(|| input(text), begin)
     }
 
-    /// Answers all questions with nothing until something else is said.
+    /// Prepares the run, answering every read with absent facts, until another step comes.
     fn ask(run: &mut HostRun, text: &'static str) -> Preparation {
         loop {
             match prepare(run, text) {

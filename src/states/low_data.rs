@@ -1,55 +1,57 @@
-//! Low data: one chunk for each (ID, module, name), and the order they run in.
+//! Low data: the compiled states as a list of chunks, one for each combination of ID, module and name, with
+//! their run order and requisites.
+//!
+//! Made by the compiler and used by the engine. The types here have no behaviour beyond lookups.
 
 use std::sync::Arc;
 
 use crate::diagnostic::Span;
 use crate::value::{Map, Value};
 
-/// The place of a chunk in [`Low::chunks`].
+/// The index of a chunk in [`LowData::chunks`].
 pub type ChunkIndex = u32;
 
-/// The place of a set of chunks in [`Low::sets`].
+/// The index of a set of chunks in [`LowData::sets`].
 pub type SetIndex = u32;
 
-/// How run order is made from orders and requisites (S16, S17).
+/// The method to compute run order from order numbers and requisites (S16, S17).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum RunOrdering {
-    /// Chunks by order; at run time each calls what it requires first (Salt up to 3007).
+    /// Chunks run by order number, and each calls its requirements at run time (Salt up to 3007).
     #[default]
     Classic,
-    /// One topological sort before anything runs (Salt 3008 and later).
+    /// The order is one topological sort, made before anything runs (Salt 3008 and later).
     Dag,
 }
 
-/// One state to bring about: a function of a module with its arguments (S12).
+/// A single state to apply: a function of a module with its arguments (S12).
 #[derive(Debug, Clone)]
 pub struct Chunk {
-    /// The ID it was declared under.
+    /// The ID that declares the state.
     pub id: Arc<str>,
-    /// The SLS it was declared in.
+    /// The SLS file that declares the state.
     pub sls: Arc<str>,
-    /// The environment of that SLS, such as `base`.
+    /// The environment of the SLS, such as `base`.
     pub env: Arc<str>,
-    /// The module.
+    /// The name of the state module.
     pub state: Arc<str>,
-    /// The function.
     pub fun: Arc<str>,
-    /// What it is about; the ID unless said otherwise.
+    /// The `name` argument, by default the ID.
     pub name: Arc<str>,
-    /// Its order as written or numbered: a whole number, or one with a fraction (S13, S14).
+    /// The order number, as written or assigned: an integer or a float (S13, S14).
     pub order: Value,
-    /// The function's arguments, without those below.
+    /// The arguments of the function, without the keywords below.
     pub args: Map,
-    /// Words for whoever runs it, as written: `unless`, `retry`, `failhard` and so on (S38).
+    /// The keywords for the engine as written, such as `unless`, `retry` and `failhard` (S38).
     pub keywords: Map,
-    /// What it asks of others, by the order of writing.
+    /// The requisites, in the order in which they are written.
     pub links: Vec<RequisiteLink>,
-    /// Where its function is written.
+    /// The source position of the function.
     pub span: Span,
 }
 
 impl Chunk {
-    /// The key of its result: `module_|-id_|-name_|-function` (S43).
+    /// The key of the state's result: `module_|-id_|-name_|-function` (S43).
     pub fn tag(&self) -> String {
         let Self {
             state,
@@ -62,29 +64,27 @@ impl Chunk {
     }
 }
 
-/// A requisite of a chunk and what it leads to.
+/// A requisite of a chunk with its resolved target.
 #[derive(Debug, Clone)]
 pub struct RequisiteLink {
-    /// Which one.
     pub kind: Requisite,
-    /// What it leads to.
     pub target: LinkTarget,
-    /// The value as written, such as `{"cmd": "tgt"}` or `"tgt"`.
+    /// The requisite as written, such as `{"cmd": "tgt"}` or `"tgt"`.
     pub written: Value,
-    /// Where it is written.
+    /// The source position of the requisite.
     pub span: Span,
 }
 
-/// What a requisite leads to.
+/// The resolved target of a requisite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkTarget {
-    /// These chunks; there may be none, for an SLS without states (S20).
+    /// A set of chunks. May be empty for an SLS without states (S20).
     Set(SetIndex),
-    /// Nothing by that name.
+    /// No state matches the requisite's target.
     Missing,
 }
 
-/// What a chunk asks of others (S22–S30), in the order in which Classic looks at them (S17).
+/// The kind of a requisite (S22–S30), in the order in which Classic ordering evaluates them (S17).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "they are the words that people write")]
 pub enum Requisite {
@@ -99,12 +99,13 @@ pub enum Requisite {
     Onchanges,
     OnchangesAny,
     Listen,
-    /// The other side of `prereq`, which nobody writes: what goes before a chunk that it tested.
+    /// The reverse side of `prereq`, added by the engine and never written: the chunk with the `prereq` runs
+    /// before its target.
     Prerequired,
 }
 
 impl Requisite {
-    /// The requisites that people write, without the one that the engine adds.
+    /// The requisites that users can write, without [`Requisite::Prerequired`].
     pub const ALL: [Self; 11] = [
         Self::Require,
         Self::RequireAny,
@@ -119,7 +120,7 @@ impl Requisite {
         Self::Listen,
     ];
 
-    /// A `watch` of a module that cannot be told of changes is a `require` (S23).
+    /// The kind in effect: `watch` counts as `require` if the module has no watch function (S23).
     pub(crate) fn effective(self, watches: impl Fn() -> bool) -> Self {
         match self {
             Self::Watch if !watches() => Self::Require,
@@ -128,7 +129,6 @@ impl Requisite {
         }
     }
 
-    /// The word that people write.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Require => "require",
@@ -147,26 +147,23 @@ impl Requisite {
     }
 }
 
-/// A compiled state tree.
+/// The compiled states of one machine.
 #[derive(Debug, Clone, Default)]
 pub struct LowData {
-    /// The chunks by order, equal ones by module, name and function (S15).
+    /// The chunks by order number. Ties are broken by module, name and function (S15).
     pub chunks: Vec<Chunk>,
-    /// All chunks in run order: for [`Ordering::Classic`] as they stand, before requisites call
-    /// anything earlier; for [`Ordering::Dag`] the final order.
+    /// The chunks in run order. With [`RunOrdering::Classic`] the order before requisites call chunks
+    /// earlier; with [`RunOrdering::Dag`] the final order.
     pub order: Vec<ChunkIndex>,
-    /// The sets of chunks that links lead to, each in the order of [`Low::chunks`]. Equal targets
-    /// share one set.
+    /// The target sets of requisites, each in the order of [`LowData::chunks`]. Equal targets share one set.
     pub sets: Vec<Box<[ChunkIndex]>>,
-    /// How the order was made.
     pub ordering: RunOrdering,
-    /// Whether any chunk has a requisite. A tree without runs in written order on all its hosts.
+    /// Whether any chunk has a requisite. Without requisites, states run in written order on all hosts.
     pub has_links: bool,
 }
 
 impl LowData {
-    /// The chunks that the links of one chunk lead to, for these kinds of links, in the order of
-    /// writing.
+    /// The targets of a chunk's requisites of the selected kinds, in the order in which they are written.
     pub fn linked_chunks(
         &self,
         chunk: ChunkIndex,

@@ -1,8 +1,9 @@
-//! Host states: compiles state files to an order (S1–S31), decides each state's difference from
-//! facts (P1–P19), and runs them by their requisites (S22–S46).
+//! Salt states: compiles state files to an ordered list of states (S1–S31), compares each state with facts of
+//! the host (P1–P19), and runs the states by their requisites (S22–S46).
 //!
-//! Pure: it says which facts it needs and which changes are due, and is told what was read and
-//! what came of them. Files of state trees come through [`Roots`].
+//! [`HostRun`] runs the states of one host; `fleet` and the states configurator drive it. Pure: nothing here
+//! contacts a host. The module returns the facts it needs and the changes to make, and receives readings and
+//! outputs. State files are read through [`FileRoots`].
 
 mod command_args;
 mod compile;

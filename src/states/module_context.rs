@@ -1,4 +1,4 @@
-//! What state functions know beside facts: the state tree, the renderer, grains and pillar.
+//! The context of state functions apart from facts: the state tree, the template renderer, grains and pillar.
 
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
@@ -6,38 +6,37 @@ use std::sync::Arc;
 use super::{FactCache, FileRoots, Halt};
 use crate::value::{Map, Value};
 
-/// What state functions of one machine know beside facts.
+/// The data about one machine that state functions use besides facts.
 pub struct ModuleContext {
-    /// The name of the machine, Salt's minion id.
+    /// The name of the machine (Salt's minion ID).
     pub id: Arc<str>,
-    /// The files of the state tree.
     pub roots: Arc<dyn FileRoots>,
-    /// Renders templates as state files are rendered.
+    /// The renderer for templates such as the sources of `file.managed`.
     pub renderer: Arc<dyn RenderTemplate>,
-    /// What the machine is like (S11).
+    /// The properties of the machine (S11).
     pub grains: Value,
-    /// What was given for it; sensitive values stay so.
+    /// The pillar data. Sensitive values keep their marking.
     pub pillar: Value,
-    /// The settings.
+    /// The configuration options, by Salt's names.
     pub options: Value,
 }
 
-/// Renders templates.
+/// A renderer of templates. Lets state functions render without depending on [`super::StateRenderer`].
 pub trait RenderTemplate: Send + Sync {
-    /// Renders a Jinja template with the words of state files (`grains`, `pillar`, `salt`, …) and
-    /// those of the context; `path` is its path in the state tree, for messages and relative
-    /// imports. Where it asks the machine, it may need facts.
+    /// Renders a Jinja template with the variables of state files (`grains`, `pillar`, `salt`, …) and those
+    /// of the request.
+    ///
+    /// Returns [`Halt::Needs`] if the template reads facts that are not cached.
     fn render(&self, request: &TemplateRequest<'_>, facts: &FactCache) -> Result<String, Halt>;
 }
 
-/// A template to render.
+/// A request to render a template.
 #[derive(Debug, Clone, Copy)]
 pub struct TemplateRequest<'a> {
-    /// The text.
     pub text: &'a str,
-    /// Its path in the state tree.
+    /// The path in the state tree, for messages and relative imports.
     pub path: &'a str,
-    /// Words beside those of state files.
+    /// The variables in addition to those of state files.
     pub context: &'a Map,
 }
 

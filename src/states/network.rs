@@ -1,42 +1,41 @@
-//! Network devices and their addresses, as `ip -o` prints them.
+//! Network devices and their addresses, parsed from the output of `ip -o`.
 
-/// A network device.
+/// A network device with its addresses.
 #[derive(Debug, Default)]
 pub(super) struct NetworkDevice {
     pub(super) name: String,
-    /// Its address on its wire.
+    /// The hardware (MAC) address, as in `02:fc:00:00:00:01`.
     pub(super) ether: String,
     pub(super) state: String,
     pub(super) mtu: i64,
     pub(super) addresses: Vec<DeviceAddress>,
 }
 
-/// An address of a device.
+/// An IP address of a device.
 #[derive(Debug)]
 pub(super) struct DeviceAddress {
     pub(super) text: String,
-    /// How many of its first bits are the network's.
+    /// The prefix length of the network in bits.
     pub(super) prefix_length: i64,
     pub(super) broadcast: Option<String>,
-    /// Whether it is one of IPv6.
     pub(super) is_ipv6: bool,
 }
 
 impl NetworkDevice {
-    /// Its addresses of one kind.
+    /// The device's addresses of one family: IPv6 if `is_six`, else IPv4.
     pub(super) fn addresses_of(&self, is_six: bool) -> Vec<&str> {
         let all = self.addresses.iter().filter(|it| it.is_ipv6 == is_six);
         all.map(|it| it.text.as_str()).collect()
     }
 }
 
-/// The word after another one.
+/// The word that follows `name` in a list of words.
 fn word_after<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
     let at = words.iter().position(|word| *word == name)?;
     words.get(at + 1).copied()
 }
 
-/// The devices of `ip -o link` with the addresses of `ip -o addr`, in the order of the devices.
+/// Parses the devices from `ip -o link` and their addresses from `ip -o addr`.
 pub(super) fn parse_devices(links: &str, addresses: &str) -> Vec<NetworkDevice> {
     let link = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();

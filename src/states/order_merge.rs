@@ -1,5 +1,7 @@
-//! One order for the states of many machines (P27–P31): each machine keeps its own order, and all
-//! come to a state before any goes on.
+//! Merging of run orders: combines the orders of many machines into one common sequence of states (P27–P31).
+//!
+//! Each machine keeps its own order, and every machine reaches a shared state before any machine continues
+//! behind it. Entry: [`merge_orders`], used by runs over many hosts.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,39 +13,38 @@ use crate::dag::{Cycle, find_cycle};
 use crate::diagnostic::Span;
 use crate::value::FoldMap;
 
-/// A state that several machines share.
+/// A state of the merged sequence, shared by one or more machines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedState {
-    /// What people call it: its ID, and its function.
+    /// The label for output: the ID, the function, and the name if it differs.
     pub label: String,
-    /// Which machines have it, in their order, and at which place of their [`Low::order`].
+    /// The machines with this state, each with the position in its [`LowData::order`].
     pub positions: Vec<(usize, usize)>,
 }
 
-/// Machines that come to the same states in orders that contradict each other.
+/// An error: machines have the same states in contradicting orders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderConflict {
-    /// The states of the circle, each before the next and the last before the first.
+    /// The states of the cycle. Each comes before the next, and the last before the first.
     pub states: Vec<ConflictStep>,
 }
 
-/// A step of the circle.
+/// A state in the cycle of an [`OrderConflict`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConflictStep {
-    /// What the state is called.
     pub label: String,
-    /// Where it is written, on one of the machines.
+    /// The source position on one of the machines.
     pub span: Span,
-    /// A machine on which it comes before the next of the circle.
+    /// The index of a machine on which the state comes before the next one of the cycle.
     pub machine: usize,
 }
 
-/// What makes chunks of two machines the same state: where it is declared, and not what it is about,
-/// which may differ (P28); the last is how often the same came before on the machine.
+/// The identity of a state across machines: SLS, ID, module, function, and how often these occurred before on
+/// the machine. The `name` may differ (P28).
 type StateIdentity<'a> = (&'a str, &'a str, &'a str, &'a str, u32);
 
-/// Merges the orders of machines, given in the order of the inventory. Where the orders leave a
-/// choice, the state that an earlier machine has earlier goes first.
+/// Merges the orders of machines, given in inventory order. Where several states are possible next, the one
+/// with the earliest position on its first machine comes first.
 pub fn merge_orders(machines: &[&LowData]) -> Result<Vec<SharedState>, OrderConflict> {
     let mut merging = OrderMerger::default();
     for (machine, low) in machines.iter().enumerate() {
@@ -52,13 +53,14 @@ pub fn merge_orders(machines: &[&LowData]) -> Result<Vec<SharedState>, OrderConf
     merging.sort(machines)
 }
 
+/// The graph of states across machines during a merge.
 #[derive(Default)]
 struct OrderMerger<'a> {
     numbers: FoldMap<StateIdentity<'a>, usize>,
     states: Vec<SharedState>,
-    /// For each state, those that come right after it on a machine.
+    /// For each state, the states that directly follow it on some machine.
     after: Vec<Vec<usize>>,
-    /// For each state, how many come right before it.
+    /// For each state, the number of direct predecessors.
     before: Vec<usize>,
 }
 
@@ -100,7 +102,8 @@ impl<'a> OrderMerger<'a> {
     }
 
     fn sort(mut self, machines: &[&LowData]) -> Result<Vec<SharedState>, OrderConflict> {
-        // The numbers are in order of the first machine that has the state, and its place there.
+        // States are numbered by the first machine that has them and their position on it, so the number
+        // breaks ties.
         let key = |states: &[SharedState], number: usize| (states[number].positions[0].1, number);
         let free = (0..self.states.len()).filter(|number| self.before[*number] == 0);
         let mut ready: BinaryHeap<_> = free
@@ -125,7 +128,7 @@ impl<'a> OrderMerger<'a> {
     }
 
     fn find_conflict(&self, machines: &[&LowData]) -> OrderConflict {
-        // What was sorted has no successors left.
+        // Sorted states have no successors left, so only the cycle remains.
         let found = find_cycle(0..self.states.len(), |number| self.after[number].clone());
         let Cycle(circle) = found.unwrap_or(Cycle(Vec::new()));
         let nexts = circle.iter().cycle().skip(1);
@@ -144,7 +147,7 @@ impl<'a> OrderMerger<'a> {
         }
     }
 
-    /// Where one state comes right before another.
+    /// The machine and position where one state comes directly before another.
     fn adjacent_position(&self, one: usize, next: usize) -> (usize, usize) {
         let nexts: FoldMap<usize, usize> = self.states[next].positions.iter().copied().collect();
         let at = &self.states[one].positions;
@@ -155,7 +158,7 @@ impl<'a> OrderMerger<'a> {
     }
 }
 
-/// What people call a state.
+/// The label of a state for output.
 fn label(chunk: &Chunk) -> String {
     let Chunk {
         id,
@@ -260,7 +263,7 @@ mod tests {
     proptest! {
         #[test]
         fn each_machine_keeps_its_order(machines in prop::collection::vec(prop::collection::vec(any::<bool>(), 12), 1..5)) {
-            // Parts of one list cannot contradict each other.
+            // Sublists of one list cannot contradict each other.
             let names: Vec<String> = (0..12).map(|it| format!("s{it}")).collect();
             let lows: Vec<LowData> = machines.iter().map(|has| {
                 let ids: Vec<&str> = names.iter().zip(has).filter(|(_, has)| **has).map(|(name, _)| name.as_str()).collect();

@@ -1,13 +1,13 @@
-//! What a probe prints in parts: each begins with a line that no other text has.
+//! Probe output in named sections: one command prints several parts, each introduced by a marker line.
 
 use std::collections::HashMap;
 
 use crate::host::fact::{CommandSetting, Domain, Probe};
 
-/// A function of the shell that begins a part.
+/// The shell function that starts a section. The marker byte does not occur in normal output.
 const SECTION_HELPER: &str = "_s() { printf '\\001%s\\n' \"$1\"; }\n";
 
-/// A probe whose text begins parts by `_s NAME`.
+/// A probe whose script starts its sections by `_s NAME`.
 pub(super) fn sectioned_probe(text: &str, reads: Domain) -> Probe {
     Probe {
         text: format!("{SECTION_HELPER}{{\n{text}\n}} 2>/dev/null\nexit 0"),
@@ -16,7 +16,7 @@ pub(super) fn sectioned_probe(text: &str, reads: Domain) -> Probe {
     }
 }
 
-/// The parts of what was printed, by name.
+/// The sections of a probe's output, by name.
 #[derive(Debug, Default)]
 pub(super) struct ProbeSections<'a>(HashMap<&'a str, &'a str>);
 
@@ -26,18 +26,18 @@ impl<'a> ProbeSections<'a> {
         Self(parts.filter_map(|part| part.split_once('\n')).collect())
     }
 
-    /// A part; empty if there is none.
+    /// The text of a section, empty if the section is missing.
     pub(super) fn get(&self, name: &str) -> &'a str {
         self.0.get(name).copied().unwrap_or_default()
     }
 
-    /// The first line of a part, without spaces around it.
+    /// The first line of a section, trimmed.
     pub(super) fn line(&self, name: &str) -> &'a str {
         self.get(name).lines().next().unwrap_or_default().trim()
     }
 }
 
-/// Settings of the form `NAME=value`, as `os-release` files have them.
+/// Parses `NAME=value` assignments, as in `os-release` files.
 pub(super) fn assignments(text: &str) -> impl Iterator<Item = (&str, String)> {
     text.lines().filter_map(|line| {
         let (name, value) = line.trim().split_once('=')?;

@@ -1,11 +1,11 @@
-//! States taken back: what a module can reverse, in the opposite order.
+//! Reversal of states: builds the states that undo others, for deleting what they created.
 
 use std::sync::Arc;
 
 use super::{Chunk, ChunkIndex, LowData, Reverse, find};
 
-/// The states that take back those of a tree, the last first, and what cannot be taken back, in
-/// words.
+/// Returns the states that undo the given ones, in reverse order, and a message for each state that cannot be
+/// undone.
 pub fn reverse_states(low: &LowData) -> (Arc<LowData>, Vec<String>) {
     let (mut chunks, mut irreversible): (Vec<Chunk>, Vec<String>) = (Vec::new(), Vec::new());
     for index in low.order.iter().rev() {

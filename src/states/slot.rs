@@ -1,5 +1,5 @@
-//! Arguments that are looked up just before a state runs (S39):
-//! `__slot__:salt:module.function(arguments).key ~ "suffix"`.
+//! Slots: arguments that are evaluated just before a state runs, written as
+//! `__slot__:salt:module.function(arguments).key ~ "suffix"` (S39).
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::value::{Map, Value};
 
 const SLOT_PREFIX: &str = "__slot__:";
 
-/// Whether any argument is a slot.
+/// Whether any argument contains a slot.
 pub(crate) fn has_slots(args: &Map) -> bool {
     let is_slot = |value: &Value| {
         value
@@ -27,7 +27,7 @@ pub(crate) fn has_slots(args: &Map) -> bool {
     })
 }
 
-/// Looks slots up: texts, the values of maps, and both in lists.
+/// Evaluates the slots in arguments: in texts, in the values of maps, and in both within lists.
 pub(crate) fn fill_slots(
     args: &Map,
     context: &ModuleContext,
@@ -67,7 +67,7 @@ pub(crate) fn fill_slots(
         .collect()
 }
 
-/// Looks one slot up. What is not understood stays as it is written.
+/// Evaluates one slot. A text that is not a valid slot stays unchanged.
 fn evaluate_slot(text: &str, context: &ModuleContext, facts: &FactCache) -> Result<Value, Halt> {
     let Some(spec) = text.strip_prefix("__slot__:salt:") else {
         return Ok(text.into());
@@ -98,18 +98,18 @@ fn evaluate_slot(text: &str, context: &ModuleContext, facts: &FactCache) -> Resu
     }
 }
 
-/// A call as it is written.
+/// A parsed slot: the call, the path into its result, and the suffix.
 #[derive(Debug, Default, PartialEq)]
 struct SlotCall {
     fun: String,
     args: Vec<Value>,
     named: Map,
-    /// What follows the parentheses, such as `.key.inner`.
+    /// The path behind the parentheses, such as `.key.inner`.
     path: String,
     suffix: Option<String>,
 }
 
-/// Reads a call. Words stand in quotes or not; white space outside of quotes does not count.
+/// Parses the call of a slot. Arguments may be quoted; white space outside of quotes is ignored.
 #[expect(
     clippy::match_same_arms,
     reason = "the order of the cases says what a quote does"

@@ -1,4 +1,8 @@
-//! State functions: modules of them, how one is called, what it says, and how it is taken back.
+//! State functions: the table of state modules, the call of a function, its decision, and how a state is
+//! reversed.
+//!
+//! The functions themselves are in `modules`. The engine calls them with a [`StateCall`] and facts, and
+//! receives a [`StateDecision`].
 
 use std::fmt::{Debug, Formatter};
 
@@ -9,40 +13,36 @@ use crate::host::RunOutput;
 use crate::host::change::Change;
 use crate::value::Map;
 
-/// Under this key of [`Outcome::more`], `environ.setenv` says what it has set.
+/// The key in [`StateOutcome::more`] under which `environ.setenv` returns the variables it sets.
 pub(crate) const ENVIRON_KEY: &str = "__environ__";
 
-/// A state module: a row of the table.
+/// A state module: a name with its functions.
 #[derive(Debug)]
 pub struct StateModule {
-    /// Its name, such as `file`.
+    /// The name in state files, such as `file`.
     pub name: &'static str,
-    /// Its functions, by name.
     pub functions: &'static [StateFunction],
-    /// What is called when something that a state watches has changed (S23). Without one, `watch`
-    /// is `require`.
+    /// The function to call when a watched state has changed (S23). Without it, `watch` counts as `require`.
     pub watch: Option<StateFn>,
-    /// Makes one call of the arguments of several (S40); the first does the work of all.
+    /// Joins the arguments of several calls into one call (S40). The first state then does the work of all.
     pub aggregate: Option<Aggregate>,
 }
 
 /// A function of a state module.
 #[derive(Debug)]
 pub struct StateFunction {
-    /// Its name, such as `managed`.
+    /// The name without the module, such as `managed`.
     pub name: &'static str,
-    /// Decides.
     pub run: StateFn,
-    /// The arguments that must be given, beside `name`: words with spaces between them.
+    /// The required arguments besides `name`, separated by spaces.
     required: &'static str,
-    /// The arguments that may be given; `*` stands for any. Others are warned of.
+    /// The optional arguments, separated by spaces; `*` allows any. Other arguments cause a warning.
     optional: &'static str,
-    /// How it is taken back.
     pub reverse: Reverse,
 }
 
 impl StateFunction {
-    /// A function without arguments and with nothing to take back.
+    /// Makes a function without arguments that has nothing to reverse.
     pub(crate) const fn new(name: &'static str, run: StateFn) -> Self {
         Self {
             name,
@@ -53,125 +53,117 @@ impl StateFunction {
         }
     }
 
-    /// With these arguments that must be given.
     pub(crate) const fn requires(self, required: &'static str) -> Self {
         Self { required, ..self }
     }
 
-    /// With these arguments that may be given.
     pub(crate) const fn options(self, optional: &'static str) -> Self {
         Self { optional, ..self }
     }
 
-    /// Taken back by this function of the module.
+    /// Sets the function of the same module that undoes this one.
     pub(crate) const fn reversed_by(self, function: &'static str) -> Self {
         let reverse = Reverse::By(function);
         Self { reverse, ..self }
     }
 
-    /// Not taken back, for this reason.
+    /// Marks the function as irreversible, with the reason.
     pub(crate) const fn irreversible(self, reason: &'static str) -> Self {
         let reverse = Reverse::Irreversible(reason);
         Self { reverse, ..self }
     }
 
-    /// The arguments that must be given, beside `name`.
+    /// The names of the required arguments besides `name`.
     pub fn required(&self) -> impl Iterator<Item = &'static str> {
         self.required.split_whitespace()
     }
 
-    /// The arguments that may be given; `*` stands for any.
+    /// The optional arguments; `*` allows any.
     pub fn optional(&self) -> impl Iterator<Item = &'static str> {
         self.optional.split_whitespace()
     }
 
-    /// Whether this argument is in the table.
+    /// Whether the function declares this argument.
     pub fn takes(&self, key: &str) -> bool {
         self.required().chain(self.optional()).any(|it| it == key)
     }
 
-    /// Whether any argument may be given.
+    /// Whether the function accepts any argument.
     pub fn takes_any(&self) -> bool {
         self.takes("*")
     }
 }
 
-/// Decides what a state needs. It has no effect: it reads facts and says.
+/// A state function: compares the state with facts and returns a decision. Has no side effects.
 pub type StateFn = fn(&StateCall<'_>, &FactCache) -> Result<StateDecision, Halt>;
 
-/// Joins the arguments of calls of one module into those of the first; none if they cannot be
+/// A function that joins the arguments of several calls of one function. Returns `None` if they cannot be
 /// joined.
 pub type Aggregate = fn(&[&Map]) -> Option<Map>;
 
-/// How a state is taken back when what it describes is deleted.
+/// The way to undo a state when its description is deleted.
 #[derive(Debug, Clone, Copy)]
 pub enum Reverse {
-    /// By this function of the module, with the same name and arguments.
+    /// By this function of the same module, with the same name and arguments.
     By(&'static str),
-    /// There is nothing to take back: it changes nothing.
+    /// The state changes nothing, so nothing is undone.
     NoOp,
-    /// It cannot be: why.
+    /// Cannot be undone, for the given reason.
     Irreversible(&'static str),
 }
 
-/// The state modules that there are.
+/// A table of state modules, searched by name.
 pub type ModuleTable = &'static [&'static StateModule];
 
 /// A call of a state function.
 #[derive(Debug, Clone, Copy)]
 pub struct StateCall<'a> {
-    /// The module.
     pub state: &'a str,
-    /// The function.
     pub fun: &'a str,
-    /// What it is about.
+    /// The `name` argument of the state.
     pub name: &'a str,
-    /// The ID it was declared under.
+    /// The ID that declares the state.
     pub id: &'a str,
-    /// The SLS it was declared in.
+    /// The SLS file that declares the state.
     pub sls: &'a str,
-    /// Its arguments.
     pub args: &'a Map,
-    /// Whether nothing is changed (S44).
     pub mode: Mode,
-    /// What it knows beside facts.
     pub context: &'a ModuleContext,
-    /// The compiled tree that it is a chunk of, and which one; none if it is called by itself.
-    /// `file.directory` keeps what the states that it requires manage, and `file.managed` takes
-    /// the texts that were accumulated for it.
+    /// The low data and the chunk of this call, or `None` for a call outside of a compiled tree.
+    ///
+    /// `file.directory` uses it to keep the files that required states manage, and `file.managed` to find the
+    /// texts that `file.accumulated` collected for it.
     pub chunk: Option<(&'a LowData, ChunkIndex)>,
 }
 
-/// Whether anything is changed.
+/// Whether changes are made or only predicted (S44).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// It is.
     Apply,
-    /// It is not: a dry run, or the test of a `prereq`.
+    /// Changes are only predicted: a dry run, or the test of a `prereq`.
     Test,
 }
 
-/// What became of a state, or would.
+/// The actual or predicted outcome of a state.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StateOutcome {
-    /// True if all is as described, false if not, none if it would be changed (S43, S44).
+    /// The result in Salt's convention: true for success, false for failure, `None` for a predicted change
+    /// (S43, S44).
     pub result: Option<bool>,
-    /// What was changed, or would be, in Salt's shape.
+    /// The changes made or predicted, in Salt's format.
     pub changes: Map,
-    /// What happened in words.
     pub comment: String,
-    /// What is odd about it.
     pub warnings: Vec<String>,
-    /// Whether a changed `watch` is passed over.
+    /// Whether the watch function is skipped even if a watched state has changed.
     pub skip_watch: bool,
-    /// More keys of the result, such as `pchanges`.
+    /// Additional keys of the result, such as `pchanges`.
     pub more: Map,
-    /// What a dry run would have done.
+    /// The changes that a dry run would have made.
     pub steps: Vec<Change>,
 }
 
 impl StateOutcome {
-    /// All was as described.
+    /// Success: the state was already correct.
     pub fn unchanged(comment: impl Into<String>) -> Self {
         Self {
             result: Some(true),
@@ -180,12 +172,11 @@ impl StateOutcome {
         }
     }
 
-    /// It would be brought about; which changes that makes is not known.
+    /// Prediction: the state would be applied, with unknown changes.
     pub fn planned(comment: impl Into<String>) -> Self {
         Self::would_change(Map::new(), comment)
     }
 
-    /// It cannot be.
     pub fn failed(comment: impl Into<String>) -> Self {
         Self {
             result: Some(false),
@@ -194,7 +185,7 @@ impl StateOutcome {
         }
     }
 
-    /// It cannot be, though this was changed.
+    /// Failure after some changes were made.
     pub fn failed_with(changes: Map, comment: impl Into<String>) -> Self {
         Self {
             changes,
@@ -202,7 +193,7 @@ impl StateOutcome {
         }
     }
 
-    /// It was brought about.
+    /// Success: the state was applied with these changes.
     pub fn changed(changes: Map, comment: impl Into<String>) -> Self {
         Self {
             result: Some(true),
@@ -212,7 +203,7 @@ impl StateOutcome {
         }
     }
 
-    /// It would be brought about.
+    /// Prediction: the state would be applied with these changes.
     pub fn would_change(changes: Map, comment: impl Into<String>) -> Self {
         Self {
             result: None,
@@ -223,44 +214,42 @@ impl StateOutcome {
     }
 }
 
-/// What a state function says.
+/// The decision of a state function.
 #[expect(
     clippy::large_enum_variant,
     reason = "each is taken apart as soon as it is made"
 )]
 #[derive(Debug)]
 pub enum StateDecision {
-    /// There is nothing to change.
     Done(StateOutcome),
-    /// There is something to change.
     Change(ChangeSet),
 }
 
-/// What a state function would change.
+/// The changes that a state function requests.
 pub struct ChangeSet {
-    /// What a dry run says (S44): the result is none, or true for what cannot be told.
+    /// The outcome in a dry run (S44): the result is `None`, or true if a change cannot be predicted.
     pub predicted: StateOutcome,
-    /// What is changed, in this order, until one fails.
+    /// The changes, made in this order until one fails.
     pub steps: Vec<Change>,
-    /// What became of it.
+    /// The way to compute the outcome after the changes.
     pub finish: ChangeOutcome,
 }
 
-/// What became of changes.
+/// The way to compute the outcome of changes.
 #[expect(
     clippy::large_enum_variant,
     reason = "each is taken apart as soon as it is made"
 )]
 pub enum ChangeOutcome {
-    /// This, if all succeeded; else it failed with the complaint of the one that did not, and
-    /// the changes are empty.
+    /// This outcome if every change succeeded. Otherwise the state fails with the error of the failed change
+    /// and has no changes.
     Fixed(StateOutcome),
-    /// What this says of the results so far (fewer than steps if one failed); it may need facts
+    /// The outcome computed from the outputs, which are fewer than the changes if one failed. May need facts
     /// that are read after the changes.
     Computed(Box<OutcomeFn>),
 }
 
-/// Says what became of changes.
+/// A function that computes the outcome of changes.
 pub type OutcomeFn = dyn Fn(&[RunOutput], &FactCache) -> Result<StateOutcome, Halt> + Send + Sync;
 
 impl Debug for ChangeOutcome {
@@ -282,7 +271,7 @@ impl Debug for ChangeSet {
     }
 }
 
-/// Finds a function in a table.
+/// Finds a module and its function in a table. Each part is `None` if unknown.
 pub(crate) fn find_function(
     modules: ModuleTable,
     state: &str,

@@ -1,35 +1,34 @@
-//! Reads archives into memory: zip, tar and gzipped tar. Writes nothing.
+//! Reads zip, tar and gzipped tar archives (such as CSAR files) into memory, with limits against
+//! decompression bombs. Writes nothing to disk.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 use std::path::{Component, Path, PathBuf};
 
-/// How many files an archive may hold.
+/// The maximum number of files in an archive.
 const MAX_FILES: usize = 200_000;
-/// How many bytes of texts an archive may hold, unpacked.
+/// The maximum total size of selected files, in bytes after decompression.
 const MAX_TEXT_BYTES: u64 = 256 << 20;
 
-/// What an archive holds: each file by its path within, with its content if it was wanted.
+/// The files of an archive by path. Only selected files have their content.
 pub type ArchiveFiles = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
-/// Why an archive cannot be read.
+/// An error while reading an archive.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It is neither a zip nor a tar file.
     #[error("it is neither a zip nor a tar archive")]
     UnknownFormat,
-    /// It is damaged, or uses what is not understood.
+    /// The archive is damaged or uses an unsupported feature.
     #[error("it cannot be unpacked: {0}")]
     Damaged(String),
-    /// It holds a file that would be outside of it.
+    /// The archive contains a path that leaves it, such as `../x`.
     #[error("it holds the path `{0}`, which is outside of it")]
     Outside(String),
-    /// It is too large.
     #[error("it holds more than {MAX_FILES} files or {} MiB of text", MAX_TEXT_BYTES >> 20)]
     TooLarge,
 }
 
-/// Reads an archive. The content of a file is kept if `wanted` says so of its path.
+/// Reads an archive. A file's content is kept if `is_selected` returns true for its path.
 pub fn read(bytes: &[u8], is_selected: impl Fn(&Path) -> bool) -> Result<ArchiveFiles, Error> {
     read_limited(bytes, &is_selected, MAX_TEXT_BYTES)
 }
@@ -58,7 +57,7 @@ fn read_limited(
 
 struct ArchiveReader<'a> {
     files: ArchiveFiles,
-    /// How many bytes may still be kept.
+    /// The number of bytes that may still be kept.
     remaining: u64,
     is_selected: &'a dyn Fn(&Path) -> bool,
 }
@@ -81,7 +80,8 @@ impl ArchiveReader<'_> {
     }
 
     fn tar(&mut self, stream: impl Read) -> Result<(), Error> {
-        // What is not wanted is unpacked on the way to what is, so all of it counts.
+        // A compressed tar must be decompressed completely to reach a file, so unselected files count as
+        // well.
         let max_bytes = MAX_TEXT_BYTES.saturating_mul(16);
         let mut archive = tar::Archive::new(stream.take(max_bytes));
         for entry in archive.entries().map_err(damaged)? {
@@ -123,7 +123,7 @@ fn damaged(error: impl ToString) -> Error {
     Error::Damaged(error.to_string())
 }
 
-/// The path of a file within the archive, clean.
+/// Returns the normalized path of a file within the archive.
 fn path_in_archive(name: &str) -> Result<PathBuf, Error> {
     let name = name.replace('\\', "/");
     let mut normalized = PathBuf::new();

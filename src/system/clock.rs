@@ -1,15 +1,14 @@
-//! The clock of this machine.
+//! The system clock, and a format for times with an offset from UTC.
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use jiff::Timestamp;
 
-/// Says what time it is.
 pub fn now() -> Timestamp {
     Timestamp::now()
 }
 
-/// A time in seconds since 1970 as people read it, on a clock so many minutes ahead:
-/// `2026-01-31 12:30:00+00:00`; none if there is no such time.
+/// Formats a time, given in seconds since 1970, at an offset from UTC in minutes: `2026-01-31
+/// 12:30:00+00:00`. Returns `None` if the time is out of range.
 pub fn format_with_offset(seconds: i64, minutes: i32) -> Option<String> {
     let offset = jiff::tz::Offset::from_seconds(minutes.checked_mul(60)?).ok()?;
     let time = Timestamp::from_second(seconds).ok()?;

@@ -1,11 +1,10 @@
-//! The environment of this process, as a snapshot that tests can replace.
+//! The environment of this process: variables (as a snapshot that tests can replace), folders and arguments.
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// A snapshot of environment variables. Names and values that are not UTF-8 are read with
-/// replacement characters.
+/// A snapshot of environment variables. Invalid UTF-8 is replaced in names and values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Env(BTreeMap<String, String>);
 
@@ -20,22 +19,21 @@ impl Env {
             .collect()
     }
 
-    /// Gives the value of a variable.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Gives the value of a variable that is set and not empty.
+    /// Returns the value of a variable if it is set and not empty.
     pub fn non_empty(&self, name: &str) -> Option<&str> {
         self.get(name).filter(|value| !value.is_empty())
     }
 
-    /// Gives all variables, by name.
+    /// Returns all variables, sorted by name.
     pub fn all(&self) -> &BTreeMap<String, String> {
         &self.0
     }
 
-    /// Sets a variable of the snapshot; the process keeps its own.
+    /// Sets a variable in the snapshot only; the process's environment stays unchanged.
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
         self.0.insert(name.into(), value.into());
     }
@@ -47,22 +45,22 @@ impl FromIterator<(String, String)> for Env {
     }
 }
 
-/// Gives the folder this process works in.
+/// Returns the working directory of this process.
 pub fn current_dir() -> std::io::Result<PathBuf> {
     std::env::current_dir()
 }
 
-/// Gives the folder for temporary files.
+/// Returns the system's folder for temporary files.
 pub fn temporary_dir() -> PathBuf {
     std::env::temp_dir()
 }
 
-/// Gives the file of this program.
+/// Returns the path of this program's executable file.
 pub fn current_exe() -> std::io::Result<PathBuf> {
     std::env::current_exe()
 }
 
-/// Gives the words this process was called with.
+/// Returns the command-line arguments of this process, including the program name.
 pub fn arguments() -> Vec<String> {
     std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())

@@ -1,5 +1,7 @@
-//! The door to web servers: one request and its answer, within limits of time and size. Goes from
-//! one server to no other. Shows no header and no body in messages: they may hold secrets.
+//! A small HTTP client: one request and its response, within limits of time and size.
+//!
+//! Redirects are followed only on the same server. Messages contain no headers and bodies, because they may
+//! contain secrets.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,13 +11,13 @@ use ureq::http::uri::Authority;
 use ureq::http::{Uri, request};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
-/// How often one request is sent on.
+/// The maximum number of redirects of a request.
 const MAX_REDIRECTS: usize = 3;
 
-/// The most bytes of a bundle of certificates.
+/// The maximum size of a certificate bundle, in bytes.
 const MAX_CA_BUNDLE_BYTES: u64 = 4 << 20;
 
-/// Where systems keep the certificates that their users trust.
+/// The usual locations of the system's trusted certificates.
 const CA_BUNDLES: &[&str] = &[
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -23,14 +25,14 @@ const CA_BUNDLES: &[&str] = &[
     "/etc/ssl/cert.pem",
 ];
 
-/// What is asked for.
+/// An HTTP request: `GET`, or `POST` if it has a body.
 #[derive(Clone, Default)]
 pub struct Request {
     /// The URL, without user and password.
     pub url: String,
-    /// Names and values, which may be secret.
+    /// The header names and values, which may be secret.
     pub headers: Vec<(String, String)>,
-    /// What is sent with `POST`; without it the request is a `GET`.
+    /// The body of a `POST` request; `None` makes it a `GET`.
     pub body: Option<Vec<u8>>,
 }
 
@@ -42,16 +44,16 @@ impl std::fmt::Debug for Request {
     }
 }
 
-/// How long a request may take, and how much may come back.
+/// The limits of a request in time and size, and its trusted certificates.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// How long it may take to be connected.
+    /// The time limit for establishing the connection.
     pub connect: Duration,
-    /// How long all of it may take.
+    /// The time limit of the whole request.
     pub total: Duration,
-    /// The most bytes of the answer's body.
+    /// The maximum size of the response body.
     pub max_bytes: u64,
-    /// The certificates to trust, instead of those of the system.
+    /// A file of certificates to trust instead of those of the system.
     pub roots: Option<PathBuf>,
 }
 
@@ -66,12 +68,11 @@ impl Default for Limits {
     }
 }
 
-/// What the server answered, whatever its status.
+/// A response, whatever its HTTP status is.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Response {
-    /// The status, such as 200.
+    /// The HTTP status, such as 200.
     pub status: u16,
-    /// The body.
     pub body: Vec<u8>,
 }
 
@@ -83,30 +84,29 @@ impl std::fmt::Debug for Response {
     }
 }
 
-/// Why there is no answer.
+/// An error that prevents a response.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request makes no sense.
+    /// The URL or a header is invalid.
     #[error("the request is not valid: {0}")]
     Invalid(String),
-    /// It took too long.
     #[error("no answer within {} s", .0.as_secs_f32())]
     TimedOut(Duration),
-    /// The server sends the request on to another one, which may not be whom one trusts.
+    /// The server redirects to another server, which may not be trustworthy.
     #[error("it sends the request on to {0}")]
     Redirected(String),
-    /// The answer is too large.
+    /// The response body is too large.
     #[error("the answer has more than {0} bytes")]
     TooLarge(u64),
-    /// The connection could not be made: nothing was asked.
+    /// No connection could be established, so nothing was sent.
     #[error("{0}")]
     NotConnected(String),
-    /// The connection broke.
+    /// The connection failed after it was established.
     #[error("{0}")]
     ConnectionLost(String),
 }
 
-/// Sends a request and gives the answer.
+/// Sends a request and returns the response.
 pub fn send(request: &Request, limits: &Limits) -> Result<Response, Error> {
     let agent = agent(limits);
     let mut uri = parse(&request.url)?;
@@ -128,7 +128,7 @@ fn agent(limits: &Limits) -> ureq::Agent {
             .find_map(|file| load_certificates(Path::new(file)))
             .unwrap_or_default(),
     };
-    // A file that was asked for and holds nothing trusts nobody.
+    // If the configured file contains no certificates, no server is trusted.
     let roots = match (roots.is_empty(), &limits.roots) {
         (true, None) => RootCerts::WebPki,
         _ => RootCerts::new_with_certs(&roots),
@@ -169,7 +169,7 @@ fn parse(url: &str) -> Result<Uri, Error> {
     ))
 }
 
-/// The answer, and where the server sends the request on to.
+/// Sends the request once. Returns the response and the redirect target, if there is one.
 fn send_once(
     agent: &ureq::Agent,
     uri: &Uri,
@@ -203,7 +203,7 @@ fn send_once(
     Ok((Response { status, body }, next))
 }
 
-/// Where a server sends a request on to: only to itself.
+/// Resolves a redirect target and refuses other servers.
 fn same_server_redirect(from: &Uri, location: &str) -> Result<Uri, Error> {
     let origin = |uri: &Uri| {
         let authority = uri.authority().map(|it| it.as_str().to_lowercase());
@@ -252,7 +252,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that gives each connection one of the answers, and says what it was asked.
+    /// Starts a server that gives each connection one of `answers`; its thread returns the requests.
     fn server(answers: &[&str]) -> (String, std::thread::JoinHandle<Vec<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

@@ -1,5 +1,7 @@
-//! Files that are there while their maker runs: created with their content at once, and locked in
-//! the kernel for as long as they are open.
+//! Lock files: created atomically with their content, and locked with `flock` for as long as they are open.
+//!
+//! The kernel releases its lock when the process ends, so that a crashed holder can be recognized. Some file
+//! systems do not support kernel locks; callers must then rely on the content.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
@@ -12,25 +14,25 @@ use nix::fcntl::OFlag;
 use super::fault::{self, SystemCall};
 use super::fs::{Error, FileAction};
 
-/// How many bytes of a lock file are read; a process id needs a dozen.
+/// The maximum number of bytes read from a lock file; a process id needs about ten.
 const MAX_BYTES: u64 = 4096;
 
-/// How old a file that never got its name must be before it is removed.
+/// The age after which a temporary file of an unfinished creation is removed.
 const STALE_AGE: Duration = Duration::from_mins(1);
 
-/// A lock file that is open. The kernel's lock on it ends when this value, or this process, goes.
+/// An open lock file. The kernel lock ends when this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct LockFile {
     file: File,
     path: PathBuf,
-    /// Whether the kernel's lock was got; some file systems have none.
+    /// Whether this process holds the kernel lock. Some file systems do not support it.
     locked: bool,
-    /// Whether it may be written; a lock of another user may not.
+    /// Whether the file may be written; a lock file of another user may not.
     writable: bool,
 }
 
 impl LockFile {
-    /// Creates the file with this content, locked; gives `None` if there is a file already.
+    /// Creates the lock file with this content and locks it; returns `None` if the file exists.
     pub fn create(path: &Path, content: &[u8]) -> Result<Option<Self>, Error> {
         let failed = |source| Error::new(FileAction::Lock, path, source);
         let nameless = match nameless_beside(path) {
@@ -47,18 +49,19 @@ impl LockFile {
         }
     }
 
-    /// Writes the content, locks, and gives the file its name: it appears whole and locked, and a
-    /// process that is killed leaves nothing behind.
+    /// Writes the content, then links the unnamed file to its path.
+    ///
+    /// The lock file appears complete and locked. A process killed earlier leaves no file behind.
     fn publish(&self, content: &[u8]) -> std::io::Result<()> {
         fault::write_all(&self.file, &self.path, content)?;
-        // Else a loss of power could leave the name without the content.
+        // Without the sync, a loss of power could leave the name without its content.
         fault::call(SystemCall::Sync(&self.path), || self.file.sync_all())?;
         fault::call(SystemCall::Link(&self.path), || {
             link_unnamed(&self.file, &self.path)
         })
     }
 
-    /// For file systems that have no files without a name.
+    /// Creates the file under a temporary name, for file systems without unnamed files.
     fn create_beside(path: &Path, content: &[u8]) -> Result<Option<Self>, Error> {
         remove_stale_files(path);
         let failed = |source| Error::new(FileAction::Lock, path, source);
@@ -81,7 +84,7 @@ impl LockFile {
         }
     }
 
-    /// For file systems that have no hard links.
+    /// Creates the file directly, for file systems without hard links.
     fn create_without_links(path: &Path, content: &[u8]) -> Result<Option<Self>, Error> {
         let failed = |source| Error::new(FileAction::Lock, path, source);
         let mut options = OpenOptions::new();
@@ -108,10 +111,10 @@ impl LockFile {
         }
     }
 
-    /// Opens the file that is there, and locks it in the kernel if nobody else has; gives `None`
-    /// if there is no file. A link is not followed.
+    /// Opens an existing lock file and takes the kernel lock if it is free; returns `None` if there is no
+    /// file. A symbolic link is not followed.
     pub fn open(path: &Path) -> Result<Option<Self>, Error> {
-        // A pipe must not keep us waiting.
+        // Opening a named pipe must not block.
         let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(flags);
@@ -131,17 +134,17 @@ impl LockFile {
         }))
     }
 
-    /// Whether the kernel's lock is ours.
+    /// Whether this process holds the kernel lock.
     pub fn is_locked(&self) -> bool {
         self.locked
     }
 
-    /// Whether another open file holds the kernel's lock, which proves a living holder.
+    /// Whether another open file holds the kernel lock, which proves that the holder is alive.
     pub fn is_held_by_another(&self) -> bool {
         !self.locked && try_flock(&self.file) == Flock::Held
     }
 
-    /// Whether the path still names this very file.
+    /// Whether the path still names this very file (same inode).
     pub fn is_current(&self) -> bool {
         match (self.file.metadata(), std::fs::symlink_metadata(&self.path)) {
             (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
@@ -149,7 +152,7 @@ impl LockFile {
         }
     }
 
-    /// Reads what is in it, up to a bound.
+    /// Reads the content, up to [`MAX_BYTES`].
     pub fn content(&mut self) -> Result<Vec<u8>, Error> {
         let failed = |source| Error::new(FileAction::Read, &self.path, source);
         let mut bytes = Vec::new();
@@ -161,8 +164,10 @@ impl LockFile {
         Ok(bytes)
     }
 
-    /// Replaces what is in it; the path names this file throughout. Whoever is killed meanwhile
-    /// leaves what was there before or the new content, the latter maybe with empty lines after.
+    /// Replaces the content in place, so that the path always names this file.
+    ///
+    /// If the process is killed meanwhile, the file has the old or the new content, the latter possibly with
+    /// trailing empty lines.
     pub fn rewrite(&mut self, content: &[u8]) -> Result<(), Error> {
         let write = || {
             if !self.writable {
@@ -179,7 +184,8 @@ impl LockFile {
         write().map_err(|source| Error::new(FileAction::Lock, &self.path, source))
     }
 
-    /// Removes the file if the path still names it, then lets go of the kernel's lock.
+    /// Removes the file if the path still names it, then releases the kernel lock. Returns whether the file
+    /// was removed.
     pub fn remove(self) -> Result<bool, Error> {
         if !self.is_current() {
             return Ok(false);
@@ -188,8 +194,8 @@ impl LockFile {
     }
 }
 
-/// Writes a small file that needs no more durability than the lock that it belongs to: what was
-/// there goes, then all of the new is there at once.
+/// Writes a small file that needs no more durability than its lock. The old file is removed, then the new one
+/// appears complete.
 pub fn write_beside_lock(path: &Path, content: &[u8]) -> Result<(), Error> {
     let Ok(Some(file)) = nameless_beside(path) else {
         return super::fs::write_atomic(path, content, None);
@@ -201,13 +207,14 @@ pub fn write_beside_lock(path: &Path, content: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// Whether the system would let us read perhaps, but not write.
+/// Whether the file may be readable although writing is refused.
 fn is_write_refused(error: &std::io::Error) -> bool {
     let kinds = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
     kinds.contains(&error.kind())
 }
 
-/// A file without a name in the folder of `path`, locked; none where there is no such thing.
+/// Creates an unnamed, locked file (`O_TMPFILE`) in the folder of `path`; returns `None` if the system does
+/// not support it.
 #[cfg(target_os = "linux")]
 fn nameless_beside(path: &Path) -> std::io::Result<Option<File>> {
     let folder = path
@@ -229,7 +236,7 @@ fn nameless_beside(_path: &Path) -> std::io::Result<Option<File>> {
     Ok(None)
 }
 
-/// Gives a file without a name its name.
+/// Links an unnamed file to a path.
 fn link_unnamed(file: &File, path: &Path) -> std::io::Result<()> {
     use std::os::fd::AsRawFd as _;
 
@@ -240,13 +247,13 @@ fn link_unnamed(file: &File, path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Removes files that others, killed meanwhile, never gave their name.
+/// Removes old temporary files of processes that were killed during creation.
 fn remove_stale_files(path: &Path) {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return;
     };
     let start = format!("{}.tmp.", name.to_string_lossy());
-    // Nothing depends on it: what cannot be seen or removed stays.
+    // Cleaning up is optional, so errors are ignored.
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_one = entry.file_name().to_string_lossy().starts_with(&start);
         let age = entry.metadata().and_then(|known| known.modified());

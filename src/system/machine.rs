@@ -1,38 +1,37 @@
-//! Facts that tell processes and machines apart: host, boot, process ids and their namespaces.
+//! Facts that identify hosts and processes: host name, boot id, process ids and their namespaces.
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
-/// Gives the name of this host.
+/// Returns the name of this host.
 pub fn hostname() -> String {
     nix::unistd::gethostname()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()
 }
 
-/// Gives the id of this process.
 pub fn pid() -> u32 {
     std::process::id()
 }
 
-/// Gives the id of the boot this machine runs since, where the system tells it.
+/// Returns the id of the current boot; `None` if the system has none.
 pub fn boot_id() -> Option<String> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(text.trim().to_owned())
 }
 
-/// Names the namespace in which this process's id means something.
+/// Returns the process id namespace of this process.
 pub fn pid_namespace() -> Option<String> {
     let link = std::fs::read_link("/proc/self/ns/pid").ok()?;
     Some(link.to_string_lossy().into_owned())
 }
 
-/// Says when a process started, in ticks since the boot; two processes that had the same id one
-/// after the other differ in it.
+/// Returns the start time of a process in clock ticks since boot. It distinguishes processes that use the
+/// same id one after the other.
 pub fn start_time(pid: u32) -> Option<u64> {
-    // Field 22 of all; the fields before the last `)` may hold spaces.
+    // Field 22 of `/proc/<pid>/stat`. The program name before the last `)` may contain spaces.
     fields_after_name(pid)?
         .split_whitespace()
         .nth(19)?
@@ -40,7 +39,7 @@ pub fn start_time(pid: u32) -> Option<u64> {
         .ok()
 }
 
-/// Says whether a process with this id runs. One that ended and was not waited for does not.
+/// Whether a process with this id is running. A zombie does not count as running.
 pub fn is_running(pid: u32) -> bool {
     let Ok(id) = i32::try_from(pid) else {
         return false;
@@ -51,7 +50,7 @@ pub fn is_running(pid: u32) -> bool {
     fields_after_name(pid).is_none_or(|fields| !fields.trim_start().starts_with(['Z', 'X']))
 }
 
-/// What `/proc/<pid>/stat` says after the name of the program.
+/// Returns the fields after the program name in `/proc/<pid>/stat`.
 pub(super) fn fields_after_name(pid: u32) -> Option<String> {
     let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     let text = String::from_utf8_lossy(&text).into_owned();

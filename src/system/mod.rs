@@ -1,4 +1,7 @@
-//! The door to this machine: files, processes, environment, clock. Decides nothing.
+//! Access to the operating system: files, processes, environment, clock, signals and network. Contains no
+//! decisions about jobs.
+//!
+//! Other modules do not use `std::fs`, `std::process` and the like directly (a clippy rule forbids it).
 
 pub mod archive;
 pub mod clock;

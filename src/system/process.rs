@@ -1,5 +1,5 @@
-//! Short helper programs such as `git`, run to their end while the caller waits. Tasks of a job
-//! do not come here: a runner performs those.
+//! Runs short helper programs, such as `git`, while the caller waits. The commands of job tasks are not run
+//! here but by the `exec` module.
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use std::io::{Read, Write as _};
@@ -15,32 +15,30 @@ use nix::unistd::Pid;
 use super::fault::{self, SystemCall};
 use super::signals;
 
-/// A helper program to run.
+/// A helper program to run, with its input and limits.
 #[derive(Debug, Clone)]
 pub struct Helper {
-    /// The program and its arguments.
     pub argv: Vec<String>,
-    /// The folder it works in; this process's own if none.
+    /// The working directory; `None` uses that of this process.
     pub cwd: Option<PathBuf>,
-    /// Its whole environment; this process's own if none.
+    /// The complete environment; `None` uses that of this process.
     pub env: Option<Vec<(String, String)>>,
-    /// Variables set on top of that environment.
+    /// Variables set in addition to that environment.
     pub extra_env: Vec<(String, String)>,
-    /// What it reads.
     pub stdin: Vec<u8>,
-    /// Whether its input stays open, with nothing to read, until it has ended. A helper that
-    /// waits for the end of its input notices so that this program is gone.
+    /// Keeps the standard input open without data until the helper ends. A helper that waits for the end of
+    /// its input then notices if this process dies.
     pub keep_stdin_open: bool,
-    /// How long it may run.
+    /// The maximum running time of the helper.
     pub time_limit: Duration,
-    /// Whether it comes to its end also when somebody asks for an end of all.
+    /// Whether the helper may finish although the user interrupts the program.
     pub ignore_interrupt: bool,
-    /// The most bytes kept of each of its two outputs; more is read and thrown away.
+    /// The maximum number of bytes kept of each of the two outputs; the rest is discarded.
     pub max_output: usize,
 }
 
 impl Helper {
-    /// A helper with no input, a time limit of 60 s and 16 MiB of output.
+    /// Creates a helper without input, with a time limit of 60 s and 16 MiB per output.
     pub fn new<W: Into<String>>(argv: impl IntoIterator<Item = W>) -> Self {
         Self {
             argv: argv.into_iter().map(Into::into).collect(),
@@ -56,26 +54,24 @@ impl Helper {
     }
 }
 
-/// What a helper gave.
+/// The result of a helper that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// Its exit code; 128 and the signal's number if a signal ended it.
+    /// The exit code; 128 plus the signal number if a signal ended the helper.
     pub code: i32,
-    /// What it printed.
     pub stdout: Vec<u8>,
-    /// What it complained.
     pub stderr: Vec<u8>,
-    /// Whether some of its output was thrown away.
+    /// Whether a part of the output was discarded.
     pub truncated: bool,
 }
 
 impl Output {
-    /// Whether it succeeded.
+    /// Whether the exit code is 0.
     pub fn is_ok(&self) -> bool {
         self.code == 0
     }
 
-    /// What it printed, as text without the last line's end.
+    /// Returns the standard output as text without trailing line ends.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout)
             .trim_end_matches('\n')
@@ -83,43 +79,36 @@ impl Output {
     }
 }
 
-/// Why a helper could not be run to its end.
+/// An error that prevents a helper from running to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There was no program to run.
     #[error("no program was given")]
     Empty,
-    /// The program is not installed, or not on the `PATH`.
+    /// The program is not installed or not on the `PATH`.
     #[error("`{program}` was not found")]
     NotFound {
-        /// The program.
         program: String,
     },
-    /// The system did not start it.
+    /// The system could not start the program.
     #[error("could not run `{program}`: {source}")]
     Failed {
-        /// The program.
         program: String,
-        /// What the system said.
         source: std::io::Error,
     },
-    /// It ran too long and was ended.
+    /// The time limit was exceeded; the program was killed.
     #[error("`{program}` did not end within {} s", time_limit.as_secs_f32())]
     TimedOut {
-        /// The program.
         program: String,
-        /// How long it may run.
         time_limit: Duration,
     },
-    /// Somebody asked for an end of all.
+    /// The user interrupted this program, so the helper was ended.
     #[error("`{program}` was ended, for an end of all was asked for")]
     Interrupted {
-        /// The program.
         program: String,
     },
 }
 
-/// Lets a person edit a file with the editor that git would take, on this process's terminal.
+/// Lets the user edit a file on this terminal, with the editor that git would use.
 pub fn run_editor(file: &std::path::Path) -> Result<(), Error> {
     let program = "sh".to_owned();
     let editor = "eval \"$(git var GIT_EDITOR)\" '\"$1\"'";
@@ -137,20 +126,20 @@ pub fn run_editor(file: &std::path::Path) -> Result<(), Error> {
     }
 }
 
-/// How often it is looked whether a helper is to be ended.
+/// The interval for checking whether a helper must be ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Runs a helper to its end.
+/// Runs a helper and waits for its end.
 pub fn run(helper: &Helper) -> Result<Output, Error> {
     let program = helper.argv.first().ok_or(Error::Empty)?.clone();
     let deadline = Instant::now() + helper.time_limit;
     let mut child = spawn(helper, &program)?;
     let outputs = read_outputs(&mut child, helper.max_output);
-    // Dropped when this function ends, which ends the helper's input.
+    // Dropped after the helper's end, which closes its standard input.
     let held = child.stdin.take_if(|_| helper.keep_stdin_open);
     if let Some(mut pipe) = child.stdin.take() {
         let bytes = helper.stdin.clone();
-        // A helper that does not read its input must not stop us.
+        // A helper that does not read its input must not block this process.
         std::thread::spawn(move || pipe.write_all(&bytes).ok());
     }
     let timed_out = || Error::TimedOut {
@@ -188,7 +177,7 @@ pub fn run(helper: &Helper) -> Result<Output, Error> {
     }
 }
 
-/// Reads both outputs on threads of their own; each is sent when it has ended.
+/// Reads both outputs on separate threads. Each one is sent when it ends.
 fn read_outputs(child: &mut Child, max_bytes: usize) -> Receiver<(bool, RetainedOutput)> {
     let (done, outputs) = channel();
     let stdout = child
@@ -241,7 +230,7 @@ fn spawn(helper: &Helper, program: &str) -> Result<Child, Error> {
 
 type RetainedOutput = (Vec<u8>, bool);
 
-/// Waits for both outputs; gives nothing if the time is over or an end was asked for.
+/// Waits for both outputs; returns `None` on timeout or interruption.
 fn collect(
     from: &Receiver<(bool, RetainedOutput)>,
     deadline: Instant,
@@ -264,7 +253,7 @@ fn collect(
     Some(outputs.into())
 }
 
-/// Reads all, keeps up to a bound, and says whether there was more.
+/// Reads to the end, keeps up to `max_bytes`, and returns whether more was discarded.
 fn read_bounded(mut pipe: impl Read, max_bytes: usize) -> RetainedOutput {
     let mut captured = Vec::new();
     let mut buffer = [0; 16 << 10];
@@ -277,10 +266,10 @@ fn read_bounded(mut pipe: impl Read, max_bytes: usize) -> RetainedOutput {
     (captured, truncated)
 }
 
-/// Ends the helper and all it started.
+/// Kills the helper with its process group.
 fn terminate(child: &mut Child) {
     if let Ok(group) = i32::try_from(child.id()) {
-        // It may have ended by itself meanwhile.
+        // The helper may have ended by itself.
         killpg(Pid::from_raw(group), Signal::SIGKILL).ok();
     }
     child.wait().ok();

@@ -1,6 +1,6 @@
-//! Bytes that nobody can guess.
+//! Random bytes from the operating system, suitable for keys and tokens.
 
-/// Fills `bytes` with random ones of the system.
+/// Fills `bytes` with secure random bytes from the operating system.
 pub fn fill(bytes: &mut [u8]) -> std::io::Result<()> {
     getrandom::fill(bytes).map_err(std::io::Error::from)
 }

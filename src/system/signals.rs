@@ -1,5 +1,7 @@
-//! Whether somebody asked for an end by a signal, so that each part of the program decides itself
-//! where it stops. The runner's part sees the signals.
+//! The state of termination signals, such as SIGINT from Ctrl-C.
+//!
+//! Each part of the program asks [`Interrupts`] and decides where it can stop. `exec::signal_watcher` receives
+//! the signals and reports them here.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,18 +9,18 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, Signal};
 
-/// Whether the helper program that runs now is to be ended. Process-wide, as signals are: helpers
-/// are started where nobody knows of jobs.
+/// Whether the running helper program must be ended. A global variable, because helpers are started in code
+/// that has no access to [`Interrupts`].
 static END_HELPER: AtomicBool = AtomicBool::new(false);
 
-/// Says once whether the helper program that runs now is to be ended, since somebody asked for an
-/// end before anything was done that must be brought to an end.
+/// Returns once whether the running helper program must be ended, because a signal arrived before any change
+/// had started.
 pub(crate) fn take_end_helper() -> bool {
     END_HELPER.swap(false, Ordering::SeqCst)
 }
 
-/// The signals that ask for an end, apart from those that this process was told to ignore: who
-/// calls with `nohup` wants it to outlive the terminal.
+/// Returns the signals that request termination. SIGHUP is left out if this process ignores it, because
+/// `nohup` keeps a program running after the terminal is closed.
 pub fn termination_signals() -> Vec<Signal> {
     let mut signals = vec![Signal::SIGINT, Signal::SIGTERM, Signal::SIGQUIT];
     if !is_ignored(Signal::SIGHUP) {
@@ -27,28 +29,28 @@ pub fn termination_signals() -> Vec<Signal> {
     signals
 }
 
-/// Holds back, in this thread and all that it starts, the signals that ask for an end. What is
-/// started by it inherits that.
+/// Blocks termination signals in this thread and in all threads it starts. Child processes inherit the
+/// blocked signals.
 pub fn block_termination_signals() {
     let all: SigSet = termination_signals().into_iter().collect();
-    // Where it cannot be done, signals do what they usually do.
+    // If blocking fails, signals have their usual effect.
     all.thread_block().ok();
 }
 
-/// Hears of each signal: its number, and how many came so far.
+/// A callback for each signal, with its number and the count of signals so far.
 type SignalListener = Box<dyn Fn(i32, usize) + Send>;
 
 #[derive(Default)]
 struct InterruptState {
     /// The number of the first signal.
     first: Option<i32>,
-    /// How many came.
+    /// The number of signals so far.
     count: usize,
-    /// Whether something is under way that must be brought to an end.
+    /// Whether changes have started that must be completed in an orderly way.
     started: bool,
-    /// The listener, with the number that its [`Listening`] knows.
+    /// The current listener with its number, which its [`ListenerGuard`] knows.
     listener: Option<(u64, SignalListener)>,
-    /// How many listeners there were.
+    /// The number of listeners registered so far.
     listeners: u64,
 }
 
@@ -58,7 +60,7 @@ struct SharedInterrupts {
     signalled: Condvar,
 }
 
-/// Whether somebody asked for an end. All clones tell of the same signals.
+/// A shared record of termination signals. All clones share the same state.
 #[derive(Clone, Default)]
 pub struct Interrupts(Arc<SharedInterrupts>);
 
@@ -73,8 +75,7 @@ impl Interrupts {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A signal came. Before [`Self::starts`] was called, the second one ends this process at
-    /// once.
+    /// Records a signal. Before [`Self::mark_started`] is called, a second signal ends this process at once.
     #[expect(clippy::disallowed_methods, reason = "who asks twice does not wait")]
     pub fn signal(&self, signal: Signal) {
         let mut state = self.state();
@@ -82,7 +83,7 @@ impl Interrupts {
         state.count += 1;
         if !state.started {
             if state.count > 1 {
-                // A lock that this leaves is taken over by the next job.
+                // A lock left behind here is taken over by the next job.
                 std::process::exit(128 + signal as i32);
             }
             END_HELPER.store(true, Ordering::SeqCst);
@@ -93,13 +94,13 @@ impl Interrupts {
         self.0.signalled.notify_all();
     }
 
-    /// Returns the number of the first signal, if one came.
+    /// Returns the number of the first signal, if one arrived.
     pub fn first(&self) -> Option<i32> {
         self.state().first
     }
 
-    /// Takes note of the first signal, if one came: helper programs that run from then on, to
-    /// bring things to an end, are not cut short by it.
+    /// Returns the first signal and marks it as handled, so that helper programs started from now on for
+    /// cleanup are not ended by it.
     pub fn acknowledge(&self) -> Option<i32> {
         let first = self.first();
         if first.is_some() {
@@ -108,20 +109,19 @@ impl Interrupts {
         first
     }
 
-    /// The number of the first signal, if it came and nothing is under way.
+    /// Returns the first signal if one arrived and no change has started.
     pub fn first_before_start(&self) -> Option<i32> {
         let state = self.state();
         state.first.filter(|_| !state.started)
     }
 
-    /// Says that something is under way that must be brought to an end: from now on signals end
-    /// neither helper programs nor this process.
+    /// Declares that changes have started. From now on signals end neither helper programs nor this process.
     pub fn mark_started(&self) {
         self.state().started = true;
         take_end_helper();
     }
 
-    /// Waits for a signal, but no longer than this; says whether one came, now or before.
+    /// Waits for a signal up to `time`. Returns whether one has arrived, now or earlier.
     pub fn wait(&self, time: Duration) -> bool {
         let deadline = Instant::now() + time;
         let mut state = self.state();
@@ -136,8 +136,10 @@ impl Interrupts {
         true
     }
 
-    /// Has each signal told to `listener`, those that came already at once, until the value that
-    /// this returns is dropped, or somebody else listens.
+    /// Registers the listener for signals, replacing the previous one. A signal that arrived earlier is
+    /// reported at once.
+    ///
+    /// The listener is active until the returned guard is dropped or another listener is registered.
     pub fn listen(&self, listener: impl Fn(i32, usize) + Send + 'static) -> ListenerGuard {
         let mut state = self.state();
         if let Some(first) = state.first {
@@ -153,7 +155,7 @@ impl Interrupts {
     }
 }
 
-/// A listener that hears of signals as long as this value lives.
+/// A guard that keeps a signal listener registered.
 #[derive(Debug)]
 #[must_use = "a listener hears nothing once this is dropped"]
 pub struct ListenerGuard {
@@ -170,7 +172,7 @@ impl Drop for ListenerGuard {
     }
 }
 
-/// Whether this process was told to ignore a signal.
+/// Whether this process ignores a signal.
 fn is_ignored(signal: Signal) -> bool {
     let Ok(status) = super::fs::read_to_string(std::path::Path::new("/proc/self/status")) else {
         return false;
@@ -227,7 +229,7 @@ mod tests {
         let interrupts = Interrupts::default();
         assert_eq!(interrupts.acknowledge(), None);
         interrupts.signal(Signal::SIGINT);
-        // To look at it changes nothing.
+        // Reading the state changes nothing.
         assert_eq!(interrupts.first(), Some(2));
         assert_eq!(format!("{interrupts:?}"), "Interrupts(Some(2))");
         assert!(END_HELPER.load(Ordering::SeqCst));
@@ -248,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_signal_that_is_ignored_is_known() {
-        // Programs of this language ignore it from their start.
+        // Rust programs ignore SIGPIPE from their start.
         assert!(is_ignored(Signal::SIGPIPE));
         assert!(!is_ignored(Signal::SIGCHLD));
     }

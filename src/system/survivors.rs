@@ -1,5 +1,7 @@
-//! Processes that outlive the job that started them: found by the token that each task of a job
-//! has in its environment, wherever they went meanwhile.
+//! Finds and ends processes that outlive their job.
+//!
+//! Each task's commands carry a token in their environment, which child processes inherit; `/proc` shows it
+//! even if a process has left its process group.
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use std::collections::{HashMap, HashSet};
@@ -10,63 +12,62 @@ use nix::unistd::Pid;
 
 use super::machine;
 
-/// The variable in which each command of a task carries its job and its task: the token of the
-/// job's lock, `/`, and the number of the task. A daemon that a task may leave behind carries it
-/// as well, so that whoever looks for survivors must know which tasks have ended.
+/// The environment variable with a task's token: the token of the job's lock, `/`, and the task's number.
+///
+/// A daemon that a task leaves running on purpose also carries it. A search for survivors must therefore know
+/// which tasks completed.
 pub const TOKEN_VARIABLE: &str = "_UNFURL_JOB_TOKEN";
 
-/// How often it is looked whether processes have ended.
+/// The interval for checking whether processes have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long processes that were killed may take to go.
+/// The time that killed processes get to disappear.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The value of the [`VARIABLE`] for a task.
+/// Returns the value of [`TOKEN_VARIABLE`] for a task.
 pub fn token_value(token: &str, task: u64) -> String {
     format!("{token}/{task}")
 }
 
-/// A process, told from any other that had its id before or gets it after.
+/// A process, identified by id and start time, because ids are reused.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Survivor {
-    /// Its process id.
     pub pid: u32,
-    /// When it started, in ticks since the boot.
+    /// The start time in clock ticks since boot.
     pub start_time: u64,
-    /// What it runs, as far as that is known.
+    /// The program name, if it is known.
     pub command: String,
 }
 
 impl Survivor {
-    /// Whether it still runs.
+    /// Whether the process is still running.
     pub fn is_running(&self) -> bool {
         machine::start_time(self.pid) == Some(self.start_time) && machine::is_running(self.pid)
     }
 
-    /// Whether it is the same process, whatever it runs meanwhile.
+    /// Whether both are the same process, even if it has executed another program since.
     fn is_same_process(&self, other: &Self) -> bool {
         (self.pid, self.start_time) == (other.pid, other.start_time)
     }
 
     fn signal(&self, signal: Signal) {
         if let (true, Ok(pid)) = (self.is_running(), i32::try_from(self.pid)) {
-            // It may have ended meanwhile, or be another user's.
+            // The process may have ended, or may belong to another user.
             kill(Pid::from_raw(pid), signal).ok();
         }
     }
 }
 
-/// What came of processes that were to end.
+/// The result of ending the surviving processes of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TerminationReport {
-    /// Those that were found.
     pub found: Vec<Survivor>,
-    /// Those that are still there.
+    /// The processes that could not be ended.
     pub remaining: Vec<Survivor>,
 }
 
-/// Finds this user's processes that carry the token, and those that they started. Those of tasks
-/// that `is_spared` names by their number are left out, and so is this process.
+/// Finds this user's processes that carry the token, and their descendants. Processes of tasks for which
+/// `is_spared` returns true are left out, and so is this process.
 pub fn find(token: &str, is_spared: &dyn Fn(u64) -> bool) -> Vec<Survivor> {
     let own = machine::pid();
     let processes = list_processes();
@@ -79,7 +80,7 @@ pub fn find(token: &str, is_spared: &dyn Fn(u64) -> bool) -> Vec<Survivor> {
             None => {}
         }
     }
-    // What one of them started belongs to it, also where it gave itself another environment.
+    // A child process or group member belongs to a found process even if its environment lacks the token.
     let mut more = !found.is_empty();
     while more {
         let add: Vec<u32> = processes
@@ -109,8 +110,8 @@ pub fn find(token: &str, is_spared: &dyn Fn(u64) -> bool) -> Vec<Survivor> {
     survivors
 }
 
-/// Ends the processes that [`find`] finds: they are asked first, and killed once the grace is over.
-/// Returns when none is left, or some cannot be ended.
+/// Ends the processes that [`find`] returns: sends SIGTERM, waits for `grace`, then sends SIGKILL. Returns
+/// once all have ended or some cannot be ended.
 pub fn terminate(
     token: &str,
     is_spared: &dyn Fn(u64) -> bool,
@@ -129,8 +130,8 @@ pub fn terminate(
     wait_for(&ended.found, grace);
     let last = Instant::now() + KILL_TIMEOUT;
     loop {
-        // What they started meanwhile must end as well; and some may be found no more, since
-        // those are gone through which they were.
+        // Search again: processes may have started children meanwhile. Keep those found before, because
+        // without their parents they cannot be found again.
         for survivor in find(token, is_spared) {
             if !ended.found.iter().any(|it| it.is_same_process(&survivor)) {
                 ended.found.push(survivor);
@@ -148,7 +149,7 @@ pub fn terminate(
     }
 }
 
-/// Waits until none of them runs, but no longer than this.
+/// Waits up to `time` until none of the processes is running.
 fn wait_for(survivors: &[Survivor], time: Duration) {
     let deadline = Instant::now() + time;
     while survivors.iter().any(Survivor::is_running) && Instant::now() < deadline {
@@ -156,7 +157,7 @@ fn wait_for(survivors: &[Survivor], time: Duration) {
     }
 }
 
-/// What is to be known of a process.
+/// The fields of `/proc/<pid>/stat` that the search needs.
 struct Process {
     parent: u32,
     group: u32,
@@ -180,20 +181,20 @@ fn list_processes() -> HashMap<u32, Process> {
         .collect()
 }
 
-/// The task whose token a process carries; of another user's process nothing is known.
+/// Returns the task whose token a process carries. The environment of another user's process cannot be read.
 fn task_of(pid: u32, token: &str) -> Option<u64> {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let prefix = format!("{TOKEN_VARIABLE}={token}/");
     let mut variables = environment.split(|byte| *byte == 0);
     let task = variables.find_map(|it| it.strip_prefix(prefix.as_bytes()))?;
-    // One that cannot be read is no task that has ended.
+    // An unreadable number must not match a completed task.
     let task = std::str::from_utf8(task)
         .ok()
         .and_then(|it| it.parse().ok());
     Some(task.unwrap_or(u64::MAX))
 }
 
-/// The program of a process, without its arguments: they may be secret.
+/// Returns the program name of a process without its arguments, which may be secret.
 fn command_of(pid: u32) -> String {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     name.trim_end().to_owned()
@@ -216,7 +217,7 @@ mod tests {
             .unwrap()
     }
 
-    /// Looks for processes with the token until those found are as expected, for five seconds.
+    /// Searches for processes with the token for up to five seconds, until the result is as expected.
     fn find_until(token: &str, expected: impl Fn(&[Survivor]) -> bool) -> Vec<Survivor> {
         let mut found = Vec::new();
         for _ in 0..1000 {
@@ -245,7 +246,7 @@ mod tests {
     fn a_child_without_the_token_is_found_through_its_parent() {
         let token = ulid::Ulid::generate().to_string();
         let mut child = start("env -i sleep 60 & wait", &token, 1);
-        // A new process has the name of its parent until it becomes `env`, which becomes `sleep`.
+        // A new process has the name of its parent until it executes `env`, which executes `sleep`.
         find_until(&token, |found| found.iter().any(|it| it.command == "sleep"));
         assert_eq!(
             terminate(&token, &|_| false, Duration::from_secs(5)).remaining,

@@ -1,32 +1,32 @@
-//! The terminal that this process writes to and reads from.
+//! The terminal of this process: its size and its input mode.
 
 use nix::sys::termios::{LocalFlags, SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
 
-/// How many columns it has; none where there is no terminal.
+/// Returns the number of columns; `None` without a terminal.
 pub fn width() -> Option<u16> {
     terminal_size::terminal_size().map(|(width, _)| width.0)
 }
 
-/// How many columns and lines it has; none where there is no terminal.
+/// Returns the numbers of columns and lines; `None` without a terminal.
 pub fn size() -> Option<(u16, u16)> {
     let (width, height) = terminal_size::terminal_size()?;
     Some((width.0, height.0))
 }
 
-/// A way in which the terminal takes input, as long as this lives; then the way before is back.
+/// A changed input mode of the terminal. The previous mode is restored when dropped.
 #[derive(Debug)]
 pub struct InputMode {
     before: Termios,
 }
 
 impl InputMode {
-    /// Gives the input as it is typed, byte by byte, without any meaning here; none where nobody
-    /// types, or the terminal cannot do it.
+    /// Switches to raw input, byte by byte without line editing; returns `None` if the input is not a
+    /// terminal.
     pub fn raw() -> Option<Self> {
         Self::change_mode(SetArg::TCSADRAIN, cfmakeraw)
     }
 
-    /// Hides the input; none where nobody types, or it cannot be hidden.
+    /// Switches off the echo of input; returns `None` if the input is not a terminal.
     pub fn hidden() -> Option<Self> {
         Self::change_mode(SetArg::TCSAFLUSH, |mode| {
             mode.local_flags.remove(LocalFlags::ECHO);
@@ -45,7 +45,7 @@ impl InputMode {
 
 impl Drop for InputMode {
     fn drop(&mut self) {
-        // Where the mode cannot be set, the terminal is gone.
+        // If the mode cannot be restored, the terminal is gone.
         tcsetattr(std::io::stdin(), SetArg::TCSADRAIN, &self.before).ok();
     }
 }

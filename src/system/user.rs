@@ -1,27 +1,27 @@
-//! The users of this machine.
+//! The user accounts of this computer.
 
 use std::path::PathBuf;
 
 use nix::unistd::{Uid, User};
 
-/// Gives the number of the user of this process.
+/// Returns the numeric id of this process's user.
 pub fn id() -> u32 {
     Uid::current().as_raw()
 }
 
-/// Gives the name of the user of this process; its number where it has no name.
+/// Returns the name of this process's user, or the numeric id if the user has no name.
 pub fn name() -> String {
     let user = User::from_uid(Uid::current()).ok().flatten();
     user.map_or_else(|| id().to_string(), |user| user.name)
 }
 
-/// Gives the home of the user of this process, as the system's list of users has it.
+/// Returns the home folder of this process's user according to the user database, not `$HOME`.
 pub fn home() -> Option<PathBuf> {
     let user = User::from_uid(Uid::current()).ok().flatten();
     user.map(|user| user.dir)
 }
 
-/// Gives the home of a user by name.
+/// Returns the home folder of a user by name.
 pub fn home_of(name: &str) -> Option<PathBuf> {
     let user = User::from_name(name).ok().flatten();
     user.map(|user| user.dir)

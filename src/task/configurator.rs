@@ -1,4 +1,6 @@
-//! The contract of a configurator.
+//! The traits that implementations of TOSCA operations provide: [`Configurator`] renders a task and
+//! starts an [`OperationRun`], which the engine steps through. Also the errors for operations that have
+//! no usable configurator.
 
 use std::path::Path;
 
@@ -8,76 +10,79 @@ use super::view::TaskView;
 use crate::expr::{Error, LocalContext};
 use crate::value::Map;
 
-/// Why a task cannot run, in words that follow "could not run: ".
+/// The reason why a task cannot run, phrased to follow "could not run: ".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ConfiguratorRefusal(pub String);
 
-/// One way to implement an operation. It decides; a runner acts.
+/// A way to implement an operation, such as a shell command or a template.
+///
+/// A configurator only decides; a runner performs the effects.
 pub trait Configurator: Send + Sync + std::fmt::Debug {
-    /// The class name that records carry.
+    /// The configurator's class name, as job records write it.
     fn class_name(&self) -> &'static str;
 
-    /// Inputs that take no part in digests; none unless it names some.
+    /// Names of inputs that are left out of the task's digest. Empty by default.
     fn excluded_from_digest(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Adds inputs that stand for what the operation depends on besides what is written, so that a
-    /// change of it is a change of the operation. The path is the folder of the ensemble.
+    /// Adds inputs for dependencies of the operation that its written inputs do not show, such as the
+    /// content of a file.
+    ///
+    /// The digest covers them, so a change of such a dependency counts as a change of the operation.
+    /// `base_dir` is the ensemble's folder.
     fn add_inputs(&self, _inputs: &mut Map, _local_context: &dyn LocalContext, _base_dir: &Path) {}
 
-    /// Whether the task can take part in a dry run: where its input `dryrun` says so.
+    /// Whether the task can take part in a dry run. By default its input `dryrun` decides.
     fn can_dry_run(&self, task: &TaskView<'_>) -> Result<bool, Error> {
         Ok(task.input("dryrun")?.is_some_and(|value| value.is_truthy()))
     }
 
-    /// Says whether this task can run now, or why not.
+    /// Checks whether this task can run now, and returns the reason if it cannot.
     fn can_run(&self, _task: &TaskView<'_>) -> Result<(), ConfiguratorRefusal> {
         Ok(())
     }
 
-    /// Evaluates the inputs it needs; the files it wants come back as data.
+    /// Evaluates the inputs that the run needs.
+    ///
+    /// Files to be written are returned as data; rendering itself writes none.
     fn render(&self, task: &TaskView<'_>) -> Result<RenderedTask, Error>;
 
-    /// Starts one run of the operation, a small state machine.
+    /// Starts one run of the operation.
     fn begin(&self, rendered: RenderedTask) -> Box<dyn OperationRun>;
 }
 
-/// One run of an operation.
+/// A single run of an operation, implemented as a small state machine.
 pub trait OperationRun: std::fmt::Debug {
-    /// Takes the result of what it asked for, none at first, and says what comes next.
+    /// Takes the result of the last requested step (None at the first call) and returns the next one.
     fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> RunStep;
 }
 
-/// Why an operation has no configurator.
+/// The reason why an operation has no configurator.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChooseError {
-    /// The operation has no implementation.
     #[error("the operation has no implementation")]
     NoImplementation,
-    /// A task names an operation host.
+    /// A task list over hosts also names an `operation_host`.
     #[error("a task says by `hosts` where it runs, and not by `operation_host`")]
     TaskOnRemoteHost,
-    /// No configurator has this name.
     #[error(
         "there is no configurator `{name}`{from}; known are Shell, Cmd, Template, Delegate, Task, States"
     )]
     Unknown {
-        /// The name that the implementation gives.
         name: String,
-        /// The artifact that asks for it, in words; empty if none does.
+        /// The artifact that names the configurator, phrased for the message; empty if there is none.
         from: String,
     },
-    /// The implementation is a Python class.
+    /// The implementation is a Python class, which this program cannot run.
     #[error("the Python class `{class}`{from} cannot be run; use a shell command instead")]
     PythonClass {
-        /// The class.
         class: String,
-        /// The artifact that asks for it, in words; empty if none does.
+        /// The artifact that names the class, phrased for the message; empty if there is none.
         from: String,
     },
-    /// The implementation is an artifact that cannot be run.
+    /// The implementation is an artifact whose type names no configurator.
     #[error("artifact `{0}` cannot be run: its type names no configurator")]
     Artifact(String),
 }

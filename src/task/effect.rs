@@ -1,4 +1,4 @@
-//! What a run asks of the world, and what it gets back.
+//! The steps that a run of an operation requests from the engine, and their results.
 
 use std::sync::Arc;
 
@@ -6,34 +6,33 @@ use super::outcome::TaskOutcome;
 use crate::host::{Action, ActionResult, ExecutorChain, Location};
 use crate::value::Value;
 
-/// Something to be done on a machine.
+/// An action to perform on a machine on behalf of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskEffect {
-    /// What.
     pub action: Action,
-    /// Where.
     pub location: Location,
-    /// What it is to the operation.
     pub role: EffectRole,
-    /// The executors that it asks for itself, after those of the job; none if any will do.
+    /// Executors that this effect adds after those of the job. None if the job's are enough.
     pub chain: Option<Arc<ExecutorChain>>,
-    /// The name of the host for the executors, if not that of the place.
+    /// The host name that executors receive, if it differs from that of `location`.
     pub host: Option<String>,
 }
 
-/// What an effect is to its operation.
+/// The role of an effect within its operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EffectRole {
-    /// It does what the operation is for: it goes through the executors, and where nobody has seen
-    /// its end nobody knows whether the operation was done.
+    /// The effect does the operation's own work.
+    ///
+    /// It passes through the executors. If the job is cut off before its end is seen, the operation is in
+    /// doubt.
     #[default]
     Primary,
-    /// It prepares that, or clears up after it.
+    /// The effect prepares the primary one or cleans up after it.
     Auxiliary,
 }
 
 impl TaskEffect {
-    /// What an operation is for, at a place.
+    /// Returns a primary effect at a location.
     pub fn on(place: Location, action: Action) -> Self {
         Self {
             action,
@@ -44,41 +43,40 @@ impl TaskEffect {
         }
     }
 
-    /// What an operation is for, on this machine.
+    /// Returns a primary effect on this machine.
     pub fn on_local(action: Action) -> Self {
         Self::on(Location::Local, action)
     }
 }
 
-/// What came of it.
+/// The result of a step that a run has requested.
 #[derive(Debug, Clone)]
 pub enum EffectResult {
-    /// An action was performed.
     Action(ActionResult),
-    /// A subtask ended; none where there was nothing to do or it was passed over.
+    /// The outcome of a subtask, or None if there was nothing to do or the subtask was skipped.
     Subtask(Option<TaskOutcome>),
 }
 
-/// An operation that a task asks for, to be run as a task of its own.
+/// An operation that a task requests to be run as a task of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subtask {
-    /// `interface.operation`.
+    /// The operation as `interface.operation`.
     pub operation: String,
-    /// The instance's name; the task's own target if none.
+    /// The instance to act on, by name. None stands for the task's own target.
     pub target: Option<Value>,
-    /// Inputs over those of the operation; null for those of the task that asks.
+    /// Inputs that override those of the operation. Null passes on the requesting task's inputs.
     pub inputs: Value,
-    /// Inputs of the task that asks which are for itself alone.
+    /// Names of the requesting task's inputs that are not passed on.
     pub control: &'static [&'static str],
 }
 
-/// What a run says comes next.
+/// The next step that a run requests.
 #[derive(Debug)]
 pub enum RunStep {
-    /// Do this and come back with the result.
+    /// Perform this effect and call `step` with its result.
     Perform(Box<TaskEffect>),
-    /// Run this task and come back with its outcome.
+    /// Run this subtask and call `step` with its outcome.
     Subtask(Subtask),
-    /// It has ended.
+    /// The run has ended.
     Done(Box<TaskOutcome>),
 }

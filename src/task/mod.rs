@@ -1,5 +1,7 @@
-//! What the engine and a configurator promise each other: a configurator decides, a runner acts.
-//! Nothing here runs anything.
+//! The contract between the job engine and configurators.
+//!
+//! A configurator decides what an operation does and returns [`RunStep`]s; a runner performs them. The
+//! engine (`job`) drives runs, `configurator` implements them. This module runs nothing.
 
 mod configurator;
 mod effect;

@@ -1,68 +1,65 @@
-//! What a configurator renders, and how a run ends.
+//! The data that rendering a task produces, and the outcome of its run.
 
 use crate::name::Status;
 use crate::value::{Map, Value};
 
-/// Where a rendered file belongs.
+/// The folder of the ensemble that a rendered file belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WorkFolder {
     /// The task's own folder, `tasks/<instance>/<operation>`.
     Operation,
-    /// Files that the deployment needs for good.
+    /// Files that the deployment needs permanently.
     Artifacts,
-    /// The same, secret.
+    /// Files that the deployment needs permanently and that are secret.
     Secrets,
-    /// Files that stay on this machine.
+    /// Files that stay on this machine and are not shared.
     Local,
 }
 
 /// A file that a configurator wants written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderedFile {
-    /// Where it belongs.
     pub folder: WorkFolder,
-    /// Its path within the folder.
+    /// The path within the folder.
     pub path: String,
-    /// What it holds.
     pub bytes: Vec<u8>,
-    /// Whether only its owner may read it.
+    /// Whether only the owner may read the file.
     pub sensitive: bool,
 }
 
-/// What rendering gave: files, and whatever the run needs to know of it.
+/// The result of rendering a task: files to write and data for the run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RenderedTask {
-    /// Files to be written.
     pub files: Vec<RenderedFile>,
-    /// What the run takes over; its form is the configurator's own.
+    /// Data that rendering hands to the run. Each configurator has a form of its own.
     pub data: Value,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskOutcome {
-    /// Whether the operation did what it is for.
+    /// Whether the operation achieved its purpose.
     pub success: bool,
-    /// Whether it changed anything; none where it cannot tell.
+    /// Whether the run changed anything. None if the run cannot tell.
     pub modified: Option<bool>,
-    /// The status that the target has now, where the run knows it.
+    /// The target's new status, if the run knows it.
     pub status: Option<Status>,
-    /// What is told and recorded of it.
+    /// The result that is reported and recorded.
     pub result: Option<Value>,
-    /// Outputs of the operation.
+    /// The operation's outputs.
     pub outputs: Option<Map>,
-    /// Changes to instances, evaluated: a list of maps.
+    /// Changes to instances, already evaluated: a list of maps.
     pub updates: Option<Value>,
-    /// Whether these were written as text: then the record shows them without additions.
+    /// Whether the updates were written as text. The record then shows them without additions.
     pub updates_as_text: bool,
-    /// What went wrong besides, in words.
+    /// Further error messages.
     pub errors: Vec<String>,
-    /// What to say of a failure.
+    /// Notes to report with a failure.
     pub notes: Vec<String>,
 }
 
 impl TaskOutcome {
-    /// A failure that changed nothing, with words for the record.
+    /// Returns a failure that changed nothing, with a message for the record.
     pub fn refused(message: impl Into<String>) -> Self {
         let message: String = message.into();
         Self {

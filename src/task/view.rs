@@ -1,4 +1,5 @@
-//! What a configurator sees of its task.
+//! The view that a configurator has of its task: settings, inputs, and access to this machine through
+//! traits.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,29 +10,27 @@ use crate::host::{Location, Variables};
 use crate::name::{OperationRef, Status};
 use crate::value::{Map, Value};
 
-/// What holds for a task whatever its inputs.
+/// The settings of a task that do not depend on its inputs.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskSettings<'a> {
-    /// The operation.
     pub operation: &'a OperationRef,
-    /// Whether nothing may be changed.
+    /// Whether the run must not change anything.
     pub dry_run: bool,
-    /// The folder of the ensemble, in which commands run.
+    /// The ensemble's folder, in which commands run.
     pub base_dir: &'a Path,
-    /// How long a command may run.
+    /// The longest time that a command may run.
     pub time_limit: Option<Duration>,
-    /// Whether the output of commands is shown while they run.
+    /// Whether output of commands is shown while they run.
     pub echo: bool,
-    /// The target's own status.
+    /// The target's own status, without its dependencies.
     pub target_status: Option<Status>,
 }
 
-/// One task, as its configurator sees it.
+/// A task as its configurator sees it.
 #[derive(Clone, Copy)]
 pub struct TaskView<'a> {
-    /// What does not change.
     pub settings: TaskSettings<'a>,
-    /// The inputs as they were written.
+    /// The inputs as written, not evaluated.
     pub inputs: &'a Map,
     evaluator: &'a Evaluator,
     context: &'a Context,
@@ -39,27 +38,27 @@ pub struct TaskView<'a> {
     local_context: &'a dyn LocalContext,
 }
 
-/// Gives the environment of a task's commands when it is asked for.
+/// Provides the environment of a task's commands on demand.
 pub trait EnvironmentProvider {
-    /// The complete environment.
+    /// Returns the complete set of environment variables.
     fn variables(&self) -> Result<Variables, Error>;
 
-    /// The machine that the operation names as its host.
+    /// Returns the machine that the operation names as its host.
     fn machine(&self) -> Result<OperationHost, Error>;
 
-    /// What a run of tasks over hosts needs; those of the hosts that are instances are reached as
-    /// the model says.
+    /// Returns the services that a run of a task list over these hosts needs.
+    ///
+    /// Hosts that are instances of the topology are reached as the model describes.
     fn helpers(&self, hosts: &[String]) -> Result<HostServices, Error>;
 }
 
 /// The machine on which an operation runs.
 #[derive(Debug, Clone, Default)]
 pub struct OperationHost {
-    /// Where it is.
     pub location: Location,
-    /// What the operation adds to the environment there.
+    /// Environment variables that the operation adds on that machine.
     pub variables: Variables,
-    /// Tells this run of the operation from all others, in characters that are good in file names.
+    /// An identifier of this run of the operation that is unique and safe in file names.
     pub key: String,
 }
 
@@ -78,7 +77,7 @@ impl std::fmt::Debug for TaskView<'_> {
 }
 
 impl<'a> TaskView<'a> {
-    /// A view of a task; `hands` are its commands' environment and this machine.
+    /// Creates a view of a task. `ports` gives access to the commands' environment and to this machine.
     pub fn new(
         settings: TaskSettings<'a>,
         inputs: &'a Map,
@@ -97,7 +96,7 @@ impl<'a> TaskView<'a> {
         }
     }
 
-    /// The value of an input; reading it counts.
+    /// Evaluates an input. The read is recorded as a dependency of the task.
     pub fn input(&self, name: &str) -> Result<Option<Value>, Error> {
         if self.inputs.contains_key(name) {
             self.evaluator.input(name, self.context)
@@ -106,23 +105,23 @@ impl<'a> TaskView<'a> {
         }
     }
 
-    /// The last error of what was evaluated for the task.
+    /// Takes the last error that occurred while evaluating for the task.
     pub fn take_failure(&self) -> Option<Error> {
         self.evaluator.take_failure()
     }
 
-    /// The value of an input that is a string, or of anything printed as one.
+    /// Evaluates an input and converts its value to text. Null counts as missing.
     pub fn input_text(&self, name: &str) -> Result<Option<String>, Error> {
         let value = self.input(name)?.filter(|value| !value.is_null());
         Ok(value.map(|value| value.reveal().to_string()))
     }
 
-    /// An input as it was written; looking at it does not count as reading it.
+    /// Returns an input as written. This does not record a read.
     pub fn raw(&self, name: &str) -> Option<&Value> {
         self.inputs.get(name).filter(|value| !value.is_null())
     }
 
-    /// Evaluates something with further variables.
+    /// Evaluates an expression with additional variables.
     pub fn evaluate_with(&self, raw: &Value, variables: &Map) -> Result<Value, Error> {
         let mut context = self.context.clone();
         for (name, value) in variables {
@@ -131,7 +130,7 @@ impl<'a> TaskView<'a> {
         self.evaluator.evaluate(raw, &context)
     }
 
-    /// Reads YAML text.
+    /// Parses YAML text.
     pub fn parse_yaml(&self, text: &str) -> Result<Value, Error> {
         self.local_context
             .parse_yaml(text)
@@ -146,27 +145,29 @@ impl<'a> TaskView<'a> {
         self.local_context.which(name).is_some()
     }
 
-    /// The machine that the operation names as its host; what is read to find it counts.
+    /// Returns the machine that the operation names as its host. Values read to find it are recorded as
+    /// dependencies.
     pub fn machine(&self) -> Result<OperationHost, Error> {
         self.environment.machine()
     }
 
-    /// What a run of tasks over hosts needs; what is read to find the hosts counts.
+    /// Returns the services for a run of a task list over hosts. Values read to find the hosts are
+    /// recorded as dependencies.
     pub fn helpers(&self, hosts: &[String]) -> Result<HostServices, Error> {
         self.environment.helpers(hosts)
     }
 
-    /// This machine, for bounded reads.
+    /// Returns access to this machine, for bounded reads.
     pub fn local_context(&self) -> &'a dyn LocalContext {
         self.local_context
     }
 
-    /// Whether there is a file at a path of this machine.
+    /// Whether a path of this machine is an existing file (not a folder).
     pub fn has_file(&self, path: &Path) -> bool {
         self.local_context.exists(path) && !self.local_context.is_dir(path)
     }
 
-    /// The complete environment of the task's commands.
+    /// Returns the complete environment of the task's commands.
     pub fn environment(&self) -> Result<Variables, Error> {
         self.environment.variables()
     }

@@ -1,11 +1,11 @@
-//! Bytes in base 64, in the usual alphabet.
+//! Base64 in the standard alphabet: a strict encoder, and a decoder as lenient as those of other programs.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD as ALPHABET;
 use base64::engine::general_purpose::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// Bits after the last byte are ignored, as other programs ignore them.
+/// Other programs ignore the bits after the last byte, so the decoder does too.
 const CONFIG: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true);
 
@@ -16,25 +16,24 @@ const UNPADDED: GeneralPurpose = GeneralPurpose::new(
     CONFIG.with_decode_padding_mode(DecodePaddingMode::RequireNone),
 );
 
-/// Bytes in base 64, padded.
+/// Encodes bytes as base64 with padding.
 pub fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// The bytes of a text in base 64; none if it has other letters. Padding may be left out or too
-/// long.
+/// Decodes base64 text. Padding may be missing or too long. None if other characters occur.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let digits = text.trim_end_matches('=');
     if digits.len() % 4 != 1 {
         return UNPADDED.decode(digits).ok();
     }
-    // A last digit without a second one is less than a byte: it is dropped, if it is a digit.
+    // A single last digit holds less than a byte. It is dropped after a check that it is a digit.
     let mut bytes = UNPADDED.decode(format!("{digits}A")).ok()?;
     bytes.pop();
     Some(bytes)
 }
 
-/// Whether a text is base 64 of at least one byte, padded as it must be.
+/// Whether a text is correctly padded base64 of at least one byte.
 pub fn is_padded(text: &str) -> bool {
     !text.is_empty() && PADDED.decode(text).is_ok()
 }

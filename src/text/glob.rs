@@ -1,49 +1,48 @@
-//! Patterns in which `*` stands for any text and `?` for any one character, over slashes and dots.
+//! Glob patterns, in which `*` matches any text and `?` any character, including slashes and dots.
+//! Constructors select the syntax of Python, OpenSSH or `glob(7)`; this module reads no directories.
 
-/// A pattern.
+/// A parsed glob pattern, which matches complete texts.
 #[derive(Debug, Clone)]
 pub struct Glob(Vec<GlobToken>);
 
 #[derive(Debug, Clone, PartialEq)]
 enum GlobToken {
-    /// This character.
     Literal(char),
-    /// Any one character.
     AnyOne,
-    /// Any number of characters.
     AnyMany,
-    /// One character that is in these ranges, or is not.
+    /// A character class: matches a character within the ranges, or outside them if `not` is set.
     Class {
         ranges: Vec<(char, char)>,
         not: bool,
     },
 }
 
-/// The signs of a pattern besides `*` and `?`.
+/// The syntax of a pattern in addition to `*` and `?`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum GlobSyntax {
-    /// None.
     None,
-    /// `[seq]` and `[!seq]`.
+    /// `[seq]` and `[!seq]`, as in Python.
     Brackets,
-    /// Those, `[^seq]`, and a backslash that takes a sign's meaning away.
+    /// `[seq]`, `[!seq]`, `[^seq]`, and a backslash as escape character.
     BracketsAndEscapes,
 }
 
 impl Glob {
-    /// Reads a pattern as Python's `fnmatch` does: `[seq]` is one of these characters, `[!seq]`
-    /// one of the others. Every text is a pattern.
+    /// Parses a pattern as Python's `fnmatch` does. Every text is a valid pattern.
+    ///
+    /// `[seq]` matches one of the characters, `[!seq]` one of the others.
     pub fn new(pattern: &str) -> Self {
         Self::parse(pattern, GlobSyntax::Brackets)
     }
 
-    /// Reads a pattern as OpenSSH does: a bracket stands for itself.
+    /// Parses a pattern as OpenSSH does: a bracket is a literal character.
     pub fn without_brackets(pattern: &str) -> Self {
         Self::parse(pattern, GlobSyntax::None)
     }
 
-    /// Reads a pattern for a name in a folder as `glob(7)` does: `[^seq]` is as `[!seq]`, and a
-    /// sign after a backslash stands for itself.
+    /// Parses a pattern for a file name as `glob(7)` does.
+    ///
+    /// `[^seq]` means the same as `[!seq]`, and a character after a backslash is literal.
     pub fn for_file_name(pattern: &str) -> Self {
         Self::parse(pattern, GlobSyntax::BracketsAndEscapes)
     }
@@ -75,15 +74,17 @@ impl Glob {
         Self(pieces)
     }
 
-    /// Whether a text has characters that make it more than itself.
+    /// Whether a text contains wildcard characters.
     pub fn is_pattern(text: &str) -> bool {
         text.contains(['*', '?', '['])
     }
 
-    /// Whether all of a text fits. Takes time in proportion to the product of the lengths at worst.
+    /// Whether the pattern matches the complete text.
+    ///
+    /// The time is at most proportional to the product of the lengths.
     pub fn matches(&self, text: &str) -> bool {
         let (mut piece, mut rest) = (0, text.chars());
-        // The place after the last `*`, and the text from which that part is tried.
+        // The token after the last `*`, and the text from which it is tried next.
         let mut star: Option<(usize, std::str::Chars<'_>)> = None;
         while let Some(character) = rest.clone().next() {
             match self.0.get(piece) {
@@ -123,12 +124,12 @@ impl GlobToken {
     }
 }
 
-/// The class that begins behind a `[`, and its length; none if nothing ends it.
+/// Parses the character class after a `[` and returns its length. None if the class is not closed.
 fn parse_class(text: &[char], signs: GlobSyntax) -> Option<(GlobToken, usize)> {
     let first = text.first()?;
     let not = *first == '!' || (*first == '^' && signs == GlobSyntax::BracketsAndEscapes);
     let start = usize::from(not);
-    // A bracket that comes first is one of the characters.
+    // A bracket in the first position is a member of the class.
     let end = (start + 1..text.len()).find(|place| text[*place] == ']')?;
     let mut ranges = Vec::new();
     let mut inner = &text[start..end];

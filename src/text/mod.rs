@@ -1,4 +1,4 @@
-//! Helpers for text that know nothing of what it means.
+//! Text utilities without domain knowledge: base64, globs, shell quoting, spelling suggestions and URLs.
 
 pub mod base64;
 mod glob;

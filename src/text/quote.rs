@@ -1,7 +1,6 @@
-//! Words as a shell reads them.
+//! Shell quoting of words, as Python's `shlex` does it and in the usual style with `'\''`.
 
-/// Quotes a word for a shell, where it needs that, as Python's `shlex.quote` does: a quote becomes
-/// `'"'"'`.
+/// Quotes a word for a shell if necessary, as Python's `shlex.quote` does. A single quote becomes `'"'"'`.
 pub fn shlex_quote(word: &str) -> String {
     if is_plain(word) {
         return word.to_owned();
@@ -9,12 +8,12 @@ pub fn shlex_quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\"'\"'"))
 }
 
-/// Words as [`quote_for_shell`] gives them, with spaces between them.
+/// Quotes words with [`shlex_quote`] and joins them with spaces.
 pub fn shlex_join<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
     join_quoted(words, shlex_quote)
 }
 
-/// Quotes a word for a shell, where it needs that; a quote becomes `'\''`.
+/// Quotes a word for a shell if necessary. A single quote becomes `'\''`.
 pub fn quote_word(word: &str) -> String {
     if is_plain(word) {
         return word.to_owned();
@@ -22,17 +21,17 @@ pub fn quote_word(word: &str) -> String {
     force_quote_word(word)
 }
 
-/// Words as [`quoted`] gives them, with spaces between them.
+/// Quotes words with [`quote_word`] and joins them with spaces.
 pub fn quote_words<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
     join_quoted(words, quote_word)
 }
 
-/// Quotes a word for a shell, even one that does not need that; a quote becomes `'\''`.
+/// Quotes a word for a shell even if unnecessary. A single quote becomes `'\''`.
 pub fn force_quote_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// Whether a shell reads a word as it stands.
+/// Whether a shell reads a word literally without quotes.
 fn is_plain(word: &str) -> bool {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
     !word.is_empty() && word.chars().all(is_safe)

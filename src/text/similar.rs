@@ -1,12 +1,12 @@
-//! Names that resemble a misspelt one.
+//! Spelling suggestions: finds the known name that resembles a misspelled one.
 
 use strsim::osa_distance;
 
-/// How many candidates are looked at, so that many mistakes among many names stay cheap.
+/// The maximum number of candidates to compare, so that many mistakes among many names stay cheap.
 const MAX_CANDIDATES: usize = 2_000;
 
-/// The candidate that is most like `name`, if one is like it at all; the first one by name of those
-/// that are equally like it.
+/// Returns the candidate most similar to `name`, if any is similar enough. Among equals, the first in
+/// alphabetical order wins.
 fn most_similar<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = name.chars().count();
     if length < 2 {
@@ -18,7 +18,7 @@ fn most_similar<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .into_iter()
         .take(MAX_CANDIDATES)
         .filter_map(|candidate| {
-            // A text that is much longer or shorter needs no look at its characters.
+            // The edit distance of texts with very different lengths is large anyway.
             let is_near = candidate.chars().count().abs_diff(length) <= 2 * allowed;
             let distance = is_near.then(|| osa_distance(&name, &candidate.to_lowercase()))?;
             (distance <= allowed).then_some((distance, candidate))
@@ -26,7 +26,7 @@ fn most_similar<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -
     close.min().map(|(_, candidate)| candidate)
 }
 
-/// The words `did you mean` with the most similar candidate.
+/// Returns the hint `did you mean …?` with the most similar candidate, if any.
 pub fn did_you_mean<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,

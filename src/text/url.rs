@@ -1,6 +1,6 @@
-//! Logins in URLs, which nobody may see.
+//! Removal of logins from URLs, so that messages and records do not reveal passwords.
 
-/// A text with what stands before the `@` of URLs left out.
+/// Removes the login, which is the part before `@`, from each URL in a text.
 pub fn without_logins(text: &str) -> String {
     let ends = |c: char| c == '/' || c.is_whitespace() || matches!(c, '\'' | '"');
     let mut stripped = String::with_capacity(text.len());
@@ -14,7 +14,7 @@ pub fn without_logins(text: &str) -> String {
     stripped
 }
 
-/// A URL with `<redacted>` in the place of a login with a password, as Salt shows it.
+/// Replaces a login that has a password by `<redacted>`, as Salt does.
 pub fn with_login_redacted(url: &str) -> String {
     let split = url.split_once("://");
     let split = split.map(|(scheme, rest)| (scheme, split_login(rest, |c| c == '/')));
@@ -26,7 +26,7 @@ pub fn with_login_redacted(url: &str) -> String {
     }
 }
 
-/// The login in what follows the `://` of a URL, if there is one, and the rest behind its `@`.
+/// Splits the login from the text after the `://` of a URL. The remaining text starts after the `@`.
 fn split_login(text: &str, ends: impl FnMut(char) -> bool) -> (Option<&str>, &str) {
     let end = text.find(ends).unwrap_or(text.len());
     match text[..end].rfind('@') {

@@ -1,4 +1,4 @@
-//! Artifacts of node instances as entities.
+//! Artifacts of node instances, as entities of the topology.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::topology::Topology;
 use crate::tosca::{Artifact, AttributeDecl, NodeTemplate, Property};
 use crate::value::{Handle, Map, Value};
 
-/// What every artifact has besides its properties, set or not.
+/// Attributes that every artifact has besides its properties, even if they are not set.
 const ARTIFACT_FIELDS: &[&str] = &[
     "file",
     "repository",
@@ -26,10 +26,10 @@ const ARTIFACT_FIELDS: &[&str] = &[
     "dependencies",
 ];
 
-/// The type of container images.
+/// The TOSCA type of container images.
 const IMAGE_TYPE: &str = "tosca.artifacts.Deployment.Image.Container.Docker";
 
-/// What is declared of an attribute of an artifact: its value, and whether it is sensitive.
+/// Returns the declared value of an artifact's attribute, and whether it is sensitive.
 pub(super) fn artifact_attribute(artifact: &Artifact, name: &str) -> (Option<Value>, bool) {
     let (value, sensitive) = declared_value(&artifact.properties, &indexmap::IndexMap::new(), name);
     let field = || match name {
@@ -43,7 +43,7 @@ pub(super) fn artifact_attribute(artifact: &Artifact, name: &str) -> (Option<Val
     (value.or_else(field), sensitive)
 }
 
-/// The properties of an artifact and what else is said of it.
+/// Returns the names of an artifact's properties and fields.
 pub(super) fn attribute_names(artifact: &Artifact) -> Vec<Arc<str>> {
     let properties = artifact.properties.keys().cloned();
     let fields = artifact.fields.keys().cloned();
@@ -52,7 +52,7 @@ pub(super) fn attribute_names(artifact: &Artifact) -> Vec<Arc<str>> {
 }
 
 impl Topology {
-    /// The artifact of a name that an instance has.
+    /// Returns an instance's artifact by name.
     pub fn artifact_of(&self, node: Handle, name: &str) -> Option<Handle> {
         let node = self.stand_in(node).unwrap_or(node);
         let artifacts = &self.get(node)?.node()?.artifacts;
@@ -80,12 +80,12 @@ impl Topology {
         Value::from(named.collect::<Map>())
     }
 
-    /// Where the file of an artifact is; nothing where it is no file of this machine.
+    /// Returns the path of an artifact's file, or null if the file is not on this machine.
     pub(super) fn artifact_path(&self, of: Handle) -> Option<Value> {
         let artifact = self.entity(of).artifact()?;
         let file = artifact.file.as_str()?;
         let repository = artifact.repository.as_deref();
-        // A repository that is a node holds no files: it says where programs are.
+        // A repository that is a node template holds no files: it states where programs are.
         let is_near = |name: &str| name == "self" || self.find_from(of, name).is_some();
         if !repository.is_none_or(is_near) || file.contains("://") {
             return Some(Value::Null);
@@ -95,7 +95,7 @@ impl Topology {
         Some(Value::from(path.display().to_string()))
     }
 
-    /// What `get_artifact` gives: the name of an image, an address, or a path.
+    /// Returns the result of `get_artifact`: an image name, a URL, or a path.
     pub(super) fn artifact_value(&self, of: Handle, name: &str) -> Option<Value> {
         let own = self.entity(of).artifact().map(|_| of);
         let of = own.or_else(|| self.artifact_of(of, name))?;
@@ -109,8 +109,9 @@ impl Topology {
     }
 }
 
-/// What is declared of an attribute or property: its value, and whether it is sensitive. An
-/// attribute that has no value yet is null.
+/// Returns the declared value of an attribute or property, and whether it is sensitive.
+///
+/// An attribute without a value yet is null.
 pub(super) fn declared_value(
     properties: &indexmap::IndexMap<Arc<str>, Property>,
     attributes: &indexmap::IndexMap<Arc<str>, AttributeDecl>,

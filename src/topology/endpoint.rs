@@ -1,23 +1,22 @@
-//! How the machine of an instance is reached, as the model and what is recorded say
-//! (spec/unfurl.md § (k), `Cmd`).
+//! The connection data of an instance's machine, from the model and the recorded state (rule U-k, `Cmd`).
 
 use super::topology::Topology;
 use crate::expr::{Error, Evaluator};
 use crate::host::Secret;
 use crate::value::{Handle, Map, Value};
 
-/// The capability of a machine that commands can be run on.
+/// The capability type of machines on which commands can be run.
 const ENDPOINT_CAPABILITY: &str = "unfurl.capabilities.Endpoint.Ansible";
-/// The relationship that says as whom.
+/// The relationship type that carries the login credentials of a connection.
 const CONNECTION_RELATIONSHIP: &str = "unfurl.relationships.ConnectsTo.Ansible";
-/// The attributes with the address of a machine, those that say it best first.
+/// Attributes that hold a machine's address, most specific first.
 const ADDRESS_ATTRIBUTES: [&str; 4] = [
     "public_ip",
     "private_ip",
     "public_address",
     "private_address",
 ];
-/// The properties of an endpoint that say how it is reached.
+/// Properties of an endpoint that describe how to reach the machine.
 const ENDPOINT_PROPERTIES: [&str; 7] = [
     "connection",
     "host",
@@ -27,36 +26,38 @@ const ENDPOINT_PROPERTIES: [&str; 7] = [
     "private_key_file",
     "host_key",
 ];
-/// What the names of variables of Ansible begin with.
+/// Prefixes of Ansible's connection variables, which are stripped.
 const VARIABLE_PREFIXES: [&str; 2] = ["ansible_", "ssh_"];
 
-/// How a machine is reached.
+/// The connection data of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Endpoint {
-    /// The name of its instance.
+    /// The name of the machine's instance.
     pub name: String,
-    /// Whether it is this machine.
+    /// Whether the endpoint is the machine that this program runs on.
     pub is_local: bool,
-    /// Its name or address; that of the instance if none is said.
+    /// Host name or address. If None, the instance's name is used.
     pub host: Option<String>,
-    /// The port.
     pub port: Option<u16>,
-    /// The user to log in as.
     pub user: Option<String>,
-    /// The password of the user.
     pub password: Option<Secret>,
-    /// The file of the user's private key.
+    /// The path of the user's private key file.
     pub key_file: Option<String>,
-    /// The passphrase of that key.
+    /// The passphrase of the private key.
     pub passphrase: Option<Secret>,
-    /// The host's public key, as a file of known hosts says it: its kind and its text.
+    /// The host's public key as written in a `known_hosts` file: its kind and its text.
     pub host_key: Option<String>,
 }
 
 impl Topology {
-    /// The instance on whose machine an operation runs, by the word that it says (`SELF`, `HOST`,
-    /// `SOURCE`, `TARGET`, or a name). None stands for the machine that this runs on, an error for
-    /// an instance that is not there.
+    /// Resolves an `operation_host` to the instance on whose machine an operation runs.
+    ///
+    /// The word is `SELF`, `HOST`, `SOURCE`, `TARGET`, or an instance name. None stands for the machine
+    /// that this program runs on.
+    ///
+    /// # Errors
+    ///
+    /// No instance has that name.
     pub fn operation_host(&self, of: Handle, word: Option<&str>) -> Result<Option<Handle>, String> {
         let word = word.unwrap_or_default();
         let found = match word {
@@ -73,7 +74,8 @@ impl Topology {
         found.map(Some).ok_or_else(why)
     }
 
-    /// The machine that an instance is or is hosted on; none if nothing says that it is one.
+    /// Returns the endpoint of the machine that an instance is, or that it is hosted on. None if no
+    /// instance on that path describes one.
     pub fn endpoint(&self, of: Handle, evaluator: &Evaluator) -> Result<Option<Endpoint>, Error> {
         let mut next = Some(of);
         while let Some(of) = next {
@@ -125,7 +127,7 @@ impl Topology {
         Ok(Some(parse_endpoint(entity.name.as_str(), &settings)))
     }
 
-    /// Adds what the credential and the variables for Ansible say.
+    /// Adds the settings of an entity's `credential` and `hostvars` (Ansible variables).
     fn add_credential_and_variables(
         &self,
         of: Handle,

@@ -1,4 +1,5 @@
-//! One entity of a topology: the root, a node instance, a capability, an artifact, a relationship.
+//! Entities of a topology: the root, inputs and outputs, node instances, capabilities, artifacts and
+//! relationships.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,19 +11,19 @@ use crate::name::{
 use crate::tosca::{Artifact, CapabilityTemplate, NodeTemplate, RelationshipTemplate};
 use crate::value::{Handle, Map, Value};
 
-/// Who made an instance.
+/// The creator of an instance, as its record states it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Creator {
-    /// The task with this id.
+    /// Created by the task with this id.
     Task(ChangeId),
-    /// Another instance manages it: its key or name.
+    /// Managed by another instance, given by key or name.
     ManagedBy(Arc<str>),
-    /// Nobody here: it was there before.
+    /// Not created by this ensemble; the instance existed before.
     Unmanaged,
 }
 
 impl Creator {
-    /// Reads what a record says.
+    /// Reads the recorded form.
     pub fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Bool(false) => Some(Self::Unmanaged),
@@ -34,7 +35,7 @@ impl Creator {
         }
     }
 
-    /// What a record says.
+    /// Returns the recorded form.
     pub fn to_value(&self) -> Value {
         match self {
             Self::Task(id) => Value::str(id.as_str()),
@@ -43,131 +44,123 @@ impl Creator {
         }
     }
 
-    /// Whether this counts as created by the ensemble.
+    /// Whether the instance counts as created by the ensemble.
     pub fn is_truthy(&self) -> bool {
         !matches!(self, Self::Unmanaged)
     }
 }
 
-/// What an entity is.
+/// The kind of an entity, with the data that only this kind has.
 #[derive(Debug, Clone)]
 pub enum EntityKind {
-    /// The topology itself.
+    /// The root of a topology.
     Root,
-    /// The inputs of the topology, each an attribute.
+    /// The topology's inputs, each of which is an attribute.
     Inputs,
-    /// The outputs of the topology, each an attribute.
+    /// The topology's outputs, each of which is an attribute.
     Outputs,
-    /// An instance of a node template.
     Node(NodeData),
-    /// A capability of a node instance.
     Capability {
-        /// The node instance.
         owner: Handle,
-        /// The capabilities that the author described; the entity's name is the key.
+        /// The node template's capabilities. The entity's name is the key in this map.
         templates: Arc<indexmap::IndexMap<Arc<str>, CapabilityTemplate>>,
     },
-    /// An artifact of a node instance.
     Artifact {
-        /// The node instance.
         owner: Handle,
-        /// What the author described.
         artifact: Arc<Artifact>,
     },
-    /// A requirement of a node instance, met by another.
+    /// A requirement of a node instance, met by another instance.
     Relationship {
-        /// The node instance whose requirement it is.
+        /// The node instance whose requirement this is.
         source: Handle,
-        /// The template of the node that meets it.
+        /// The template of the node that meets the requirement.
         target: Option<TemplateName>,
         /// The name of the target's capability.
         capability: Option<Arc<str>>,
-        /// What the author described.
         template: Arc<RelationshipTemplate>,
     },
 }
 
-/// What only node instances have.
+/// The data that only node instances have.
 #[derive(Debug, Clone)]
 pub struct NodeData {
-    /// What the author described; none where the template has left the model.
     pub template: Arc<NodeTemplate>,
-    /// Its capabilities, in the order of the template.
+    /// Capabilities in the order of the template.
     pub capabilities: Vec<Handle>,
-    /// Its relationships, in the order of the template's requirements.
+    /// Relationships in the order of the template's requirements.
     pub requirements: Vec<Handle>,
-    /// Its artifacts, in the order of the template.
+    /// Artifacts in the order of the template.
     pub artifacts: Vec<Handle>,
-    /// The instances hosted on it.
+    /// Instances that are hosted on this one.
     pub instances: Vec<Handle>,
-    /// The imported instance it stands for.
+    /// The name of the imported instance that this one stands for.
     pub imported: Option<Arc<str>>,
-    /// That instance, where it is one of another ensemble.
+    /// The handle of the imported instance, if it belongs to another ensemble.
     pub external: Option<Handle>,
 }
 
-/// The inputs that a topology is given.
+/// The inputs that a topology is created with.
 #[derive(Debug, Clone, Default)]
 pub struct TopologyInputs {
-    /// Their raw values.
+    /// Raw values by name.
     pub values: Map,
-    /// Where they are written, those that are not left to their defaults.
+    /// The source positions of values that are given explicitly, not by default.
     pub spans: HashMap<Arc<str>, Span>,
 }
 
 impl TopologyInputs {
-    /// Gives the value of an input that is written at a place, instead of any that was given before.
+    /// Sets an input's value and source position, replacing an earlier value.
     pub fn set(&mut self, name: Arc<str>, value: Value, span: Span) {
         self.spans.insert(Arc::clone(&name), span);
         self.values.insert(name, value);
     }
 }
 
-/// One entity with its recorded state.
+/// An entity of a topology with its recorded state.
 #[derive(Debug, Clone)]
 pub struct Entity {
-    /// Its name, unique among all node instances: those of nested topologies begin with the name of
-    /// the outer template and a colon.
+    /// The name, unique among all node instances.
+    ///
+    /// Names of instances in nested topologies begin with the name of the outer template and a colon.
     pub name: InstanceName,
-    /// Its key in records.
+    /// The key that records use.
     pub key: InstanceKey,
-    /// What it is.
     pub kind: EntityKind,
-    /// The root of the topology it belongs to.
+    /// The root of the topology that the entity belongs to.
     pub scope: Handle,
-    /// The instance it is part of or hosted on; none for the root.
+    /// The instance that the entity is part of or hosted on. None for the root.
     pub parent: Option<Handle>,
-    /// Attributes that tasks have set.
+    /// Attribute values that tasks have set.
     pub attributes: Map,
-    /// Attributes that the record names without their values, since they are secret.
+    /// Attributes that the record names without their values, because they are secret.
     pub redacted: Vec<Arc<str>>,
-    /// Properties as they were last observed.
+    /// Properties with the values that were last observed.
     pub properties: Map,
-    /// Its own status.
+    /// The entity's own status, without its dependencies.
     pub local: Option<Status>,
-    /// Where it is in its life cycle.
+    /// The TOSCA node state: the position in the life cycle.
     pub state: Option<NodeState>,
-    /// Its priority, where a record sets it.
+    /// The priority, if a record sets one.
     pub priority: Option<Priority>,
-    /// Who made it.
     pub created: Option<Creator>,
-    /// Whether operations of this ensemble began to create it and did not come to their end: it
-    /// may exist. No record says so by itself.
+    /// Whether operations of this ensemble began to create the instance and did not finish, so that it
+    /// may exist.
+    ///
+    /// Crash recovery sets this; no record states it directly.
     pub partially_created: bool,
-    /// The operation of which nobody knows whether it has done its work, since the job that ran it
-    /// was cut off.
+    /// The operation that was running when its job was cut off, so that its effect is unknown.
     pub in_doubt: Option<OperationName>,
-    /// Whether it must not be deleted.
+    /// Whether the instance must not be deleted.
     pub protected: Option<bool>,
-    /// What customised it: a change id or true.
+    /// The cause of a customisation: a change id, or true.
     pub customized: Option<Value>,
-    /// The last task that changed its configuration.
+    /// The last task that changed the instance's configuration.
     pub last_config_change: Option<ChangeId>,
-    /// The last task that saw its live state change.
+    /// The last task that observed a change of the instance's live state.
     pub last_state_change: Option<ChangeId>,
-    /// Whether no operation makes it: its status is that of what it depends on.
+    /// Whether no operation creates the entity, so that its status is that of its dependencies.
     pub computed: bool,
-    /// Parts of its record that nothing here knows; they are written back.
+    /// Unknown fields of the record, which are written back unchanged.
     pub extra: Map,
 }
 
@@ -197,7 +190,7 @@ impl Entity {
         }
     }
 
-    /// What is there as soon as its instance is: nothing has to be done for it.
+    /// Creates an entity that exists as soon as its instance does, without any operation.
     pub(super) fn new_established(name: InstanceName, key: InstanceKey, kind: EntityKind) -> Self {
         Self {
             local: Some(Status::Ok),
@@ -206,7 +199,7 @@ impl Entity {
         }
     }
 
-    /// The node instance's own data, if it is one.
+    /// Returns the data of a node instance. None for other kinds.
     pub fn node(&self) -> Option<&NodeData> {
         match &self.kind {
             EntityKind::Node(node) => Some(node),
@@ -214,7 +207,7 @@ impl Entity {
         }
     }
 
-    /// What the author described, if it is a capability.
+    /// Returns the template of a capability. None for other kinds.
     pub fn capability(&self) -> Option<&CapabilityTemplate> {
         match &self.kind {
             EntityKind::Capability { templates, .. } => templates.get(self.name.as_str()),
@@ -222,7 +215,7 @@ impl Entity {
         }
     }
 
-    /// What the author described, if it is an artifact.
+    /// Returns the template of an artifact. None for other kinds.
     pub fn artifact(&self) -> Option<&Arc<Artifact>> {
         match &self.kind {
             EntityKind::Artifact { artifact, .. } => Some(artifact),
@@ -230,7 +223,7 @@ impl Entity {
         }
     }
 
-    /// Whether it is of a type or of one derived from it.
+    /// Whether the entity's type is this type or one derived from it.
     pub fn is_a(&self, type_name: &str) -> bool {
         match &self.kind {
             EntityKind::Node(node) => node.template.is_a(type_name),
@@ -245,22 +238,21 @@ impl Entity {
         }
     }
 
-    /// Whether it is a relationship.
     pub fn is_relationship(&self) -> bool {
         matches!(self.kind, EntityKind::Relationship { .. })
     }
 
-    /// The later of the last changes.
+    /// Returns the id of the later of the last configuration change and the last state change.
     pub fn last_change(&self) -> Option<ChangeId> {
         self.last_config_change.max(self.last_state_change)
     }
 
-    /// Whether another instance makes and deletes it.
+    /// Whether another instance creates and deletes this one.
     pub fn is_managed(&self) -> bool {
         matches!(self.created, Some(Creator::ManagedBy(_)))
     }
 
-    /// Its name within its own topology.
+    /// Returns the name within the entity's own topology.
     pub fn local_name(&self) -> &str {
         let whole = self.name.as_str();
         let outer = self
@@ -271,7 +263,7 @@ impl Entity {
             .unwrap_or(whole)
     }
 
-    /// The name of its template within its own topology.
+    /// Returns the template's name within its own topology.
     pub fn template_name(&self) -> &str {
         match &self.kind {
             EntityKind::Node(node) => node.template.local_name(),
@@ -279,7 +271,7 @@ impl Entity {
         }
     }
 
-    /// The name of its type; empty for the root.
+    /// Returns the type's name; empty for the root.
     pub fn type_name(&self) -> &str {
         match &self.kind {
             EntityKind::Node(node) => node.template.type_name.as_str(),

@@ -1,7 +1,7 @@
-//! Instances of other ensembles: what expressions see of them, and what stands for them here.
+//! Instances of other ensembles, as expressions see them, and the local instances that stand for them.
 //!
-//! The entities of other ensembles have handles of their own, above all that this topology can
-//! have. Nothing here changes them, and their values are evaluated where they belong.
+//! Entities of other ensembles get handles above the range that this topology can use. This topology
+//! never changes them, and their values are evaluated in their own ensemble.
 
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
@@ -13,11 +13,12 @@ use crate::name::{InstanceName, Priority, Status};
 use crate::tosca::NodeTemplate;
 use crate::value::{External, ExternalKind, Handle, Map, Value, upstream_json};
 
-/// The first handle of an entity of another ensemble.
+/// The lowest handle of an entity of another ensemble.
 const FIRST_EXTERNAL_HANDLE: u32 = 1 << 31;
-/// How deep expressions of another ensemble may refer to each other.
+/// The maximum depth of references between expressions of another ensemble.
 const MAX_DEPTH: usize = 1_000;
-/// What a stand-in shows of what it stands for, besides attributes.
+/// Special keys that an imported instance shows from the instance it stands for, in addition to
+/// attributes.
 const SHARED_KEYS: &[&str] = &[
     ".artifacts",
     ".capabilities",
@@ -26,7 +27,7 @@ const SHARED_KEYS: &[&str] = &[
     ".targets",
 ];
 
-/// Another ensemble, and which of its instances is meant by its name.
+/// Another ensemble that expressions can refer to by name, and the instance that the name denotes.
 #[derive(Clone)]
 pub struct ExternalEnsemble {
     name: Arc<str>,
@@ -49,8 +50,11 @@ impl Debug for ExternalEnsemble {
 }
 
 impl ExternalEnsemble {
-    /// Another ensemble. `instance` is the name of the instance that is meant: `root`, or `*`, where
-    /// templates that name none look for theirs, or that of one instance. None if it is not there.
+    /// Creates a reference to another ensemble.
+    ///
+    /// `instance` selects the instance that the ensemble's name denotes. With `root` or `*` (denotes the
+    /// root), templates that name no instance also search this ensemble for theirs. Returns None if the
+    /// instance does not exist.
     pub fn new(
         name: &str,
         topology: Arc<Topology>,
@@ -71,7 +75,7 @@ impl ExternalEnsemble {
         })
     }
 
-    /// What the attributes that are asked for must be: a JSON schema for each.
+    /// Sets a JSON schema for each attribute that is read through the ensemble's name.
     #[must_use]
     pub fn with_schema(mut self, schema: Map) -> Self {
         self.schema = schema;
@@ -90,7 +94,8 @@ impl ExternalEnsemble {
         self.topology.effective(inner)
     }
 
-    /// How many handles it takes: its own entities and those it sees, and one for its name.
+    /// Returns the number of handles in use: own entities, entities of further ensembles, and one for the
+    /// name.
     fn span(&self) -> u32 {
         self.topology.span().saturating_add(1)
     }
@@ -132,7 +137,7 @@ impl ExternalEnsemble {
         }
     }
 
-    /// An entity; of inputs and outputs all values.
+    /// Returns an entity, or a map of all values if the entity is `inputs` or `outputs`.
     fn entity_or_values(&self, evaluator: &Evaluator, of: Handle) -> Value {
         if !matches!(
             self.topology.entity(of).kind,
@@ -148,11 +153,12 @@ impl ExternalEnsemble {
         Value::from(values.collect::<Map>())
     }
 
-    /// A value that was asked for by the name of the ensemble; the record says that instead.
+    /// Marks a value as read through the ensemble's name, so that the record contains the `external`
+    /// expression instead of the value.
     fn as_external(&self, value: Value) -> Value {
         let name = Value::Str(Arc::clone(&self.name));
         let expression = Value::map([("eval", Value::map([("external", name)]))]);
-        // Upstream's digest is of the instance's name alone, so that it never changes.
+        // Unfurl computes the digest from the instance's name only, so it never changes with the value.
         let key = &self.topology.entity(self.instance).key;
         let digest = upstream_json("ref", Value::str(key.shared()));
         Value::External(Arc::new(External {
@@ -165,7 +171,7 @@ impl ExternalEnsemble {
         }))
     }
 
-    /// The value of an attribute, evaluated where it belongs.
+    /// Evaluates an attribute in the ensemble that it belongs to.
     fn attribute(&self, of: Handle, name: &str) -> Result<Option<Value>, Error> {
         let scope: Arc<dyn Scope> = Arc::clone(&self.topology) as _;
         let (context, memo) = (Arc::clone(&self.context), Arc::clone(&self.memo));
@@ -215,7 +221,8 @@ impl Topology {
         others.fold(self.count(), u32::saturating_add)
     }
 
-    /// Lets expressions name the instances of another ensemble. Says no where there are too many.
+    /// Makes another ensemble's instances available to expressions. Returns false if the handles do not
+    /// suffice.
     pub fn add_external_ensemble(&mut self, mut foreign: ExternalEnsemble) -> bool {
         let last = self.external_ensembles.last();
         foreign.first = last.map_or(FIRST_EXTERNAL_HANDLE, |last| last.first + last.span());
@@ -226,7 +233,8 @@ impl Topology {
         fits
     }
 
-    /// The ensemble that an entity belongs to, if that is another.
+    /// Returns the other ensemble that an entity belongs to, with the entity's handle within it. None for
+    /// local entities.
     pub(super) fn external_ensemble_of(&self, of: Handle) -> Option<(&ExternalEnsemble, Handle)> {
         if of.0 < FIRST_EXTERNAL_HANDLE {
             return None;
@@ -238,17 +246,18 @@ impl Topology {
         (of.0 - foreign.first < foreign.span()).then(|| (foreign, foreign.to_inner(of)))
     }
 
-    /// What an instance stands for, if that belongs to another ensemble.
+    /// Returns the entity of another ensemble that an instance stands for.
     pub(super) fn imported_entity(&self, of: Handle) -> Option<Handle> {
         self.entities.get(of.0 as usize)?.node()?.external
     }
 
-    /// Whether nothing here may change an entity, since another ensemble does.
+    /// Whether an entity belongs to another ensemble or stands for one that does, and so must not be
+    /// changed here.
     pub fn is_external(&self, of: Handle) -> bool {
         self.external_ensemble_of(of).is_some() || self.imported_entity(of).is_some()
     }
 
-    /// An attribute that is evaluated in another ensemble.
+    /// Evaluates an attribute in another ensemble. None if the entity is local.
     pub(super) fn external_attribute(
         &self,
         of: Handle,
@@ -259,7 +268,8 @@ impl Topology {
         Some(foreign.attribute(of, name))
     }
 
-    /// The entity of another ensemble that has what is under a special key of an entity, if one has.
+    /// Returns the entity of another ensemble that answers for a special key of an entity. None if the
+    /// key is answered locally.
     pub(super) fn external_special(
         &self,
         of: Handle,
@@ -271,15 +281,15 @@ impl Topology {
         self.external_ensemble_of(shown.unwrap_or(of))
     }
 
-    /// What the name of another ensemble stands for.
+    /// Returns the handle that the name of another ensemble stands for.
     pub fn external(&self, name: &str) -> Option<Handle> {
         let mut all = self.external_ensembles.iter();
         all.find(|foreign| &*foreign.name == name)
             .map(ExternalEnsemble::alias)
     }
 
-    /// The instance of another ensemble that `imported` names: the ensemble, or the ensemble, a
-    /// colon and the instance.
+    /// Finds the instance of another ensemble that `imported` names, written `ensemble` or
+    /// `ensemble:instance`.
     pub fn find_imported(&self, imported: &str) -> Option<Handle> {
         let (name, instance) = imported.split_once(':').unwrap_or((imported, ""));
         let mut all = self.external_ensembles.iter();
@@ -292,9 +302,11 @@ impl Topology {
         Some(foreign.to_outer(found))
     }
 
-    /// The instance of another ensemble that a template with the directive `select` stands for, and
-    /// how it is named: what `imported` says, or else the one whose template has the same name and
-    /// a type that fits, in those ensembles that may be searched.
+    /// Finds the instance of another ensemble that a template with the directive `select` stands for, and
+    /// its import name.
+    ///
+    /// If `imported` is given, it decides. Otherwise the searchable ensembles are searched for an
+    /// instance whose template has the same name and a matching type.
     pub fn selected(&self, template: &NodeTemplate) -> Option<(Arc<str>, Handle)> {
         if let Some(imported) = &template.imported {
             let found = self.find_imported(imported)?;
@@ -333,7 +345,7 @@ impl Topology {
         found.next()
     }
 
-    /// Adds an instance that stands for one of another ensemble.
+    /// Adds an instance that stands for an instance of another ensemble.
     pub fn add_imported_node(
         &mut self,
         template: &Arc<NodeTemplate>,
@@ -351,8 +363,10 @@ impl Topology {
         self.link_imported(imported_node, of);
     }
 
-    /// Lets the recorded instances that stand for others show them as they are now; gives the names
-    /// of those that are not there, each with what it is to stand for.
+    /// Links recorded imported instances to the instances they stand for, so that they show the current
+    /// state.
+    ///
+    /// Returns the name of each instance whose import does not exist, with the import's name.
     pub fn link_imported_nodes(&mut self) -> Vec<(Arc<str>, Arc<str>)> {
         let mut missing = Vec::new();
         for of in self.nodes() {

@@ -1,4 +1,4 @@
-//! Puts recorded instances back into a topology.
+//! Loads the recorded instances of a `status` section into a topology.
 
 use std::sync::Arc;
 
@@ -7,23 +7,20 @@ use super::topology::Topology;
 use crate::name::{ChangeId, NodeState, Priority, Status, TemplateName};
 use crate::value::{Handle, Map, REDACTED, Value};
 
-/// What is wrong with a recorded instance.
+/// An error in the record of an instance.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The record of an instance is not a map.
     #[error("the record of instance `{0}` is not a map")]
     NotAMap(Arc<str>),
-    /// A word of the record is none that exists.
+    /// A status, node state or priority that is not known.
     #[error("the record of instance `{instance}` has the {what} `{word}`, which does not exist")]
     UnknownWord {
-        /// The instance.
         instance: Arc<str>,
-        /// `status`, `node state` or `priority`.
+        /// The kind of word: `status`, `node state` or `priority`.
         what: &'static str,
-        /// The word.
         word: String,
     },
-    /// Two instances have one name.
+    /// Two recorded instances have the same name.
     #[error("two recorded instances are named `{0}`")]
     Duplicate(Arc<str>),
 }
@@ -46,14 +43,16 @@ const KNOWN_FIELDS: &[&str] = &[
     "substitution",
 ];
 
-/// Adds the instances of a recorded `status` section. An instance whose template is not in the
-/// model is kept as it was recorded; what stands on it and has a template stands on what it stood on.
+/// Adds the instances of a recorded `status` section.
+///
+/// An instance whose template is missing from the model is kept as an orphan, with its record. Instances
+/// hosted on it that have a template are attached to its host instead.
 pub fn load(topology: &mut Topology, status: &Value) -> Vec<Error> {
     let root = topology.root();
     load_on(topology, root, status)
 }
 
-/// As [`load`], where the instances stand on another.
+/// Adds recorded instances like [`load`], with a given instance as their host.
 pub fn load_on(topology: &mut Topology, on: Handle, status: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
     let mut stack = vec![(on, None, status.clone())];
@@ -70,7 +69,7 @@ pub fn load_on(topology: &mut Topology, on: Handle, status: &Value) -> Vec<Error
                     }
                     stack.push((handle, None, record.clone()));
                 }
-                // What stands on it may have a template.
+                // Instances hosted on the orphan may still have a template.
                 Ok(LoadedInstance::Orphan(orphan)) => {
                     stack.push((parent, Some(orphan), record.clone()));
                 }
@@ -81,11 +80,10 @@ pub fn load_on(topology: &mut Topology, on: Handle, status: &Value) -> Vec<Error
     errors
 }
 
-/// What became of a recorded instance.
+/// The result of loading one recorded instance.
 enum LoadedInstance {
-    /// It is in the topology.
     Instance(Handle),
-    /// Its template is not in the model; this is its place among those.
+    /// The index of the orphan that the instance became, because its template is missing.
     Orphan(usize),
 }
 
@@ -156,7 +154,7 @@ fn read_requirements(topology: &mut Topology, node: Handle, fields: &Map, errors
     let mut left: Vec<(&Arc<str>, &Map)> = records
         .filter_map(|(name, record)| Some((name, record.as_map()?)))
         .collect();
-    // Of several with one name, each goes to the one with its target; what remains goes in order.
+    // Records of equal name are matched by target first; the rest is matched in order.
     for exactly in [true, false] {
         for (name, fields) in std::mem::take(&mut left) {
             let fits = |requirement: &Handle| {
@@ -174,7 +172,7 @@ fn read_requirements(topology: &mut Topology, node: Handle, fields: &Map, errors
     }
 }
 
-/// Whether a recorded relationship has the target of one of the model.
+/// Whether a recorded relationship has the same target as a relationship of the model.
 fn points_at(relationship: &Entity, record: &Map) -> bool {
     let EntityKind::Relationship {
         target: Some(target),
@@ -237,7 +235,7 @@ fn set_imported(entity: &mut Entity, fields: &Map) {
     }
 }
 
-/// Redacted values are dropped: they are computed again.
+/// Returns the recorded values. Redacted ones are dropped, because they are evaluated again.
 fn values(recorded: Option<&Value>) -> Map {
     let entries = recorded.and_then(Value::as_map).into_iter().flatten();
     entries
@@ -246,7 +244,7 @@ fn values(recorded: Option<&Value>) -> Map {
         .collect()
 }
 
-/// The names of redacted values.
+/// Returns the names of redacted values.
 fn redacted_names(recorded: Option<&Value>) -> Vec<Arc<str>> {
     let entries = recorded.and_then(Value::as_map).into_iter().flatten();
     let redacted = entries.filter(|(_, value)| value.as_str() == Some(REDACTED));

@@ -1,5 +1,7 @@
-//! What exists now: instances with their attributes, status and node states, and what expressions
-//! see of them. Decides nothing and runs nothing.
+//! The topology: the instances that exist, with their attributes, statuses and node states.
+//!
+//! [`Topology`] is the entry; it implements the `Scope` that expressions evaluate against. Loading and
+//! recording of the `status` section are here too. This module decides nothing and runs nothing.
 
 mod artifact;
 mod endpoint;

@@ -1,4 +1,5 @@
-//! Topologies nested in others: which entity belongs to which, and what stands for what.
+//! Topologies nested in others (substitution mappings): their roots, and which inner entity stands in for
+//! which outer one.
 
 use super::entity::{Entity, EntityKind};
 use super::topology::Topology;
@@ -6,11 +7,11 @@ use crate::name::TemplateName;
 use crate::tosca::{NestedTopology, TopologyTemplate};
 use crate::value::{Handle, Value};
 
-/// Each topology begins with its root, its inputs and its outputs.
+/// The number of entities with which each topology begins: root, inputs and outputs.
 const BASE_ENTITIES: u32 = 3;
 
 impl Topology {
-    /// Adds the roots of all nested topologies; they follow the entities of the outermost one.
+    /// Adds the roots of all nested topologies, after the base entities of the outermost one.
     pub(super) fn add_roots(&mut self) {
         let service = std::sync::Arc::clone(&self.service);
         for nested in service.topology.nested.values() {
@@ -48,49 +49,49 @@ impl Topology {
         }
     }
 
-    /// The root of the topology that an entity belongs to.
+    /// Returns the root of the topology that an entity belongs to.
     pub fn root_of(&self, of: Handle) -> Handle {
         self.get(of).map_or(self.root(), |entity| entity.scope)
     }
 
-    /// The inputs of the topology with this root.
+    /// Returns the inputs of the topology with this root.
     pub fn inputs_of(&self, root: Handle) -> Handle {
         Handle(root.0 + 1)
     }
 
-    /// The outputs of the topology with this root.
+    /// Returns the outputs of the topology with this root.
     pub fn outputs_of(&self, root: Handle) -> Handle {
         Handle(root.0 + 2)
     }
 
-    /// The root of the topology that stands in for a template.
+    /// Returns the root of the nested topology that substitutes for a template.
     pub fn nested_root(&self, outer: &TemplateName) -> Option<Handle> {
         let place = self.template().nested.get_index_of(outer)?;
         let root = u32::try_from(place + 1).ok()?.checked_mul(BASE_ENTITIES)?;
         Some(Handle(root))
     }
 
-    /// The root of the topology that stands in for an instance.
+    /// Returns the root of the nested topology that substitutes for an instance.
     pub fn root_within(&self, of: Handle) -> Option<Handle> {
         let node = self.entity(of).node()?;
         node.template.stand_in.as_ref()?;
         self.nested_root(&node.template.name)
     }
 
-    /// The nested topology with this root, and the template it stands in for.
+    /// Returns the nested topology with this root, and the template that it substitutes for.
     pub fn nested_at(&self, root: Handle) -> Option<(&TemplateName, &NestedTopology)> {
         let place = (root.0 / BASE_ENTITIES).checked_sub(1)?;
         let (outer, nested) = self.template().nested.get_index(place as usize)?;
         Some((outer, nested))
     }
 
-    /// What describes the topology with this root: its inputs and outputs.
+    /// Returns the template of the topology with this root.
     pub(super) fn template_at(&self, root: Handle) -> &TopologyTemplate {
         self.nested_at(root)
             .map_or(self.template(), |(_, nested)| &nested.topology)
     }
 
-    /// The root of the topology that a template belongs to.
+    /// Returns the root of the topology that a template belongs to.
     pub fn scope_of(&self, template: &crate::tosca::NodeTemplate) -> Handle {
         let outer = template.nested_in.as_ref();
         outer
@@ -98,7 +99,7 @@ impl Topology {
             .unwrap_or(self.root())
     }
 
-    /// The entity inside of a nested topology that stands for this one, which is outside of it.
+    /// Returns the inner entity of a nested topology that stands in for this outer entity.
     pub fn stand_in(&self, of: Handle) -> Option<Handle> {
         match &self.get(of)?.kind {
             EntityKind::Node(node) => self.find(node.template.stand_in.as_ref()?.as_str()),
@@ -120,7 +121,8 @@ impl Topology {
         }
     }
 
-    /// The instance outside that a nested topology stands in for, or else the root outside.
+    /// Returns the outer instance that a nested topology substitutes for, or the outer root if the
+    /// instance does not exist.
     pub fn outer_entity(&self, root: Handle) -> Option<Handle> {
         let (outer, _) = self.nested_at(root)?;
         let outside = || {
@@ -130,7 +132,8 @@ impl Topology {
         self.find(outer.as_str()).or_else(outside)
     }
 
-    /// The instance of a name as an entity sees it: in its own topology, or else further out.
+    /// Finds an instance by name as seen from an entity: in the entity's own topology, then in the outer
+    /// ones.
     pub fn find_from(&self, from: Handle, name: &str) -> Option<Handle> {
         let mut root = self.root_of(from);
         if name == "root" {
@@ -146,8 +149,8 @@ impl Topology {
         self.find(name)
     }
 
-    /// The key of an entity among all topologies: the name of the template that its own stands in
-    /// for, a colon, and its key.
+    /// Returns a key that is unique across all topologies: for a nested entity, the outer template's
+    /// name, a colon, and the key.
     pub fn whole_key(&self, of: Handle) -> String {
         let key = &self.entity(of).key;
         match self.nested_at(self.root_of(of)) {
@@ -156,7 +159,8 @@ impl Topology {
         }
     }
 
-    /// The name that an instance has, or would have, in the topology of an entity.
+    /// Returns the full name of a local instance name in the topology of an entity. The instance need not
+    /// exist.
     pub fn name_within(&self, from: Handle, name: &str) -> String {
         match self.nested_at(self.root_of(from)) {
             Some((outer, _)) => format!("{outer}:{name}"),
@@ -164,12 +168,12 @@ impl Topology {
         }
     }
 
-    /// The instances of one topology: those on its root, each before those hosted on it.
+    /// Returns the instances of one topology, each host before the instances on it.
     pub fn nodes_of(&self, root: Handle) -> Vec<Handle> {
         self.descendants(root).split_off(1)
     }
 
-    /// All instances of the topology that stands in for an instance, with those nested further.
+    /// Returns all instances of the topology nested in an instance, including deeper nesting.
     pub fn nodes_within(&self, of: Handle) -> Vec<Handle> {
         let mut found = Vec::new();
         let mut open: Vec<Handle> = self.root_within(of).into_iter().collect();
@@ -182,8 +186,10 @@ impl Topology {
         found
     }
 
-    /// The instances that a topology's expressions name by `ROOT` and `TOPOLOGY`: the one that
-    /// stands for it, as `app`, and those that it requires, by requirement.
+    /// Returns the instances that `ROOT` and `TOPOLOGY` provide to a topology's expressions.
+    ///
+    /// `app` is the instance that the topology is substituted by; its requirements' targets follow, by
+    /// requirement name.
     pub(super) fn nodes_seen_by_root(&self, of: Handle) -> crate::value::Map {
         let root = self.root_of(of);
         let substitution = self.template().substitution.as_ref();

@@ -16,7 +16,7 @@ pub struct Orphan {
     /// What it stands on, or the nearest that is there: an instance or a root.
     pub parent: Handle,
     /// The orphan that it stands on, by its place among all.
-    pub(super) host_orphan: Option<usize>,
+    pub(super) host_index: Option<usize>,
     /// Its name within its own topology.
     pub(super) local_name: Arc<str>,
     /// What is recorded of it, without the instances that stand on it.

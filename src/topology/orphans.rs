@@ -1,4 +1,4 @@
-//! The orphans of a topology.
+//! The set of orphans in a topology: adding, listing and recording them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::name::TemplateName;
 use crate::value::{Handle, Map, Value};
 
 impl Topology {
-    /// Keeps a recorded instance whose template is not in the model; gives its place.
+    /// Keeps a recorded instance whose template is missing from the model, and returns its index.
     pub(super) fn add_orphan(
         &mut self,
         parent: Handle,
@@ -25,7 +25,7 @@ impl Topology {
             name: self.name_within(parent, local_name).into(),
             template: TemplateName::new(template),
             parent,
-            host_orphan: on,
+            host_index: on,
             local_name: Arc::clone(local_name),
             record,
             retention_reason: None,
@@ -33,24 +33,25 @@ impl Topology {
         self.orphans.len() - 1
     }
 
-    /// Recorded instances whose templates are not in the model and that were not removed.
+    /// Returns the orphans that have not been removed.
     pub fn orphans(&self) -> impl Iterator<Item = &Orphan> {
         self.orphans.iter().filter(|orphan| orphan.exists())
     }
 
-    /// Notes why orphans stay, by their templates.
+    /// Records why orphans remain, by template.
     pub fn explain_orphans(&mut self, why: &HashMap<TemplateName, String>) {
         for orphan in &mut self.orphans {
             orphan.retention_reason = why.get(&orphan.template).cloned();
         }
     }
 
-    /// The records of the orphans by what they stand on, each with those that stand on it. One that
-    /// was removed is no more, unless something stands on it.
+    /// Returns the orphans' records by host, each with the orphans hosted on it.
+    ///
+    /// A removed orphan is left out unless another one is hosted on it.
     pub fn orphan_records(&self) -> HashMap<Handle, Map> {
         let mut within: HashMap<usize, Map> = HashMap::new();
         let mut records: HashMap<Handle, Map> = HashMap::new();
-        // Those that stand on others come after them.
+        // Reverse order: orphans come after the orphans they are hosted on.
         for (place, orphan) in self.orphans.iter().enumerate().rev() {
             let inner = within.remove(&place);
             if !orphan.exists() && inner.is_none() {
@@ -61,7 +62,7 @@ impl Topology {
                 inner.reverse();
                 record.insert("instances".into(), Value::from(inner));
             }
-            let siblings = match orphan.host_orphan {
+            let siblings = match orphan.host_index {
                 Some(on) => within.entry(on).or_default(),
                 None => records.entry(orphan.parent).or_default(),
             };

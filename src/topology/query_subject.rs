@@ -1,4 +1,4 @@
-//! Instances and templates by the names that people give.
+//! Lookup of instances and templates by the names that users give.
 
 use std::sync::Arc;
 
@@ -7,42 +7,38 @@ use crate::name::TemplateName;
 use crate::text::did_you_mean;
 use crate::value::{Handle, Value};
 
-/// An instance, or a template that has none, which somebody asks about.
+/// The subject of a user's query: an instance, a template without an instance, or an orphan.
 #[derive(Debug, Clone)]
 pub enum QuerySubject {
-    /// An instance that exists, or would after the job.
+    /// An instance that exists, or that the job would create.
     Instance(Handle),
-    /// A template without an instance.
     Template(TemplateName),
-    /// A recorded instance whose template is not in the model any more: its name and record.
+    /// The name and record of an orphan: a recorded instance whose template is missing from the model.
     Orphan(Arc<str>, Value),
 }
 
-/// An error in a name: it stands for nothing, or for several instances.
+/// An error in a name that a user gave: it matches nothing, or several instances.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SubjectError {
     /// Several instances of nested topologies have the name.
     #[error("{count} instances of nested topologies are named `{name}`")]
     Ambiguous {
-        /// The name.
         name: String,
-        /// The number of instances.
+        /// The number of instances with the name.
         count: usize,
-        /// The whole name of the first.
+        /// The full name of the first match.
         such_as: String,
     },
-    /// Nothing has the name.
     #[error("there is no instance and no template `{name}`")]
     NotFound {
-        /// The name.
         name: String,
-        /// A name that resembles it.
+        /// A "did you mean" suggestion.
         hint: Option<String>,
     },
 }
 
 impl SubjectError {
-    /// A way out.
+    /// Returns advice on how to correct the name.
     pub fn hint(&self) -> String {
         match self {
             Self::Ambiguous { such_as, .. } => {
@@ -57,12 +53,14 @@ impl SubjectError {
 }
 
 impl QuerySubject {
-    /// The subject of a name: the own one of an instance or of a template, one with those of the
-    /// topologies around it, or a key.
+    /// Finds the subject that a name denotes.
+    ///
+    /// The name is an instance's or template's own name, a full name with the enclosing topologies, or a
+    /// key.
     ///
     /// # Errors
     ///
-    /// Nothing has the name, or several instances of nested topologies.
+    /// No subject has the name, or several instances of nested topologies have it.
     pub fn find(topology: &Topology, name: &str) -> Result<Self, SubjectError> {
         let bare = name.strip_prefix("::").unwrap_or(name);
         let nested = bare.replace(":::", ":");

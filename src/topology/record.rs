@@ -1,4 +1,4 @@
-//! The `status` section of an ensemble: what exists, as records say it (spec/unfurl.md § (h)).
+//! Writes the `status` section of an ensemble: what exists, in the form of Unfurl's records (rule U-h).
 
 use std::sync::Arc;
 
@@ -7,24 +7,21 @@ use super::topology::Topology;
 use crate::name::{ChangeId, Status};
 use crate::value::{Handle, Map, REDACTED, Value, insert_some};
 
-/// What the inputs and outputs of a topology are.
+/// The evaluated inputs and outputs of a topology.
 pub struct SectionValues<'a> {
-    /// The inputs.
     pub inputs: Map,
-    /// The outputs.
     pub outputs: Map,
-    /// The inputs and outputs of the nested topology with a root.
+    /// Returns the inputs and outputs of the nested topology with a given root.
     pub nested: &'a dyn Fn(Handle) -> (Map, Map),
 }
 
-/// The records of instances by instance, and those of instances without template by what they
-/// stand on.
+/// Records under construction: instances by handle, and orphans by their host.
 struct InstanceRecords {
     own: std::collections::HashMap<Handle, Map>,
     orphans: std::collections::HashMap<Handle, Map>,
 }
 
-/// The `status` section: inputs, outputs and all instances.
+/// Returns the `status` section with inputs, outputs and all instances.
 pub fn status_section(topology: &Topology, values: SectionValues<'_>) -> Value {
     let mut section = Map::new();
     section.insert("inputs".into(), Value::from(values.inputs));
@@ -37,8 +34,9 @@ pub fn status_section(topology: &Topology, values: SectionValues<'_>) -> Value {
     Value::from(section)
 }
 
-/// What the record of an instance says of itself, without what stands on it and within it: its
-/// status is its own, whatever it depends on. None if nothing is to be said.
+/// Returns an instance's own record, without hosted instances and nested topologies.
+///
+/// Its status does not include dependencies. None if there is nothing to record.
 pub fn snapshot(topology: &Topology, of: Handle) -> Option<Map> {
     instance_record(topology, of, None, Map::new(), &|of| {
         topology.entity(of).local.unwrap_or(Status::Unknown)
@@ -46,7 +44,7 @@ pub fn snapshot(topology: &Topology, of: Handle) -> Option<Map> {
 }
 
 impl Topology {
-    /// The way from the `status` section to the record of an instance, key by key.
+    /// Returns the path of keys from the `status` section to the record of an instance.
     pub fn route_to(&self, of: Handle) -> Vec<String> {
         let (mut route, mut of) = (Vec::new(), Some(of));
         while let Some(node) = of {
@@ -68,8 +66,9 @@ impl Topology {
     }
 }
 
-/// The records of the instances on an instance or on the root. Instances are recorded from the
-/// leaves up, so that a deep tree needs no deep stack.
+/// Returns the records of the instances on an instance or on the root.
+///
+/// Instances are recorded from the leaves up, so a deep tree needs no deep stack.
 fn instances_on(topology: &Topology, root: Handle, nested: &dyn Fn(Handle) -> (Map, Map)) -> Map {
     let mut records = InstanceRecords {
         own: std::collections::HashMap::new(),
@@ -93,7 +92,7 @@ fn instances_on(topology: &Topology, root: Handle, nested: &dyn Fn(Handle) -> (M
     collect(topology, root, &mut records)
 }
 
-/// The record of the topology that stands in for an instance.
+/// Returns the record of the nested topology that substitutes for an instance.
 fn nested_record(
     topology: &Topology,
     root: Handle,
@@ -138,11 +137,11 @@ fn instance_record(
     let only_if_changed = node.template.has_directive("default") || node.template.is_replaced;
     let is_obsolete = node.template.is_orphaned && is_removed(entity, within.as_ref());
     let requirements = requirement_records(topology, entity, &node.requirements, effective);
-    // A default that only relationships act on exists with them.
+    // A `default` template that only relationships act on exists with them.
     let unchanged = !is_instantiated(entity, only_if_changed) && requirements.is_empty();
     let idle = unchanged || node.template.has_directive("virtual");
     let idle = idle || is_obsolete;
-    // What exists on an instance is never forgotten, whatever becomes of the instance itself.
+    // Instances hosted on another one are never dropped, whatever happens to their host.
     if idle && children.is_empty() {
         return None;
     }
@@ -168,8 +167,8 @@ fn instance_record(
     Some(record)
 }
 
-/// Whether nothing is left of an instance without template: it was removed, was never made, or is
-/// no more than the sum of what was.
+/// Whether an orphaned instance has nothing left to record: it was removed or never created, or it was
+/// only an aggregate of other instances.
 fn is_removed(entity: &Entity, within: Option<&Map>) -> bool {
     let instances = within.and_then(|within| within.get("instances"));
     if instances.is_some_and(Value::is_truthy) {
@@ -183,8 +182,10 @@ fn is_removed(entity: &Entity, within: Option<&Map>) -> bool {
     }
 }
 
-/// The relationships that something happened to. Of several with one name and target, those before
-/// are listed as well: only their order tells them apart.
+/// Returns the records of relationships that were acted on.
+///
+/// Relationships with the same name and target are told apart by order only, so the ones before a listed
+/// one are listed too.
 fn requirement_records(
     topology: &Topology,
     source: &Entity,
@@ -251,7 +252,7 @@ fn entity_record(
     record.insert("template".into(), Value::from(template));
     let mut attributes = entity.attributes.clone();
     for name in &entity.redacted {
-        // That there is a secret stays on record until it is set again.
+        // The record keeps stating that a secret exists until the attribute is set again.
         let hidden = || Value::str(REDACTED);
         attributes.entry(Arc::clone(name)).or_insert_with(hidden);
     }
@@ -271,7 +272,7 @@ fn entity_record(
     record
 }
 
-/// A map that has entries, as a value.
+/// Returns a map as a value. None if it is empty.
 fn non_empty(map: Map) -> Option<Value> {
     (!map.is_empty()).then(|| Value::from(map))
 }

@@ -1,4 +1,5 @@
-//! What expressions see of a topology.
+//! The implementation of the expression language's `Scope` for a topology: attributes, special keys such
+//! as `.targets`, and lookups.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -182,7 +183,7 @@ impl Scope for Topology {
         };
         let property = node.template.properties.get(name)?;
         let mut definition = property.definition.as_ref()?;
-        // What the template does not set is the default of its own type already.
+        // A property that the template does not set already has the default of its own type.
         let steps = level.saturating_sub(1) + u32::from(!property.set_on_template);
         for _ in 0..steps {
             definition = definition.base.as_ref()?;
@@ -206,7 +207,7 @@ impl Scope for Topology {
 }
 
 impl Topology {
-    /// An entity of this ensemble or of another.
+    /// Returns an entity of this ensemble or of another one.
     fn resolve_entity(&self, of: Handle) -> Option<&Entity> {
         match self.external_ensemble_of(of) {
             Some((foreign, inner)) => Some(foreign.entity(inner)),
@@ -214,7 +215,7 @@ impl Topology {
         }
     }
 
-    /// The entity in whose context the values of another are evaluated.
+    /// Returns the entity in whose context the values of an entity are evaluated.
     fn context_of(&self, of: Handle) -> Handle {
         match self.entity(of).kind {
             EntityKind::Inputs | EntityKind::Outputs => self.root_of(of),
@@ -236,7 +237,7 @@ impl Topology {
         })
     }
 
-    /// An input of a nested topology that is a property of what it stands in for.
+    /// Returns an input of a nested topology that is mapped to a property of the outer template.
     fn outer_input(&self, of: Handle, name: &str) -> Option<Attribute> {
         let root = self.root_of(of);
         let (outer, nested) = self.nested_at(root)?;
@@ -322,12 +323,12 @@ impl Topology {
         })
     }
 
-    /// The entity itself and what it stands on, up to the root.
+    /// Returns an entity followed by its hosts, up to the root.
     pub fn ancestors(&self, of: Handle) -> Vec<Handle> {
         std::iter::successors(Some(of), |handle| self.entity(*handle).parent).collect()
     }
 
-    /// The entity itself and all that stands on it, each before what stands on it.
+    /// Returns an entity followed by everything hosted on it, each host before the instances on it.
     pub(super) fn descendants(&self, of: Handle) -> Vec<Handle> {
         let mut order = Vec::new();
         let mut stack = vec![of];
@@ -344,7 +345,8 @@ impl Topology {
         Value::map::<Arc<str>>(everything.map(|node| (named(node), Value::Entity(node))))
     }
 
-    /// The relationships that point at an instance without those taken over from outside.
+    /// Returns the relationships that point at an instance, without those taken over from the outer
+    /// topology.
     fn visible_incoming(&self, of: Handle) -> Vec<Handle> {
         let mut incoming = self.incoming(of);
         incoming.retain(|relationship| {
@@ -373,7 +375,7 @@ impl Topology {
         self.incoming(*owner).into_iter().filter(named).collect()
     }
 
-    /// A map from the relationships' names to what stands at their other end.
+    /// Returns a map from relationship names to the entity at the other end, or to a list of several.
     fn relationship_ends(&self, of: &[Handle], end: fn(&Self, Handle) -> Option<Handle>) -> Value {
         let mut ends = Map::new();
         for relationship in of {
@@ -393,7 +395,8 @@ impl Topology {
         Value::from(ends)
     }
 
-    /// The capabilities that an instance uses, by requirement, and its own, by name.
+    /// Returns the capabilities used by an instance, by requirement name, and its own capabilities by
+    /// name.
     fn names_of(&self, entity: &Entity) -> Value {
         let Some(node) = entity.node() else {
             return Value::map::<&str>([]);
@@ -443,7 +446,7 @@ impl Topology {
         )
     }
 
-    /// Follows relationships transitively; gives the ends of those that are of a type.
+    /// Follows relationships transitively and returns the ends of those that have the given type.
     fn walk(
         &self,
         from: Handle,

@@ -1,4 +1,4 @@
-//! Where the values of a topology are written.
+//! The source positions at which values of a topology are written, for diagnostics.
 
 use super::entity::EntityKind;
 use super::topology::Topology;
@@ -7,7 +7,7 @@ use crate::tosca::{AttributeDecl, Property};
 use crate::value::Handle;
 
 impl Topology {
-    /// Where the value of an attribute is written; nowhere if a task has set it.
+    /// Returns the source position of an attribute's value. [`Span::NONE`] if a task has set it.
     pub fn span_of(&self, of: Handle, name: &str) -> Span {
         let of = self.stand_in(of).unwrap_or(of);
         self.find_span(of, name).unwrap_or(Span::NONE)

@@ -1,4 +1,4 @@
-//! The effective status: an entity's own status together with what it depends on (§ (g)).
+//! The effective status: an entity's own status combined with those of its dependencies (rule U-g).
 
 use super::entity::EntityKind;
 use super::status_cache::StatusCache;
@@ -7,7 +7,7 @@ use crate::name::{Priority, Status};
 use crate::value::Handle;
 
 impl Topology {
-    /// The priority of an entity: its own, or that of its template.
+    /// Returns the priority of an entity. If the record sets none, the template decides.
     pub fn priority(&self, of: Handle) -> Priority {
         let entity = self.entity(of);
         entity.priority.unwrap_or_else(|| match &entity.kind {
@@ -18,7 +18,7 @@ impl Topology {
         })
     }
 
-    /// What an entity needs to be operational, in order.
+    /// Returns the entities that must be operational for an entity to be operational, in order.
     pub fn operational_dependencies(&self, of: Handle) -> Vec<Handle> {
         let entity = self.entity(of);
         match &entity.kind {
@@ -44,9 +44,10 @@ impl Topology {
         }
     }
 
-    /// The node instances that need this one to be operational, each once: sources of its
-    /// relationships, instances hosted on it, and what stands in for it. What needs an instance
-    /// needs all that stands in for it.
+    /// Returns the node instances that need this one to be operational, without duplicates.
+    ///
+    /// These are the sources of its relationships, the instances hosted on it, and the instances of its
+    /// nested topology. Dependents of an outer instance depend on every instance nested in it as well.
     pub fn operational_dependents(&self, of: Handle) -> Vec<Handle> {
         if of == self.root() {
             let everything = self.template().nested.keys();
@@ -72,7 +73,7 @@ impl Topology {
         all
     }
 
-    /// The effective status of an entity. Each is computed once until something below it changes.
+    /// Returns the effective status of an entity. It is cached until a dependency changes.
     pub fn effective(&self, of: Handle) -> Status {
         if let Some((foreign, inner)) = self.external_ensemble_of(of) {
             return foreign.effective(inner);
@@ -96,7 +97,8 @@ impl Topology {
         cache.get(of).unwrap_or(Status::Unknown)
     }
 
-    /// The dependency for which the effective status of an entity is not its own, if it is not.
+    /// Returns the dependency because of which an entity's effective status differs from its own. None if
+    /// they do not differ.
     pub fn blamed_for_status(&self, of: Handle) -> Option<Handle> {
         let entity = self.entity(of);
         let own = if entity.computed {
@@ -121,12 +123,12 @@ impl Topology {
         blamed
     }
 
-    /// Whether it works: `ok` or `degraded`, dependencies counted.
+    /// Whether the effective status is `ok` or `degraded`.
     pub fn is_operational(&self, of: Handle) -> bool {
         self.effective(of).is_operational()
     }
 
-    /// The status of an entity whose dependencies do not matter.
+    /// Returns the status of an entity if it does not depend on others. None if dependencies matter.
     fn status_alone(&self, of: Handle) -> Option<Status> {
         let entity = self.entity(of);
         match entity.local {
@@ -151,7 +153,8 @@ impl Topology {
             .map_or(own, |below| own.max(below))
     }
 
-    /// An unfinished dependency is part of a cycle and does not count.
+    /// Combines the statuses of the dependencies. A dependency without a cached status is part of a cycle
+    /// and does not count.
     fn aggregate(&self, of: Handle, cache: &StatusCache) -> Option<Status> {
         let mut aggregate = None;
         for dependency in self.operational_dependencies(of) {
@@ -175,7 +178,7 @@ impl Topology {
         aggregate
     }
 
-    /// Forgets the effective status of an entity and of all that depend on it.
+    /// Clears the cached effective status of an entity and of all its dependents.
     pub(super) fn touch_status(&mut self, of: Handle) {
         let mut stack = vec![of];
         let mut first = true;

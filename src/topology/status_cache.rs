@@ -1,15 +1,15 @@
-//! Effective statuses that were computed already.
+//! The cache of effective statuses.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::name::Status;
 use crate::value::Handle;
 
-/// Effective statuses computed so far.
+/// Effective statuses by handle, computed so far.
 #[derive(Debug, Default)]
 pub(super) struct StatusCache(Vec<Option<Status>>);
 
-/// Effective statuses that views of a topology share. A copy of a topology begins without any.
+/// A status cache shared by the views of a topology. A cloned topology starts with an empty cache.
 #[derive(Debug, Default)]
 pub(super) struct SharedCache(Mutex<StatusCache>);
 

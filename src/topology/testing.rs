@@ -1,4 +1,4 @@
-//! Topologies for tests, described in a few words and made without a file.
+//! Test topologies, built from short descriptions without files.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::tosca::{NoImports, ReadOptions, read};
 use crate::value::Handle;
 use crate::yaml::{Limits, parse};
 
-/// The type of all templates: each may be hosted on another.
+/// A single node type for all templates. A template may be hosted on any other.
 const TYPES: &str = "
 tosca_definitions_version: tosca_simple_unfurl_1_0_0
 node_types:
@@ -24,11 +24,11 @@ topology_template:
   node_templates:
 ";
 
-/// The operations of a template, unless it has none.
+/// The default operations of a template.
 const OPERATIONS: &str =
     "create: 'true', configure: 'true', start: 'true', stop: 'true', delete: 'true'";
 
-/// A template that is described.
+/// The description of a node template.
 #[derive(Debug, Default)]
 struct Described {
     name: String,
@@ -38,7 +38,7 @@ struct Described {
     checks: bool,
 }
 
-/// Node templates that are described one after another. What is said after a node is about it.
+/// A builder for node templates. Methods after `node` modify the template added last.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
     nodes: Vec<Described>,
@@ -60,32 +60,32 @@ impl Model {
         self
     }
 
-    /// The last template requires another.
+    /// Makes the last template require another.
     pub(crate) fn requires(self, target: &str) -> Self {
         self.change(|node| node.requirements.push(("dependency", target.to_owned())))
     }
 
-    /// The last template is hosted on another.
+    /// Hosts the last template on another.
     pub(crate) fn on(self, host: &str) -> Self {
         self.change(|node| node.requirements.push(("host", host.to_owned())))
     }
 
-    /// The last template has a directive.
+    /// Adds a directive to the last template.
     pub(crate) fn directive(self, directive: &'static str) -> Self {
         self.change(|node| node.directives.push(directive))
     }
 
-    /// The last template has these operations only, as `name: command`.
+    /// Replaces the operations of the last template, given as `name: command`.
     pub(crate) fn operations(self, operations: &'static str) -> Self {
         self.change(|node| node.operations = Some(operations))
     }
 
-    /// The last template has no operations.
+    /// Removes all operations from the last template.
     pub(crate) fn bare(self) -> Self {
         self.change(|node| node.operations = None)
     }
 
-    /// The last template has an operation that finds its status.
+    /// Adds a `check` operation to the last template.
     pub(crate) fn checks(self) -> Self {
         self.change(|node| node.checks = true)
     }
@@ -116,7 +116,7 @@ impl Model {
         text
     }
 
-    /// The topology of these templates, in which nothing exists.
+    /// Returns a topology of the templates, without instances.
     pub(crate) fn topology(&self) -> Topology {
         let mut sources = Sources::default();
         let source = sources.add("service.yaml", self.text().as_str(), None);
@@ -131,7 +131,7 @@ impl Model {
         )
     }
 
-    /// The topology of these templates, each with an instance that was created and works.
+    /// Returns a topology in which each template has an instance that was created and works.
     pub(crate) fn deployed(&self) -> Topology {
         let mut topology = self.topology();
         for node in &self.nodes {
@@ -140,7 +140,7 @@ impl Model {
         topology
     }
 
-    /// Adds an instance that was created and works, after the one that it is hosted on.
+    /// Adds an instance that was created and works, after its host.
     fn deploy(&self, topology: &mut Topology, name: &str) {
         if topology.find(name).is_some() {
             return;
@@ -164,14 +164,14 @@ impl Model {
     }
 }
 
-/// Adds an instance of a template, of which nothing is known.
+/// Adds an instance of a template with unknown status.
 pub(crate) fn add(topology: &mut Topology, name: &str, template: &str, parent: Handle) -> Handle {
     let template = TemplateName::new(template);
     let template = Arc::clone(&topology.template().nodes[&template]);
     topology.add_node(name.into(), template, parent, Some(Status::Unknown))
 }
 
-/// The id of a task.
+/// Returns a fixed change id.
 pub(crate) fn change() -> ChangeId {
     ChangeId::parse("A6BL7ntS0001").expect("it is an id")
 }

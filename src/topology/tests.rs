@@ -18,7 +18,7 @@ fn names(topology: &Topology, handles: &[Handle]) -> Vec<String> {
         .collect()
 }
 
-/// `app` on `vm`, and `app` requires `db`.
+/// Returns a model in which `app` is hosted on `vm` and requires `db`.
 fn stack() -> Model {
     let model = Model::default().node("vm").node("db");
     model.node("app").on("vm").requires("db")
@@ -269,7 +269,7 @@ fn a_copy_of_a_topology_changes_alone() {
     assert_eq!(copy.effective(db), Status::Error);
 }
 
-/// Instances that require some of those before them.
+/// Generates instances that require some of the instances before them.
 fn random() -> impl Strategy<Value = (Model, Vec<Vec<usize>>)> {
     let edges = prop::collection::vec(prop::collection::btree_set(0_usize..100, 0..4), 1..12);
     edges.prop_map(|edges| {
@@ -292,7 +292,7 @@ fn random() -> impl Strategy<Value = (Model, Vec<Vec<usize>>)> {
     })
 }
 
-/// All that an instance requires, directly or not, itself among it.
+/// Returns all instances that an instance requires, directly or indirectly, including itself.
 fn required_by(edges: &[Vec<usize>], of: usize) -> Vec<usize> {
     let (mut found, mut stack) = (vec![of], vec![of]);
     while let Some(at) = stack.pop() {
@@ -339,7 +339,7 @@ proptest! {
             let of = handle(&stepwise, &format!("n{}", pick % edges.len()));
             stepwise.set_local(of, Some(statuses[status]));
             at_once.set_local(of, Some(statuses[status]));
-            // Those that are asked in between are computed anew where that is needed.
+            // Reading the status in between fills the cache, which the later changes must invalidate.
             stepwise.effective(stepwise.root());
         }
         for of in nodes {

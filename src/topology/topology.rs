@@ -1,4 +1,4 @@
-//! The topology: an arena of entities, found by name and by template.
+//! The topology itself: an arena of entities that are found by handle, name or template.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const ROOT: Handle = Handle(0);
 const INPUTS: Handle = Handle(1);
 const OUTPUTS: Handle = Handle(2);
 
-/// All that exists of one service template, and what is recorded of it.
+/// The instances of a service template with their recorded state.
 #[derive(Debug, Clone)]
 pub struct Topology {
     pub(super) service: Arc<ServiceTemplate>,
@@ -28,17 +28,17 @@ pub struct Topology {
     pub(super) required: FoldMap<TemplateName, bool>,
     generation: u64,
     versions: HashMap<Handle, HashMap<Arc<str>, u64>>,
-    /// What was changed since somebody asked, each as often as it was.
+    /// Entities changed since the last call of `take_touched`; an entity may occur several times.
     touched: Vec<Handle>,
     pub(super) cache: SharedCache,
     pub(super) orphans: Vec<Orphan>,
     pub(super) external_ensembles: Vec<ExternalEnsemble>,
-    /// Where inputs are given.
+    /// The source positions of given inputs.
     pub(super) input_spans: HashMap<Arc<str>, Span>,
 }
 
 impl Topology {
-    /// A topology in which nothing exists yet.
+    /// Creates a topology without instances.
     pub fn new(service: Arc<ServiceTemplate>, inputs: TopologyInputs) -> Self {
         let mut topology = Self {
             sources: sources_of(&service.topology),
@@ -79,32 +79,35 @@ impl Topology {
         topology
     }
 
-    /// The root, under which all node instances stand.
+    /// Returns the root, which hosts all node instances.
     pub fn root(&self) -> Handle {
         ROOT
     }
 
-    /// The entity whose attributes are the inputs of the topology.
+    /// Returns the entity whose attributes are the topology's inputs.
     pub fn inputs(&self) -> Handle {
         INPUTS
     }
 
-    /// The entity whose attributes are the outputs of the topology.
+    /// Returns the entity whose attributes are the topology's outputs.
     pub fn outputs(&self) -> Handle {
         OUTPUTS
     }
 
-    /// What the author described.
     pub fn template(&self) -> &TopologyTemplate {
         &self.service.topology
     }
 
-    /// The service template with its types.
+    /// Returns the service template with its types.
     pub fn service(&self) -> &Arc<ServiceTemplate> {
         &self.service
     }
 
-    /// An entity.
+    /// Returns the entity of a handle, of this ensemble or of another.
+    ///
+    /// # Panics
+    ///
+    /// If the handle is invalid.
     pub fn entity(&self, handle: Handle) -> &Entity {
         match self.external_ensemble_of(handle) {
             Some((foreign, inner)) => foreign.entity(inner),
@@ -112,23 +115,25 @@ impl Topology {
         }
     }
 
-    /// The entity of a handle, or none where the handle is not of this topology.
+    /// Returns the entity of a handle. None if the handle does not belong to this topology.
     pub fn get(&self, handle: Handle) -> Option<&Entity> {
         self.entities.get(handle.0 as usize)
     }
 
-    /// The instance of a name.
+    /// Returns the instance of this full name.
     pub fn find(&self, name: &str) -> Option<Handle> {
         self.by_name.get(name).copied()
     }
 
-    /// The instances of a template, in the order in which they were added.
+    /// Returns the instances of a template, in the order in which they were added.
     pub fn instances_of(&self, template: &TemplateName) -> &[Handle] {
         self.by_template.get(template).map_or(&[], Vec::as_slice)
     }
 
-    /// All node instances: those on the root in the order in which they were added, each before
-    /// those of the topology that stands in for it and those hosted on it.
+    /// Returns all node instances, hosts before the instances on them.
+    ///
+    /// Siblings are in the order in which they were added. Each instance precedes those of its nested
+    /// topology and those hosted on it.
     pub fn nodes(&self) -> Vec<Handle> {
         let mut order = Vec::with_capacity(self.by_name.len());
         let nested = self.template().nested.keys();
@@ -145,7 +150,7 @@ impl Topology {
         order
     }
 
-    /// The instances hosted directly on an instance or on the root.
+    /// Returns the instances hosted directly on an instance or on the root.
     pub fn children(&self, of: Handle) -> &[Handle] {
         match &self.entity(of).kind {
             EntityKind::Node(node) => &node.instances,
@@ -154,7 +159,7 @@ impl Topology {
         }
     }
 
-    /// The instance that a relationship points at, if it exists.
+    /// Returns the instance that a relationship points at, if it exists.
     pub fn target_of(&self, relationship: Handle) -> Option<Handle> {
         match &self.entity(relationship).kind {
             EntityKind::Relationship { target, .. } => self.find(target.as_ref()?.as_str()),
@@ -162,7 +167,7 @@ impl Topology {
         }
     }
 
-    /// The instance whose requirement a relationship is.
+    /// Returns the instance whose requirement a relationship is.
     pub fn source_of(&self, relationship: Handle) -> Option<Handle> {
         match &self.entity(relationship).kind {
             EntityKind::Relationship { source, .. } => Some(*source),
@@ -170,8 +175,10 @@ impl Topology {
         }
     }
 
-    /// The relationships that point at an instance, in the order of their sources' templates. Those
-    /// that a nested template takes over from the outer one count twice, once for each.
+    /// Returns the relationships that point at an instance, in the order of their sources' templates.
+    ///
+    /// A requirement that a nested template takes over from the outer one occurs twice, once for each
+    /// template.
     pub fn incoming(&self, target: Handle) -> Vec<Handle> {
         let Some(node) = self.entity(target).node() else {
             return Vec::new();
@@ -196,13 +203,16 @@ impl Topology {
             .collect()
     }
 
-    /// The templates whose requirements a template meets.
+    /// Returns the templates whose requirements this template meets, each with the index of the
+    /// requirement.
     pub fn templates_requiring(&self, template: &TemplateName) -> &[(TemplateName, usize)] {
         self.sources.get(template).map_or(&[], Vec::as_slice)
     }
 
-    /// Adds an instance with its capabilities and relationships. The name must be free. A parent of
-    /// another topology is none: the instance then stands on the root of its own.
+    /// Adds an instance with its capabilities, relationships and artifacts.
+    ///
+    /// The name must be free. A parent from another topology is ignored: the instance is then placed on
+    /// the root of its own topology.
     pub fn add_node(
         &mut self,
         name: InstanceName,
@@ -259,7 +269,7 @@ impl Topology {
     }
 
     pub(super) fn push(&mut self, entity: Entity) -> Handle {
-        // More entities than that do not fit into the memory of any machine.
+        // Cannot fail: more entities do not fit into the memory of any machine.
         let index = u32::try_from(self.entities.len()).expect("fewer than 2^32 entities");
         let handle = Handle(index);
         self.entities.push(entity);
@@ -278,7 +288,7 @@ impl Topology {
         handles
     }
 
-    /// Adds a part of an instance.
+    /// Adds a capability, artifact or relationship of an instance.
     pub(super) fn add_part(&mut self, owner: Handle, mut entity: Entity) -> Handle {
         entity.parent = Some(owner);
         entity.scope = self.root_of(owner);
@@ -304,19 +314,19 @@ impl Topology {
         handles
     }
 
-    /// How often the topology was written to.
+    /// Returns a counter of writes to the topology's attributes.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// The generation at which an attribute was last written; 0 where it never was.
+    /// Returns the generation at which an attribute was last written; 0 if it never was.
     pub fn version(&self, of: Handle, name: &str) -> u64 {
         let of = self.stand_in(of).unwrap_or(of);
         let written = self.versions.get(&of).and_then(|names| names.get(name));
         written.copied().unwrap_or(0)
     }
 
-    /// Sets an attribute; says whether its value changed.
+    /// Sets an attribute and returns whether its value changed.
     pub fn set_attribute(&mut self, of: Handle, name: &Arc<str>, value: Value) -> bool {
         let of = self.stand_in(of).unwrap_or(of);
         let Some(entity) = self.entities.get_mut(of.0 as usize) else {
@@ -333,12 +343,12 @@ impl Topology {
         true
     }
 
-    /// Whether any attribute is on record without its value.
+    /// Whether the record of any attribute lacks its value because it is secret.
     pub fn has_redacted(&self) -> bool {
         self.entities.iter().any(|it| !it.redacted.is_empty())
     }
 
-    /// Remembers the value that a property was seen to have.
+    /// Records the value that a property was observed to have.
     pub fn observe_property(&mut self, of: Handle, name: &Arc<str>, value: Value) {
         if let Some(entity) = self.entities.get_mut(of.0 as usize) {
             entity.properties.insert(Arc::clone(name), value);
@@ -346,7 +356,7 @@ impl Topology {
         }
     }
 
-    /// Sets the status of an entity itself.
+    /// Sets the status of an entity itself, without dependencies.
     pub fn set_local(&mut self, of: Handle, status: Option<Status>) {
         if self.entities[of.0 as usize].local != status {
             self.entities[of.0 as usize].local = status;
@@ -355,33 +365,33 @@ impl Topology {
         }
     }
 
-    /// Sets the node state.
     pub fn set_state(&mut self, of: Handle, state: Option<NodeState>) {
         self.entities[of.0 as usize].state = state;
         self.touched.push(of);
     }
 
-    /// Sets who made it.
     pub fn set_created(&mut self, of: Handle, created: Option<Creator>) {
         self.entities[of.0 as usize].created = created;
         self.touched.push(of);
     }
 
-    /// Notes the last task that changed its configuration.
+    /// Records the last task that changed the configuration.
     pub fn set_last_config_change(&mut self, of: Handle, change: ChangeId) {
         self.entities[of.0 as usize].last_config_change = Some(change);
         self.touched.push(of);
     }
 
-    /// Changes what takes no part in status or in expressions.
+    /// Changes fields of an entity that neither expressions nor generations track.
     pub fn update_record(&mut self, of: Handle, change: impl FnOnce(&mut Entity)) {
         change(&mut self.entities[of.0 as usize]);
         self.touched.push(of);
         self.touch_status(of);
     }
 
-    /// The instances that were changed since the last call, with those whose capabilities,
-    /// relationships or artifacts were; each once, in the order in which they came to be.
+    /// Takes the instances that were changed since the last call.
+    ///
+    /// A change of a capability, relationship or artifact counts as a change of its instance. Each
+    /// instance occurs once, in order of creation.
     pub fn take_touched(&mut self) -> Vec<Handle> {
         let touched = std::mem::take(&mut self.touched);
         let nodes = touched.into_iter().filter_map(|of| self.instance_of(of));
@@ -391,7 +401,7 @@ impl Topology {
         nodes
     }
 
-    /// The instance that an entity is or is part of; none for the root.
+    /// Returns the instance that an entity is or is part of. None for the root.
     pub fn instance_of(&self, of: Handle) -> Option<Handle> {
         match &self.get(of)?.kind {
             EntityKind::Node(_) => Some(of),
@@ -409,7 +419,7 @@ impl Topology {
     }
 }
 
-/// Whether no operation establishes a relationship: it is there as soon as its ends are.
+/// Whether no operation establishes a relationship, so that it exists as soon as both ends do.
 fn is_preestablished(operations: &Operations) -> bool {
     let mut implemented = operations
         .iter()
@@ -423,7 +433,7 @@ fn is_preestablished(operations: &Operations) -> bool {
     })
 }
 
-/// Whether no operation makes an entity: then it is only the sum of what it depends on.
+/// Whether no operation creates an entity, so that its status is only an aggregate of its dependencies.
 pub fn is_computed(operations: &Operations) -> bool {
     operations
         .iter()
@@ -454,8 +464,10 @@ fn sources_of(template: &TopologyTemplate) -> FoldMap<TemplateName, Vec<(Templat
     sources
 }
 
-/// Which templates are required: what the template that stands for the topology needs or, if none
-/// does, all but those with the directive `default` that no required template needs.
+/// Determines which templates are required.
+///
+/// If a template substitutes for the topology, these are that template and its dependencies. Otherwise
+/// they are all templates but those with the directive `default` that no required template needs.
 fn required_templates(template: &TopologyTemplate) -> FoldMap<TemplateName, bool> {
     let is_default = |node: &NodeTemplate| node.has_directive("default");
     let main = template.substitution.as_ref();
@@ -494,13 +506,14 @@ fn required_templates(template: &TopologyTemplate) -> FoldMap<TemplateName, bool
         stack.extend(needed.filter_map(|needed| template.nodes.get(needed)));
         stack.extend(operation_hosts(template, node));
     }
-    // What is here to be removed is needed for that, and needs nothing else to be made.
+    // A template that is kept only for removal is required for that, but does not make other templates
+    // required.
     let left = template.nodes.values().filter(|node| node.is_orphaned);
     required.extend(left.map(|node| (node.name.clone(), true)));
     required
 }
 
-/// The templates that a template's operations name as their hosts.
+/// Returns the templates that a template's operations name as their operation hosts.
 fn operation_hosts<'a>(
     template: &'a TopologyTemplate,
     node: &'a NodeTemplate,

@@ -1,4 +1,7 @@
-//! Reads artifacts.
+//! Reads artifacts of node types and node templates.
+//!
+//! [`TypeScope::artifact`] turns the YAML of an artifact into an [`Artifact`] with its type, its properties
+//! and its operations.
 
 use std::sync::Arc;
 
@@ -16,7 +19,7 @@ use super::property::DeclaredProperties;
 use super::scope::{TypeScope, description, values_at};
 use super::section::TypeSection;
 
-/// The keys that have a field of their own.
+/// The keys that have a field of their own in [`Artifact`], or need none. Other keys go to `fields`.
 const FIELDS: &[&str] = &[
     "type",
     "file",
@@ -31,8 +34,10 @@ const FIELDS: &[&str] = &[
 ];
 
 impl TypeScope<'_> {
-    /// Reads an artifact: a file name, or a map with a `file`. What it does not say is that of
-    /// `base`, the one of the same name that its type has.
+    /// Reads an artifact: a file name, or a map with a `file`.
+    ///
+    /// `base` is the artifact of the same name in the node type. A map without a `file` refines it: keys that
+    /// the map leaves out keep the values of `base`. A map with a `file` replaces it.
     pub(super) fn artifact(
         self,
         subject: &str,
@@ -90,7 +95,7 @@ impl TypeScope<'_> {
         })
     }
 
-    /// The operations of an artifact: those of its type, with what it states itself.
+    /// Returns the operations of an artifact: those of its type, merged with its own `interfaces`.
     fn artifact_operations(
         self,
         subject: &str,

@@ -1,4 +1,7 @@
-//! The built-in types: found by their indentation, parsed when they are first asked for.
+//! The built-in types of the TOSCA and Unfurl profiles.
+//!
+//! The profiles are embedded as text. A scan by indentation splits them into types, once per process. The
+//! type loader parses a type when a template first uses it.
 
 use std::sync::OnceLock;
 
@@ -13,7 +16,7 @@ const PROFILES: &[&str] = &[
     include_str!("../../schemas/tosca/unfurl.yaml"),
 ];
 
-/// A built-in type as text.
+/// A built-in type as unparsed YAML text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BuiltIn {
     pub(super) section: TypeSection,
@@ -21,14 +24,15 @@ pub(super) struct BuiltIn {
     pub(super) body: &'static str,
 }
 
-/// Every built-in type.
+/// Returns every built-in type of all profiles.
 pub(super) fn built_in_types() -> &'static [BuiltIn] {
     static FOUND: OnceLock<Vec<BuiltIn>> = OnceLock::new();
     FOUND.get_or_init(|| PROFILES.iter().copied().flat_map(types_in).collect())
 }
 
-/// Finds the types of a profile: sections start at column 0, types at column 2, and what belongs
-/// to a type is indented further.
+/// Finds the types of a profile by indentation.
+///
+/// Sections start at column 0 and types at column 2. Lines that are indented further are the body of a type.
 fn types_in(text: &'static str) -> Vec<BuiltIn> {
     let mut types: Vec<BuiltIn> = Vec::new();
     let mut section = None;
@@ -69,11 +73,13 @@ fn types_in(text: &'static str) -> Vec<BuiltIn> {
     types
 }
 
-/// Parses a built-in type. Its nodes have no places, for no file of the user's says them.
+/// Parses the body of a built-in type.
+///
+/// The nodes have no spans, because the text is in no file of the user.
 pub(super) fn parse_built_in(body: &str) -> Node {
     match parse_text(Schema::Core, body) {
         Ok(node) => without_places(&node),
-        // A test parses every built-in type, so that none is ever unreadable here.
+        // Cannot happen: a test parses every built-in type.
         Err(_) => Node::new(NodeKind::Null, Span::NONE, None),
     }
 }

@@ -1,4 +1,8 @@
-//! Checks values against their schemas and brings them into their usual form.
+//! Checks values against their schemas and normalizes them.
+//!
+//! [`check`] is the entry: it converts a value to the form that its type prescribes (for example `80` to
+//! `"80"` for a string) and reports each violation with its location in the YAML text. Values that contain
+//! expressions are checked later, after their evaluation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,11 +16,11 @@ use super::definition::{DataKind, PropertyDef, Schema};
 use super::types::Types;
 use super::version;
 
-/// How deep types and values may be nested.
+/// The maximum depth of nested types and values. Below it, values are not checked.
 const MAX_DEPTH: usize = 300;
 
-/// Functions of the standard that make a map of one key an expression here, besides those that the
-/// evaluator knows as such.
+/// Functions of TOSCA that turn a map of one key into an expression, in addition to those that the evaluator
+/// itself supports.
 const STANDARD_FUNCTIONS: [&str; 2] = ["join", "get_operation_output"];
 
 /// Whether a value must be evaluated before it can be checked.
@@ -37,21 +41,21 @@ fn is_function(name: &str) -> bool {
     is_stand_alone(name) || STANDARD_FUNCTIONS.contains(&name)
 }
 
-/// Where in a value something is wrong.
+/// A step of the path from a value to one of its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PathSegment {
     Key(Arc<str>),
     Index(usize),
 }
 
-/// What is wrong, and where in the value.
+/// A violation, with the path to the part of the value that it is about.
 #[derive(Debug)]
 struct ValueFault {
     path: Vec<PathSegment>,
     message: String,
 }
 
-/// Checks one value of a definition.
+/// Checks one value against its definition and collects the violations.
 pub(super) struct ValueChecker<'a> {
     types: &'a Types,
     subject: fmt::Arguments<'a>,
@@ -60,8 +64,10 @@ pub(super) struct ValueChecker<'a> {
     faults: Vec<ValueFault>,
 }
 
-/// Checks a value against a definition and gives it in its usual form, with what is wrong about
-/// it. `subject` names it, such as ``property `port` ``; `node` is the text it came from.
+/// Checks a value against a definition. Returns the normalized value and the violations.
+///
+/// `subject` names the value in messages, such as ``property `port` ``. `origin` is the YAML node that the
+/// value came from, and the span to report if it came from none.
 pub(super) fn check(
     types: &Types,
     def: &PropertyDef,
@@ -85,14 +91,14 @@ pub(super) fn check(
     (value, messages.collect())
 }
 
-/// What is wrong about a value that an operation gave as an output, in words.
+/// Checks an output of an operation and returns the violations as messages.
 pub fn check_output(types: &Types, def: &PropertyDef, value: &Value) -> Vec<String> {
     let subject = format_args!("output `{}`", def.name);
     let (_, problems) = check(types, def, value, subject, (None, Span::NONE));
     problems.into_iter().map(|it| it.message).collect()
 }
 
-/// The place of a part of a value; of the nearest part that the text has.
+/// Returns the span of a part of a value, or of the nearest enclosing part that the text contains.
 fn span_of_part(node: &Node, path: &[PathSegment]) -> Span {
     let mut node = node;
     for step in path {
@@ -111,7 +117,7 @@ fn span_of_part(node: &Node, path: &[PathSegment]) -> Span {
 impl ValueChecker<'_> {
     fn check_top(&mut self, def: &PropertyDef, value: &Value) -> Value {
         let value = match (def.schema.kind, value) {
-            // A property that is text takes numbers and truths for their words.
+            // A string property accepts numbers and booleans and takes their text.
             (
                 DataKind::String,
                 Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Big(_),
@@ -136,7 +142,7 @@ impl ValueChecker<'_> {
             Value::Sensitive(inner) => self.of_kind(schema, inner, depth).sensitive(),
             value => self.of_kind(schema, value, depth),
         };
-        // A value of the wrong type breaks constraints as well; once is enough.
+        // A value of the wrong type also violates the constraints: report the type only.
         if self.faults.len() == found {
             for constraint in &schema.constraints {
                 if let Some(why) = constraint.rule.violation(self.simple_kind(schema), &value) {
@@ -147,7 +153,7 @@ impl ValueChecker<'_> {
         value
     }
 
-    /// The simple type that a data type refines, for constraints to compare by.
+    /// Returns the simple type that a data type refines. Constraints compare values as that type.
     fn simple_kind(&self, schema: &Schema) -> DataKind {
         let mut kind = schema.kind;
         for _ in 0..MAX_DEPTH {
@@ -167,7 +173,7 @@ impl ValueChecker<'_> {
             DataKind::Any | DataKind::Json | DataKind::Xml => value.clone(),
             DataKind::String => self.string(value),
             DataKind::Integer => self.number(value, "an integer", as_integer(value)),
-            // `number`, unlike `float`, leaves whole numbers whole.
+            // `number`, unlike `float`, keeps whole numbers as integers.
             DataKind::Float if schema.type_name == "number" && value.as_int().is_some() => {
                 value.clone()
             }
@@ -302,7 +308,7 @@ impl ValueChecker<'_> {
             return self.value(simple, &value, depth + 1);
         }
         let Some(map) = value.as_map() else {
-            // Ports may be written in short, such as `80:8080/tcp`.
+            // A port may be written in the short form, such as `80:8080/tcp`.
             if &*data.name.shared() != "tosca.datatypes.network.PortSpec" {
                 let why = format!("is {}, not a map as `{}` asks", value.kind(), data.name);
                 self.report_mismatch(value, &why);
@@ -350,7 +356,7 @@ impl ValueChecker<'_> {
         Value::from(read)
     }
 
-    /// The subject with the path to what is looked at, such as ``property `ports[0].source` ``.
+    /// Returns the subject with the path to the current part, such as ``property `ports[0].source` ``.
     fn name(&self) -> String {
         if self.path.is_empty() {
             return self.subject.to_string();
@@ -394,7 +400,7 @@ impl ValueChecker<'_> {
     }
 }
 
-/// A value as text, cut where it gets long.
+/// Returns a value as text, shortened to 60 characters.
 fn abbreviate(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().count() <= 60 {

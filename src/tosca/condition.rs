@@ -1,4 +1,6 @@
 //! Conditions of workflows: clauses over the attributes of a target (TOSCA 1.3, 3.6.25).
+//!
+//! [`all_clauses_hold`] is the entry. The caller passes a function that returns the value of an attribute.
 
 use super::constraint::read_constraint;
 use super::definition::DataKind;
@@ -6,11 +8,12 @@ use crate::diagnostic::Span;
 use crate::value::Value;
 use crate::yaml::Node;
 
-/// How deeply clauses may nest.
+/// The maximum depth of nested clauses. A deeper clause counts as false.
 const MAX_DEPTH: usize = 100;
 
-/// Whether all of these clauses hold, given the values of attributes. An attribute that is not
-/// there meets no condition.
+/// Whether all of the clauses hold for the values of the attributes.
+///
+/// A clause about an attribute without a value does not hold.
 pub fn all_clauses_hold(clauses: &[Value], value_of: &dyn Fn(&str) -> Option<Value>) -> bool {
     clauses
         .iter()

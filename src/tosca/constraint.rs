@@ -1,4 +1,7 @@
-//! Constraints on values: how they are written and when they hold.
+//! Constraints on values: parsing and checking.
+//!
+//! [`read_constraints`] parses the `constraints` of a definition. `Rule::violation` checks a value against
+//! one of them. [`compare`] orders values by their type.
 
 use std::cmp::Ordering;
 
@@ -27,12 +30,12 @@ const CONSTRAINT_NAMES: &[&str] = &[
     "version",
 ];
 
-/// Whether a key names a constraint.
+/// Whether a key is the name of a constraint.
 pub(super) fn is_constraint_name(name: &str) -> bool {
     CONSTRAINT_NAMES.contains(&name)
 }
 
-/// Reads a list of constraints and reports those that make no sense.
+/// Reads a list of constraints. Reports malformed ones and leaves them out.
 pub(super) fn read_constraints(node: &Node, subject: &str, problems: &Problems) -> Vec<Constraint> {
     if node.is_null() {
         return Vec::new();
@@ -51,7 +54,7 @@ pub(super) fn read_constraints(node: &Node, subject: &str, problems: &Problems) 
     items.iter().filter_map(read).collect()
 }
 
-/// Reads one constraint: a map with one key.
+/// Reads a constraint: a map with exactly one key.
 pub(super) fn read_constraint(node: &Node) -> Result<Constraint, Diagnostic> {
     let entry = node.as_map().filter(|map| map.len() == 1);
     let Some((name, entry)) = entry.and_then(|map| map.iter().next()) else {
@@ -129,7 +132,9 @@ fn parse_count(value: &Value) -> Result<u64, String> {
 }
 
 impl Rule {
-    /// Says what is wrong with a value, as the end of `the value … `, or nothing.
+    /// Returns the reason why a value violates the rule, or `None` if the rule holds.
+    ///
+    /// The text completes a sentence that starts with `the value … `.
     pub(super) fn violation(&self, kind: DataKind, value: &Value) -> Option<String> {
         let items = value.as_list().filter(|_| kind == DataKind::List);
         if let Some(items) = items.filter(|_| self.is_about_items()) {
@@ -161,7 +166,7 @@ impl Rule {
         }
     }
 
-    /// What is wrong with a value for which it does not hold.
+    /// Returns the message for a value that violates the rule.
     fn violation_message(&self) -> String {
         match self {
             Self::Equal(other) => format!("is not equal to `{other}`"),
@@ -215,7 +220,7 @@ fn in_range(kind: DataKind, value: &Value, low: Option<&Value>, high: Option<&Va
         && high.is_none_or(|high| compare(kind, value, high).is_some_and(Ordering::is_le))
 }
 
-/// Orders two values as values of a type; nothing if they cannot be compared.
+/// Compares two values as values of a type. Returns `None` if they cannot be compared.
 pub(super) fn compare(kind: DataKind, left: &Value, right: &Value) -> Option<Ordering> {
     if let DataKind::Scalar(scalar) = kind {
         let base = |value: &Value| scalar.read(&value.to_string()).map(|read| read.base);

@@ -1,4 +1,7 @@
-//! Definitions of properties, attributes and parameters: their schema, default and constraints.
+//! Definitions of properties, attributes and parameters: schema, default value and constraints.
+//!
+//! This file holds plain data that the other files of the module share: [`PropertyDef`] and [`Schema`] for
+//! declarations, [`Property`] for values, and [`TypeInfo`], the part that types of every kind have.
 
 use std::sync::Arc;
 
@@ -8,121 +11,109 @@ use crate::diagnostic::Span;
 use crate::name::TypeName;
 use crate::value::{Map, Value};
 
-/// Defines a property or an attribute of a type, or an input of a topology or an operation.
+/// The definition of a property or an attribute of a type, or of an input of a topology or an operation.
 #[derive(Debug, Clone)]
 pub struct PropertyDef {
-    /// Its name.
     pub name: Arc<str>,
-    /// What its values must be.
     pub schema: Arc<Schema>,
-    /// Whether a value must be given.
+    /// Whether a template must set a value.
     pub required: bool,
-    /// The value when none is given, raw: it may contain expressions.
+    /// The default value, unevaluated: it may contain expressions.
     pub default: Option<Value>,
-    /// What people call it.
+    /// The name to show to users.
     pub title: Option<Arc<str>>,
-    /// What it is for.
     pub description: Option<Arc<str>>,
     /// Metadata such as `sensitive`, `tfvar` or `env_vars`.
     pub metadata: Map,
-    /// The definition of a base type that this one refines.
+    /// The definition of an ancestor type that this one refines.
     pub base: Option<Arc<Self>>,
-    /// Where it is declared.
+    /// The location of the declaration in the YAML text.
     pub span: Span,
-    /// Where its default stands.
+    /// The location of the default value in the YAML text.
     pub default_span: Span,
 }
 
-/// Definitions by name.
+/// Property definitions by name, in their declared order.
 pub(super) type Defs = IndexMap<Arc<str>, Arc<PropertyDef>>;
 
-/// Properties by name.
+/// Property values by name, in their declared order.
 pub(super) type Properties = IndexMap<Arc<str>, Property>;
 
-/// Attributes by name.
+/// Attributes by name, in their declared order.
 pub(super) type Attributes = IndexMap<Arc<str>, AttributeDecl>;
 
-/// Defines an input.
+/// The definition of an input or an output. It has the same parts as a property's.
 pub type ParameterDef = PropertyDef;
 
 impl PropertyDef {
-    /// Whether its value must not be shown.
+    /// Whether the value is secret and must be redacted in output.
     pub fn is_sensitive(&self) -> bool {
         self.flag("sensitive")
     }
 
-    /// Whether a key of its metadata is set to something true.
+    /// Whether a key of the metadata has a truthy value.
     pub fn flag(&self, key: &str) -> bool {
         self.metadata.get(key).is_some_and(Value::is_truthy)
     }
 }
 
-/// What a value must be.
+/// The constraints on a value: its type, its entries and further rules.
 #[derive(Debug, Clone)]
 pub struct Schema {
-    /// The type's name, as written.
+    /// The name of the type, as written in the template.
     pub type_name: TypeName,
-    /// What kind of type that is.
     pub kind: DataKind,
-    /// What else must hold.
     pub constraints: Vec<Constraint>,
-    /// What the items of a list or the values of a map must be.
+    /// The schema of the items of a list or of the values of a map.
     pub entry: Option<Arc<Self>>,
-    /// What the keys of a map must be.
+    /// The schema of the keys of a map.
     pub key: Option<Arc<Self>>,
 }
 
-/// The type of a value.
+/// The kind of type that a value has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DataKind {
-    /// Anything.
     Any,
-    /// Text.
     String,
-    /// A whole number.
     Integer,
-    /// A number.
     Float,
-    /// True or false.
     Boolean,
-    /// A point in time.
     Timestamp,
-    /// A lower and an upper bound.
+    /// A list of two: the lower and the upper bound.
     Range,
-    /// A version such as `1.2.0`.
+    /// A version number such as `1.2.0` or `1.2.0.beta-3`.
     Version,
-    /// A list.
     List,
-    /// A map.
     Map,
-    /// JSON, as text or as data.
+    /// JSON, as text or as structured data.
     Json,
-    /// XML text.
     Xml,
-    /// A number with a unit.
+    /// A number with a unit, such as `10 GB`.
     Scalar(ScalarKind),
     /// A data type that a file declares.
     Data(TypeKey),
 }
 
-/// What a number with a unit measures.
+/// The quantity that a number with a unit measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ScalarKind {
-    /// Bytes.
+    /// A size. The base unit is the byte.
     Size,
-    /// Seconds.
+    /// A duration. The base unit is the second.
     Time,
-    /// Hertz.
+    /// A frequency. The base unit is the hertz.
     Frequency,
-    /// Bits per second.
+    /// A bit rate. The base unit is bits per second.
     Bitrate,
 }
 
-/// Names one declared type among [`super::Types`], wherever it was imported to.
+/// The identity of a declared type within [`super::Types`].
+///
+/// A type that several files import under different names has one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypeKey(pub(super) u32);
 
-/// The kind that a simple type's name means.
+/// Returns the kind that the name of a simple type stands for.
 pub(super) fn simple_kind(name: &str) -> Option<DataKind> {
     Some(match name {
         "any" => DataKind::Any,
@@ -145,115 +136,105 @@ pub(super) fn simple_kind(name: &str) -> Option<DataKind> {
     })
 }
 
-/// Something that must hold for a value.
+/// A constraint on a value, with its location.
 #[derive(Debug, Clone)]
 pub struct Constraint {
-    /// What must hold.
     pub rule: Rule,
-    /// Where it stands.
     pub span: Span,
 }
 
-/// What must hold for a value.
+/// The condition that a constraint states.
 #[derive(Debug, Clone)]
 pub enum Rule {
-    /// It equals this.
     Equal(Value),
-    /// It is greater.
     GreaterThan(Value),
-    /// It is as great or greater.
     GreaterOrEqual(Value),
-    /// It is less.
     LessThan(Value),
-    /// It is as great or less.
     LessOrEqual(Value),
-    /// It lies between both, inclusive; what is missing is `UNBOUNDED`.
+    /// The value lies between the bounds, inclusive. `None` stands for `UNBOUNDED`.
     InRange(Option<Value>, Option<Value>),
-    /// It is one of these.
+    /// The value is equal to a member of the list.
     ValidValues(Vec<Value>),
-    /// It has so many characters, items or keys.
+    /// The number of characters, items or keys is equal to the number.
     Length(u64),
-    /// It has at least so many.
+    /// The number of characters, items or keys is at least the number.
     MinLength(u64),
-    /// It has at most so many.
+    /// The number of characters, items or keys is at most the number.
     MaxLength(u64),
-    /// All of it matches a regular expression.
+    /// The entire text matches the regular expression. The text of the expression comes first.
     Pattern(Arc<str>, regex::Regex),
-    /// It meets a JSON schema, raw.
+    /// A JSON schema, uninterpreted: checks accept any value.
     Schema(Value),
-    /// It is a version that a requirement such as `^1.2` or `>=1, <2` admits.
+    /// The value is a version that a requirement such as `^1.2` or `>=1, <2` admits.
     Version(Arc<str>),
 }
 
-/// A property's value.
+/// The value of a property, with its definition.
 #[derive(Debug, Clone)]
 pub struct Property {
-    /// The value, raw: it may contain expressions.
+    /// The unevaluated value: it may contain expressions.
     pub value: Value,
-    /// Its definition; none for an undeclared property of an open type.
+    /// The definition. `None` for an undeclared property of an open type.
     pub definition: Option<Arc<PropertyDef>>,
-    /// Whether the template sets it; otherwise this is the default.
+    /// Whether the template sets the value. Otherwise the value is the default.
     pub set_on_template: bool,
-    /// Where the value stands.
+    /// The location of the value in the YAML text.
     pub span: Span,
 }
 
-/// An attribute a type declares, or a template sets.
+/// An attribute that a type declares or a template sets.
 #[derive(Debug, Clone)]
 pub struct AttributeDecl {
-    /// The value it starts with, raw.
+    /// The initial value, unevaluated. `None` if the attribute has none.
     pub default: Option<Value>,
-    /// Its definition, if it is declared.
+    /// The definition, or `None` if the type does not declare the attribute.
     pub definition: Option<Arc<PropertyDef>>,
-    /// Whether its value must not be shown.
+    /// Whether the value is secret and must be redacted in output.
     pub sensitive: bool,
 }
 
-/// How many there may be; no upper bound means any number.
+/// A lower and an upper bound on how often an item occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Occurrences {
-    /// At least.
     pub min: u32,
-    /// At most.
+    /// The upper bound. `None` means unbounded.
     pub max: Option<u32>,
 }
 
 impl Occurrences {
-    /// Exactly one, what TOSCA assumes of a requirement.
+    /// Exactly one: the default of TOSCA for a requirement.
     pub const ONE: Self = Self {
         min: 1,
         max: Some(1),
     };
 }
 
-/// What every type has.
+/// The parts that types of every kind have in common.
 #[derive(Debug, Clone)]
 pub struct TypeInfo {
-    /// Its name: as the service template's file knows it, or as its own file does.
+    /// The name that the service template's file has for the type. If it has none, the name in the declaring
+    /// file.
     pub name: TypeName,
-    /// Its identity.
     pub key: TypeKey,
-    /// The names of the types it derives from directly.
+    /// The names of the types that this one derives from directly.
     pub parents: Vec<TypeName>,
-    /// The names it answers to, and its ancestors': itself first, then the nearest.
+    /// The names of the type and of its ancestors, the nearest first.
     pub ancestors: Vec<TypeName>,
-    /// What it is for.
     pub description: Option<Arc<str>>,
-    /// Its `metadata`, its ancestors' below its own.
+    /// The `metadata` of the type, merged over the metadata of its ancestors.
     pub metadata: Map,
-    /// Its `version`.
     pub version: Option<Arc<str>>,
-    /// Whether it takes properties that it does not declare.
+    /// Whether templates may set properties that the type does not declare.
     pub open: bool,
-    /// Where it is declared.
+    /// The location of the declaration in the YAML text.
     pub span: Span,
 }
 
 impl TypeInfo {
-    /// Whether it is, or derives from, the type of that name.
+    /// Whether the type is, or derives from, the type with the name.
     pub fn is_derived_from(&self, name: &str) -> bool {
         if let Some(short) = name.strip_prefix("tosca:") {
-            // `tosca:Root` means `tosca.nodes.Root` of a node, and so on.
+            // `tosca:Root` is short for `tosca.nodes.Root` if the type is a node type, and so on.
             return self.ancestors.iter().any(|ancestor| {
                 let local = ancestor.as_str().strip_prefix("tosca.");
                 let parts = local.and_then(|local| local.split_once('.'));

@@ -1,4 +1,7 @@
-//! Types, resolved: everything a type inherits is merged into it.
+//! Resolved types of every kind: node types, relationship types, capability types and others.
+//!
+//! A resolved type contains everything that it inherits from its ancestors. [`super::Types`] creates and
+//! caches them. This file holds data only.
 
 use std::sync::Arc;
 
@@ -40,76 +43,64 @@ has_info!(
     PolicyType
 );
 
-/// A node type.
+/// A node type, merged with its ancestors.
 #[derive(Debug, Clone)]
 pub struct NodeType {
-    /// What every type has.
     pub info: TypeInfo,
-    /// Its properties.
     pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
-    /// Its attributes.
     pub attributes: IndexMap<Arc<str>, Arc<PropertyDef>>,
-    /// Its requirements.
     pub requirements: IndexMap<Arc<str>, Arc<RequirementDef>>,
-    /// Its capabilities.
     pub capabilities: IndexMap<Arc<str>, Arc<CapabilityDef>>,
-    /// Its operations.
     pub operations: Arc<Operations>,
     pub(super) interfaces: Arc<InterfaceDrafts>,
-    /// Its artifacts.
     pub artifacts: Arc<IndexMap<Arc<str>, Arc<Artifact>>>,
-    /// Artifacts its templates must state, or must derive from a type, by name.
+    /// Artifacts, by name, that templates of the type must declare, or whose type is prescribed.
     pub expected_artifacts: IndexMap<Arc<str>, ExpectedArtifact>,
-    /// The properties of a template that sets none.
+    /// The properties of a template that sets none itself. Shared by such templates.
     pub default_properties: Arc<IndexMap<Arc<str>, Property>>,
-    /// The attributes of a template that sets none.
+    /// The attributes of a template that sets none itself. Shared by such templates.
     pub default_attributes: Arc<IndexMap<Arc<str>, AttributeDecl>>,
-    /// The capabilities of a template that states none.
+    /// The capabilities of a template that states none itself. Shared by such templates.
     pub default_capabilities: Arc<IndexMap<Arc<str>, CapabilityTemplate>>,
 }
 
-/// An artifact that a node type asks for.
+/// A rule of a node type for an artifact of its templates.
 #[derive(Debug, Clone)]
 pub struct ExpectedArtifact {
-    /// The type it must derive from.
+    /// The type that the artifact must derive from.
     pub type_name: TypeName,
-    /// Whether a template must have it.
+    /// Whether a template must have the artifact.
     pub required: bool,
 }
 
 /// A requirement as a node type declares it.
 #[derive(Debug, Clone)]
 pub struct RequirementDef {
-    /// Its name.
     pub name: Arc<str>,
-    /// The node type, or the node template, of the target.
+    /// The node type or the node template of the target.
     pub node: Option<Reference>,
-    /// The target's capability, by name or by type.
+    /// The capability of the target, by name or by type.
     pub capability: Option<Reference>,
-    /// The relationship's type or template.
+    /// The type or the template of the relationship.
     pub relationship: Option<Reference>,
-    /// The relationship in place: a map with a `type`.
+    /// The relationship, if the requirement defines it inline: a map with a `type`.
     pub inline_relationship: Option<Node>,
-    /// Where the names of the relationship in place are looked up.
+    /// The namespace to look up names of the inline relationship in.
     pub(super) namespace: u32,
-    /// How many targets it needs, if it says so.
+    /// The number of targets. `None` if the declaration does not state it.
     pub occurrences: Option<Occurrences>,
-    /// What the target must be like, raw; the nearest type's filter first.
+    /// Unparsed filters that the target must meet. The filter of the nearest type comes first.
     pub node_filter: Vec<Node>,
-    /// Its `metadata`.
     pub metadata: Map,
-    /// What it is for.
     pub description: Option<Arc<str>>,
-    /// Where it is declared.
     pub span: Span,
 }
 
-/// A name in a text, with the namespace it is looked up in.
+/// A name in a template, with the namespace to look it up in.
 #[derive(Debug, Clone)]
 pub struct Reference {
-    /// The name as written.
+    /// The name as the template writes it.
     pub name: Arc<str>,
-    /// Where it stands.
     pub span: Span,
     pub(super) namespace: u32,
 }
@@ -117,111 +108,88 @@ pub struct Reference {
 /// A capability as a node type declares it.
 #[derive(Debug, Clone)]
 pub struct CapabilityDef {
-    /// Its name.
     pub name: Arc<str>,
-    /// Its type.
     pub capability_type: Arc<CapabilityType>,
-    /// The properties it refines.
+    /// The property definitions of the capability type, with the refinements of the node type.
     pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
-    /// Its attributes.
     pub attributes: IndexMap<Arc<str>, Arc<PropertyDef>>,
-    /// The values its node type assigns, raw.
+    /// The property values that the node type assigns, unparsed.
     pub assigned: IndexMap<Arc<str>, Node>,
-    /// Where it is declared.
     pub span: Span,
 }
 
-/// A capability of a node template.
+/// A capability of a node template, with its values.
 #[derive(Debug, Clone)]
 pub struct CapabilityTemplate {
-    /// Its name.
     pub name: Arc<str>,
-    /// The name of its type.
     pub type_name: TypeName,
-    /// Its type.
     pub capability_type: Arc<CapabilityType>,
-    /// Its properties.
     pub properties: Arc<IndexMap<Arc<str>, Property>>,
-    /// Its attributes.
     pub attributes: Arc<IndexMap<Arc<str>, AttributeDecl>>,
-    /// Its `metadata`.
     pub metadata: Map,
 }
 
-/// A relationship type.
+/// A relationship type, merged with its ancestors.
 #[derive(Debug, Clone)]
 pub struct RelationshipType {
-    /// What every type has.
     pub info: TypeInfo,
-    /// Its properties.
     pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
-    /// Its attributes.
     pub attributes: IndexMap<Arc<str>, Arc<PropertyDef>>,
-    /// Its operations.
     pub operations: Arc<Operations>,
     pub(super) interfaces: Arc<InterfaceDrafts>,
-    /// The capability types it can point at; any if there are none.
+    /// The capability types that a relationship may target. Any type if the list is empty.
     pub valid_target_types: Vec<TypeName>,
     pub(super) valid_targets: Vec<TypeKey>,
-    /// The properties of a template that sets none.
+    /// The properties of a template that sets none itself. Shared by such templates.
     pub default_properties: Arc<IndexMap<Arc<str>, Property>>,
-    /// The attributes of a template that sets none.
+    /// The attributes of a template that sets none itself. Shared by such templates.
     pub default_attributes: Arc<IndexMap<Arc<str>, AttributeDecl>>,
 }
 
-/// A capability type.
+/// A capability type, merged with its ancestors.
 #[derive(Debug, Clone)]
 pub struct CapabilityType {
-    /// What every type has.
     pub info: TypeInfo,
-    /// Its properties.
     pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
-    /// Its attributes.
     pub attributes: IndexMap<Arc<str>, Arc<PropertyDef>>,
-    /// The node types that may use it; any if there are none.
+    /// The node types that may use the capability. Any type if the list is empty.
     pub valid_source_types: Vec<TypeName>,
 }
 
-/// An interface type.
+/// An interface type, merged with its ancestors.
 #[derive(Debug, Clone)]
 pub struct InterfaceType {
-    /// What every type has.
     pub info: TypeInfo,
-    /// The operations it declares.
+    /// The operations that the type and its ancestors declare.
     pub operations: Vec<OperationName>,
 }
 
-/// A data type.
+/// A data type, merged with its ancestors.
 #[derive(Debug, Clone)]
 pub struct DataType {
-    /// What every type has.
     pub info: TypeInfo,
-    /// What its values are, if it refines a simple type.
+    /// The schema of the values, if the type refines a simple type.
     pub simple: Option<Arc<Schema>>,
-    /// Its properties otherwise.
+    /// The fields of the values, if the type refines no simple type.
     pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
 }
 
-/// A group type.
+/// A group type, merged with its ancestors.
 #[derive(Debug, Clone)]
 pub struct GroupType {
-    /// What every type has.
     pub info: TypeInfo,
-    /// Its properties.
     pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
-    /// The types its members may have; any if there are none.
+    /// The types that members of a group may have. Any type if the list is empty.
     pub members: Vec<TypeName>,
 }
 
-/// A policy type.
+/// A policy type, merged with its ancestors.
 #[derive(Debug, Clone)]
 pub struct PolicyType {
-    /// What every type has.
     pub info: TypeInfo,
-    /// Its properties.
     pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
-    /// The types its targets may have; any if there are none.
+    /// The types that targets of a policy may have. Any type if the list is empty.
     pub targets: Vec<TypeName>,
-    /// Its triggers by name, inherited ones among them.
+    /// The triggers by name, including inherited ones.
     pub triggers: IndexMap<Arc<str>, Arc<Trigger>>,
 }

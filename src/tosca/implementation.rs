@@ -1,4 +1,7 @@
-//! What implements operations: configurators, commands and artifacts.
+//! Reads the implementations of operations: configurators, commands and artifacts.
+//!
+//! [`TypeScope::implementation`] turns the YAML into an [`Implementation`]. The merge of interfaces calls it
+//! once per resulting operation.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,10 +21,12 @@ use super::operation::{
 };
 use super::scope::{TypeScope, values};
 
-/// Artifacts by name.
+/// The artifacts of an entity, by name.
 pub(super) type ArtifactMap = IndexMap<Arc<str>, Arc<Artifact>>;
 
-/// Lets the artifacts that operations state in place stand among those of their entity.
+/// Adds the artifacts that operations define inline to the artifacts of their entity.
+///
+/// Inline artifacts of an earlier call are replaced.
 pub(super) fn join_in_place(artifacts: &mut Arc<ArtifactMap>, operations: &Operations) {
     let implementations = operations
         .iter()
@@ -38,7 +43,7 @@ pub(super) fn join_in_place(artifacts: &mut Arc<ArtifactMap>, operations: &Opera
     all.extend(stated.into_iter().map(named));
 }
 
-/// The artifacts that implementations can name.
+/// The artifacts that implementations can refer to by name.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ArtifactScope<'a> {
     named: Option<&'a ArtifactMap>,
@@ -46,13 +51,13 @@ pub(super) struct ArtifactScope<'a> {
 }
 
 impl<'a> ArtifactScope<'a> {
-    /// No artifacts.
+    /// A scope without artifacts, for entities that cannot have any.
     pub(super) const NONE: ArtifactScope<'static> = ArtifactScope {
         named: None,
         own: false,
     };
 
-    /// Those of a type, or those of a template if `own` says that it has its own.
+    /// Creates a scope. `own` states whether a template has artifacts that its type does not have.
     pub(super) fn new(named: &'a ArtifactMap, own: bool) -> Self {
         Self {
             named: Some(named),
@@ -60,7 +65,7 @@ impl<'a> ArtifactScope<'a> {
         }
     }
 
-    /// Whether they differ from the type's.
+    /// Whether the artifacts differ from those of the type.
     pub(super) fn has_own(&self) -> bool {
         self.own
     }
@@ -71,7 +76,9 @@ impl<'a> ArtifactScope<'a> {
 }
 
 impl Implementation {
-    /// Gives an artifact that is stated in place the name under which it stands.
+    /// Names an inline artifact after its interface and its operation.
+    ///
+    /// Does nothing if the artifact is not defined inline.
     pub(super) fn name_in_place(&mut self, reference: &OperationRef, node: &Node) {
         if node.get("primary").is_none_or(|it| it.as_map().is_none()) {
             return;
@@ -89,8 +96,9 @@ impl Implementation {
 }
 
 impl TypeScope<'_> {
-    /// Reads an implementation: a string, or a map with `primary` or `className`. `extras` are
-    /// keys that stand beside it in the operation.
+    /// Reads an implementation: a string, or a map with `primary` or `className`.
+    ///
+    /// `extras` holds keys such as `timeout` that are written beside the implementation in the operation.
     pub(super) fn implementation(
         self,
         subject: &str,
@@ -125,7 +133,8 @@ impl TypeScope<'_> {
         Some(implementation)
     }
 
-    /// An implementation that is a mere name or a command.
+    /// Creates an implementation from a string: the name of a configurator, of an artifact or of a class, or
+    /// otherwise a command.
     fn implementation_by_name(
         text: &str,
         node: &Node,
@@ -167,7 +176,7 @@ impl TypeScope<'_> {
         }
     }
 
-    /// An implementation that is a map.
+    /// Reads an implementation that is a map with `primary`, `className` or both.
     fn implementation_from_map(
         self,
         subject: &str,
@@ -203,7 +212,7 @@ impl TypeScope<'_> {
         Some(implementation)
     }
 
-    /// What `primary` names or states.
+    /// Reads `primary`: the name of an artifact, a command, or an inline artifact.
     fn primary_artifact(
         self,
         subject: &str,
@@ -221,7 +230,7 @@ impl TypeScope<'_> {
         Some(found)
     }
 
-    /// Reads an artifact that is stated in place.
+    /// Reads an artifact that is defined inline.
     fn inline_artifact(self, subject: &str, node: &Node) -> Option<Arc<Artifact>> {
         if node.as_map().is_none() {
             self.problems().report(
@@ -249,7 +258,7 @@ impl TypeScope<'_> {
         items.iter().filter_map(read).collect()
     }
 
-    /// Takes over where, how long and with which variables an operation runs.
+    /// Reads `operation_host`, `timeout` and `environment` from a map into the implementation.
     fn read_execution_settings(
         self,
         subject: &str,
@@ -287,8 +296,9 @@ fn seconds(value: &Value) -> Option<Duration> {
     }
 }
 
-/// What runs an artifact: the class that its `execute` operation names, or else the configurator
-/// that its type does.
+/// Returns the class that runs an artifact.
+///
+/// The class that the `execute` operation names has priority over the `className` property of the artifact.
 fn class_of(artifact: &Artifact) -> Option<Arc<str>> {
     let execute = artifact.execute();
     let execute = execute.and_then(|operation| operation.implementation.as_ref()?.class.clone());
@@ -313,7 +323,7 @@ fn kind_of_artifact(artifact: &Artifact, class: Option<&str>) -> ImplementationK
     }
 }
 
-/// Whether a text is the path of a class: `package.module.ClassConfigurator`, `file.py#Class`.
+/// Whether a text is the path of a class: `unfurl.configurators.module.Class` or `file.py#Class`.
 fn is_class_path(text: &str) -> bool {
     let is_word =
         |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_');

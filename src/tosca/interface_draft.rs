@@ -1,4 +1,7 @@
-//! Interfaces: what is said about their operations while it is being merged.
+//! Interfaces while types and templates are being merged into them.
+//!
+//! An [`InterfaceDrafts`] holds the merged but unresolved YAML. `interface_merge.rs` fills the drafts and
+//! turns them into [`super::operation::Operations`].
 
 use std::sync::Arc;
 
@@ -11,11 +14,11 @@ use crate::yaml::Node;
 
 use super::definition::Defs;
 
-/// What is said about each interface so far; `defaults` is one of them.
+/// The merged definitions of each interface. The entry `defaults` holds the settings of all interfaces.
 #[derive(Debug, Clone, Default)]
 pub(super) struct InterfaceDrafts(pub(super) IndexMap<Arc<str>, Arc<InterfaceDraft>, Fold>);
 
-/// What is said about one interface so far.
+/// The merged definitions of one interface.
 #[derive(Debug, Clone)]
 pub(super) struct InterfaceDraft {
     pub(super) type_name: Option<TypeName>,
@@ -25,7 +28,7 @@ pub(super) struct InterfaceDraft {
     pub(super) span: Span,
 }
 
-/// What operations have in common.
+/// The parts that an interface can define for all of its operations.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OperationParts {
     pub(super) inputs: Map,
@@ -36,32 +39,33 @@ pub(super) struct OperationParts {
     pub(super) implementation: Option<ScopedNode>,
 }
 
-/// A piece of text with the namespace it stands in.
+/// A YAML node, with the namespace to look up its names in.
 #[derive(Debug, Clone)]
 pub(super) struct ScopedNode {
     pub(super) node: Node,
     pub(super) namespace: u32,
 }
 
-/// What is said about one operation so far.
+/// The merged definitions of one operation.
 #[derive(Debug, Clone)]
 pub(super) struct OperationDraft {
     pub(super) own: OperationParts,
-    /// Whether the nearest mention asks for the shared implementation.
+    /// Whether the most derived definition requests the shared implementation of the interface.
     pub(super) uses_shared: bool,
     pub(super) removed: bool,
     pub(super) invoke: Option<Arc<str>>,
     pub(super) entry_state: Option<Arc<str>>,
     pub(super) metadata: Map,
     pub(super) description: Option<Arc<str>>,
-    /// `timeout`, `operation_host` and `environment` beside the implementation.
+    /// The map of the operation if it has `timeout`, `operation_host` or `environment` beside the
+    /// implementation.
     pub(super) extras: Option<Node>,
     pub(super) span: Span,
     pub(super) namespace: u32,
 }
 
 impl OperationDraft {
-    /// Nothing said yet.
+    /// Creates a draft without any definitions.
     pub(super) fn new(span: Span, namespace: u32) -> Self {
         Self {
             own: OperationParts::default(),

@@ -1,4 +1,8 @@
-//! Interfaces: what types and templates say about operations, merged.
+//! Merges the interfaces that types and templates define, and finishes them as operations.
+//!
+//! [`InterfaceDrafts::merge`] adds the definitions of one type or template to those of its ancestors.
+//! [`InterfaceDrafts::finish`] resolves the implementations of the result. Interfaces that a template does
+//! not change are shared with its type, not copied.
 
 use std::sync::Arc;
 
@@ -23,7 +27,7 @@ use super::scope::{TypeScope, description, values, values_at};
 use super::section::TypeSection;
 use super::types::Types;
 
-/// Who speaks: a type may introduce operations, a template uses them.
+/// The entity that defines an interface. A type may introduce operations, a template only uses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DefinitionSource {
     Type,
@@ -31,7 +35,7 @@ pub(super) enum DefinitionSource {
 }
 
 impl InterfaceDrafts {
-    /// Merges what a type or a template says over what its ancestors say.
+    /// Merges the `interfaces` of a type or a template over those of its ancestors.
     pub(super) fn merge(
         &mut self,
         scope: TypeScope<'_>,
@@ -62,8 +66,10 @@ impl InterfaceDrafts {
         }
     }
 
-    /// The operations that result. What nothing changed is shared with `base`, the operations of
-    /// the interfaces that this one started from.
+    /// Resolves the drafts to operations.
+    ///
+    /// `base` holds the drafts that these started from, and their operations. Unchanged interfaces and
+    /// operations are shared with it.
     pub(super) fn finish(
         &self,
         types: &Types,
@@ -178,7 +184,7 @@ impl InterfaceMerger<'_> {
         Some(draft)
     }
 
-    /// Whether an interface takes only operations that its type knows.
+    /// Whether an interface accepts only operations that its interface type declares.
     fn is_strict(&self, name: &str) -> bool {
         match name {
             "Mock" => false,
@@ -187,7 +193,7 @@ impl InterfaceMerger<'_> {
         }
     }
 
-    /// The operations of the interface's type; nothing if there is no such interface.
+    /// Returns the operations that the interface type declares. `None` if there is no such type.
     fn known_operations(&self, name: &str, draft: &InterfaceDraft) -> Option<Vec<Arc<str>>> {
         if name == "Mock" {
             return Some(Vec::new());
@@ -220,7 +226,7 @@ impl InterfaceMerger<'_> {
         self.scope.report(problem);
     }
 
-    /// The operations, whether under `operations` or beside the other keys.
+    /// Returns the operations, whether they are under `operations` or directly in the interface.
     fn operations<'m>(&self, definition: &'m Mapping) -> Vec<(&'m Arc<str>, &'m MapEntry)> {
         let direct = definition.iter().filter(|(key, _)| !INTERFACE.has_key(key));
         let nested = ["operations", "notifications"]
@@ -250,7 +256,7 @@ impl InterfaceMerger<'_> {
         }
     }
 
-    /// Takes over what operations have in common; what says nothing of it stays as it is.
+    /// Merges the settings that all operations share. Leaves the draft shared if the definition has none.
     fn merge_parts(&self, draft: &mut InterfaceDraft, definition: &Mapping, splits: bool) {
         let has_key = |key: &&str| definition.get(key).is_some();
         if ["inputs", "outputs", "implementation"].iter().any(has_key) {
@@ -279,7 +285,10 @@ impl InterfaceMerger<'_> {
         }
     }
 
-    /// Inputs that are maps with a `type` are definitions; their defaults are values.
+    /// Reads inputs.
+    ///
+    /// If `splits` is true, a map with a `type` is a definition, and its default is the value of the input.
+    /// Otherwise every entry is a value.
     fn inputs(&self, shared: &mut OperationParts, node: &Node, splits: bool) {
         let Some(map) = self
             .scope
@@ -315,7 +324,7 @@ impl InterfaceMerger<'_> {
         }
     }
 
-    /// Outputs that are maps with a `type` are definitions.
+    /// Reads outputs that are maps with a `type`: those are definitions.
     fn output_defs(&self, shared: &mut OperationParts, definition: &Mapping) {
         let outputs = definition.get("outputs").and_then(Node::as_map);
         for (name, entry) in outputs.into_iter().flatten() {
@@ -343,7 +352,7 @@ impl InterfaceMerger<'_> {
         definition.span = entry.key_span;
         definition.namespace = self.scope.namespace;
         definition.removed = false;
-        // Descriptors of network functions say `[]` of operations that do nothing.
+        // Descriptors of network functions (NFV) write `[]` for operations that do nothing.
         if node.is_null() || node.as_seq().is_some_and(<[Node]>::is_empty) {
             definition.uses_shared = true;
         } else if let Some(map) = node.as_map() {
@@ -398,9 +407,9 @@ struct InterfaceFinisher<'a> {
     types: &'a Types,
     owner: &'a str,
     artifacts: &'a ArtifactScope<'a>,
-    /// What `interfaces.defaults` says.
+    /// The settings that `interfaces.defaults` has for all interfaces.
     shared: &'a OperationParts,
-    /// An interface that says the same beside its operations, and what came of it.
+    /// An interface with the same shared settings, and its finished form, whose operations can be reused.
     known: Option<(&'a InterfaceDraft, &'a Interface)>,
 }
 
@@ -439,7 +448,7 @@ impl InterfaceFinisher<'_> {
         }
     }
 
-    /// What came of an operation that the known interface has too.
+    /// Returns the finished operation of the known interface if its draft is the same.
     fn known(
         &self,
         name: &OperationName,
@@ -450,7 +459,7 @@ impl InterfaceFinisher<'_> {
         same.then(|| finished.operations.get(name).cloned())?
     }
 
-    /// The implementation that counts for an operation: its own, or the one that all share.
+    /// Returns the effective implementation of an operation: its own, or the shared one.
     fn implementation<'a>(
         &'a self,
         draft: &'a InterfaceDraft,
@@ -527,7 +536,7 @@ fn cloned<V: Clone>((name, value): (&Arc<str>, &V)) -> (Arc<str>, V) {
 mod tests {
     use super::super::testing::{TestTemplate, case};
 
-    /// Each operation: its implementation's kind, class and inputs.
+    /// Lists each operation with the kind, the class and the inputs of its implementation.
     fn operations(case: &TestTemplate, node: &str) -> String {
         let operations = case.node(node).operations.iter().map(|operation| {
             let subject = operation.implementation.as_ref().map_or_else(

@@ -1,11 +1,14 @@
-//! The keys that each kind of entity knows: one table for each.
+//! The keys that each kind of TOSCA entity accepts: one table per kind.
+//!
+//! The readers report unknown keys by these tables. `service_template_keys` gives them to the parts of the
+//! program that complete or document keys.
 
 use crate::yaml::{KeyTable, Shape, tables};
 
 use Shape::{Any, Flag, Imports, List, ListOf, Map, MapOf, MapOfTextOr, Named, Names, Of, Scalar};
 use Shape::{Text, TextOr, Words};
 
-/// The versions of the language that can be read.
+/// The values of `tosca_definitions_version` that can be read.
 pub(super) const VERSIONS: &[&str] = &[
     "tosca_simple_unfurl_1_0_0",
     "tosca_simple_yaml_1_0",
@@ -18,7 +21,7 @@ pub(super) const VERSIONS: &[&str] = &[
     "tosca_simple_profile_for_mec_1_0_0",
 ];
 
-/// The keys of a service template, and all that stand below them.
+/// Returns the keys of a service template, with the tables of all nested entities.
 pub const fn service_template_keys() -> &'static KeyTable {
     &SERVICE_TEMPLATE
 }

@@ -1,4 +1,4 @@
-//! What public templates get wrong without harm is read, and told as a warning.
+//! Tests of lenient reading: harmless mistakes in public templates produce a warning, not an error.
 
 use super::testing::case;
 use crate::value::Value;

@@ -1,9 +1,11 @@
-//! Matches the requirements of a topology in an order in which each knows what it depends on.
+//! Matches the requirements of a topology in the order of their dependencies.
 //!
-//! Most requirements depend on no other. Those whose filters follow paths over matches, or ask
-//! for properties that other filters set, wait until what they read is matched. Where nothing can
-//! go on since all wait for each other, the first in the order of the text is matched with what
-//! is known by then. Each requirement is matched once.
+//! Most requirements depend on no other requirement. A requirement depends on others if its filter follows
+//! paths over their matches, or tests properties that their filters set. It waits in a [`MatchQueue`] until
+//! those are matched. If all open requirements wait for each other, the first in the order of the text is
+//! matched with the facts known so far. Each requirement is matched once.
+//!
+//! Templates are identified by their index in [`super::template_index::TemplateIndex`], called `place`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +18,7 @@ use super::path_query::PathQuery;
 use super::requirement_resolver::{MergedRequirement, RequirementResolver};
 use super::template::Requirement;
 
-/// The requirements that are open, and who waits for what.
+/// The open requirements of a topology, and which of them wait for which dependency.
 struct MatchQueue {
     items: Vec<OpenRequirement>,
     kinds: Vec<Vec<MatchDependency>>,
@@ -26,7 +28,7 @@ struct MatchQueue {
 }
 
 impl<'a> RequirementResolver<'a> {
-    /// Matches all requirements; gives those of each template, in the order of the text.
+    /// Matches all requirements. Returns the requirements of each template, in the order of the text.
     pub(super) fn match_all(&mut self) -> Vec<Vec<Requirement>> {
         let items: Vec<OpenRequirement> = (0..self.index.templates.len())
             .flat_map(|place| self.open_requirements(place))
@@ -62,7 +64,10 @@ impl<'a> RequirementResolver<'a> {
         by_place
     }
 
-    /// The requirements of the template at a place that are to be matched.
+    /// Returns the requirements to match of the template with the index.
+    ///
+    /// Requirements that a stated one does not cover come from the node type. Requirements that an outer
+    /// topology fulfils are left out.
     pub(super) fn open_requirements(&self, place: usize) -> Vec<OpenRequirement> {
         let unmatched = &self.index.templates[place];
         let outer = self.outer_requirements.get(&place);
@@ -89,7 +94,7 @@ impl<'a> RequirementResolver<'a> {
         items
     }
 
-    /// Matches requirements without filters: none depends on another.
+    /// Matches requirements in the order of the text. No filters means that none depends on another.
     fn match_in_order(&mut self, items: &[OpenRequirement]) -> Vec<Vec<Requirement>> {
         let mut by_place = vec![Vec::new(); self.index.templates.len()];
         for item in items {
@@ -123,7 +128,7 @@ impl<'a> RequirementResolver<'a> {
         }
     }
 
-    /// What others may wait for that depends on a requirement.
+    /// Returns the dependencies that other requirements may have on this one.
     fn dependencies_resolved_by(&self, item: &OpenRequirement) -> Vec<MatchDependency> {
         let mut kinds = vec![
             MatchDependency::OfTemplate(item.place, None),
@@ -143,13 +148,13 @@ impl<'a> RequirementResolver<'a> {
             let restricted = filter.restrictions().map(|(name, _)| name);
             kinds.extend(restricted.map(|name| MatchDependency::Restricting(Arc::clone(name))));
         }
-        // One that is listed twice would count twice.
+        // A dependency that is listed twice would be counted twice.
         let mut seen = FoldSet::default();
         kinds.retain(|kind| seen.insert(kind.clone()));
         kinds
     }
 
-    /// Notes which templates compute the properties that filters ask for.
+    /// Records which templates compute the properties that filters test.
     fn record_computed_properties(&mut self, items: &[OpenRequirement]) {
         let mut constrained = FoldSet::default();
         for item in items {
@@ -174,7 +179,9 @@ impl<'a> RequirementResolver<'a> {
         }
     }
 
-    /// What has to be matched before a requirement can be.
+    /// Returns a dependency that is still open and must be matched before the requirement.
+    ///
+    /// `own` holds the dependencies that the requirement itself resolves; they do not block it.
     fn blocking_dependency(
         &self,
         item: &OpenRequirement,
@@ -214,7 +221,7 @@ impl<'a> RequirementResolver<'a> {
         None
     }
 
-    /// Matches a requirement with what is known, and wakes those that waited for it.
+    /// Matches a requirement with the facts known so far, and requeues the requirements that waited for it.
     fn match_requirement(&mut self, agenda: &mut MatchQueue, at: usize) -> Vec<Requirement> {
         agenda.done[at] = true;
         let item = &agenda.items[at];
@@ -243,7 +250,8 @@ impl<'a> RequirementResolver<'a> {
                 .get_mut(kind)
                 .expect("all kinds are counted");
             *open -= 1;
-            // The last one that is open may be the one that waits.
+            // The last open requirement of a kind may itself be waiting for that kind, so a count of 1 wakes
+            // it.
             if *open <= 1 {
                 agenda
                     .queue
@@ -256,7 +264,7 @@ impl<'a> RequirementResolver<'a> {
             .collect()
     }
 
-    /// A requirement as its template states it over what its type declares.
+    /// Returns the requirement as stated in the template, merged over its declaration in the node type.
     pub(super) fn merged(&self, item: &OpenRequirement) -> MergedRequirement<'a> {
         let unmatched = &self.index.templates[item.place];
         MergedRequirement {
@@ -265,7 +273,8 @@ impl<'a> RequirementResolver<'a> {
         }
     }
 
-    /// The filters of a requirement: its own, and those of requirements that lead to its template.
+    /// Returns the filters of a requirement: its own, and the restrictions from requirements that target its
+    /// template.
     pub(super) fn filters(
         &self,
         place: usize,
@@ -276,7 +285,7 @@ impl<'a> RequirementResolver<'a> {
         filters
     }
 
-    /// The templates that the `match` of filters leaves; nothing if none has one.
+    /// Returns the templates that every `match` path of the filters leads to. `None` if no filter has one.
     pub(super) fn nodes_selected_by_match(
         &self,
         place: usize,
@@ -301,7 +310,7 @@ impl<'a> RequirementResolver<'a> {
         selected
     }
 
-    /// The value of a property, as far as it can be told now.
+    /// Returns the value of a property, as far as the matches found so far determine it.
     pub(super) fn current_value(&self, place: usize, name: &str) -> Option<Value> {
         PathQuery::new(&self.index, &self.match_state, &[]).property(place, name)
     }
@@ -474,7 +483,7 @@ topology_template:
         assert_eq!(case.report(), "");
         let target = &case.node("app999").requirements[0].target;
         assert_eq!(*target, Some("db999".into()));
-        // Ten of each type, for a thousand requirements.
+        // Each requirement is compared with the ten templates of its type only, not with all 2000.
         assert_eq!(COMPARISONS.get(), 1000 * 10);
     }
 

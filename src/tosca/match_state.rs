@@ -1,4 +1,6 @@
-//! Facts about the matching of requirements: what is known so far, and what is waited for.
+//! The state of requirement matching: matches found, values set by filters, and open dependencies.
+//!
+//! [`super::match_queue`] updates the state. Path queries read it to follow matches before all of them exist.
 
 use std::sync::Arc;
 
@@ -7,22 +9,22 @@ use crate::value::{FoldMap, FoldSet, Value};
 use super::node_filter::NodeFilter;
 use super::template::Requirement;
 
-/// What matching one requirement can wait for: that no requirement of a kind is open.
+/// A condition that a requirement can wait for: no requirement of the kind is open.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum MatchDependency {
-    /// Those of the template at a place, all or those of a name.
+    /// The requirements of the template with the index: those with the name, or all if it is `None`.
     OfTemplate(usize, Option<Arc<str>>),
-    /// Those of a name.
+    /// The requirements with the name, of any template.
     Named(Arc<str>),
-    /// Those whose filters set a property.
+    /// The requirements whose filters set the property.
     SettingProperty(Arc<str>),
-    /// Those whose filters restrict requirements of a name.
+    /// The requirements whose filters restrict requirements with the name.
     Restricting(Arc<str>),
-    /// All.
+    /// The requirements of all templates.
     All,
 }
 
-/// A requirement of a template: as it states it, or as its type alone declares it.
+/// A requirement to be matched: stated by its template, or only declared by the node type.
 #[derive(Debug, Clone)]
 pub(super) struct OpenRequirement {
     pub(super) place: usize,
@@ -30,33 +32,33 @@ pub(super) struct OpenRequirement {
     pub(super) name: Arc<str>,
 }
 
-/// A match, seen from one of its ends.
+/// A match between two templates, seen from one of them.
 #[derive(Debug, Clone)]
 pub(super) struct MatchEdge {
-    /// The other end.
+    /// The index of the template at the other end.
     pub(super) place: usize,
     pub(super) requirement: Arc<str>,
     pub(super) is_host: bool,
     pub(super) configures: bool,
 }
 
-/// What is known so far.
+/// The facts that matching has found so far.
 #[derive(Default)]
 pub(super) struct MatchState<'a> {
     targets: FoldMap<usize, Vec<MatchEdge>>,
     sources: FoldMap<usize, Vec<MatchEdge>>,
     set: FoldMap<usize, FoldMap<Arc<str>, Value>>,
     pub(super) restricted: FoldMap<usize, FoldMap<Arc<str>, Vec<NodeFilter<'a>>>>,
-    /// How many open requirements are of a kind.
+    /// The number of open requirements of each kind.
     pub(super) open_counts: FoldMap<MatchDependency, usize>,
-    /// The properties that some filter sets.
+    /// The properties that at least one filter sets.
     pub(super) settable: FoldSet<Arc<str>>,
-    /// The templates whose property of a name is computed.
+    /// The templates, by property name, whose property of that name is an expression.
     pub(super) computed: FoldMap<Arc<str>, Vec<usize>>,
 }
 
 impl<'a> MatchState<'a> {
-    /// What filters have set so far.
+    /// Returns the value that a filter has set for the property of a template.
     pub(super) fn assigned(&self, place: usize, name: &str) -> Option<&Value> {
         self.set.get(&place)?.get(name)
     }
@@ -66,7 +68,7 @@ impl<'a> MatchState<'a> {
         set.insert(Arc::clone(name), value);
     }
 
-    /// The filters of other requirements that restrict one.
+    /// Returns the filters of other requirements that restrict a requirement of the template.
     pub(super) fn restrictions(&self, place: usize, name: &str) -> &[NodeFilter<'a>] {
         let found = self.restricted.get(&place).and_then(|it| it.get(name));
         found.map_or(&[], Vec::as_slice)
@@ -80,7 +82,10 @@ impl<'a> MatchState<'a> {
         self.sources.get(&place).map_or(&[], Vec::as_slice)
     }
 
-    /// The kind, if a requirement of it is open besides the one that asks.
+    /// Returns the dependency if a requirement of its kind is open.
+    ///
+    /// The requirement that is about to be matched does not count: `own` holds the dependencies that it
+    /// resolves.
     pub(super) fn open_dependency(
         &self,
         wait: MatchDependency,
@@ -90,7 +95,7 @@ impl<'a> MatchState<'a> {
         (open > usize::from(own.contains(&wait))).then_some(wait)
     }
 
-    /// Whether a requirement of a template is open.
+    /// Returns a dependency if a requirement of the template is open.
     pub(super) fn open_requirement_of(
         &self,
         place: usize,
@@ -100,7 +105,7 @@ impl<'a> MatchState<'a> {
         self.open_dependency(MatchDependency::OfTemplate(place, name.map(Arc::from)), own)
     }
 
-    /// Whether a requirement of a name is open.
+    /// Returns a dependency if a requirement with the name is open. `*` stands for every name.
     pub(super) fn open_requirement_named(
         &self,
         name: &str,

@@ -1,5 +1,8 @@
-//! Service templates: read, resolved, inherited, checked and matched. Evaluates no expression and
-//! opens no file: an [`Importer`] does.
+//! The TOSCA model: reads a service template, resolves its types, and matches its requirements.
+//!
+//! [`read`] is the entry. Types are merged with their ancestors, properties are checked against their
+//! definitions, requirements get their targets, and nested topologies are substituted. The module evaluates
+//! no expression and opens no file: an [`Importer`] loads the imported files.
 
 mod artifact;
 mod built_in_types;

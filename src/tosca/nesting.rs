@@ -1,4 +1,8 @@
-//! Puts topologies in the place of node templates that others can stand in for.
+//! Substitution: replaces node templates that have the directive `substitute` by nested topologies.
+//!
+//! [`flatten`] is the entry. It matches the requirements of the outermost topology, copies a topology for
+//! each substituted template, maps properties, attributes and requirements across the boundary, and repeats
+//! this for the copies. `substitution.rs` reads the mappings.
 
 use std::sync::Arc;
 
@@ -19,13 +23,16 @@ use super::template::{
 use super::topology::TopologyDraft;
 use super::types::Types;
 
-/// How deep topologies can be nested in each other.
+/// The maximum depth of topologies nested in each other.
 const MAX_LEVELS: usize = 20;
 
-/// How many node templates there can be with all that are nested.
+/// The maximum number of node templates, including those of nested topologies.
 const MAX_TEMPLATES: usize = 200_000;
 
-/// Resolves the requirements of a topology and of all that stand in for its node templates.
+/// Matches the requirements of a topology and substitutes its node templates.
+///
+/// `patterns` are the topologies of imported files. The result contains the templates of all nested
+/// topologies.
 pub(super) fn flatten(
     types: &Types,
     mut root: TopologyDraft<'_>,
@@ -54,21 +61,22 @@ pub(super) fn flatten(
 
 struct NestingBuilder<'a> {
     types: &'a Types,
-    /// The topologies of imported files that can stand in for a template.
+    /// The topologies of imported files that can substitute for a template.
     patterns: &'a [TopologyDraft<'a>],
     match_declared: bool,
     nodes: IndexMap<TemplateName, Arc<NodeTemplate>, Fold>,
     nested: IndexMap<TemplateName, Arc<NestedTopology>>,
-    /// The topologies that are being put in place, the outermost first.
+    /// The indexes of the patterns being copied, the outermost first. Prevents endless recursion.
     open: Vec<usize>,
     is_full: bool,
 }
 
-/// Names of requirements that come from outside, by the place of their template.
+/// The names of the requirements that the outer topology fulfils, by the index of their template.
 type OuterRequirements = FoldMap<usize, FoldSet<Arc<str>>>;
 
 impl NestingBuilder<'_> {
-    /// Adds the templates of one topology, each after those nested in it.
+    /// Adds the templates of one topology. Templates of a nested topology come before the template that it
+    /// substitutes for.
     fn add_topology(&mut self, scope: TypeScope<'_>, templates: Vec<NodeTemplate>) {
         for mut template in templates {
             if template.has_directive("substitute") {
@@ -82,7 +90,7 @@ impl NestingBuilder<'_> {
         }
     }
 
-    /// Puts a copy of the first topology that can stand in for a template in its place.
+    /// Substitutes the first topology that fits for a template.
     fn substitute(&mut self, scope: TypeScope<'_>, outer: &mut NodeTemplate) {
         let patterns = self.patterns;
         let found = patterns.iter().enumerate().find_map(|(place, draft)| {
@@ -155,7 +163,7 @@ fn report_no_substitution(scope: TypeScope<'_>, outer: &NodeTemplate, itself: bo
     scope.report(Diagnostic::error(message).label(outer.span, "").help(help));
 }
 
-/// One copy of a topology that is to stand in for a template.
+/// A copy of a topology, to be nested in place of the template `outer`.
 struct TopologyCopy<'c> {
     outer: &'c NodeTemplate,
     substitution: &'c Substitution,
@@ -174,7 +182,9 @@ impl TopologyCopy<'_> {
         TemplateName::new(format!("{}:{name}", self.outer.name))
     }
 
-    /// The place of the template that stands for the outside.
+    /// Returns the index of the template that represents the nested topology to the outside.
+    ///
+    /// If the mapping names no node, the representative is created from the node type of the mapping.
     fn representative(&mut self) -> Option<usize> {
         if let Some(node) = &self.substitution.node {
             return self.position_of(node.as_str());
@@ -184,7 +194,8 @@ impl TopologyCopy<'_> {
         Some(self.unmatched.len() - 1)
     }
 
-    /// Which input takes its value from which property of the outer template.
+    /// Returns the inputs of the nested topology, with the property of the outer template that each takes its
+    /// value from.
     fn inputs(&self) -> IndexMap<Arc<str>, Arc<str>> {
         let is_set = |name: &Arc<str>| self.outer.properties.contains_key(name);
         let Some(mapped) = &self.substitution.properties else {
@@ -218,7 +229,7 @@ impl TopologyCopy<'_> {
         mapped.filter_map(to_member).collect()
     }
 
-    /// The templates inside that the mapping names.
+    /// Returns the nested templates that the substitution mapping names.
     fn named(&self) -> Vec<TemplateName> {
         let names = |(_, _, mapped): (&'static str, _, &PartMapping)| match &mapped.target {
             MappingTarget::Member { node, .. } => Some(self.qualified_name(node.as_str())),
@@ -227,7 +238,7 @@ impl TopologyCopy<'_> {
         self.substitution.parts().filter_map(names).collect()
     }
 
-    /// Gives the inside what the outer template sets.
+    /// Copies the property values of the outer template to the nested templates.
     fn map_properties(&mut self, root: usize) {
         if self.substitution.node.is_none() {
             self.map_input_defaults(root);
@@ -257,7 +268,7 @@ impl TopologyCopy<'_> {
         self.check_required(root);
     }
 
-    /// What inputs have as their defaults, on the template that is made.
+    /// Sets the properties of a created representative from the defaults of the inputs.
     fn map_input_defaults(&mut self, root: usize) {
         let inputs = &self.draft.topology.inputs;
         let default = |input: &str| Some((inputs.get(input)?.default.clone()?, inputs[input].span));
@@ -327,7 +338,7 @@ impl TopologyCopy<'_> {
         }
     }
 
-    /// What is required of the template that stands for the outside must be set by now.
+    /// Reports required properties of the representative that are still unset.
     fn check_required(&self, root: usize) {
         let template = &self.unmatched[root].template;
         let is_missing = |name: &Arc<str>| !template.properties.contains_key(name);
@@ -345,8 +356,9 @@ impl TopologyCopy<'_> {
         }
     }
 
-    /// The attributes of the template that is made come from inside: as they are mapped, or else
-    /// from the outputs of their names.
+    /// Sets the attributes of a created representative to expressions over the nested topology.
+    ///
+    /// An attribute follows its mapping, or else the output of the same name.
     fn map_attributes(&mut self, root: usize) {
         if self.substitution.node.is_some() {
             return;
@@ -393,7 +405,7 @@ impl TopologyCopy<'_> {
         format!("::{node}{capability}::{}", rest.join("::"))
     }
 
-    /// Notes which requirements come from outside.
+    /// Records which requirements the outer topology fulfils.
     fn map_requirements(&mut self, root: usize) {
         let stated: FoldSet<_> = stated(self.outer).map(|it| Arc::clone(&it.name)).collect();
         for (name, mapped) in &self.substitution.requirements {
@@ -412,7 +424,7 @@ impl TopologyCopy<'_> {
             .extend(stated);
     }
 
-    /// Gives resolved templates their whole names and the requirements that come from outside.
+    /// Gives the matched templates their qualified names, and adds the requirements of the outer template.
     fn finish(&self, templates: &mut [NodeTemplate], root: usize) {
         let places: FoldMap<TemplateName, usize> = templates
             .iter()
@@ -458,7 +470,7 @@ impl TopologyCopy<'_> {
     }
 }
 
-/// The requirements that a template itself states.
+/// Returns the requirements that the template states itself or has from an outer template.
 fn stated(template: &NodeTemplate) -> impl Iterator<Item = &Requirement> {
     let requirements = template.requirements.iter();
     requirements.filter(|requirement| requirement.stated.is_some() || requirement.from_outer)

@@ -1,4 +1,7 @@
-//! Node filters: whether a node template is what a requirement asks for.
+//! Node filters: test whether a node template meets the conditions of a requirement.
+//!
+//! A filter has conditions on properties, capabilities, requirements and artifacts, and `match` paths. It may
+//! also assign property values to the node that it selects. `requirement_resolver.rs` applies filters.
 
 use std::sync::Arc;
 
@@ -17,45 +20,46 @@ use super::template::NodeTemplate;
 
 #[cfg(test)]
 thread_local! {
-    /// How often a template was compared with a filter.
+    /// The number of comparisons of a template with a filter, counted for tests.
     pub(super) static COMPARISONS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// What a filter wants set on the node that it finds.
+/// A property value that a filter sets on the selected node.
 #[derive(Debug, Clone)]
 pub(super) struct FilterAssignment {
-    /// The capability whose property it is; the node's own if none.
+    /// The capability that has the property. `None` if the property belongs to the node.
     pub(super) capability: Option<Arc<str>>,
     pub(super) property: Arc<str>,
     pub(super) value: Value,
     pub(super) span: Span,
 }
 
-/// A filter with the scope its type names are looked up in.
+/// A node filter, with the scope to look up its type names in.
 #[derive(Clone, Copy)]
 pub(super) struct NodeFilter<'a> {
     pub(super) scope: TypeScope<'a>,
     pub(super) node: &'a Node,
 }
 
-/// A condition on one property.
+/// A condition that a filter sets on one property.
 enum PropertyCondition<'a> {
-    /// It equals a value.
+    /// The property is equal to the value.
     Equals(Value),
-    /// It meets constraints.
+    /// The property meets all constraints of the list.
     Satisfies(Vec<&'a Node>),
-    /// It is set to this once the node is found.
+    /// Sets the property of the selected node to the value.
     Assigns(Value),
 }
 
 impl<'a> NodeFilter<'a> {
-    /// Whether a template meets the filter as it is written.
+    /// Whether a template meets the filter, by the property values that are written in the template.
     pub(super) fn admits(self, template: &NodeTemplate) -> bool {
         self.admits_with(template, &|name| own_value(template, name))
     }
 
-    /// Whether a template meets the filter, whose own properties have these values. Paths under
-    /// `match` do not count.
+    /// Whether a template meets the filter, given a function for the values of its own properties.
+    ///
+    /// Paths under `match` are not considered here.
     pub(super) fn admits_with(
         self,
         template: &NodeTemplate,
@@ -84,8 +88,9 @@ impl<'a> NodeFilter<'a> {
             && self.matches(template)
     }
 
-    /// What it wants set on the node that it finds. On a node that a requirement names, plain
-    /// values are wanted as well.
+    /// Returns the property values to set on the selected node.
+    ///
+    /// If the requirement names the node, plain values (otherwise equality conditions) are set as well.
     pub(super) fn assignments(
         self,
         template: &NodeTemplate,
@@ -116,7 +121,7 @@ impl<'a> NodeFilter<'a> {
         collected
     }
 
-    /// The conditions that are plain equalities, to look candidates up by.
+    /// Returns the equality conditions, which serve to look up candidates in an index.
     pub(super) fn equalities(self) -> impl Iterator<Item = (&'a Arc<str>, Value)> {
         conditions(self.node).filter_map(|(name, _, condition)| match condition {
             PropertyCondition::Equals(value) => Some((name, value)),
@@ -124,7 +129,7 @@ impl<'a> NodeFilter<'a> {
         })
     }
 
-    /// The properties that it asks for.
+    /// Returns the properties that the filter tests.
     pub(super) fn constrained_properties(self) -> impl Iterator<Item = &'a Arc<str>> {
         let conditions = conditions(self.node);
         let constraining = conditions
@@ -132,7 +137,7 @@ impl<'a> NodeFilter<'a> {
         constraining.map(|(name, _, _)| name)
     }
 
-    /// The properties that it sets on the node that it finds, or on one that is named.
+    /// Returns the properties that the filter sets on a selected node, or on a named one.
     pub(super) fn assigned_properties(self, is_named: bool) -> impl Iterator<Item = Arc<str>> {
         let sets = move |condition: &PropertyCondition<'_>| match condition {
             PropertyCondition::Assigns(_) => true,
@@ -144,7 +149,7 @@ impl<'a> NodeFilter<'a> {
         set.map(|(name, _, _)| Arc::clone(name))
     }
 
-    /// What it asks of the requirements of the node that it finds.
+    /// Returns the filters on the requirements of the selected node, by requirement name.
     pub(super) fn restrictions(self) -> impl Iterator<Item = (&'a Arc<str>, Self)> {
         self.items("requirements").filter_map(move |(name, node)| {
             let node = node.get("node_filter")?;
@@ -152,7 +157,7 @@ impl<'a> NodeFilter<'a> {
         })
     }
 
-    /// The paths under `match`: each leads to what it leaves.
+    /// Returns the paths under `match`. Only nodes that they lead to can be selected.
     pub(super) fn paths(self) -> impl Iterator<Item = String> {
         let items = self.match_items().iter();
         items.filter_map(|item| match_path(&item.to_value()))
@@ -165,7 +170,7 @@ impl<'a> NodeFilter<'a> {
         })
     }
 
-    /// The items of a list of maps with one key each; a map with many keys means the same.
+    /// Returns the items of a list of maps with one key each. A single map with many keys is equivalent.
     fn items(self, key: &str) -> impl Iterator<Item = (&'a Arc<str>, &'a Node)> {
         entries(self.node.get(key)).map(|(name, entry)| (name, &entry.value))
     }
@@ -194,7 +199,7 @@ impl<'a> NodeFilter<'a> {
         })
     }
 
-    /// The capabilities of a name, or else of a type.
+    /// Returns the capabilities with the name, or else those of the type with that name.
     fn capabilities(self, template: &NodeTemplate, name: &str) -> Vec<Arc<CapabilityTemplate>> {
         if let Some(found) = template.capabilities.get(name) {
             return vec![Arc::new(found.clone())];
@@ -216,7 +221,7 @@ impl<'a> NodeFilter<'a> {
         collected.is_some_and(|collected| lineage.contains(&collected))
     }
 
-    /// Whether the template is among those that `match` lists.
+    /// Whether `match` lists the template, or lists no names.
     fn matches(self, template: &NodeTemplate) -> bool {
         self.match_items().iter().all(|item| {
             if match_path(&item.to_value()).is_some() {
@@ -246,7 +251,7 @@ fn entries(node: Option<&Node>) -> impl Iterator<Item = (&Arc<str>, &crate::yaml
     maps.flat_map(Mapping::iter)
 }
 
-/// The conditions on properties that a filter states.
+/// Returns the property conditions of a filter, with the location of each.
 fn conditions(filter: &Node) -> impl Iterator<Item = (&Arc<str>, Span, PropertyCondition<'_>)> {
     entries(filter.get("properties"))
         .map(|(name, entry)| (name, entry.value.span(), condition(&entry.value)))
@@ -311,7 +316,7 @@ fn field_value(artifact: &Artifact, name: &str) -> Option<(DataKind, Value)> {
     })
 }
 
-/// An expression that a filter sets, with the node that states the requirement as `$SOURCE`.
+/// Returns an expression of a filter, with `$SOURCE` bound to the node that has the requirement.
 pub(super) fn with_source(value: Value, source: &str) -> Value {
     let Some(map) = value.as_map().filter(|map| map.contains_key("eval")) else {
         return value;
@@ -325,7 +330,7 @@ pub(super) fn with_source(value: Value, source: &str) -> Value {
     Value::from(map)
 }
 
-/// The path of an expression that is nothing else.
+/// Returns the path of a value that is a plain path expression.
 pub(super) fn path_of(value: &Value) -> Option<String> {
     match value {
         Value::Str(text) if !is_expression(value) => Some(text.to_string()),
@@ -343,14 +348,14 @@ pub(super) fn path_of(value: &Value) -> Option<String> {
     }
 }
 
-/// The path of an item of `match`, if it is one.
+/// Returns the path of an item of `match`, if the item is a path.
 pub(super) fn match_path(value: &Value) -> Option<String> {
     let path = path_of(value)?;
     let is_path = path.starts_with('.') || path.contains("::") || value.as_map().is_some();
     is_path.then_some(path)
 }
 
-/// The path that `get_property` stands for.
+/// Returns the path that is equivalent to a call of `get_property`.
 fn property_path(list: &[Value]) -> Option<String> {
     let names = list.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?;
     let (first, rest) = names.split_first()?;

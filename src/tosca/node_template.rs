@@ -1,4 +1,7 @@
-//! Reads node templates; their requirements are resolved when all are known.
+//! Reads node templates.
+//!
+//! [`NodeReader`] reads the templates of one topology as [`UnmatchedTemplate`]s. Their requirements get
+//! targets later, when all templates are known.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,19 +27,19 @@ use super::section::TypeSection;
 use super::template::NodeTemplate;
 use super::types::strings;
 
-/// A node template with the requirements it states, not resolved yet.
+/// A node template, with the requirements that it states and that have no targets yet.
 #[derive(Debug, Clone)]
 pub(super) struct UnmatchedTemplate {
     pub(super) template: NodeTemplate,
     pub(super) stated: Vec<Arc<RequirementDef>>,
 }
 
-/// Reads the node templates of one file.
+/// Reads the node templates of one topology.
 pub(super) struct NodeReader<'a> {
     pub(super) scope: TypeScope<'a>,
-    /// The templates that others stand in for, whose properties come from outside.
+    /// The template that represents a nested topology. Its required properties may come from outside.
     pub(super) incomplete: Option<Arc<str>>,
-    /// The templates that `copy` can name.
+    /// The templates that `copy` can refer to.
     pub(super) siblings: Option<&'a Mapping>,
     known: FoldMap<Arc<str>, (TypeName, Arc<NodeType>)>,
 }
@@ -51,7 +54,7 @@ impl<'a> NodeReader<'a> {
         }
     }
 
-    /// Reads one node template.
+    /// Reads a node template. Returns `None` after reporting an error if it has no usable type.
     pub(super) fn read(
         &mut self,
         name: &Arc<str>,
@@ -116,7 +119,7 @@ impl<'a> NodeReader<'a> {
         })
     }
 
-    /// Whether what the type requires to be set may come from elsewhere.
+    /// Whether required properties may stay unset, because another node or ensemble provides them.
     fn stands_in(&self, name: &Arc<str>, map: &Mapping, directives: &[Arc<str>]) -> bool {
         directives
             .iter()
@@ -167,7 +170,9 @@ impl<'a> NodeReader<'a> {
         items.iter().filter_map(read).collect()
     }
 
-    /// The properties a template sets, and those that belong to the capability of their name.
+    /// Returns the properties that the template sets.
+    ///
+    /// The second result holds maps that belong to the capability of the same name, not to a property.
     fn assigned_properties<'m>(
         &self,
         subject: &str,
@@ -240,7 +245,7 @@ impl<'a> NodeReader<'a> {
         Arc::new(capabilities)
     }
 
-    /// The artifacts and the operations, which may state artifacts in place.
+    /// Reads artifacts and operations together, because operations may define artifacts inline.
     fn implemented(
         &self,
         subject: &str,
@@ -328,7 +333,7 @@ impl<'a> NodeReader<'a> {
         stated.into_iter().map(Arc::new).collect()
     }
 
-    /// Requirements in the form of blueprints: a list of maps with `name` and `match`.
+    /// Reads requirements in the form of blueprints: a list of maps with `name` and `match`.
     fn dependencies(&self, map: &Mapping) -> Vec<RequirementDef> {
         let items = map.get("dependencies").and_then(Node::as_seq);
         let read = |item: &Node| {
@@ -341,7 +346,7 @@ impl<'a> NodeReader<'a> {
     }
 }
 
-/// The properties of a list of maps with `name` and `value`.
+/// Converts properties in the form of a list of maps with `name` and `value`.
 fn from_list(items: &[Node]) -> Mapping {
     let named = items.iter().filter_map(|item| {
         let name: Arc<str> = item.get("name")?.as_str()?.into();
@@ -351,7 +356,7 @@ fn from_list(items: &[Node]) -> Mapping {
     named.collect()
 }
 
-/// Whether a name can stand in keys and paths.
+/// Whether a name is valid in keys and paths.
 fn is_identifier(name: &str) -> bool {
     let mut characters = name.chars();
     let first = characters.next();
@@ -359,7 +364,7 @@ fn is_identifier(name: &str) -> bool {
         && characters.all(|c| c.is_alphanumeric() || "._:-".contains(c))
 }
 
-/// The names under a key of a map.
+/// Returns the names in the list under a key, with their locations.
 pub(super) fn names_at(map: &Mapping, key: &str) -> Vec<(Arc<str>, Span)> {
     strings(map.get(key))
 }

@@ -1,5 +1,7 @@
-//! Operations of an entity, resolved from its type and its template, and the artifacts that
-//! implement them, which have operations themselves.
+//! Operations of an entity, resolved from its type and its template, and the artifacts that implement them.
+//!
+//! [`Operations`] groups them by interface. An [`Implementation`] states which configurator, command or
+//! artifact runs. Artifacts have operations of their own. This file holds data and lookups only.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,10 +17,12 @@ use super::definition::TypeInfo;
 use super::definition::{Property, PropertyDef};
 use super::interface_draft::InterfaceDrafts;
 
-/// How the names of artifacts begin that operations state in place.
+/// The prefix of the names of artifacts that operations define inline.
 pub(super) const IN_PLACE: &str = "__primary_";
 
-/// The operations of an entity by interface. Interfaces answer to their name and to their type's.
+/// The operations of an entity by interface.
+///
+/// An interface can be looked up by its own name and by the name of its type.
 #[derive(Debug, Clone, Default)]
 pub struct Operations {
     pub(super) interfaces: IndexMap<InterfaceName, Arc<Interface>, Fold>,
@@ -27,27 +31,26 @@ pub struct Operations {
 /// An interface of an entity with its operations.
 #[derive(Debug, Clone)]
 pub struct Interface {
-    /// Its name, such as `Standard`.
+    /// The short name, such as `Standard`, if there is one.
     pub name: InterfaceName,
-    /// The name of its type.
     pub type_name: Option<TypeName>,
-    /// Its operations in order, those declared without an implementation among them.
+    /// The operations in declared order, including those without an implementation.
     pub operations: IndexMap<OperationName, Arc<Operation>, Fold>,
-    /// What stands for an operation that is not among them: the shared implementation and inputs.
+    /// The operation to use for a name that `operations` does not contain. It has the shared implementation
+    /// and inputs of the interface.
     pub default: Option<Arc<Operation>>,
-    /// The connections its operations need: names of relationship types.
+    /// The relationship types of the connections that the operations need.
     pub requirements: Vec<TypeName>,
-    /// Where it is declared.
     pub span: Span,
 }
 
 impl Operations {
-    /// An operation by the name of its interface, or of the interface's type, and its own.
+    /// Returns an operation by its name and the name of its interface or interface type.
     pub fn get(&self, interface: &str, operation: &str) -> Option<&Arc<Operation>> {
         self.interface(interface)?.operations.get(operation)
     }
 
-    /// An interface by its name or its type's.
+    /// Returns an interface by its name or by the name of its type.
     pub fn interface(&self, name: &str) -> Option<&Interface> {
         if let Some(interface) = self.interfaces.get(name) {
             return Some(interface);
@@ -61,25 +64,25 @@ impl Operations {
         })
     }
 
-    /// Whether an operation exists and something implements it.
+    /// Whether an operation exists and has an implementation.
     pub fn implemented(&self, interface: &str, operation: &str) -> bool {
         self.get(interface, operation)
             .is_some_and(|operation| operation.is_implemented())
     }
 
-    /// Every operation, interface by interface.
+    /// Iterates over the operations of all interfaces, interface by interface.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Operation>> {
         self.interfaces
             .values()
             .flat_map(|interface| interface.operations.values())
     }
 
-    /// Every interface in order.
+    /// Iterates over the interfaces in declared order.
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
         self.interfaces.values().map(|interface| &**interface)
     }
 
-    /// The connections that the operations need, each once: names of relationship types.
+    /// Returns the relationship types of the connections that the operations need, without duplicates.
     pub fn connection_types(&self) -> Vec<&TypeName> {
         let mut types: Vec<&TypeName> = Vec::new();
         for name in self.interfaces.values().flat_map(|i| &i.requirements) {
@@ -91,7 +94,7 @@ impl Operations {
     }
 }
 
-/// Well-known interfaces and their types.
+/// The short names of well-known interfaces, with their types.
 const SHORT_NAMES: &[(&str, &str)] = &[
     ("Standard", "tosca.interfaces.node.lifecycle.Standard"),
     ("Configure", "tosca.interfaces.relationship.Configure"),
@@ -100,102 +103,98 @@ const SHORT_NAMES: &[(&str, &str)] = &[
     ("Mock", "Mock"),
 ];
 
-/// The type of an interface that goes by a short name, if it is a well-known one.
+/// Returns the interface type that a well-known short name stands for.
 pub(super) fn type_of_short_name(name: &str) -> Option<&'static str> {
     let known = SHORT_NAMES.iter().find(|(short, _)| *short == name);
     known.map(|(_, type_name)| *type_name)
 }
 
-/// The short name of a well-known interface that is called by its type; the name itself otherwise.
+/// Returns the short name of a well-known interface type. Any other name is returned unchanged.
 pub(super) fn short_interface_name(name: &str) -> &str {
     let known = SHORT_NAMES.iter().find(|(_, type_name)| *type_name == name);
     known.map_or(name, |(short, _)| short)
 }
 
-/// One operation of an entity.
+/// An operation of an entity, with everything that running it needs.
 #[derive(Debug, Clone)]
 pub struct Operation {
-    /// Which one it is.
+    /// The interface and the name of the operation.
     pub reference: OperationRef,
-    /// What implements it, if anything does.
     pub implementation: Option<Implementation>,
-    /// Its inputs, raw: the interface's and the `defaults` merged under its own.
+    /// The unevaluated inputs. Those of `defaults` and of the interface are merged under the operation's own.
     pub inputs: Map,
-    /// The definitions of those inputs that declare a type.
+    /// The definitions of the inputs that declare a type.
     pub input_defs: IndexMap<Arc<str>, Arc<PropertyDef>>,
-    /// Where each of those inputs is set.
+    /// The locations where the inputs are set.
     pub input_spans: IndexMap<Arc<str>, Span>,
-    /// Where its outputs go, raw.
+    /// The unevaluated mapping of outputs to attributes.
     pub outputs: Map,
-    /// The definitions of those outputs that declare a type.
+    /// The definitions of the outputs that declare a type.
     pub output_defs: IndexMap<Arc<str>, Arc<PropertyDef>>,
-    /// The node state it asks for, instead of the one its name implies.
+    /// The node state of the target when the operation starts.
+    ///
+    /// Nodes that the target depends on only need to have reached this state, instead of being ready.
     pub entry_state: Option<Arc<str>>,
-    /// The operation it stands for: `Interface.operation`.
+    /// The operation to run instead, as `Interface.operation`.
     pub invoke: Option<Arc<str>>,
-    /// Its `metadata`.
     pub metadata: Map,
-    /// What it is for.
     pub description: Option<Arc<str>>,
-    /// Where it is declared.
     pub span: Span,
-    /// The directory of the file that declares its implementation.
+    /// The directory of the file that declares the implementation.
     pub base_dir: Arc<PathBuf>,
 }
 
 impl Operation {
-    /// Whether something implements it.
+    /// Whether the operation has an implementation or invokes another operation.
     pub fn is_implemented(&self) -> bool {
         self.implementation.is_some() || self.invoke.is_some()
     }
 }
 
-/// What implements an operation.
+/// The implementation of an operation: what runs, where, and for how long at most.
 #[derive(Debug, Clone)]
 pub struct Implementation {
-    /// What runs.
     pub kind: ImplementationKind,
-    /// The `className`, as written, if one is given.
+    /// The `className` as written, if the implementation has one.
     pub class: Option<Arc<str>>,
-    /// The artifact that runs, if `primary` names one or states it inline.
+    /// The artifact that runs, if `primary` names one or defines it inline.
     pub primary: Option<Arc<Artifact>>,
-    /// Artifacts that must be there first.
+    /// The artifacts that must be present first.
     pub dependencies: Vec<Dependency>,
-    /// Where it runs: `SELF`, `HOST`, `ORCHESTRATOR`, a template, ….
+    /// The node to run on: `SELF`, `HOST`, `ORCHESTRATOR`, a template name and so on.
     pub operation_host: Option<Arc<str>>,
-    /// Rules for environment variables, raw.
+    /// The rules for environment variables, unevaluated.
     pub environment: Map,
-    /// How long it may take.
+    /// The maximum duration of the operation.
     pub timeout: Option<Duration>,
-    /// A JSON schema that the target's attributes must meet, raw.
+    /// An unevaluated JSON schema that the attributes of the target must meet.
     pub pre_conditions: Option<Value>,
-    /// Where it stands.
     pub span: Span,
 }
 
 /// An artifact that an implementation depends on.
 #[derive(Debug, Clone)]
 pub enum Dependency {
-    /// One that the entity names, or a file.
+    /// The name of an artifact of the entity, or of a file.
     Named(Arc<str>),
-    /// One stated in place.
+    /// An artifact that is defined inline.
     Inline(Arc<Artifact>),
 }
 
-/// What runs when an operation is performed.
+/// The kind of program that performs an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImplementationKind {
-    /// A configurator by its short name: `Shell`, `Cmd`, `Template`, `Delegate`, `Ansible`, ….
+    /// A configurator by its short name: `Shell`, `Cmd`, `Template`, `Delegate`, `Ansible` and so on.
     Configurator(Arc<str>),
-    /// A shell command.
+    /// A command line for the shell.
     Command(Arc<str>),
-    /// An artifact by its name.
+    /// The name of an artifact of the entity.
     Artifact(Arc<str>),
-    /// A Python class, which only the original can run.
+    /// A Python class, which only the original Unfurl can run.
     Unsupported(Arc<str>),
 }
 
-/// Short names of configurators and the class paths upstream gives them.
+/// The short names of configurators, with the class paths that upstream Unfurl has for them.
 const CONFIGURATORS: &[(&str, &str)] = &[
     ("Shell", "unfurl.configurators.shell.ShellConfigurator"),
     ("Cmd", "unfurl.configurators.shell.ShellConfigurator"),
@@ -214,7 +213,7 @@ const CONFIGURATORS: &[(&str, &str)] = &[
 ];
 
 impl Implementation {
-    /// The class path that upstream names for it.
+    /// Returns the class path that upstream Unfurl has for the implementation.
     pub fn class_name(&self) -> Arc<str> {
         match &self.kind {
             ImplementationKind::Configurator(short) => class_path(short).unwrap_or(short).into(),
@@ -228,7 +227,7 @@ impl Implementation {
     }
 }
 
-/// The class path of a configurator's short name.
+/// Returns the class path for the short name of a configurator.
 pub(super) fn class_path(short: &str) -> Option<&'static str> {
     CONFIGURATORS
         .iter()
@@ -236,7 +235,7 @@ pub(super) fn class_path(short: &str) -> Option<&'static str> {
         .map(|(_, class)| *class)
 }
 
-/// The short name of a configurator, given that or its class path.
+/// Returns the short name of a configurator, for its short name or its class path.
 pub(super) fn short_name(text: &str) -> Option<&'static str> {
     CONFIGURATORS
         .iter()
@@ -244,64 +243,56 @@ pub(super) fn short_name(text: &str) -> Option<&'static str> {
         .map(|(name, _)| *name)
 }
 
-/// A file or image that operations use.
+/// A file or an image that operations use.
 #[derive(Debug, Clone)]
 pub struct Artifact {
-    /// Its name; what an operation states in place is `__primary_<interface>_<operation>`.
+    /// The name. An artifact that an operation defines inline is named `__primary_<interface>_<operation>`.
     pub name: Arc<str>,
-    /// The name of its type; `tosca.artifacts.Root` if none is given.
+    /// The name of the type. The default is `tosca.artifacts.Root`.
     pub type_name: TypeName,
-    /// Its type.
+    /// The resolved type of the artifact.
     pub definition: Arc<ArtifactType>,
-    /// Its file or image, as written.
+    /// The path, URL or image name, as written. It may be an expression.
     pub file: Value,
-    /// The repository the file is in.
+    /// The name of the repository that contains the file.
     pub repository: Option<Arc<str>>,
-    /// What it is for.
     pub description: Option<Arc<str>>,
-    /// Its properties.
     pub properties: Arc<IndexMap<Arc<str>, Property>>,
-    /// Its operations.
     pub operations: Arc<Operations>,
-    /// Every other key it states, raw: `intent`, `target`, `contents`, `version`, `order`, ….
+    /// Other keys, unevaluated: `intent`, `target`, `contents`, `version`, `order` and so on.
     pub fields: Map,
-    /// Its `metadata`.
     pub metadata: Map,
-    /// Where it is declared.
     pub span: Span,
-    /// The directory of the file that declares it.
+    /// The directory of the file that declares the artifact.
     pub base_dir: Arc<PathBuf>,
 }
 
 impl Artifact {
-    /// The operation that says what executing it takes, if it declares one.
+    /// Returns the `execute` operation, which describes how to run the artifact, if there is one.
     pub fn execute(&self) -> Option<&Operation> {
         let interface = self.operations.interface("Executable")?;
         let execute = interface.operations.get("execute");
         execute.or(interface.default.as_ref()).map(|it| &**it)
     }
 
-    /// Whether an operation states it in place: then nobody has named it.
+    /// Whether an operation defines the artifact inline, so that the template has no name for it.
     pub fn is_in_place(&self) -> bool {
         is_in_place(&self.name)
     }
 }
 
-/// Whether an operation states the artifact in place; such artifacts have no name of their own.
+/// Whether the name is that of an artifact that an operation defines inline.
 pub(super) fn is_in_place(name: &str) -> bool {
     name.starts_with(IN_PLACE)
 }
 
-/// An artifact type.
+/// An artifact type, merged with its ancestors.
 #[derive(Debug, Clone)]
 pub struct ArtifactType {
-    /// What every type has.
     pub info: TypeInfo,
-    /// Its properties.
     pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
-    /// Its operations.
     pub operations: Arc<Operations>,
     pub(super) interfaces: Arc<InterfaceDrafts>,
-    /// The properties of an artifact that sets none.
+    /// The properties of an artifact that sets none itself. Shared by such artifacts.
     pub default_properties: Arc<IndexMap<Arc<str>, Property>>,
 }

@@ -1,4 +1,6 @@
-//! How to read a service template.
+//! Options for reading a service template.
+//!
+//! The ensemble loader fills them from the manifest; [`super::read`] takes them.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -7,32 +9,36 @@ use std::sync::Arc;
 use crate::diagnostic::{SourceId, Span};
 use crate::yaml::{Mapping, Node};
 
-/// How to read a service template.
+/// Options for reading a service template.
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
-    /// Whether a requirement that only the type declares looks for its target by type, as
-    /// ensembles of `unfurl/v1alpha1` expect.
+    /// Whether to match a requirement by type if only the node type declares it.
+    ///
+    /// Ensembles with `apiVersion: unfurl/v1alpha1` expect this.
     pub match_declared: bool,
-    /// Whether types that no template uses are checked too.
+    /// Whether to check types that no template uses, too.
     pub check_unused: bool,
-    /// Whether functions may only read what their nodes declare, as in TOSCA; in Unfurl tasks can
-    /// set attributes that nothing declares.
+    /// Whether functions may only read properties and attributes that their nodes declare, as in TOSCA.
+    ///
+    /// In Unfurl, tasks can set attributes that no type declares.
     pub check_references: bool,
-    /// The deployment blueprint whose node templates replace or join those of the topology, and
-    /// where it is named.
+    /// The deployment blueprint whose node templates replace or extend those of the topology, and the
+    /// location that names it.
     pub blueprint: Option<(Arc<str>, Span)>,
-    /// Deployment blueprints that go before those of the service template.
+    /// Deployment blueprints that have priority over those of the service template.
     pub blueprints: Option<Node>,
-    /// More node templates; they go before those of the topology, after those of the blueprint.
+    /// Additional node templates. They have priority over those of the topology, but not over the
+    /// blueprint's.
     pub added_templates: Mapping,
-    /// Node templates that have left the model, for what was made of them to be removed. No
-    /// requirement of other templates finds them.
+    /// Node templates that are no longer in the model, kept so that their instances can be removed.
+    ///
+    /// Requirements of other templates do not match them.
     pub orphaned_templates: Mapping,
-    /// Node templates as decorators have changed them; they go before all others.
+    /// Node templates as changed by decorators. They have priority over all others.
     pub decorated_templates: Mapping,
-    /// Imports that are left out, by the places where they are stated.
+    /// The locations of imports to leave out.
     pub skipped_imports: HashSet<Span>,
-    /// The directories of texts that merge directives included, for names relative to them.
+    /// The directories of texts that merge directives included. Relative paths in them refer to these.
     pub directories: HashMap<SourceId, Arc<PathBuf>>,
 }
 

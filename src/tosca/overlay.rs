@@ -1,5 +1,7 @@
-//! What replaces, joins or changes the node templates that a file states: blueprints, templates
-//! from elsewhere, and what decorators make of them.
+//! Overlays over the node templates of a file: blueprints, added templates and decorators.
+//!
+//! [`overrides`] merges them in order of priority. The evaluation of decorators happens outside of this
+//! module.
 
 use std::sync::Arc;
 
@@ -11,18 +13,18 @@ use super::options::ReadOptions;
 use super::scope::TypeScope;
 use super::type_loader::LoadedFile;
 
-/// A decorator: what is merged into the templates that an expression finds.
+/// A decorator: a patch for the templates that an expression selects.
 #[derive(Debug, Clone)]
 pub struct Decorator {
-    /// The expression.
     pub expression: Arc<str>,
-    /// Where it stands.
     pub span: Span,
-    /// What is merged, raw.
+    /// The unparsed properties to merge into the selected templates.
     pub patch: Node,
 }
 
-/// The node templates that replace or join those of the topology.
+/// Returns the node templates that replace or extend those of the topology. `None` if there are none.
+///
+/// The order of priority, lowest first: added templates, the blueprint, decorated templates.
 pub(super) fn overrides(
     scope: TypeScope<'_>,
     map: &Mapping,
@@ -42,7 +44,7 @@ pub(super) fn overrides(
     Some(overrides)
 }
 
-/// The node templates of the blueprint that the options ask for.
+/// Returns the node templates of the blueprint that the options select.
 fn blueprint(scope: TypeScope<'_>, map: &Mapping, options: &ReadOptions) -> Option<Mapping> {
     let (blueprint_name, span) = options.blueprint.as_ref()?;
     let sections = [
@@ -70,8 +72,9 @@ fn blueprint(scope: TypeScope<'_>, map: &Mapping, options: &ReadOptions) -> Opti
     sections.find(|templates| !templates.is_empty()).cloned()
 }
 
-/// The node templates of the topology as they are written, those that replace them included; none
-/// where nothing decorates them.
+/// Returns the node templates of the topology as written, including their replacements.
+///
+/// The result is empty if there are no decorators, because only they need it.
 pub(super) fn stated(
     map: &Mapping,
     overrides: Option<&Mapping>,
@@ -89,7 +92,7 @@ pub(super) fn stated(
     all
 }
 
-/// The decorators of all files, those of the service template itself last.
+/// Returns the decorators of all files. Those of the service template itself come last.
 pub(super) fn decorators(files: &[LoadedFile]) -> Vec<Decorator> {
     let sections = files
         .iter()

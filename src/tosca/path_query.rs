@@ -1,4 +1,7 @@
-//! Follows paths over templates while requirements are still being matched.
+//! Path queries over node templates while their requirements are still being matched.
+//!
+//! A path is a restricted form of an Unfurl expression, such as `.targets::host::name`. [`PathQuery`] follows
+//! it over the matches found so far, and records the first open requirement that could change the result.
 
 use std::sync::Arc;
 
@@ -8,32 +11,30 @@ use super::match_state::{MatchDependency, MatchEdge, MatchState};
 use super::node_filter::path_of;
 use super::template_index::TemplateIndex;
 
-/// How deep values of properties can lead to others.
+/// The maximum number of property values that refer to each other in a chain.
 const MAX_LEVELS: u32 = 20;
 
-/// What a path leads to.
+/// A result of a path query. Templates are given by their index.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum PathResult {
-    /// The template at a place.
     Node(usize),
-    /// A capability of the template at a place.
+    /// A capability of the template with the index.
     Capability(usize, Arc<str>),
-    /// A value.
     Value(Value),
 }
 
-/// Follows paths and notes what is not known yet.
+/// Follows paths and records which dependency is still open.
 pub(super) struct PathQuery<'w, 'a> {
     pub(super) index: &'w TemplateIndex<'a>,
     pub(super) match_state: &'w MatchState<'a>,
-    /// Something that the answer depends on and that is not matched yet.
+    /// An open dependency that the result depends on. `None` if the result is final.
     pub(super) blocked_by: Option<MatchDependency>,
-    /// The kinds that the requirement itself is of that asks.
+    /// The dependencies that the asking requirement itself resolves, which do not block it.
     own: &'w [MatchDependency],
     level: u32,
 }
 
-/// One part of a path: a key, and what is asked of its results.
+/// A step of a path: a key, and a condition on its results.
 struct PathStep<'p> {
     key: &'p str,
     filter: Option<(&'p str, &'p str)>,
@@ -54,7 +55,7 @@ impl<'w, 'a> PathQuery<'w, 'a> {
         }
     }
 
-    /// What a path leads to from a template; nothing if it is none that can be followed here.
+    /// Follows a path from a template. Returns `None` if the path has an unsupported form.
     pub(super) fn path(&mut self, start: usize, path: &str) -> Option<Vec<PathResult>> {
         let steps = parse_steps(path)?;
         let mut rest = steps.as_slice();
@@ -92,7 +93,7 @@ impl<'w, 'a> PathQuery<'w, 'a> {
         Some(current)
     }
 
-    /// The value of a template's own property, as far as it can be told.
+    /// Returns the value of a template's own property, as far as it is known.
     pub(super) fn property(&mut self, place: usize, name: &str) -> Option<Value> {
         if let Some(assigned) = self.match_state.assigned(place, name) {
             return self.literal_value(place, assigned);
@@ -101,7 +102,7 @@ impl<'w, 'a> PathQuery<'w, 'a> {
         self.literal_value(place, &property.value)
     }
 
-    /// A value that is not computed, or what its path leads to.
+    /// Returns a value, or the value that its path leads to if it is an expression.
     fn literal_value(&mut self, place: usize, value: &Value) -> Option<Value> {
         if !super::check::is_expression(value) {
             return Some(value.clone());
@@ -136,7 +137,7 @@ impl<'w, 'a> PathQuery<'w, 'a> {
         })
     }
 
-    /// The steps that take a name from the step after them.
+    /// Follows a step that takes a name from the step after it, such as `.targets::host`.
     fn named(&mut self, current: &[PathResult], key: &str, name: &PathStep<'_>) -> Vec<PathResult> {
         let expected = |other: &str| name.key == other || matches!(name.key, "*" | "");
         let mut next = Vec::new();
@@ -225,7 +226,7 @@ impl<'w, 'a> PathQuery<'w, 'a> {
         self.sources(place, "*")
     }
 
-    /// Everything that edges of a kind lead to.
+    /// Returns every node that edges of a kind lead to, directly or indirectly.
     fn collect_edges(
         &mut self,
         from: usize,
@@ -265,7 +266,7 @@ fn nodes<'e>(edges: impl Iterator<Item = &'e MatchEdge>) -> Vec<PathResult> {
     edges.map(|edge| PathResult::Node(edge.place)).collect()
 }
 
-/// The steps of a path; nothing if it has a form that cannot be followed here.
+/// Splits a path into steps. Returns `None` if it has an unsupported form.
 fn parse_steps(path: &str) -> Option<Vec<PathStep<'_>>> {
     let mut steps = Vec::new();
     let (mut depth, mut begin, mut place) = (0_u32, 0, 0);

@@ -1,5 +1,8 @@
-//! Node templates as they are kept for the day on which the model has them no more: they name what
-//! they need by itself, and hold no secret.
+//! Portable node templates: self-contained copies that outlive their template in the model.
+//!
+//! An ensemble keeps them so that it can still remove the instances of a deleted template. A portable
+//! template names the targets of its requirements and contains no secrets. [`ServiceTemplate::to_portable`]
+//! is the entry.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,7 +20,7 @@ use super::scope::TypeScope;
 use super::template::{NodeTemplate, RelationshipTemplate, Requirement, ServiceTemplate};
 use super::types::{ROOT, Types};
 
-/// The functions that only name where a value comes from.
+/// The functions that refer to a value without containing it.
 const NAMING: [&str; 5] = [
     "get_env",
     "get_input",
@@ -27,7 +30,8 @@ const NAMING: [&str; 5] = [
 ];
 
 impl ServiceTemplate {
-    /// A node template of the outermost topology as the text states it, what it copies included.
+    /// Returns a node template of the outermost topology as written, with the template that it copies merged
+    /// in.
     fn full_statement(&self, name: &TemplateName) -> Option<Cow<'_, Mapping>> {
         let own = || {
             let templates = self.own.as_ref()?.get("node_templates")?;
@@ -46,10 +50,11 @@ impl ServiceTemplate {
         Some(copied.map_or(Cow::Borrowed(map), Cow::Owned))
     }
 
-    /// A node template such that it can be read again without the rest of its topology: its
-    /// requirements name their targets, and relationships stand in place. Secrets are left out.
-    /// None for templates of nested topologies, which come from the files that those are in, and
-    /// for one that the model does not have.
+    /// Returns a node template in a form that can be read without the rest of its topology.
+    ///
+    /// Requirements name their targets, relationships are inline, and secrets are left out. Returns `None`
+    /// for templates of nested topologies, which come from the files of those, and for templates that are
+    /// already orphaned or unknown.
     pub fn to_portable(&self, template: &NodeTemplate) -> Option<Value> {
         if template.nested_in.is_some() || template.is_orphaned {
             return None;
@@ -102,8 +107,10 @@ impl ServiceTemplate {
         })
     }
 
-    /// A requirement with its target by name. One that only the type states, and that has no
-    /// target, follows from the type.
+    /// Returns a requirement with its target by name.
+    ///
+    /// Returns `None` for a requirement without a target that only the type declares: it follows from the
+    /// type.
     fn requirement(&self, requirement: &Requirement) -> Option<Value> {
         let stated = requirement.stated.as_ref();
         let target = requirement.target.as_ref();
@@ -151,7 +158,7 @@ impl ServiceTemplate {
     }
 }
 
-/// The names of the inputs that are secret in some operation.
+/// Returns the names of the inputs that are secret in at least one operation.
 fn secret_inputs(operations: &Operations) -> HashSet<Arc<str>> {
     let all = operations.iter();
     let defs = all.flat_map(|operation| operation.input_defs.values());
@@ -159,7 +166,7 @@ fn secret_inputs(operations: &Operations) -> HashSet<Arc<str>> {
     secret.map(|def| Arc::clone(&def.name)).collect()
 }
 
-/// A map with each value made by itself; what is no map as it is.
+/// Returns a map with each value converted by `value`. A node that is no map is only stripped of secrets.
 fn map_values(node: &Node, mut value: impl FnMut(&str, &Node) -> Value) -> Value {
     let Some(map) = node.as_map().filter(|_| !is_secret_tag(node)) else {
         return without_secrets(node);
@@ -176,7 +183,7 @@ fn attributes(node: &Node, known: &IndexMap<Arc<str>, AttributeDecl>) -> Value {
     })
 }
 
-/// Interfaces with their operations; inputs that are secret are left out wherever they are set.
+/// Returns interfaces with their operations. Secret inputs are redacted wherever they are set.
 fn interfaces(node: &Node, secret: &HashSet<Arc<str>>, in_inputs: bool) -> Value {
     map_values(node, |key, part| {
         if in_inputs {
@@ -186,7 +193,7 @@ fn interfaces(node: &Node, secret: &HashSet<Arc<str>>, in_inputs: bool) -> Value
     })
 }
 
-/// A value of a definition. Parts of data types may be secret by themselves.
+/// Returns the value of a property. Fields of data types can be secret on their own.
 fn property(types: &Types, def: &PropertyDef, node: &Node) -> Value {
     if def.is_sensitive() {
         return redact_value(node, true);
@@ -219,7 +226,7 @@ fn is_expression(node: &Node) -> bool {
     node.get("eval").is_some() || node.get("ref").is_some()
 }
 
-/// A value that may be secret: then only an expression that names where it comes from is kept.
+/// Returns a value. A secret is redacted, unless it is an expression that only refers to its source.
 fn redact_value(node: &Node, secret: bool) -> Value {
     if secret && !only_names(node) {
         return redacted();
@@ -231,7 +238,7 @@ fn redacted() -> Value {
     Value::from(REDACTED)
 }
 
-/// Whether a value only names where it comes from.
+/// Whether a value only refers to its source, without containing it.
 fn only_names(node: &Node) -> bool {
     if is_secret_tag(node) {
         return false;
@@ -243,12 +250,12 @@ fn only_names(node: &Node) -> bool {
         return true;
     };
     match &**key {
-        // A path, but none with the values of a filter.
+        // A path is safe, but not with a filter: a filter contains values.
         "eval" | "ref" => match entry.value.as_str() {
             Some(path) => !path.contains(['[', '{']),
             None => entry.value.as_map().is_some() && only_names(&entry.value),
         },
-        // A second argument is what stands in for it.
+        // The second argument of `get_env` is a default value, which may be the secret.
         name if NAMING.contains(&name) => match entry.value.as_seq() {
             Some(path) => name != "get_env" && path.iter().all(|part| part.as_str().is_some()),
             None => entry.value.as_str().is_some(),
@@ -258,7 +265,7 @@ fn only_names(node: &Node) -> bool {
     }
 }
 
-/// A tag such as `!sensitive` or `!vault` says that the value is for few.
+/// Whether a custom tag such as `!sensitive` or `!vault` marks the value as secret.
 fn is_secret_tag(node: &Node) -> bool {
     node.tag().is_some_and(|tag| {
         let standard = tag.starts_with("!!") || tag.starts_with("tag:yaml.org");
@@ -266,7 +273,7 @@ fn is_secret_tag(node: &Node) -> bool {
     })
 }
 
-/// A value as it is, without the parts that say of themselves that they are secret.
+/// Returns a value without the parts that are marked as secret themselves.
 fn without_secrets(node: &Node) -> Value {
     if is_secret_tag(node) {
         return redacted();

@@ -1,4 +1,6 @@
-//! The problems found while reading, each told once.
+//! The problems found while reading a service template.
+//!
+//! All readers of this module share one [`Problems`] and report to it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,8 +9,9 @@ use crate::text::did_you_mean;
 use crate::value::FoldSet;
 use crate::yaml::{KeyTable, Mapping, OtherKeys};
 
-/// Collects problems. A definition is read again for each type that inherits it; its problems
-/// count once.
+/// Collects problems without duplicates.
+///
+/// A definition is read again for each type that inherits it. Its problems are reported once.
 #[derive(Debug, Default)]
 pub(super) struct Problems(Mutex<ProblemLog>);
 
@@ -19,7 +22,7 @@ struct ProblemLog {
 }
 
 impl Problems {
-    /// Adds a problem, unless it was told already.
+    /// Adds a problem, unless it was already reported.
     pub(super) fn report(&self, diagnostic: Diagnostic) {
         let mut found = self.log();
         if found
@@ -30,18 +33,19 @@ impl Problems {
         }
     }
 
-    /// Adds an error at a place.
+    /// Adds an error at a location.
     pub(super) fn error(&self, message: impl ToString, span: Span) {
         self.report(Diagnostic::error(message).label(span, ""));
     }
 
-    /// Adds a warning at a place.
+    /// Adds a warning at a location.
     pub(super) fn warning(&self, message: impl ToString, span: Span) {
         self.report(Diagnostic::warning(message).label(span, ""));
     }
 
-    /// Reports each key that a table does not list: an error where the table refuses it. `what`
-    /// names the entity.
+    /// Reports each key that the table does not list: as a warning if the table is open, else as an error.
+    ///
+    /// `subject` names the entity in the message.
     pub(super) fn report_unknown_keys(&self, table: &KeyTable, subject: &str, mapping: &Mapping) {
         for (key, entry) in mapping {
             if table.has_key(key) {
@@ -57,7 +61,7 @@ impl Problems {
         }
     }
 
-    /// Takes what was found since the last time.
+    /// Removes and returns the problems found since the last call.
     pub(super) fn take(&self) -> Diagnostics {
         std::mem::take(&mut self.log().all)
     }

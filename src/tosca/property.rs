@@ -1,4 +1,7 @@
-//! The properties and attributes of templates: what is set over what is declared.
+//! Merges the properties and attributes that a template sets with those that its type declares.
+//!
+//! The methods of [`TypeScope`] here check the values and fill in defaults. A template that sets nothing
+//! shares the defaults of its type.
 
 use std::sync::Arc;
 
@@ -11,23 +14,22 @@ use super::definition::{AttributeDecl, Attributes, Defs, Properties, Property};
 use super::entity_types::NodeType;
 use super::scope::TypeScope;
 
-/// What a type says about the properties of its templates.
+/// The property declarations of a type, as its templates see them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DeclaredProperties<'a> {
-    /// The type's name.
+    /// The name of the type, for messages.
     pub(super) type_name: &'a str,
-    /// Its definitions.
     pub(super) defs: &'a Defs,
-    /// What a template has that sets nothing.
+    /// The properties of a template that sets none.
     pub(super) defaults: &'a Arc<Properties>,
-    /// Whether it takes what it does not declare.
+    /// Whether templates may set properties that the type does not declare.
     pub(super) open: bool,
-    /// Whether what it requires must be set; what stands in for something else need not.
+    /// Whether required properties must be set. False for templates that others provide or substitute.
     pub(super) complete: bool,
 }
 
 impl<'a> DeclaredProperties<'a> {
-    /// What a node type says, under the name that its template gives it.
+    /// The declarations of a node type, under the name that the template has for it.
     pub(super) fn of(type_name: &'a str, node_type: &'a NodeType) -> Self {
         Self {
             type_name,
@@ -40,7 +42,7 @@ impl<'a> DeclaredProperties<'a> {
 }
 
 impl TypeScope<'_> {
-    /// The properties that definitions give without any assignment.
+    /// Returns the properties of a template that sets none: the checked defaults.
     pub(super) fn default_properties(self, owner: &str, defs: &Defs) -> Arc<Properties> {
         let mut properties = Properties::default();
         for (name, def) in defs {
@@ -51,7 +53,8 @@ impl TypeScope<'_> {
             let (value, problems) =
                 check(self.types, def, default, subject, (None, def.default_span));
             for problem in problems {
-                // A default that is inherited from a built-in type stands in no text.
+                // An inherited default of a built-in type is in no file: label the definition of the property
+                // instead.
                 let has_place = problem.span().is_some();
                 let own = if has_place { Span::NONE } else { def.span };
                 self.report(problem.label(own, "its default is inherited"));
@@ -67,7 +70,7 @@ impl TypeScope<'_> {
         Arc::new(properties)
     }
 
-    /// The attributes that definitions give without any assignment.
+    /// Returns the attributes of a template that sets none.
     pub(super) fn default_attributes(defs: &Defs) -> Arc<Attributes> {
         let declared = defs.iter().map(|(name, def)| {
             let attribute = AttributeDecl {
@@ -80,7 +83,7 @@ impl TypeScope<'_> {
         Arc::new(declared.collect())
     }
 
-    /// The properties of a template; shares its type's if it sets none.
+    /// Returns the properties of a template. Shares those of the type if the template sets none.
     pub(super) fn properties(
         self,
         owner: &str,
@@ -177,7 +180,7 @@ impl TypeScope<'_> {
         }
     }
 
-    /// The attributes of a template; shares its type's if it sets none.
+    /// Returns the attributes of a template. Shares those of the type if the template sets none.
     pub(super) fn attributes(
         self,
         owner: &str,
@@ -205,7 +208,7 @@ impl TypeScope<'_> {
     }
 }
 
-/// Says which entity a problem is about, for people who see the message alone.
+/// Adds the entity to a message, for output that shows messages without locations.
 fn with_owner(mut problem: Diagnostic, owner: &str) -> Diagnostic {
     problem.message.push_str(" in ");
     problem.message.push_str(owner);

@@ -1,4 +1,8 @@
-//! Reads a service template.
+//! Reads a service template from its parsed YAML.
+//!
+//! [`read`] is the entry of the module: it loads the types of all imported files, reads the topology, matches
+//! requirements and substitutes nested topologies. The other functions read single templates that are outside
+//! of the topology, and check input values.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,8 +30,10 @@ use crate::name::TemplateName;
 use crate::value::{FoldMap, Map};
 use crate::yaml::{Mapping, Node};
 
-/// Reads a service template; gives it, unless it makes no sense at all, and every problem found.
-/// With an error among the problems, parts of it are missing.
+/// Reads a service template. Returns it with all problems found.
+///
+/// The template is `None` only if `root` is not a map. If the problems contain an error, the parts that the
+/// error is about are missing.
 pub fn read(
     root: &Node,
     base_dir: &Path,
@@ -90,7 +96,7 @@ pub fn read(
     (Some(template), problems)
 }
 
-/// The repositories that the files declare.
+/// Returns the repositories that the files declare. The service template has priority over its imports.
 fn repositories(files: &[LoadedFile]) -> IndexMap<Arc<str>, Node> {
     let sections = files
         .iter()
@@ -102,7 +108,7 @@ fn repositories(files: &[LoadedFile]) -> IndexMap<Arc<str>, Node> {
         .collect()
 }
 
-/// The `metadata`, with the keys that TOSCA 1.0 has beside it.
+/// Returns the `metadata`, with the keys that TOSCA 1.0 places beside it.
 fn metadata(map: &Mapping) -> Map {
     let mut metadata = values_at(map, "metadata");
     for key in ["template_name", "template_author", "template_version"] {
@@ -115,7 +121,7 @@ fn metadata(map: &Mapping) -> Map {
     metadata
 }
 
-/// The topologies of imported files that can stand in for a node template.
+/// Returns the topologies of imported files that can substitute for a node template.
 fn patterns<'a>(types: &'a Types, files: &[LoadedFile]) -> Vec<TopologyDraft<'a>> {
     let draft = |file: &LoadedFile| {
         let node = file.root.get("topology_template")?;
@@ -128,8 +134,9 @@ fn patterns<'a>(types: &'a Types, files: &[LoadedFile]) -> Vec<TopologyDraft<'a>
     files.iter().skip(1).filter_map(draft).collect()
 }
 
-/// Checks the values of a topology's inputs: those that are required and missing, and those that
-/// their definitions do not admit.
+/// Checks the values of a topology's inputs.
+///
+/// Reports missing required inputs, and values that violate their definitions.
 pub fn check_inputs(types: &Types, topology: &TopologyTemplate, values: &Map) -> Diagnostics {
     let mut problems = Diagnostics::default();
     for (name, def) in &topology.inputs {
@@ -152,8 +159,9 @@ pub fn check_inputs(types: &Types, topology: &TopologyTemplate, values: &Map) ->
     problems
 }
 
-/// Reads a node template that stands outside of the topology, such as the `template` of an
-/// instance. Its requirements may name templates of the topology.
+/// Reads a node template that is outside of the topology, such as the `template` of an instance.
+///
+/// Its requirements may name templates of the topology.
 pub fn read_node_template(
     service: &ServiceTemplate,
     name: &TemplateName,
@@ -164,8 +172,7 @@ pub fn read_node_template(
     (template, service.types.take_problems())
 }
 
-/// Reads a relationship template that stands outside of the topology, such as a connection of an
-/// environment.
+/// Reads a relationship template that is outside of the topology, such as a connection of an environment.
 pub fn read_relationship_template(
     service: &ServiceTemplate,
     name: &TemplateName,
@@ -178,7 +185,7 @@ pub fn read_relationship_template(
 }
 
 impl TypeScope<'_> {
-    /// Reads a template whose requirements may name templates of a topology.
+    /// Reads a node template. Its requirements may name templates of the topology.
     pub(super) fn standalone_template(
         self,
         name: &TemplateName,

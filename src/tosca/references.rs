@@ -1,4 +1,6 @@
-//! Checks what `get_property` and `get_attribute` name, as far as it can be told without values.
+//! Checks the arguments of `get_property` and `get_attribute` before any expression is evaluated.
+//!
+//! [`dangling_references`] is the entry. The reader calls it only if strict checks are requested.
 
 use std::collections::HashSet;
 
@@ -10,11 +12,12 @@ use crate::value::Value;
 use super::definition::TypeKey;
 use super::template::{NodeTemplate, TopologyTemplate};
 
-/// How deep functions are looked for in a value.
+/// The maximum depth in a value at which functions are checked.
 const MAX_DEPTH: usize = 64;
 
-/// Gives a problem for each function that reads from a node which the topology does not have, or
-/// what the node does not declare. `substitutable` are the types that topologies can stand in for.
+/// Returns a problem for each function that reads an unknown node or an undeclared property or attribute.
+///
+/// `substitutable` holds the node types that imported topologies can substitute for.
 pub(super) fn dangling_references(
     topology: &TopologyTemplate,
     substitutable: &HashSet<TypeKey>,
@@ -27,7 +30,7 @@ pub(super) fn dangling_references(
     for (name, output) in &topology.outputs {
         checker.value(&output.value, &format!("output `{name}`"), output.span, 0);
     }
-    // Names inside of nested topologies mean other nodes.
+    // Names inside nested topologies refer to other nodes: check the outermost topology only.
     let outermost = topology.nodes.iter();
     for (name, node) in outermost.filter(|(_, node)| node.nested_in.is_none()) {
         let calls = |value: &Value| value.as_map().is_some() || value.as_list().is_some();
@@ -86,7 +89,8 @@ impl ReferenceChecker<'_> {
                 "`{function}` of {subject} reads `{name}`, which node template `{node}` does not declare"
             );
             let names = template.properties.keys().chain(template.attributes.keys());
-            // What stands in for a node has the outputs that it says it has, and no more.
+            // A nested topology has exactly the outputs that it declares, so the reference can never be
+            // valid.
             let stood_in =
                 template.stand_in.is_some() || self.substitutable.contains(&template.node_type.key);
             let problem = if stood_in {
@@ -124,8 +128,9 @@ fn is_keyword(name: &str) -> bool {
     keywords.contains(&name)
 }
 
-/// Whether a node declares what is read: as a property or an attribute, or, if the path goes on,
-/// as a capability or a requirement.
+/// Whether a node declares the name as a property or an attribute.
+///
+/// If the path continues (`ends` is false), the name may also be a capability or a requirement.
 fn declares_path(node: &NodeTemplate, name: &str, ends: bool) -> bool {
     let declares = node.node_type.open
         || node.properties.contains_key(name)

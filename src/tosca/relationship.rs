@@ -1,4 +1,7 @@
-//! Reads relationship templates, named ones and those in place.
+//! Reads relationship templates, both named and inline.
+//!
+//! Requirements that set nothing on their relationship share one template per relationship type, from
+//! [`PlainRelationships`].
 
 use std::sync::Arc;
 
@@ -20,12 +23,12 @@ use super::section::TypeSection;
 use super::template::RelationshipTemplate;
 use super::types::Types;
 
-/// Relationship templates that say nothing but their type, one for each type.
+/// A cache of relationship templates that set nothing, one per relationship type.
 #[derive(Debug, Default)]
 pub(super) struct PlainRelationships(FoldMap<TypeKey, Arc<RelationshipTemplate>>);
 
 impl PlainRelationships {
-    /// The relationship of a type; made once.
+    /// Returns the template for a type. Creates it on the first call.
     pub(super) fn of_type(
         &mut self,
         types: &Types,
@@ -57,7 +60,7 @@ fn plain_relationship(relationship_type: Arc<RelationshipType>) -> RelationshipT
 }
 
 impl TypeScope<'_> {
-    /// Reads a relationship template. `usual` is its type if it states none.
+    /// Reads a relationship template. `usual` is the type to use if the template states none.
     pub(super) fn relationship_template(
         self,
         subject: &str,
@@ -111,7 +114,7 @@ impl TypeScope<'_> {
         Some(template)
     }
 
-    /// The type that a template states under `type`.
+    /// Returns the type under the key `type` of a template. Reports an error if it is missing or unknown.
     pub(super) fn template_type(
         self,
         subject: &str,
@@ -137,7 +140,7 @@ impl TypeScope<'_> {
     }
 }
 
-/// The name of a type as a template states it; short normative names become whole.
+/// Returns the type name that a template states. The short name of a built-in type becomes its full name.
 pub(super) fn stated_name(stated: &str, key: TypeKey, types: &Types) -> TypeName {
     if types.decl(key).namespace == super::types::BUILT_IN {
         types.name(key)

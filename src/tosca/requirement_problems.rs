@@ -1,4 +1,6 @@
-//! Tells of requirements that nothing fulfils, or too much.
+//! Reports requirements without a target, with too many targets, or without a suitable capability.
+//!
+//! The methods belong to [`RequirementResolver`], which calls them while it matches.
 
 use crate::diagnostic::Diagnostic;
 
@@ -16,7 +18,7 @@ impl RequirementResolver<'_> {
             && relationship.default_for.is_none()
             && !template.has_directive("default");
         let names_node = merged.stated.is_some_and(|def| def.node.is_some());
-        // A type's own idea of the node is no promise of the template's.
+        // The type prescribes a node, but the template itself names none: no error for the template.
         if !is_needed || (merged.node().is_some() && !names_node) {
             return;
         }
@@ -32,8 +34,9 @@ impl RequirementResolver<'_> {
         self.types.problems.error(message, merged.span());
     }
 
-    /// A requirement that the type declares and nothing fulfils. It matters where something
-    /// would be done to the node.
+    /// Reports a requirement that only the node type declares and that has no target.
+    ///
+    /// The problem is an error if the node has operations to run, and a warning otherwise.
     pub(super) fn report_missing(&self, template: &NodeTemplate, merged: &MergedRequirement<'_>) {
         let exempt = ["select", "substitute", "default", "conditional"];
         if exempt
@@ -133,7 +136,7 @@ impl RequirementResolver<'_> {
             template.name,
             target.name
         );
-        // Templates are often sloppy about what only the type asks for.
+        // Published templates often ignore capabilities that only the type prescribes: a warning is enough.
         let problem = if merged.states_capability() {
             Diagnostic::error(message)
         } else {

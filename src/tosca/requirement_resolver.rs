@@ -1,4 +1,7 @@
-//! Resolves requirements: their relationships and their targets.
+//! Resolves a requirement to its relationship and its targets.
+//!
+//! [`RequirementResolver::resolve`] handles one requirement. `match_queue.rs` decides the order in which it
+//! is called, `template_index.rs` finds the candidates, and `node_filter.rs` selects among them.
 
 use std::sync::Arc;
 
@@ -21,7 +24,7 @@ use super::template::{NodeTemplate, RelationshipTemplate, Requirement};
 use super::template_index::{TargetQuery, TemplateIndex, capability_of, matching_capability};
 use super::types::Types;
 
-/// The relationship of a requirement that says nothing about it.
+/// The relationship type of a requirement that states none.
 const ANY_RELATIONSHIP: &str = "tosca.relationships.Root";
 
 /// Resolves the requirements of the templates of one topology.
@@ -30,17 +33,19 @@ pub(super) struct RequirementResolver<'a> {
     pub(super) index: TemplateIndex<'a>,
     pub(super) relationships: &'a IndexMap<TemplateName, Arc<RelationshipTemplate>>,
     pub(super) plain: PlainRelationships,
-    /// Whether requirements that only the type declares look for their target by type.
+    /// Whether requirements that only the node type declares are matched by type.
     pub(super) match_declared: bool,
-    /// What filters want set on the templates they found, by place.
+    /// The property values that filters set on selected templates, with the index of the template.
     pub(super) assignments: Vec<(usize, FilterAssignment)>,
-    /// The requirements that come from outside of the topology, by place: they need no target here.
+    /// The requirements that an outer topology fulfils, by the index of their template. They get no target
+    /// here.
     pub(super) outer_requirements: &'a FoldMap<usize, FoldSet<Arc<str>>>,
-    /// What is known of matches so far.
     pub(super) match_state: MatchState<'a>,
 }
 
-/// A requirement as its template states it over what its type declares.
+/// A requirement as stated in a template (`stated`), over its declaration in the node type (`declared`).
+///
+/// At least one of the two is present.
 #[derive(Clone, Copy)]
 pub(super) struct MergedRequirement<'r> {
     pub(super) stated: Option<&'r Arc<RequirementDef>>,
@@ -66,12 +71,11 @@ impl<'r> MergedRequirement<'r> {
         self.first(|def| def.capability.as_ref())
     }
 
-    /// Whether it has any filter.
     pub(super) fn has_filter(&self) -> bool {
         self.both().any(|def| !def.node_filter.is_empty())
     }
 
-    /// Whether the template itself says which capability its target must have.
+    /// Whether the template itself states the capability that the target must have.
     pub(super) fn states_capability(&self) -> bool {
         self.stated.is_some_and(|def| def.capability.is_some())
     }
@@ -108,13 +112,13 @@ impl<'r> MergedRequirement<'r> {
 }
 
 impl<'a> RequirementResolver<'a> {
-    /// The requirements of the template at a place, each for itself.
+    /// Resolves the requirements of one template, in the order of the text.
     pub(super) fn requirements(&mut self, place: usize) -> Vec<Requirement> {
         let items = self.open_requirements(place);
         items.iter().flat_map(|item| self.resolve(item)).collect()
     }
 
-    /// Finds the targets of a requirement.
+    /// Finds the relationship and the targets of a requirement. Reports a problem if it finds none.
     pub(super) fn resolve(&mut self, item: &OpenRequirement) -> Vec<Requirement> {
         let template = &self.index.templates[item.place].template;
         let merged = self.merged(item);
@@ -213,7 +217,7 @@ impl<'a> RequirementResolver<'a> {
         }
     }
 
-    /// The relationship that a requirement means.
+    /// Returns the relationship template of a requirement: inline, named, or a plain one of the stated type.
     fn relationship(
         &mut self,
         template: &NodeTemplate,
@@ -252,7 +256,7 @@ impl<'a> RequirementResolver<'a> {
         None
     }
 
-    /// The relationship type that the node type declares for a requirement.
+    /// Returns the relationship type that the node type declares for a requirement.
     fn usual_relationship(&self, merged: &MergedRequirement<'_>) -> Option<TypeKey> {
         let declared = merged.declared?;
         let named = declared.relationship.as_ref();
@@ -292,7 +296,8 @@ impl<'a> RequirementResolver<'a> {
         self.types.problems.report(problem);
     }
 
-    /// What a requirement asks of its target's type; reports a name that means nothing.
+    /// Returns the conditions on the type of the target. Reports a name that is neither a template nor a
+    /// type.
     fn query(
         &self,
         merged: &MergedRequirement<'_>,
@@ -321,7 +326,7 @@ impl<'a> RequirementResolver<'a> {
         node: &Reference,
         template: &NodeTemplate,
     ) {
-        // What a type says about a node that is not there matters only if it is needed.
+        // The node type names an unknown node: `report_missing` reports it if the requirement is mandatory.
         if merged.stated.is_none_or(|def| def.node.is_none()) {
             return;
         }
@@ -338,7 +343,7 @@ impl<'a> RequirementResolver<'a> {
         self.types.problems.report(problem);
     }
 
-    /// A requirement whose target is named.
+    /// Resolves a requirement that names its target.
     fn for_template(
         &mut self,
         template: &NodeTemplate,
@@ -402,8 +407,9 @@ impl<'a> RequirementResolver<'a> {
         }
     }
 
-    /// The templates that fulfil a requirement which does not name one; nothing if there are too
-    /// many of them.
+    /// Returns the templates that match a requirement without a named target.
+    ///
+    /// Returns `None` after reporting an error if there are more than the requirement allows.
     fn targets(
         &mut self,
         (template, source): (&NodeTemplate, usize),
@@ -424,8 +430,9 @@ impl<'a> RequirementResolver<'a> {
         Some(found)
     }
 
-    /// The templates that fit and that every filter admits, without the one that asks. Templates
-    /// with the directive `default` count only if no other does.
+    /// Returns the templates that match the query and all filters, except the source itself.
+    ///
+    /// Templates with the directive `default` are used only if no other template matches.
     fn find_matches(
         &mut self,
         source: usize,
@@ -459,7 +466,10 @@ impl<'a> RequirementResolver<'a> {
         places
     }
 
-    /// The value of a property as filters see it, with its kind.
+    /// Returns the value of a property as filters see it, with its kind.
+    ///
+    /// A value that a filter has set, or that an expression computes from matches, replaces the written
+    /// value.
     fn own_value(&self, place: usize, name: &str) -> Option<(DataKind, Value)> {
         let template = self.index.template(place);
         let written = own_value(template, name);
@@ -476,7 +486,7 @@ impl<'a> RequirementResolver<'a> {
         }
     }
 
-    /// Notes what the filters of a requirement want set on its target.
+    /// Records the property values that the filters of a requirement set on its target.
     fn assign(
         &mut self,
         merged: &MergedRequirement<'a>,
@@ -501,7 +511,7 @@ impl<'a> RequirementResolver<'a> {
     }
 }
 
-/// The filters of a requirement, the stated one first.
+/// Returns the filters of a requirement. The filters that the template states come first.
 pub(super) fn filters_of<'a>(
     types: &'a Types,
     merged: &MergedRequirement<'a>,

@@ -1,4 +1,7 @@
-//! Resolves types: merges what their ancestors say, when they are first asked for.
+//! Resolves types: merges a type with its ancestors.
+//!
+//! A type is resolved on first use and cached in its declaration. `resolve_node.rs` does the parts that only
+//! node types have.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -29,7 +32,7 @@ use super::trigger::Trigger;
 use super::types::{ROOT, ResolvedType, Types, strings};
 
 thread_local! {
-    /// The types that this thread is resolving, to notice one that needs itself.
+    /// The types that this thread is resolving. Detects a type whose definition requires itself.
     static RESOLVING: RefCell<Vec<TypeKey>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -65,7 +68,7 @@ lookups! {
     policy_type policy_type_of Policy PolicyType "policy type";
 }
 
-/// A name, and where it stands.
+/// A name in a template, with its location.
 type SpannedName = (Arc<str>, Span);
 
 impl Types {
@@ -85,7 +88,7 @@ impl Types {
         Some(resolved)
     }
 
-    /// Resolves every type that files declare, so that the problems of unused ones are found.
+    /// Resolves every type that files declare, to find the problems of unused types.
     pub fn resolve_all(&self) {
         for (index, decl) in self.decls.iter().enumerate() {
             if decl.namespace != super::types::BUILT_IN {
@@ -149,7 +152,7 @@ impl Types {
         TypeScope::of(self, self.decl(key).namespace)
     }
 
-    /// What the type and its ancestors say under a key, the type first.
+    /// Returns the nodes under a key in the type and its ancestors, the type itself first.
     pub(super) fn statements<'a>(
         &'a self,
         lineage: &'a [TypeKey],
@@ -192,13 +195,15 @@ impl Types {
         }
     }
 
-    /// The definitions of properties: the type's own first, then its ancestors'.
+    /// Returns the property definitions. Those of the type itself come first, then those of its ancestors.
     pub(super) fn property_defs(&self, key: TypeKey) -> Defs {
         self.defs(key, "properties")
     }
 
-    /// The definitions of attributes. Where the nearest type that mentions one declares it as a
-    /// property alone, it is no attribute any more.
+    /// Returns the attribute definitions.
+    ///
+    /// An inherited attribute is left out if the nearest type that mentions the name declares it as a
+    /// property.
     pub(super) fn attribute_defs(&self, key: TypeKey) -> Defs {
         let mut defs = self.defs(key, "attributes");
         let lineage = self.lineage(key);
@@ -237,7 +242,7 @@ impl Types {
         ordered
     }
 
-    /// Names of types under a key, from the nearest type that has it.
+    /// Returns the type names in the list under a key. The list of the nearest type that has one counts.
     pub(super) fn type_names(
         &self,
         key: TypeKey,
@@ -264,14 +269,14 @@ impl Types {
             .collect()
     }
 
-    /// The names under a key of the nearest type that has it, and where that type stands.
+    /// Returns the names in the list under a key, and the scope of the nearest type that has the key.
     fn nearest_names(&self, key: TypeKey, word: &str) -> Option<(TypeScope<'_>, Vec<SpannedName>)> {
         let lineage = self.lineage(key);
         let (ancestor, node) = self.statements(&lineage, word).next()?;
         Some((self.scope_of(ancestor), strings(Some(node))))
     }
 
-    /// What a type and its ancestors say about interfaces.
+    /// Returns the merged interfaces of a type and its ancestors.
     pub(super) fn interfaces(&self, key: TypeKey) -> InterfaceDrafts {
         let lineage = self.lineage(key);
         let mut interfaces = InterfaceDrafts::default();
@@ -360,8 +365,7 @@ impl Types {
         }
     }
 
-    /// What the values of a data type are that refines a simple type: by `type`, or by deriving
-    /// from one.
+    /// Returns the schema of a data type that refines a simple type, by `type` or by `derived_from`.
     fn simple_schema(&self, key: TypeKey, subject: &str) -> Option<Schema> {
         let lineage = self.lineage(key);
         let (owner, type_node, schema) = lineage.iter().find_map(|ancestor| {
@@ -375,7 +379,7 @@ impl Types {
         let mut merged = schema.clone();
         let type_entry = MapEntry::new(type_node.span(), type_node.clone());
         merged.insert("type", type_entry);
-        // The nearest constraints count: those of a type that only derives narrow its base.
+        // The constraints of the nearest type replace those of its ancestors, even if that type only derives.
         if let Some((_, node)) = self.statements(&lineage, "constraints").next() {
             let entry = MapEntry::new(node.span(), node.clone());
             merged.insert("constraints", entry);
@@ -400,7 +404,7 @@ impl Types {
 }
 
 impl TypeScope<'_> {
-    /// Merges definitions over those of base types.
+    /// Merges definitions over those of the base types. `word` is `properties` or `attributes`.
     pub(super) fn merge_defs(self, merged: &mut Defs, map: &Mapping, word: &str, owner: &str) {
         let noun = match word {
             "attributes" => "attribute",
@@ -430,10 +434,10 @@ fn keys_of(section: TypeSection) -> &'static KeyTable {
     }
 }
 
-/// The `metadata` of a map.
+/// Returns the values under the key `metadata`.
 pub(super) fn metadata_of(map: &Mapping) -> Map {
     values_at(map, "metadata")
 }
 
-/// Artifacts by name, as node types have them.
+/// The artifacts of a node type, by name.
 pub(super) type TypeArtifacts = IndexMap<Arc<str>, Arc<super::operation::Artifact>>;

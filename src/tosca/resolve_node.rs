@@ -1,4 +1,6 @@
-//! Resolves node types: requirements, capabilities and artifacts.
+//! Resolves node types: merges their requirements, capabilities and artifacts with those of ancestors.
+//!
+//! The readers of node templates use the functions for requirements, filters and capabilities as well.
 
 use std::sync::Arc;
 
@@ -52,7 +54,7 @@ impl Types {
         }
     }
 
-    /// The requirements: the type's own first, each merged over its ancestors'.
+    /// Returns the requirements. Those of the type itself come first, each merged over its ancestors'.
     fn requirement_defs(&self, key: TypeKey) -> IndexMap<Arc<str>, Arc<RequirementDef>> {
         let lineage = self.lineage(key);
         let mut merged: IndexMap<Arc<str>, RequirementDef> = IndexMap::new();
@@ -100,7 +102,9 @@ impl Types {
         defs.collect()
     }
 
-    /// Merges what types say about a capability, the nearest first.
+    /// Merges the declarations of a capability in a type and its ancestors, the nearest first.
+    ///
+    /// Returns `None` if the nearest declaration is null, which removes an inherited capability.
     fn capability_def(
         &self,
         name: &Arc<str>,
@@ -150,7 +154,7 @@ impl Types {
         })
     }
 
-    /// The artifacts of a type and those it only asks for.
+    /// Returns the artifacts of a type, and the artifacts that it only prescribes for its templates.
     fn artifacts(&self, key: TypeKey) -> (TypeArtifacts, IndexMap<Arc<str>, ExpectedArtifact>) {
         let lineage = self.lineage(key);
         let mut artifacts = TypeArtifacts::default();
@@ -182,7 +186,9 @@ impl Types {
     }
 }
 
-/// What a capability's `properties` define and what they set: definitions are maps with a `type`.
+/// Splits the `properties` of a capability into definitions and values.
+///
+/// A map with a key such as `type` or `default` is a definition.
 fn split_properties(map: &Mapping) -> (Mapping, IndexMap<Arc<str>, Node>) {
     let mut defined = Mapping::default();
     let mut set = IndexMap::new();
@@ -205,7 +211,7 @@ fn split_properties(map: &Mapping) -> (Mapping, IndexMap<Arc<str>, Node>) {
     (defined, set)
 }
 
-/// Takes over from a base type what the nearer one leaves open.
+/// Fills the parts that the nearer declaration leaves unset from the declaration of an ancestor.
 fn inherit_from(nearer: &mut RequirementDef, base: RequirementDef) {
     nearer.node = nearer.node.take().or(base.node);
     nearer.capability = nearer.capability.take().or(base.capability);
@@ -222,7 +228,7 @@ fn inherit_from(nearer: &mut RequirementDef, base: RequirementDef) {
 }
 
 impl TypeScope<'_> {
-    /// The name and the entry of an item of `requirements`: a map with one key.
+    /// Returns the name and the entry of an item of `requirements`: a map with exactly one key.
     pub(super) fn requirement_item<'n>(
         self,
         item: &'n Node,
@@ -294,7 +300,7 @@ impl TypeScope<'_> {
         Some(def)
     }
 
-    /// Reads the `node_filter` of a map.
+    /// Reads the `node_filter` of a map. Reports unknown keys.
     pub(super) fn node_filter(self, map: &Mapping, subject: &str) -> Option<Node> {
         let node = map.get("node_filter").filter(|node| !node.is_null())?;
         let filter = self.map(node, || format!("`node_filter` of {subject}"))?;
@@ -306,7 +312,7 @@ impl TypeScope<'_> {
         Some(node.clone())
     }
 
-    /// Reads `occurrences`: a lower bound and an upper one or `UNBOUNDED`.
+    /// Reads `occurrences`: a list of a lower bound and an upper bound, which may be `UNBOUNDED`.
     pub(super) fn occurrences_at(self, map: &Mapping, subject: &str) -> Option<Occurrences> {
         let node = map.get("occurrences")?;
         let bounds = node.as_seq().unwrap_or_default();
@@ -326,8 +332,9 @@ impl TypeScope<'_> {
         valid.map(|(min, max)| Occurrences { min, max })
     }
 
-    /// A capability with what a template sets; `inline` are the properties that a property of
-    /// the capability's name gives.
+    /// Returns a capability with the values that a template sets.
+    ///
+    /// `inline` holds values that the template sets under a property with the name of the capability.
     pub(super) fn capability(
         self,
         owner: &str,

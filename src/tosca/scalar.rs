@@ -1,21 +1,23 @@
-//! Numbers with units, such as `10 GB`.
+//! Numbers with units, such as `10 GB` (the `scalar-unit` types of TOSCA).
+//!
+//! `ScalarKind::read` parses them. Comparisons use the value in the base unit.
 
 use super::definition::ScalarKind;
 use crate::value::units::{self, Units};
 
-/// A number with a unit, read.
+/// A parsed number with a unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ScalarUnit<'t> {
-    /// The number as written.
+    /// The number as written, without the unit.
     pub(super) number: &'t str,
-    /// The unit as the standard writes it.
+    /// The unit in the spelling of the TOSCA standard.
     pub(super) unit: &'static str,
-    /// How many base units that is.
+    /// The value in the base unit, such as bytes.
     pub(super) base: f64,
 }
 
 impl ScalarKind {
-    /// The units that measure it.
+    /// Returns the units of the kind, with their factors.
     pub(super) fn units(self) -> Units {
         match self {
             Self::Size => units::SIZE,
@@ -25,7 +27,7 @@ impl ScalarKind {
         }
     }
 
-    /// Reads a number with a unit; the case of the unit does not count.
+    /// Parses a number with a unit. The case of the unit is ignored.
     pub(super) fn read(self, text: &str) -> Option<ScalarUnit<'_>> {
         let text = text.trim();
         let end = text

@@ -1,4 +1,6 @@
-//! Reads definitions of properties and their schemas.
+//! Reads the definitions of properties, attributes and parameters, with their schemas.
+//!
+//! [`TypeScope::property_def`] is the entry. A definition in a derived type refines that of its base type.
 
 use std::sync::Arc;
 
@@ -13,11 +15,11 @@ use super::keys::PROPERTY;
 use super::scope::{TypeScope, description, values_at};
 use super::section::TypeSection;
 
-/// How many schemas of entries may stand inside each other.
+/// The maximum depth of nested entry schemas.
 const MAX_DEPTH: usize = 32;
 
 impl TypeScope<'_> {
-    /// Reads the definition of a property over the one of a base type.
+    /// Reads the definition of a property, merged over that of a base type.
     pub(super) fn property_def(
         self,
         subject: &str,
@@ -32,7 +34,7 @@ impl TypeScope<'_> {
         self.definition(&PROPERTY, subject, name, entry, base)
     }
 
-    /// Reads a definition whose keys a table lists.
+    /// Reads a definition with the keys in the table, merged over that of a base type.
     pub(super) fn definition(
         self,
         keys: &KeyTable,
@@ -80,8 +82,10 @@ impl TypeScope<'_> {
         })
     }
 
-    /// A definition that is no map, of a property that a base type defines, can only mean its
-    /// default.
+    /// Changes the default of an inherited definition.
+    ///
+    /// A template error that is common in practice: a plain value where a definition belongs. It produces a
+    /// warning.
     fn redefine_default(
         self,
         subject: &str,
@@ -100,7 +104,8 @@ impl TypeScope<'_> {
         }
     }
 
-    /// A sensitive default, or the key `sensitive` of an input, is metadata too.
+    /// Sets `sensitive` in the metadata if the default has the tag `!sensitive`, or the definition the key
+    /// `sensitive`.
     fn record_sensitivity(map: &Mapping, default: Option<&Node>, metadata: &mut Map) {
         let tagged = default.is_some_and(|node| node.tag() == Some("!sensitive"));
         let stated = map.get("sensitive").and_then(Node::as_bool) == Some(true);
@@ -118,7 +123,7 @@ impl TypeScope<'_> {
         }
     }
 
-    /// Reads a word that was a boolean in YAML 1.1, as older templates have it.
+    /// Reads a boolean in the YAML 1.1 form (`yes`, `off`), which older templates use.
     fn yaml_1_1_bool(self, subject: &str, node: &Node) -> bool {
         let text = node.as_str().unwrap_or_default().to_ascii_lowercase();
         let meant = match text.as_str() {
@@ -136,7 +141,7 @@ impl TypeScope<'_> {
         meant
     }
 
-    /// Reads a schema over the one of a base type.
+    /// Reads a schema, merged over that of a base type.
     fn schema(
         self,
         subject: &str,
@@ -158,7 +163,8 @@ impl TypeScope<'_> {
         let (type_name, kind) = match (map.get("type"), base) {
             (Some(node), _) => match self.data_type_at(subject, node) {
                 Some(found) => found,
-                // It was told; what uses the property need not be told as well.
+                // The unknown type is already reported: accept any value, so that uses of the property cause
+                // no errors.
                 None => return Some(Self::any_schema()),
             },
             (None, Some(base)) => (base.type_name.clone(), base.kind),
@@ -225,7 +231,7 @@ impl TypeScope<'_> {
         Some((TypeName::from(name), kind))
     }
 
-    /// What kind of type a name means.
+    /// Returns the kind of the type with the name. Reports an unknown type.
     pub(super) fn data_kind(self, name: &str, span: Span) -> Option<DataKind> {
         if let Some(kind) = simple_kind(name.strip_prefix("tosca:").unwrap_or(name)) {
             return Some(kind);
@@ -234,7 +240,7 @@ impl TypeScope<'_> {
             .map(DataKind::Data)
     }
 
-    /// Guesses what a parameter without a `type` holds.
+    /// Returns a schema that accepts any value.
     pub(super) fn any_schema() -> Schema {
         Schema {
             type_name: "any".into(),

@@ -1,4 +1,7 @@
-//! Where a piece of text stands: its namespace decides what names mean in it.
+//! Type scopes: the namespace in which a piece of YAML looks up its names.
+//!
+//! Each imported file has a namespace, because an import can prefix names. Nearly all readers of the module
+//! are methods of [`TypeScope`]; this file has the helpers that they share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +16,7 @@ use super::problems::Problems;
 use super::section::TypeSection;
 use super::types::{ROOT, Types};
 
-/// The namespace that a piece of text stands in.
+/// The namespace to look up names in, with the types to look them up among.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TypeScope<'a> {
     pub(super) types: &'a Types,
@@ -29,18 +32,18 @@ impl<'a> TypeScope<'a> {
         &self.types.problems
     }
 
-    /// The directory of the file that a place is in.
+    /// Returns the directory of the file that contains the location.
     pub(super) fn base_dir(self, span: Span) -> Arc<PathBuf> {
         Arc::clone(self.types.base_dir_at(span, self.namespace))
     }
 
-    /// The type of a name, if it is of the section.
+    /// Returns the type with the name, if it belongs to the section.
     pub(super) fn find(self, name: &str, section: TypeSection) -> Option<TypeKey> {
         let key = self.types.find(self.namespace, name, section)?;
         (self.types.section(key) == section).then_some(key)
     }
 
-    /// The type of a name; reports one that is unknown or of another kind.
+    /// Returns the type with the name. Reports an error if it is unknown or belongs to another section.
     pub(super) fn require(self, name: &str, section: TypeSection, span: Span) -> Option<TypeKey> {
         match self.types.find(self.namespace, name, section) {
             None => {
@@ -64,8 +67,9 @@ impl<'a> TypeScope<'a> {
         }
     }
 
-    /// Finds a type that a definition mentions. In an imported file one that is not there does no
-    /// harm as long as nothing needs it, so that it is only warned of.
+    /// Returns the type that a definition mentions.
+    ///
+    /// In an imported file an unknown type is only a warning: it is harmless as long as no template needs it.
     pub(super) fn find_or_warn(
         self,
         name: &str,
@@ -82,12 +86,12 @@ impl<'a> TypeScope<'a> {
         self.require(name, section, span)
     }
 
-    /// The map of a node; reports anything else but null.
+    /// Returns the map of a node. Reports any other kind of node except null.
     pub(super) fn map(self, node: &Node, subject: impl FnOnce() -> String) -> Option<&Mapping> {
         self.typed_child(node, "a map", subject, Node::as_map)
     }
 
-    /// What a node holds, if that is what is expected. Nothing at all is no problem.
+    /// Returns the content of a node if it has the expected kind. Reports any other kind of node except null.
     fn typed_child<'n, T>(
         self,
         node: &'n Node,
@@ -103,7 +107,7 @@ impl<'a> TypeScope<'a> {
         found
     }
 
-    /// The map under a key.
+    /// Returns the map under a key. Reports any other kind of node.
     pub(super) fn map_at<'n>(
         self,
         mapping: &'n Mapping,
@@ -114,7 +118,7 @@ impl<'a> TypeScope<'a> {
         self.map(node, || format!("`{key}` of {}", subject()))
     }
 
-    /// The list under a key.
+    /// Returns the list under a key, or an empty one. Reports any other kind of node.
     pub(super) fn list_at<'n>(
         self,
         mapping: &'n Mapping,
@@ -127,7 +131,7 @@ impl<'a> TypeScope<'a> {
         items.unwrap_or_default()
     }
 
-    /// The text under a key.
+    /// Returns the text under a key. Reports any other kind of node.
     pub(super) fn text_at(
         self,
         mapping: &Mapping,
@@ -139,7 +143,7 @@ impl<'a> TypeScope<'a> {
         text.map(Arc::from)
     }
 
-    /// A name under a key, to be looked up here later.
+    /// Returns the name in a node, with this namespace to look it up in later.
     pub(super) fn reference(self, node: &Node) -> Option<Reference> {
         Some(Reference {
             name: node.as_str()?.into(),
@@ -148,18 +152,18 @@ impl<'a> TypeScope<'a> {
         })
     }
 
-    /// Reports a problem.
+    /// Adds a problem to those of the service template.
     pub(super) fn report(self, diagnostic: Diagnostic) {
         self.problems().report(diagnostic);
     }
 }
 
-/// The entries under a key as values; nothing if it is no map.
+/// Returns the entries of the map under a key as values. Empty if there is no map.
 pub(super) fn values_at(mapping: &Mapping, key: &str) -> Map {
     mapping.get(key).map(values).unwrap_or_default()
 }
 
-/// The entries of a node as values; nothing if it is no map.
+/// Returns the entries of a node as values. Empty if the node is no map.
 pub(super) fn values(node: &Node) -> Map {
     match node.to_value().reveal() {
         Value::Map(map) => Map::clone(map),
@@ -167,7 +171,7 @@ pub(super) fn values(node: &Node) -> Map {
     }
 }
 
-/// The `description` without the blanks around it.
+/// Returns the `description` without surrounding whitespace.
 pub(super) fn description(mapping: &Mapping) -> Option<Arc<str>> {
     mapping
         .get("description")

@@ -1,6 +1,6 @@
-//! The kinds of types and the sections that declare them.
+//! The kinds of TOSCA types, and the sections of a service template that declare them.
 
-/// A kind of type.
+/// A kind of type, which is also a section of a service template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum TypeSection {
     Node,
@@ -11,7 +11,7 @@ pub(super) enum TypeSection {
     Data,
     Group,
     Policy,
-    /// The section `types`, whose entries say by their ancestors what they are.
+    /// The section `types`. The ancestors of an entry determine its kind.
     Any,
 }
 
@@ -28,7 +28,7 @@ impl TypeSection {
         Self::Policy,
     ];
 
-    /// The key of the section in a service template.
+    /// Returns the key of the section in a service template.
     pub(super) fn key(self) -> &'static str {
         match self {
             Self::Node => "node_types",
@@ -43,7 +43,7 @@ impl TypeSection {
         }
     }
 
-    /// The section of a key.
+    /// Returns the section with the key.
     pub(super) fn from_key(key: &str) -> Option<Self> {
         Self::ALL
             .iter()
@@ -51,7 +51,7 @@ impl TypeSection {
             .find(|section| section.key() == key)
     }
 
-    /// What precedes the short names of its normative types.
+    /// Returns the prefix that the short names of normative types of the section omit.
     pub(super) fn prefix(self) -> &'static str {
         match self {
             Self::Node | Self::Any => "tosca.nodes.",
@@ -65,13 +65,13 @@ impl TypeSection {
         }
     }
 
-    /// The section of a normative type by its whole name.
+    /// Returns the section of a normative type, by its full name.
     pub(super) fn from_normative_type(name: &str) -> Option<Self> {
         let mut sections = Self::ALL.iter().copied();
         sections.find(|section| *section != Self::Any && name.starts_with(section.prefix()))
     }
 
-    /// The type that others of the section derive from when they say nothing.
+    /// Returns the type that types without `derived_from` derive from. `None` for data types.
     pub(super) fn root(self) -> Option<&'static str> {
         Some(match self {
             Self::Node | Self::Any => "tosca.nodes.Root",
@@ -85,7 +85,7 @@ impl TypeSection {
         })
     }
 
-    /// What a type of the section is called, with its article.
+    /// Returns the noun for a type of the section, with its article, for messages.
     pub(super) fn noun_with_article(self) -> String {
         let article = match self {
             Self::Interface | Self::Artifact => "an",
@@ -94,7 +94,7 @@ impl TypeSection {
         format!("{article} {}", self.noun())
     }
 
-    /// What a type of the section is called.
+    /// Returns the noun for a type of the section, for messages.
     pub(super) fn noun(self) -> &'static str {
         match self {
             Self::Node => "node type",

@@ -1,5 +1,7 @@
-//! Reads `substitution_mappings`: what a topology can stand in for, and how the inside meets the
-//! outside.
+//! Reads and checks `substitution_mappings`.
+//!
+//! The mappings state which node type a topology can substitute for, and how its inputs, attributes,
+//! requirements and capabilities map to those of the substituted node. `nesting.rs` applies them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,14 +23,14 @@ use super::scope::{TypeScope, values};
 use super::section::TypeSection;
 use super::template::{MappingTarget, NodeTemplate, PartMapping, Substitution};
 
-/// The name of the template that is made where a mapping names a type and no template.
+/// The name of the template that is created if a mapping names a node type but no node template.
 const REPRESENTATIVE_NODE: &str = "_substitution_mapping";
 
-/// The sections that say which part of the inside stands for which part of the outside.
+/// The sections that map parts of the nested topology to parts of the substituted node.
 const MAPPED_SECTIONS: &[&str] = &["properties", "attributes", "requirements", "capabilities"];
 
 impl TypeScope<'_> {
-    /// What a topology says that it can stand in for.
+    /// Reads the `substitution_mappings` (or `root`) of a topology.
     pub(super) fn substitution(self, map: &Mapping) -> Option<Substitution> {
         let is_blank = |node: &Node| node.is_null() || node.as_map().is_some_and(Mapping::is_empty);
         let stated = |key| map.entry(key).filter(|entry| !is_blank(&entry.value));
@@ -69,7 +71,8 @@ impl TypeScope<'_> {
         })
     }
 
-    /// A template of the inside that stands for the outside does so with all its parts.
+    /// Reports mapped parts beside `node`. A node that represents the topology does so with all its own
+    /// parts.
     fn check_no_parts(self, mapping: &Mapping) {
         for key in MAPPED_SECTIONS {
             let Some(entry) = mapping.entry(key).filter(|entry| !entry.value.is_null()) else {
@@ -96,7 +99,7 @@ impl TypeScope<'_> {
         }
     }
 
-    /// A section of the mapping: a map, or a list of maps with one key each.
+    /// Reads a section of the mapping: a map, or a list of maps with one key each.
     fn mapped(self, mapping: &Mapping, key: &str) -> IndexMap<Arc<str>, PartMapping> {
         let mut mapped = IndexMap::new();
         let Some(node) = mapping.get(key).filter(|node| !node.is_null()) else {
@@ -121,7 +124,7 @@ impl TypeScope<'_> {
         mapped
     }
 
-    /// What a template must be like to be replaced: a node filter, alone or under `node_filter`.
+    /// Reads the filter that substituted templates must meet: a node filter, bare or under `node_filter`.
     fn substitution_filter(self, mapping: &Mapping) -> Option<Node> {
         let subject = "`substitution_filter`";
         let node = mapping
@@ -143,8 +146,10 @@ impl TypeScope<'_> {
         Some(filter.clone())
     }
 
-    /// Where no property is mapped, each input takes the property of its name: what the type
-    /// requires must have somewhere to go, and what the inside needs must come from somewhere.
+    /// Checks inputs and properties against each other if no property is mapped.
+    ///
+    /// Each input then takes the property of the same name. Every required property needs an input, and every
+    /// required input needs a property.
     fn check_inputs_by_name(
         self,
         substitution: &Substitution,
@@ -181,8 +186,9 @@ impl TypeScope<'_> {
         }
     }
 
-    /// A text that a property is mapped to is a value where no input has that name, as in
-    /// descriptors of network functions.
+    /// Turns mappings to an unknown input into mappings to a value.
+    ///
+    /// Descriptors of network functions (NFV) write the required value of a property this way.
     pub(super) fn resolve_value_mappings(
         self,
         substitution: &mut Substitution,
@@ -205,7 +211,7 @@ impl TypeScope<'_> {
         }
     }
 
-    /// Checks that what a mapping names is there.
+    /// Checks that the nodes, inputs and parts that a mapping names exist.
     pub(super) fn check_substitution(
         self,
         substitution: &Substitution,
@@ -242,7 +248,7 @@ impl TypeScope<'_> {
         }
     }
 
-    /// The template inside that stands for the outside, made if the mapping names a type alone.
+    /// Creates the template that represents the topology, for a mapping that names only a node type.
     pub(super) fn representative_node(
         self,
         substitution: &Substitution,
@@ -261,7 +267,7 @@ impl TypeScope<'_> {
         reader.read(&REPRESENTATIVE_NODE.into(), &node, substitution.span)
     }
 
-    /// Whether a topology can stand in for a template.
+    /// Whether a topology can substitute for a template, by type, property values and filter.
     pub(super) fn can_replace(self, substitution: &Substitution, template: &NodeTemplate) -> bool {
         let lineage = self.types.lineage(template.node_type.key);
         let fits = substitution
@@ -288,7 +294,7 @@ impl TypeScope<'_> {
 }
 
 impl Substitution {
-    /// Each part that is mapped: its section, its name and what it is mapped to.
+    /// Returns every mapped part, with its section and its name.
     pub(super) fn parts(&self) -> impl Iterator<Item = (&'static str, &Arc<str>, &PartMapping)> {
         let properties = self.properties.iter().flatten();
         let named = |section| move |(name, mapped)| (section, name, mapped);
@@ -300,7 +306,7 @@ impl Substitution {
     }
 }
 
-/// What of a template is not there.
+/// Returns a text for messages about the mapped part of a template, if the template does not have the part.
 fn unknown_member(section: &str, found: &UnmatchedTemplate, path: &[Arc<str>]) -> Option<String> {
     let template = &found.template;
     let first = path.first()?;
@@ -318,7 +324,7 @@ fn unknown_member(section: &str, found: &UnmatchedTemplate, path: &[Arc<str>]) -
                 || template.node_type.open;
             (own || (path.len() > 1 && has_capability), "property")
         }
-        // Attributes may come with the first run.
+        // Attributes may be unknown until the first run sets them.
         _ => (true, "attribute"),
     };
     (!is_known).then(|| {
@@ -329,7 +335,7 @@ fn unknown_member(section: &str, found: &UnmatchedTemplate, path: &[Arc<str>]) -
     })
 }
 
-/// What a part is mapped to: a list, alone or under `mapping`, or a `value`.
+/// Reads the target of a mapped part: a list, bare or under `mapping`, or a `value`.
 fn mapped_to(node: &Node, takes_values: bool) -> Option<MappingTarget> {
     if let Some(map) = node.as_map() {
         if let Some(inner) = map.get("mapping") {
@@ -342,7 +348,7 @@ fn mapped_to(node: &Node, takes_values: bool) -> Option<MappingTarget> {
         return Some(MappingTarget::Input(name.into()));
     }
     let Some(items) = node.as_seq() else {
-        // A value alone is one that the property must have.
+        // A bare value is one that the property of a substituted node must have.
         let is_value = takes_values && !node.is_null();
         return is_value.then(|| MappingTarget::Value(node.to_value()));
     };

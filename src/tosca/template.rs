@@ -1,4 +1,7 @@
-//! What a service template says, resolved: topology, node templates, relationships.
+//! The resolved service template: topology, node templates, relationships, groups and policies.
+//!
+//! [`super::read`] creates a [`ServiceTemplate`]; planning and export use it. This file holds data and
+//! lookups only. Values that may contain expressions are stored unevaluated.
 
 use std::sync::Arc;
 
@@ -20,120 +23,106 @@ use super::workflow::Workflow;
 /// A service template: its types and its topology.
 #[derive(Debug, Clone)]
 pub struct ServiceTemplate {
-    /// All types it can use, its own and the built-in ones.
+    /// The types that the template declares or imports, and the built-in types.
     pub types: Arc<Types>,
-    /// What is to be deployed.
     pub topology: Arc<TopologyTemplate>,
-    /// Its `metadata`, such as `template_name`.
     pub metadata: Map,
-    /// What it is for.
     pub description: Option<Arc<str>>,
-    /// The repositories it declares by name, raw.
+    /// The unparsed declarations of repositories, by name.
     pub repositories: IndexMap<Arc<str>, Node>,
-    /// The conditions of imports, raw, by the places where they are stated. Nothing has been done
-    /// about them.
+    /// The unevaluated conditions of imports, with their locations.
+    ///
+    /// The imports are loaded in any case. The caller evaluates the conditions and reads the template again
+    /// without the imports whose condition is false.
     pub conditions: Vec<(Span, Value)>,
-    /// Its `deployment_blueprints`, raw.
+    /// The unparsed `deployment_blueprints` of the template.
     pub blueprints: Option<Node>,
-    /// What is to be merged into the templates that expressions find. Nothing has been done about
-    /// it.
+    /// The decorators of all files, not applied yet.
     pub decorators: Vec<Decorator>,
-    /// The node templates as they are written; none where there are no decorators.
+    /// The node templates as written, which decorators patch. Empty if there are no decorators.
     pub stated: Mapping,
-    /// Its own topology, raw.
+    /// The unparsed topology of the template's own file.
     pub(super) own: Option<Node>,
-    /// The node templates that replace or join those of the topology, raw.
+    /// The unparsed node templates that replace or extend those of the topology.
     pub(super) overrides: Mapping,
 }
 
-/// What is to be deployed.
+/// The nodes to deploy, with their inputs, outputs, workflows, policies and groups.
 #[derive(Debug, Clone, Default)]
 pub struct TopologyTemplate {
-    /// What the user can or must give.
     pub inputs: IndexMap<Arc<str>, Arc<ParameterDef>>,
-    /// What it gives back.
     pub outputs: IndexMap<Arc<str>, TopologyOutput>,
-    /// The node templates in the order of the text.
+    /// The node templates in the order of the text, including those of nested topologies.
     pub nodes: IndexMap<TemplateName, Arc<NodeTemplate>, Fold>,
-    /// The relationship templates that have a name.
+    /// The relationship templates of the section `relationship_templates`.
     pub relationships: IndexMap<TemplateName, Arc<RelationshipTemplate>>,
-    /// The workflows by name.
     pub workflows: IndexMap<Arc<str>, Arc<Workflow>>,
-    /// The policies by name.
     pub policies: IndexMap<Arc<str>, Policy>,
-    /// The groups by name.
     pub groups: IndexMap<Arc<str>, Group>,
-    /// What it can stand in for, if it says so.
+    /// The node type that the topology can substitute for, with the mapping of its parts.
     pub substitution: Option<Substitution>,
-    /// The topologies that stand in for node templates, by the name of the outer template. Their
-    /// node templates are among those of this topology, each before the outer one.
+    /// The nested topologies, by the name of the node template that they substitute for.
+    ///
+    /// Their node templates are in `nodes`, each before the substituted template.
     pub nested: IndexMap<TemplateName, Arc<NestedTopology>>,
 }
 
-/// An output of a topology.
+/// An output of a topology, with its unevaluated value.
 #[derive(Debug, Clone)]
 pub struct TopologyOutput {
-    /// Its value, raw.
+    /// The unevaluated value: it may contain expressions.
     pub value: Value,
-    /// What it is.
     pub description: Option<Arc<str>>,
-    /// Whether its value must not be shown.
+    /// Whether the value is secret and must be redacted in output.
     pub sensitive: bool,
-    /// Its definition, if it declares a type.
+    /// The definition, if the output declares a type.
     pub definition: Option<Arc<PropertyDef>>,
-    /// Where it is declared.
     pub span: Span,
 }
 
-/// One node to be deployed.
+/// A node to be deployed, resolved and matched.
 #[derive(Debug, Clone)]
 pub struct NodeTemplate {
-    /// Its name.
     pub name: TemplateName,
-    /// The name of its type, as the template's file knows it.
+    /// The name of the type, as the file of the template writes it.
     pub type_name: TypeName,
-    /// Its type, shared by all templates of that type.
+    /// The resolved type, shared by all templates of the type.
     pub node_type: Arc<NodeType>,
-    /// Where its name stands.
+    /// The location of the template's name.
     pub span: Span,
-    /// What it is for.
     pub description: Option<Arc<str>>,
-    /// Its `metadata`.
     pub metadata: Map,
-    /// Its `directives`, such as `select` or `protected`.
+    /// The directives, such as `select` or `protected`.
     pub directives: Vec<Arc<str>>,
-    /// Its properties: set, or declared with a default.
+    /// The properties that the template sets and those that have a default.
     pub properties: Arc<IndexMap<Arc<str>, Property>>,
-    /// Its attributes.
     pub attributes: Arc<IndexMap<Arc<str>, AttributeDecl>>,
-    /// Its requirements: those it states, then those only its type does.
+    /// The requirements: those that the template states, then those that only its type declares.
     pub requirements: Vec<Requirement>,
-    /// Its capabilities by name.
     pub capabilities: Arc<IndexMap<Arc<str>, CapabilityTemplate>>,
-    /// Its operations, shared with its type if it overrides nothing.
+    /// The operations. Shared with the type if the template overrides none.
     pub operations: Arc<Operations>,
-    /// Its artifacts by name.
     pub artifacts: Arc<IndexMap<Arc<str>, Arc<Artifact>>>,
-    /// The instance of another ensemble that it stands for, if it says so.
+    /// The instance of another ensemble that the template stands for.
     pub imported: Option<Arc<str>>,
-    /// How many instances it may have, if it says so.
+    /// The number of instances that the template may have. `None` if it does not state one.
     pub occurrences: Option<Occurrences>,
-    /// The filter a `select` or `substitute` directive uses, raw.
+    /// The unparsed filter for the directive `select` or `substitute`.
     pub node_filter: Option<Node>,
-    /// The template whose stand-in it is part of.
+    /// The substituted template whose nested topology this template is part of.
     pub nested_in: Option<TemplateName>,
-    /// The template inside of a nested topology that stands in for this one.
+    /// The template of the nested topology that represents this substituted template.
     pub stand_in: Option<TemplateName>,
-    /// Whether a template outside takes its place.
+    /// Whether a template of an outer topology replaces this one.
     pub is_replaced: bool,
-    /// Whether it has left the model, and is here only to remove what was made of it.
+    /// Whether the template is no longer in the model and is only kept to remove its instances.
     pub is_orphaned: bool,
-    /// Its properties that come from the template it is nested in, each with the name there.
+    /// The properties whose values come from the substituted template, with their names there.
     pub from_outer: IndexMap<Arc<str>, Arc<str>>,
 }
 
 impl NodeTemplate {
-    /// Its name within its own topology.
+    /// Returns the name of the template within its own topology, without the names of outer templates.
     pub fn local_name(&self) -> &str {
         let skipped = self
             .nested_in
@@ -142,7 +131,7 @@ impl NodeTemplate {
         &self.name.as_str()[skipped..]
     }
 
-    /// Whether it is the template of a name, or part of what stands in for that one.
+    /// Whether the template has the name, or is part of the topology nested in the template with the name.
     pub fn is_or_is_in(&self, name: &TemplateName) -> bool {
         let rest = self.name.as_str().strip_prefix(name.as_str());
         rest.is_some_and(|rest| {
@@ -150,58 +139,57 @@ impl NodeTemplate {
         })
     }
 
-    /// Whether it has a directive.
+    /// Whether the template has the directive.
     pub fn has_directive(&self, directive: &str) -> bool {
         self.directives.iter().any(|own| &**own == directive)
     }
 
-    /// Whether it stands for an instance of another ensemble.
+    /// Whether the template stands for an instance of another ensemble.
     pub fn is_selected(&self) -> bool {
         self.imported.is_some() || self.has_directive("select")
     }
 
-    /// Whether its type is, or derives from, the one named.
+    /// Whether the type of the template is, or derives from, the named type.
     pub fn is_a(&self, type_name: &str) -> bool {
         self.node_type.is_derived_from(type_name)
     }
 
-    /// The template it is hosted on: the target of its first `host` requirement, or of the first
-    /// whose relationship derives from `tosca.relationships.HostedOn`.
+    /// Returns the template that this one is hosted on.
+    ///
+    /// This is the target of the first requirement that is named `host` or whose relationship derives from
+    /// `tosca.relationships.HostedOn`.
     pub fn host(&self) -> Option<&TemplateName> {
         let mut hosts = self.requirements.iter().filter(|r| r.is_host());
         hosts.find_map(|r| r.target.as_ref())
     }
 }
 
-/// A requirement of a node template.
+/// A requirement of a node template, with its target.
 #[derive(Debug, Clone)]
 pub struct Requirement {
-    /// Its name.
     pub name: Arc<str>,
-    /// The node template that fulfils it.
+    /// The node template that fulfils the requirement. `None` if the matching found none.
     pub target: Option<TemplateName>,
-    /// The relationship to it.
+    /// The relationship between the node and the target.
     pub relationship: Arc<RelationshipTemplate>,
-    /// The name of the target's capability that it uses.
+    /// The name of the target's capability that the relationship uses.
     pub capability: Option<Arc<str>>,
-    /// What its type says about it, if it does.
+    /// The declaration of the requirement in the node type.
     pub definition: Option<Arc<RequirementDef>>,
-    /// What the template says about it; nothing if only the type declares it.
+    /// The requirement as the template states it. `None` if only the type declares it.
     pub stated: Option<Arc<RequirementDef>>,
-    /// How many targets it needs.
     pub occurrences: Occurrences,
-    /// Whether the template that this one is nested in states it.
+    /// Whether the outer (substituted) template states the requirement.
     pub from_outer: bool,
-    /// What the target must be like, raw: the type's filter and the template's.
+    /// The unparsed filters that the target must meet: those of the template and of its type.
     pub node_filter: Vec<Node>,
-    /// Its `metadata`, the template's over the type's.
+    /// The `metadata` of the template's requirement, merged over that of the type.
     pub metadata: Map,
-    /// Where it stands.
     pub span: Span,
 }
 
 impl Requirement {
-    /// Whether the target is what the node is hosted on.
+    /// Whether the node is hosted on the target.
     pub fn is_host(&self) -> bool {
         &*self.name == "host"
             || self
@@ -211,129 +199,110 @@ impl Requirement {
     }
 }
 
-/// A relationship from a source to a target.
+/// A relationship from a source node to a target node.
 #[derive(Debug, Clone)]
 pub struct RelationshipTemplate {
-    /// Its name, if `relationship_templates` gives it one.
+    /// The name, if the relationship is declared in `relationship_templates`.
     pub name: Option<TemplateName>,
-    /// The name of its type.
     pub type_name: TypeName,
-    /// Its type.
     pub relationship_type: Arc<RelationshipType>,
-    /// Its properties.
     pub properties: Arc<IndexMap<Arc<str>, Property>>,
-    /// Its attributes.
     pub attributes: Arc<IndexMap<Arc<str>, AttributeDecl>>,
-    /// Its operations.
     pub operations: Arc<Operations>,
-    /// Its `metadata`.
     pub metadata: Map,
-    /// What it is for.
     pub description: Option<Arc<str>>,
-    /// What it is the default connection for: `ANY`, `SELF`, a node, a type or a capability.
+    /// The scope of a default connection: `ANY`, `SELF`, a node, a type or a capability.
     pub default_for: Option<Arc<str>>,
-    /// Where it is declared.
     pub span: Span,
 }
 
-/// A group of templates.
+/// A group of node templates and groups.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// Its name.
     pub name: Arc<str>,
-    /// The name of its type.
     pub type_name: TypeName,
-    /// Its members: node templates and groups.
+    /// The names of node templates and groups.
     pub members: Vec<Arc<str>>,
-    /// Its properties.
     pub properties: Arc<IndexMap<Arc<str>, Property>>,
-    /// Its `metadata`.
     pub metadata: Map,
-    /// Where it is declared.
     pub span: Span,
 }
 
-/// A policy over templates and groups.
+/// A policy over node templates and groups.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// Its name.
     pub name: Arc<str>,
-    /// The name of its type.
     pub type_name: TypeName,
-    /// What it applies to: node templates and groups.
+    /// The names of the node templates and groups that the policy applies to.
     pub targets: Vec<Arc<str>>,
-    /// Its properties.
     pub properties: Arc<IndexMap<Arc<str>, Property>>,
-    /// Its triggers by name, those of its type among them.
+    /// The triggers by name, including those of the policy type.
     pub triggers: IndexMap<Arc<str>, Arc<Trigger>>,
-    /// Its `metadata`.
     pub metadata: Map,
-    /// Where it is declared.
     pub span: Span,
 }
 
-/// What a topology can stand in for.
+/// The substitution mapping of a topology: the type that it can substitute for, and its mapped parts.
 #[derive(Debug, Clone)]
 pub struct Substitution {
-    /// The inner template that represents it outside.
+    /// The node template that represents the topology to the outside. `None` if one has to be created.
     pub node: Option<TemplateName>,
-    /// The node type it stands for.
+    /// The node type that the topology can substitute for.
     pub node_type: Option<TypeName>,
     pub(super) type_key: Option<TypeKey>,
-    /// Where properties of the outside go, if it says so; otherwise to the inputs of their names.
+    /// The mapped properties. `None` if the mapping has none: each input then takes the property of its name.
     pub properties: Option<IndexMap<Arc<str>, PartMapping>>,
-    /// Where attributes of the outside come from.
+    /// The sources of the attributes of the substituted node.
     pub attributes: IndexMap<Arc<str>, PartMapping>,
-    /// The requirements of the inside that those of the outside fulfil.
+    /// The requirements of nested templates that the requirements of the substituted node fulfil.
     pub requirements: IndexMap<Arc<str>, PartMapping>,
-    /// The capabilities of the inside that stand for those of the outside.
+    /// The capabilities of nested templates that provide the capabilities of the substituted node.
     pub capabilities: IndexMap<Arc<str>, PartMapping>,
-    /// Which templates it can stand in for, raw.
+    /// The unparsed filter that a template must meet to be substituted.
     pub filter: Option<Node>,
-    /// Everything it says, raw.
+    /// The complete mapping as written, without evaluation of expressions.
     pub mapping: Map,
-    /// Where it is declared.
     pub span: Span,
 }
 
-/// What a part of the outside is mapped to, and where that is said.
+/// The target that a part of the substituted node is mapped to, with its location.
 #[derive(Debug, Clone)]
 pub struct PartMapping {
-    /// What it is mapped to.
     pub target: MappingTarget,
-    /// Where it is said.
+    /// The location of the mapping in the YAML text.
     pub span: Span,
 }
 
-/// What a part of the outside is mapped to.
+/// The target of a mapped part.
 #[derive(Debug, Clone)]
 pub enum MappingTarget {
-    /// An input of the topology; for attributes, an output.
+    /// An input of the nested topology. For an attribute: an output.
     Input(Arc<str>),
-    /// A part of a template inside: its name, or the names of a capability and of its property.
+    /// A part of a nested template.
+    ///
+    /// The path is the name of the part, or the names of a capability and one of its properties.
     Member {
-        /// The template.
         node: TemplateName,
-        /// What of it.
         path: Vec<Arc<str>>,
     },
-    /// A value, raw.
+    /// An unevaluated value that the property of a substituted node must have.
     Value(Value),
 }
 
-/// A topology that stands in for a node template of another.
+/// A topology that substitutes for a node template of another topology.
 #[derive(Debug, Clone)]
 pub struct NestedTopology {
-    /// The template inside that represents it outside, by its whole name.
+    /// The qualified name of the nested template that represents the topology.
     pub node: TemplateName,
-    /// Its inputs, outputs and relationships. Its node templates are those of the whole topology
-    /// whose names start with the outer template's.
+    /// The inputs, outputs and relationships of the nested topology.
+    ///
+    /// Its node templates are in the flattened topology. Their names start with the name of the outer
+    /// template.
     pub topology: Arc<TopologyTemplate>,
-    /// The properties of the outer template that its inputs take their values from.
+    /// The inputs, with the properties of the outer template that they take their values from.
     pub inputs: IndexMap<Arc<str>, Arc<str>>,
-    /// The capabilities inside that stand for those of the outer template: of which template, and
-    /// which one.
+    /// The capabilities of the outer template, with the nested template and the capability that provide each.
     pub capabilities: IndexMap<Arc<str>, (TemplateName, Arc<str>)>,
-    /// The templates inside that its mapping names: it needs them as much as `node`.
+    /// The nested templates that the mapping names. If the outer template is required, so are they.
     pub named_templates: Vec<TemplateName>,
 }

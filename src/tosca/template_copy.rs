@@ -1,4 +1,6 @@
-//! `copy`: a template that starts from what another one says (TOSCA 1.3, 3.8.3 and 3.8.4).
+//! The key `copy`: a template that starts from the definition of another (TOSCA 1.3, 3.8.3 and 3.8.4).
+//!
+//! [`TypeScope::resolve_copy`] merges the YAML before a template is read.
 
 use std::sync::Arc;
 
@@ -9,8 +11,9 @@ use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 use super::scope::TypeScope;
 
 impl TypeScope<'_> {
-    /// What a template says, over what the one says that it copies, and so on. Nothing if it
-    /// copies none.
+    /// Returns the definition of a template merged over the one that it copies, recursively.
+    ///
+    /// Returns `None` if the template has no `copy`.
     pub(super) fn resolve_copy(
         self,
         subject: &str,
@@ -52,7 +55,7 @@ impl TypeScope<'_> {
     }
 }
 
-/// One map over another; maps in both become one, all else is the upper one's.
+/// Merges two maps. Nested maps are merged, and any other value of `upper` replaces that of `lower`.
 fn merge_over(upper: &Mapping, lower: &Mapping) -> Mapping {
     let mut merged = upper.clone();
     for (key, below) in lower {

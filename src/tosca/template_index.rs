@@ -1,4 +1,7 @@
-//! Finds the node templates that fulfil requirements, by indexes instead of by trying all.
+//! An index of node templates by name, by type and by property value.
+//!
+//! Requirement matching uses it to find candidates without a comparison of every requirement with every
+//! template.
 
 use std::sync::Arc;
 
@@ -16,20 +19,20 @@ use super::section::TypeSection;
 use super::template::NodeTemplate;
 use super::types::Types;
 
-/// From how many candidates on an index of values pays.
+/// The number of candidates from which on an index by value is worth building.
 const MIN_INDEXED_CANDIDATES: usize = 16;
 
-/// What a requirement asks of a target's type.
+/// The conditions of a requirement on the type of its target.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct TargetQuery {
     pub(super) node_type: Option<TypeKey>,
-    /// The capability by name or type, and the namespace it is looked up in.
+    /// The name or type of the capability, with the namespace to look it up in.
     pub(super) capability: Option<(Arc<str>, u32)>,
     pub(super) relationship: Option<TypeKey>,
 }
 
 impl TargetQuery {
-    /// Whether it asks for anything at all.
+    /// Whether the query restricts the target at all.
     pub(super) fn is_specific(&self, relationship: &RelationshipType) -> bool {
         self.node_type.is_some()
             || self.capability.is_some()
@@ -37,16 +40,16 @@ impl TargetQuery {
     }
 }
 
-/// The places of templates by the value of a property.
+/// The indexes of templates by the value of one property.
 #[derive(Debug, Default)]
 struct ValueIndex {
-    /// By the value as text.
+    /// The templates by the text of the value.
     same: FoldMap<String, Vec<usize>>,
-    /// Those whose value is computed.
+    /// The templates whose value is computed, so that any value may match.
     computed: Vec<usize>,
 }
 
-/// The templates of a topology, findable by name, by type and by value.
+/// An index of the templates of a topology.
 pub(super) struct TemplateIndex<'a> {
     types: &'a Types,
     pub(super) templates: &'a [UnmatchedTemplate],
@@ -81,24 +84,24 @@ impl<'a> TemplateIndex<'a> {
         }
     }
 
-    /// The place of a template.
+    /// Returns the index of the template with the name.
     pub(super) fn position(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
-    /// The template at a place.
+    /// Returns the template with the index.
     pub(super) fn template(&self, place: usize) -> &'a NodeTemplate {
         &self.templates[place].template
     }
 
-    /// Every name.
+    /// Returns the names of all templates, in the order of the text.
     pub(super) fn template_names(&self) -> impl Iterator<Item = &'a str> {
         self.templates
             .iter()
             .map(|unmatched| unmatched.template.name.as_str())
     }
 
-    /// The templates whose type fits, in the order of the text.
+    /// Returns the templates whose type matches the query, in the order of the text.
     fn fitting(&mut self, query: &TargetQuery, relationship: &RelationshipType) -> Arc<Vec<usize>> {
         if let Some(found) = self.fitting_cache.get(query) {
             return Arc::clone(found);
@@ -123,8 +126,10 @@ impl<'a> TemplateIndex<'a> {
         places
     }
 
-    /// The templates whose type fits and whose values are not such that a filter cannot admit
-    /// them, in the order of the text. Values of the properties in `unsure` may be others.
+    /// Returns the templates that can match the query and the filters, in the order of the text.
+    ///
+    /// The templates are found by type and by one equality condition of the filters. Filters may still change
+    /// the properties in `unsure`, so these cannot exclude a template.
     pub(super) fn candidates(
         &mut self,
         query: &TargetQuery,
@@ -149,12 +154,12 @@ impl<'a> TemplateIndex<'a> {
         }
     }
 
-    /// Whether a template is of a type, named as the service template's file knows it.
+    /// Whether a template is of a type. The type is named as in the file of the service template.
     pub(super) fn is_a(&self, place: usize, type_name: &str) -> bool {
         self.template(place).is_a(type_name)
     }
 
-    /// Those of many templates whose property has a value, or one that is computed.
+    /// Returns the templates whose property has the value or a computed value.
     fn with_value(
         &mut self,
         query: &TargetQuery,
@@ -174,7 +179,7 @@ impl<'a> TemplateIndex<'a> {
                             index.same.entry(text).or_default().push(*place);
                         }
                     }
-                    // Some names, such as `name`, are no properties.
+                    // A name such as `name` may be a field of the node instead of a property.
                     None => index.computed.push(*place),
                 }
             }
@@ -187,7 +192,10 @@ impl<'a> TemplateIndex<'a> {
     }
 }
 
-/// The text of a string to look it up by; other values may be equal in more than one form.
+/// Returns the text of a string, as a key for lookups.
+///
+/// Returns `None` for other values and for strings that start with a digit: they can be equal in several
+/// notations, such as `1 GB` and `1000 MB`.
 fn text_of(value: &Value) -> Option<String> {
     match value.reveal() {
         Value::Str(text) if !text.starts_with(|c: char| c.is_ascii_digit()) => {
@@ -197,8 +205,9 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// The capability of a node type that a relationship can use, the best first: by its name or
-/// its type, and of a type that the relationship can point at.
+/// Returns the capability of a node type that a requirement can use, the best match first.
+///
+/// The capability must have the requested name or type, and a type that the relationship can target.
 pub(super) fn matching_capability(
     types: &Types,
     node_type: &NodeType,
@@ -216,7 +225,8 @@ pub(super) fn matching_capability(
             })
     };
     let Some((expected, namespace)) = &query.capability else {
-        // The most general capability is meant unless something says otherwise.
+        // A requirement without a capability uses `feature`, the most general one, if the relationship allows
+        // any.
         let general = capabilities.get_key_value("feature");
         let general = general.filter(|_| relationship.valid_targets.is_empty());
         let first = || capabilities.iter().find(|(name, _)| is_valid(name));
@@ -233,7 +243,7 @@ pub(super) fn matching_capability(
         .map(|(name, _)| Arc::clone(name))
 }
 
-/// A capability as a query keeps it.
+/// Returns the capability of a reference, in the form that a query has.
 pub(super) fn capability_of(reference: Option<&Reference>) -> Option<(Arc<str>, u32)> {
     reference.map(|reference| (Arc::clone(&reference.name), reference.namespace))
 }

@@ -1,4 +1,4 @@
-//! What tests of this module share: service templates from texts.
+//! Helpers for the tests of this module: service templates from texts in memory.
 
 use std::path::{Path, PathBuf};
 
@@ -10,14 +10,14 @@ use super::reader::read;
 use super::template::{NodeTemplate, ServiceTemplate};
 use super::type_loader::{ImportRequest, Imported, Importer};
 
-/// A service template that was read, with its texts and its problems.
+/// A service template read from a text, with its problems.
 pub(super) struct TestTemplate {
     pub(super) service: ServiceTemplate,
     pub(super) problems: Diagnostics,
     sources: Sources,
 }
 
-/// Files by name, in memory.
+/// An importer that finds files by name in memory.
 struct MemoryImporter {
     files: Vec<(&'static str, SourceId, Node)>,
 }
@@ -37,12 +37,12 @@ impl Importer for MemoryImporter {
     }
 }
 
-/// Reads a service template.
+/// Reads a service template that has no imports.
 pub(super) fn case(text: &'static str) -> TestTemplate {
     case_with(text, &[], &ReadOptions::default())
 }
 
-/// Reads a service template that can import files.
+/// Reads a service template that can import the files.
 pub(super) fn case_with(
     text: &'static str,
     files: &[(&'static str, &'static str)],
@@ -71,7 +71,7 @@ pub(super) fn case_with(
 }
 
 impl TestTemplate {
-    /// Each problem: its place, its message, its hint.
+    /// Returns the location, the message and the hint of each problem.
     pub(super) fn report(&self) -> String {
         let line = |problem: &Diagnostic| {
             let place = problem.span().and_then(|span| self.sources.position(span));
@@ -86,12 +86,13 @@ impl TestTemplate {
         lines.join("\n")
     }
 
-    /// A node template.
+    /// Returns the node template with the name. Panics if there is none.
     pub(super) fn node(&self, name: &str) -> &NodeTemplate {
         &self.service.topology.nodes[name]
     }
 
-    /// The targets of a node template's requirements: `name → target (relationship, capability)`.
+    /// Returns the targets of a node template's requirements, as lines of the form `name → target
+    /// (relationship, capability)`.
     pub(super) fn targets(&self, name: &str) -> String {
         let shown = self.node(name).requirements.iter().map(|requirement| {
             let target = requirement

@@ -1,4 +1,7 @@
 //! Reads topology templates.
+//!
+//! [`TypeScope::draft`] reads all parts except the targets of requirements. Nesting then calls
+//! [`TopologyDraft::match_requirements`] for the outermost topology and for each copy of a nested one.
 
 use std::sync::Arc;
 
@@ -32,25 +35,25 @@ use super::template_index::TemplateIndex;
 /// The names of the node templates of a topology.
 type TemplateNames = IndexSet<TemplateName>;
 
-/// A topology whose requirements are not resolved yet.
+/// A topology whose requirements have no targets yet.
 pub(super) struct TopologyDraft<'a> {
     pub(super) scope: TypeScope<'a>,
-    /// All of it but its node templates.
+    /// The topology without its node templates.
     pub(super) topology: TopologyTemplate,
     pub(super) unmatched: Vec<UnmatchedTemplate>,
 }
 
-/// Node templates besides those that a file states, raw.
+/// Unparsed node templates that do not come from the topology of the file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ExtraTemplates<'m> {
-    /// Those that replace or join its own.
+    /// Templates that replace or extend those of the topology.
     pub(super) overrides: Option<&'m Mapping>,
-    /// Those that have left it.
+    /// Templates that are no longer in the model.
     pub(super) orphaned: Option<&'m Mapping>,
 }
 
 impl<'m> ExtraTemplates<'m> {
-    /// Those that options give.
+    /// Returns the templates that the options add.
     pub(super) fn of(overrides: Option<&'m Mapping>, options: &'m ReadOptions) -> Self {
         Self {
             overrides,
@@ -60,7 +63,7 @@ impl<'m> ExtraTemplates<'m> {
 }
 
 impl<'a> TypeScope<'a> {
-    /// Reads the topology of a file, and more node templates.
+    /// Reads the topology of a file, together with the extra templates.
     pub(super) fn draft(self, node: Option<&Node>, more: ExtraTemplates<'_>) -> TopologyDraft<'a> {
         let mut topology = TopologyTemplate::default();
         let empty = Mapping::default();
@@ -111,7 +114,7 @@ impl<'a> TypeScope<'a> {
         }
     }
 
-    /// The entries of a section of the topology.
+    /// Returns the entries of a section of the topology. Reports a section that is no map.
     fn section<'m>(
         self,
         map: &'m Mapping,
@@ -126,7 +129,7 @@ impl<'a> TypeScope<'a> {
         section.into_iter().flatten()
     }
 
-    /// Reads the definitions of inputs.
+    /// Reads the definitions of the inputs under `key`.
     pub(super) fn parameters(
         self,
         map: &Mapping,
@@ -143,7 +146,7 @@ impl<'a> TypeScope<'a> {
         parameters
     }
 
-    /// Reads the definition of an input or an output, whose `type` may be missing.
+    /// Reads the definition of an input or an output. Its `type` is optional.
     fn parameter(self, subject: &str, name: &Arc<str>, entry: &MapEntry) -> Option<PropertyDef> {
         let any = PropertyDef {
             name: Arc::clone(name),
@@ -319,7 +322,7 @@ impl<'a> TypeScope<'a> {
         self.report(problem.help_if(did_you_mean(member, nodes.iter().map(TemplateName::as_str))));
     }
 
-    /// The properties of a group or a policy.
+    /// Reads the properties of a group or a policy.
     fn plain_properties(
         self,
         subject: &str,
@@ -405,12 +408,14 @@ impl<'a> TypeScope<'a> {
 }
 
 impl TopologyDraft<'_> {
-    /// What it can stand in for.
+    /// Returns the substitution mapping of the topology.
     pub(super) fn substitution(&self) -> Option<&Substitution> {
         self.topology.substitution.as_ref()
     }
 
-    /// Resolves the requirements of all templates but those that are given.
+    /// Matches the requirements of the templates, except those that an outer topology fulfils.
+    ///
+    /// Then sets the property values that node filters assign.
     pub(super) fn match_requirements(
         &self,
         mut unmatched: Vec<UnmatchedTemplate>,
@@ -443,7 +448,7 @@ impl TopologyDraft<'_> {
     }
 }
 
-/// Sets what a filter wants set.
+/// Sets the property value that a node filter assigns.
 fn assign(template: &mut NodeTemplate, assignment: FilterAssignment) {
     let properties = match &assignment.capability {
         None => &mut template.properties,

@@ -1,4 +1,6 @@
-//! Triggers of policies (TOSCA 1.3, 3.6.16): what is to happen when something happens.
+//! Triggers of policies (TOSCA 1.3, 3.6.16): the actions to run when an event occurs.
+//!
+//! `trigger_reader.rs` reads them. This file holds data only.
 
 use std::sync::Arc;
 
@@ -7,42 +9,36 @@ use crate::value::{Map, Value};
 
 use super::workflow::WorkflowActivity;
 
-/// A trigger of a policy.
+/// A trigger of a policy: event, condition and actions.
 #[derive(Debug, Clone)]
 pub struct Trigger {
-    /// Its name.
     pub name: Arc<str>,
-    /// What it is for.
     pub description: Option<Arc<str>>,
-    /// The name of the event that sets it off.
+    /// The name of the event that activates the trigger.
     pub event: Option<Arc<str>>,
-    /// When it is on: `start_time` and `end_time`, raw.
+    /// The period in which the trigger is active: `start_time` and `end_time`, unevaluated.
     pub schedule: Map,
-    /// The node whose events count: a node template or a node type.
+    /// The node template or node type whose events count.
     pub node: Option<Arc<str>>,
-    /// The requirement or the capability of that node.
+    /// The requirement or capability of the node that the event is about.
     pub facet: Option<Facet>,
-    /// What must hold, raw: the clauses of `constraint`, or of a plain list.
+    /// The unevaluated clauses that must hold: those under `constraint`, or a plain list.
     pub condition: Vec<Value>,
-    /// How long it must hold, raw: a `scalar-unit.time`.
+    /// The duration for which the condition must hold: an unevaluated `scalar-unit.time`.
     pub period: Option<Value>,
-    /// How often it must hold.
+    /// The number of times that the condition must hold.
     pub evaluations: Option<u64>,
-    /// How evaluations join into one: `average`, ….
+    /// The method to aggregate the evaluations, such as `average`.
     pub method: Option<Arc<str>>,
-    /// What is done.
     pub action: Vec<WorkflowActivity>,
-    /// Everything that it says, raw.
+    /// The complete definition as written, without evaluation of expressions.
     pub raw: Map,
-    /// Where it is declared.
     pub span: Span,
 }
 
-/// A side of a node.
+/// A requirement or a capability of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Facet {
-    /// One of its requirements.
     Requirement(Arc<str>),
-    /// One of its capabilities.
     Capability(Arc<str>),
 }

@@ -1,4 +1,6 @@
-//! Reads the triggers of policies.
+//! Reads the triggers of policies and policy types.
+//!
+//! [`TypeScope::triggers`] is the entry. The reader also accepts the notations of earlier TOSCA drafts.
 
 use std::sync::Arc;
 
@@ -13,12 +15,13 @@ use super::scope::{TypeScope, description};
 use super::trigger::{Facet, Trigger};
 use super::workflow::WorkflowActivity;
 
-/// The activities that an action may hold.
+/// The activities that an action can consist of.
 const ACTIVITIES: [&str; 4] = ["call_operation", "delegate", "inline", "set_state"];
 
 impl TypeScope<'_> {
-    /// Reads the triggers of a policy or a policy type over those of its ancestors: a map, or a
-    /// list of maps.
+    /// Reads the triggers of a policy or a policy type, merged over the inherited ones.
+    ///
+    /// The triggers are a map, or a list of maps.
     pub(super) fn triggers(
         self,
         subject: &str,
@@ -47,7 +50,7 @@ impl TypeScope<'_> {
         let map = self.map(&entry.value, || subject.to_owned())?;
         self.problems().report_unknown_keys(&TRIGGER, subject, map);
         let named = || subject.to_owned();
-        // Events have had other names in earlier drafts, and have been maps.
+        // Earlier drafts of TOSCA name the event `event_type`, or write it as a map.
         let event = map.get("event").or_else(|| map.get("event_type"));
         let event = event.and_then(|node| node.as_str().or_else(|| node.get("type")?.as_str()));
         let target = self.map_at(map, "target_filter", named);
@@ -76,7 +79,9 @@ impl TypeScope<'_> {
         })
     }
 
-    /// Reads what a trigger does. Operations may also stand by their names, as in TOSCA 1.0.
+    /// Reads the activities of a trigger.
+    ///
+    /// TOSCA 1.0 has bare names of operations here. They produce a warning and no activity.
     fn action(self, subject: &str, map: &Mapping) -> Vec<WorkflowActivity> {
         let Some(node) = map.get("action").filter(|node| !node.is_null()) else {
             return Vec::new();
@@ -117,7 +122,7 @@ fn values_of(map: &Mapping) -> Map {
         .collect()
 }
 
-/// The clauses of a condition: a list, the list under `constraint`, or one alone.
+/// Returns the clauses of a condition: a list, the list under `constraint`, or a single clause.
 fn clauses(condition: Option<&Node>) -> Vec<Value> {
     let Some(node) = condition.filter(|node| !node.is_null()) else {
         return Vec::new();

@@ -1,4 +1,7 @@
-//! Loads the types of a service template and of all files it imports.
+//! Loads the types of a service template and of all files that it imports, directly or not.
+//!
+//! [`load`] declares the types in namespaces, one per file, without resolving them. The files come from an
+//! [`Importer`], which the session implements.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -12,28 +15,27 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Severity, SourceId, Span};
 use crate::value::Value;
 use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 
-/// How many files may be imported, directly or not.
+/// The maximum number of files that a service template imports, directly or not.
 const MAX_FILES: usize = 10_000;
 
-/// A file that was loaded.
+/// A loaded file, with the namespace of its types.
 #[derive(Debug, Clone)]
 pub(super) struct LoadedFile {
     pub(super) root: Node,
     pub(super) namespace: u32,
 }
 
-/// Everything that was loaded.
+/// The result of loading: types, files and conditions of imports.
 #[derive(Debug)]
 pub(super) struct LoadedTypes {
-    /// The types of all files.
     pub(super) types: Types,
-    /// The files, the service template first.
+    /// The loaded files. The service template comes first.
     pub(super) files: Vec<LoadedFile>,
-    /// The conditions of imports, by the places where they are stated.
+    /// The conditions of imports, with their locations.
     pub(super) conditions: Vec<(Span, Value)>,
 }
 
-/// Loads all files but those of `skipped` imports.
+/// Loads the service template and its imports. Leaves out the imports at the locations in `skipped`.
 pub(super) fn load(
     root: &Node,
     base_dir: &Path,
@@ -65,7 +67,7 @@ pub(super) fn load(
     }
 }
 
-/// What tells one part of one text from another.
+/// Returns a key that identifies a part of a file, to import it only once.
 fn identity(root: &Node) -> (SourceId, u32, u32) {
     let span = root.span();
     (span.source, span.start, span.end)
@@ -80,7 +82,7 @@ struct TypeLoader<'a> {
     conditions: Vec<(Span, Value)>,
 }
 
-/// What an item of `imports` asks for.
+/// A parsed item of `imports`, not loaded yet.
 struct ImportItem {
     file: Arc<str>,
     repository: Option<Arc<str>>,
@@ -119,8 +121,7 @@ impl TypeLoader<'_> {
         }
     }
 
-    /// Declares the types of a file. What has the same name in two sections is the one of the
-    /// later section.
+    /// Declares the types of a file. If two sections declare the same name, the later section wins.
     fn declare(&mut self, map: &Mapping, namespace: u32) {
         for section in TypeSection::ALL {
             let Some(node) = map.get(section.key()) else {
@@ -143,8 +144,9 @@ impl TypeLoader<'_> {
         }
     }
 
-    /// The section that a type belongs to: the one of the normative type that it derives from,
-    /// even if it stands in another.
+    /// Returns the section that a type really belongs to.
+    ///
+    /// If the type derives from a normative type, this is the section of that type. Reports a mismatch.
     fn effective_section(&self, section: TypeSection, name: &str, entry: &MapEntry) -> TypeSection {
         let parent = entry.value.get("derived_from").and_then(Node::as_str);
         let Some(meant) = parent.and_then(TypeSection::from_normative_type) else {
@@ -201,7 +203,7 @@ impl TypeLoader<'_> {
     }
 }
 
-/// Checks the keys of a file and the version of its language.
+/// Checks the keys of a file and its `tosca_definitions_version`.
 fn check_header(scope: TypeScope<'_>, map: &Mapping) {
     scope
         .problems()
@@ -227,7 +229,7 @@ fn check_header(scope: TypeScope<'_>, map: &Mapping) {
     );
 }
 
-/// Reads an item of `imports`: a file name, a map with `file`, or a name with either.
+/// Reads an item of `imports`: a file name, a map with `file`, or a name with either of them.
 fn parse_import(scope: TypeScope<'_>, item: &Node) -> Option<ImportItem> {
     if let Some(file) = item.as_str() {
         return Some(ImportItem {
@@ -241,7 +243,7 @@ fn parse_import(scope: TypeScope<'_>, item: &Node) -> Option<ImportItem> {
     let subject = || "an import".to_owned();
     let map = scope.map(item, subject)?;
     if map.len() == 1 && map.get("file").is_none() {
-        // In TOSCA 1.0 an import may have a name.
+        // TOSCA 1.0 allows a name for an import.
         let named = map.iter().next().map(|(_, entry)| &entry.value);
         let is_name = map.iter().all(|(key, _)| !IMPORT.has_key(key));
         let is_import = |node: &&Node| node.as_str().is_some() || node.get("file").is_some();
@@ -272,17 +274,17 @@ fn parse_import(scope: TypeScope<'_>, item: &Node) -> Option<ImportItem> {
     })
 }
 
-/// Whether a condition plainly does not hold.
+/// Whether a `when` condition is literally false.
 fn is_disabled(node: &Node) -> bool {
     matches!(node.kind(), NodeKind::Bool(false) | NodeKind::Null)
 }
 
-/// Where the types stand that nothing has asked for, sorted.
+/// The sorted locations of types that have not been used.
 #[derive(Debug)]
 pub(super) struct UnusedTypes(Vec<Span>);
 
 impl Types {
-    /// The types that nothing has asked for so far.
+    /// Returns the types of files that have not been used so far.
     pub(super) fn unused(&self) -> UnusedTypes {
         let own = self.decls.iter().filter(|decl| {
             decl.namespace != BUILT_IN && decl.resolved.get().is_none() && decl.span.is_some()
@@ -301,7 +303,7 @@ impl Types {
 }
 
 impl UnusedTypes {
-    /// Makes warnings of errors that are about unused types of other files than `own`.
+    /// Turns errors about unused types into warnings, except in the file `own`.
     pub(super) fn downgrade_errors(&self, problems: Diagnostics, own: SourceId) -> Diagnostics {
         let problems = problems.into_iter();
         problems
@@ -327,40 +329,40 @@ impl UnusedTypes {
     }
 }
 
-/// Fetches imported files. A file asked for twice must answer with the same source, so that files
-/// that import each other end.
+/// Loads imported files.
+///
+/// An implementation must return the same source for the same file, so that circular imports terminate.
 pub trait Importer {
-    /// Fetches one file, expanded, with its fragment applied.
+    /// Loads a file, with merge directives and includes expanded, and selects the part that its fragment
+    /// names.
     fn import(&mut self, request: &ImportRequest) -> Result<Imported, Diagnostic>;
 }
 
-/// A file that a service template asks for.
+/// A request to load an imported file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportRequest {
-    /// The file, relative to the one that asks or to the repository; it may end in `#/pointer`.
+    /// The path, relative to the importing file or to the repository. It may end in `#/pointer`.
     pub file: Arc<str>,
-    /// The repository it is in.
+    /// The name of the repository that contains the file.
     pub repository: Option<Arc<str>>,
-    /// Where it is asked for.
     pub span: Span,
-    /// The text that asks for it.
+    /// The source of the importing text.
     pub from: SourceId,
-    /// The directory of the file that asks for it.
+    /// The directory of the importing file.
     pub base_dir: Arc<PathBuf>,
 }
 
-/// A file that was fetched.
+/// A loaded file, as the importer returns it.
 #[derive(Debug, Clone)]
 pub struct Imported {
-    /// Its text.
     pub source: SourceId,
-    /// Its content, expanded, with the fragment applied.
+    /// The expanded content, or the part of it that the fragment names.
     pub root: Node,
-    /// The directory that its own names are relative to.
+    /// The directory that relative paths in the file refer to.
     pub base_dir: PathBuf,
 }
 
-/// Imports nothing: every import is a problem.
+/// An importer that loads nothing: every import is an error.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoImports;
 

@@ -1,4 +1,6 @@
-//! Where types come from, and what names of types mean.
+//! The origin of types, and the lookup of type names from outside of this module.
+//!
+//! Exports use [`TypeOrigin`] to describe a type with the parts that its own file declares.
 
 use std::sync::Arc;
 
@@ -12,27 +14,26 @@ use super::scope::values_at;
 use super::section::TypeSection;
 use super::types::{BUILT_IN, ROOT, Types, strings};
 
-/// What a file says about a type it declares, apart from everything inherited.
+/// The parts that the declaring file states about a type, without inherited ones.
 #[derive(Debug, Clone)]
 pub struct TypeOrigin {
-    /// The name its own file gives it.
+    /// The name in the declaring file.
     pub name: Arc<str>,
-    /// What kind of type it is: `node type`, `capability type`, ….
+    /// The kind of type, such as `node type` or `capability type`.
     pub kind: &'static str,
-    /// Whether it is built in.
+    /// Whether the type comes from a built-in profile.
     pub built_in: bool,
-    /// Whether an imported file declares it.
+    /// Whether an imported file declares the type.
     pub imported: bool,
-    /// What the service template's file puts before its name, if it imports it with a prefix.
+    /// The prefix that the service template's file imports the type with.
     pub prefix: Option<Arc<str>>,
-    /// Its own `metadata`.
+    /// The `metadata` of the type itself, without inherited entries.
     pub metadata: Map,
-    /// Where it is declared.
     pub span: Span,
 }
 
 impl Types {
-    /// What the file that declares a type says about it.
+    /// Returns the origin of a type.
     pub fn origin(&self, key: TypeKey) -> TypeOrigin {
         let decl = self.decl(key);
         let shown = self.name(key);
@@ -53,12 +54,12 @@ impl Types {
         }
     }
 
-    /// A type and its ancestors: itself, then each parent followed by its own ancestors.
+    /// Returns a type and its ancestors: the type itself, then each parent followed by its own ancestors.
     pub fn family(&self, key: TypeKey) -> Arc<[TypeKey]> {
         self.lineage(key)
     }
 
-    /// The names that a type also answers to, as its `metadata` says.
+    /// Returns the alternative names of a type: `aliases` and `deprecates` in its `metadata`.
     pub fn aliases(&self, key: TypeKey) -> Vec<TypeName> {
         let metadata = self.decl(key).node().get("metadata");
         let lists = ["aliases", "deprecates"]
@@ -70,17 +71,17 @@ impl Types {
             .collect()
     }
 
-    /// The node type that a name in a text means.
+    /// Returns the node type that a reference stands for.
     pub fn resolve_node_type(&self, reference: &Reference) -> Option<TypeKey> {
         self.resolve_reference(reference, TypeSection::Node)
     }
 
-    /// The capability type that a name in a text means.
+    /// Returns the capability type that a reference stands for.
     pub fn resolve_capability_type(&self, reference: &Reference) -> Option<TypeKey> {
         self.resolve_reference(reference, TypeSection::Capability)
     }
 
-    /// The type that a name means which the service template's file uses for a node.
+    /// Returns the type for a name that the service template's file uses for a node type.
     pub fn key_of_node_type(&self, name: &str) -> Option<TypeKey> {
         self.find(ROOT, name, TypeSection::Node)
     }

@@ -1,4 +1,8 @@
-//! All types of a service template, resolved when they are first asked for.
+//! The types of a service template: declaration, name lookup and ancestry.
+//!
+//! [`Types`] stores the declarations of all files. Each file has a namespace, and imports connect namespaces,
+//! possibly with a prefix. A type is resolved and checked on first use (see `resolve.rs`), so that the large
+//! built-in profiles cost nothing.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -25,37 +29,37 @@ use super::section::TypeSection;
 /// The namespace of the built-in types.
 pub(super) const BUILT_IN: u32 = 0;
 
-/// The namespace of the service template itself.
+/// The namespace of the service template's own file.
 pub(super) const ROOT: u32 = 1;
 
-/// For how many names that are not known similar ones are looked for.
+/// The maximum number of unknown names to search similar names for, because the search is slow.
 const MAX_HINTS: usize = 100;
 
-/// What names mean in namespaces, as far as it was asked.
+/// A cache of lookups: the type that a name stands for in a namespace, or `None`.
 type Lookups = FoldMap<(u32, Arc<str>), Option<TypeKey>>;
 
-/// All types of a service template, its own, the imported and the built-in ones.
+/// The declared, imported and built-in types of a service template.
 #[derive(Debug)]
 pub struct Types {
     pub(super) decls: Vec<TypeDecl>,
     pub(super) namespaces: Vec<Namespace>,
     /// The directories of texts that merge directives included.
     pub(super) directories: std::collections::HashMap<SourceId, Arc<PathBuf>>,
-    /// The prefixed names by which the service template's file knows imported types.
+    /// The prefixed names that the service template's file has for imported types.
     prefixed: OnceLock<FoldMap<TypeKey, Vec<TypeName>>>,
     lookups: Mutex<Lookups>,
-    /// What could be meant by names that are not known.
+    /// A cache of hints for unknown names.
     hints: Mutex<FoldMap<Arc<str>, Option<String>>>,
-    /// The names of all types that files declare, and how many do.
+    /// The names of all types in files, with the number of files that declare each.
     declared: FoldMap<Arc<str>, u32>,
-    /// The files that the service template's file imports without a prefix, directly or not.
+    /// The namespaces that the service template's file imports without a prefix, directly or not.
     unprefixed_imports: OnceLock<FoldSet<u32>>,
     pub(super) problems: Problems,
-    /// Whether the rules of TOSCA count that Unfurl is lenient about.
+    /// Whether to enforce rules of TOSCA that Unfurl does not enforce.
     pub(super) strict: bool,
 }
 
-/// One declared type.
+/// A declared type, with caches for its ancestors and its resolved form.
 #[derive(Debug)]
 pub(super) struct TypeDecl {
     pub(super) name: Arc<str>,
@@ -73,7 +77,7 @@ pub(super) enum TypeBody {
     BuiltIn(&'static str, OnceLock<Node>),
 }
 
-/// A type with everything it inherits.
+/// A resolved type of any kind.
 #[derive(Debug, Clone)]
 pub(super) enum ResolvedType {
     Node(Arc<NodeType>),
@@ -86,12 +90,12 @@ pub(super) enum ResolvedType {
     Policy(Arc<PolicyType>),
 }
 
-/// The types that one file declares, and the files it imports.
+/// The types that one file declares, and the files that it imports.
 #[derive(Debug, Default)]
 pub(super) struct Namespace {
-    /// In the order of the file, so that the same names are looked through in each run.
+    /// The types in the order of the file, so that hints and lookups are the same in each run.
     pub(super) names: IndexMap<Arc<str>, TypeKey, Fold>,
-    /// Types that share their name with a later one of another section.
+    /// Types with the same name as a later type of another section.
     pub(super) shadowed: FoldMap<(TypeSection, Arc<str>), TypeKey>,
     pub(super) imports: Vec<(u32, Option<Arc<str>>)>,
     pub(super) base_dir: Arc<PathBuf>,
@@ -107,7 +111,7 @@ impl TypeDecl {
 }
 
 impl Types {
-    /// The built-in types alone.
+    /// Creates a store with the built-in types only.
     pub(super) fn built_in(base_dir: Arc<PathBuf>) -> Self {
         let mut types = Self {
             decls: Vec::with_capacity(built_in_types().len() + 16),
@@ -129,7 +133,7 @@ impl Types {
         types
     }
 
-    /// Adds a type to a namespace; one of the same name gives way.
+    /// Adds a type to a namespace. The new type shadows an existing one of the same name.
     pub(super) fn declare(
         &mut self,
         namespace: u32,
@@ -166,14 +170,15 @@ impl Types {
         &self.namespaces[namespace as usize].base_dir
     }
 
-    /// The directory of the file that a place is in: that of an included text, or that of the
-    /// file whose namespace it is.
+    /// Returns the directory of the text at a location: of the included text, or of the file.
     pub(super) fn base_dir_at(&self, span: Span, namespace: u32) -> &Arc<PathBuf> {
         let included = self.directories.get(&span.source);
         included.unwrap_or_else(|| self.base_dir(namespace))
     }
 
-    /// The type that a name means in a namespace; `section` expands short normative names.
+    /// Returns the type that a name stands for in a namespace.
+    ///
+    /// `section` selects the prefix for short names of normative types, such as `Compute`.
     pub(super) fn find(&self, namespace: u32, name: &str, section: TypeSection) -> Option<TypeKey> {
         if let Some(key) = self.find_declared(namespace, name) {
             return Some(self.of_section(key, section));
@@ -196,7 +201,7 @@ impl Types {
             .copied()
     }
 
-    /// The type itself, or one of the same name and file that is of the section.
+    /// Returns the type itself, or the type of the same name and file that belongs to the section.
     fn of_section(&self, key: TypeKey, section: TypeSection) -> TypeKey {
         let decl = self.decl(key);
         let shadowed = &self.namespaces[decl.namespace as usize].shadowed;
@@ -207,7 +212,7 @@ impl Types {
         other.copied().unwrap_or(key)
     }
 
-    /// The type that a file, or one it imports, declares by that name.
+    /// Returns the type with the name that the file or one of its imports declares.
     fn find_declared(&self, namespace: u32, name: &str) -> Option<TypeKey> {
         let start = &self.namespaces[namespace as usize];
         if let Some(key) = start.names.get(name) {
@@ -226,16 +231,17 @@ impl Types {
         found
     }
 
-    /// Whether any file declares a type of that name, or of what follows a prefix.
+    /// Whether any file declares a type of the name, or of the part of it after a prefix.
     fn may_be_declared(&self, name: &str) -> bool {
         let mut ends = name.match_indices(['.', ':']);
         self.declared.contains_key(name)
             || ends.any(|(place, _)| self.declared.contains_key(&name[place + 1..]))
     }
 
-    /// Searches what a file imports, depth first, the last import first.
+    /// Searches the imports of a file for a name, depth first, the last import first.
     fn search_imports(&self, namespace: u32, name: &str) -> Option<TypeKey> {
-        // Where only one file can be meant, the nearest are looked at first.
+        // If only one type can match, the order does not affect the result, and breadth first finds it
+        // sooner.
         let is_only = self.is_declared_once(name);
         let mut seen = FoldSet::default();
         let mut stack = VecDeque::from([(namespace, name)]);
@@ -254,7 +260,7 @@ impl Types {
             if let Some(key) = here.names.get(name) {
                 return Some(*key);
             }
-            // The stack turns the order around: what is pushed last is looked at first.
+            // The entry that is pushed last is popped first, so the last import has priority.
             for (imported, prefix) in &here.imports {
                 let local = match prefix {
                     None => Some(name),
@@ -270,15 +276,14 @@ impl Types {
         None
     }
 
-    /// Whether one file alone declares a type of that name, and none one of what follows a
-    /// prefix in it.
+    /// Whether exactly one file declares the name, and no part of the name is a prefix of another type.
     fn is_declared_once(&self, name: &str) -> bool {
         let mut ends = name.match_indices(['.', ':']);
         self.declared.get(name) == Some(&1)
             && !ends.any(|(place, _)| self.declared.contains_key(&name[place + 1..]))
     }
 
-    /// Whether the service template's file knows a type by its own name.
+    /// Whether the service template's file can refer to the type by its unprefixed name.
     fn is_known_to_root(&self, key: TypeKey) -> bool {
         let decl = self.decl(key);
         if !self.is_declared_once(&decl.name) {
@@ -299,7 +304,7 @@ impl Types {
         reached.contains(&decl.namespace)
     }
 
-    /// The type and its ancestors: itself, then each parent followed by its own ancestors.
+    /// Returns a type and its ancestors: the type itself, then each parent followed by its own ancestors.
     pub(super) fn lineage(&self, key: TypeKey) -> Arc<[TypeKey]> {
         let decl = self.decl(key);
         Arc::clone(decl.lineage.get_or_init(|| {
@@ -316,7 +321,7 @@ impl Types {
         }))
     }
 
-    /// The types that a type derives from directly; those that are unknown are left out.
+    /// Returns the types that a type derives from directly. Unknown parents are left out.
     pub(super) fn parents(&self, key: TypeKey) -> Vec<TypeKey> {
         let decl = self.decl(key);
         let names = parent_names(decl.node());
@@ -335,14 +340,14 @@ impl Types {
     }
 
     fn find_parent(&self, decl: &TypeDecl, name: &str) -> Option<TypeKey> {
-        // A file may refine a built-in type under its own name.
+        // A file may refine a built-in type under the same name.
         if *name == *decl.name {
             return self.namespaces[BUILT_IN as usize].names.get(name).copied();
         }
         self.find(decl.namespace, name, decl.section)
     }
 
-    /// What kind of type it is.
+    /// Returns the kind of a type. An entry of the section `types` has the kind of its ancestors.
     pub(super) fn section(&self, key: TypeKey) -> TypeSection {
         let sections = self.lineage(key);
         sections
@@ -352,7 +357,7 @@ impl Types {
             .unwrap_or(TypeSection::Node)
     }
 
-    /// The name of a type: its file's, or the prefixed one of the service template's file.
+    /// Returns the name of a type in its own file, or its prefixed name in the service template's file.
     pub(super) fn name(&self, key: TypeKey) -> TypeName {
         let decl = self.decl(key);
         let local = TypeName::new(Arc::clone(&decl.name));
@@ -365,7 +370,7 @@ impl Types {
         local
     }
 
-    /// Every name that a type answers to.
+    /// Returns every name that can refer to a type: local, prefixed and alternative names.
     pub(super) fn all_names(&self, key: TypeKey) -> Vec<TypeName> {
         let decl = self.decl(key);
         let mut names = vec![self.name(key)];
@@ -448,7 +453,7 @@ impl Types {
         }
     }
 
-    /// Reports a name that means no type.
+    /// Reports that there is no type with the name.
     pub(super) fn report_unknown(
         &self,
         namespace: u32,
@@ -460,7 +465,7 @@ impl Types {
         self.problems.report(problem);
     }
 
-    /// What there is to say of a name that means no type.
+    /// Returns the error for a name that no type has, with a hint.
     pub(super) fn unknown(
         &self,
         namespace: u32,
@@ -477,7 +482,8 @@ impl Types {
         diagnostic
     }
 
-    /// Looks for a type of a similar name, once for each name, and for the first of many only.
+    /// Returns a hint with a similar name. Each name is searched once, and only the first [`MAX_HINTS`] names
+    /// are.
     fn similar_type(&self, namespace: u32, name: &str) -> Option<String> {
         let mut hints = self.hints.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(hint) = hints.get(name) {
@@ -494,14 +500,14 @@ impl Types {
         hint
     }
 
-    /// Takes the problems found since the last time; types are resolved, and so checked, when
-    /// they are first used.
+    /// Removes and returns the problems found since the last call.
+    ///
+    /// Types are resolved and checked on first use, so new problems can appear after [`super::read`].
     pub fn take_problems(&self) -> Diagnostics {
         self.problems.take()
     }
 
-    /// Whether one type is, or derives from, another; both by the names that the service
-    /// template's file gives them.
+    /// Whether a type is, or derives from, another. Both are named as in the service template's file.
     pub fn is_derived_from(&self, name: &str, ancestor: &str) -> bool {
         let Some(key) = self.find(ROOT, name, TypeSection::Node) else {
             return false;
@@ -512,12 +518,12 @@ impl Types {
     }
 }
 
-/// The names under `derived_from`.
+/// Returns the names under `derived_from`, with their locations.
 pub(super) fn parent_names(node: &Node) -> Vec<(Arc<str>, Span)> {
     strings(node.get("derived_from"))
 }
 
-/// The strings of a list, or the one that stands in its place.
+/// Returns the strings of a list, or a single string as a list, with their locations.
 pub(super) fn strings(node: Option<&Node>) -> Vec<(Arc<str>, Span)> {
     let Some(node) = node else {
         return Vec::new();

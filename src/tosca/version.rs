@@ -1,11 +1,13 @@
-//! Versions and what a version requirement admits.
+//! Versions, and requirements on versions such as `^1.2`.
+//!
+//! Constraints on values of the type `version` use this file. The rules are those of semantic versioning.
 
 use std::cmp::Ordering;
 
-/// The numbers of a version with what follows a dash; numbers that are missing count as zero.
+/// The numbers of a version, and the qualifier after a dash. Missing numbers are zero.
 type VersionParts = ([u64; 4], Option<String>);
 
-/// Reads a version such as `1`, `1.2`, `1.2.0` or `1.2.0.beta-3`.
+/// Parses a version such as `1`, `1.2`, `1.2.0` or `1.2.0.beta-3`.
 fn parts(text: &str) -> Option<VersionParts> {
     let text = text.trim().trim_start_matches(['v', 'V']);
     let (text, _build) = text.split_once('+').unwrap_or((text, ""));
@@ -24,12 +26,12 @@ fn parts(text: &str) -> Option<VersionParts> {
     Some((found, qualifier))
 }
 
-/// Whether a text is a version.
+/// Whether the text is a valid version.
 pub(super) fn is_version(text: &str) -> bool {
     parts(text).is_some()
 }
 
-/// Orders two versions, if both are versions.
+/// Compares two versions. Returns `None` if either is invalid.
 pub(super) fn compare(left: &str, right: &str) -> Option<Ordering> {
     let (left, right) = (parts(left)?, parts(right)?);
     Some(compare_parts(&left, &right))
@@ -40,15 +42,16 @@ fn compare_parts(left: &VersionParts, right: &VersionParts) -> Ordering {
         .cmp(&right.0)
         .then_with(|| match (&left.1, &right.1) {
             (None, None) => Ordering::Equal,
-            // What is released follows what leads to it.
+            // A release is greater than its pre-releases.
             (None, Some(_)) => Ordering::Greater,
             (Some(_), None) => Ordering::Less,
             (Some(left), Some(right)) => left.cmp(right),
         })
 }
 
-/// Whether a requirement such as `^1.2`, `~1.2.3` or `>=1, <2` admits a version; `None` if
-/// either makes no sense.
+/// Whether a version meets a requirement such as `^1.2`, `~1.2.3` or `>=1, <2`.
+///
+/// Returns `None` if either is invalid.
 pub(super) fn admits(requirement: &str, version: &str) -> Option<bool> {
     let version = parts(version)?;
     for clause in requirement.split(',') {
@@ -92,7 +95,7 @@ fn clause_admits(clause: &str, version: &VersionParts) -> Option<bool> {
     })
 }
 
-/// The version after all that share the numbers up to `place`.
+/// Returns the lowest version above all versions that have the same numbers up to `place`.
 fn next_version(version: &VersionParts, place: usize) -> [u64; 4] {
     let mut numbers = [0; 4];
     for (index, number) in version.0.iter().enumerate().take(place + 1) {

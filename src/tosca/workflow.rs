@@ -1,4 +1,6 @@
-//! Workflows that a topology spells out.
+//! Imperative workflows that a topology declares: steps with activities and successors.
+//!
+//! `workflow_reader.rs` reads them. This file holds data only.
 
 use std::sync::Arc;
 
@@ -10,83 +12,69 @@ use crate::value::{Map, Value};
 
 use super::definition::ParameterDef;
 
-/// A workflow that a topology spells out.
+/// An imperative workflow of a topology.
 #[derive(Debug, Clone)]
 pub struct Workflow {
-    /// Its name.
     pub name: Arc<str>,
-    /// What it is for.
     pub description: Option<Arc<str>>,
-    /// Its inputs.
     pub inputs: IndexMap<Arc<str>, Arc<ParameterDef>>,
-    /// What must hold before it starts.
+    /// The conditions that must hold before the workflow starts.
     pub preconditions: Vec<Precondition>,
-    /// Its steps by name, in the order of the text.
+    /// The steps by name, in the order of the text.
     pub steps: IndexMap<Arc<str>, WorkflowStep>,
-    /// Its `metadata`.
     pub metadata: Map,
-    /// Where it is declared.
     pub span: Span,
 }
 
-/// What must hold on a target before a workflow starts.
+/// A condition on a target that must hold before a workflow starts.
 #[derive(Debug, Clone)]
 pub struct Precondition {
-    /// The node template or group.
+    /// The node template or group to check.
     pub target: Arc<str>,
-    /// The conditions, raw.
     pub conditions: Vec<Value>,
-    /// Where it stands.
     pub span: Span,
 }
 
-/// One step of a workflow.
+/// A step of a workflow: a target and its activities.
 #[derive(Debug, Clone)]
 pub struct WorkflowStep {
-    /// Its name.
     pub name: Arc<str>,
-    /// A node template, a group or a node type.
+    /// The node template, group or node type that the step acts on.
     pub target: Arc<str>,
-    /// The requirement whose relationship is meant instead of the target itself.
+    /// The requirement of the target whose relationship the step acts on instead.
     pub target_relationship: Option<Arc<str>>,
-    /// Where its operations run.
+    /// The node on which the operations of the step run.
     pub operation_host: Option<Arc<str>>,
-    /// Conditions on the target, raw.
+    /// Unevaluated conditions on the target. The step is skipped if they do not hold.
     pub filter: Vec<Value>,
-    /// What it does, in order.
+    /// The activities to perform, in order.
     pub activities: Vec<WorkflowActivity>,
-    /// The steps that follow when it succeeds.
+    /// The steps that follow if this one succeeds.
     pub on_success: Vec<Arc<str>>,
-    /// The steps that follow when it fails.
+    /// The steps that follow if this one fails.
     pub on_failure: Vec<Arc<str>>,
-    /// Where it is declared.
     pub span: Span,
 }
 
-/// One activity of a step.
+/// An activity of a workflow step.
 #[derive(Debug, Clone)]
 pub enum WorkflowActivity {
-    /// Sets the node state.
+    /// Sets the node state of the target.
     SetState(Arc<str>),
-    /// Calls an operation.
+    /// Calls an operation of the target.
     CallOperation {
-        /// Which one.
         operation: OperationRef,
-        /// Inputs over the operation's own, raw.
+        /// Unevaluated inputs, merged over the operation's own.
         inputs: Map,
     },
     /// Runs a declarative workflow, such as `deploy` or `check`, on the target.
     Delegate {
-        /// Its name.
         workflow: Arc<str>,
-        /// Its inputs, raw.
         inputs: Map,
     },
     /// Runs another workflow of the topology.
     Inline {
-        /// Its name.
         workflow: Arc<str>,
-        /// Its inputs, raw.
         inputs: Map,
     },
 }

@@ -1,4 +1,6 @@
-//! Reads workflows.
+//! Reads imperative workflows, their steps and their activities.
+//!
+//! [`TypeScope::workflow`] is the entry. The reader of triggers shares [`TypeScope::activity`].
 
 use std::sync::Arc;
 
@@ -17,7 +19,7 @@ use super::scope::{TypeScope, description, values, values_at};
 use super::workflow::{Precondition, Workflow, WorkflowActivity, WorkflowStep};
 
 impl TypeScope<'_> {
-    /// Reads a workflow.
+    /// Reads a workflow. Reports steps that name unknown successors.
     pub(super) fn workflow(self, name: &Arc<str>, entry: &MapEntry) -> Option<Workflow> {
         let subject = format!("workflow `{name}`");
         let map = self.map(&entry.value, || subject.clone())?;
@@ -127,7 +129,7 @@ impl TypeScope<'_> {
             "set_state" => {
                 let word = entry.value.as_str();
                 if let Some(word) = word.filter(|word| !is_state(word)) {
-                    // Profiles have states of their own; here the step sets nothing.
+                    // Some profiles define their own node states. Such a step has no effect here.
                     let message = format!(
                         "`{word}` in {subject} is neither a node state nor a status: it sets nothing"
                     );
@@ -165,15 +167,14 @@ impl TypeScope<'_> {
     }
 }
 
-/// Whether a word can be set as the state of an instance: a node state, a status, or whether this
-/// ensemble manages it.
+/// Whether a word can be set as the state of an instance: a node state, a status, `managed` or `unmanaged`.
 fn is_state(word: &str) -> bool {
     NodeState::parse(word).is_some()
         || Status::parse(word).is_some()
         || matches!(word, "managed" | "unmanaged")
 }
 
-/// A name, or a map with the name under a key and inputs.
+/// Reads a name, or a map with the name under `key` and inputs.
 fn name_and_inputs(node: &Node, key: &str) -> Option<(Arc<str>, Map)> {
     if let Some(name) = node.as_str() {
         return Some((name.into(), Map::default()));
@@ -183,7 +184,7 @@ fn name_and_inputs(node: &Node, key: &str) -> Option<(Arc<str>, Map)> {
     Some((name.into(), inputs(map)))
 }
 
-/// The inputs of an activity: a map, or a list of maps.
+/// Returns the inputs of an activity: a map, or a list of maps.
 fn inputs(map: &Mapping) -> Map {
     match map.get("inputs") {
         Some(node) if node.as_seq().is_some() => {

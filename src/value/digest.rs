@@ -1,12 +1,14 @@
-//! Digests of values: ours, typed and delimited, and upstream's, for its records.
+//! Digests of values: this program's own SHA-256, which is typed and delimited, and Unfurl's SHA-1, which
+//! compatible records need.
 
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 use super::{REDACTED, Value};
 
-/// The SHA-1 upstream records, as lowercase hexadecimal, of values in the given order
-/// (spec/unfurl.md § (i)): no types and no delimiters.
+/// Returns the SHA-1 that Unfurl records for values in the given order, as lowercase hexadecimal (rule U-i).
+///
+/// The digest covers neither types nor delimiters.
 pub fn upstream_digest<'a>(values: impl IntoIterator<Item = &'a Value>) -> String {
     let mut hasher = Sha1::new();
     for value in values {
@@ -15,8 +17,7 @@ pub fn upstream_digest<'a>(values: impl IntoIterator<Item = &'a Value>) -> Strin
     hex(&hasher.finalize())
 }
 
-/// A map of one or two levels, one entry each, as upstream writes objects into its digests: JSON on
-/// lines of its own.
+/// Returns a map of one entry in the form that Unfurl uses for objects in its digests: indented JSON.
 pub fn upstream_json(key: &str, value: Value) -> Value {
     let map = Value::map([(key, value)]);
     serde_json::to_string_pretty(&map).map_or(map, Value::from)
@@ -47,9 +48,9 @@ fn feed_upstream(value: &Value, feed: &mut dyn FnMut(&[u8])) {
     }
 }
 
-/// Takes bytes in, to make a digest of them.
+/// A sink for the bytes of a digest.
 pub trait Absorb {
-    /// Takes the next bytes.
+    /// Adds the next bytes to the digest.
     fn absorb(&mut self, bytes: &[u8]);
 }
 
@@ -59,9 +60,10 @@ impl Absorb for Sha256 {
     }
 }
 
-/// Writes values in a form in which different values are different bytes: each has a tag, each
-/// variable length is written before its bytes, maps go by key. What is sensitive is left blank,
-/// unless the digest is a keyed one.
+/// A writer of the canonical form of values, in which different values have different bytes.
+///
+/// Each value has a tag, each variable length precedes its bytes, and maps are ordered by key. Sensitive
+/// values are left out unless the digest is a keyed one.
 #[derive(Debug, Default)]
 pub struct CanonicalWriter<Into = Sha256> {
     sink: Into,
@@ -69,7 +71,7 @@ pub struct CanonicalWriter<Into = Sha256> {
 }
 
 impl<Into: Absorb> CanonicalWriter<Into> {
-    /// Writes into a keyed digest, which may see what is sensitive.
+    /// Creates a writer for a keyed digest, which includes sensitive values.
     pub fn keyed(into: Into) -> Self {
         Self {
             sink: into,
@@ -77,7 +79,6 @@ impl<Into: Absorb> CanonicalWriter<Into> {
         }
     }
 
-    /// Adds a value.
     pub fn value(&mut self, value: &Value) {
         match value {
             Value::Null | Value::Entity(_) => self.sink.absorb(b"n"),
@@ -112,7 +113,7 @@ impl<Into: Absorb> CanonicalWriter<Into> {
         }
     }
 
-    /// Adds keys with their values, whose order does not count.
+    /// Adds pairs of key and value. Their order does not matter.
     pub fn pairs<'a>(&mut self, pairs: impl IntoIterator<Item = (&'a str, &'a Value)>) {
         let mut pairs: Vec<_> = pairs.into_iter().collect();
         pairs.sort_by_key(|(key, _)| *key);
@@ -122,12 +123,12 @@ impl<Into: Absorb> CanonicalWriter<Into> {
         }
     }
 
-    /// Adds a piece of text, such as a key.
+    /// Adds a text, such as a key.
     pub fn text(&mut self, text: &str) {
         self.tagged(b's', text.as_bytes());
     }
 
-    /// What was written into.
+    /// Returns the sink with the bytes written so far.
     pub fn into_inner(self) -> Into {
         self.sink
     }
@@ -144,20 +145,20 @@ impl<Into: Absorb> CanonicalWriter<Into> {
 }
 
 impl CanonicalWriter {
-    /// The digest as 64 lowercase hexadecimal digits.
+    /// Returns the digest as 64 lowercase hexadecimal digits.
     pub fn finish(self) -> String {
         hex(&self.sink.finalize())
     }
 }
 
-/// The SHA-256 of the canonical form of one value, as lowercase hexadecimal.
+/// Returns the SHA-256 of the canonical form of a value, as lowercase hexadecimal.
 pub fn canonical_sha256(value: &Value) -> String {
     let mut canonical = CanonicalWriter::default();
     canonical.value(value);
     canonical.finish()
 }
 
-/// Bytes as lowercase hexadecimal digits.
+/// Returns bytes as lowercase hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes

@@ -1,18 +1,19 @@
-//! Times as people write them, such as `1.5h`.
+//! Durations with units, such as `1.5h`, parsed into seconds.
 
-/// Why a text is no time.
+/// The reason why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
-    /// It does not begin with a number of zero or more.
+    /// The text does not begin with a number of zero or more.
     #[error("a duration is a number with `ms`, `s`, `m` or `h`")]
     Number,
-    /// What stands behind the number is no unit.
+    /// The text after the number is not a known unit.
     #[error("`{0}` is none of `ms`, `s`, `m` and `h`")]
     Unit(String),
 }
 
-/// The seconds of a number without a unit, or of one with `ms`, `s`, `m` or `h`. Zero or more; what
-/// is too large for a number is infinite.
+/// Parses a number without a unit or with `ms`, `s`, `m` or `h`, and returns seconds.
+///
+/// The result is zero or more. A product that exceeds the range of a float is infinite.
 pub fn seconds(text: &str) -> Result<f64, DurationError> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());

@@ -1,4 +1,5 @@
-//! Rules that make one environment of another: set, copy, remove, prepend.
+//! Rules that derive one environment from another: set, copy, remove or prepend variables. Functions such as
+//! `to_env` and the start of processes use them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -9,8 +10,8 @@ use regex::{Captures, Regex};
 use super::{REDACTED, Value};
 use crate::text::Glob;
 
-/// Variables that a rule removes only if it names them exactly: without them most programs, and
-/// Unfurl itself, do not work.
+/// The variables that a rule removes only by their exact names, because most programs and Unfurl itself need
+/// them.
 const REQUIRED: &[&str] = &[
     "ASDF_DATA_DIR",
     "CURL_CA_BUNDLE",
@@ -51,21 +52,22 @@ const REQUIRED: &[&str] = &[
     "VIRTUAL_ENV",
 ];
 
-/// How rules are applied.
+/// The options for the application of rules.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EnvRuleOptions<'a> {
-    /// Whether the result holds only what rules add, not the whole source.
+    /// Whether the result contains only the variables that rules add, instead of the whole source.
     pub add_only: bool,
-    /// Where `${NAME}` is looked up after the result so far; as it stands nothing is replaced.
+    /// The variables for `${NAME}` that the result so far does not contain. None leaves references
+    /// unchanged.
     pub substitute: Option<&'a BTreeMap<String, String>>,
 }
 
-/// An environment that rules made.
+/// The environment that results from rules. The debug form redacts sensitive variables.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct FilteredEnv {
-    /// Its variables: those of the source that it began with, then others in the order of the rules.
+    /// The variables: those of the source first, then others in the order of the rules.
     pub variables: IndexMap<String, String>,
-    /// The names of those that nobody may see.
+    /// The names of the variables with sensitive values.
     pub sensitive: BTreeSet<String>,
 }
 
@@ -96,7 +98,7 @@ impl FilteredEnv {
         }
     }
 
-    /// The text of a value as an environment holds it: true is `true`, false is empty.
+    /// Converts a value to the text of a variable: true becomes `true`, false becomes empty.
     fn text_of(&self, value: &Value, options: EnvRuleOptions<'_>) -> String {
         let text = match value.reveal() {
             Value::Bool(true) => "true".to_owned(),
@@ -116,9 +118,10 @@ impl FilteredEnv {
     }
 }
 
-/// Applies rules to an environment, in their order: `NAME: v` sets, `+GLOB: default` copies from
-/// the source, `-GLOB` removes, `^NAME: v` prepends `v:`; `!` after the sign turns the pattern
-/// around; a null value sets nothing.
+/// Applies rules to an environment, in their order.
+///
+/// `NAME: v` sets, `+GLOB: default` copies from the source, `-GLOB` removes, and `^NAME: v` prepends `v:`. A
+/// `!` after the sign negates the pattern. A null value sets nothing.
 pub fn filter_env<'r>(
     rules: impl IntoIterator<Item = (&'r str, &'r Value)>,
     source: &BTreeMap<String, String>,
@@ -171,8 +174,9 @@ pub fn filter_env<'r>(
     result
 }
 
-/// Replaces `${NAME}`, `${A|B}` (the first that is set) and `${NAME:default}`; `\${` stays, less
-/// one backslash.
+/// Replaces `${NAME}`, `${A|B}` (the first variable that is set) and `${NAME:default}`.
+///
+/// A backslash before `${` prevents the replacement and is removed.
 fn substitute_variables(text: &str, lookup: impl Fn(&str) -> Option<String>) -> String {
     static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(\\+)?\$\{([\w|]+)(:.+?)?\}").expect("the pattern is a regular expression")

@@ -1,4 +1,4 @@
-//! JSON as values, and values in the order that JSON is compared in.
+//! Conversion of JSON to values, and sorting of map keys for output and comparison.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl From<serde_json::Value> for Value {
 }
 
 impl Value {
-    /// The value with the keys of all its maps in alphabetical order.
+    /// Returns the value with the keys of each map in alphabetical order, at every depth.
     #[must_use]
     pub fn sorted(&self) -> Self {
         match self {

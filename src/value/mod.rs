@@ -1,6 +1,7 @@
-//! Dynamic values: those of YAML and of expressions, sensitive values among them, the digests of
-//! values, and the rules that make one environment of another. Beside them stand tables for short
-//! keys: [`Fold`] is a fast hasher whose seed keeps collisions from being planned.
+//! Dynamic values of YAML and of expressions, including sensitive ones; digests of values; redaction of
+//! secrets; and rules for environments. Most modules use [`Value`].
+//!
+//! [`Fold`] is the hasher for tables with short keys. Its random seed prevents planned collisions.
 
 mod digest;
 mod duration;

@@ -1,9 +1,10 @@
-//! Text in which some bytes are written as `%` and two digits.
+//! Percent encoding of text, as in URLs.
 
 use super::digest::hex;
 
-/// The text with `%` and two hexadecimal digits read as the byte they stand for; other `%` stand for
-/// themselves, and what is no UTF-8 then is replaced.
+/// Decodes `%` followed by two hexadecimal digits.
+///
+/// A `%` without two digits stays unchanged. Bytes that are not UTF-8 are replaced.
 pub fn decode_percent(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();
@@ -25,8 +26,7 @@ pub fn decode_percent(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The text with each byte as `%` and two hexadecimal digits that is neither a letter, a digit, one
-/// of `-._~`, nor one of those that are safe where it stands.
+/// Encodes each byte as `%` and two digits unless it is a letter, a digit, one of `-._~`, or in `safe`.
 pub fn encode_percent(text: &str, safe: &[u8]) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,5 +1,5 @@
-//! Secrets as texts: gathered from values, found again in other texts, and taken out of them.
-//! Whatever is shown, recorded or put on a command line is searched by the rules of this file.
+//! Redaction of secrets: gathers them from values and finds or replaces them in other texts. Every text that
+//! is shown, recorded or put on a command line passes through the rules of this file.
 
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
@@ -8,19 +8,20 @@ use indexmap::IndexSet;
 
 use super::{Map, REDACTED, Value};
 
-/// Secrets and lines of them that are shorter than this many bytes are not looked for within other
-/// texts: they would tear up all of them.
+/// The minimum length, in bytes, of a secret or a line of one that is searched for within other texts.
+///
+/// Shorter ones occur by chance and would make every text unreadable.
 const MIN_LENGTH: usize = 3;
 
-/// The most bytes kept back while waiting for the end of a line.
+/// The maximum number of bytes held back while waiting for the end of a line.
 const MAX_BUFFERED: usize = 64 << 10;
 
-/// Texts that nobody may see. Copies share them.
+/// A set of secret texts. Clones share their content.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secrets(Arc<IndexSet<String>>);
 
 impl Secrets {
-    /// Adds a secret.
+    /// Adds a secret, unless it is empty.
     pub fn add(&mut self, text: impl Into<String>) {
         let text = text.into();
         if !text.is_empty() && !self.0.contains(&text) {
@@ -28,7 +29,7 @@ impl Secrets {
         }
     }
 
-    /// Adds the texts of all that is sensitive in a value.
+    /// Adds the texts of the sensitive values within a value.
     pub fn gather(&mut self, value: &Value) {
         self.gather_within(value, false);
     }
@@ -48,7 +49,7 @@ impl Secrets {
         }
     }
 
-    /// Adds all others.
+    /// Adds the secrets of another set.
     pub fn append(&mut self, others: &Self) {
         if self.is_empty() {
             self.clone_from(others);
@@ -57,13 +58,14 @@ impl Secrets {
         }
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The texts that are looked for in others: each secret and each of its lines, longest first.
-    /// Whoever prints a secret may print part of it, and one inside of another must not leave a rest.
+    /// Returns the texts to search for: each secret and each of its lines, longest first.
+    ///
+    /// Lines count because a program may print only part of a secret. The order ensures that a secret that
+    /// contains another one leaves no rest.
     pub fn parts(&self) -> Vec<&str> {
         let mut parts: Vec<&str> = self.all_parts().collect();
         parts.sort_unstable_by_key(|text| (std::cmp::Reverse(text.len()), *text));
@@ -77,24 +79,24 @@ impl Secrets {
         whole.chain(lines).filter(|text| text.len() >= MIN_LENGTH)
     }
 
-    /// Whether a text is a secret, or repeats one or a line of one.
+    /// Whether a text is a secret, or contains one or a line of one.
     pub fn are_in(&self, text: &str) -> bool {
         self.0.contains(text) || self.all_parts().any(|part| text.contains(part))
     }
 
-    /// Whether a text may have anything to do with a secret, however short that is. For decisions
-    /// that do no harm where they are wrong.
+    /// Whether a text may contain a secret, even a very short one. Use only where a false positive is
+    /// harmless.
     pub fn may_be_in(&self, text: &str) -> bool {
         self.are_in(text) || self.0.iter().any(|secret| text.contains(secret.as_str()))
     }
 
-    /// A text without any of the secrets.
+    /// Replaces each secret in a text by [`REDACTED`].
     pub fn redact(&self, text: &str) -> String {
         let parts = self.parts().into_iter();
         parts.fold(text.to_owned(), |text, part| text.replace(part, REDACTED))
     }
 
-    /// A text with each secret covered, as long as before.
+    /// Replaces each secret in a text by asterisks of the same length, so that positions stay valid.
     pub fn cover(&self, text: &str) -> String {
         let parts = self.parts().into_iter();
         parts.fold(text.to_owned(), |text, part| {
@@ -102,7 +104,7 @@ impl Secrets {
         })
     }
 
-    /// A value with each text and number marked as sensitive that repeats a secret.
+    /// Marks the texts and numbers of a value as sensitive that contain a secret.
     pub fn mark(&self, value: Value) -> Value {
         match value {
             Value::List(items) => Value::list(items.iter().map(|item| self.mark(item.clone()))),
@@ -127,17 +129,18 @@ impl Debug for Secrets {
     }
 }
 
-/// Takes secrets out of an output while it is written, line by line: a secret that arrives in two
-/// pieces is found, too.
+/// A filter that redacts secrets in a stream of output.
+///
+/// It works line by line, so that it also finds a secret that arrives in two pieces.
 pub struct Redactor {
     parts: Vec<Vec<u8>>,
-    /// Texts that are taken out without a trace.
+    /// The texts that are removed without a replacement.
     marks: Vec<Vec<u8>>,
     buffered: Vec<u8>,
 }
 
 impl Redactor {
-    /// Takes out these secrets and, without a trace, these marks.
+    /// Creates a filter that redacts the secrets and removes the marks.
     pub fn new(secrets: &Secrets, marks: impl IntoIterator<Item = String>) -> Self {
         Self {
             parts: secrets.parts().into_iter().map(Vec::from).collect(),
@@ -146,7 +149,7 @@ impl Redactor {
         }
     }
 
-    /// The part of the output that may be shown after these bytes came.
+    /// Adds output and returns the part of it that is complete and redacted.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         if self.parts.is_empty() && self.marks.is_empty() {
             return bytes.to_vec();
@@ -163,7 +166,7 @@ impl Redactor {
         self.redacted(whole)
     }
 
-    /// The rest that was kept back, once nothing more comes.
+    /// Returns the redacted remainder at the end of the output.
     pub fn end(&mut self) -> Vec<u8> {
         let rest = std::mem::take(&mut self.buffered);
         self.redacted(rest)

@@ -1,9 +1,9 @@
-//! The units of TOSCA's scalars, such as `10 GB`.
+//! The units of TOSCA's scalar types, such as the `GB` in `10 GB`.
 
-/// The units of one kind: the standard spelling of each, and how many base units it stands for.
+/// The units of one kind: the standard spelling of each and its factor to the base unit.
 pub type Units = &'static [(&'static str, f64)];
 
-/// Sizes, in bytes.
+/// The units of sizes, in bytes.
 pub const SIZE: Units = &[
     ("B", 1.0),
     ("kB", 1e3),
@@ -15,7 +15,7 @@ pub const SIZE: Units = &[
     ("TB", 1e12),
     ("TiB", 1_099_511_627_776.0),
 ];
-/// Times, in seconds.
+/// The units of times, in seconds.
 pub const TIME: Units = &[
     ("d", 86_400.0),
     ("h", 3_600.0),
@@ -25,9 +25,9 @@ pub const TIME: Units = &[
     ("us", 1e-6),
     ("ns", 1e-9),
 ];
-/// Frequencies, in hertz.
+/// The units of frequencies, in hertz.
 pub const FREQUENCY: Units = &[("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)];
-/// Bit rates, in bits per second.
+/// The units of bit rates, in bits per second.
 pub const BITRATE: Units = &[
     ("bps", 1.0),
     ("Kbps", 1e3),
@@ -40,7 +40,7 @@ pub const BITRATE: Units = &[
     ("Tibps", 1_099_511_627_776.0),
 ];
 
-/// The unit of a name, as written or else whatever the case of its letters.
+/// Returns the unit with a name: an exact match, or else one that ignores case.
 pub fn find(units: Units, name: &str) -> Option<(&'static str, f64)> {
     let exact = units.iter().find(|(known, _)| *known == name);
     let folded = || {

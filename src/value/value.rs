@@ -1,108 +1,108 @@
-//! The dynamic value.
+//! [`Value`], the dynamic value that the whole program uses, and its text forms, which follow Python.
 
 use std::fmt::{Debug, Display, Formatter};
 use std::sync::Arc;
 
-/// What stands for a sensitive value wherever people or files could see it.
+/// The text that replaces a sensitive value in messages and files.
 pub const REDACTED: &str = "<<REDACTED>>";
 
 /// A map that keeps the order of its keys.
 pub type Map = indexmap::IndexMap<Arc<str>, Value>;
 
-/// Sets a key of a map, where there is a value.
+/// Sets a key of a map if the value is not None.
 pub fn insert_some(map: &mut Map, key: &str, value: impl Into<Option<Value>>) {
     if let Some(value) = value.into() {
         map.insert(key.into(), value);
     }
 }
 
-/// A list of values.
+/// A list of values, in order.
 pub type List = Vec<Value>;
 
-/// Stands for an entity of a topology: an instance, a capability, a relationship, an artifact.
+/// The handle of an entity of a topology: an instance, a capability, a relationship or an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Handle(pub u32);
 
-/// A dynamic value. Clones are cheap: what is large is shared.
+/// A dynamic value. Clones are cheap, because large content is shared.
 #[derive(Clone, Default)]
 pub enum Value {
-    /// Nothing.
+    /// The null value of YAML and JSON.
     #[default]
     Null,
-    /// True or false.
+    /// A boolean, which YAML writes as `true` or `false`.
     Bool(bool),
-    /// A whole number of 64 bits.
+    /// An integer that fits into 64 bits.
     Int(i64),
-    /// A whole number that needs more than 64 bits, in decimal digits.
+    /// An integer that needs more than 64 bits, as decimal digits.
     Big(Arc<str>),
-    /// A number with a fraction.
+    /// A floating-point number of 64 bits.
     Float(f64),
-    /// Text.
+    /// A text, also called string or scalar.
     Str(Arc<str>),
-    /// A list.
+    /// A list of values, which clones share.
     List(Arc<List>),
-    /// A map.
+    /// A map with ordered keys, which clones share.
     Map(Arc<Map>),
-    /// A value nobody may see.
+    /// A value that must not be shown. Its text forms are [`REDACTED`].
     Sensitive(Arc<Self>),
-    /// An entity of the topology.
+    /// A reference to an entity of the topology.
     Entity(Handle),
-    /// Something outside.
+    /// A value that stands for an object outside the model, such as a file.
     External(Arc<External>),
 }
 
-/// What kind of thing an external value stands for.
+/// The kind of object that an external value stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExternalKind {
-    /// A file whose contents count (`file`).
+    /// A file whose contents determine the digest (`file`).
     File,
-    /// A path whose tree counts (`abspath`, `get_dir`).
+    /// A path whose directory tree determines the digest (`abspath`, `get_dir`).
     Path,
-    /// A container image.
     Image,
-    /// Anything else with parts, such as a port specification or a scalar with a unit.
+    /// Any other value with parts, such as a port specification or a scalar with a unit.
     Other,
 }
 
-/// A value that stands for something outside of the model.
+/// A value that stands for an object outside the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct External {
-    /// What kind of thing it is.
     pub kind: ExternalKind,
-    /// What the expression gives where nothing is selected from it.
+    /// The plain value, which is used if no part is selected.
     pub value: Value,
-    /// The parts that `select` or a path can name. The contents of a file are not here: they are
-    /// read when asked for.
+    /// The parts that `select` or a path can name.
+    ///
+    /// The contents of a file are not among them; they are read on demand.
     pub parts: Map,
-    /// The expression that gives it again, for the record: `{eval: {…}}`; null where `value`
-    /// itself is recorded.
+    /// The expression that recreates the value, `{eval: {…}}`, for records. Null if `value` itself is
+    /// recorded.
     pub expression: Value,
-    /// What takes part in upstream's digests instead of the value: the contents, a tree's id.
+    /// The value in Unfurl's digests, such as the contents of a file or the id of a git tree. None means
+    /// `value`.
     pub digest: Option<Value>,
-    /// What takes part in our digests, where that differs from both: what a path holds, whether
-    /// git has it or not.
+    /// The value in this program's own digests, if it differs from `digest`: the contents at a path,
+    /// committed or not.
     pub exact: Option<Value>,
 }
 
 impl Value {
-    /// Text as a value.
+    /// Creates a value from a text.
     pub fn str(text: impl Into<Arc<str>>) -> Self {
         Self::Str(text.into())
     }
 
-    /// A list as a value.
+    /// Creates a list value from its items.
     pub fn list(items: impl IntoIterator<Item = Self>) -> Self {
         Self::List(Arc::new(items.into_iter().collect()))
     }
 
-    /// A map as a value.
+    /// Creates a map value from its entries.
     pub fn map<K: Into<Arc<str>>>(entries: impl IntoIterator<Item = (K, Self)>) -> Self {
         Self::Map(Arc::new(
             entries.into_iter().map(|(k, v)| (k.into(), v)).collect(),
         ))
     }
 
-    /// Marks the value as sensitive; once is enough.
+    /// Marks the value as sensitive. A marked value stays as it is.
     #[must_use]
     pub fn sensitive(self) -> Self {
         match self {
@@ -111,13 +111,13 @@ impl Value {
         }
     }
 
-    /// The value, marked as sensitive if so asked.
+    /// Marks the value as sensitive if the condition is true.
     #[must_use]
     pub fn sensitive_if(self, sensitive: bool) -> Self {
         if sensitive { self.sensitive() } else { self }
     }
 
-    /// The value under a mark of sensitivity, or the value itself.
+    /// Returns the value without its sensitivity mark. Marks of nested values stay.
     pub fn reveal(&self) -> &Self {
         match self {
             Self::Sensitive(inner) => inner.reveal(),
@@ -125,7 +125,7 @@ impl Value {
         }
     }
 
-    /// Whether the value, or anything inside it, is sensitive.
+    /// Whether the value or any value within it is sensitive.
     pub fn has_sensitive(&self) -> bool {
         match self {
             Self::Sensitive(_) => true,
@@ -136,7 +136,7 @@ impl Value {
         }
     }
 
-    /// The same value with everything sensitive replaced by [`REDACTED`].
+    /// Returns the value with each sensitive part replaced by [`REDACTED`].
     #[must_use]
     pub fn redacted(&self) -> Self {
         match self {
@@ -153,7 +153,7 @@ impl Value {
         }
     }
 
-    /// The same value with what it gives in place of each file, path and image outside.
+    /// Replaces each file, path and image by its plain value.
     #[must_use]
     pub fn with_externals_resolved(&self) -> Self {
         match self {
@@ -172,7 +172,7 @@ impl Value {
         }
     }
 
-    /// The text of a string, sensitive or not.
+    /// Returns the text of a string, even a sensitive one.
     pub fn as_str(&self) -> Option<&str> {
         match self.reveal() {
             Self::Str(text) => Some(text),
@@ -180,7 +180,7 @@ impl Value {
         }
     }
 
-    /// The items of a list, sensitive or not.
+    /// Returns the items of a list, even a sensitive one.
     pub fn as_list(&self) -> Option<&List> {
         match self.reveal() {
             Self::List(items) => Some(items),
@@ -188,7 +188,7 @@ impl Value {
         }
     }
 
-    /// The entries of a map, sensitive or not.
+    /// Returns the entries of a map, even a sensitive one.
     pub fn as_map(&self) -> Option<&Map> {
         match self.reveal() {
             Self::Map(map) => Some(map),
@@ -196,7 +196,7 @@ impl Value {
         }
     }
 
-    /// A whole number, sensitive or not.
+    /// Returns the number of an integer, even a sensitive one.
     pub fn as_int(&self) -> Option<i64> {
         match self.reveal() {
             Self::Int(number) => Some(*number),
@@ -204,7 +204,7 @@ impl Value {
         }
     }
 
-    /// True or false, sensitive or not.
+    /// Returns the truth of a boolean, even a sensitive one.
     pub fn as_bool(&self) -> Option<bool> {
         match self.reveal() {
             Self::Bool(truth) => Some(*truth),
@@ -212,17 +212,17 @@ impl Value {
         }
     }
 
-    /// The value of a key, if this is a map that has it.
+    /// Returns the value of a key, if this is a map that contains it.
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.as_map()?.get(key)
     }
 
-    /// Whether this is null.
+    /// Whether the value is null, even a sensitive null.
     pub fn is_null(&self) -> bool {
         matches!(self.reveal(), Self::Null)
     }
 
-    /// Whether Python would take it as true: not null, false, zero or empty.
+    /// Whether the value is true in Python: not null, false, zero or empty.
     pub fn is_truthy(&self) -> bool {
         match self.reveal() {
             Self::Null => false,
@@ -237,7 +237,7 @@ impl Value {
         }
     }
 
-    /// What kind of value it is, in words for messages.
+    /// Returns the type of the value in words, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -254,7 +254,7 @@ impl Value {
     }
 }
 
-/// Compares as Python does: `1 == 1.0`; marks of sensitivity do not count.
+/// Equality as in Python, for example `1 == 1.0`. Sensitivity marks do not matter.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         match (self.reveal(), other.reveal()) {
@@ -285,7 +285,7 @@ fn int_equals_float(int: i64, float: f64) -> bool {
     int as f64 == float
 }
 
-/// Prints as Python's `str()` does, and never a sensitive value.
+/// Formats the value as Python's `str()` does. Sensitive values are redacted.
 impl Display for Value {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -335,7 +335,7 @@ fn write_repr(value: &Value, f: &mut Formatter<'_>) -> std::fmt::Result {
     }
 }
 
-/// Writes a float as Python does: always with a point or an exponent.
+/// Writes a float as Python does, always with a point or an exponent.
 fn write_float(number: f64, f: &mut Formatter<'_>) -> std::fmt::Result {
     if number.is_nan() {
         f.write_str("nan")
@@ -433,7 +433,7 @@ impl<T: Into<Self>> From<Option<T>> for Value {
     }
 }
 
-/// For answers to machines: sensitive values are redacted, entities become null.
+/// Serializes the value for machine-readable output: sensitive values are redacted, entities become null.
 impl serde::Serialize for Value {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

@@ -1,4 +1,5 @@
-//! Puts nodes together: keys, `<<`, anchors, places and limits.
+//! The builder of the node tree. The parser feeds it events; it handles keys, merge keys (`<<`), anchors,
+//! aliases and spans, and enforces the limits.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,11 +9,11 @@ use super::{MapEntry, Mapping, Node, NodeKind};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::value::Fold;
 
-/// Why reading goes no further.
+/// The reason why the parser stops early.
 pub(super) enum ParseStop {
-    /// A diagnostic not told yet.
+    /// An error that is not yet among the reported problems.
     Problem(Box<Diagnostic>),
-    /// All is told.
+    /// The error is among the reported problems already.
     Reported,
 }
 
@@ -22,7 +23,7 @@ impl ParseStop {
     }
 }
 
-/// What is known of a collection when it starts.
+/// The properties of a collection that are known when it starts.
 pub(super) struct CollectionHead {
     start: u32,
     end: u32,
@@ -61,34 +62,35 @@ struct OpenMap {
 
 #[derive(Default)]
 enum PendingKey {
-    /// A key comes next.
+    /// The next node is a key.
     #[default]
     Expected,
-    /// The value of this key comes next.
+    /// The next node is the value of this key.
     Named(Arc<str>, Span),
-    /// The value of a `<<` comes next.
+    /// The next node is the value of a merge key `<<`.
     Merge,
-    /// The value of a key that was refused comes next.
+    /// The next node is the value of a rejected key.
     Refused,
 }
 
 struct OpenCollection {
     head: CollectionHead,
     body: CollectionBody,
-    /// Where its items or entries start among those of all open collections.
+    /// The index of its first item or entry in the stack shared by the open collections.
     first: usize,
     weight: u32,
 }
 
-/// The state while reading one text.
+/// The state of the construction of one tree.
 pub(super) struct Builder<'t> {
     text: &'t str,
     source: SourceId,
     max_depth: usize,
     max_nodes: u32,
     frames: Vec<OpenCollection>,
-    /// The items of all open lists and the entries of all open maps; each collection takes its own
-    /// from the end when it closes, so that it never has to grow.
+    /// The items of the open lists and the entries of the open maps, each as one stack.
+    ///
+    /// A collection takes its own part from the end when it closes, so that no collection has to grow.
     items: Vec<Node>,
     entries: Vec<(Arc<str>, MapEntry)>,
     root: Option<Node>,
@@ -104,7 +106,7 @@ impl<'t> Builder<'t> {
             text,
             source,
             max_depth: limits.max_depth,
-            // What the text itself says is bounded by its length.
+            // The number of nodes that the text itself can state is bounded by its length.
             max_nodes: limits.max_nodes.max(bytes),
             frames: Vec::new(),
             items: Vec::new(),
@@ -180,7 +182,8 @@ impl<'t> Builder<'t> {
         Ok(())
     }
 
-    /// The parser starts a list that is indented like its key behind the first dash.
+    /// Returns the position of the first dash. The parser reports a list that is indented like its key after
+    /// the dash.
     fn first_dash(&self, start: u32) -> u32 {
         let before = &self.text[..start as usize];
         let line = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -197,7 +200,7 @@ impl<'t> Builder<'t> {
             return Ok(());
         };
         let head = frame.head;
-        // The end of a block collection is reported where the next thing starts.
+        // The parser reports the end of a block collection at the start of the next token.
         let end = if head.flow && span.start < span.end {
             span.end
         } else {
@@ -214,8 +217,8 @@ impl<'t> Builder<'t> {
         self.add(Node::with_anchor(kind, place, head.tag, name), id, place)
     }
 
-    /// Takes the entries of a map and adds what `<<` brings: explicit keys win, then the first map
-    /// that has the key.
+    /// Takes the entries of a map and adds those of its merge keys. Explicit keys win, then the first map
+    /// that contains the key.
     fn close(&mut self, map: OpenMap, first: usize) -> Mapping {
         let (mut mapping, twins) = Mapping::from_entries(self.entries.split_off(first));
         for (key, twin) in twins {
@@ -267,7 +270,7 @@ impl<'t> Builder<'t> {
         self.add(node, None, span)
     }
 
-    /// Takes a key of the open mapping.
+    /// Sets the key of the open mapping, whose value is the next node.
     pub(super) fn key(&mut self, text: &str, plain: bool, span: Span) {
         let key = if plain && text == "<<" {
             PendingKey::Merge
@@ -291,7 +294,8 @@ impl<'t> Builder<'t> {
         key
     }
 
-    /// A text as a shared string: short ones, such as statuses, are there many times.
+    /// Returns a text as a shared string. Short texts, such as statuses, occur many times and are stored
+    /// once.
     pub(super) fn share(&mut self, text: &str) -> Arc<str> {
         const SHORT: usize = 16;
         if text.len() <= SHORT {
@@ -311,7 +315,8 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Puts a finished node, which stands at `place`, into the open collection.
+    /// Adds a finished node to the open collection. `place` is its span there, which for an alias differs
+    /// from the span of the node.
     pub(super) fn add(
         &mut self,
         node: Node,
@@ -347,8 +352,10 @@ impl<'t> Builder<'t> {
         Ok(())
     }
 
-    /// A key with an anchor is text all the same; so is a list of scalars, as TOSCA 2.0 has it
-    /// (`[service, 2]: …`): its key is the list in flow style. A map cannot be one.
+    /// Converts a node to a key.
+    ///
+    /// A scalar with an anchor becomes its text. A list of scalars, which TOSCA 2.0 allows (`[service, 2]:
+    /// …`), becomes its flow-style text. Other collections are errors.
     fn nonscalar_key(&mut self, node: &Node, place: Span) {
         match node.kind() {
             NodeKind::Seq(items) if items.iter().all(|item| item.depth() == 0) => {
@@ -371,7 +378,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Refuses a text that grows too large or too deep once its aliases are copies.
+    /// Reports that the document grows too large or too deep if each alias counts as a copy.
     #[cold]
     fn limit_exceeded(&mut self, deep: bool, place: Span) -> ParseStop {
         let (message, label) = if deep {
@@ -388,15 +395,16 @@ impl<'t> Builder<'t> {
     }
 }
 
-/// What a reader accepts; the rest is refused with a diagnostic, at once.
+/// The limits for a document. Text beyond them is rejected with a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How many collections may stand inside each other.
+    /// The maximum nesting depth of collections.
     pub max_depth: usize,
-    /// How many nodes there may be if every alias and every merge is a copy. A text may always
-    /// have as many as it has bytes.
+    /// The maximum number of nodes, with each alias and merge counted as a copy.
+    ///
+    /// A text may always have as many nodes as bytes.
     pub max_nodes: u32,
-    /// How many bytes a text may have.
+    /// The maximum size of a text, in bytes.
     pub max_bytes: usize,
 }
 

@@ -1,39 +1,37 @@
-//! The keys of merge directives.
+//! The syntax of merge directives: parses keys such as `+/pointer`, `+*anchor` and `+include`. The module
+//! `expand` resolves them.
 
 use crate::value::decode_percent;
 
-/// The strategy key: `whiteout`, `nullout`, `merge`, `replace` or `error`.
+/// The key of the merge strategy: `whiteout`, `nullout`, `merge`, `replace` or `error`.
 pub(super) const STRATEGY: &str = "+%";
 
-/// The key that names a map, as an anchor does.
+/// The key that gives a map a name, like an anchor.
 pub(super) const ANCHOR: &str = "+&";
 
-/// A merge directive's key: `+[?][include…][*anchor][.…][/json/pointer]`.
+/// A parsed key of a merge directive: `+[?][include…][*anchor][.…][/json/pointer]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Directive {
-    /// Whether nothing is wrong if there is nothing to merge.
+    /// Whether a missing target is not an error.
     pub(super) optional: bool,
     pub(super) from: PointerBase,
-    /// The way from there.
+    /// The keys and indices to follow from the base.
     pub(super) pointer: Vec<String>,
 }
 
-/// Where a directive's pointer starts.
+/// The base from which the pointer of a directive starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PointerBase {
-    /// A file, which the directive's value names.
+    /// The file that the value of the directive names.
     Include,
-    /// The node with an anchor.
     Anchor(String),
-    /// The map that holds the directive (1), the one around it (2) and so on.
+    /// The map that contains the directive (1), its parent map (2) and so on.
     Relative(usize),
-    /// The document.
     Root,
 }
 
 impl Directive {
-    /// Reads a key; `None` if it is none of a directive. Fails with an escape that is not `~0` or
-    /// `~1`.
+    /// Parses a key. None if it is not a directive. An error means an escape other than `~0` and `~1`.
     pub(super) fn parse(key: &str) -> Result<Option<Self>, String> {
         let Some(rest) = key.strip_prefix('+') else {
             return Ok(None);
@@ -79,7 +77,7 @@ fn bad_escape(pointer: &str) -> Option<usize> {
         .find(|place| bytes[*place] == b'~' && !matches!(bytes.get(place + 1), Some(b'0' | b'1')))
 }
 
-/// The parts of a URL fragment that is a JSON pointer.
+/// Splits a URL fragment that is a JSON pointer into its parts.
 pub(super) fn fragment(text: &str) -> Vec<String> {
     let text = text.trim_start_matches('/');
     if text.is_empty() {

@@ -1,4 +1,5 @@
-//! Writes values as canonical YAML: the only writer of records.
+//! The writer of canonical YAML. It writes each record of an ensemble, and [`FragmentWriter`] writes the
+//! changed parts of patched files.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -6,59 +7,59 @@ use std::sync::Arc;
 use super::quote::{self, Chomp, ScalarPosition, ScalarStyle};
 use crate::value::{List, Map, REDACTED, Value};
 
-/// Longer keys are written behind a `?`, as readers need not look further ahead than 1024
-/// characters, escapes included.
+/// The maximum length of a key without `?`, in bytes.
+///
+/// Readers look at most 1024 characters ahead for the colon, escapes included.
 const LONGEST_SIMPLE_KEY: usize = 128;
 
-/// The block text of a value: each line is indented by `indent` spaces and ends with a line break.
+/// Writes a value as block YAML. Each line is indented by `indent` spaces and ends with a line break.
 ///
-/// Lists are not indented below their key; a text is quoted where some reader would take it for
-/// something else; sensitive values are redacted.
+/// Lists are not indented below their key, texts are quoted if any reader could take them for another type,
+/// and sensitive values are redacted.
 pub fn emit(value: &Value, indent: usize) -> String {
     let mut writer = EmitWriter::new(true);
     writer.document(value, indent);
     writer.out
 }
 
-/// The text of a value on one line, for the inside of `{}` and `[]`.
+/// Writes a value on one line in flow style, for use within `{}` and `[]`.
 pub(super) fn emit_flow(value: &Value) -> String {
     let mut writer = EmitWriter::new(false);
     writer.flow(value);
     writer.out
 }
 
-/// Writes the parts of patches.
+/// A writer of the fragments that patches insert.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FragmentWriter {
-    /// Whether a literal block may be the last thing in a part: an indented comment that follows
-    /// would be taken for its text.
+    /// Whether a fragment may end with a literal block. A following indented comment would become part of
+    /// its text.
     pub(super) literal_end: bool,
 }
 
 impl FragmentWriter {
-    /// The entries of a block mapping at a column.
+    /// Writes the entries of a block mapping at a column.
     pub(super) fn entries(self, map: &Map, column: usize) -> String {
         let mut writer = EmitWriter::new(false);
         writer.map(map, column, false);
         self.end(writer)
     }
 
-    /// The items of a block list at a column.
+    /// Writes the items of a block list at a column.
     pub(super) fn items(self, items: &List, column: usize) -> String {
         let mut writer = EmitWriter::new(false);
         writer.list(items, column, false);
         self.end(writer)
     }
 
-    /// A whole document.
+    /// Writes a value as a whole document.
     pub(super) fn document(self, value: &Value) -> String {
         let mut writer = EmitWriter::new(false);
         writer.document(value, 0);
         self.end(writer)
     }
 
-    /// What stands behind `key:`, or behind `-` if it is an item. `column` is that of the key or
-    /// the dash.
+    /// Writes a value after `key:`, or after `-` if it is an item. `column` is that of the key or the dash.
     pub(super) fn value(self, value: &Value, column: usize, item: bool) -> RenderedValue {
         let mut writer = EmitWriter::new(false);
         if item {
@@ -86,15 +87,15 @@ impl FragmentWriter {
     }
 }
 
-/// What stands behind `key:` or `-`, and the lines below, which end with a line break.
+/// A rendered value: the text after `key:` or `-`, and the lines below it.
 pub(super) struct RenderedValue {
-    /// Empty, or one line that starts with a blank.
+    /// The rest of the line: empty, or a space and text without a line break.
     pub(super) head: String,
-    /// Empty, or whole lines.
+    /// The lines below: empty, or complete lines.
     pub(super) body: String,
 }
 
-/// The value that is written: expressions for what is outside, nothing that is sensitive.
+/// Returns the value to write: for an external value its expression, if it has one.
 pub(super) fn visible(value: &Value) -> &Value {
     match value {
         Value::External(external) if external.expression.is_null() => visible(&external.value),
@@ -105,9 +106,9 @@ pub(super) fn visible(value: &Value) -> &Value {
 
 struct EmitWriter {
     out: String,
-    /// Whether `|+` may be written: what follows it must not start with an empty line.
+    /// Whether `|+` may be used. Text after such a block must not start with an empty line.
     keep: bool,
-    /// The last literal block: where it starts and ends, and its text.
+    /// The last literal block: its start, its end and its text.
     literal: Option<(usize, usize, Arc<str>)>,
 }
 
@@ -144,7 +145,7 @@ impl EmitWriter {
         self.out.push_str(&BLANKS[..indent]);
     }
 
-    /// The lines of a map; `inline` says that the first one is already indented.
+    /// Writes the lines of a map. `inline` means that the first line is already indented.
     fn map(&mut self, map: &Map, indent: usize, mut inline: bool) {
         for (key, value) in map {
             if !std::mem::take(&mut inline) {
@@ -183,7 +184,7 @@ impl EmitWriter {
         }
     }
 
-    /// The lines of a list; `inline` says that the first one is already indented.
+    /// Writes the lines of a list. `inline` means that the first line is already indented.
     fn list(&mut self, items: &List, indent: usize, mut inline: bool) {
         for item in items {
             if !std::mem::take(&mut inline) {
@@ -216,7 +217,7 @@ impl EmitWriter {
         self.out.push('\n');
     }
 
-    /// A scalar or an empty collection, without the last line break.
+    /// Writes a scalar or an empty collection without the final line break.
     fn scalar(&mut self, scalar: &Value, indent: usize) {
         match scalar {
             Value::Str(text) => match quote::style(text, ScalarPosition::Block) {
@@ -289,7 +290,7 @@ impl EmitWriter {
         }
     }
 
-    /// As Python prints it, but with a point, without which YAML 1.1 reads `1e+16` as text.
+    /// Writes a float as Python does, but always with a point, because YAML 1.1 reads `1e+16` as text.
     fn float(&mut self, number: f64) {
         if number.is_nan() {
             self.out.push_str(".nan");

@@ -1,107 +1,100 @@
-//! What may stand in a map: tables that readers check keys with, and from which the schemas for
-//! editors are made.
+//! Tables of the keys that a map may contain. Readers check keys with a [`KeyTable`], and the JSON schemas
+//! for editors are generated from the same tables.
 
 /// The keys of one kind of map.
 #[derive(Debug)]
 pub struct KeyTable {
-    /// What the map describes, in one or two words; unique among the tables of a file.
+    /// The kind of the map, in one or two words; unique among the tables of a file.
     pub name: &'static str,
-    /// What it is for.
+    /// The purpose of the map, for schemas and messages.
     pub about: &'static str,
-    /// The keys it knows.
     pub keys: &'static [KeySpec],
-    /// Keys that must be there.
+    /// The names of the keys that must be present.
     pub required: &'static [&'static str],
-    /// What becomes of other keys.
+    /// The treatment of keys that the table does not list.
     pub rest: OtherKeys,
 }
 
-/// A key of a map.
+/// A key of a map, with the shape of its value.
 #[derive(Debug)]
 pub struct KeySpec {
-    /// The key.
     pub name: &'static str,
-    /// What stands under it.
+    /// The shape that the value must have.
     pub shape: Shape,
-    /// What it is for.
+    /// The purpose of the key, for schemas.
     pub about: &'static str,
 }
 
-/// What becomes of keys that a table does not list.
+/// The treatment of keys that a table does not list.
 #[derive(Debug)]
 pub enum OtherKeys {
-    /// They are refused.
+    /// Other keys are reported as errors.
     Refused,
-    /// They are taken as they are, or with a warning.
+    /// Other keys are accepted, possibly with a warning.
     Open,
-    /// They are names, and this stands under each.
+    /// Other keys are names, and their values have this shape.
     Each(Shape),
 }
 
-/// What stands under a key. Nothing at all may stand under each of them.
+/// The shape of the value of a key. Each shape also allows a missing value (null).
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
-    /// Anything.
     Any,
-    /// A text.
     Text,
-    /// A text, a number, or true or false.
+    /// A text, a number or a boolean.
     Scalar,
-    /// True or false.
     Flag,
-    /// A map with any keys.
     Map,
-    /// A list of anything.
     List,
     /// A name or a list of names.
     Names,
-    /// One of some words.
     Words(&'static [&'static str]),
     /// A map with the keys of a table.
     Of(&'static KeyTable),
-    /// A text in short, or a map with the keys of a table.
+    /// A text as short form, or a map with the keys of a table.
     TextOr(&'static KeyTable),
-    /// A map of names, each with a map with the keys of a table.
+    /// A map from names to maps with the keys of a table.
     MapOf(&'static KeyTable),
-    /// A map of names, each with a text in short or a map with the keys of a table.
+    /// A map from names to short texts or maps with the keys of a table.
     MapOfTextOr(&'static KeyTable),
     /// A list of maps with the keys of a table.
     ListOf(&'static KeyTable),
-    /// A list of texts, or of maps with the keys of a table, or of either with a name.
+    /// A list of imports: texts, maps with the keys of a table, or maps from a name to either.
     Imports(&'static KeyTable),
-    /// A list of texts in short, or of maps with the keys of a table; or one text.
+    /// A list of steps: short texts or maps with the keys of a table; or a single text.
     Steps(&'static KeyTable),
-    /// A list of names, each with a text in short or a map with the keys of a table; or a map of
-    /// them.
+    /// A list or map of names, each with a short text or a map with the keys of a table.
     Named(&'static KeyTable),
 }
 
 impl KeyTable {
-    /// Whether it lists a key.
+    /// Whether the table lists a key.
     pub fn has_key(&self, name: &str) -> bool {
         self.key(name).is_some()
     }
 
-    /// What it says of a key.
+    /// Returns the entry of a key, if the table lists it.
     pub fn key(&self, name: &str) -> Option<&'static KeySpec> {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// The names of its keys.
+    /// Returns the names of the listed keys.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.keys.iter().map(|key| key.name)
     }
 }
 
-/// The rows of a table as an array of keys: `"name" Shape, "purpose";` for each.
+/// Converts rows of the form `"name" Shape, "purpose";` to an array of `KeySpec`.
 macro_rules! keys {
     ($($key:literal $shape:expr, $about:literal;)*) => {
         [$($crate::yaml::KeySpec { name: $key, shape: $shape, about: $about }),*]
     };
 }
 
-/// Declares tables: `closed` refuses other keys, `open` takes them, and `each(shape)` takes them as
-/// names of such a shape. Keys that must be there follow `needs`.
+/// Declares key tables.
+///
+/// `closed` rejects other keys, `open` accepts them, and `each(shape)` accepts them as names whose values
+/// have the shape. The required keys follow `needs`.
 macro_rules! tables {
     (@rest closed) => { $crate::yaml::OtherKeys::Refused };
     (@rest open) => { $crate::yaml::OtherKeys::Open };

@@ -1,54 +1,53 @@
-//! What the layers above do for this one: fetch included files.
+//! The port for included files: [`Loader`]. Higher layers implement it; the expansion of merge directives
+//! calls it.
 
 use super::Node;
 use crate::diagnostic::{Diagnostics, SourceId, Span};
 
-/// What an include directive asks for.
+/// A request for the file of an include directive.
 #[derive(Debug, Clone)]
 pub struct IncludeRequest {
-    /// The file, without fragment.
+    /// The path of the file, without a URL fragment.
     pub file: String,
-    /// The name of the repository it is in.
+    /// The name of the repository that contains the file.
     pub repository: Option<String>,
-    /// The URL of the repository, if the directive states it.
+    /// The URL of the repository, if the directive states one.
     pub repository_url: Option<String>,
-    /// The environment variable that must be set, or the directive does nothing (`when`).
+    /// The environment variable that must be set, otherwise the directive has no effect (`when`).
     pub condition_variable: Option<String>,
-    /// Whether nothing is wrong if the file is missing.
+    /// Whether a missing file is not an error.
     pub optional: bool,
-    /// The directive's key.
+    /// The position of the directive's key.
     pub span: Span,
-    /// The text that holds the directive: relative paths start from its folder.
+    /// The text that contains the directive. Relative paths start from its directory.
     pub from: SourceId,
-    /// What is known of the including document so far: its repositories can be looked up there.
+    /// The including document as far as it is expanded, for the lookup of its repositories.
     pub document: Node,
 }
 
-/// What came of a request.
+/// The result of a request for an included file.
 #[derive(Debug, Clone)]
 pub enum LoadResult {
-    /// The file was read.
+    /// The file exists and was parsed.
     Found {
-        /// The text.
         source: SourceId,
-        /// Its tree, not expanded.
+        /// The unexpanded tree of the file.
         root: Node,
     },
-    /// There is no such file.
     Missing,
-    /// A condition of the directive does not hold, so nothing is included.
+    /// A condition of the directive is not met, so nothing is included.
     Skipped,
-    /// The repository is not known yet; another directive may bring it.
+    /// The repository is not known yet; another directive may define it.
     Deferred,
 }
 
-/// Fetches included files. It owns the sources that it adds to.
+/// Loads included files. An implementation owns the sources to which it adds their texts.
 pub trait Loader {
-    /// Reads and parses a file; `included_from` of its source is the request's span.
+    /// Reads and parses a file. The span of the request becomes `included_from` of the new source.
     fn load(&mut self, request: &IncludeRequest) -> Result<LoadResult, Diagnostics>;
 }
 
-/// A loader for documents that include nothing.
+/// A loader for documents without includes: it finds no file.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoLoader;
 

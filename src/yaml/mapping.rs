@@ -1,4 +1,5 @@
-//! The entries of a mapping: few of them in nearly all cases, a hundred thousand in some.
+//! The entries of a YAML mapping, in order. Most mappings are small and searched linearly; large ones, with
+//! up to 100,000 entries, use a hash table.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
@@ -7,23 +8,23 @@ use std::sync::Arc;
 use super::{MapEntry, Node};
 use crate::value::Fold;
 
-/// Up to here, looking at each key is faster than a table.
+/// The maximum number of entries for which a linear search is faster than a hash table.
 const TABLE_THRESHOLD: usize = 8;
 
-/// The entries of a mapping in the order of the text; what `<<` brought comes last.
+/// The entries of a mapping in the order of the text, followed by those of merge keys (`<<`).
 #[derive(Debug, Clone, Default)]
 pub struct Mapping {
     entries: Vec<(Arc<str>, MapEntry)>,
-    /// Where each key is, if there are more than a few.
+    /// The index of each key, for mappings above [`TABLE_THRESHOLD`].
     table: Option<Box<HashIndex>>,
-    /// How many entries at the end came from `<<`.
+    /// The number of entries at the end that came from merge keys.
     inherited: u32,
 }
 
 type HashIndex = HashMap<Arc<str>, u32, Fold>;
 
 impl Mapping {
-    /// Makes a mapping of entries, the first of each key; gives those that came too late.
+    /// Creates a mapping with the first entry of each key. Also returns the later duplicates.
     pub(super) fn from_entries(
         entries: Vec<(Arc<str>, MapEntry)>,
     ) -> (Self, Vec<(Arc<str>, MapEntry)>) {
@@ -64,7 +65,7 @@ impl Mapping {
         false
     }
 
-    /// Adds an entry that `<<` brings, unless the key is there.
+    /// Adds an entry of a merge key, unless the key exists.
     pub(super) fn inherit(&mut self, key: &Arc<str>, entry: &MapEntry) {
         if self.index_of(key).is_none() {
             self.push(Arc::clone(key), entry.clone());
@@ -72,12 +73,12 @@ impl Mapping {
         }
     }
 
-    /// How many entries the text of the mapping itself states; those from `<<` follow them.
+    /// Returns the number of entries that the text of the mapping states. Entries of merge keys follow them.
     pub(super) fn stated(&self) -> usize {
         self.entries.len().saturating_sub(self.inherited as usize)
     }
 
-    /// The place of a key among the entries.
+    /// Returns the index of a key among the entries.
     pub(super) fn index_of(&self, key: &str) -> Option<usize> {
         match &self.table {
             Some(table) => table.get(key).map(|place| *place as usize),
@@ -85,37 +86,33 @@ impl Mapping {
         }
     }
 
-    /// The entry at a place.
     pub(super) fn entry_at(&self, index: usize) -> Option<(&Arc<str>, &MapEntry)> {
         self.entries.get(index).map(|(key, entry)| (key, entry))
     }
 
-    /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entry(key).map(|entry| &entry.value)
     }
 
-    /// The key's place and its value.
+    /// Returns the entry of a key: the position of the key and its value.
     pub fn entry(&self, key: &str) -> Option<&MapEntry> {
         self.index_of(key).map(|index| &self.entries[index].1)
     }
 
-    /// Each key with its entry, in the order of the text.
+    /// Iterates over the keys with their entries, in order.
     pub fn iter(&self) -> Entries<'_> {
         Entries(self.entries.iter())
     }
 
-    /// How many keys there are.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Sets a key; gives the entry it replaces.
+    /// Sets the entry of a key and returns the entry that it replaces.
     pub fn insert(&mut self, key: impl Into<Arc<str>>, entry: MapEntry) -> Option<MapEntry> {
         let key = key.into();
         if let Some(index) = self.index_of(&key) {
@@ -125,7 +122,7 @@ impl Mapping {
         None
     }
 
-    /// The same keys with other entries.
+    /// Creates a mapping with the same keys and converted entries.
     pub(super) fn map_entries(&self, mut change: impl FnMut(&MapEntry) -> MapEntry) -> Self {
         let entries = self.entries.iter();
         Self {
@@ -153,7 +150,7 @@ impl Mapping {
         self.table = Some(Box::new(keys.collect()));
     }
 
-    /// Takes a key out, the others stay in order.
+    /// Removes a key. The other entries keep their order.
     pub fn remove(&mut self, key: &str) -> Option<MapEntry> {
         let index = self.index_of(key)?;
         if index >= self.stated() {
@@ -171,7 +168,7 @@ fn place(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// The entries of a mapping, one after the other.
+/// An iterator over the entries of a mapping, in order.
 #[derive(Debug, Clone)]
 pub struct Entries<'a>(std::slice::Iter<'a, (Arc<str>, MapEntry)>);
 

@@ -1,4 +1,5 @@
-//! Merges and differences, with merge strategies (`+%`).
+//! Merges and differences of values and nodes, with merge strategies (`+%`). [`diff`] is the inverse of
+//! [`merge`]; overrides of included documents are stored as such differences.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,8 +8,9 @@ use super::directive::STRATEGY;
 use super::tree::MergeTree;
 use crate::value::{Map, Value};
 
-/// What `over` makes of `base`: maps are merged, what a list adds is appended, the rest replaces.
-/// Null or an empty map over a map changes nothing; neither does what the base forbids.
+/// Merges `over` into `base`: merges maps, appends new list items, and replaces other values.
+///
+/// Null or an empty map over a map changes nothing, and neither does a merge that the base forbids.
 pub fn merge(base: &Value, over: &Value) -> Value {
     match merge_field("", (), Some(base), over) {
         Ok(KeyOutcome::Put(value)) => value,
@@ -17,25 +19,24 @@ pub fn merge(base: &Value, over: &Value) -> Value {
     }
 }
 
-/// A merge that the base forbids (`+%: error`).
+/// A merge that the base forbids with the strategy `error`.
 #[derive(Debug, Clone)]
 pub(super) struct ForbiddenMerge<M> {
     pub(super) key: Arc<str>,
-    /// Where the override states the key.
+    /// The position of the key in the overriding map.
     pub(super) mark: M,
 }
 
-/// What becomes of a key.
+/// The outcome of merging one key.
 enum KeyOutcome<T> {
-    /// It has this value.
     Put(T),
-    /// It is not in the result.
+    /// The key is absent from the result.
     Drop,
-    /// The base's value stays.
+    /// The key keeps the value of the base.
     Keep,
 }
 
-/// Merges two maps: the keys of `over` come first, then those that only `base` has.
+/// Merges two maps. The keys of `over` come first, followed by those that only `base` contains.
 pub(super) fn merge_maps<T: MergeTree>(base: &T, over: &T) -> Result<T, ForbiddenMerge<T::Mark>> {
     let mut fields = Vec::with_capacity(base.len() + over.len());
     let mut base_keys = HashSet::new();
@@ -57,7 +58,7 @@ pub(super) fn merge_maps<T: MergeTree>(base: &T, over: &T) -> Result<T, Forbidde
     Ok(T::map(fields, over))
 }
 
-/// What `over` makes of `base`, where nothing is forbidden.
+/// Merges `over` into `base` if both are maps and no strategy forbids it.
 pub(super) fn same_or_merged<T: MergeTree>(base: &T, over: &T) -> T {
     if base.is_map() && over.is_map() {
         merge_maps(base, over).unwrap_or_else(|_| base.clone())
@@ -110,8 +111,10 @@ fn without_strategy<T: MergeTree>(map: &T) -> T {
     T::map(fields.collect(), map)
 }
 
-/// Appends what is not there yet; an item with the strategy `merge` is merged by its index, one
-/// with a single key by that key.
+/// Appends the items that `base` does not contain.
+///
+/// An item with the strategy `merge` is merged into the item with the same index, and an item with a single
+/// key into the item with that key.
 fn merge_lists<T: MergeTree>(base: &[T], over: &[T]) -> Result<Vec<T>, ForbiddenMerge<T::Mark>> {
     let mut list = ListIndex::of(base, over.len());
     for (index, item) in over.iter().enumerate() {
@@ -133,17 +136,17 @@ fn merge_lists<T: MergeTree>(base: &[T], over: &[T]) -> Result<Vec<T>, Forbidden
     Ok(list.items)
 }
 
-/// The key of a map that has one only.
+/// Returns the key of a map with exactly one key.
 fn single_key<T: MergeTree>(item: &T) -> Option<&Arc<str>> {
     let mut fields = item.fields();
     let (key, ..) = fields.next()?;
     fields.next().is_none().then_some(key)
 }
 
-/// A list in which items are found without going through all of them.
+/// A list with fast lookup of items.
 struct ListIndex<T> {
     items: Vec<T>,
-    /// Places by fingerprint and by single key; short lists need none.
+    /// The indices of items by fingerprint and by single key. None for a short list.
     tables: Option<Tables>,
 }
 
@@ -176,7 +179,7 @@ impl<T: MergeTree> ListIndex<T> {
     }
 
     fn set(&mut self, place: usize, item: T) {
-        // What stood there stays in the tables; whoever looks it up compares.
+        // The tables keep the entry of the replaced item, because each lookup compares the items anyway.
         if let Some(tables) = &mut self.tables {
             tables.add(place, &item);
         }
@@ -218,10 +221,9 @@ impl Tables {
     }
 }
 
-/// The smallest map with `merge(old, diff) == new`, for maps without strategies in them.
+/// Returns the smallest map for which `merge(old, diff) == new`. The maps must not contain strategies.
 ///
-/// A list that lost items cannot be told by a list, so the map around it is replaced
-/// (`+%: replace`).
+/// A list cannot express the removal of items, so the map that contains it is replaced (`+%: replace`).
 pub fn diff(old: &Value, new: &Value) -> Value {
     match (old, new) {
         (Value::Map(before), Value::Map(after)) => {
@@ -232,7 +234,7 @@ pub fn diff(old: &Value, new: &Value) -> Value {
     }
 }
 
-/// A change that only a replacement of the map around it can tell.
+/// The marker for a change that only a replacement of the enclosing map can express.
 struct NeedsReplacement;
 
 fn strategy(name: &str) -> Value {
@@ -387,9 +389,9 @@ mod tests {
 
         #[test]
         fn merging_a_difference_twice_is_merging_it_once(old in maps(), new in maps()) {
-            // A strategy in what is merged is taken as one the second time.
+            // A strategy within the merged value would take effect in the second merge.
             prop_assume!(!new.to_string().contains(STRATEGY));
-            // So are maps that share their only key: the second goes into the first.
+            // The same holds for maps that share their only key: the second is merged into the first.
             prop_assume!(!shares_single_keys(&new));
             let difference = diff(&old, &new);
             let once = merge(&old, &difference);
@@ -412,7 +414,7 @@ mod tests {
         }
     }
 
-    /// Whether a list in the value has two maps with the same single key.
+    /// Whether a list in the value contains two maps with the same single key.
     fn shares_single_keys(value: &Value) -> bool {
         match value {
             Value::Map(map) => map.values().any(shares_single_keys),
@@ -429,7 +431,7 @@ mod tests {
         prop::collection::vec(("[a-d]", tree()), 0..4).prop_map(Value::map)
     }
 
-    /// The same value with some parts taken out or changed.
+    /// Returns the value with some parts removed or changed.
     fn changed(value: &Value, pick: &mut u64) -> Value {
         *pick = pick.rotate_left(7).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         match (value, *pick % 8) {

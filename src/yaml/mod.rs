@@ -1,5 +1,8 @@
-//! Text into a tree in which every node knows its origin; merge directives; patches that keep
-//! every other byte; the canonical emitter. Reads no file: a [`Loader`] does.
+//! YAML: a parser to a tree whose nodes know their positions, merge directives, an emitter of canonical
+//! text, and patches that keep all other bytes. The entries are [`parse()`], [`expand()`], [`emit()`] and
+//! [`apply`].
+//!
+//! This module reads no files; a [`Loader`] supplies included ones.
 
 mod builder;
 mod directive;

@@ -1,4 +1,4 @@
-//! The tree: nodes that know their place in the text.
+//! The node tree of a document, in which each node knows its position in the text.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::Mapping;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::value::{Map, Value};
 
-/// One node of a document. Clones share what they point to.
+/// A node of a document. Clones share their content.
 #[derive(Debug, Clone)]
 pub struct Node(Arc<NodeInner>);
 
@@ -16,13 +16,13 @@ struct NodeInner {
     kind: NodeKind,
     span: Span,
     properties: Option<Box<Properties>>,
-    /// How many nodes there are if every alias is a copy; stops at the largest number.
+    /// The number of nodes, with each alias counted as a copy. The number saturates.
     weight: u32,
-    /// How many collections stand inside each other.
+    /// The maximum number of nested collections.
     depth: u16,
-    /// Whether a key in it starts as a merge directive does.
+    /// Whether the node contains a key that starts like a merge directive.
     has_directive: bool,
-    /// Whether it, or a node in it, has an anchor.
+    /// Whether the node or one within it has an anchor.
     has_anchor: bool,
 }
 
@@ -32,50 +32,47 @@ struct Properties {
     anchor: Option<Arc<str>>,
 }
 
-/// What a node holds; scalars are resolved as ruamel's round-trip loader does.
+/// The content of a node. Scalars are resolved as ruamel's round-trip loader does.
 #[derive(Debug, Clone)]
 pub enum NodeKind {
-    /// `null`, `~` or nothing at all.
+    /// The scalars `null` and `~`, or an empty value.
     Null,
-    /// `true` or `false`.
+    /// The scalar `true` or `false`, in three spellings each.
     Bool(bool),
-    /// A whole number.
+    /// An integer that fits into 64 bits.
     Int(i64),
-    /// A whole number beyond 64 bits, in decimal digits.
+    /// An integer that needs more than 64 bits, as decimal digits.
     Big(Arc<str>),
-    /// A number with a fraction.
+    /// A floating-point number of 64 bits.
     Float(f64),
-    /// Text.
+    /// A text, plain, quoted or as a block.
     Str(Arc<str>),
-    /// A sequence.
+    /// A sequence, also called a list.
     Seq(Vec<Node>),
-    /// A mapping.
+    /// A mapping, also called a map.
     Map(Mapping),
 }
 
-/// A key's place and its value.
+/// The value of a key, with the position of the key.
 #[derive(Debug, Clone)]
 pub struct MapEntry {
-    /// Where the key stands.
     pub key_span: Span,
-    /// What it maps to.
     pub value: Node,
 }
 
 impl MapEntry {
-    /// A value, and the place of its key.
     pub fn new(key_span: Span, value: Node) -> Self {
         Self { key_span, value }
     }
 }
 
 impl Node {
-    /// Makes a node.
+    /// Creates a node without an anchor.
     pub fn new(kind: NodeKind, span: Span, tag: Option<Arc<str>>) -> Self {
         Self::with_anchor(kind, span, tag, None)
     }
 
-    /// Makes a node that aliases and directives can name.
+    /// Creates a node with an anchor, to which aliases and directives can refer.
     pub fn with_anchor(
         kind: NodeKind,
         span: Span,
@@ -112,47 +109,47 @@ impl Node {
         Self(Arc::new(inner))
     }
 
-    /// What it holds.
+    /// Returns the content of the node.
     pub fn kind(&self) -> &NodeKind {
         &self.0.kind
     }
 
-    /// Where it stands, exactly: without what follows it.
+    /// Returns the exact position of the node, without white space or comments after it.
     pub fn span(&self) -> Span {
         self.0.span
     }
 
-    /// Its explicit tag, such as `!vault`.
+    /// Returns the explicit tag, such as `!vault`.
     pub fn tag(&self) -> Option<&str> {
         self.0.properties.as_ref()?.tag.as_deref()
     }
 
-    /// The name that aliases give it.
+    /// Returns the name by which aliases refer to the node.
     pub fn anchor(&self) -> Option<&str> {
         self.0.properties.as_ref()?.anchor.as_deref()
     }
 
-    /// How many nodes there are in it, itself included, with every alias counted as a copy.
+    /// Returns the number of nodes within it, including itself, with each alias counted as a copy.
     pub fn weight(&self) -> u32 {
         self.0.weight
     }
 
-    /// How many collections stand inside each other; 0 for a scalar.
+    /// Returns the number of nested collections, which is 0 for a scalar.
     pub fn depth(&self) -> usize {
         usize::from(self.0.depth)
     }
 
-    /// Whether a key in it starts with `+`, so that it may be a merge directive.
+    /// Whether a key within the node starts with `+` and may be a merge directive.
     pub fn may_have_directives(&self) -> bool {
         self.0.has_directive
     }
 
-    /// Whether it, or a node in it, has an anchor.
+    /// Whether the node or one within it has an anchor.
     pub fn has_anchors(&self) -> bool {
         self.0.has_anchor
     }
 
-    /// The text of a string.
+    /// Returns the text of a string node.
     pub fn as_str(&self) -> Option<&str> {
         match self.kind() {
             NodeKind::Str(text) => Some(text),
@@ -160,7 +157,7 @@ impl Node {
         }
     }
 
-    /// True or false.
+    /// Returns the value of a boolean node.
     pub fn as_bool(&self) -> Option<bool> {
         match self.kind() {
             NodeKind::Bool(truth) => Some(*truth),
@@ -168,7 +165,7 @@ impl Node {
         }
     }
 
-    /// A whole number.
+    /// Returns the number of an integer node.
     pub fn as_int(&self) -> Option<i64> {
         match self.kind() {
             NodeKind::Int(number) => Some(*number),
@@ -176,7 +173,7 @@ impl Node {
         }
     }
 
-    /// The entries of a mapping.
+    /// Returns the entries of a mapping node.
     pub fn as_map(&self) -> Option<&Mapping> {
         match self.kind() {
             NodeKind::Map(mapping) => Some(mapping),
@@ -184,7 +181,7 @@ impl Node {
         }
     }
 
-    /// The items of a sequence.
+    /// Returns the items of a sequence node.
     pub fn as_seq(&self) -> Option<&[Self]> {
         match self.kind() {
             NodeKind::Seq(items) => Some(items),
@@ -192,27 +189,27 @@ impl Node {
         }
     }
 
-    /// Whether it is null.
+    /// Whether the node is null or empty.
     pub fn is_null(&self) -> bool {
         matches!(self.kind(), NodeKind::Null)
     }
 
-    /// The value of a key, if this is a mapping that has it.
+    /// Returns the value of a key, if the node is a mapping that contains it.
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.as_map()?.get(key)
     }
 
-    /// Whether both are the very same node.
+    /// Whether both are the same node in memory, not just equal.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// A number that no other living node has.
+    /// Returns the address of the node, which is unique as long as the node exists.
     pub(super) fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 
-    /// What kind of node it is, in words for messages.
+    /// Returns the type of the node in words, for messages.
     pub fn kind_name(&self) -> &'static str {
         match self.kind() {
             NodeKind::Null => "null",
@@ -225,13 +222,14 @@ impl Node {
         }
     }
 
-    /// The problem that something else has to stand here: `what` must be as expected.
+    /// Creates the error that a value of another type is expected at this position.
     pub fn type_mismatch(&self, subject: impl Display, expected: &str) -> Diagnostic {
         let message = format!("{subject} must be {expected}, not {}", self.kind_name());
         Diagnostic::error(message).label(self.span(), "")
     }
 
-    /// The value without its places. `!sensitive` marks it as sensitive; other tags are dropped.
+    /// Converts the node to a value without positions. `!sensitive` marks the value as sensitive; other tags
+    /// are dropped.
     pub fn to_value(&self) -> Value {
         let value = match self.kind() {
             NodeKind::Null => Value::Null,
@@ -252,11 +250,12 @@ impl Node {
     }
 }
 
-/// How deep a value may nest that becomes a node.
+/// The maximum nesting depth of a value that is converted to a node.
 const DEPTH: usize = 128;
 
 impl Node {
-    /// A value as a node at a place: secrets redacted, instances as null. None if it nests too deep.
+    /// Converts a value to a node with a position. Secrets are redacted, entities become null. None if the
+    /// value nests too deeply.
     pub fn from_value(value: &Value, span: Span) -> Option<Self> {
         Self::from_value_at_depth(value, span, 0)
     }

@@ -1,4 +1,5 @@
-//! Text into nodes. The only file that knows the event parser.
+//! The parser of YAML text. It drives the event parser `granit_parser`, which no other file uses, and
+//! explains its errors.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,12 +14,13 @@ use super::unindented_quotes::IndentedCopy;
 use super::{Limits, Node, NodeKind, Schema, scalar};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 
-/// Reads a text of `sources` as one document; an empty one is null.
+/// Parses a text of `sources` as one document. An empty text gives null.
 pub fn parse(sources: &Sources, source: SourceId, limits: &Limits) -> Result<Node, Diagnostics> {
     parse_as(Schema::Core, sources, source, limits)
 }
 
-/// Reads a text that stands alone as one document; fails with the first problem, without its place.
+/// Parses a text that belongs to no sources. The error is the message of the first problem, without its
+/// position.
 pub fn parse_text(schema: Schema, text: &str) -> Result<Node, String> {
     let mut sources = Sources::default();
     let source = sources.add("", text, None);
@@ -26,7 +28,7 @@ pub fn parse_text(schema: Schema, text: &str) -> Result<Node, String> {
         .map_err(|problems| problems.first_message())
 }
 
-/// Reads a text of `sources` as one document in which plain scalars mean what a schema says.
+/// Parses a text of `sources` as one document. The schema defines the meaning of plain scalars.
 pub fn parse_as(
     schema: Schema,
     sources: &Sources,
@@ -63,10 +65,10 @@ pub fn parse_as(
     Err(failure.problems)
 }
 
-/// Why a text could not be read.
+/// The failure to parse a text.
 struct ParseFailure {
     problems: Diagnostics,
-    /// The line of a quoted text that is not indented as YAML demands.
+    /// The offset of a line in a quoted text that lacks the indentation that YAML requires.
     outdented: Option<usize>,
 }
 
@@ -123,7 +125,7 @@ struct EventReader<'t> {
 impl<'t> EventReader<'t> {
     fn run(&mut self) -> Result<(), ParseStop> {
         let mut documents = 0;
-        // The event is matched where it is, as it is large.
+        // The event is matched in place, because it is large.
         while let Some(next) = self.events.next_event() {
             let (event, span) = match next {
                 Ok((event, span)) => (event, self.place(&span)),
@@ -181,7 +183,7 @@ impl<'t> EventReader<'t> {
         Span::new(self.source, place(start), place(end))
     }
 
-    /// The name of the anchor whose node has just come: its event is the next one.
+    /// Returns the name of the anchor of the last event's node; the parser reports it as the next event.
     fn anchor(&mut self, id: usize) -> Result<Option<(usize, Arc<str>)>, ParseStop> {
         if id == 0 {
             return Ok(None);
@@ -229,7 +231,7 @@ impl<'t> EventReader<'t> {
         };
         let plain = style == ScalarStyle::Plain;
         if anchor.is_none() && self.builder.expects_key() {
-            // A key is the text that stands there, whatever it would mean as a value.
+            // A key is its literal text, whatever its meaning as a value would be.
             let empty = plain && span.start == span.end;
             let key = if empty { "" } else { &*text };
             self.builder.key(key, plain && tag.is_none(), span);
@@ -256,7 +258,8 @@ impl<'t> EventReader<'t> {
         self.builder.add(node, id, span)
     }
 
-    /// A block scalar whose last line has no line break has none either; the event parser adds it.
+    /// Removes the final line break that the event parser adds to a block scalar at the end of a text
+    /// without one.
     fn as_ruamel_ends(&self, text: Cow<'t, str>, span: Span) -> Cow<'t, str> {
         let whole = self.text;
         if span.end as usize != whole.len() || whole.ends_with(['\n', ' ', '\t']) {
@@ -268,14 +271,14 @@ impl<'t> EventReader<'t> {
         }
     }
 
-    /// The place of a block scalar's content, without the line breaks that end it.
+    /// Returns the span of a block scalar's content, without the trailing line breaks.
     fn block_content(&self, text: &str, span: Span) -> Span {
         let (start, end) = (span.start as usize, span.end as usize);
         let raw = &self.text[start..end];
-        // With `+`, the empty lines at the end are part of the text.
+        // With `+`, the empty lines at the end belong to the text.
         let keep = text.ends_with("\n\n") || text.bytes().all(|byte| byte == b'\n');
         let trimmed = if keep {
-            // The indentation of what follows may be part of it.
+            // The span may include the indentation of the next line.
             let lines = raw.trim_end_matches([' ', '\t']);
             let last = lines.strip_suffix('\n').unwrap_or(lines);
             last.strip_suffix('\r').unwrap_or(last)
@@ -283,7 +286,7 @@ impl<'t> EventReader<'t> {
             raw.trim_end_matches([' ', '\t', '\r', '\n'])
         };
         if trimmed.is_empty() {
-            // Without content, the header is all there is.
+            // Without content, the position after the header is used.
             let header = self.text[..start].trim_end().len();
             self.span(header, header)
         } else {
@@ -291,7 +294,7 @@ impl<'t> EventReader<'t> {
         }
     }
 
-    /// The place of an empty value: the event parser puts it before the colon.
+    /// Corrects the span of an empty value, which the event parser places before the colon.
     fn behind_colon(&self, span: Span) -> Span {
         let start = span.start as usize;
         let rest = &self.text[start..];
@@ -304,7 +307,7 @@ impl<'t> EventReader<'t> {
         }
     }
 
-    /// What a scalar with an explicit tag is.
+    /// Resolves a scalar with an explicit tag.
     fn tagged(
         &mut self,
         text: &str,
@@ -339,7 +342,7 @@ impl<'t> EventReader<'t> {
         Ok((kind, None))
     }
 
-    /// A tag that is not YAML's own, as it was written.
+    /// Returns a tag outside YAML's core tags, as written. Tags that would run Python code are errors.
     fn foreign_tag(&mut self, tag: &Tag, span: Span) -> Result<Option<Arc<str>>, ParseStop> {
         if tag.core_suffix().is_some() || tag.suffix() == "!" {
             return Ok(None);
@@ -377,7 +380,7 @@ impl<'t> EventReader<'t> {
     }
 }
 
-/// What is wrong and, if it can be guessed, what to do.
+/// Returns the message and, if possible, a hint for an error of the event parser.
 fn explanation(kind: &ErrorKind) -> (String, Option<&'static str>) {
     use ErrorKind as E;
     match kind {

@@ -20,7 +20,7 @@ fn read(text: &str) -> Value {
     }
 }
 
-/// Each problem with its place and its hint.
+/// Returns the problems with their positions and hints.
 fn problems(text: &str) -> String {
     let (sources, result) = parsed(text);
     let shown = result.unwrap_err().into_iter().map(|problem| {
@@ -235,7 +235,7 @@ fn a_text_that_was_not_read_is_a_problem() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(800) })]
 
-    /// Spans of any text that is read lie in it and inside of each other.
+    /// The spans of a parsed text lie within the text and within the span of the parent.
     #[test]
     fn no_text_makes_it_panic(text in "([ab&*!|>%@#?:,\\-\\[\\]{}'\" \n\t\r0é~<]|: |- |\n  |<<: |&a |\\*a|!!|---\n){0,40}") {
         let (sources, result) = parsed(&text);

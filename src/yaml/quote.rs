@@ -1,19 +1,18 @@
-//! How a text is written: plain, quoted or as a literal block.
+//! The style of written texts: plain, quoted or as a literal block. The emitter uses it for keys and values.
 
 use super::scalar;
 
-/// Where a text is written.
+/// The position at which a text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScalarPosition {
-    /// The value of a key or an item of a block collection.
+    /// The value of a key, or an item of a block collection.
     Block,
-    /// A key of a block mapping.
     Key,
-    /// Inside of `{}` or `[]`.
+    /// Any position within `{}` or `[]`.
     Flow,
 }
 
-/// How a text is written.
+/// The style of a written scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScalarStyle {
     Plain,
@@ -22,14 +21,14 @@ pub(super) enum ScalarStyle {
     Literal(Chomp),
 }
 
-/// What happens to the line breaks at the end of a literal block.
+/// The treatment of line breaks at the end of a literal block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chomp {
-    /// `|-`: there is none.
+    /// `|-` for a text without a final line break.
     Strip,
-    /// `|`: there is one.
+    /// `|` for a text with one final line break.
     Clip,
-    /// `|+`: there are several.
+    /// `|+` for a text with several final line breaks.
     Keep,
 }
 
@@ -43,7 +42,7 @@ impl Chomp {
     }
 }
 
-/// The plainest style in which every reader finds the same text.
+/// Returns the plainest style in which each reader finds the same text.
 pub(super) fn style(text: &str, position: ScalarPosition) -> ScalarStyle {
     let bytes = text.as_bytes();
     let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
@@ -78,7 +77,7 @@ pub(super) fn style(text: &str, position: ScalarPosition) -> ScalarStyle {
     }
 }
 
-/// Whether the first characters mean something in YAML.
+/// Whether the first characters have a meaning in YAML.
 fn starts_specially(bytes: &[u8], position: ScalarPosition) -> bool {
     match bytes {
         [b'-' | b'?' | b':', ..] => {
@@ -91,8 +90,8 @@ fn starts_specially(bytes: &[u8], position: ScalarPosition) -> bool {
     }
 }
 
-/// Characters that readers refuse or take for line breaks: U+0080–9F, U+2028, U+2029, the byte
-/// order mark, U+FFFE, U+FFFF and U+10FFFF.
+/// Whether the bytes start with a character that readers reject or take for a line break: U+0080–9F, U+2028,
+/// U+2029, the byte order mark, U+FFFE, U+FFFF or U+10FFFF.
 fn is_unprintable(bytes: &[u8]) -> bool {
     matches!(
         bytes,
@@ -104,8 +103,9 @@ fn is_unprintable(bytes: &[u8]) -> bool {
     )
 }
 
-/// How a text of several lines ends, if a literal block is safe for it: readers differ about
-/// blanks at the start of the first line, and editors cut those at the end of any.
+/// Returns the chomping for a text of several lines, if a literal block is safe for it.
+///
+/// Readers disagree about white space at the start of the first line, and editors remove it at line ends.
 fn literal(text: &str, position: ScalarPosition) -> Option<Chomp> {
     let blank = [' ', '\t'];
     if position != ScalarPosition::Block

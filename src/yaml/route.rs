@@ -1,4 +1,4 @@
-//! Ways through a tree.
+//! Routes through a node tree, and the patches that use them.
 
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
@@ -6,26 +6,25 @@ use std::sync::Arc;
 use super::{Node, NodeKind};
 use crate::value::Value;
 
-/// One step down.
+/// A step from a collection to one of its values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RouteStep {
-    /// To the value of a key.
     Key(Arc<str>),
-    /// To an item of a list, counted from 0.
+    /// An item of a list, counted from 0.
     Index(usize),
 }
 
-/// The way from the root to a node.
+/// The path from the root of a document to a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Route(Vec<RouteStep>);
 
 impl Route {
-    /// The root itself.
+    /// Returns the route of the root itself.
     pub fn root() -> Self {
         Self::default()
     }
 
-    /// The way over keys alone.
+    /// Creates a route that consists of keys.
     pub fn keys<K: Into<Arc<str>>>(keys: impl IntoIterator<Item = K>) -> Self {
         Self(
             keys.into_iter()
@@ -34,33 +33,33 @@ impl Route {
         )
     }
 
-    /// Goes on to the value of a key.
+    /// Extends the route by the key of a map.
     #[must_use]
     pub fn key(mut self, key: impl Into<Arc<str>>) -> Self {
         self.0.push(RouteStep::Key(key.into()));
         self
     }
 
-    /// Goes on to an item of a list.
+    /// Extends the route by the index of a list item.
     #[must_use]
     pub fn index(mut self, index: usize) -> Self {
         self.0.push(RouteStep::Index(index));
         self
     }
 
-    /// Its steps.
+    /// Returns the steps of the route, starting at the root.
     pub fn steps(&self) -> &[RouteStep] {
         &self.0
     }
 
-    /// The node it leads to.
+    /// Returns the node at the route, or None if a step does not exist.
     pub fn find<'n>(&self, root: &'n Node) -> Option<&'n Node> {
         self.0.iter().try_fold(root, Node::step)
     }
 }
 
 impl Node {
-    /// The node one step down.
+    /// Returns the node at one step below this one.
     pub fn step(&self, step: &RouteStep) -> Option<&Self> {
         match (self.kind(), step) {
             (NodeKind::Map(mapping), RouteStep::Key(key)) => mapping.get(key),
@@ -76,7 +75,7 @@ impl From<Vec<RouteStep>> for Route {
     }
 }
 
-/// As a JSON pointer.
+/// Formats the route as a JSON pointer.
 impl Display for Route {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         for step in &self.0 {
@@ -89,32 +88,32 @@ impl Display for Route {
     }
 }
 
-/// One edit of a text.
+/// A single edit of a text: an operation at a route.
 #[derive(Debug, Clone)]
 pub struct Patch {
-    /// What it is about.
+    /// The route of the value to edit.
     pub route: Route,
-    /// What to do there.
+    /// The operation to perform on that value.
     pub op: PatchOp,
 }
 
-/// What a patch does.
+/// An operation of a patch on one value.
 #[derive(Debug, Clone)]
 pub enum PatchOp {
-    /// Sets a value; adds the key if it is missing, or the item if the index is the list's length.
+    /// Sets a value. Adds a missing key, or an item if the index equals the length of the list.
     Set(Value),
-    /// Takes the key or item out; does nothing if it is not there.
+    /// Removes the key or item; has no effect if it does not exist.
     Remove,
 }
 
 impl Patch {
-    /// Sets a value.
+    /// Creates a patch that sets a value.
     pub fn set(route: Route, value: impl Into<Value>) -> Self {
         let op = PatchOp::Set(value.into());
         Self { route, op }
     }
 
-    /// Takes a key or an item out.
+    /// Creates a patch that removes a key or an item.
     pub fn remove(route: Route) -> Self {
         let op = PatchOp::Remove;
         Self { route, op }

@@ -1,13 +1,14 @@
-//! What a plain scalar means: the table of ruamel's round-trip loader (YAML 1.2).
+//! The meaning of plain scalars in YAML 1.2, as ruamel's round-trip loader resolves them, and the detection
+//! of texts that other readers take for numbers or dates.
 
 use std::sync::Arc;
 
 use super::NodeKind;
 
-/// Python refuses to read longer integers; nobody means a number by one.
+/// The maximum number of digits of an integer, which is the limit of Python. Longer ones are texts.
 const MAX_DIGITS: usize = 4300;
 
-/// The null, boolean or number that a plain scalar is; `None` for text.
+/// Resolves a plain scalar to null, a boolean or a number. None for a text.
 pub(super) fn resolve(text: &str) -> Option<NodeKind> {
     match text.as_bytes().first()? {
         b'~' => (text.len() == 1).then_some(NodeKind::Null),
@@ -19,7 +20,7 @@ pub(super) fn resolve(text: &str) -> Option<NodeKind> {
     }
 }
 
-/// The integer a text is, with underscores and the prefixes `0b`, `0o` and `0x`.
+/// Parses an integer, with underscores and the prefixes `0b`, `0o` and `0x`.
 pub(super) fn integer(text: &str) -> Option<NodeKind> {
     let (negative, rest) = split_sign(text);
     let (radix, digits) = split_radix(rest);
@@ -38,7 +39,7 @@ pub(super) fn integer(text: &str) -> Option<NodeKind> {
     if count == 0 || count > MAX_DIGITS {
         return None;
     }
-    // Counting downwards reaches the smallest number too.
+    // The digits are subtracted, because only that reaches the smallest number.
     let number = number.and_then(|n| if negative { Some(n) } else { n.checked_neg() });
     Some(number.map_or_else(|| big(negative, digits, radix), NodeKind::Int))
 }
@@ -60,7 +61,7 @@ fn split_radix(text: &str) -> (u32, &str) {
     }
 }
 
-/// Decimal digits of a number beyond 64 bits.
+/// Returns the decimal digits of an integer that exceeds 64 bits.
 fn big(negative: bool, digits: &str, radix: u32) -> NodeKind {
     let mut decimal: Vec<u8> = Vec::with_capacity(digits.len() + 1);
     if radix == 10 {
@@ -68,7 +69,7 @@ fn big(negative: bool, digits: &str, radix: u32) -> NodeKind {
         let zeros = decimal.iter().take_while(|byte| **byte == b'0').count();
         decimal.drain(..zeros);
     } else {
-        // Little-endian while it grows.
+        // The digits are little-endian during the computation.
         for digit in digits.chars().filter_map(|c| c.to_digit(radix)) {
             let mut carry = digit;
             for place in &mut decimal {
@@ -91,7 +92,7 @@ fn big(negative: bool, digits: &str, radix: u32) -> NodeKind {
     NodeKind::Big(Arc::from(text))
 }
 
-/// The float a text is.
+/// Parses a float, including infinity and NaN.
 pub(super) fn float(text: &str) -> Option<NodeKind> {
     let (negative, rest) = split_sign(text);
     let number = match rest {
@@ -99,7 +100,7 @@ pub(super) fn float(text: &str) -> Option<NodeKind> {
         ".nan" | ".NaN" | ".NAN" if rest.len() == text.len() => f64::NAN,
         _ => {
             let parts = FloatParts::of(rest)?;
-            // Without digits before the point, ruamel wants a sign in the exponent.
+            // Without digits before the point, ruamel requires a sign in the exponent.
             let bare = rest.starts_with('.') && parts.exponent && !parts.exponent_sign;
             if bare || rest.starts_with('_') || !parts.digit {
                 return None;
@@ -114,7 +115,7 @@ pub(super) fn float(text: &str) -> Option<NodeKind> {
     Some(NodeKind::Float(if negative { -number } else { number }))
 }
 
-/// What the text of a float without sign is made of.
+/// The components found in the text of an unsigned float.
 struct FloatParts {
     digit: bool,
     exponent: bool,
@@ -122,7 +123,7 @@ struct FloatParts {
 }
 
 impl FloatParts {
-    /// Takes `12`, `1.5`, `1.`, `.5` and exponents, with underscores; needs a point or an exponent.
+    /// Parses `12`, `1.5`, `1.`, `.5` and exponents, with underscores. A point or an exponent is required.
     fn of(text: &str) -> Option<Self> {
         let (mantissa, exponent) = match text.find(['e', 'E']) {
             Some(place) => (&text[..place], Some(&text[place + 1..])),
@@ -154,8 +155,8 @@ impl FloatParts {
     }
 }
 
-/// Whether some reader of YAML 1.1 or 1.2 (`PyYAML`, ruamel, this one) takes a plain scalar for
-/// something else than text.
+/// Whether a reader of YAML 1.1 or 1.2 (`PyYAML`, ruamel, this one) takes a plain scalar for another type
+/// than text.
 pub(super) fn is_ambiguous(text: &str) -> bool {
     let Some(first) = text.as_bytes().first() else {
         return true;
@@ -186,7 +187,7 @@ fn looks_like_number(text: &str) -> bool {
         || is_sexagesimal(rest)
 }
 
-/// `12:30:45` and `1:30.5`, numbers to base 60 in YAML 1.1.
+/// Whether a text is a sexagesimal number of YAML 1.1, such as `12:30:45` or `1:30.5`.
 fn is_sexagesimal(text: &str) -> bool {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let mut parts = whole.split(':');
@@ -201,7 +202,7 @@ fn is_sexagesimal(text: &str) -> bool {
         && more.all(sixty)
 }
 
-/// `2001-12-14` and what starts like it with a time.
+/// Whether a text is a date such as `2001-12-14`, with or without a time.
 fn looks_like_date(text: &str) -> bool {
     let mut parts = text.splitn(3, '-');
     let (Some(year), Some(month), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {

@@ -1,20 +1,20 @@
-//! Which plain scalars are more than text: YAML 1.2 as ruamel reads it, or YAML 1.1 as Salt does.
+//! The schemas for plain scalars: YAML 1.2 as ruamel reads it, or YAML 1.1 as Salt reads it.
 
 use super::{NodeKind, scalar};
 
-/// What plain scalars mean.
+/// The schema that defines the meaning of plain scalars.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Schema {
-    /// The table of ruamel's round-trip loader (YAML 1.2).
+    /// The rules of ruamel's round-trip loader (YAML 1.2).
     #[default]
     Core,
-    /// The table of `PyYAML` (YAML 1.1) as Salt has it (S11): `no` is false, and a number with
-    /// noughts in front is decimal.
+    /// The rules of `PyYAML` (YAML 1.1) with Salt's changes (S11): `no` is false, and a number with leading
+    /// zeros is decimal.
     Salt,
 }
 
 impl Schema {
-    /// The null, boolean or number that a plain scalar is; none for text.
+    /// Resolves a plain scalar to null, a boolean or a number. None for a text.
     pub fn resolve(self, text: &str) -> Option<NodeKind> {
         match self {
             Self::Core => scalar::resolve(text),
@@ -65,7 +65,7 @@ fn integer(text: &str, rest: &str) -> Option<NodeKind> {
         if !all(&rest[1..], |byte| matches!(byte, b'0'..=b'7')) {
             return None;
         }
-        // Salt drops the noughts in front, so that only a number with a sign stays octal.
+        // Salt removes leading zeros, so only a number with a sign stays octal.
         return if rest.len() == text.len() {
             scalar::integer(rest)
         } else {
@@ -84,7 +84,7 @@ fn integer(text: &str, rest: &str) -> Option<NodeKind> {
     good.then(|| scalar::integer(text)).flatten()
 }
 
-/// `12:30:45`, a number to base 60.
+/// Parses a sexagesimal number such as `12:30:45`.
 fn sexagesimal(text: &str) -> Option<i64> {
     let mut parts = text.split(':');
     let first = parts.next()?;
@@ -106,7 +106,7 @@ fn sexagesimal(text: &str) -> Option<i64> {
     Some(sum)
 }
 
-/// A float has a point, and its exponent a sign.
+/// Parses a float, which has a point and, in its exponent, a sign.
 fn float(negative: bool, text: &str, signed: bool) -> Option<NodeKind> {
     let (mantissa, exponent) = match text.find(['e', 'E']) {
         Some(place) => (&text[..place], Some(&text[place + 1..])),

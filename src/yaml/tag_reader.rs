@@ -1,4 +1,4 @@
-//! Tagged scalars, such as `!vault`, that a layer above opens.
+//! Tagged scalars, such as `!vault`, which a [`TagReader`] of a higher layer decodes.
 
 use std::sync::Arc;
 
@@ -6,15 +6,14 @@ use super::{Node, NodeKind};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::value::{Map, Value};
 
-/// Opens tagged scalars, such as `!vault`.
+/// A decoder of tagged scalars, such as `!vault`.
 pub trait TagReader {
-    /// The value of a scalar with this tag, or why it cannot be opened; `None` if the tag is not
-    /// one of its own.
+    /// Decodes a scalar. None if the reader does not handle the tag; the error explains why decoding failed.
     fn read(&self, tag: &str, text: &str) -> Option<Result<Value, String>>;
 }
 
 impl Node {
-    /// The value without its places, with tagged scalars opened by `reader`.
+    /// Converts the node to a value without positions. `reader` decodes the tagged scalars.
     pub fn to_value_with(&self, reader: &dyn TagReader) -> Result<Value, Diagnostics> {
         let mut problems = Diagnostics::default();
         let value = open(self, reader, &mut problems);

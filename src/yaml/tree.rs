@@ -1,4 +1,4 @@
-//! What values and nodes have in common, so that both merge by the same rules.
+//! The common interface of values and nodes, so that both are merged by the same rules.
 
 use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
@@ -7,28 +7,28 @@ use super::{MapEntry, Mapping, Node, NodeKind};
 use crate::diagnostic::Span;
 use crate::value::Value;
 
-/// Something that can be merged.
+/// A tree that can be merged: a [`Value`] or a [`Node`].
 pub(super) trait MergeTree: Clone {
-    /// Where a key stands.
+    /// The position of a key: a span for nodes, nothing for values.
     type Mark: Copy;
 
     fn is_map(&self) -> bool;
     fn is_null(&self) -> bool;
-    /// The number of keys; 0 if it is no map.
+    /// Returns the number of keys, or 0 if this is not a map.
     fn len(&self) -> usize;
-    /// The keys with their values; none if it is no map.
+    /// Iterates over the keys with their values. Empty if this is not a map.
     fn fields(&self) -> impl Iterator<Item = (&Arc<str>, Self::Mark, &Self)>;
     fn field(&self, key: &str) -> Option<&Self>;
     fn items(&self) -> Option<&[Self]>;
     fn text(&self) -> Option<&str>;
     fn null(&self) -> Self;
-    /// A map that stands where `over` stands.
+    /// Creates a map with the position of `over`.
     fn map(fields: Vec<(Arc<str>, Self::Mark, Self)>, over: &Self) -> Self;
-    /// A list that stands where `over` stands.
+    /// Creates a list with the position of `over`.
     fn list(items: Vec<Self>, over: &Self) -> Self;
-    /// Whether both are equal as Python compares.
+    /// Whether both are equal in Python.
     fn equals(&self, other: &Self) -> bool;
-    /// The same number for all that are equal.
+    /// Returns a hash that is the same for equal trees.
     fn fingerprint(&self) -> u64;
 }
 
@@ -180,7 +180,7 @@ impl MergeTree for Node {
             (NodeKind::Seq(_) | NodeKind::Map(_), _) | (_, NodeKind::Seq(_) | NodeKind::Map(_)) => {
                 false
             }
-            // Scalars are compared as values; a tag makes a difference.
+            // Scalars are compared as values, and their tags must be equal.
             _ => self.tag() == other.tag() && self.to_value() == other.to_value(),
         }
     }
@@ -210,7 +210,7 @@ fn print_int(number: i64) -> u64 {
 }
 
 fn print_float(number: f64) -> u64 {
-    // Both zeros are equal.
+    // Positive and negative zero are equal.
     print(&(number + 0.0).to_bits())
 }
 
@@ -222,7 +222,7 @@ fn print_list<T: MergeTree>(items: &[T]) -> u64 {
     hasher.finish()
 }
 
-/// Without the order of keys, which does not count.
+/// Returns a hash that does not depend on the order of keys.
 fn print_map<'a, T: MergeTree + 'a>(fields: impl Iterator<Item = (&'a Arc<str>, &'a T)>) -> u64 {
     fields.fold(0, |sum, (key, value)| {
         sum.wrapping_add(print(&(&**key, value.fingerprint())))

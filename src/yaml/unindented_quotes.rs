@@ -1,5 +1,7 @@
-//! Quoted texts whose further lines are not indented: YAML forbids them, but other readers take
-//! them, and so does TOSCA's own example of a long description.
+//! A workaround for quoted texts whose continuation lines are not indented.
+//!
+//! YAML forbids them, but other readers accept them, and TOSCA's own example of a long description contains
+//! one. The parser indents such lines in a copy and parses again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,16 +9,17 @@ use std::sync::Arc;
 use super::{MapEntry, Node, NodeKind};
 use crate::diagnostic::Span;
 
-/// Deeper than what a line is likely to stand in; the indentation is not part of the text.
+/// The number of inserted spaces, more than any likely nesting needs. The indentation does not become part
+/// of the text.
 const PAD: usize = 256;
 
-/// How many such lines are taken.
+/// The maximum number of lines that are indented.
 const MAX_LINES: usize = 16;
 
-/// A copy of a text in which such lines are indented.
+/// A copy of a text with such lines indented.
 pub(super) struct IndentedCopy {
     text: String,
-    /// Where blanks were put in, in the copy.
+    /// The offsets, in the copy, of the inserted spaces.
     insertions: Vec<usize>,
 }
 
@@ -32,7 +35,7 @@ impl IndentedCopy {
         &self.text
     }
 
-    /// Indents one more line; says whether that could help.
+    /// Indents one more line. Returns false if that cannot help.
     pub(super) fn indent(&mut self, place: usize) -> bool {
         let later = self.insertions.last().is_none_or(|last| place > last + PAD);
         let can = later && self.insertions.len() < MAX_LINES && self.text.is_char_boundary(place);
@@ -43,7 +46,7 @@ impl IndentedCopy {
         can
     }
 
-    /// The tree of the copy with the places of the text itself.
+    /// Returns the tree of the copy with the positions of the original text.
     pub(super) fn restore(&self, root: &Node) -> Node {
         self.node(root, &mut HashMap::new())
     }

@@ -1,23 +1,22 @@
-//! Merges whole files: an ensemble's, and its list of jobs.
+//! Merges whole files: two versions of a manifest, or of `jobs.tsv`.
 
 use super::record_merger::{Causality, MergeSide, RecordMerger};
 use super::three_way::EnsembleVersion;
 use crate::git::merge_lines;
 
-/// What a merge gives.
+/// The result of merging two versions of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergedEnsemble {
-    /// The text; where both sides exclude each other, both stand in it between git's markers.
+    /// The merged text. Conflicting parts appear between git's conflict markers.
     pub text: String,
-    /// What both sides changed in ways that exclude each other.
+    /// Descriptions of the parts that both sides changed differently.
     pub conflicts: Vec<String>,
 }
 
-/// Merges two versions of an ensemble's file. `None` if one of them is no ensemble whose records
-/// can be told apart from its text.
+/// Merges two versions of a manifest. Returns `None` if one of them cannot be parsed as a manifest.
 ///
-/// An instance that only one side changed is as that side has it. One that both changed differently
-/// is in conflict, unless one side's last job already knew the other's.
+/// An instance changed on one side only is taken from that side. An instance changed differently on both
+/// sides is a conflict, unless the last job of one side already knew the other side's last job.
 pub fn merge_ensembles(
     base: &str,
     first: &str,
@@ -58,7 +57,8 @@ pub fn merge_ensembles(
         conflicts.push("the text that people wrote".to_owned());
     }
     if conflicts.is_empty() {
-        // What is merged must be what was meant, whatever the texts looked like.
+        // Check that the merged text parses to the intended sections, because a line-by-line merge of YAML
+        // can yield a different structure.
         let read = EnsembleVersion::read(&text)?;
         merger.side = MergeSide::First;
         let mut merger = RecordMerger {
@@ -76,8 +76,7 @@ pub fn merge_ensembles(
     Some(MergedEnsemble { text, conflicts })
 }
 
-/// Merges two versions of a list of jobs: the lines of both, those that one side alone has in the
-/// order of their jobs.
+/// Merges two versions of `jobs.tsv`: keeps the lines of both. New lines are sorted by job.
 pub fn merge_job_lists(base: &str, first: &str, second: &str) -> String {
     let known: std::collections::HashSet<&str> = base.lines().collect();
     let mut seen = known.clone();

@@ -1,5 +1,7 @@
-//! Brings two people's records of one ensemble together: instance by instance and job by job. What
-//! people wrote around the records is merged line by line.
+//! Merges the records that two users made of the same ensemble.
+//!
+//! Records are merged instance by instance and job by job. The user's own text around them is merged line by
+//! line. The git merge driver and the rebase before a push use [`merge_ensembles`] and [`merge_job_lists`].
 
 mod merge;
 mod record_merger;

@@ -1,10 +1,10 @@
-//! Merges the records of two sides.
+//! Merges the sections of a manifest that jobs write, with rules for each section.
 
 use super::three_way::EnsembleVersion;
 use super::three_way::{MergeResolution, ThreeWay};
 use crate::value::{Map, Value};
 
-/// The sections that jobs write.
+/// The sections that jobs write; the other sections are merged as text.
 const SECTIONS: [&str; 6] = [
     "status",
     "lastJob",
@@ -14,8 +14,10 @@ const SECTIONS: [&str; 6] = [
     "spec/discovered",
 ];
 
-/// For which side a text is made: where both exclude each other, each keeps its own, and what was
-/// before them has nothing, so that both show.
+/// The side for which the merged sections are built.
+///
+/// In a conflict each side keeps its own value and the base has no value, so that the line-by-line merge
+/// shows both sides as a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MergeSide {
     Base,
@@ -23,7 +25,7 @@ pub(super) enum MergeSide {
     Second,
 }
 
-/// Whether one side's last job knew the other's.
+/// The order of the two sides: whether the last job of one side knew the last job of the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Causality {
     Concurrent,
@@ -46,7 +48,7 @@ impl Causality {
     }
 }
 
-/// Merges section by section, and notes what is in conflict.
+/// Merges section by section and collects the conflicts.
 pub(super) struct RecordMerger {
     pub(super) causality: Causality,
     pub(super) later: MergeSide,
@@ -88,8 +90,8 @@ impl RecordMerger {
         }
     }
 
-    /// The record of a topology: that of the later job, but for its instances, and with each input
-    /// and output by itself.
+    /// Merges the record of a topology: instances, inputs and outputs one by one, the rest from the later
+    /// job.
     fn topology(&mut self, three: ThreeWay<'_>, path: &str) -> Value {
         merge_maps(three, |part, key| match key {
             "instances" => Some(self.instances(part, path)),
@@ -105,13 +107,13 @@ impl RecordMerger {
         })
     }
 
-    /// An instance whose record differs on both sides, be it only in what follows from others or
-    /// in what stands on it.
+    /// Merges an instance whose records differ. The difference can also be in derived values or in hosted
+    /// instances only.
     fn instance(&mut self, three: ThreeWay<'_>, path: &str) -> Option<Value> {
         let own = JobChanges::of(three);
         let conflict = format!("the instance `{}`", &path[2..]);
         let (Some(first), Some(second)) = (three.first, three.second) else {
-            // One side removed it: what the other did to it must be nothing.
+            // A side removed the instance. This is no conflict only if the other side did not change it.
             let remaining = three.first.or(three.second);
             let same = |key: &str| {
                 remaining.and_then(|it| it.get(key)) == three.base.and_then(|it| it.get(key))
@@ -170,7 +172,8 @@ impl RecordMerger {
         }
     }
 
-    /// Both sides changed the same: the one that knew the other wins, else both stay.
+    /// Resolves a part that both sides changed. The side that knew the other wins; otherwise the part is a
+    /// conflict.
     fn conflict(&mut self, three: ThreeWay<'_>, subject: &str) -> Option<Value> {
         match self.causality {
             Causality::FirstIsNewer => return three.first.cloned(),
@@ -193,7 +196,7 @@ impl RecordMerger {
     }
 }
 
-/// Merges maps key by key; `settle` gives what becomes of a part that both sides changed.
+/// Merges maps key by key. `settle` returns the value for a key that both sides changed.
 fn merge_maps(
     three: ThreeWay<'_>,
     mut settle: impl FnMut(ThreeWay<'_>, &str) -> Option<Value>,
@@ -210,7 +213,7 @@ fn merge_maps(
     Value::from(merged)
 }
 
-/// Sets or removes a part; one that was there keeps its place.
+/// Sets or removes a key. An existing key keeps its position.
 fn set(map: &mut Map, key: &str, value: Option<Value>) {
     match value {
         Some(value) => drop(map.insert(key.into(), value)),
@@ -218,7 +221,7 @@ fn set(map: &mut Map, key: &str, value: Option<Value>) {
     }
 }
 
-/// The records of both sides, in the order of their ids.
+/// Returns the change records of both sides without duplicates, ordered by id.
 fn all_records(three: ThreeWay<'_>) -> Value {
     let id = |record: &Value| {
         let id = record.get("changeId").and_then(Value::as_str);
@@ -236,7 +239,7 @@ fn all_records(three: ThreeWay<'_>) -> Value {
     Value::list(records)
 }
 
-/// What jobs did to an instance, without what follows from others and what stands on it.
+/// The part of an instance's record that jobs change directly, without derived values and hosted instances.
 pub(super) struct JobChanges {
     pub(super) base: Option<Value>,
     pub(super) first: Option<Value>,
@@ -255,7 +258,7 @@ impl JobChanges {
     }
 }
 
-/// What jobs did to an instance; nothing if it only is to be.
+/// Returns the part of an instance's record that jobs change; `None` if the instance is only pending.
 fn job_changes(record: &Value) -> Option<Value> {
     let mut job_changes = record.as_map()?.clone();
     for key in [

@@ -90,7 +90,7 @@ fn what_follows_from_others_or_only_waits_is_no_change() {
     let waits = "lastConfigChange: A2";
     let base = ensemble("x", "A1", &[]);
     let first = ensemble("x", "A2", &[("a", "A2"), ("b", "A2")]);
-    // On each side the other instance only waits.
+    // On each side, the instance that the other side deployed is only pending.
     let at = first.rfind("local: ok").unwrap();
     let first = format!(
         "{}local: pending{}",

@@ -1,20 +1,20 @@
-//! A value before the changes of two sides, and after each.
+//! Three-way comparison: a value in the common base version and on both sides.
 
 use std::sync::Arc;
 
 use crate::value::Value;
 use crate::yaml::{self, Node, Patch, Route, Schema};
 
-/// Whether both sides can have one value.
+/// The result of a three-way comparison.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum MergeResolution<'v> {
-    /// This one, or none.
+    /// The value to use; `None` if the value is removed.
     Resolved(Option<&'v Value>),
-    /// Both changed it, each differently.
+    /// Both sides changed the value in different ways.
     Conflict,
 }
 
-/// A value before both sides' changes, and after each.
+/// A value in the base version and in the versions of both sides.
 #[derive(Clone, Copy)]
 pub(super) struct ThreeWay<'v> {
     pub(super) base: Option<&'v Value>,
@@ -32,7 +32,7 @@ impl<'v> ThreeWay<'v> {
         }
     }
 
-    /// The value, if one side alone changed it, or both alike.
+    /// Returns the value if only one side changed it or both made the same change.
     pub(super) fn resolve(self) -> MergeResolution<'v> {
         if self.first == self.second || self.second == self.base {
             MergeResolution::Resolved(self.first)
@@ -43,7 +43,7 @@ impl<'v> ThreeWay<'v> {
         }
     }
 
-    /// The keys of all maps, those of the first side first.
+    /// Returns the keys of all three maps, without duplicates, in the order first side, second side, base.
     pub(super) fn keys(self) -> Vec<Arc<str>> {
         let mut keys: Vec<Arc<str>> = Vec::new();
         let mut seen = std::collections::HashSet::new();
@@ -68,7 +68,7 @@ impl<'v> ThreeWay<'v> {
     }
 }
 
-/// One version of an ensemble's file.
+/// A version of a manifest's text, with its parsed tree.
 pub(super) struct EnsembleVersion<'t> {
     text: &'t str,
     root: Node,
@@ -91,7 +91,8 @@ impl<'t> EnsembleVersion<'t> {
         id.get("changeId")?.as_str().map(str::to_owned)
     }
 
-    /// Whether this side's last job, or a record in its text, has this job before it.
+    /// Whether this version was made with knowledge of `job`: the last job's predecessor or a change record
+    /// is that job.
     pub(super) fn comes_after(&self, job: &str) -> bool {
         let previous = self.section("lastJob");
         let previous = previous
@@ -103,7 +104,7 @@ impl<'t> EnsembleVersion<'t> {
         previous == Some(job) || ids.any(|id| id.get(..8) == job.get(..8))
     }
 
-    /// The text with these sections.
+    /// Returns the text with the given section values; `None` removes a section.
     pub(super) fn with(&self, sections: &[(&str, Option<Value>)]) -> Option<String> {
         let differing = sections
             .iter()

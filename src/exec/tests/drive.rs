@@ -211,7 +211,7 @@ fn notes_and_output_are_shown() {
         Happens::Heard(RunnerEvent::Output(1, Stream::Stdout, b"a".to_vec())),
     ]);
     let face = Script::of([perform(1)]).run(&fake, GRACE).unwrap();
-    assert_eq!(face.shown, ["1: Routine(\"sudo\")", "1: Stdout [97]"]);
+    assert_eq!(face.shown, ["1: Detail(\"sudo\")", "1: Stdout [97]"]);
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn a_question_that_nobody_answers_is_the_end_of_its_action() {
     let (fake, script, face) = asks(&[], 1);
     assert_eq!((face.shown.len(), fake.begun()), (1, vec![1]));
     assert!(
-        script.log[1].starts_with("end 1: Asked"),
+        script.log[1].starts_with("end 1: NeedsAnswer"),
         "{:?}",
         script.log
     );
@@ -287,7 +287,7 @@ fn a_question_is_asked_no_more_than_three_times() {
     assert_eq!((face.shown.len(), face.answers.len()), (3, 1));
     assert_eq!(fake.begun(), [1, 1, 1, 1]);
     assert!(
-        script.log[1].starts_with("end 1: Asked"),
+        script.log[1].starts_with("end 1: NeedsAnswer"),
         "{:?}",
         script.log
     );

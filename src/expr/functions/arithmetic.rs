@@ -1,4 +1,5 @@
-//! Arithmetic on two numbers, as Python does it.
+//! The arithmetic functions `add`, `sub`, `mul`, `div`, `floordiv`, `mod` and `pow`, with the results of
+//! Python for integers, floats, texts and lists.
 
 use crate::expr::error::Error;
 use crate::expr::lazy::LazyValue;
@@ -48,10 +49,10 @@ pub(super) fn mul(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     }
 }
 
-/// How long what is repeated may become.
+/// The maximum length of a repeated text or list.
 const LENGTH: usize = 1 << 20;
 
-/// A text or list so many times in a row.
+/// Repeats a text or list, as Python's `*` does.
 fn repeat_sequence(
     call: &FunctionCall<'_>,
     sequence: &Value,

@@ -1,4 +1,5 @@
-//! One call of a function.
+//! The call of an expression function: [`FunctionCall`] gives each function its raw and evaluated arguments,
+//! its options, and the sensitivity of its result.
 
 use std::cell::Cell;
 
@@ -7,16 +8,16 @@ use crate::expr::evaluator::Evaluator;
 use crate::expr::lazy::{LazyValue, Scene};
 use crate::value::{List, Map, Value};
 
-/// A function: gets its call, gives what the expression stands for.
+/// The implementation of an expression function, which evaluates a call to a value.
 pub(in crate::expr) type ExpressionFunction = fn(&FunctionCall<'_>) -> Result<LazyValue, Error>;
 
-/// One call of a function: its argument, and what stands beside it.
+/// A call of a function: its raw argument and the options next to it.
 pub(in crate::expr) struct FunctionCall<'a> {
     pub(super) evaluator: &'a Evaluator,
     pub(super) name: &'a str,
-    /// The argument, as it is written.
+    /// The argument as written, before evaluation.
     pub(super) raw: &'a Value,
-    /// The whole map, as it is written.
+    /// The whole function map before evaluation, including the options.
     pub(super) map: &'a Map,
     pub(super) scene: &'a Scene,
     sensitive: Cell<bool>,
@@ -40,7 +41,7 @@ impl<'a> FunctionCall<'a> {
         }
     }
 
-    /// Calls the function. What is made of something sensitive is sensitive.
+    /// Calls the function. The result is sensitive if any argument was.
     pub(in crate::expr) fn invoke(&self, function: ExpressionFunction) -> Result<LazyValue, Error> {
         let item = function(self)?;
         match item {
@@ -51,7 +52,7 @@ impl<'a> FunctionCall<'a> {
         }
     }
 
-    /// An error of this function.
+    /// Creates an error that names this function.
     pub(super) fn fail(&self, problem: impl Into<String>) -> Error {
         Error::Function {
             function: self.name.to_owned(),
@@ -59,13 +60,13 @@ impl<'a> FunctionCall<'a> {
         }
     }
 
-    /// The text that a value is; the error says what is taken.
+    /// Returns the text of a value. The error names the expected argument (`taken`) and the actual type.
     pub(super) fn require_text<'v>(&self, value: &'v Value, taken: &str) -> Result<&'v str, Error> {
         let problem = || self.fail(format!("takes {taken}, not {}", value.kind()));
         value.as_str().ok_or_else(problem)
     }
 
-    /// Evaluates a raw value as a whole.
+    /// Evaluates a raw value completely and notes whether it is sensitive.
     pub(super) fn evaluate(&self, raw: &Value) -> Result<Value, Error> {
         let value = self.evaluator.evaluate_raw(raw, self.scene, None)?;
         if value.has_sensitive() {
@@ -74,12 +75,12 @@ impl<'a> FunctionCall<'a> {
         Ok(value)
     }
 
-    /// The argument, evaluated.
+    /// Evaluates the argument of the function completely.
     pub(super) fn value(&self) -> Result<Value, Error> {
         self.evaluate(self.raw)
     }
 
-    /// The argument, evaluated, as a list: null is none, what is no list is the only item.
+    /// Evaluates the argument as a list. Null becomes an empty list, any other value a list with one item.
     pub(super) fn values(&self) -> Result<List, Error> {
         let value = self.value()?;
         Ok(match value.reveal() {
@@ -89,7 +90,7 @@ impl<'a> FunctionCall<'a> {
         })
     }
 
-    /// Exactly two evaluated arguments.
+    /// Evaluates the argument as a list of exactly two values.
     pub(super) fn two_values(&self) -> Result<(Value, Value), Error> {
         match <[Value; 2]>::try_from(self.values()?) {
             Ok([left, right]) => Ok((left, right)),
@@ -97,23 +98,23 @@ impl<'a> FunctionCall<'a> {
         }
     }
 
-    /// What stands beside the function under a name, evaluated.
+    /// Evaluates the option with a name. None if the function map does not contain it.
     pub(super) fn option(&self, name: &str) -> Result<Option<Value>, Error> {
         self.map.get(name).map(|raw| self.evaluate(raw)).transpose()
     }
 
-    /// What stands beside the function under a name, as text.
+    /// Evaluates the option with a name and converts it to text. None for null.
     pub(super) fn text(&self, name: &str) -> Result<Option<String>, Error> {
         let value = self.option(name)?.filter(|value| !value.is_null());
         Ok(value.map(|value| value.reveal().to_string()))
     }
 
-    /// Whether arguments are evaluated as values, so that text is no path.
+    /// Whether the option `map_value` is set: arguments are plain values, so a text is not a path.
     pub(super) fn has_map_value(&self) -> bool {
         self.map.get("map_value").is_some_and(Value::is_truthy)
     }
 
-    /// Evaluates a raw argument the way logic functions do: text is a path.
+    /// Evaluates an operand of a logic function. A text is a path unless `map_value` is set.
     pub(super) fn evaluate_operand(&self, raw: &Value) -> Result<LazyValue, Error> {
         if self.has_map_value() {
             return self
@@ -124,7 +125,7 @@ impl<'a> FunctionCall<'a> {
         self.evaluator.single_result(raw, self.scene)
     }
 
-    /// Whether what a raw argument gives is true.
+    /// Whether an evaluated operand is true in the sense of Python. An entity is always true.
     pub(super) fn is_true(&self, item: &LazyValue) -> Result<bool, Error> {
         Ok(match item {
             LazyValue::Value(value) => value.is_truthy(),

@@ -1,4 +1,4 @@
-//! `foreach`, `q`, `is_function_defined`, `template`, `validate_json`, `lookup`.
+//! The functions `foreach`, `q`, `template`, `validate_json` and `lookup`.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! `get_env`, `has_env` and `to_env` with its rules.
+//! The functions `get_env`, `has_env` and `to_env`, which read the environment of the task. No function
+//! changes the environment of the process.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use crate::value::{EnvRuleOptions, Map, Value, filter_env};
 use super::call::FunctionCall;
 
 impl Evaluator {
-    /// A variable of the environment of the task; the read is recorded.
+    /// Returns an environment variable of the task and records the read.
     pub(in crate::expr) fn env(&self, name: &str, scene: &Scene) -> Option<String> {
         let value = match &scene.context.env {
             Some(env) => env.0.get(name).cloned(),
@@ -31,7 +32,7 @@ impl Evaluator {
     }
 }
 
-/// Why `update_os_environ` is refused.
+/// The error message for the unsupported option `update_os_environ`.
 const NO_UPDATE: &str = "cannot change the environment of this process (`update_os_environ`): all \
     tasks share the process, and run at the same time; give the map to the operations that need \
     it, as their `environment`";

@@ -1,4 +1,5 @@
-//! `file`, `tempfile`, `abspath` and `get_dir`.
+//! The functions `file`, `tempfile`, `abspath` and `get_dir`. They return external values: a path or file
+//! whose digest depends on the content. Writes happen only as an effect that the user allowed.
 
 use std::fmt::Display;
 use std::path::{Component, Path, PathBuf};
@@ -40,7 +41,7 @@ pub(super) fn get_dir(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     directory(call.evaluator, call.scene, location.as_deref(), create).map(LazyValue::Value)
 }
 
-/// A path made absolute, as a value that stands for what is there.
+/// Makes a path absolute and returns it as an external value that stands for the files there.
 pub(in crate::expr) fn absolute_path(
     evaluator: &Evaluator,
     scene: &Scene,
@@ -64,7 +65,7 @@ pub(in crate::expr) fn absolute_path(
     Ok(path_value(evaluator, &whole, &base, location))
 }
 
-/// A named directory, as a value that stands for what is there.
+/// Returns a named directory (`get_dir`) as an external value that stands for the files in it.
 pub(in crate::expr) fn directory(
     evaluator: &Evaluator,
     scene: &Scene,
@@ -75,7 +76,7 @@ pub(in crate::expr) fn directory(
     Ok(path_value(evaluator, &base, &base, location))
 }
 
-/// Where a named directory is.
+/// Returns the path of a named directory (`get_dir`).
 pub(super) fn named_directory(
     evaluator: &Evaluator,
     scene: &Scene,
@@ -150,7 +151,7 @@ fn path_value(evaluator: &Evaluator, path: &Path, base: &Path, location: Option<
     }))
 }
 
-/// The path without `.` and `..`.
+/// Returns the path without `.` and `..` components. Does not read the file system.
 pub(in crate::expr) fn normalize_path(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
@@ -218,8 +219,11 @@ fn file_value(
     }))
 }
 
-/// What is written for a value: text as it is, nothing for null, other values as YAML, as variables
-/// or as JSON, by the encoding or else by the name of the file.
+/// Encodes a value as the contents of a file.
+///
+/// Text is written unchanged unless `encoding` is `json` or `yaml`. For other values the encoding, or else
+/// the extension of the file, selects YAML, JSON or environment variables. Without a known one, null is
+/// written as nothing and any other value as JSON with sorted keys.
 fn encode_contents(
     call: &FunctionCall<'_>,
     contents: &Value,
@@ -255,7 +259,7 @@ fn json(call: &FunctionCall<'_>, value: &Value) -> Result<Vec<u8>, Error> {
     serde_json::to_vec_pretty(value).map_err(|error| call.fail(error.to_string()))
 }
 
-/// The value with all marks of sensitivity taken away: only for what goes where it is protected.
+/// Returns the value without its sensitivity marks. Use only for destinations that protect secrets.
 pub(in crate::expr) fn reveal_all(value: &Value) -> Value {
     match value.reveal() {
         Value::List(items) if value.has_sensitive() => Value::list(items.iter().map(reveal_all)),
@@ -268,7 +272,7 @@ pub(in crate::expr) fn reveal_all(value: &Value) -> Value {
     }
 }
 
-/// Bytes as a value: text if they are, or else their hexadecimal digits.
+/// Decodes the contents of a file: as text if they are UTF-8, otherwise as hexadecimal digits.
 fn decode_contents(bytes: &[u8], encoding: Option<&str>) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) if encoding != Some("binary") => text.into(),
@@ -295,7 +299,7 @@ pub(super) fn tempfile(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
 }
 
 impl Evaluator {
-    /// The contents of a file that an external value stands for.
+    /// Reads the contents of the file that an external value stands for.
     pub(in crate::expr) fn contents(&self, external: &External) -> Result<Value, Error> {
         let path = external
             .parts

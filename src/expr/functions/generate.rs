@@ -1,4 +1,4 @@
-//! `_generate`: texts nobody can guess.
+//! The function `_generate`, which creates random passwords, numbers and identifiers.
 
 use crate::expr::error::Error;
 use crate::expr::lazy::LazyValue;
@@ -10,7 +10,7 @@ const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const DIGITS: &str = "0123456789";
 const SIGNS: &str = "%()*+,-./<>?=^_~";
 
-/// The longest text that is made.
+/// The maximum length of a generated text.
 const MAX_LENGTH: usize = 100_000;
 
 pub(super) fn generate(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
@@ -29,7 +29,7 @@ pub(super) fn generate(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let text = match preset.as_str() {
         Some("number") => pick(call, DIGITS, or(1)),
         Some("password") => {
-            // A text of one character is a digit once in a while; the tries are bounded.
+            // A text of one character is rarely a digit, so the number of tries is limited.
             let mut tries = (0..1000).map(|_| pick(call, &everything, or(15)));
             let with_digit = |text: &String| text.contains(|c: char| c.is_ascii_digit());
             tries
@@ -45,7 +45,7 @@ pub(super) fn generate(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     Ok(LazyValue::Value(text.into()))
 }
 
-/// The characters of ranges such as `[[a, z], [48, 58]]`; the end is outside.
+/// Returns the characters of ranges such as `[[a, z], [48, 58]]`. The end of a range is exclusive.
 fn alphabet(ranges: &Value) -> Option<String> {
     let mut alphabet = String::new();
     for range in ranges.as_list()? {

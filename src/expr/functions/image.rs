@@ -1,4 +1,4 @@
-//! `container_image`: names of images and their parts.
+//! The function `container_image`, which splits the name of a container image into its parts.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) fn container_image(call: &FunctionCall<'_>) -> Result<LazyValue, Erro
     )))
 }
 
-/// The image a name such as `registry.example.com:5000/team/app:1.0` means.
+/// Parses the name of an image, such as `registry.example.com:5000/team/app:1.0`. An empty name gives null.
 pub(super) fn make(text: &str) -> Value {
     if text.is_empty() {
         return Value::Null;

@@ -1,4 +1,5 @@
-//! Makes labels: names that fit the rules of DNS, Kubernetes and the like.
+//! The `to_label` functions: they convert texts, lists and maps to labels that satisfy the rules of DNS,
+//! Kubernetes, Google Cloud and similar systems.
 
 use regex::Regex;
 use sha1::{Digest as _, Sha1};
@@ -7,10 +8,10 @@ use crate::expr::encoding::base32;
 use crate::text::base64;
 use crate::value::{Map, Value};
 
-/// How long a label may be that is only a part of one.
+/// The maximum length for one segment of a joined label, whose total length is limited later.
 const UNBOUNDED: usize = 9999;
 
-/// The rules of a kind of label.
+/// The rules that a kind of label must satisfy.
 #[derive(Debug, Clone)]
 pub(in crate::expr) struct LabelRules {
     allowed: String,
@@ -33,7 +34,7 @@ enum Case {
 }
 
 impl LabelRules {
-    /// The options by name.
+    /// The names of the options that [`LabelRules::set`] accepts.
     pub(in crate::expr) const OPTIONS: [&'static str; 10] = [
         "allowed",
         "start",
@@ -47,7 +48,7 @@ impl LabelRules {
         "digestlen",
     ];
 
-    /// The rules of one of the functions.
+    /// Returns the default rules of a `to_…_label` function.
     pub(in crate::expr) fn rules_of(function: &str) -> Self {
         let plain = Self {
             allowed: r"\w".to_owned(),
@@ -86,7 +87,7 @@ impl LabelRules {
         }
     }
 
-    /// Sets an option.
+    /// Sets the option with a name from an evaluated value.
     pub(in crate::expr) fn set(&mut self, name: &str, value: &Value) {
         let text = || value.reveal().to_string();
         let number = || {
@@ -123,14 +124,14 @@ impl LabelRules {
     }
 }
 
-/// A set of characters may be given with its brackets.
+/// Removes the brackets from a character set such as `[a-z]`.
 fn inner(set: &str) -> &str {
     set.strip_prefix('[')
         .and_then(|set| set.strip_suffix(']'))
         .unwrap_or(set)
 }
 
-/// Makes a label of a text; of a list, joined; of the keys and values of a map.
+/// Converts a text to a label, a list to one joined label, and the keys and values of a map to labels.
 pub(in crate::expr) fn to_label(value: &Value, style: &LabelRules) -> Result<Value, String> {
     match value.reveal() {
         Value::Map(map) => {
@@ -222,7 +223,8 @@ fn label_of(text: &str, style: &LabelRules) -> Result<String, String> {
     } else {
         text.to_owned()
     };
-    // What is too long anyway does without replacements.
+    // A label longer than the maximum is cut anyway, so disallowed characters are dropped without
+    // replacement.
     let fits = label.chars().count() <= style.max;
     let replace = if fits { style.replace.as_str() } else { "" };
     label = set(&style.allowed)?
@@ -247,7 +249,7 @@ fn label_of(text: &str, style: &LabelRules) -> Result<String, String> {
     Ok(shortened(&label, &style.replace, style.max))
 }
 
-/// Cuts out the middle.
+/// Shortens a label to `length` characters by cutting out the middle.
 fn shortened(label: &str, replace: &str, length: usize) -> String {
     let characters: Vec<char> = label.chars().collect();
     if characters.len() <= length {

@@ -1,4 +1,4 @@
-//! `if`, `and`, `or`, `not` and comparisons.
+//! The functions `if`, `and`, `or` and `not`, and the comparisons `eq`, `ne`, `lt`, `le`, `gt` and `ge`.
 
 use std::cmp::Ordering;
 
@@ -41,7 +41,7 @@ pub(super) fn not(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     Ok(LazyValue::Value((!condition(call)?).into()))
 }
 
-/// Whether a condition holds: of more than one result the first decides.
+/// Whether the condition of a call is true. The first result decides if several exist.
 fn condition(call: &FunctionCall<'_>) -> Result<bool, Error> {
     if call.has_map_value() {
         return call.is_true(&call.evaluate_operand(call.raw)?);
@@ -52,7 +52,8 @@ fn condition(call: &FunctionCall<'_>) -> Result<bool, Error> {
     }
 }
 
-/// The raw operands: those of a list as they are written, those of anything else quoted.
+/// Returns the raw operands. A list is not evaluated; any other argument is evaluated, and its items are
+/// quoted.
 fn operands(call: &FunctionCall<'_>) -> Result<Vec<Value>, Error> {
     if let Value::List(items) = call.raw {
         return Ok(items.to_vec());
@@ -69,7 +70,7 @@ fn operands(call: &FunctionCall<'_>) -> Result<Vec<Value>, Error> {
     Ok(values.into_iter().map(quote).collect())
 }
 
-/// Whether two values are equal, or with `wanted` false that they differ.
+/// Compares two values for equality. Returns true if the outcome is `expected`.
 pub(super) fn compare_equality(
     call: &FunctionCall<'_>,
     expected: bool,
@@ -78,7 +79,7 @@ pub(super) fn compare_equality(
     Ok(LazyValue::Value((same(&left, &right) == expected).into()))
 }
 
-/// Whether two values are equal as Python sees it, for which true is 1.
+/// Whether two values are equal in Python, where `True == 1`.
 fn same(left: &Value, right: &Value) -> bool {
     let number = |value: &Value| match value.reveal() {
         Value::Bool(truth) => Value::Int((*truth).into()),

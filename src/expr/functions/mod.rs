@@ -1,4 +1,5 @@
-//! The functions of expressions, one file per family.
+//! The functions of expressions, one file per family. `registry` maps names to implementations; [`admits`]
+//! and [`port_spec`] serve other modules.
 
 mod arithmetic;
 mod call;

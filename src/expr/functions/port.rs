@@ -1,4 +1,4 @@
-//! `portspec`: port specifications such as `80:8080/tcp`.
+//! The function `portspec`: port mappings such as `80:8080/tcp`, parsed into a map and written back as text.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ fn parse(call: &FunctionCall<'_>, text: &str) -> Result<Map, Error> {
     Ok(parts)
 }
 
-/// The short form, target first, as containers are told.
+/// Returns the short form of a port specification, `target:source/protocol`, as container options take it.
 pub fn port_spec(parts: &Map) -> String {
     let side = |name: &str| {
         let range = parts

@@ -1,4 +1,5 @@
-//! The names of the functions.
+//! The registry of expression functions: maps names to implementations and decides which functions a
+//! sandboxed evaluation may call.
 
 use std::cmp::Ordering;
 
@@ -11,13 +12,13 @@ use super::{
     arithmetic, control, env, files, generate, image, logic, port, scalar, strings, tosca, values,
 };
 
-/// The function of a name.
+/// Returns the function with a name.
 pub(in crate::expr) fn find(name: &str) -> Option<ExpressionFunction> {
     sandboxed_function(name).or_else(|| unrestricted_function(name))
 }
 
 impl Evaluator {
-    /// Refuses a function that is not for what nobody trusts.
+    /// Returns an error for a function that a sandboxed evaluator does not allow.
     pub(in crate::expr) fn check_function_allowed(&self, function: &str) -> Result<(), Error> {
         if self.is_sandboxed() && sandboxed_function(function).is_none() {
             return Err(Error::NotInSandbox {
@@ -28,7 +29,7 @@ impl Evaluator {
     }
 }
 
-/// The functions that read nothing outside of the model.
+/// Returns a function that reads nothing outside the model.
 fn sandboxed_function(name: &str) -> Option<ExpressionFunction> {
     let function: ExpressionFunction = match name {
         "if" => logic::if_else,
@@ -73,7 +74,7 @@ fn sandboxed_function(name: &str) -> Option<ExpressionFunction> {
     Some(function)
 }
 
-/// The functions that read more than the model, or are not for everybody.
+/// Returns a function that reads outside the model or is unsuitable for untrusted expressions.
 fn unrestricted_function(name: &str) -> Option<ExpressionFunction> {
     let function: ExpressionFunction = match name {
         "lookup" => control::lookup,

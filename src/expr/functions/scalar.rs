@@ -1,4 +1,5 @@
-//! `scalar` and `scalar_value`: numbers with units.
+//! The functions `scalar` and `scalar_value`: numbers with units such as `4 GB`, and conversions between
+//! units.
 
 use std::sync::Arc;
 
@@ -9,7 +10,8 @@ use crate::value::{External, ExternalKind, Map, Value, upstream_json};
 
 use super::call::FunctionCall;
 
-/// The kind a unit belongs to, and its standard spelling.
+/// Returns the kind of a unit, its standard spelling and its factor. An exact match wins over one that
+/// ignores case.
 fn unit(name: &str) -> Option<(Units, &'static str, f64)> {
     let kinds = [units::SIZE, units::TIME, units::FREQUENCY, units::BITRATE];
     let find = |same: &dyn Fn(&str) -> bool| {
@@ -108,8 +110,10 @@ pub(super) fn scalar_value(call: &FunctionCall<'_>) -> Result<LazyValue, Error> 
     )))
 }
 
-/// A number as `round` asks for it; without one, less than 1 is told as it is, and all else as a
-/// whole number. So many digits of what was no whole number give none.
+/// Rounds a number as the option `round` demands: a number of digits, `ceil` or `floor`.
+///
+/// Without the option, a number below 1 keeps its fraction and any other number becomes an integer. A number
+/// that was no integer stays a float when a number of digits is given.
 fn round_number(number: f64, is_whole: bool, round: Option<&Value>) -> Value {
     match round.map(Value::reveal) {
         Some(Value::Int(places)) => {
@@ -125,7 +129,7 @@ fn round_number(number: f64, is_whole: bool, round: Option<&Value>) -> Value {
     }
 }
 
-/// An integer if it is one.
+/// Returns an integer if the number is one within the precision of a float.
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
 fn whole(number: f64) -> Value {
     let near = number.round();

@@ -1,16 +1,17 @@
-//! The part of JSON Schema that models use: types, keys, items, ranges, patterns, combinations.
+//! A validator for the part of JSON Schema that TOSCA models use: types, keys, items, ranges, patterns and
+//! combinations. [`admits`] is its entry for other modules.
 
 use crate::value::Value;
 
-/// How deep schemas may nest.
+/// The maximum nesting depth of a schema.
 const DEPTH: usize = 128;
 
-/// Whether a value is as a schema says, or why that cannot be told.
+/// Whether a value satisfies a schema. An error means that the schema itself is invalid.
 pub fn admits(value: &Value, schema: &Value) -> Result<bool, String> {
     is_valid(value, schema, 0)
 }
 
-/// Whether a value is as a schema says.
+/// Whether a value satisfies a schema at a nesting depth, which is limited to [`DEPTH`].
 pub(super) fn is_valid(value: &Value, schema: &Value, depth: usize) -> Result<bool, String> {
     if depth > DEPTH {
         return Err("the schema is too deep".to_owned());

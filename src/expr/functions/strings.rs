@@ -1,4 +1,4 @@
-//! `concat`, `token`, `urljoin` and labels.
+//! The functions `concat`, `token`, `urljoin` and the `to_label` family.
 
 use crate::expr::error::Error;
 use crate::expr::lazy::LazyValue;

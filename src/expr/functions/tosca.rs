@@ -1,4 +1,5 @@
-//! The functions of TOSCA: inputs, properties, attributes, artifacts, nodes of a type.
+//! The TOSCA functions: `get_input`, `get_property`, `get_attribute`, `get_artifact`, `get_nodes_of_type`
+//! and `find_connection`.
 
 use crate::expr::error::Error;
 use crate::expr::lazy::{LazyValue, Scene};
@@ -28,8 +29,8 @@ pub(super) fn get_input(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     }
 }
 
-/// `get_attribute: [entity, name, …]`, where the name may also be that of a requirement or
-/// capability whose attribute comes next.
+/// `get_attribute: [entity, name, …]`. The first name may also be a requirement or a capability whose
+/// attribute the next name selects.
 pub(super) fn get_attribute(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let args = call.values()?;
     let mut args = args.iter().map(|arg| arg.reveal().to_string());
@@ -106,7 +107,7 @@ fn find_in(
     Ok(Some(item))
 }
 
-/// The path a keyword such as `SELF` stands for.
+/// Returns the path for a TOSCA keyword such as `SELF`, or for the name of a node template.
 fn keyword(entity: &str) -> String {
     match entity {
         "SELF" => ".".to_owned(),

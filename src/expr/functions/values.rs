@@ -1,4 +1,5 @@
-//! `sensitive`, `local`, `secret`, `get_ensemble_metadata` and what is not supported here.
+//! The functions `sensitive`, `local`, `secret`, `external`, `get_ensemble_metadata` and `_arguments`, and
+//! errors for functions that are not supported.
 
 use crate::expr::error::Error;
 use crate::expr::lazy::LazyValue;
@@ -55,7 +56,7 @@ pub(super) fn arguments(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     Ok(arguments.unwrap_or(LazyValue::Value(Value::Null)))
 }
 
-/// Stands for a secret of a node template that has left the model.
+/// Reports an error in place of a secret that was dropped because its node template left the model.
 pub(super) fn removed_secret(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let name = call.value()?;
     Err(call.fail(format!(

@@ -1,36 +1,38 @@
-//! The changes, programs and connections that expressions ask for, as data.
+//! The effects that expressions request, as data: changes of files, programs to run and URLs to fetch.
+//! Implementations of [`Effects`] outside this module perform them.
 
 use std::fmt::{Debug, Formatter};
 use std::path::PathBuf;
 
 use super::error::EffectError;
 
-/// An effect that an expression asks for. Its debug form shows no commands and no contents: they
-/// may hold secrets.
+/// An effect that an expression requests.
+///
+/// The debug form omits commands and contents, because they may hold secrets.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// Runs a program in the folder of the ensemble: `pipe` and `lines`.
+    /// Runs a program in the directory of the ensemble: `pipe` and `lines`.
     Run {
-        /// The program and its arguments.
+        /// The program, followed by its arguments.
         command: Vec<String>,
     },
-    /// Gets what is at a URL: `url`.
+    /// Fetches the content at a URL, for `url`.
     Fetch {
-        /// The URL.
+        /// The URL to fetch the content from.
         url: String,
     },
-    /// Writes a file, its directory included: `file`, `tempfile` and `password`.
+    /// Writes a file and creates its directory: `file`, `tempfile` and `password`.
     WriteFile {
-        /// The path of the file.
+        /// The path of the file to write.
         path: PathBuf,
         /// The new contents of the file.
         contents: Vec<u8>,
-        /// Whether other users must not read the file.
+        /// Whether other users must be unable to read the file.
         sensitive: bool,
     },
-    /// Makes a directory and those above it: `abspath` and `get_dir`.
+    /// Creates a directory and its parents: `abspath` and `get_dir`.
     MakeDir {
-        /// The path of the directory.
+        /// The path of the directory to create.
         path: PathBuf,
     },
 }
@@ -49,10 +51,10 @@ impl Debug for Effect {
     }
 }
 
-/// The result of an effect that was performed.
+/// The result of an effect. The debug form omits the output, because it may hold secrets.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct EffectOutput {
-    /// The output of a program, or the contents at a URL; nothing for other effects.
+    /// The output of a program or the content at a URL. Empty for other effects.
     pub output: Vec<u8>,
 }
 
@@ -62,8 +64,8 @@ impl Debug for EffectOutput {
     }
 }
 
-/// Performs the effects of expressions.
+/// The port that performs the effects of expressions.
 pub trait Effects {
-    /// Performs an effect, which was allowed.
+    /// Performs an effect. The caller has checked that the user allowed it.
     fn perform(&self, effect: &Effect) -> Result<EffectOutput, EffectError>;
 }

@@ -1,59 +1,59 @@
-//! The errors of the traits through which expressions see this machine.
+//! The errors of the ports through which expressions access this machine.
 
 use std::error::Error;
 use std::sync::Arc;
 
-/// Why a file or folder cannot be read.
+/// The reason why a file or directory cannot be read.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ReadError {
-    /// Nothing may be read; the text says why.
+    /// No file may be read in this context; the text states why.
     #[error("{0}")]
     Refused(&'static str),
-    /// `get_dir` knows no directory of this name.
+    /// A directory name that `get_dir` does not know.
     #[error("there is no location `{0}`")]
     UnknownLocation(String),
-    /// The system cannot read it.
+    /// The error that the operating system returned.
     #[error("{0}")]
     System(Arc<dyn Error + Send + Sync>),
 }
 
 impl ReadError {
-    /// An error of the system.
+    /// Wraps an error of the operating system.
     pub fn of(error: impl Error + Send + Sync + 'static) -> Self {
         Self::System(Arc::new(error))
     }
 }
 
-/// Why an effect was not performed.
+/// The reason why an effect was not performed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EffectError {
-    /// Nothing may be changed; the text says why.
+    /// No effect is possible in this context; the text states why.
     #[error("{0}")]
     Refused(&'static str),
-    /// A program printed more than is kept.
+    /// A program whose output exceeds the limit.
     #[error("the program printed too much")]
     TooMuchOutput,
-    /// A program failed.
+    /// A program that ended with an error.
     #[error("the program ended with {code}: {output}")]
     Exited {
         /// The exit code of the program.
         code: i32,
-        /// Its messages.
+        /// The error output of the program.
         output: String,
     },
-    /// The system cannot do it.
+    /// The error that the operating system returned.
     #[error("{0}")]
     System(Arc<dyn Error + Send + Sync>),
 }
 
 impl EffectError {
-    /// An error of the system.
+    /// Wraps an error of the operating system.
     pub fn of(error: impl Error + Send + Sync + 'static) -> Self {
         Self::System(Arc::new(error))
     }
 }
 
-/// Why a text is no YAML, or a value cannot be written as YAML.
+/// The reason why a text is not YAML, or why a value cannot be written as YAML.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct YamlError(pub String);

@@ -1,4 +1,5 @@
-//! The traits through which expressions see this machine, and those who implement none of it.
+//! The ports of the module `expr`: traits through which expressions access this machine, and null
+//! implementations of them. The module `session` implements the traits for the real machine.
 
 mod effects;
 mod error;

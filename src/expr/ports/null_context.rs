@@ -1,4 +1,5 @@
-//! A machine without anything: every read and every effect is refused with a message.
+//! A null implementation of the machine: it refuses every read and every effect with a message. Sandboxed
+//! evaluations and tests use it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use super::system::{
     Clock, DirectoryOwner, Random, ReadEnvironment, ReadFiles, Yaml, json_as_yaml,
 };
 
-/// A machine on which nothing is read and nothing happens. Time, chance and YAML come from `rest`.
+/// A machine on which every read and effect is refused. Time, randomness and YAML come from `sources`.
 #[derive(Debug, Clone)]
 pub struct NullContext<R> {
     refusal: &'static str,
@@ -18,7 +19,8 @@ pub struct NullContext<R> {
 }
 
 impl<R> NullContext<R> {
-    /// Makes a machine without anything. `refusal` says why nothing is read.
+    /// Creates a null machine. `refusal` is the message for every refused read and effect; `rest` supplies
+    /// the time, random bytes and YAML.
     pub fn new(refusal: &'static str, rest: R) -> Self {
         Self {
             refusal,
@@ -134,7 +136,7 @@ impl<R: Yaml> Yaml for NullContext<R> {
     }
 }
 
-/// A clock that stands at 1970, chance that gives zeros, and this reader of YAML.
+/// Deterministic sources: a clock at 1970, random bytes that are zero, and the given YAML parser.
 #[derive(Debug, Clone, Copy)]
 pub struct FixedSources(pub fn(&str) -> Result<Value, YamlError>);
 

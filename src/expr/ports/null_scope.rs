@@ -1,12 +1,13 @@
-//! The scope of templates that stand in no topology.
+//! An empty [`Scope`], for templates that belong to no topology.
 
 use std::sync::Arc;
 
 use crate::expr::scope::{Attribute, Scope};
 use crate::value::{Handle, Value};
 
-/// A topology without anything in it: templates see only what they are given. The text is the key
-/// by which messages and memos call what they stand for.
+/// A topology without content: templates see only the variables that they are given.
+///
+/// The text is the key that messages and memos use for the template's owner.
 #[derive(Debug, Clone, Copy)]
 pub struct NullScope(pub &'static str);
 

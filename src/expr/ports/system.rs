@@ -1,5 +1,5 @@
-//! The parts of this machine that expressions see: its files, its environment, its time, its chance
-//! and the reading of YAML.
+//! The parts of this machine that expressions read: files, environment, clock, random source and YAML.
+//! [`LocalContext`] combines the read-only traits; [`SystemContext`] adds the effects.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,77 +9,79 @@ use crate::value::{Map, Value};
 use super::effects::Effects;
 use super::error::{ReadError, YamlError};
 
-/// For whom an expression is evaluated: decides where `get_dir` leads.
+/// The owner of an evaluation, for which `get_dir` resolves named directories.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct DirectoryOwner {
-    /// The name of the instance whose directories are meant.
+    /// The name of the instance whose directories are used.
     pub instance: Option<Arc<str>>,
-    /// The operation of the task that evaluates, if there is one.
+    /// The operation of the task that evaluates the expression, if any.
     pub operation: Option<Arc<str>>,
 }
 
-/// Reads files and folders of this machine, within bounds. Changes nothing.
+/// Reads files and directories of this machine within the limits of the implementation. Changes nothing.
 pub trait ReadFiles {
-    /// The contents of a file, or why there are none.
+    /// Returns the contents of a file.
     fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError>;
 
-    /// Whether there is something at a path.
+    /// Whether a path exists on this machine.
     fn exists(&self, path: &Path) -> bool;
 
-    /// Whether there is a directory at a path.
+    /// Whether a path exists and is a directory.
     fn is_dir(&self, path: &Path) -> bool;
 
-    /// Whether a path is a link, whatever it leads to.
+    /// Whether a path is a symbolic link, even a broken one.
     fn is_link(&self, path: &Path) -> bool;
 
-    /// Whether another file system begins at a path.
+    /// Whether a path is the mount point of another file system.
     fn is_mount(&self, path: &Path) -> bool;
 
-    /// The entries of a directory, sorted.
+    /// Returns the paths of a directory's entries, sorted.
     fn list(&self, path: &Path) -> Result<Vec<PathBuf>, ReadError>;
 
-    /// The path with all links followed; the path itself if it leads nowhere.
+    /// Returns the path with symbolic links resolved, or the path itself if it does not exist.
     fn real_path(&self, path: &Path) -> PathBuf;
 
-    /// The path of a program.
+    /// Returns the path of a program on the search path.
     fn which(&self, name: &str) -> Option<PathBuf>;
 
-    /// The path of a named directory (`get_dir`) for a place; the directory need not exist.
+    /// Returns the path of a named directory (`get_dir`) for an owner. The directory need not exist.
     fn directory(&self, place: &DirectoryOwner, location: &str) -> Result<PathBuf, ReadError>;
 
-    /// The text that stands for a path in upstream's digests: the id of its tree in git, or the
-    /// contents of its files.
+    /// Returns the text that represents a path in Unfurl's digests: the id of its git tree, or the contents
+    /// of its files.
     fn tree_digest(&self, path: &Path) -> Option<String>;
 
-    /// The text that stands for a path in our digests: the contents of its files, whether they are
-    /// committed or not, those apart that git ignores.
+    /// Returns the text that represents a path in this program's own digests.
+    ///
+    /// The text depends on the contents of the files, committed or not, but not on files that git ignores.
     fn content_digest(&self, path: &Path) -> Option<String>;
 }
 
-/// Gives the variables and settings of the environment. Nothing here changes during a job.
+/// Provides the variables and settings of the environment, which stay constant during a job.
 pub trait ReadEnvironment {
-    /// A variable of the environment.
+    /// Returns the value of an environment variable.
     fn env(&self, name: &str) -> Option<String>;
 
-    /// All variables of the environment.
+    /// Returns the environment variables with their values.
     fn env_all(&self) -> Vec<(String, String)>;
 
-    /// A value from the `local` or `secret` section of the environment.
+    /// Returns a value from the `local` or `secret` section of the Unfurl environment.
     fn context_value(&self, section: &str, name: &str) -> Option<Value>;
 
-    /// The value of `get_ensemble_metadata`.
+    /// Returns the map that `get_ensemble_metadata` gives.
     fn metadata(&self) -> Map;
 
-    /// Whether an expression may go beyond reading the project: `pipe`, `url` and the like.
+    /// Whether the user allowed a lookup or function that does more than read the project, such as `pipe` or
+    /// `url`.
     fn permits(&self, name: &str) -> bool;
 
-    /// The folder of temporary files.
+    /// Returns the directory for temporary files.
     fn temp_dir(&self) -> PathBuf;
 }
 
-/// Tells the time.
+/// The clock from which expressions read the time.
 pub trait Clock {
-    /// The time now.
+    /// Returns the current time in UTC.
     fn now(&self) -> jiff::Timestamp;
 }
 
@@ -89,9 +91,9 @@ impl<T: Clock + ?Sized> Clock for Arc<T> {
     }
 }
 
-/// Gives random bytes.
+/// A source of random bytes for expressions and templates.
 pub trait Random {
-    /// Fills the buffer with bytes that nobody can guess.
+    /// Fills the buffer with cryptographically secure random bytes.
     fn random(&self, bytes: &mut [u8]);
 }
 
@@ -101,12 +103,12 @@ impl<T: Random + ?Sized> Random for Arc<T> {
     }
 }
 
-/// Reads and writes YAML.
+/// A parser and writer of YAML.
 pub trait Yaml {
-    /// The value that a YAML text holds.
+    /// Parses a YAML text into a value.
     fn parse_yaml(&self, text: &str) -> Result<Value, YamlError>;
 
-    /// A value as YAML.
+    /// Writes a value as YAML text.
     fn to_yaml(&self, value: &Value) -> Result<String, YamlError>;
 }
 
@@ -120,14 +122,14 @@ impl<T: Yaml + ?Sized> Yaml for Arc<T> {
     }
 }
 
-/// A value as JSON, which is YAML too.
+/// Writes a value as JSON, which is also valid YAML.
 pub fn json_as_yaml(value: &Value) -> Result<String, YamlError> {
     serde_json::to_string_pretty(value)
         .map(|text| text + "\n")
         .map_err(|error| YamlError(error.to_string()))
 }
 
-/// The part of this machine that an evaluation sees: it reads, and changes nothing.
+/// The read-only part of this machine that an evaluation sees.
 pub trait LocalContext: ReadFiles + ReadEnvironment + Clock + Random + Yaml + Send + Sync {}
 
 impl<T: ReadFiles + ReadEnvironment + Clock + Random + Yaml + Send + Sync + ?Sized> LocalContext
@@ -135,7 +137,8 @@ impl<T: ReadFiles + ReadEnvironment + Clock + Random + Yaml + Send + Sync + ?Siz
 {
 }
 
-/// This machine: each type that implements the parts implements the whole.
+/// The machine as an evaluation uses it: the read-only part and the effects. Each type that implements the
+/// parts implements the whole.
 pub trait SystemContext: LocalContext + Effects {}
 
 impl<T: LocalContext + Effects + ?Sized> SystemContext for T {}

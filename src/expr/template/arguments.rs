@@ -1,4 +1,5 @@
-//! What a filter is called with: by place or by name, as in Python.
+//! The arguments of a filter or test: positional or named as in Python, matched to declared parameters.
+//! [`add_filters`] registers a [`FilterTable`] with the template engine.
 
 use std::sync::Arc;
 
@@ -13,44 +14,45 @@ use super::error::{Result, filter_error};
 use super::limits;
 use super::variables::Variables;
 
-/// A filter: gets what it is called with, gives a value for the engine.
+/// The implementation of a filter, which returns an engine value for its arguments.
 pub(super) type FilterFn = fn(&FilterArguments<'_>) -> Result<JinjaValue>;
 
-/// Filters: the name of each, its parameters, and what it does.
+/// A table of filters: the name, the parameters and the implementation of each.
 pub(super) type FilterTable = &'static [(&'static str, &'static [&'static str], FilterFn)];
 
-/// What may stand before the name of a filter, a test or a lookup.
+/// The prefixes that may precede the name of a filter, a test or a lookup.
 pub(super) const PREFIXES: [&str; 3] = ["", "ansible.builtin.", "ansible.legacy."];
 
-/// Says that a filter takes any number of arguments by place; the others it takes by name.
+/// The parameter that marks a filter with any number of positional arguments. Its other parameters are named
+/// only.
 pub(super) const VARIADIC: &str = "*";
 
-/// The arguments of a call, by place and by name.
+/// The arguments of a call as the engine passes them, positional and named.
 pub(super) struct CallArguments {
     pub(super) places: Rest<JinjaValue>,
     pub(super) names: Kwargs,
 }
 
-/// Says that a filter takes any arguments by name, too.
+/// The parameter that marks a filter with any named arguments.
 pub(super) const VARIADIC_NAMED: &str = "**";
 
-/// What a filter is called with.
+/// The arguments of a filter, matched to its parameters.
 #[derive(Debug)]
 pub(super) struct FilterArguments<'a> {
-    /// The variables of the rendering.
+    /// The variables of the current rendering.
     pub(super) variables: Arc<Variables>,
-    /// What stands before the `|`.
+    /// The value before the `|` of the filter.
     pub(super) subject: &'a JinjaValue,
     name: &'static str,
     parameters: &'static [&'static str],
     supplied: Vec<Option<JinjaValue>>,
-    /// The arguments by place of a filter that takes any number.
+    /// The positional arguments of a variadic filter.
     pub(super) positional: Vec<JinjaValue>,
-    /// The arguments by name of a filter that takes any.
+    /// The undeclared named arguments of a filter that takes any.
     pub(super) named: Map,
 }
 
-/// Adds filters, each under its name and those that Ansible gives its own.
+/// Registers filters, each under its plain name and with the prefixes of Ansible's collections.
 pub(super) fn add_filters(environment: &mut Environment<'_>, filters: FilterTable) {
     for &(name, parameters, filter) in filters {
         for prefix in PREFIXES {
@@ -120,12 +122,12 @@ impl<'a> FilterArguments<'a> {
         &self.variables.evaluator
     }
 
-    /// An error that names the filter.
+    /// Creates an error that names the filter.
     pub(super) fn fail(&self, problem: impl std::fmt::Display) -> minijinja::Error {
         filter_error(format!("`{}`: {problem}", self.name))
     }
 
-    /// An argument as the engine has it; none if it was not given.
+    /// Returns an argument as an engine value. None if it was not given.
     pub(super) fn raw(&self, parameter: &str) -> Option<&JinjaValue> {
         let place = self
             .parameters
@@ -134,7 +136,7 @@ impl<'a> FilterArguments<'a> {
         self.supplied[place].as_ref()
     }
 
-    /// An argument, open to view; none if it was not given or is null.
+    /// Returns an argument with its secrets revealed. None if it was not given or is null.
     pub(super) fn get(&self, parameter: &str) -> Result<Option<Value>> {
         let value = self
             .raw(parameter)
@@ -142,19 +144,18 @@ impl<'a> FilterArguments<'a> {
         Ok(value.transpose()?.filter(|value| !value.is_null()))
     }
 
-    /// An argument as text.
     pub(super) fn text(&self, parameter: &str) -> Result<Option<String>> {
         Ok(self.get(parameter)?.map(|value| value.to_string()))
     }
 
-    /// An argument as true or false.
+    /// Returns an argument as a boolean, or `default` if it was not given.
     pub(super) fn flag(&self, parameter: &str, default: bool) -> Result<bool> {
         Ok(self
             .get(parameter)?
             .map_or(default, |value| value.is_truthy()))
     }
 
-    /// An argument as a whole number.
+    /// Returns an argument as an integer.
     pub(super) fn int(&self, parameter: &str) -> Result<Option<i64>> {
         let Some(value) = self.get(parameter)? else {
             return Ok(None);
@@ -166,23 +167,23 @@ impl<'a> FilterArguments<'a> {
         }
     }
 
-    /// An argument as a size; less than nothing is nothing.
+    /// Returns an argument as a size. A negative number becomes 0.
     pub(super) fn size(&self, parameter: &str) -> Result<Option<usize>> {
         let number = self.int(parameter)?;
         Ok(number.map(|number| usize::try_from(number.max(0)).unwrap_or(usize::MAX)))
     }
 
-    /// What stands before the `|`, open to view.
+    /// Returns the value before the `|` with its secrets revealed.
     pub(super) fn subject(&self) -> Result<Value> {
         self.variables.revealed_value(self.subject)
     }
 
-    /// What stands before the `|`, as text.
+    /// Returns the value before the `|` as text.
     pub(super) fn subject_text(&self) -> Result<String> {
         Ok(self.subject()?.to_string())
     }
 
-    /// The map before the `|`.
+    /// Returns the value before the `|` as a map.
     pub(super) fn subject_map(&self) -> Result<Arc<Map>> {
         match self.subject()? {
             Value::Map(map) => Ok(map),
@@ -190,12 +191,12 @@ impl<'a> FilterArguments<'a> {
         }
     }
 
-    /// What stands before the `|`, as a list.
+    /// Returns the value before the `|` as a list.
     pub(super) fn subject_list(&self) -> Result<List> {
         self.list(&self.subject()?)
     }
 
-    /// A value as a list: the keys of a map, the characters of a text.
+    /// Converts a value to a list: a map to its keys, a text to its characters.
     pub(super) fn list(&self, value: &Value) -> Result<List> {
         match value {
             Value::List(items) => Ok(items.to_vec()),
@@ -205,7 +206,7 @@ impl<'a> FilterArguments<'a> {
         }
     }
 
-    /// The arguments by place, each as a list.
+    /// Returns the positional arguments, each as a list.
     pub(super) fn positional_lists(&self) -> Result<Vec<List>> {
         let lists = self.positional.iter();
         lists
@@ -213,7 +214,7 @@ impl<'a> FilterArguments<'a> {
             .collect()
     }
 
-    /// A value for the engine.
+    /// Converts a value to an engine value.
     #[expect(
         clippy::unnecessary_wraps,
         reason = "it ends most filters, which can fail"
@@ -222,7 +223,7 @@ impl<'a> FilterArguments<'a> {
         Ok(self.variables.engine_value(LazyValue::Value(value.into())))
     }
 
-    /// A list of values for the engine, unless they are too many.
+    /// Converts a list to an engine value, unless it exceeds the maximum length.
     pub(super) fn engine_list(&self, items: List) -> Result<JinjaValue> {
         limits::check_item_count(items.len())?;
         self.engine_value(items)

@@ -1,4 +1,5 @@
-//! Filters on lists and maps.
+//! Filters on lists and maps: `combine`, `dict2items`, `union`, `zip`, `groupby` and others of Ansible and
+//! Jinja2. Lookups use some of the helpers.
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::error::{Result, filter_error};
 use super::limits;
 use super::text_layout::part;
 
-/// How deep maps may nest that are combined, and lists that are flattened.
+/// The maximum nesting depth for `combine` and `flatten`.
 pub(super) const DEPTH: usize = 100;
 
 const COMBINE: &[&str] = &[VARIADIC, "recursive", "list_merge"];
@@ -125,12 +126,12 @@ fn without(items: &[Value], others: &[Value]) -> List {
     remaining.cloned().collect()
 }
 
-/// Whether each of some items is among others.
+/// Whether every item of `part` is among the items of `whole`.
 pub(super) fn is_within(part: &[Value], whole: &[Value]) -> bool {
     without(part, whole).is_empty()
 }
 
-/// A text that is the same for values that Python takes as equal.
+/// Returns a text that is equal for values that Python considers equal.
 fn identity(value: &Value) -> String {
     fn write(value: &Value, text: &mut String) {
         match value.reveal() {
@@ -154,7 +155,7 @@ fn identity(value: &Value) -> String {
                 }
                 text.push('}');
             }
-            // Whole numbers are the same with a fraction of zero.
+            // An integer and a float with the same value have the same identity.
             Value::Float(float) if float.fract() == 0.0 => *text += &format!("{float:.0}"),
             Value::External(external) => write(&external.value, text),
             other => *text += &format!("{other:?}"),
@@ -177,7 +178,7 @@ fn dict2items(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     args.engine_value(items(&map, &key_name, &value_name))
 }
 
-/// Each entry of a map, as a map with two names for its key and its value.
+/// Converts each entry of a map to a map with the given names for its key and value.
 pub(super) fn items(map: &Map, key_name: &str, value_name: &str) -> List {
     let item = |(key, value): (&Arc<str>, &Value)| {
         Value::map([
@@ -266,7 +267,7 @@ fn symmetric_difference(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     args.engine_list(once(both, identity))
 }
 
-/// Without `case_sensitive`, texts that differ in case only are the same, as Jinja2 has it.
+/// Without `case_sensitive`, texts that differ only in case count as equal, as in Jinja2.
 fn unique(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let case_sensitive = args.flag("case_sensitive", false)?;
     let attribute = args.text("attribute")?;
@@ -320,7 +321,7 @@ fn subelements(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     )
 }
 
-/// Each item with each element of a list in it.
+/// Pairs each item with each element of a list within it.
 pub(super) fn pairs(
     items: &[Value],
     path: &[String],
@@ -398,7 +399,7 @@ fn zipped(args: &FilterArguments<'_>, longest: bool) -> Result<JinjaValue> {
     args.engine_list(rows(&lists, longest, &fill)?)
 }
 
-/// The first items of some lists, then the second ones, and so on.
+/// Transposes lists: the first items, then the second items, and so on.
 pub(super) fn rows(lists: &[List], longest: bool, fill: &Value) -> Result<List> {
     let lengths = lists.iter().map(Vec::len);
     let length = if longest {
@@ -473,7 +474,7 @@ fn dictsort(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     args.engine_list(pairs.into_iter().map(|(_, pair)| pair).collect())
 }
 
-/// Groups, sorted: each a list of the common value and the items, with names for both.
+/// Returns the sorted groups. Each group holds the common value and the items, by position and by name.
 fn groupby(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let attribute = args.text("attribute")?.unwrap_or_default();
     let default = args.get("default")?;
@@ -500,7 +501,7 @@ fn groupby(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     Ok(groups.collect::<Result<Vec<_>>>()?.into())
 }
 
-/// A group: a pair whose parts have the names `grouper` and `list`, too.
+/// A group of `groupby`: a pair whose parts are also named `grouper` and `list`.
 #[derive(Debug)]
 struct GroupObject {
     value: JinjaValue,

@@ -1,4 +1,5 @@
-//! Filters that combine, choose and shuffle.
+//! Filters that combine, choose and shuffle: `product`, `permutations`, `combinations`, `random` and
+//! `shuffle`.
 
 use itertools::{Either, Itertools as _};
 use minijinja::value::Value as JinjaValue;
@@ -11,7 +12,7 @@ use super::error::Result;
 use super::limits;
 use super::mersenne_twister::MersenneTwister;
 
-/// How many combinations there may be.
+/// The maximum number of combinations that a filter returns.
 const MAX_COMBINATIONS: usize = 100_000;
 
 /// The filters that combine, choose and shuffle.
@@ -34,7 +35,7 @@ fn product(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     args.engine_list(cartesian(&every).map_err(|problem| args.fail(problem))?)
 }
 
-/// Each way to take an item of each list, that of the last one changing first.
+/// Returns the Cartesian product of lists; the item of the last list changes first.
 pub(super) fn cartesian(lists: &[&List]) -> std::result::Result<List, &'static str> {
     let mut count = 1_usize;
     for items in lists {
@@ -47,7 +48,7 @@ pub(super) fn cartesian(lists: &[&List]) -> std::result::Result<List, &'static s
     Ok(lists.multi_cartesian_product().map(Value::from).collect())
 }
 
-/// The ways to take `r` items: with `sorted`, each set of them once.
+/// Returns the permutations of length `r`, or with `sorted` the combinations.
 fn arrangements(args: &FilterArguments<'_>, sorted: bool) -> Result<JinjaValue> {
     let items = args.subject_list()?;
     let length = args.size("r")?.unwrap_or(items.len());
@@ -68,7 +69,7 @@ fn arrangements(args: &FilterArguments<'_>, sorted: bool) -> Result<JinjaValue> 
     args.engine_value(rows)
 }
 
-/// The generator of a seed, or of bytes nobody can guess.
+/// Returns a generator seeded by the argument `seed`, or by secure random bytes.
 fn generator(args: &FilterArguments<'_>) -> Result<MersenneTwister> {
     if let Some(seed) = args.get("seed")? {
         return Ok(match &seed {
@@ -82,7 +83,7 @@ fn generator(args: &FilterArguments<'_>) -> Result<MersenneTwister> {
     Ok(MersenneTwister::from_bytes(&bytes))
 }
 
-/// An item of a list, or a number below another; the same each time for a `seed`, and that of
+/// Returns a random item of a list, or a random number below an integer. A `seed` gives the result of
 /// Python.
 fn random(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let mut generator = generator(args)?;

@@ -1,4 +1,5 @@
-//! Values of the engine into ours and back.
+//! Conversions between values of this program and values of the template engine. They keep track of
+//! sensitivity and limit the size of the result.
 
 use std::sync::Arc;
 
@@ -16,11 +17,11 @@ use super::lazy_object::LazyObject;
 use super::limits;
 use super::variables::Variables;
 
-/// How deep values made by templates may nest.
+/// The maximum nesting depth of values that templates create.
 const DEPTH: usize = 200;
 
 impl Variables {
-    /// The results of an expression with more variables.
+    /// Returns the results of an expression, evaluated with the options as extra variables.
     pub(super) fn query(
         self: &Arc<Self>,
         expression: &Value,
@@ -46,7 +47,7 @@ impl Variables {
             .map_err(|error| self.engine_error(error))
     }
 
-    /// A value for the engine. A sensitive or external one is noted.
+    /// Converts an item to an engine value. A sensitive or external value is noted for the rendering.
     pub(super) fn engine_value(self: &Arc<Self>, item: LazyValue) -> JinjaValue {
         let value = match item {
             LazyValue::Value(value) => value,
@@ -57,7 +58,7 @@ impl Variables {
             Value::Bool(truth) => truth.into(),
             Value::Int(int) => int.into(),
             Value::Float(float) => float.into(),
-            // What was evaluated and still looks like a template is none.
+            // An evaluated text that looks like a template must not be rendered again.
             Value::Str(text) if is_template(&text) => {
                 JinjaValue::from_safe_string(text.to_string())
             }
@@ -84,7 +85,7 @@ impl Variables {
         }
     }
 
-    /// An error for the engine; it is noted as it is.
+    /// Converts an error to an engine error and notes the original for the message.
     pub(super) fn engine_error(&self, error: Error) -> JinjaError {
         let jinja_error = JinjaError::new(ErrorKind::InvalidOperation, error.to_string());
         self.evaluator.tracker().update_notes(|notes| {
@@ -93,19 +94,20 @@ impl Variables {
         jinja_error
     }
 
-    /// A value of the engine as ours, marks of sensitivity kept.
+    /// Converts an engine value to a native value and keeps its sensitivity marks.
     pub(super) fn native_value(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
         let mut budget = limits::MAX_OUTPUT;
         self.native_value_at(value, 0, &mut budget, false)
     }
 
-    /// A value of the engine for evaluation: what was evaluated already is quoted in it.
+    /// Converts an engine value for another evaluation: values that are already evaluated are quoted.
     pub(super) fn native_raw(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
         let mut budget = limits::MAX_OUTPUT;
         self.native_value_at(value, 0, &mut budget, true)
     }
 
-    /// A value of the engine as ours, open to view; that it is sensitive is noted.
+    /// Converts an engine value to a native value with its secrets revealed, and notes that the rendering is
+    /// sensitive if it is.
     pub(super) fn revealed_value(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
         let value = self.native_value(value)?;
         if value.has_sensitive() {
@@ -177,12 +179,12 @@ impl Variables {
     }
 }
 
-/// A value that no evaluation changes.
+/// Quotes a value so that no evaluation changes it.
 fn quote_evaluated(value: Value) -> Value {
     Value::map([("q", value)])
 }
 
-/// The error an invalid value stands for.
+/// Returns the error that an invalid engine value carries.
 fn invalid(value: &JinjaValue) -> JinjaError {
     let raised = value.try_iter().err();
     raised.unwrap_or_else(|| JinjaError::new(ErrorKind::InvalidOperation, "a value is invalid"))

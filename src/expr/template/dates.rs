@@ -1,4 +1,4 @@
-//! Times: `now`, `to_datetime`, `strftime`. All are in UTC.
+//! Dates and times in templates: `now`, `to_datetime` and `strftime`, in UTC.
 use std::fmt::Formatter;
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use super::arguments::{FilterArguments, FilterTable};
 use super::error::{Result, filter_error};
 use super::variables::Variables;
 
-/// The filters on times.
+/// The filters on dates and times.
 pub(super) const FILTERS: FilterTable = &[
     ("to_datetime", &["format"], to_datetime),
     ("strftime", &["second", "utc"], strftime),
 ];
 
-/// A time of day on a date.
+/// A date and time, like Python's `datetime`.
 #[derive(Debug)]
 pub(super) struct Time(DateTime);
 
@@ -95,12 +95,12 @@ fn seconds(time: DateTime) -> Result<f64> {
 fn shown(format: &str, time: DateTime) -> Result<String> {
     let problem = |error: jiff::Error| filter_error(format!("`{format}` shows no time: {error}"));
     let zoned = time.to_zoned(jiff::tz::TimeZone::UTC).map_err(problem)?;
-    // Python's fractions of seconds have six digits.
+    // Python's `%f` always has six digits.
     let format = format.replace("%f", "%6f");
     jiff::fmt::strtime::format(&format, &zoned).map_err(problem)
 }
 
-/// `now(utc, fmt)`: the time, or a text of it.
+/// Implements `now(utc, fmt)`: the current time, or a text of it.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "the engine hands arguments over by value"
@@ -113,7 +113,7 @@ pub(super) fn now(state: &State, options: Kwargs) -> Result<JinjaValue> {
         .record_read(Read::Volatile, None);
     let now = variables.evaluator.system().now();
     let now = now.to_zoned(jiff::tz::TimeZone::UTC).datetime();
-    // Times are in UTC, asked for or not.
+    // The time is in UTC whether or not the option asks for it.
     options.get::<Option<bool>>("utc")?;
     match options.get::<Option<String>>("fmt")? {
         Some(format) => Ok(shown(&format, now)?.into()),
@@ -152,7 +152,7 @@ fn strftime(args: &FilterArguments<'_>) -> Result<JinjaValue> {
             args.evaluator().system().now()
         }
     };
-    // Times are in UTC, asked for or not.
+    // The time is in UTC whether or not the option asks for it.
     args.flag("utc", false)?;
     let time = timestamp.to_zoned(jiff::tz::TimeZone::UTC).datetime();
     Ok(shown(&format, time)?.into())

@@ -1,4 +1,6 @@
-//! Documents made by templates: text in, text out, with files, functions and filters of others.
+//! Rendering of text documents with Jinja2, such as Salt's SLS and managed files. The result is text, not a
+//! native value. A [`TemplateLibrary`] supplies included files, functions and filters; the module `states`
+//! implements it.
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
@@ -24,50 +26,49 @@ use super::mutable;
 use super::preprocess::{Backslashes, Delimiters, prepare_source};
 use super::variables::{FunctionObject, Variables};
 
-/// How many steps a rendering may take.
+/// The maximum number of engine steps of a rendering.
 const FUEL: u64 = 50_000_000;
 
-/// How deep templates may include each other and macros may call.
+/// The maximum depth of includes and macro calls.
 const DEPTH: usize = 100;
 
-/// What documents have beside their variables.
+/// The files, functions and filters that documents can use in addition to their variables.
 pub trait TemplateLibrary: Send + Sync {
-    /// The text of a template; none if there is no such file.
+    /// Returns the text of a template. None if the file does not exist.
     fn load(&self, path: &str) -> Result<Option<String>, String>;
 
-    /// Calls a function, `module.function`.
+    /// Calls a function with a name such as `module.function`.
     fn call(&self, function: &str, args: &[Value], named: &Map) -> Result<Value, String>;
 
-    /// The names of its filters.
+    /// Returns the names of the library's filters.
     fn filters(&self) -> &'static [&'static str];
 
-    /// Filters a value, the first argument.
+    /// Applies a filter to a value, which is the first argument.
     fn filter(&self, name: &str, args: &[Value], named: &Map) -> Result<Value, String>;
 }
 
-/// Renders documents. Templates that it has loaded are kept.
+/// A renderer of documents. It caches the templates that it has loaded.
 pub struct DocumentRenderer {
     environment: Environment<'static>,
     variables: Arc<Variables>,
 }
 
-/// What came of a document.
+/// The text of a rendered document and its sensitivity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderedDocument {
-    /// The text.
     pub text: String,
-    /// Whether a sensitive value was at hand.
+    /// Whether the rendering accessed a sensitive value.
     pub sensitive: bool,
 }
 
-/// A document that cannot be rendered.
+/// An error of a rendering, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentError {
-    /// What is wrong, in lower case.
+    /// The error message, in lower case and without the position.
     pub problem: String,
-    /// The template that it is in: the document's name, or the path of what it includes.
+    /// The template that contains the error: the name of the document, or the path of an included file.
     pub template: Option<String>,
-    /// The line, counted from 1.
+    /// The line number, counted from 1.
     pub line: Option<usize>,
 }
 
@@ -78,8 +79,9 @@ impl Debug for DocumentRenderer {
 }
 
 impl DocumentRenderer {
-    /// Makes a renderer with variables that all documents have. `functions` is the name under which
-    /// templates reach the functions of the library.
+    /// Creates a renderer with the variables that every document has.
+    ///
+    /// `functions` is the name under which templates reach the functions of the library.
     pub fn new(
         scope: Arc<dyn Scope>,
         system: Arc<dyn SystemContext>,
@@ -135,7 +137,7 @@ impl DocumentRenderer {
         }
     }
 
-    /// Renders a text with more variables; `name` is its path, from which others are relative.
+    /// Renders a text with additional variables. `name` is its path, which relative includes start from.
     pub fn render(
         &self,
         name: &str,
@@ -173,12 +175,12 @@ impl DocumentRenderer {
     }
 }
 
-/// The text that is compiled.
+/// Returns the text that is passed to the compiler.
 fn prepare_text(text: &str) -> String {
     prepare_source(Backslashes::Escape, text, &Delimiters::default()).into_owned()
 }
 
-/// A path that begins with dots is relative to the template that names it.
+/// Resolves an included path. A path that begins with dots is relative to the template that names it.
 fn join(name: &str, parent: &str) -> String {
     let name = name.strip_prefix("salt://").unwrap_or(name);
     if !name.starts_with("./") && !name.starts_with("../") {
@@ -205,7 +207,7 @@ fn reveal_arguments(variables: &Arc<Variables>, named: &Kwargs) -> Result<Map, J
     Ok(map)
 }
 
-/// Puts a value out the way Python's `str` does.
+/// Writes a value as Python's `str` does. An undefined value is an error.
 fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<(), JinjaError> {
     if value.is_undefined() {
         return Err(ErrorKind::UndefinedError.into());
@@ -213,8 +215,7 @@ fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<
     write_value(output, state, value)
 }
 
-/// The variables of one document. Those that are not there are noted, for the message that may
-/// follow.
+/// The variables of one document. Lookups of undefined variables are noted for the error message.
 struct DocumentVariables {
     values: BTreeMap<String, JinjaValue>,
     variables: Arc<Variables>,
@@ -251,7 +252,7 @@ impl Object for DocumentVariables {
     }
 }
 
-/// What went wrong, and where: an error within others says it best.
+/// Converts an engine error. The innermost error has the most precise message and position.
 fn document_error(error: &JinjaError, missing: Option<String>) -> DocumentError {
     let mut innermost = error;
     let mut source = error.source();
@@ -280,10 +281,10 @@ fn document_error(error: &JinjaError, missing: Option<String>) -> DocumentError 
     }
 }
 
-/// The functions of the library: `salt['a.b'](…)` and `salt.a.b(…)`.
+/// The functions of the library as templates see them: `salt['a.b'](…)` and `salt.a.b(…)`.
 struct LibraryModule {
     library: Arc<dyn TemplateLibrary>,
-    /// The module; empty for all of them.
+    /// The name of the module; empty for the whole library.
     prefix: String,
 }
 

@@ -1,4 +1,5 @@
-//! Renders templates: compiled once, native values, messages that name what is missing.
+//! The template engine: renders Jinja2 templates in expressions to native values. Compiled templates are
+//! cached in process-wide environments. Error messages name the undefined variable.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -21,35 +22,36 @@ use super::preprocess::{Delimiters, prepare_template};
 use super::variables::{VariableObject, Variables};
 use super::{header, limits, python_literal, python_methods, registry, test_functions};
 
-/// How many steps a rendering may take.
+/// The maximum number of engine steps of a rendering.
 const FUEL: u64 = 5_000_000;
 
-/// How many compiled templates are kept.
+/// The maximum number of compiled templates in an environment.
 const MAX_COMPILED: usize = 20_000;
 
-/// Begins the name of a template that is its own text.
+/// The first character of a template name whose remaining text is the template itself.
 const INLINE_PREFIX: char = '\u{1}';
 
-/// Longer templates are cut in messages.
+/// The maximum number of characters of a template in messages.
 const MAX_SHOWN: usize = 200;
 
-/// An environment and how many templates it has compiled.
+/// A template environment and the number of templates that it has compiled.
 struct Engine {
     environment: Arc<Environment<'static>>,
     compiled: Arc<AtomicUsize>,
     undefined: UndefinedBehavior,
 }
 
-/// Where anything undefined is an error at once.
+/// The engine in which every undefined value is an error at once.
 static STRICT_ENGINE: LazyLock<Mutex<Engine>> =
     LazyLock::new(|| Mutex::new(Engine::new(UndefinedBehavior::Strict)));
 
-/// For templates that ask whether something is defined: looking further into something undefined
-/// is no error, only using it is.
+/// The engine for templates that test whether something is defined.
+///
+/// A lookup in an undefined value is allowed; only its use is an error.
 static CHAINABLE_ENGINE: LazyLock<Mutex<Engine>> =
     LazyLock::new(|| Mutex::new(Engine::new(UndefinedBehavior::Chainable)));
 
-/// What a rendering has put out so far.
+/// The output of a rendering so far.
 #[derive(Debug, Default)]
 struct OutputState {
     count: usize,
@@ -74,7 +76,7 @@ impl Engine {
         }
     }
 
-    /// The environment, a new one if the old one is full.
+    /// Returns the environment, replaced by a new one if it is full.
     fn get(&mut self) -> Arc<Environment<'static>> {
         if self.compiled.load(Ordering::Relaxed) >= MAX_COMPILED {
             *self = Self::new(self.undefined);
@@ -96,7 +98,7 @@ pub(super) fn environment(undefined: UndefinedBehavior, fuel: u64) -> Environmen
     environment
 }
 
-/// Puts a value out the way Python's `str` does, and keeps it in case it is the only one.
+/// Writes a value as Python's `str` does and keeps it in case it is the only one.
 fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<(), JinjaError> {
     if value.is_undefined() && state.undefined_behavior() == UndefinedBehavior::Chainable {
         return Err(ErrorKind::UndefinedError.into());
@@ -107,7 +109,7 @@ fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<
     write_value(output, state, value)
 }
 
-/// Puts a value out that is evaluated as a whole.
+/// Writes a value after evaluating it completely.
 pub(super) fn write_value(
     output: &mut Output,
     state: &mut State,
@@ -122,7 +124,7 @@ pub(super) fn write_value(
     write_checked(output, state, value, &text)
 }
 
-/// Puts the text of a value out, unless the template puts out too much.
+/// Writes the text of a value, unless the output exceeds its maximum size.
 fn write_checked(
     output: &mut Output,
     state: &mut State,
@@ -142,7 +144,8 @@ fn write_checked(
 }
 
 impl Evaluator {
-    /// Renders a template to a native value. What touches anything sensitive is sensitive.
+    /// Renders a template to a native value. The result is sensitive if the template accessed a sensitive
+    /// value.
     pub(in crate::expr) fn template(&self, text: &str, scene: &Scene) -> Result<Value, Error> {
         if let Some(of) = scene.current.as_entity() {
             self.tracker().record_read(Read::Entity(of), None);
@@ -194,14 +197,14 @@ fn render(text: &str, variables: &Arc<Variables>) -> Result<Value, JinjaError> {
     result(&template.render_captured(context)?, variables)
 }
 
-/// Whether a template asks if something is defined.
+/// Whether a template tests if something is defined.
 fn tests_definedness(text: &str) -> bool {
     ["default", "defined", "d("]
         .iter()
         .any(|word| text.contains(word))
 }
 
-/// The native value of what was put out: the only value itself, or else the text as a literal.
+/// Returns the native value of the output: the only value itself, or the text parsed as a literal.
 fn result(
     captured: &minijinja::Captured<'_>,
     variables: &Arc<Variables>,
@@ -216,7 +219,7 @@ fn result(
     match &emitted.last {
         Some(only) if emitted.count == 1 && emitted.length == output.len() => {
             match only.as_str() {
-                // What filters such as `to_json` give is meant as text.
+                // The output of filters such as `to_json` stays text.
                 Some(text) if only.is_safe() => Ok(text.into()),
                 Some(text) => Ok(python_literal::native(text)),
                 None => variables.native_value(only),
@@ -226,7 +229,7 @@ fn result(
     }
 }
 
-/// What went wrong, in our words.
+/// Converts an engine error to an error of this module that names the undefined variable.
 fn explain(error: &JinjaError, text: &str, notes: &RenderNotes) -> Error {
     let shown: String = text.trim().chars().take(MAX_SHOWN).collect();
     let template = if shown.len() < text.trim().len() {

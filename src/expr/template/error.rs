@@ -1,11 +1,11 @@
-//! Errors of filters.
+//! The result and error types of filters, tests and template functions.
 
 use minijinja::{Error as JinjaError, ErrorKind};
 
-/// What a filter or function gives.
+/// The result of a filter or template function.
 pub(super) type Result<T> = std::result::Result<T, JinjaError>;
 
-/// An error of a filter.
+/// Creates an engine error with the message of a filter.
 pub(super) fn filter_error(problem: impl Into<String>) -> JinjaError {
     JinjaError::new(ErrorKind::InvalidOperation, problem.into())
 }

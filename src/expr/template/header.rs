@@ -1,13 +1,13 @@
-//! The first line of a template that sets other delimiters: `#jinja2: name: 'value', …`.
+//! The optional first line of a template that sets other delimiters: `#jinja2: name: 'value', …`.
 
 use minijinja::syntax::SyntaxConfig;
 
 use super::preprocess::Delimiters;
 
-/// Other syntax, and its delimiters.
+/// A syntax with other delimiters than the default.
 type Syntax = (SyntaxConfig, Delimiters);
 
-/// Splits the header from a template: other syntax, if one is set, and the rest.
+/// Splits the header from a template. Returns the syntax, if the header sets one, and the remaining text.
 pub(super) fn split(text: &str) -> Result<(Option<Syntax>, &str), String> {
     let Some(rest) = text.strip_prefix("#jinja2:") else {
         return Ok((None, text));

@@ -1,4 +1,5 @@
-//! Values that templates look into only as far as they need to.
+//! Lazy values in templates: [`LazyObject`] wraps an unevaluated item for the engine and evaluates only the
+//! parts that a template accesses.
 
 use std::cmp::Ordering;
 use std::fmt::{Debug, Formatter};
@@ -13,7 +14,7 @@ use crate::value::Value;
 
 use super::variables::Variables;
 
-/// What a dot after a map finds before it finds an entry, as in Jinja2: the methods that maps have.
+/// The methods of maps. As in Jinja2, a name after a dot finds a method before it finds an entry.
 const METHODS: [&str; 11] = [
     "clear",
     "copy",
@@ -28,7 +29,7 @@ const METHODS: [&str; 11] = [
     "values",
 ];
 
-/// A value that is evaluated where a template looks into it.
+/// A value that is evaluated only where a template accesses it.
 pub(super) struct LazyObject {
     variables: Arc<Variables>,
     item: LazyValue,
@@ -41,7 +42,7 @@ impl Debug for LazyObject {
 }
 
 impl LazyObject {
-    /// The value for the engine.
+    /// Wraps an item as an engine value.
     pub(super) fn value(variables: &Arc<Variables>, item: LazyValue) -> JinjaValue {
         JinjaValue::from_object(Self {
             variables: Arc::clone(variables),
@@ -49,17 +50,16 @@ impl LazyObject {
         })
     }
 
-    /// The value as ours, evaluated as a whole.
+    /// Evaluates the whole item to a native value.
     pub(super) fn evaluate_whole(&self) -> Result<Value, Error> {
         self.variables.evaluator.value_of(self.item.clone())
     }
 
-    /// What it is, for the functions of expressions.
     pub(super) fn item(&self) -> &LazyValue {
         &self.item
     }
 
-    /// The failure that a method gives which is not called.
+    /// Creates the error for a method that a template reads but does not call.
     fn uncalled_method_error(&self, name: &str) -> JinjaValue {
         let has_entry = self
             .names()
@@ -99,14 +99,14 @@ impl LazyObject {
         }
     }
 
-    /// What stands under a key. That nothing does is noted, for the message that may follow.
+    /// Returns the item at a key. A missing key is noted for the error message.
     fn find(&self, key: &str, index: Option<i64>) -> Option<JinjaValue> {
         let Variables {
             evaluator, scene, ..
         } = &*self.variables;
         let mut found = Ok(None);
         if matches!(self.item, LazyValue::Value(Value::Entity(_))) {
-            // Templates reach what is special about an instance without the dot.
+            // Templates access the special keys of an instance without the dot.
             let special = format!(".{key}");
             found = evaluator.get_key(&self.item, &special, None, scene);
         }
@@ -114,7 +114,7 @@ impl LazyObject {
             found = evaluator.get_key(&self.item, key, index, scene);
         }
         match found {
-            // The instances of a topology are known by their attributes.
+            // Templates see an instance of a topology through its attributes.
             Ok(Some(item)) => match (&self.item, item.as_entity()) {
                 (LazyValue::AllInstances(_), Some(of)) => {
                     evaluator.record_entity(of);

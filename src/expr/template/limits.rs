@@ -1,26 +1,26 @@
-//! How large what templates make may get.
+//! Limits for the size of the values that templates create, so that no template exhausts the memory.
 
 use minijinja::value::{Rest, Value as JinjaValue, ValueKind};
 
 use super::error::{Result, filter_error};
 use super::lazy_object::LazyObject;
 
-/// The longest text, in bytes.
+/// The maximum length of a text, in bytes.
 pub(super) const MAX_TEXT: usize = 16 << 20;
 
-/// The longest text that a template keeps in a variable; two of them can make a longer one.
+/// The maximum length of a text in a variable, in bytes. It is lower because a template can join variables.
 const MAX_VARIABLE: usize = 4 << 20;
 
-/// How many items a list may have.
+/// The maximum number of items of a list.
 pub(super) const MAX_ITEMS: usize = 1 << 20;
 
-/// How much all that a template puts out may be.
+/// The maximum total output of a template, in bytes.
 pub(super) const MAX_OUTPUT: usize = 64 << 20;
 
-/// How deep lists and maps may nest.
+/// The maximum nesting depth of lists and maps.
 const MAX_DEPTH: usize = 100;
 
-/// Refuses a text that would be too long.
+/// Returns an error if a text would be too long.
 pub(super) fn check_text_length(length: usize) -> Result<()> {
     if length > MAX_TEXT {
         return Err(filter_error(format!(
@@ -31,7 +31,7 @@ pub(super) fn check_text_length(length: usize) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a list that would have too many items.
+/// Returns an error if a list would have too many items.
 pub(super) fn check_item_count(count: usize) -> Result<()> {
     if count > MAX_ITEMS {
         return Err(filter_error(format!(
@@ -41,7 +41,7 @@ pub(super) fn check_item_count(count: usize) -> Result<()> {
     Ok(())
 }
 
-/// Refuses values that are too large to be kept.
+/// Returns an error if the values of variables are too large.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "the engine hands arguments over by value"
@@ -59,7 +59,7 @@ pub(super) fn check_values(values: Rest<JinjaValue>) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether a value fits into a budget of bytes, of which each item takes some.
+/// Whether a value fits into a budget of bytes. Each item costs a few bytes.
 fn fits(value: &JinjaValue, budget: &mut usize, depth: usize) -> bool {
     let own = value.as_str().map_or(4, |text| text.len().max(4));
     let Some(rest) = budget.checked_sub(own) else {
@@ -82,7 +82,7 @@ fn fits(value: &JinjaValue, budget: &mut usize, depth: usize) -> bool {
                         && inner.is_none_or(|inner| fits(&inner, budget, depth + 1))
                 })
         }
-        // Lists that were added to each other; streams have no length and are not used up here.
+        // Concatenated lists have a length. A stream has none, and this check must not consume it.
         ValueKind::Iterable => {
             let length = value.len().unwrap_or_default().saturating_mul(4);
             budget.checked_sub(length).is_some_and(|rest| {

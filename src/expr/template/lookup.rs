@@ -1,5 +1,5 @@
-//! `lookup` and `query`: what Ansible's lookup plugins give, as far as they only read this
-//! machine; those that do more ask whether they may.
+//! The template functions `lookup` and `query`, which run Ansible's lookup plugins. Plugins that only read
+//! this machine always run; those that run a program or use the network need permission.
 #![expect(
     clippy::needless_pass_by_value,
     reason = "the engine hands arguments over by value"
@@ -55,7 +55,8 @@ pub(super) fn query_function(
     Ok(variables.engine_value(LazyValue::Value(results.into())))
 }
 
-/// The results, and whether a list is wanted; none if it failed and that is to be ignored.
+/// Returns the results and whether the caller wants a list. None if the lookup failed and the options ignore
+/// errors.
 fn run_lookup(
     variables: &Arc<Variables>,
     name: &str,
@@ -78,7 +79,7 @@ fn run_lookup(
         .lookup(name, &args, &options, &variables.scene)
     {
         Ok(results) => Ok(Some((results, returns_list))),
-        // What must not be used is told, whatever else is ignored.
+        // A refused action is reported even if the options ignore other errors.
         Err(error) if !lenient || matches!(error.innermost(), Error::Refused { .. }) => {
             Err(variables.engine_error(error))
         }
@@ -86,7 +87,7 @@ fn run_lookup(
     }
 }
 
-/// The names of variables that patterns match; or what is wrong with a pattern.
+/// Returns the names of the variables that match the patterns. An error means an invalid pattern.
 fn names_like(
     patterns: impl Iterator<Item = String>,
     scene: &Scene,
@@ -103,7 +104,7 @@ fn names_like(
 }
 
 impl Evaluator {
-    /// What a lookup gives for its terms.
+    /// Runs a lookup on its terms.
     pub(in crate::expr) fn lookup(
         &self,
         name: &str,
@@ -160,7 +161,7 @@ impl Evaluator {
         }
     }
 
-    /// One of all items, drawn; nothing if there is none.
+    /// Returns a random item of the terms. Empty if no items exist.
     fn random_choice(&self, terms: &[Value]) -> List {
         self.tracker().record_read(Read::Volatile, None);
         let mut items: List = terms.iter().flat_map(lookup_lists::items_of).collect();
@@ -175,7 +176,7 @@ impl Evaluator {
         }
     }
 
-    /// What runs a program or uses the network: only if the user allows it.
+    /// Runs a lookup that starts a program or uses the network, if the user allows it.
     fn guarded_lookup(
         &self,
         name: &str,

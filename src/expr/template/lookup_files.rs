@@ -1,4 +1,5 @@
-//! Lookups that read files.
+//! Lookups that read files: `file`, `unvault`, `template`, `fileglob`, `first_found`, `csvfile`, `ini` and
+//! `password`.
 
 use std::path::{Path, PathBuf};
 
@@ -15,10 +16,10 @@ use crate::text::Glob;
 
 type Result<T> = std::result::Result<T, Error>;
 
-/// How long passwords are that `password` makes, unless it is told.
+/// The default length of a password that the lookup `password` generates.
 const PASSWORD: usize = 20;
 
-/// What a lookup gives; nothing if there is none of that name.
+/// Runs a lookup on files. None if the name is not one of these lookups.
 pub(super) fn run(
     evaluator: &Evaluator,
     name: &str,
@@ -62,7 +63,7 @@ impl FileLookup<'_> {
         lookup_error(self.name, problem.into())
     }
 
-    /// Where a path leads: from the folder of the text that asks.
+    /// Resolves a path relative to the directory of the text that contains the lookup.
     fn path(&self, path: &str) -> Result<PathBuf> {
         if Path::new(path).is_absolute() {
             return Ok(path.into());
@@ -110,7 +111,7 @@ impl FileLookup<'_> {
         Ok(vec![text.into()])
     }
 
-    /// Gives text, with the line break that ends the file.
+    /// Renders a template file to text, including the line break at the end of the file.
     fn template(&self, path: &str) -> Result<List> {
         let text = self.read(path)?;
         let mut scene = self.scene.clone();
@@ -150,7 +151,7 @@ impl FileLookup<'_> {
             .collect())
     }
 
-    /// The first of some files that is there: in one of the folders, if folders are given.
+    /// Returns the first file that exists, searched in each of the directories if some are given.
     fn first_found(&self, terms: &[Value]) -> Result<List> {
         let mut skips = self.options.flag("skip", false);
         let list = |value: Option<&Value>| -> Vec<String> {
@@ -200,7 +201,7 @@ impl FileLookup<'_> {
         Err(self.fail("none of the files is there"))
     }
 
-    /// Splits `key a=b c=d`: what is named in a term comes before what is named beside it.
+    /// Splits a term such as `key a=b c=d`. An option within the term overrides one next to it.
     fn term(&self, term: &str) -> (String, impl Fn(&str) -> Option<String>) {
         let mut named = std::collections::HashMap::new();
         let mut key = Vec::new();
@@ -266,7 +267,8 @@ impl FileLookup<'_> {
         Ok(vec![value.unwrap_or_default().into()])
     }
 
-    /// A password from a file; if there is none, one is made and written, if that is allowed.
+    /// Returns the password in a file. If the file does not exist and the user allows writing, creates it
+    /// with a new password.
     fn password(&self, term: &str) -> Result<List> {
         let (path, option) = self.term(term);
         let full = self.path(&path)?;
@@ -315,7 +317,8 @@ impl FileLookup<'_> {
     }
 }
 
-/// The characters that passwords are made of: names of sets, or the characters themselves.
+/// Returns the characters for generated passwords. The option lists names of character sets or the
+/// characters themselves.
 fn letters(chosen: Option<&str>) -> Vec<char> {
     let mut letters: Vec<char> = Vec::new();
     for name in chosen.unwrap_or("ascii_letters,digits,.,:,-,_").split(',') {
@@ -333,7 +336,7 @@ fn letters(chosen: Option<&str>) -> Vec<char> {
     letters
 }
 
-/// The rows of a text with separated values, quoted ones included.
+/// Splits a text into rows of separated values, which may be quoted.
 fn rows(text: &str, delimiter: char) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     let (mut row, mut cell, mut quoted) = (Vec::new(), String::new(), false);
@@ -358,7 +361,7 @@ fn rows(text: &str, delimiter: char) -> Vec<Vec<String>> {
     rows
 }
 
-/// The entries of a section; without a section, all.
+/// Returns the entries of a section, or of the whole text if no section is given.
 fn entries(text: &str, section: Option<&str>, exact: bool) -> Vec<(String, String)> {
     let mut entries: Vec<(String, String)> = Vec::new();
     let mut inside = section.is_none();
@@ -377,7 +380,7 @@ fn entries(text: &str, section: Option<&str>, exact: bool) -> Vec<(String, Strin
         if !inside {
             continue;
         }
-        // A line that is indented goes on with the value before it.
+        // An indented line continues the previous value.
         if line.starts_with([' ', '\t'])
             && !trimmed.is_empty()
             && let Some((_, value)) = entries.last_mut()

@@ -1,11 +1,12 @@
-//! Lookups that make lists of what they are given.
+//! Lookups that build lists from their terms and read nothing else: `dict`, `flattened`, `subelements`,
+//! `sequence`, …
 
 use crate::value::{List, Value};
 
 use super::{collections, combinatorics, limits, percent_format};
 use crate::expr::lookup_options::LookupOptions;
 
-/// What a lookup gives.
+/// Runs a lookup that builds a list from its terms.
 pub(super) fn run(name: &str, terms: &[Value], options: &LookupOptions) -> Result<List, String> {
     let error_text = |error: minijinja::Error| error.detail().unwrap_or_default().to_owned();
     match name {
@@ -41,7 +42,7 @@ pub(super) fn run(name: &str, terms: &[Value], options: &LookupOptions) -> Resul
     }
 }
 
-/// The items of a list; what is no list is the only item.
+/// Returns the items of a list. Any other value is its own only item.
 pub(super) fn items_of(term: &Value) -> List {
     match term.reveal() {
         Value::List(items) => items.to_vec(),
@@ -50,7 +51,7 @@ pub(super) fn items_of(term: &Value) -> List {
 }
 
 fn subelements(terms: &[Value]) -> Result<List, String> {
-    // The terms may come as one list.
+    // The terms may also arrive as one list.
     let terms = match terms {
         [Value::List(terms)] => terms.as_slice(),
         terms => terms,
@@ -118,7 +119,7 @@ impl SequenceSpec {
         Ok(())
     }
 
-    /// `[start-]end[/stride][:format]`
+    /// Parses the short form `[start-]end[/stride][:format]`. Returns whether the text matches it.
     fn shorthand(&mut self, text: &str) -> bool {
         let (range, format) = match text.split_once(':') {
             Some((range, format)) => (range, Some(format.to_owned())),
@@ -189,7 +190,7 @@ impl SequenceSpec {
     }
 }
 
-/// A whole number, in the writing of Python.
+/// Parses an integer as Python writes it.
 fn whole(text: &str) -> Option<i64> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),

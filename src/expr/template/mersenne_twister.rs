@@ -1,26 +1,27 @@
-//! The random numbers of Python, so that a seed gives what it gives there: a Mersenne twister.
+//! Python's random number generator (a Mersenne Twister), so that a `seed` gives the same result as in
+//! Ansible.
 
 use mt19937::MT19937;
 use rand_core::Rng as _;
 use sha2::{Digest as _, Sha512};
 
-/// A Mersenne twister, MT19937.
+/// A Mersenne Twister of the variant MT19937, seeded as in Python.
 pub(super) struct MersenneTwister(MT19937);
 
 impl MersenneTwister {
-    /// Seeded by a number, as `random.Random(number)` is.
+    /// Seeds the generator with a number, as `random.Random(number)` does.
     pub(super) fn from_number(seed: u64) -> Self {
         Self::from_bytes(&seed.to_be_bytes())
     }
 
-    /// Seeded by a text, as `random.Random(text)` is: by the text and its digest.
+    /// Seeds the generator with a text and its SHA-512 digest, as `random.Random(text)` does.
     pub(super) fn from_text(seed: &str) -> Self {
         let mut bytes = seed.as_bytes().to_vec();
         bytes.extend_from_slice(&Sha512::digest(seed));
         Self::from_bytes(&bytes)
     }
 
-    /// Seeded by a large number, its first byte the most significant.
+    /// Seeds the generator with a large number, whose most significant byte comes first.
     pub(super) fn from_bytes(seed: &[u8]) -> Self {
         let mut words: Vec<u32> = seed
             .rchunks(4)
@@ -48,7 +49,7 @@ impl MersenneTwister {
         high << 32 | low
     }
 
-    /// A number below another one, which is not zero.
+    /// Returns a number below `end`, which must not be 0.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         let bits = u64::BITS - end.leading_zeros();
         loop {

@@ -1,4 +1,6 @@
-//! Jinja2 templates with native types, in the dialect of Ansible.
+//! Jinja2 templates with native types, in the dialect of Ansible. `engine` renders the templates of
+//! expressions, `document` renders text documents for the module `states`; the other files hold filters,
+//! tests, lookups and conversions.
 
 mod arguments;
 mod collections;

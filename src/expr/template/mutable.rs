@@ -1,4 +1,4 @@
-//! Lists and maps that templates change: `{% do list.append(item) %}`.
+//! Mutable lists and maps for documents, because Salt templates change them: `{% do list.append(item) %}`.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,21 +10,21 @@ use super::error::{Result, filter_error};
 use super::lazy_object::LazyObject;
 use super::limits;
 
-/// The name of the function that makes what is bound to a name changeable.
+/// The name of the function that makes an assigned value mutable. `preprocess` inserts the calls.
 pub(super) const MUTABLE_FUNCTION: &str = "__own";
 
-/// How deep lists and maps are copied.
+/// The maximum depth to which lists and maps are copied.
 const DEPTH: usize = 100;
 
-/// A list.
+/// A list that templates can change.
 #[derive(Debug)]
 struct MutableList(Mutex<Vec<JinjaValue>>);
 
-/// A map; its keys are texts in nearly all cases.
+/// A map that templates can change. Each entry keeps its original key, because a few keys are not texts.
 #[derive(Debug)]
 struct MutableMap(Mutex<IndexMap<String, (JinjaValue, JinjaValue)>>);
 
-/// Makes lists and maps changeable; what is so already stays itself.
+/// Converts lists and maps to mutable ones. A mutable value stays the same object.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "the engine hands arguments over by value"
@@ -41,7 +41,7 @@ fn mutable_copy(value: &JinjaValue, depth: usize) -> Result<JinjaValue> {
         return Ok(value.clone());
     }
     let is_lazy = value.downcast_object_ref::<LazyObject>().is_some();
-    // Other objects, such as namespaces and macros, are what they are.
+    // Other objects, such as namespaces and macros, stay unchanged.
     match value.kind() {
         ValueKind::Seq => {
             let items = value.try_iter()?.map(|item| mutable_copy(&item, depth + 1));
@@ -61,7 +61,7 @@ fn mutable_copy(value: &JinjaValue, depth: usize) -> Result<JinjaValue> {
     }
 }
 
-/// Whether a map is one that a template wrote.
+/// Whether a map is a literal of a template.
 fn is_plain(value: &JinjaValue) -> bool {
     value.as_object().is_none_or(|object| {
         object.type_name().contains("Map<") && !object.type_name().contains("Namespace")
@@ -111,7 +111,8 @@ impl Object for MutableList {
         method: &str,
         args: &[JinjaValue],
     ) -> Result<JinjaValue> {
-        // What is added is taken apart before the list is held, as it may be the list itself.
+        // The added items are collected before the list is locked, because the argument may be the list
+        // itself.
         let more = match (method, args) {
             ("extend", [more]) => more.try_iter()?.collect(),
             _ => Vec::new(),

@@ -1,4 +1,5 @@
-//! Filters on paths.
+//! Filters and functions on paths: `basename`, `dirname`, `realpath`, `relpath`, `abspath`, `get_dir` and
+//! others.
 #![expect(
     clippy::needless_pass_by_value,
     reason = "the engine hands arguments over by value"
@@ -17,7 +18,7 @@ use super::arguments::{FilterArguments, FilterTable};
 use super::error::Result;
 use super::variables::Variables;
 
-/// The filters on paths that take their arguments as all others do.
+/// The filters on paths that take standard filter arguments.
 pub(super) const FILTERS: FilterTable = &[
     ("basename", &[], |args| {
         Ok(basename(&args.subject_text()?, '/').into())
@@ -84,7 +85,7 @@ fn text_of(path: &Path) -> JinjaValue {
     path.to_string_lossy().into_owned().into()
 }
 
-/// What follows the last separator.
+/// Returns the part after the last separator.
 fn basename(path: &str, separator: char) -> String {
     path.rsplit(separator).next().unwrap_or_default().to_owned()
 }
@@ -117,7 +118,7 @@ fn path_join(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     Ok(text_of(&joined))
 }
 
-/// The path without `.`, `..` and doubled slashes.
+/// Returns the path without `.`, `..` and repeated slashes.
 fn normalize_path(path: &str) -> String {
     let is_absolute = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
@@ -138,7 +139,7 @@ fn normalize_path(path: &str) -> String {
     }
 }
 
-/// The path from the folder of the ensemble.
+/// Returns the absolute path, resolved from the directory of the ensemble.
 fn absolute(args: &FilterArguments<'_>, path: &str) -> Result<String> {
     let place = args.evaluator().directory_owner(&args.variables.scene);
     let base = args.evaluator().system().directory(&place, "ensemble");
@@ -196,7 +197,7 @@ fn expanduser(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     })
 }
 
-/// Puts in `$NAME` and `${NAME}` of variables that are set.
+/// Replaces `$NAME` and `${NAME}` by the values of environment variables that are set.
 fn expandvars(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
     let mut done = String::new();
@@ -258,7 +259,7 @@ fn win_splitdrive(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     args.engine_value(Value::list([drive.into(), rest.into()]))
 }
 
-/// The drive of a Windows path, and the rest.
+/// Splits a Windows path into the drive and the rest.
 fn drive(path: &str) -> (&str, &str) {
     let is_drive = path.chars().nth(1) == Some(':');
     let end = path.char_indices().nth(2).map_or(path.len(), |(at, _)| at);

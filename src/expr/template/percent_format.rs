@@ -5,7 +5,7 @@ use crate::value::Value;
 use super::error::{Result, filter_error};
 use super::limits;
 
-/// What follows a `%`.
+/// A format specification: the part of the text after a `%`.
 struct FormatSpec {
     name: Option<String>,
     flags: String,
@@ -14,7 +14,7 @@ struct FormatSpec {
     conversion: char,
 }
 
-/// Puts values in for the `%…` of a text: one after the other, or by name from a map.
+/// Replaces the `%…` specifications of a text by values: in order, or by name from a map.
 pub(super) fn format(text: &str, values: &[Value], names: &Value) -> Result<String> {
     let mut done = String::new();
     let mut rest = text;
@@ -156,7 +156,7 @@ fn shown(spec: &FormatSpec, value: &Value) -> Result<String> {
     })
 }
 
-/// A number as a float, if it is one.
+/// Returns a number as a float. None for any other value.
 #[expect(clippy::cast_precision_loss, reason = "Python does the same")]
 pub(super) fn float(value: &Value) -> Option<f64> {
     match value {
@@ -225,7 +225,7 @@ fn trimmed(digits: &str, spec: &FormatSpec) -> String {
         .to_owned()
 }
 
-/// With an exponent of two digits and a sign, as C writes it.
+/// Formats a float with an exponent that has a sign and at least two digits, as C does.
 fn exponent(float: f64, precision: usize) -> String {
     let text = format!("{float:.precision$e}");
     let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));

@@ -1,14 +1,14 @@
-//! The text of a template before it is compiled: backslashes as Ansible means them, and checks
-//! of how large variables get.
+//! Preprocessing of template text before compilation: it treats backslashes as Ansible does, adds checks of
+//! the size of assigned variables, and translates Salt's own tags.
 use std::borrow::Cow;
 
 use super::mutable::MUTABLE_FUNCTION;
 use super::variables::CHECK_FUNCTION;
 
-/// The variable that takes what the check gives.
+/// The variable that receives the result of an inserted size check.
 const CHECK_RESULT: &str = "__kept";
 
-/// What begins and ends the parts of a template: blocks, variables, comments.
+/// The delimiters of blocks, variables and comments, in this order.
 #[derive(Debug, Clone)]
 pub(super) struct Delimiters(pub(super) [[String; 2]; 3]);
 
@@ -18,23 +18,24 @@ impl Default for Delimiters {
     }
 }
 
-/// What a backslash in a string of `{{ … }}` does.
+/// The meaning of a backslash in a string within `{{ … }}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Backslashes {
-    /// It stands for itself, as Ansible has it.
+    /// A backslash stands for itself, as in Ansible.
     Literal,
-    /// It escapes the next character, as Jinja has it. Documents have tags of Salt, too, and what
-    /// they bind can be changed.
+    /// A backslash escapes the next character, as in Jinja2.
+    ///
+    /// Documents use this mode. In it, Salt's tags work and assigned values are mutable.
     Escape,
 }
 
-/// The text to compile: in `{{ … }}` a backslash in a string stands for itself, and what a tag
-/// binds is checked.
+/// Prepares a template of an expression. A backslash in a string stands for itself, and assigned variables
+/// are checked.
 pub(super) fn prepare_template<'a>(text: &'a str, delimiters: &Delimiters) -> Cow<'a, str> {
     prepare_source(Backslashes::Literal, text, delimiters)
 }
 
-/// The text to compile: what a tag binds is checked.
+/// Prepares a text for compilation and adds checks of assigned variables.
 pub(super) fn prepare_source<'a>(
     backslashes: Backslashes,
     text: &'a str,
@@ -56,7 +57,7 @@ pub(super) fn prepare_source<'a>(
         backslashes,
     };
     let kinds = [variable, comment, block];
-    // Where each kind begins next; looked up again only once that is passed.
+    // The next start of each kind of tag; searched again only after it has been passed.
     let mut next = [Some(0); 3];
     loop {
         let here = text.len() - scanner.rest.len();
@@ -89,7 +90,7 @@ struct TemplateScanner<'a> {
     rest: &'a str,
     output: String,
     block: [&'a str; 2],
-    /// What `{% set name %}` blocks that are open will bind.
+    /// The variables of the open `{% set name %}` blocks.
     captures: Vec<String>,
     backslashes: Backslashes,
 }
@@ -100,7 +101,7 @@ impl TemplateScanner<'_> {
         self.rest = &self.rest[length..];
     }
 
-    /// Copies an expression up to what ends it, backslashes doubled.
+    /// Copies an expression up to its end delimiter and doubles the backslashes if they are literal.
     fn variable(&mut self, end: &str) {
         let length = expression_length(self.rest, end);
         if self.backslashes == Backslashes::Escape {
@@ -116,7 +117,7 @@ impl TemplateScanner<'_> {
             while let Some(character) = string.next() {
                 self.output.push(character);
                 if character == '\\' {
-                    // A quote in a string of the same quotes stays a part of it.
+                    // A quote of the same kind stays part of the string.
                     match string.next() {
                         Some('\\') => self.output.push_str("\\\\\\"),
                         Some(next) if next == quote => self.output.push(next),
@@ -129,7 +130,7 @@ impl TemplateScanner<'_> {
         self.output.push_str(expression);
     }
 
-    /// Copies a tag, and adds a check of what it binds.
+    /// Copies a tag and adds a check of the variables that it assigns.
     fn tag(&mut self) {
         let length = expression_length(self.rest, self.block[1]);
         let inner = &self.rest[..length];
@@ -193,7 +194,7 @@ impl TemplateScanner<'_> {
     }
 }
 
-/// What stands for a tag of Salt's own, or for one that binds a name to what can be changed.
+/// Translates a tag of Salt, or an assignment whose value must become mutable. None for other tags.
 fn salt_tag(inner: &str, name: &str, body: &str) -> Option<String> {
     let start = if inner.starts_with('-') { "-" } else { "" };
     let end = if inner.ends_with('-') { "-" } else { "" };
@@ -227,7 +228,7 @@ fn salt_tag(inner: &str, name: &str, body: &str) -> Option<String> {
     }
 }
 
-/// What the file of an `import_…` tag holds.
+/// Returns the file format of an `import_…` tag.
 fn format_of(inner: &str) -> Option<&'static str> {
     let (_, rest) = inner.split_once("import_")?;
     ["yaml", "json", "text"]
@@ -235,7 +236,7 @@ fn format_of(inner: &str) -> Option<&'static str> {
         .find(|format| rest.starts_with(format))
 }
 
-/// How long an expression is, up to what ends it: not within strings or brackets.
+/// Returns the length of an expression up to its end delimiter, ignoring delimiters in strings and brackets.
 fn expression_length(text: &str, end: &str) -> usize {
     let mut depth = 0_usize;
     let mut at = 0;
@@ -263,7 +264,7 @@ fn expression_length(text: &str, end: &str) -> usize {
     text.len()
 }
 
-/// How long the string is that begins the text, its quotes included.
+/// Returns the length of the string at the start of the text, including its quotes.
 fn string_length(text: &str) -> usize {
     let mut characters = text.char_indices();
     let Some((_, quote)) = characters.next() else {
@@ -279,14 +280,14 @@ fn string_length(text: &str) -> usize {
     text.len()
 }
 
-/// What stands before the `=` of an assignment, if it is one.
+/// Returns the target of an assignment: the text before the `=`. None if the text is not an assignment.
 fn split_at_equals(body: &str) -> Option<&str> {
     let at = body.find('=')?;
     let is_assignment = !body[at + 1..].starts_with('=') && !body[..at].contains('|');
     is_assignment.then(|| body[..at].trim())
 }
 
-/// The names of a list of `name` or `name = value`.
+/// Returns the names in a list of `name` or `name = value`.
 fn targets(list: &str) -> String {
     let mut names = Vec::new();
     let mut rest = list;

@@ -1,16 +1,17 @@
-//! Texts that are Python literals: what a template rendered becomes a value of its own.
+//! A parser of Python literals. Like Ansible's native Jinja2, templates convert a rendered text that is a
+//! literal to its value.
 
 use std::sync::Arc;
 
 use crate::value::{List, Map, Value};
 
-/// How deep brackets may nest.
+/// The maximum nesting depth of brackets.
 const DEPTH: usize = 100;
 
-/// The value of a rendered text: that of the literal it is, or else the text itself.
+/// Returns the value of a rendered text: that of the literal, or the text itself.
 pub(super) fn native(text: &str) -> Value {
     match python_literal(text) {
-        // A quoted text keeps its quotes, with its escapes put in.
+        // A quoted text keeps its quotes, while its escapes are resolved.
         Some(Value::Str(inner)) => {
             let quote = text.chars().next().unwrap_or('"');
             Value::from(format!("{quote}{inner}{quote}"))
@@ -20,7 +21,7 @@ pub(super) fn native(text: &str) -> Value {
     }
 }
 
-/// The value of a literal of Python, as `ast.literal_eval` has it; none if the text is no literal.
+/// Parses a Python literal, as `ast.literal_eval` does. None if the text is not a literal.
 pub fn python_literal(text: &str) -> Option<Value> {
     let first = text.bytes().next()?;
     if !(first.is_ascii_digit() || b"+-.([{\"'TFN".contains(&first)) {
@@ -74,7 +75,7 @@ impl LiteralParser<'_> {
         found
     }
 
-    /// Skips white space and comments; line ends count only inside of brackets.
+    /// Skips white space and comments. Line breaks count as white space only inside brackets.
     fn blank(&mut self) {
         while let Some(byte) = self.peek() {
             match byte {
@@ -120,7 +121,7 @@ impl LiteralParser<'_> {
         Some(items)
     }
 
-    /// Reads what stands between a bracket and its end, with commas between.
+    /// Parses comma-separated items up to the closing bracket.
     fn each(&mut self, end: u8, mut read: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.open()?;
         while !self.eat(end) {
@@ -138,7 +139,7 @@ impl LiteralParser<'_> {
     fn tuple(&mut self) -> Option<Value> {
         let start = self.at;
         let mut items = self.list(b')')?;
-        // One item in parentheses is a tuple only with a comma behind it.
+        // A single item in parentheses is a tuple only if a comma follows it.
         let inside = self.text[start..self.at - 1].trim_end();
         if items.len() == 1 && !inside.ends_with(',') {
             return items.pop();
@@ -231,7 +232,7 @@ impl LiteralParser<'_> {
         number(&rest[..end])
     }
 
-    /// One string, or several next to each other.
+    /// Parses one string or several adjacent strings, which Python joins.
     fn strings(&mut self) -> Option<Value> {
         let mut text = String::new();
         while let Some(quote @ (b'"' | b'\'')) = self.peek() {
@@ -303,7 +304,7 @@ impl LiteralParser<'_> {
     }
 }
 
-/// A number as Python writes it; complex ones are not known.
+/// Parses a number in Python's notation. Complex numbers are not supported.
 fn number(text: &str) -> Option<Value> {
     let plain = without_underscores(text)?;
     let radix = |prefixes: [&str; 2]| {
@@ -335,7 +336,7 @@ fn number(text: &str) -> Option<Value> {
     plain.parse().ok().map(Value::Float)
 }
 
-/// Underscores may stand between digits only.
+/// Removes underscores, which may appear only between digits.
 fn without_underscores(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let good = |place: usize| {

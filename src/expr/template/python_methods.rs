@@ -1,4 +1,4 @@
-//! Methods of Python's texts and lists that the engine does not know.
+//! Methods of Python's texts and lists that the template engine does not provide.
 
 use minijinja::value::{Kwargs, Value as JinjaValue, ValueKind, from_args};
 use minijinja::{Error as JinjaError, ErrorKind, State};
@@ -11,10 +11,10 @@ use super::text::words;
 use super::text_layout::{centered, joined, replaced};
 use super::variables::Variables;
 
-/// The longest width that `str.format` may be asked for, in digits.
+/// The maximum number of digits of a width in `str.format`.
 const DIGITS: usize = 6;
 
-/// Calls a method of a value.
+/// Calls a Python method of a value.
 pub(super) fn call(
     state: &mut State<'_, '_>,
     value: &JinjaValue,
@@ -103,7 +103,7 @@ fn text_method(
     }))
 }
 
-/// The text before a separator, the separator, and the text behind it.
+/// Splits a text at a separator into three parts, as `partition` and `rpartition` do.
 fn partitioned(text: &str, method: &str, separator: &str) -> JinjaValue {
     let found = if method == "partition" {
         text.split_once(separator)
@@ -121,7 +121,7 @@ fn partitioned(text: &str, method: &str, separator: &str) -> JinjaValue {
     .into()
 }
 
-/// The parts of a text; none where the engine's own method knows them.
+/// Splits a text as `split` and `rsplit` do. None if the engine's own method handles the arguments.
 fn split(text: &str, method: &str, args: &[JinjaValue]) -> Result<Option<JinjaValue>> {
     let (separator, max_parts): (Option<Option<String>>, Option<i64>) = split_args(args)?;
     let max_parts = max_parts.and_then(|max_parts| usize::try_from(max_parts).ok());
@@ -154,7 +154,7 @@ fn split(text: &str, method: &str, args: &[JinjaValue]) -> Result<Option<JinjaVa
     Ok(Some(parts.into()))
 }
 
-/// The place of a text in another, in characters.
+/// Returns the index of a text in another, in characters.
 fn index(text: &str, method: &str, needle: &str) -> Result<usize> {
     let at = if method == "index" {
         text.find(needle)
@@ -177,7 +177,7 @@ fn swapcase(text: &str) -> String {
         .collect()
 }
 
-/// The items of a list, joined by a text; none if they are no list.
+/// Joins the items of a list with a text. None if the argument is not a list.
 fn join(state: &State<'_, '_>, text: &str, args: &[JinjaValue]) -> Result<Option<JinjaValue>> {
     let variables = Variables::from_state(state)?;
     let items = args
@@ -191,7 +191,7 @@ fn join(state: &State<'_, '_>, text: &str, args: &[JinjaValue]) -> Result<Option
     Ok(Some(joined(items, text)?.into()))
 }
 
-/// Refuses formats with widths that no memory holds.
+/// Returns an error if a format has a width that would exhaust the memory.
 fn check_widths(format: &str) -> Result<()> {
     let mut digits = 0;
     for character in format.chars() {

@@ -1,23 +1,22 @@
-//! Values as YAML the way `PyYAML` writes it, which is what `to_yaml` and `to_nice_yaml` give.
+//! A YAML writer that gives the output of `PyYAML`, for the filters `to_yaml` and `to_nice_yaml`.
 use crate::value::{Map, Value};
 
-/// How YAML is written.
+/// The options of the YAML output.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DumpStyle {
-    /// How far each level is indented.
+    /// The number of columns per level.
     pub(super) indent: usize,
-    /// Lists and maps that hold no others: in brackets, or one item a line.
+    /// Whether lists and maps are in brackets. None means only those that hold no other list or map.
     pub(super) brackets: Option<bool>,
-    /// Whether keys are sorted.
     pub(super) sorted: bool,
-    /// After how many columns lines are broken.
+    /// The column after which lines are broken.
     pub(super) width: usize,
 }
 
-/// How deep values may nest.
+/// The maximum nesting depth of values.
 const DEPTH: usize = 200;
 
-/// A value as a YAML document.
+/// Writes a value as a YAML document.
 pub(super) fn dump(value: &Value, style: DumpStyle) -> Result<String, String> {
     let mut writer = DumpWriter {
         text: String::new(),
@@ -29,7 +28,7 @@ pub(super) fn dump(value: &Value, style: DumpStyle) -> Result<String, String> {
     Ok(writer.text)
 }
 
-/// A value as a YAML document, one item a line and keys sorted, as `PyYAML` writes it.
+/// Writes a value as a YAML document with one item per line and sorted keys, as `PyYAML` does.
 pub fn pyyaml_text(value: &Value) -> Result<String, String> {
     let style = DumpStyle {
         indent: 2,
@@ -55,7 +54,7 @@ impl DumpWriter {
         };
     }
 
-    /// Goes to a column: of this line if it is free from there on, or else of the next.
+    /// Moves to a column: on the current line if it is free from there, otherwise on the next line.
     fn go_to(&mut self, column: usize) {
         let free = self.text.is_empty()
             || self.text.ends_with('\n')
@@ -239,7 +238,7 @@ impl DumpWriter {
         }
     }
 
-    /// Writes words; where a line gets too long, the next word begins a new one.
+    /// Writes words and breaks the line after one that exceeds the width.
     fn folded(&mut self, text: &str, indent: usize) {
         let mut words = text.split(' ').peekable();
         let mut single = true;
@@ -283,7 +282,7 @@ impl DumpWriter {
     }
 }
 
-/// Whether a text can stand without quotes.
+/// Whether a text needs no quotes.
 fn is_plain(text: &str, in_flow: bool) -> bool {
     let Some(first) = text.chars().next() else {
         return false;
@@ -305,7 +304,7 @@ fn is_plain(text: &str, in_flow: bool) -> bool {
         || is_ambiguous(text))
 }
 
-/// Whether a text without quotes would be read as something else: in YAML 1.1.
+/// Whether YAML 1.1 would read an unquoted text as another type.
 fn is_ambiguous(text: &str) -> bool {
     let words = [
         "null", "~", "true", "false", "yes", "no", "on", "off", "y", "n", "=", "<<", ".inf",
@@ -313,7 +312,7 @@ fn is_ambiguous(text: &str) -> bool {
     ];
     let lower = text.to_lowercase();
     if words.contains(&&*lower) {
-        // Single letters are text for `PyYAML`.
+        // `PyYAML` reads single letters as text.
         return !matches!(&*lower, "y" | "n");
     }
     let digits = lower.trim_start_matches(['-', '+']).replace('_', "");

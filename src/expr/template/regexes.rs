@@ -1,4 +1,5 @@
-//! Filters with regular expressions, in Python's writing as far as they are regular.
+//! Filters on regular expressions in Python's syntax, without features such as backreferences that the Rust
+//! crate `regex` lacks.
 
 use minijinja::value::Value as JinjaValue;
 use regex::{Captures, Regex, RegexBuilder};
@@ -20,7 +21,7 @@ const REPLACE: &[&str] = &[
 const SEARCH: &[&str] = &[VARIADIC, "ignorecase", "multiline"];
 const FIND_ALL: &[&str] = &["regex", "multiline", "ignorecase"];
 
-/// The filters with regular expressions.
+/// The filters on regular expressions, by name.
 pub(super) const FILTERS: FilterTable = &[
     ("regex_replace", REPLACE, regex_replace),
     ("regex_search", SEARCH, regex_search),
@@ -28,7 +29,7 @@ pub(super) const FILTERS: FilterTable = &[
     ("regex_escape", &["re_type"], regex_escape),
 ];
 
-/// A regular expression in Python's writing, as far as it is regular.
+/// Compiles a regular expression in Python's syntax.
 pub(super) fn regex(pattern: &str, ignore_case: bool, multiline: bool) -> Result<Regex> {
     let pattern = pattern.replace("(?P<", "(?<").replace("\\Z", "\\z");
     RegexBuilder::new(&pattern)
@@ -39,7 +40,7 @@ pub(super) fn regex(pattern: &str, ignore_case: bool, multiline: bool) -> Result
         .map_err(|error| filter_error(format!("cannot use the regular expression: {error}")))
 }
 
-/// A regular expression with the flags that a filter or test is called with.
+/// Compiles a regular expression with the flags among the arguments of a filter or test.
 pub(super) fn regex_with_flags(args: &FilterArguments<'_>, pattern: &str) -> Result<Regex> {
     let ignore_case = args.flag("ignorecase", false)?;
     regex(pattern, ignore_case, args.flag("multiline", false)?)
@@ -73,7 +74,7 @@ fn regex_replace(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     Ok((done + &text[last..]).into())
 }
 
-/// The text of a group, by its number or its name.
+/// Returns the text of a capture group, by number or name.
 fn group<'t>(found: &Captures<'t>, name: &str) -> Option<&'t str> {
     let group = match name.parse() {
         Ok(number) => found.get(number),
@@ -82,7 +83,7 @@ fn group<'t>(found: &Captures<'t>, name: &str) -> Option<&'t str> {
     group.map(|group| group.as_str())
 }
 
-/// Puts the groups in for `\1` and `\g<name>`.
+/// Replaces `\1` and `\g<name>` by the captured groups.
 fn expand_references(replacement: &str, found: &Captures<'_>) -> String {
     let mut text = String::new();
     let mut rest = replacement;

@@ -1,4 +1,4 @@
-//! The filters and functions by name.
+//! The registration of filters and functions in a template environment.
 #![expect(
     clippy::needless_pass_by_value,
     reason = "the engine hands arguments over by value"
@@ -63,7 +63,7 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     }
 }
 
-/// A map of pairs, or of another map, and of names.
+/// Builds a map from pairs or from another map, and from named arguments, as Python's `dict` does.
 fn dict(state: &State, pairs: Option<JinjaValue>, names: Kwargs) -> Result<JinjaValue> {
     let variables = Variables::from_state(state)?;
     let mut entries = Map::new();
@@ -96,7 +96,6 @@ fn dict(state: &State, pairs: Option<JinjaValue>, names: Kwargs) -> Result<Jinja
     Ok(variables.engine_value(LazyValue::Value(entries.into())))
 }
 
-/// A variable that is not defined.
 fn undef(_hint: Option<JinjaValue>, names: Kwargs) -> Result<JinjaValue> {
     names.get::<Option<JinjaValue>>("hint")?;
     Ok(JinjaValue::UNDEFINED)

@@ -1,4 +1,4 @@
-//! Filters between values and JSON, YAML, base 64, digests.
+//! Filters that convert between values and JSON, YAML, base64 and digests.
 use md5::Md5;
 use minijinja::State;
 use minijinja::value::Value as JinjaValue;
@@ -15,10 +15,10 @@ use super::error::{Result, filter_error};
 use super::pyyaml_dump::{DumpStyle, dump};
 use super::variables::Variables;
 
-/// The name space of identifiers that `to_uuid` makes, unless another is given.
+/// The default namespace of the identifiers that `to_uuid` creates.
 const NAMESPACE: &str = "361e6d51-faec-444a-9079-341386da8e2e";
 
-/// Options of Python's encoders that change nothing here.
+/// The options of Python's JSON encoder. Those that no filter reads are accepted without effect.
 const JSON: &[&str] = &[
     "indent",
     "sort_keys",
@@ -56,7 +56,7 @@ const PASSWORD: &[&str] = &[
 ];
 const VAULT: &[&str] = &["secret", "salt", "vault_id", "wrap_object", "vaultid"];
 
-/// The filters between values and their texts.
+/// The filters that convert between values and texts.
 pub(super) const FILTERS: FilterTable = &[
     ("to_json", JSON, |args| to_json(args, None, false)),
     ("tojson", &["indent"], html_json),
@@ -78,12 +78,12 @@ pub(super) const FILTERS: FilterTable = &[
     ("unvault", VAULT, unsupported_vault),
 ];
 
-/// Text that stays text, whatever it looks like.
+/// Marks a text as safe, so that it stays text even if it looks like a literal.
 fn text(text: String) -> JinjaValue {
     JinjaValue::from_safe_string(text)
 }
 
-/// JSON as Python writes it; `indent` and `is_sorted` are the options that are not given.
+/// Encodes JSON as Python does. `indent` and `is_sorted` are the defaults of the options.
 fn to_json(
     args: &FilterArguments<'_>,
     indent: Option<usize>,
@@ -99,7 +99,7 @@ fn to_json(
     )))
 }
 
-/// As Jinja2 has it: safe within HTML.
+/// Encodes JSON that is safe within HTML, as Jinja2 does.
 fn html_json(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let json = json_text(&args.subject()?.sorted(), args.size("indent")?)?;
     let mut safe = escape_non_ascii(json, true);
@@ -114,7 +114,7 @@ fn html_json(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     Ok(text(safe))
 }
 
-/// What is not ASCII as escapes, which Python's encoder writes.
+/// Escapes the characters that are not ASCII, as Python's encoder does by default.
 fn escape_non_ascii(json: String, escapes: bool) -> String {
     if !escapes || json.is_ascii() {
         return json;
@@ -132,7 +132,7 @@ fn escape_non_ascii(json: String, escapes: bool) -> String {
     escaped
 }
 
-/// The JSON of a value: indented, or with a space after commas and colons, as Python writes it.
+/// Encodes a value as JSON: indented, or with a space after commas and colons, as Python does.
 fn json_text(value: &Value, indent: Option<usize>) -> Result<String> {
     let Some(indent) = indent else {
         return serialize_value(value, SpacedFormatter);
@@ -201,7 +201,7 @@ fn to_yaml(
 fn from_json(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let input = args.subject()?;
     let Some(json) = input.as_str() else {
-        // What was a literal already became a value when it was rendered.
+        // A text that was a literal became a value when it was rendered.
         return args.engine_value(input);
     };
     let parsed: serde_json::Value = serde_json::from_str(json)
@@ -343,7 +343,7 @@ fn digest(args: &FilterArguments<'_>, kind: &str) -> Result<JinjaValue> {
     Ok(digest.into())
 }
 
-/// An identifier that is the same for the same text (RFC 9562, version 5).
+/// Returns an identifier that depends only on the text and the namespace (RFC 9562, version 5).
 fn to_uuid(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let namespace = args.text("namespace")?;
     let namespace = namespace.as_deref().unwrap_or(NAMESPACE);

@@ -1,4 +1,4 @@
-//! The tests of Ansible: `is match`, `is subset`, `is version`, ….
+//! Ansible's template tests: `is match`, `is subset`, `is version`, ….
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::regexes::regex_with_flags;
 use super::variables::Variables;
 use crate::expr::lookup_options::parse_truth;
 
-/// A test: gets what it is called with, says whether it holds.
+/// The implementation of a test, which returns whether the test passes.
 type TestFn = fn(&FilterArguments<'_>) -> Result<bool>;
 
 const REGEX: &[&str] = &["pattern", "ignorecase", "multiline", "match_type"];
@@ -95,7 +95,6 @@ const TESTS: &[(&[&str], &[&str], TestFn)] = &[
     (&["finished"], &[], |args| result_flag(args, "finished")),
 ];
 
-/// Adds the tests to an environment.
 pub(super) fn add_tests(environment: &mut Environment<'_>) {
     let rows = TESTS.iter().flat_map(|(names, parameters, test)| {
         names.iter().map(move |name| (*name, *parameters, *test))
@@ -197,8 +196,10 @@ fn is_nan(args: &FilterArguments<'_>) -> Result<bool> {
     Ok(matches!(args.subject()?, Value::Float(float) if float.is_nan()))
 }
 
-/// What follows the scheme of a URI; none if it is no URI, or not of the schemes asked for. As
-/// in Ansible, a text without a scheme is one if no scheme is asked for.
+/// Returns the authority of a URI. None if the text is not a URI or its scheme is not among the requested
+/// ones.
+///
+/// As in Ansible, a text without a scheme counts as a URI if no schemes are requested.
 fn scheme(args: &FilterArguments<'_>) -> Result<Option<String>> {
     let text = args.subject_text()?;
     let schemes = args.get("schemes")?;
@@ -218,7 +219,7 @@ fn scheme(args: &FilterArguments<'_>) -> Result<Option<String>> {
         _ => (String::new(), text.as_str()),
     };
     let known = allowed_schemes.is_none_or(|allowed_schemes| allowed_schemes.contains(&scheme));
-    // Only what follows `//` is a place in the network.
+    // Only the text after `//` is a network location.
     let authority = match rest.strip_prefix("//") {
         Some(rest) if !scheme.is_empty() => rest.split('/').next().unwrap_or_default().to_owned(),
         _ => String::new(),
@@ -226,7 +227,7 @@ fn scheme(args: &FilterArguments<'_>) -> Result<Option<String>> {
     Ok(known.then_some(authority))
 }
 
-/// What a result of a task says under a name.
+/// Returns a boolean field of a task result.
 fn result_flag(args: &FilterArguments<'_>, name: &str) -> Result<bool> {
     let result = args.subject()?;
     if result.as_map().is_none() {
@@ -271,8 +272,9 @@ fn version(args: &FilterArguments<'_>) -> Result<bool> {
     }
 }
 
-/// Compares versions of which one before a release, such as `1.0rc1`, is less than the release;
-/// what follows a `+` does not count, nor do zeros at the end.
+/// Compares versions. A pre-release such as `1.0rc1` is lower than its release.
+///
+/// The text after a `+` and trailing zeros are ignored.
 fn compare_releases(left: &str, right: &str) -> Ordering {
     let split = |version: &str| {
         let version = version.trim().trim_start_matches(['v', 'V']);
@@ -292,7 +294,7 @@ fn compare_releases(left: &str, right: &str) -> Ordering {
         (numbers, rest)
     };
     let ((own, own_rest), (other, other_rest)) = (split(left), split(right));
-    // After a release comes what follows it; before it come all others.
+    // A post-release comes after the release; any other suffix comes before it.
     let rank = |rest: &str| match rest {
         "" => 1,
         rest if rest.starts_with("post") => 2,
@@ -303,7 +305,7 @@ fn compare_releases(left: &str, right: &str) -> Ordering {
         .then_with(|| compare_versions(&own_rest, &other_rest))
 }
 
-/// Compares part by part: numbers as numbers, words as text; a word is less than a number.
+/// Compares versions part by part: numbers by value, words as text. A word is lower than a number.
 fn compare_versions(left: &str, right: &str) -> Ordering {
     let parts = |version: &str| -> Vec<(Option<u64>, String)> {
         let mut parts: Vec<String> = Vec::new();

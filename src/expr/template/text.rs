@@ -1,4 +1,5 @@
-//! Filters on text and numbers.
+//! Filters on text and numbers: `quote`, `split`, `bool`, `int`, `human_readable`, `urlsplit`, `comment`,
+//! `ternary` and others.
 
 use std::f64::consts::E;
 
@@ -68,7 +69,8 @@ trait SnapToInteger {
 }
 
 impl SnapToInteger for f64 {
-    /// A whole root stays whole, although it was computed with fractions.
+    /// Rounds a number that is within rounding errors of an integer, so that the root of a square number is
+    /// an integer.
     fn snap_to_integer(self) -> Self {
         let near = self.round();
         if (self - near).abs() < near.abs() * 4.0 * Self::EPSILON {
@@ -124,7 +126,7 @@ fn split(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     args.engine_list(parts)
 }
 
-/// Words between spaces, so many at most; the last one is the rest.
+/// Splits a text at white space into at most `max_parts` words; the last word is the remaining text.
 pub(super) fn words(text: &str, max_parts: usize) -> Vec<Value> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
@@ -193,7 +195,7 @@ fn to_float(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     Ok(number.map_or_else(|| or_default(args, 0.0), JinjaValue::from))
 }
 
-/// What stands for a text that is no number.
+/// Returns the argument `default`, or the usual value, for a text that is not a number.
 fn or_default(args: &FilterArguments<'_>, usual: impl Into<JinjaValue>) -> JinjaValue {
     let supplied = args.raw("default").cloned();
     supplied.unwrap_or_else(|| usual.into())
@@ -201,7 +203,7 @@ fn or_default(args: &FilterArguments<'_>, usual: impl Into<JinjaValue>) -> Jinja
 
 const SIZES: &str = "KMGTPEZY";
 
-/// The power of 1024 that the first letter of a unit stands for.
+/// Returns the power of 1024 that the first letter of a unit stands for.
 fn power_of(unit: &str) -> Option<i32> {
     match unit.chars().next().map(|unit| unit.to_ascii_uppercase()) {
         None | Some('B') => Some(0),
@@ -311,7 +313,7 @@ fn urlsplit(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     }
 }
 
-/// A text as a comment of a language.
+/// Formats a text as a comment in the style of a language.
 fn comment(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
     let style = args.text("style")?;

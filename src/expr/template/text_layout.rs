@@ -1,4 +1,5 @@
-//! Filters that lay text out.
+//! Filters for the layout of text: `center`, `indent`, `join`, `format`, `wordwrap`, `truncate`, `urlencode`
+//! and others.
 use minijinja::value::Value as JinjaValue;
 
 use crate::value::{List, Value, decode_percent, encode_percent};
@@ -22,7 +23,7 @@ const WORDWRAP: &[&str] = &[
     "break_on_hyphens",
 ];
 
-/// The filters that lay text out.
+/// The filters for the layout of text.
 pub(super) const FILTERS: FilterTable = &[
     ("wordcount", &[], wordcount),
     ("center", &["width"], center),
@@ -53,7 +54,7 @@ fn center(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     Ok(centered(&args.subject_text()?, width, ' ')?.into())
 }
 
-/// A text in the middle of a line; as Python does it, an odd place goes to the left of odd widths.
+/// Centers a text. As in Python, an odd space goes to the left if the width is odd.
 pub(super) fn centered(text: &str, width: usize, fill: char) -> Result<String> {
     limits::check_text_length(width)?;
     let missing = width.saturating_sub(text.chars().count());
@@ -102,7 +103,7 @@ fn replace(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     Ok(replaced(&text, &old, &new, args.size("count")?)?.into())
 }
 
-/// A text with one piece put in for another, unless it gets too long.
+/// Replaces occurrences of a text, unless the result exceeds the maximum length.
 pub(super) fn replaced(text: &str, old: &str, new: &str, count: Option<usize>) -> Result<String> {
     let count = count.unwrap_or(usize::MAX);
     let found = text.matches(old).take(count).count();
@@ -119,7 +120,7 @@ fn join(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     Ok(joined(&items, &separator)?.into())
 }
 
-/// The texts of values, with something between them, unless it gets too long.
+/// Joins the texts of values with a separator, unless the result exceeds the maximum length.
 pub(super) fn joined(items: &[Value], separator: &str) -> Result<String> {
     let mut text = String::new();
     for (place, item) in items.iter().enumerate() {
@@ -133,7 +134,7 @@ pub(super) fn joined(items: &[Value], separator: &str) -> Result<String> {
     Ok(text)
 }
 
-/// What `a.0.b` names in a value; null if it names nothing.
+/// Returns the part of a value that a path such as `a.0.b` selects. Null if the part does not exist.
 pub(super) fn part(value: &Value, attribute: &str) -> Value {
     let step = |value: Value, name: &str| match value.reveal() {
         Value::List(items) => {
@@ -164,7 +165,7 @@ fn format(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     Ok(done.into())
 }
 
-/// Percent-encodes a text, or the pairs of a map or list as a query.
+/// Percent-encodes a text, or the pairs of a map or list as a URL query.
 fn urlencode(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let part = |value: &Value| encode_percent(&value.to_string(), b" ").replace(' ', "+");
     let pair = |key: &Value, value: &Value| format!("{}={}", part(key), part(value));
@@ -218,7 +219,7 @@ fn xmlattr(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     Ok(format!("{space}{}", pairs.join(" ")).into())
 }
 
-/// Makes links of what looks like one.
+/// Converts the URLs in a text to HTML links.
 fn urlize(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
     let limit = args.size("trim_url_limit")?.unwrap_or(usize::MAX);
@@ -297,7 +298,7 @@ fn wordwrap(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     Ok(joined(&lines, &separator)?.into())
 }
 
-/// The lines of a paragraph.
+/// Wraps a paragraph and returns its lines.
 fn wrapped(text: &str, width: usize, break_long: bool, hyphens: bool) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line: Vec<&str> = Vec::new();
@@ -354,7 +355,7 @@ fn wrapped(text: &str, width: usize, break_long: bool, hyphens: bool) -> Vec<Str
     lines
 }
 
-/// Words, the spaces between them, and the parts of words with hyphens.
+/// Splits a text into words, the spaces between them, and the parts of hyphenated words.
 fn chunks(text: &str, hyphens: bool) -> Vec<&str> {
     let mut chunks = Vec::new();
     let mut start = 0;

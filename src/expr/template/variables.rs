@@ -1,4 +1,5 @@
-//! What names mean in a template.
+//! The variables of a rendering: resolves the names in a template to task variables, attributes, special
+//! entities such as `SELF`, and the functions of expressions (`__unfurl`).
 
 use std::collections::HashMap;
 use std::fmt::{Debug, Formatter};
@@ -15,7 +16,7 @@ use crate::expr::reads::Read;
 use crate::expr::syntax::needs_evaluation;
 use crate::value::{Handle, Map, Value};
 
-/// The variables of one rendering.
+/// The variables of one rendering. Resolved names are cached.
 pub(super) struct Variables {
     pub(super) evaluator: Evaluator,
     pub(super) scene: Scene,
@@ -37,7 +38,7 @@ impl Variables {
         })
     }
 
-    /// The variables of the rendering a filter or test is used in.
+    /// Returns the variables of the rendering that calls a filter or test.
     pub(super) fn from_state(state: &State<'_, '_>) -> Result<Arc<Self>, JinjaError> {
         let functions = state.lookup("__unfurl");
         let functions = functions
@@ -48,7 +49,7 @@ impl Variables {
             .ok_or_else(|| JinjaError::new(ErrorKind::InvalidOperation, "`__unfurl` is not itself"))
     }
 
-    /// What a variable stands for.
+    /// Resolves a name. None if it is not defined.
     pub(super) fn item(&self, name: &str) -> Result<Option<LazyValue>, Error> {
         let entity = self.scene.entity();
         if self.scene.context.vars.get(name).is_some() {
@@ -96,7 +97,8 @@ impl Variables {
         Value::Float(now.as_microsecond() as f64 / 1e6)
     }
 
-    /// Drops the values given so far: they hold these variables, which hold them.
+    /// Empties the cache. The cached values refer to these variables, so the reference cycle would leak
+    /// them.
     pub(super) fn clear_cache(&self) {
         self.cached().clear();
     }
@@ -130,10 +132,10 @@ impl Variables {
     }
 }
 
-/// The name of the function that checks what a template has bound to a name.
+/// The name of the function that checks the size of an assigned value. `preprocess` inserts the calls.
 pub(super) const CHECK_FUNCTION: &str = "__checked";
 
-/// Functions of the engine that are no variables.
+/// The global functions of the engine, which are not variables.
 const GLOBALS: [&str; 14] = [
     "range",
     "dict",
@@ -151,7 +153,7 @@ const GLOBALS: [&str; 14] = [
     CHECK_FUNCTION,
 ];
 
-/// The variables as the engine sees them.
+/// The variables in the form of an engine object.
 #[derive(Debug)]
 pub(super) struct VariableObject(pub(super) Arc<Variables>);
 
@@ -174,7 +176,7 @@ impl Object for VariableObject {
     }
 }
 
-/// `__unfurl`: the functions of expressions, for templates.
+/// The object `__unfurl`, whose methods are the functions of expressions.
 #[derive(Debug)]
 pub(super) struct FunctionObject(pub(super) Arc<Variables>);
 
@@ -194,7 +196,7 @@ impl Object for FunctionObject {
 }
 
 impl Variables {
-    /// Calls a function of expressions with arguments from a template.
+    /// Calls a function of expressions with the arguments of a template call.
     pub(super) fn call_function(
         self: &Arc<Self>,
         name: &str,
@@ -231,7 +233,7 @@ impl Variables {
     }
 }
 
-/// What came out of a template is not evaluated again.
+/// Quotes a value that came from a template, so that it is not evaluated again.
 fn quote_expression(value: Value) -> Value {
     if needs_evaluation(&value) {
         Value::map([("q", value)])

@@ -1,4 +1,4 @@
-//! Asks a server over SSH for the URL of its HTTP API and for what lets one in there.
+//! Asks a server over SSH (`git-lfs-authenticate`) for the URL of its HTTP API and for access headers.
 
 use serde_json::Value;
 
@@ -10,12 +10,11 @@ use super::ssh::run_remote_command;
 use crate::text::force_quote_word;
 use crate::value::Secrets;
 
-/// Where the HTTP API is, and headers, which are secret.
+/// The HTTP API's endpoint with access headers, which are secret.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ApiAccess {
-    /// Where it is.
     pub(super) endpoint: HttpEndpoint,
-    /// Names and values that each request needs.
+    /// The names and values of headers that each request needs.
     pub(super) headers: Vec<(String, String)>,
 }
 
@@ -27,7 +26,11 @@ impl std::fmt::Debug for ApiAccess {
     }
 }
 
-/// Asks with `git-lfs-authenticate`. A server that does not have it may let everybody in.
+/// Runs `git-lfs-authenticate` on the server.
+///
+/// # Errors
+///
+/// The server lacks the program, or its response is invalid.
 pub(super) fn authenticate(settings: &LfsSettings, to: &SshEndpoint) -> Result<ApiAccess, Error> {
     let words = format!("git-lfs-authenticate {} upload", force_quote_word(&to.path));
     let output = run_remote_command(settings, to, &words, Vec::new())?;
@@ -105,7 +108,7 @@ mod tests {
     }
 
     proptest! {
-        /// What a server sends never breaks the reader.
+        /// No bytes from a server make the parser panic.
         #[test]
         fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             parse_access(&bytes, usual());

@@ -1,4 +1,4 @@
-//! One server and the way to it: over HTTP or over SSH.
+//! The client for a git-lfs server's locks. It uses SSH or HTTP, whichever the server supports.
 
 use super::Error;
 use super::authenticate::authenticate;
@@ -11,21 +11,20 @@ use super::ssh::{self, SshError};
 use crate::git::Repository;
 use crate::system::env::Env;
 
-/// The most parts of a list that are asked for.
+/// The maximum number of pages read from a list of locks.
 const MAX_PAGES: usize = 1000;
 
-/// What became of a lock that was given back.
+/// The result of releasing a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReleaseOutcome {
-    /// It is free.
     Released,
-    /// It was not there any more.
+    /// The server had no such lock any more.
     NotLocked,
-    /// Somebody else has it meanwhile.
+    /// Another user holds a lock on the same path now.
     LockedByOther(LfsLock),
 }
 
-/// The server for the locks of a repository.
+/// A client for the lock server of a repository.
 #[derive(Debug)]
 pub struct Client {
     settings: LfsSettings,
@@ -36,13 +35,13 @@ pub struct Client {
 enum LfsTransport {
     Http(Box<HttpApi>),
     Ssh(SshEndpoint),
-    /// Over HTTP, after each request was granted over SSH: what is granted ends soon.
+    /// HTTP with access headers obtained over SSH before each request, because they expire soon.
     SshAuthenticatedHttp(SshEndpoint),
 }
 
 impl Client {
-    /// The server at `url`, which may be a remote's name, else the one that git-lfs would take.
-    /// Reads settings; connects to nothing.
+    /// Creates a client for the server at `url`, which may be the name of a remote, or for the server that
+    /// git-lfs would use. Reads settings only; does not connect.
     pub fn open(repository: &Repository, url: Option<&str>, env: &Env) -> Result<Self, Error> {
         let settings = LfsSettings::discover(repository, url, env)?;
         let way = match &settings.endpoint {
@@ -57,7 +56,7 @@ impl Client {
         })
     }
 
-    /// Where it is, without user and password.
+    /// Returns the server's address without user and password.
     pub fn server(&self) -> String {
         match &self.transport {
             LfsTransport::Http(api) => api.url().to_owned(),
@@ -67,7 +66,7 @@ impl Client {
         }
     }
 
-    /// Locks a path, which need not exist. If it is taken, finds out by whom.
+    /// Locks a path, which need not exist. If another user holds the lock, finds out who.
     pub fn create(&mut self, path: &str) -> Result<LockOutcome, Error> {
         let created = self.request(
             |settings, ssh| ssh::create(settings, ssh, path),
@@ -78,7 +77,7 @@ impl Client {
                 server: self.server(),
                 reason: "it has locked another path".to_owned(),
             }),
-            // Who has it may have gone meanwhile.
+            // The other user may have released the lock in the meantime.
             LockOutcome::HeldByOther(None) => {
                 Ok(LockOutcome::HeldByOther(self.find(path).ok().flatten()))
             }
@@ -86,7 +85,7 @@ impl Client {
         }
     }
 
-    /// The lock of a path, if somebody holds it.
+    /// Returns the lock on a path, if there is one.
     pub fn find(&mut self, path: &str) -> Result<Option<LfsLock>, Error> {
         let mut cursor: Option<String> = None;
         for _ in 0..MAX_PAGES {
@@ -109,8 +108,8 @@ impl Client {
         })
     }
 
-    /// Gives a lock back, unless the path is locked by another lock meanwhile: on some servers
-    /// that has the same id.
+    /// Releases a lock, but not a later lock of another user on the same path. On some servers both have the
+    /// same id.
     pub fn release(&mut self, lock: &LfsLock) -> Result<ReleaseOutcome, Error> {
         match self.find(&lock.path)? {
             None => return Ok(ReleaseOutcome::NotLocked),
@@ -125,7 +124,7 @@ impl Client {
         })
     }
 
-    /// Removes a lock, with `force` also that of somebody else; says whether it was there.
+    /// Removes a lock; `force` also removes a lock of another user. Returns whether the lock existed.
     pub fn unlock(&mut self, lock: &LfsLock, force: bool) -> Result<bool, Error> {
         self.request(
             |settings, ssh| ssh::unlock(settings, ssh, lock, force),

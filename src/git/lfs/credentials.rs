@@ -1,5 +1,5 @@
-//! Logins, from the helpers that git is set up with. Nobody is asked at a terminal, and nothing
-//! secret goes onto a command line.
+//! Reads logins from the user's git credential helpers. Never prompts, and never puts a secret on a command
+//! line.
 
 use std::path::Path;
 
@@ -7,12 +7,10 @@ use super::settings::GIT_TIME_LIMIT;
 use crate::system::process::{self, Helper};
 use crate::text::base64;
 
-/// A user and a password.
+/// A user name and a password.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Credentials {
-    /// The user.
     pub(super) user: String,
-    /// The password or token.
     pub(super) password: String,
 }
 
@@ -23,20 +21,20 @@ impl std::fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// What a request says for it.
+    /// Returns the value of the `Authorization` header.
     pub(super) fn authorization_header(&self) -> String {
         let both = format!("{}:{}", self.user, self.password);
         format!("Basic {}", base64::encode(both.as_bytes()))
     }
 
-    /// What must not be shown.
+    /// Returns the texts that must be redacted in messages.
     pub(super) fn secrets(&self) -> Vec<String> {
         let both = format!("{}:{}", self.user, self.password);
         vec![base64::encode(both.as_bytes()), self.password.clone()]
     }
 }
 
-/// Asks git's helpers for the login of a URL.
+/// Asks git's credential helpers for the login of a URL.
 pub(super) fn fill(root: &Path, url: &str, user: Option<&str>) -> Option<Credentials> {
     let answer = run_helper(root, "fill", &format_request(url, user, None)?)?;
     let value = |name: &str| {
@@ -50,16 +48,17 @@ pub(super) fn fill(root: &Path, url: &str, user: Option<&str>) -> Option<Credent
     })
 }
 
-/// Tells git's helpers that a login was right, or that it was not.
+/// Reports to git's credential helpers whether a login was accepted.
 pub(super) fn report_result(root: &Path, url: &str, login: &Credentials, right: bool) {
     let word = if right { "approve" } else { "reject" };
     if let Some(request) = format_request(url, Some(&login.user), Some(&login.password)) {
-        // A helper that cannot remember is no reason to stop.
+        // A helper that cannot store the login must not stop the request.
         run_helper(root, word, &request);
     }
 }
 
-/// What git's helpers read: nothing if it could be read as something else.
+/// Formats a request for git's credential helpers; `None` if a value contains a line end and could inject
+/// fields.
 fn format_request(url: &str, user: Option<&str>, password: Option<&str>) -> Option<String> {
     let (protocol, rest) = url.split_once("://")?;
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));

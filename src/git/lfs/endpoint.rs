@@ -1,36 +1,35 @@
-//! Where the server of a repository is: from its settings, as git-lfs looks for it.
+//! Determines the address of a repository's git-lfs server from URLs, with the rules of git-lfs.
 
 use super::Error;
 use crate::value::decode_percent;
 
-/// Where a server is.
+/// The address of a server, by protocol.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum LfsEndpoint {
-    /// It speaks the HTTP API.
+    /// A server with the HTTP API of git-lfs.
     Http(HttpEndpoint),
-    /// It is asked over SSH.
+    /// A server reached over SSH, which runs `git-lfs-transfer` or `git-lfs-authenticate`.
     Ssh(SshEndpoint),
 }
 
-/// A server that speaks the HTTP API.
+/// A server with the HTTP API of git-lfs.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct HttpEndpoint {
-    /// Its URL without user, password and last `/`.
+    /// The URL without user, password and trailing `/`.
     pub(super) url: String,
-    /// The user and the password that stood in the URL.
+    /// The user and password that the configured URL contained.
     pub(super) login: Option<(String, Option<String>)>,
-    /// Another URL it may be at.
+    /// A second URL to try if the first one responds with 404.
     pub(super) fallback_url: Option<String>,
 }
 
-/// A server that is asked over SSH.
+/// A server reached over SSH, which runs `git-lfs-transfer` or `git-lfs-authenticate`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SshEndpoint {
-    /// The host, with the user if one is given.
+    /// The host, with the user if one is configured: `[user@]host`.
     pub(super) host: String,
-    /// Its port, if one is given.
     pub(super) port: Option<u16>,
-    /// The path of the repository there.
+    /// The path of the repository on the server.
     pub(super) path: String,
 }
 
@@ -49,7 +48,7 @@ impl std::fmt::Debug for LfsEndpoint {
 }
 
 impl HttpEndpoint {
-    /// An endpoint to which nobody logs in with its URL.
+    /// Creates an endpoint whose URL contains no login.
     pub(super) fn without_login(url: String) -> Self {
         Self {
             url,
@@ -60,7 +59,7 @@ impl HttpEndpoint {
 }
 
 impl LfsEndpoint {
-    /// Its address as people may see it.
+    /// Returns the address without secrets, for messages.
     pub(super) fn display_address(&self) -> String {
         match self {
             Self::Http(http) => http.url.clone(),
@@ -68,7 +67,7 @@ impl LfsEndpoint {
         }
     }
 
-    /// The server of a repository with this URL.
+    /// Returns the server of a repository with this URL: the path `.git/info/lfs` below it.
     pub(super) fn of_repository(url: &str) -> Result<Self, Error> {
         match parse_url(url)? {
             Self::Http(mut http) => {
@@ -79,7 +78,7 @@ impl LfsEndpoint {
         }
     }
 
-    /// The server that a setting names. The URL may also be that of a repository.
+    /// Returns the server that a setting names. The URL may also be that of a repository.
     pub(super) fn of_setting(url: &str) -> Result<Self, Error> {
         match parse_url(url)? {
             Self::Http(mut http) => {
@@ -96,7 +95,7 @@ impl LfsEndpoint {
 }
 
 impl SshEndpoint {
-    /// Its address as people may see it.
+    /// Returns the address without secrets, for messages.
     pub(super) fn display_address(&self) -> String {
         let slash = if self.path.starts_with('/') { "" } else { "/" };
         let port = self.port.map(|port| format!(":{port}"));
@@ -104,7 +103,7 @@ impl SshEndpoint {
         format!("ssh://{}{port}{slash}{}", self.host, self.path)
     }
 
-    /// Where the HTTP API of the same repository should be.
+    /// Returns the usual address of the HTTP API for the same repository.
     pub(super) fn http_endpoint(&self) -> HttpEndpoint {
         let host = self.host.rsplit('@').next().unwrap_or(&self.host);
         let path = self.path.trim_start_matches('/').trim_end_matches('/');
@@ -112,7 +111,7 @@ impl SshEndpoint {
     }
 }
 
-/// Refuses what can be neither the URL of a server or repository, nor the name of a remote.
+/// Refuses a text that is neither the URL of a server or repository nor the name of a remote.
 pub fn check_url(url: &str) -> Result<(), Error> {
     if is_name(url) {
         return Ok(());
@@ -120,13 +119,13 @@ pub fn check_url(url: &str) -> Result<(), Error> {
     parse_url(url).map(|_| ())
 }
 
-/// Whether a text can be the name of a remote.
+/// Whether a text has the form of a remote's name.
 pub(super) fn is_name(text: &str) -> bool {
     let allowed = |c: char| c.is_alphanumeric() || "_-.".contains(c);
     !text.starts_with(['-', '.']) && text.chars().all(allowed)
 }
 
-/// Where the HTTP API is for the repository of this URL.
+/// Returns the URL of the HTTP API for the repository with this URL.
 fn api_url(url: &str) -> String {
     format!("{}.git/info/lfs", url.strip_suffix(".git").unwrap_or(url))
 }
@@ -136,7 +135,7 @@ fn has_path(url: &str) -> bool {
     rest.contains('/')
 }
 
-/// Reads a URL, be it of a server or of a repository.
+/// Parses the URL of a server or of a repository.
 fn parse_url(url: &str) -> Result<LfsEndpoint, Error> {
     if url.chars().any(|c| c.is_control() || c.is_whitespace()) || url.starts_with('-') {
         return invalid("the URL of the git-lfs server is not valid");
@@ -178,7 +177,7 @@ fn parse_http(scheme: &str, rest: &str) -> Result<LfsEndpoint, Error> {
 fn parse_ssh(rest: &str) -> Result<LfsEndpoint, Error> {
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let (user, host) = match authority.rsplit_once('@') {
-        // A password in the URL of an SSH server is of no use.
+        // SSH cannot use a password from a URL, so it is dropped.
         Some((login, host)) => (login.split(':').next(), host),
         None => (None, authority),
     };
@@ -190,7 +189,7 @@ fn parse_ssh(rest: &str) -> Result<LfsEndpoint, Error> {
         _ => (host, None),
     };
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    // `~` stands for a home there, as git takes it.
+    // A path that starts with `/~` is relative to a home folder, as in git.
     let path = match path.strip_prefix("/~") {
         Some(_) => &path[1..],
         None => path,
@@ -198,7 +197,7 @@ fn parse_ssh(rest: &str) -> Result<LfsEndpoint, Error> {
     ssh_endpoint(user, host, port, path)
 }
 
-/// `[user@]host:path`, or the path of a folder.
+/// Parses `[user@]host:path`; refuses the path of a local folder.
 fn parse_scp_like(url: &str) -> Result<LfsEndpoint, Error> {
     let colon = url.find(':');
     let Some(colon) = colon.filter(|colon| !url[..*colon].contains('/')) else {
@@ -206,7 +205,7 @@ fn parse_scp_like(url: &str) -> Result<LfsEndpoint, Error> {
     };
     let (host, path) = (&url[..colon], &url[colon + 1..]);
     if path.starts_with(':') {
-        // `ext::…` and its like run programs.
+        // Git's `ext::…` and similar transports run programs.
         return invalid("the URL of the git-lfs server has a scheme that is not known");
     }
     let (user, host) = match host.rsplit_once('@') {
@@ -334,7 +333,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever stands in a configuration, reading it ends.
+        /// Any text is either parsed or refused, without a panic.
         #[test]
         fn any_text_is_read_or_refused(url in ".{0,40}") {
             LfsEndpoint::of_repository(&url).ok();

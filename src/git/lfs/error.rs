@@ -1,63 +1,52 @@
-//! Why a server did not lock.
+//! Errors of git-lfs lock requests, with hints. Messages of servers are redacted and shortened here.
 
 use crate::value::Secrets;
 
-/// Why a server did not lock. `server` is its address without user and password.
+/// An error of a lock request. `server` is the address without user and password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// There is no server to ask.
+    /// No server is configured or it cannot be used.
     #[error("{0}")]
     NoServer(String),
-    /// It could not be reached, or said nothing for too long.
+    /// The server could not be reached or did not respond in time.
     #[error("`{server}` cannot be reached: {reason}")]
     Unreachable {
-        /// The server.
         server: String,
-        /// What went wrong.
         reason: String,
-        /// Whether it may have heard what it was asked.
+        /// Whether the request may have reached the server, so that it may have been executed.
         was_sent: bool,
     },
-    /// It knows no locks.
+    /// The server does not support locks.
     #[error("`{server}` has no locks of git-lfs (it answered {status})")]
     LocksUnsupported {
-        /// The server.
         server: String,
-        /// What it answered.
+        /// The HTTP status or its equivalent.
         status: u16,
     },
-    /// It wants to know who asks, and takes nobody it is told.
+    /// The server requires a login and accepts none of the available ones.
     #[error("`{server}` does not accept who asks{}", message_suffix(.message))]
     Unauthorized {
-        /// The server.
         server: String,
-        /// What it said.
         message: String,
     },
-    /// Who asks may not lock.
+    /// The user has no permission to lock.
     #[error("`{server}` forbids it{}", message_suffix(.message))]
     Forbidden {
-        /// The server.
         server: String,
-        /// What it said.
         message: String,
     },
-    /// It failed by itself.
+    /// The server reported an internal failure.
     #[error("`{server}` answered {status}{}", message_suffix(.message))]
     Failed {
-        /// The server.
         server: String,
-        /// What it answered.
+        /// The HTTP status or its equivalent.
         status: u16,
-        /// What it said.
         message: String,
     },
-    /// Its answer makes no sense.
+    /// The response cannot be parsed or contradicts the request.
     #[error("the answer of `{server}` makes no sense: {reason}")]
     InvalidResponse {
-        /// The server.
         server: String,
-        /// Why not.
         reason: String,
     },
 }
@@ -71,7 +60,7 @@ fn message_suffix(message: &str) -> String {
 }
 
 impl Error {
-    /// Says what people can do about it.
+    /// Returns a hint on how to fix the problem.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NoServer(_) => {
@@ -91,7 +80,7 @@ impl Error {
         }
     }
 
-    /// Whether a server that was asked for a lock may have given it all the same.
+    /// Whether the server may have created the requested lock despite the error.
     pub fn may_have_locked(&self) -> bool {
         match self {
             Self::Unreachable {
@@ -105,7 +94,7 @@ impl Error {
         }
     }
 
-    /// Takes secrets out of what it tells, and what is not for a terminal.
+    /// Removes secrets and control characters from the error's texts.
     pub(super) fn redacted(self, secrets: &Secrets) -> Self {
         let clean = |text: String| sanitize(&text, secrets);
         match self {
@@ -145,10 +134,10 @@ impl Error {
     }
 }
 
-/// The most characters that are shown of what a server said.
+/// The maximum number of characters shown of a server's message.
 const MAX_MESSAGE_CHARS: usize = 300;
 
-/// What a server or program said, as one short line without control characters and secrets.
+/// Returns the message of a server or program as one short line without control characters and secrets.
 pub(super) fn sanitize(text: &str, secrets: &Secrets) -> String {
     let text = secrets.redact(text);
     let words: Vec<_> = text

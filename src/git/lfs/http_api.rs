@@ -1,4 +1,4 @@
-//! The HTTP API for locks.
+//! The git-lfs locking API over HTTP: creates, lists and removes locks.
 
 use super::Error;
 use super::credentials::{self, Credentials};
@@ -9,18 +9,18 @@ use super::settings::{LfsSettings, url_settings};
 use crate::system::http::{self, Limits, Request, Response};
 use crate::value::{Secrets, encode_percent};
 
-/// The form of what is sent and of what comes back.
+/// The media type of requests and responses.
 const MEDIA_TYPE: &str = "application/vnd.git-lfs+json";
 
-/// A server that speaks the HTTP API.
+/// A server with the HTTP API.
 pub(super) struct HttpApi {
     settings: LfsSettings,
     endpoint: HttpEndpoint,
-    /// What each request says besides.
+    /// Additional headers of each request: configured ones and access headers.
     headers: Vec<(String, String)>,
     limits: Limits,
     login: Option<Credentials>,
-    /// What must not be shown.
+    /// Texts that must be redacted in messages.
     secrets: Secrets,
 }
 
@@ -33,7 +33,7 @@ impl std::fmt::Debug for HttpApi {
 }
 
 impl HttpApi {
-    /// The API at an endpoint. The headers are what let one in, if the server gave them.
+    /// Creates an API client for an endpoint. `granted` are access headers obtained over SSH.
     pub(super) fn new(
         settings: &LfsSettings,
         endpoint: HttpEndpoint,
@@ -86,12 +86,10 @@ impl HttpApi {
         self.login = login;
     }
 
-    /// Where it is.
     pub(super) fn url(&self) -> &str {
         &self.endpoint.url
     }
 
-    /// Locks a path.
     pub(super) fn create(&mut self, path: &str) -> Result<LockOutcome, Error> {
         let mut body = serde_json::json!({ "path": path });
         self.add_reference(&mut body);
@@ -106,7 +104,7 @@ impl HttpApi {
         }
     }
 
-    /// One part of the list of the locks, of a path if one is given.
+    /// Returns one page of the list of locks, restricted to `path` if given.
     pub(super) fn list(
         &mut self,
         path: Option<&str>,
@@ -128,7 +126,7 @@ impl HttpApi {
         parse_page(&response.body).ok_or_else(|| self.invalid_response("it has no list of locks"))
     }
 
-    /// Gives a lock back; says whether it was there.
+    /// Removes a lock. Returns whether it existed.
     pub(super) fn unlock(&mut self, lock: &LfsLock, force: bool) -> Result<bool, Error> {
         let mut body = serde_json::json!({ "force": force });
         self.add_reference(&mut body);
@@ -147,7 +145,7 @@ impl HttpApi {
         }
     }
 
-    /// Sends a request; where the server wants to know who asks, with a login.
+    /// Sends a request, and repeats it with a login if the server responds with 401.
     fn call(&mut self, path: &str, body: Option<&serde_json::Value>) -> Result<Response, Error> {
         let mut response = self.send(path, body)?;
         if response.status == 404

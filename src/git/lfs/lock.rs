@@ -1,37 +1,38 @@
-//! A lock, as its server tells of it.
+//! A lock as its server describes it.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// How far apart a server may date one lock. Some look at their clock more than once.
+/// The maximum difference, in seconds, between two timestamps of the same lock. Some servers read the clock
+/// more than once while creating it.
 const TIMESTAMP_TOLERANCE: i64 = 2;
 
-/// A lock, as its server tells of it.
+/// A lock as its server describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LfsLock {
-    /// Its id. Some servers give all locks of one path the same.
+    /// The id. Some servers use the same id for all locks of one path.
     pub id: String,
-    /// What is locked: a path from the top of the repository, which need not exist.
+    /// The locked path, relative to the root of the repository. The file need not exist.
     pub path: String,
-    /// Who holds it, by the name the server knows.
+    /// The owner's name on the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// Since when, as RFC 3339 says.
+    /// The creation time in RFC 3339 format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locked_at: Option<String>,
 }
 
-/// What came of asking for a lock.
+/// The result of a request for a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LockOutcome {
-    /// It is ours.
+    /// The server granted the lock.
     Acquired(LfsLock),
-    /// Somebody has it; this is what the server tells of it.
+    /// Another user holds the lock. The lock is present if the server described it.
     HeldByOther(Option<LfsLock>),
 }
 
 impl LfsLock {
-    /// Whether both are one lock: not one that was made later for the same path.
+    /// Whether both describe the same lock, and not a later lock on the same path.
     pub fn is_same(&self, other: &Self) -> bool {
         self.id == other.id
             && self.path == other.path

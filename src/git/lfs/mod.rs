@@ -1,6 +1,7 @@
-//! Locks of git-lfs: asks the server of a repository for one, finds out who holds it, gives it
-//! back. Speaks the HTTP API and the protocol of `git-lfs-transfer` over SSH. Knows nothing of
-//! ensembles, and never asks at the terminal.
+//! A client for git-lfs file locks: creates locks, lists them and releases them.
+//!
+//! [`Client`] is the entry point. It uses the HTTP API or `git-lfs-transfer` over SSH. The module knows
+//! nothing about ensembles and never prompts on the terminal.
 
 mod authenticate;
 mod client;

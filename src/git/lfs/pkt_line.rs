@@ -1,14 +1,14 @@
-//! Packets of git: lines with their length before them, as `git-lfs-transfer` speaks.
+//! Git's pkt-line format: each line is preceded by its length. `git-lfs-transfer` uses it.
 
-/// The most bytes of one line.
+/// The maximum number of payload bytes in one packet.
 const MAX_PAYLOAD_BYTES: usize = 65516;
 
-/// Requests in a row.
+/// A buffer of consecutive requests in pkt-line format.
 #[derive(Debug, Default)]
 pub(super) struct RequestBuffer(Vec<u8>);
 
 impl RequestBuffer {
-    /// Adds a request: a command and its arguments.
+    /// Appends a request: a command and its arguments.
     pub(super) fn add(&mut self, command: &str, arguments: &[(&str, &str)]) {
         self.push_line(command);
         for (name, value) in arguments {
@@ -28,23 +28,22 @@ impl RequestBuffer {
             .extend_from_slice(format!("{:04x}{line}\n", line.len() + 5).as_bytes());
     }
 
-    /// All of it.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 }
 
-/// A packet.
+/// A packet of the pkt-line format.
 #[derive(Debug, PartialEq, Eq)]
 enum Packet<'a> {
     Line(&'a [u8]),
-    /// The end of an answer.
+    /// The flush packet, which ends a response.
     Flush,
-    /// What comes after is of another kind.
+    /// The delimiter packet, which separates the head of a response from its body.
     Delimiter,
 }
 
-/// Takes one packet off the bytes; nothing if there is no whole and valid one.
+/// Reads one packet and advances `bytes`; `None` if the packet is incomplete or invalid.
 fn take_packet<'a>(bytes: &mut &'a [u8]) -> Option<Packet<'a>> {
     let digits = bytes.get(..4)?;
     if !digits.iter().all(u8::is_ascii_hexdigit) {
@@ -61,22 +60,22 @@ fn take_packet<'a>(bytes: &mut &'a [u8]) -> Option<Packet<'a>> {
     Some(packet)
 }
 
-/// One answer: lines, and lines of another kind.
+/// A response of `git-lfs-transfer`: arguments and body lines.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct TransferResponse {
-    /// The lines before the delimiter.
+    /// The lines before the delimiter: the status and arguments.
     pub(super) head: Vec<String>,
-    /// Those after it.
+    /// The lines after the delimiter: a message or a list.
     pub(super) body: Vec<String>,
 }
 
 impl TransferResponse {
-    /// The status that an answer begins with.
+    /// Returns the status code in the first line.
     pub(super) fn status(&self) -> Option<u16> {
         self.head.first()?.strip_prefix("status ")?.parse().ok()
     }
 
-    /// The argument of this name.
+    /// Returns the value of an argument `name=value`.
     pub(super) fn argument(&self, name: &str) -> Option<&str> {
         let value = |line: &'_ String| -> Option<usize> {
             let rest = line.strip_prefix(name)?;
@@ -86,13 +85,13 @@ impl TransferResponse {
         line.get(value(line)?..)
     }
 
-    /// What it says in words.
+    /// Returns the body as one line of text.
     pub(super) fn message(&self) -> String {
         self.body.join(" ")
     }
 }
 
-/// All answers that are whole. What is not valid ends them.
+/// Parses all complete responses and stops at the first invalid byte.
 pub(super) fn parse_responses(mut bytes: &[u8]) -> Vec<TransferResponse> {
     let mut all = Vec::new();
     let mut answer = TransferResponse::default();
@@ -158,7 +157,7 @@ mod tests {
     }
 
     proptest! {
-        /// What a server sends never breaks the reader.
+        /// No bytes from a server make the parser panic.
         #[test]
         fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             for answer in parse_responses(&bytes) {
@@ -168,7 +167,7 @@ mod tests {
             }
         }
 
-        /// What one side writes, the other reads.
+        /// Parsing returns the requests that were written.
         #[test]
         fn requests_are_read_as_they_were_written(words in prop::collection::vec("[ -~]{1,30}", 1..5)) {
             let mut requests = RequestBuffer::default();

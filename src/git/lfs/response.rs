@@ -1,4 +1,4 @@
-//! Reads what servers answer: JSON of the HTTP API, and answers of `git-lfs-transfer`.
+//! Parses server responses: JSON of the HTTP API and responses of `git-lfs-transfer`.
 
 use serde_json::Value;
 
@@ -6,17 +6,16 @@ use super::Error;
 use super::LfsLock;
 use super::pkt_line::{TransferResponse, parse_responses};
 
-/// A part of a list of locks.
+/// A page of a list of locks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct LockPage {
-    /// The locks.
     pub(super) locks: Vec<LfsLock>,
-    /// Where the next part begins, if there is one.
+    /// The cursor of the next page, if there is one.
     pub(super) next: Option<String>,
 }
 
-/// Reads bytes in every way in which answers are read, and says how many locks they tell of. What
-/// servers send is not to be trusted, so fuzzing calls this.
+/// Runs all parsers on the same bytes and returns the number of locks found. Used for fuzzing, because
+/// responses come from untrusted servers.
 pub fn count_locks(bytes: &[u8]) -> usize {
     parse_message(bytes);
     let page = parse_page(bytes).unwrap_or_default();
@@ -30,13 +29,13 @@ pub fn count_locks(bytes: &[u8]) -> usize {
     count
 }
 
-/// The lock in an answer of the HTTP API, under `lock`.
+/// Parses the lock (key `lock`) in a response of the HTTP API.
 pub(super) fn parse_lock(body: &[u8]) -> Option<LfsLock> {
     let value: Value = serde_json::from_slice(body).ok()?;
     lock_from_json(value.get("lock")?)
 }
 
-/// The list in an answer of the HTTP API.
+/// Parses the list of locks in a response of the HTTP API.
 pub(super) fn parse_page(body: &[u8]) -> Option<LockPage> {
     let value: Value = serde_json::from_slice(body).ok()?;
     let locks = match value.get("locks")? {
@@ -51,14 +50,15 @@ pub(super) fn parse_page(body: &[u8]) -> Option<LockPage> {
     })
 }
 
-/// What an answer of the HTTP API says in words.
+/// Returns the message in a response of the HTTP API; empty if it has none.
 pub(super) fn parse_message(body: &[u8]) -> String {
     let value: Option<Value> = serde_json::from_slice(body).ok();
     let message = value.and_then(|value| value.get("message").and_then(text_from_json));
     message.unwrap_or_default()
 }
 
-/// The error of a server that refused, with a status that may tell that it keeps no locks.
+/// Converts an error status to an error. `no_locks` lists the statuses that mean that the server has no lock
+/// API.
 pub(super) fn refusal_error(
     server: String,
     message: String,
@@ -88,7 +88,7 @@ fn lock_from_json(value: &Value) -> Option<LfsLock> {
     })
 }
 
-/// Ids are texts, and some servers send numbers.
+/// Returns a JSON string or number as text, because some servers send numeric ids.
 fn text_from_json(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -97,7 +97,7 @@ fn text_from_json(value: &Value) -> Option<String> {
     }
 }
 
-/// The lock in an answer of `git-lfs-transfer`.
+/// Parses the lock in a response of `git-lfs-transfer`.
 pub(super) fn parse_transfer_lock(answer: &TransferResponse) -> Option<LfsLock> {
     let argument = |name: &str| answer.argument(name).map(str::to_owned);
     Some(LfsLock {
@@ -108,7 +108,7 @@ pub(super) fn parse_transfer_lock(answer: &TransferResponse) -> Option<LfsLock> 
     })
 }
 
-/// The list in an answer of `git-lfs-transfer`. Some servers have it before the delimiter.
+/// Parses the list of locks in a response of `git-lfs-transfer`. Some servers put it before the delimiter.
 pub(super) fn parse_transfer_page(answer: &TransferResponse) -> LockPage {
     let mut page = LockPage {
         locks: Vec::new(),
@@ -128,7 +128,7 @@ pub(super) fn parse_transfer_page(answer: &TransferResponse) -> LockPage {
             });
             continue;
         }
-        // What is told of a lock follows it.
+        // The attributes of a lock follow its `lock` line.
         let last = page.locks.last_mut().filter(|lock| lock.id == id);
         let (Some(lock), Some(value)) = (last, words.next()) else {
             continue;
@@ -202,13 +202,13 @@ mod tests {
     }
 
     proptest! {
-        /// What a server sends never breaks the readers.
+        /// No bytes from a server make the parsers panic.
         #[test]
         fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             count_locks(&bytes);
         }
 
-        /// Nor does JSON that is almost right.
+        /// Malformed JSON makes no parser panic.
         #[test]
         fn any_json_is_read(key in "(lock|locks|next_cursor|message)", value in "[\\[\\]{}\":,0-9a-z]{0,30}") {
             let body = format!("{{\"{key}\": {value}}}");
@@ -217,7 +217,7 @@ mod tests {
             parse_message(body.as_bytes());
         }
 
-        /// Nor do packets with lines of any kind.
+        /// Packets with arbitrary lines make no parser panic.
         #[test]
         fn any_lines_are_read(lines in prop::collection::vec("(lock|path|id=|status |x)?[ =0-9a-z]{0,8}", 0..8)) {
             let answer = TransferResponse { head: lines.clone(), body: lines };

@@ -1,4 +1,4 @@
-//! What git's settings say about the server of a repository and the way to it.
+//! Reads git's settings for the git-lfs server of a repository: address, timeouts and the SSH program.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,41 +10,39 @@ use crate::system::env::Env;
 use crate::system::fs;
 use crate::system::process::{self, Helper};
 
-/// How long git-lfs waits where no setting says otherwise.
+/// The default of both timeouts in git-lfs, in seconds.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
 
-/// How long `git` may take to read its settings or to ask for a login.
+/// The time limit for git to read its settings or to query credential helpers.
 pub(super) const GIT_TIME_LIMIT: Duration = Duration::from_secs(20);
 
-/// What git's settings say.
+/// The settings of a repository that concern its git-lfs server.
 #[derive(Debug, Clone)]
 pub(super) struct LfsSettings {
-    /// The top of the working tree.
+    /// The root of the working tree.
     pub(super) root: PathBuf,
-    /// Where the server is.
     pub(super) endpoint: LfsEndpoint,
-    /// The branch that is locked for, as the server names it.
+    /// The reference that locks apply to, such as `refs/heads/main`.
     pub(super) reference: Option<String>,
-    /// How long it may take to be connected.
+    /// The time limit for establishing a connection (`lfs.dialtimeout`).
     pub(super) connect_timeout: Duration,
-    /// How long the server may say nothing.
+    /// The maximum time without any data from the server (`lfs.activitytimeout`).
     pub(super) activity_timeout: Duration,
-    /// The words before those of an SSH call, and whether a shell has to read them.
     pub(super) ssh: SshCommand,
 }
 
-/// The program that calls other machines.
+/// The SSH program that git is configured to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SshCommand {
-    /// Its path, or a line of shell.
+    /// The path of the program, or a shell command line.
     pub(super) command: String,
-    /// Whether it is a line of shell.
+    /// Whether `command` is a shell command line.
     pub(super) is_shell: bool,
-    /// What kind of program it is, if a setting says so.
+    /// The configured variant, such as `ssh` or `plink`.
     pub(super) variant: Option<String>,
 }
 
-/// The settings of a repository: git's own, and those in its file `.lfsconfig`.
+/// The git settings of a repository and those in its file `.lfsconfig`.
 struct LfsConfig {
     git: git2::Config,
     shared: Option<git2::Config>,
@@ -66,7 +64,7 @@ impl LfsConfig {
         (!text.is_empty()).then_some(text)
     }
 
-    /// A setting that a repository may bring with it.
+    /// Returns a setting that may also come from the repository's `.lfsconfig`.
     fn value(&self, name: &str) -> Option<String> {
         self.git_value(name).or_else(|| {
             let text = self.shared.as_ref()?.get_string(name).ok()?;
@@ -76,7 +74,7 @@ impl LfsConfig {
 
     fn seconds(&self, name: &str) -> Duration {
         let seconds = self.git_value(name).and_then(|text| text.parse().ok());
-        // Zero would mean for ever.
+        // Zero would disable the timeout.
         Duration::from_secs(
             seconds
                 .filter(|it| (1..=3600).contains(it))
@@ -86,8 +84,8 @@ impl LfsConfig {
 }
 
 impl LfsSettings {
-    /// Finds out where the locks of a repository are: at `url`, which may be a remote's name, else
-    /// where git-lfs would look.
+    /// Determines the lock server of a repository: `url`, which may be the name of a remote, or the server
+    /// that git-lfs would use.
     pub(super) fn discover(
         repository: &Repository,
         url: Option<&str>,
@@ -110,7 +108,7 @@ impl LfsSettings {
         })
     }
 
-    /// How long one request may take.
+    /// Returns the time limit of one request.
     pub(super) fn request_timeout(&self) -> Duration {
         self.connect_timeout.min(self.activity_timeout) + self.activity_timeout
     }
@@ -168,7 +166,7 @@ fn remote_endpoint(
 }
 
 impl SshCommand {
-    /// What git would call.
+    /// Determines the SSH program that git would run.
     fn detect(config: &LfsConfig, env: &Env) -> Self {
         let line = env.non_empty("GIT_SSH_COMMAND").map(str::to_owned);
         let line = line.or_else(|| config.git_value("core.sshCommand"));
@@ -186,15 +184,15 @@ impl SshCommand {
     }
 }
 
-/// The settings of git that are about one URL, such as `extraheader`: names in lower case, without
-/// `http.`.
+/// Returns the `http.<url>.*` settings of git for a URL, such as `extraheader`. Names are in lower case,
+/// without `http.`.
 pub(super) fn url_settings(root: &std::path::Path, url: &str) -> Vec<(String, String)> {
     let helper = Helper {
         cwd: Some(root.to_owned()),
         time_limit: GIT_TIME_LIMIT,
         ..Helper::new(["git", "config", "--null", "--get-urlmatch", "http", url])
     };
-    // Without git there is nothing to read.
+    // Without the git program, no settings can be read.
     let Ok(output) = process::run(&helper) else {
         return Vec::new();
     };

@@ -1,4 +1,4 @@
-//! Calls programs on the machine of a server, as git would call it.
+//! Requests locks over SSH with `git-lfs-transfer`. The SSH program is started the way git starts it.
 
 use super::Error;
 use super::endpoint::SshEndpoint;
@@ -11,15 +11,14 @@ use crate::system::process::{self, Helper, Output};
 use crate::text::force_quote_word;
 use crate::value::Secrets;
 
-/// What SSH exits with when it could not connect.
+/// The exit code of SSH if the connection failed.
 const CONNECT_FAILED_EXIT_CODE: i32 = 255;
 
-/// Why nothing was locked over SSH.
+/// An error of a lock request over SSH.
 #[derive(Debug)]
 pub(super) enum SshError {
-    /// There is no `git-lfs-transfer`; it may speak HTTP.
+    /// The server lacks `git-lfs-transfer`; it may support HTTP.
     NoTransfer,
-    /// What went wrong.
     Error(Error),
 }
 
@@ -29,13 +28,12 @@ impl From<Error> for SshError {
     }
 }
 
-/// Locks a path.
 pub(super) fn create(
     settings: &LfsSettings,
     to: &SshEndpoint,
     path: &str,
 ) -> Result<LockOutcome, SshError> {
-    // The protocol wants a branch; a commit that is checked out by its id has none.
+    // The protocol requires a reference name, which a detached `HEAD` does not have.
     let reference = settings.reference.as_deref().unwrap_or("HEAD");
     let arguments = [("path", path), ("refname", reference)];
     let answer = send_command(settings, to, "lock", &arguments)?;
@@ -49,7 +47,7 @@ pub(super) fn create(
     }
 }
 
-/// One part of the list of the locks of a path.
+/// Returns one page of the list of locks on a path.
 pub(super) fn list(
     settings: &LfsSettings,
     to: &SshEndpoint,
@@ -65,13 +63,13 @@ pub(super) fn list(
     let answer = send_command(settings, to, "list-lock", &arguments)?;
     match answer.status() {
         Some(200) => Ok(parse_transfer_page(&answer)),
-        // There is none for this path.
+        // The server has no lock on this path.
         Some(404) => Ok(LockPage::default()),
         _ => Err(refused_by(to, &answer).into()),
     }
 }
 
-/// Gives a lock back; says whether it was there.
+/// Removes a lock. Returns whether it existed.
 pub(super) fn unlock(
     settings: &LfsSettings,
     to: &SshEndpoint,
@@ -87,8 +85,7 @@ pub(super) fn unlock(
     }
 }
 
-/// Sends one command, and gives its answer. The server answers in order, so that nothing has to be
-/// waited for in between.
+/// Sends one command and returns its response. The server answers in order, so all requests are sent at once.
 fn send_command(
     settings: &LfsSettings,
     to: &SshEndpoint,
@@ -106,7 +103,7 @@ fn send_command(
     if greeting.argument("version") != Some("1") {
         return Err(SshError::NoTransfer);
     }
-    // The answer to `version`, then ours.
+    // Skip the response to `version`; the next one answers the command.
     let answer = answers.nth(1).filter(|it| it.status().is_some());
     answer.ok_or_else(|| {
         let stderr_text = String::from_utf8_lossy(&output.stderr);
@@ -131,7 +128,7 @@ fn invalid_response(to: &SshEndpoint, reason: &str) -> Error {
     }
 }
 
-/// Runs a command on the server's machine.
+/// Runs a command on the server's host.
 pub(super) fn run_remote_command(
     settings: &LfsSettings,
     to: &SshEndpoint,
@@ -148,7 +145,7 @@ pub(super) fn run_remote_command(
         extra_env: vec![("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned())],
         stdin,
         time_limit: settings.request_timeout(),
-        // A server that was cut off might have locked, and nobody would know.
+        // If an interrupt stopped the command, the server might have created a lock that is never released.
         ignore_interrupt: true,
         max_output: 4 << 20,
         ..Helper::new(build_argv(&settings.ssh, to, words))
@@ -159,7 +156,7 @@ pub(super) fn run_remote_command(
     })?;
     if output.code == CONNECT_FAILED_EXIT_CODE {
         let stderr_text = String::from_utf8_lossy(&output.stderr);
-        // A server that hears anything greets first.
+        // The server greets before it reads, so without output it has received no request.
         return Err(unreachable(
             stderr_text.into_owned(),
             !output.stdout.is_empty(),
@@ -168,7 +165,7 @@ pub(super) fn run_remote_command(
     Ok(output)
 }
 
-/// The words of a call. A host that begins with `-` was refused before.
+/// Builds the SSH command line. A host that begins with `-` was refused before.
 fn build_argv(ssh: &SshCommand, to: &SshEndpoint, words: &str) -> Vec<String> {
     let variant = ssh.variant.clone().unwrap_or_else(|| detect_variant(ssh));
     let mut options = Vec::new();
@@ -178,7 +175,7 @@ fn build_argv(ssh: &SshCommand, to: &SshEndpoint, words: &str) -> Vec<String> {
             options.extend(port.map(|port| format!("-P{port}")));
         }
         ("ssh", port) => {
-            // Nobody is there to type a password.
+            // No user is present to type a password.
             options.push("-oBatchMode=yes".to_owned());
             options.extend(port.map(|port| format!("-p{port}")));
         }
@@ -201,7 +198,7 @@ fn build_argv(ssh: &SshCommand, to: &SshEndpoint, words: &str) -> Vec<String> {
     argv
 }
 
-/// What kind of program it is, by its name.
+/// Determines the variant of the SSH program from its file name.
 fn detect_variant(ssh: &SshCommand) -> String {
     let program = if ssh.is_shell {
         ssh.command.split_whitespace().next().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Changes as a script, and what became of them.
+//! The script that makes changes, and the parser of its output.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use crate::host::change::{Change, CommandRun, ModeAndOwner, describe_change};
 use crate::host::{Action, CapturedOutput, ChangeOutput, Exit, RunOutput, change_failure};
 use crate::text::quote_word;
 
-/// How much is kept of the beginning, and of the end, of what a command writes, in bytes.
+/// The number of bytes kept of the start, and of the end, of a command's output.
 const HALF_OUTPUT_BYTES: usize = 512 << 10;
 
-/// The script that makes changes.
+/// Returns the script that makes changes, in order.
 pub(super) fn script(changes: &[Change]) -> String {
     let mut script = prelude::BASE.to_owned();
     let runs = || changes.iter().filter_map(run_of);
@@ -37,7 +37,7 @@ fn run_of(change: &Change) -> Option<&CommandRun> {
     }
 }
 
-/// Whether something that a command leaves behind may live on.
+/// Whether a command of the action may leave background processes running.
 pub(super) fn may_keep_background(action: &Action) -> bool {
     let Action::Change(changes) = action else {
         return false;
@@ -48,7 +48,7 @@ pub(super) fn may_keep_background(action: &Action) -> bool {
         .any(|run| run.keeps_background)
 }
 
-/// What of a change nobody may see.
+/// Returns the secret text of a change, if it has any.
 pub(super) fn change_secret(change: &Change) -> Option<String> {
     match change {
         Change::Write(write) if write.secret => String::from_utf8(write.bytes.clone()).ok(),
@@ -83,18 +83,7 @@ fn change_text(at: usize, change: &Change) -> String {
             target,
             hard,
             like,
-        } => {
-            let (target, option) = match hard {
-                true => (path_word(target), "''"),
-                false => (quote_word(target), "-s"),
-            };
-            let like = attribute_words(&ModeAndOwner {
-                mode: None,
-                ..like.clone()
-            });
-            let owners = like.strip_prefix("'' ").unwrap_or(&like);
-            format!("N {at} {} {target} {option} {owners}\n", path_word(it))
-        }
+        } => link_text(at, it, target, *hard, like),
         Change::Remove { path: it } => format!("R {at} {}\n", path_word(it)),
         Change::Set {
             path: it,
@@ -129,6 +118,23 @@ fn change_text(at: usize, change: &Change) -> String {
     }
 }
 
+/// Returns the line of the script that makes a link.
+///
+/// A link has an owner, but no permission bits of its own.
+fn link_text(at: usize, path: &str, target: &str, hard: bool, like: &ModeAndOwner) -> String {
+    let (target, option) = if hard {
+        (path_word(target), "''")
+    } else {
+        (quote_word(target), "-s")
+    };
+    let like = attribute_words(&ModeAndOwner {
+        mode: None,
+        ..like.clone()
+    });
+    let owners = like.strip_prefix("'' ").unwrap_or(&like);
+    format!("N {at} {} {target} {option} {owners}\n", path_word(path))
+}
+
 fn run_text(at: usize, run: &CommandRun) -> String {
     let body = super::command_script::command_runner(&run.setting, &run.text, run.stdin.as_deref());
     let good: Vec<String> = run.good_codes.iter().map(i32::to_string).collect();
@@ -141,7 +147,8 @@ fn run_text(at: usize, run: &CommandRun) -> String {
     )
 }
 
-/// Permission bits, user and group as three words.
+/// Returns permission bits, user and group as three quoted words; empty ones keep the present
+/// value.
 fn attribute_words(like: &ModeAndOwner) -> String {
     let mode = like.mode.map(|mode| format!("{mode:04o}"));
     let word = |text: &Option<String>| quote_word(text.as_deref().unwrap_or_default());
@@ -157,7 +164,9 @@ fn time_word(seconds: Option<i64>) -> String {
     quote_word(&seconds.unwrap_or_default())
 }
 
-/// What became of changes; where the output breaks off, why.
+/// Parses the outputs of the changes.
+///
+/// `why` supplies the exit if the output ends before all changes are reported.
 pub(super) fn parse(changes: &[Change], output: &[u8], why: impl Fn() -> Exit) -> ChangeOutput {
     let mut frames = Frames::new(output);
     let mut outputs = Vec::with_capacity(changes.len());
@@ -222,7 +231,7 @@ fn read_captured(frames: &mut Frames<'_>, total: usize) -> Option<CapturedOutput
     })
 }
 
-/// What could not be done and why, in the words that this machine itself has for it.
+/// Returns the message for a failed change, in the same form as `native` has for local changes.
 fn error_message(change: &Change, output_text: &str) -> String {
     let last = output_text
         .lines()
@@ -230,7 +239,7 @@ fn error_message(change: &Change, output_text: &str) -> String {
         .rfind(|line| !line.is_empty());
     let last = last.unwrap_or("it does not say why");
     let why = match last.rsplit_once(": ") {
-        // What a program complains of is told better by all it says.
+        // If the last part contains a quote, only the whole message is clear.
         Some((_, why)) if !why.contains('\'') && !why.is_empty() => why,
         _ => last,
     };

@@ -1,4 +1,5 @@
-//! The command that reads or changes all that an action asks for, and what its output says.
+//! The one command that performs a whole `Read` or `Change` action through a shell, and the parser
+//! of its output.
 
 use super::{change_script, read_script};
 use crate::host::{
@@ -6,14 +7,17 @@ use crate::host::{
 };
 use crate::value::Secrets;
 
-/// The most bytes that are kept of what a script gives: all.
+/// The capture limit of a script's output. It must be kept complete to be parsed.
 const MAX_OUTPUT_BYTES: usize = 1 << 31;
 
-/// What the shell is told: to run the script that it reads, if it ends as all of it does.
+/// The shell's `-c` argument: reads the script from stdin and evaluates it only if its end marker
+/// `#.` has arrived.
 const START_SHELL_SCRIPT: &str =
     "_s=$(cat); case $_s in *'#.') eval \"unset _s; $_s\";; *) exit 97;; esac";
 
-/// The command that reads or changes all of it; none for any other action.
+/// Returns the command that reads all facts or makes all changes of an action.
+///
+/// None for other actions.
 pub(in crate::host) fn command(action: &Action) -> Option<Command> {
     let text = match action {
         Action::Read(facts) => read_script::script(facts),
@@ -33,7 +37,7 @@ pub(in crate::host) fn command(action: &Action) -> Option<Command> {
     Some(command)
 }
 
-/// What may be on no command line and in no environment that others see.
+/// Returns the secrets of the changes, which must not appear in a command line or an environment.
 fn secrets(action: &Action) -> Secrets {
     let Action::Change(changes) = action else {
         return Secrets::default();
@@ -44,7 +48,7 @@ fn secrets(action: &Action) -> Secrets {
         .collect()
 }
 
-/// What the output of the command says.
+/// Parses the output of the command into the result of the action.
 pub(in crate::host) fn result(action: &Action, output: &RunOutput) -> ActionResult {
     let bytes = output.stdout.bytes();
     match action {
@@ -72,7 +76,7 @@ pub(in crate::host) fn result(action: &Action, output: &RunOutput) -> ActionResu
     }
 }
 
-/// Why a script did not come to its end.
+/// Returns the reason why a script ended early.
 fn truncation_exit(output: &RunOutput) -> Exit {
     let stderr = output.stderr.text();
     let last = stderr.lines().map(str::trim).rfind(|line| !line.is_empty());

@@ -1,4 +1,4 @@
-//! What runs a command of a fact or a change, once its user was reached.
+//! The part of a script that runs the command of a probe or a change, as the right user.
 
 use std::fmt::Write as _;
 
@@ -7,11 +7,13 @@ use crate::host::fact::CommandSetting;
 use crate::host::{DEFAULT_SHELL, Program};
 use crate::text::{quote_word, quote_words};
 
-/// How long a command that ran too long has between the two signals, in seconds.
+/// The seconds between SIGTERM and SIGKILL for a command that exceeds its time limit.
 const KILL_GRACE_SECONDS: u64 = 5;
 
-/// The script that runs a text as its setting says, in the folder, with the variables and no longer
-/// than it asks for. It ends in the command. No part of the text is on a command line.
+/// Returns a script that runs `text` with the folder, variables, umask and time limit of its
+/// setting.
+///
+/// The script ends by replacing itself with the command. No part of `text` is on a command line.
 pub(crate) fn command_script(setting: &CommandSetting, text: &str) -> String {
     let mut script = String::new();
     if let Some(umask) = setting.umask {
@@ -56,7 +58,7 @@ pub(crate) fn command_script(setting: &CommandSetting, text: &str) -> String {
     script
 }
 
-/// The folder to run in, as a shell reads it; none for the home.
+/// Returns the working directory quoted for a shell; none for the user's home.
 pub(in crate::host) fn folder(path: &str) -> Option<String> {
     match (path, path.strip_prefix("~/")) {
         ("" | "~", _) => None,
@@ -65,8 +67,10 @@ pub(in crate::host) fn folder(path: &str) -> Option<String> {
     }
 }
 
-/// What runs a text in a script, as the user that its setting names, with its outputs in the
-/// temporary folder.
+/// Returns the script lines that run a command as the user of its setting.
+///
+/// The outputs go to the files `o` and `e` in the temporary folder, which the shell function `r`
+/// then reports.
 pub(super) fn command_runner(setting: &CommandSetting, text: &str, stdin: Option<&[u8]>) -> String {
     let inner = command_script(setting, text);
     let outputs = "</dev/null >\"$_T/o\" 2>\"$_T/e\"\n";
@@ -80,7 +84,7 @@ pub(super) fn command_runner(setting: &CommandSetting, text: &str, stdin: Option
             }
         };
     };
-    // What it is goes through its input: it may be secret, and `sudo` takes variables away.
+    // The script itself goes through stdin: it may be secret, and `sudo` drops variables.
     let own = content_function(stdin.unwrap_or_default());
     let script = content_function(inner.as_bytes());
     let outputs = outputs.replace("/dev/null", "\"$_T/i\"");
@@ -97,7 +101,7 @@ pub(super) fn command_runner(setting: &CommandSetting, text: &str, stdin: Option
     )
 }
 
-/// Whether a shell takes a text as the name of a variable.
+/// Whether `text` is a valid name of a shell variable.
 pub(in crate::host) fn is_name(name: &str) -> bool {
     let is_first = |sign: u8| sign.is_ascii_alphabetic() || sign == b'_';
     name.bytes().next().is_some_and(is_first)

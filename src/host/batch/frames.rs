@@ -1,9 +1,9 @@
-//! The output of a script: words that end with a zero byte, and between them pieces of a length
-//! that was told before.
+//! The framing of a script's output: words that end with a NUL byte, and between them pieces whose
+//! length an earlier word gives.
 
 use std::borrow::Cow;
 
-/// What is left of an output.
+/// A cursor over the unread rest of an output.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frames<'a> {
     rest: &'a [u8],
@@ -14,7 +14,7 @@ impl<'a> Frames<'a> {
         Self { rest: bytes }
     }
 
-    /// The next word; none if it did not come whole.
+    /// Returns the next word, or none if its end is missing.
     pub(super) fn word(&mut self) -> Option<&'a [u8]> {
         let end = self.rest.iter().position(|byte| *byte == 0)?;
         let (word, rest) = self.rest.split_at(end);
@@ -22,17 +22,17 @@ impl<'a> Frames<'a> {
         Some(word)
     }
 
-    /// The next word as text.
+    /// Returns the next word as text.
     pub(super) fn text(&mut self) -> Option<Cow<'a, str>> {
         self.word().map(String::from_utf8_lossy)
     }
 
-    /// The next word as a number.
+    /// Returns the next word as a number.
     pub(super) fn number<N: std::str::FromStr>(&mut self) -> Option<N> {
         self.text()?.trim().parse().ok()
     }
 
-    /// The next piece of a length; none if it did not come whole.
+    /// Returns the next `length` bytes, or none if fewer are left.
     pub(super) fn piece(&mut self, length: usize) -> Option<&'a [u8]> {
         let (piece, rest) = self.rest.split_at_checked(length)?;
         self.rest = rest;
@@ -40,7 +40,7 @@ impl<'a> Frames<'a> {
     }
 }
 
-/// A word that names what follows: a letter, and a number or several.
+/// Splits the heading of a frame into its letter and the numbers after it.
 pub(super) fn heading(word: &str) -> Option<(char, Vec<usize>)> {
     let mut signs = word.chars();
     let letter = signs.next()?;
@@ -48,10 +48,12 @@ pub(super) fn heading(word: &str) -> Option<(char, Vec<usize>)> {
     Some((letter, numbers.collect::<Result<_, _>>().ok()?))
 }
 
-/// The exit code of what ran too long.
+/// The exit code of a command that exceeded its time limit.
 pub(super) const TIMEOUT_CODE: i32 = 124;
 
-/// Whether a command with a time limit ended by it: each `timeout` has its own code for that.
+/// Whether the exit code of a command with a time limit means that the limit ended it.
+///
+/// Implementations of `timeout` differ: some report 124, others the code of SIGTERM or SIGKILL.
 pub(super) fn is_timeout_code(code: i32) -> bool {
     [TIMEOUT_CODE, 128 + 15, 128 + 9].contains(&code)
 }

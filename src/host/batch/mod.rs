@@ -1,9 +1,12 @@
-//! Facts and changes of a place that only commands reach: one script for a shell for all of them,
-//! and what its output says.
+//! Facts and changes for a location that only commands reach: one shell script for all of them, and
+//! the parser of its output.
 //!
-//! The script goes through the standard input, so that no command line shows or limits it, and is
-//! run only if all of it came. The place needs a POSIX shell and the usual small programs (`stat`,
-//! `find`, `sha256sum`, `mv`, `chown` and so on, those of GNU or of busybox), and nothing else.
+//! The script goes through stdin, so that it is neither visible on nor limited by the command line,
+//! and it runs only if it arrived completely. The location needs a POSIX shell and the usual small
+//! programs (`stat`, `find`, `sha256sum`, `mv`, `chown` and so on, from GNU or busybox), and
+//! nothing else.
+//!
+//! [`command()`] makes the command, [`result`] parses its output.
 
 mod change_script;
 mod command;

@@ -1,11 +1,11 @@
-//! What all scripts begin with: functions of the shell for facts and changes.
+//! The shell functions at the start of every script, for facts and for changes.
 //!
-//! It must do in dash, bash and the shell of busybox. Nothing but the functions here writes to the
-//! standard output, in words that end with a zero byte; whoever cannot write any more, since the
-//! connection is gone, ends after the change that is under way. What is temporary goes when the
-//! shell ends, also by a signal.
+//! They must work in dash, bash and the shell of busybox. Only these functions write to stdout, in
+//! words that end with a NUL byte. If the connection is lost, writing fails, and the script ends
+//! after the current change. Temporary files are removed when the shell ends, also by a signal.
 
-/// The beginning: the language of messages, what is cleaned up, and how results are told.
+/// The base of all scripts: the locale of messages, the cleanup of temporary files, and the
+/// functions that report results.
 pub(super) const BASE: &str = r#"_l=${LC_ALL+x}${LC_ALL-}
 LC_ALL=C; export LC_ALL
 _o=$(umask)
@@ -53,11 +53,13 @@ head -c "$3" <"$_T/$1"
 }
 "#;
 
-/// What is needed where a command has a user.
+/// The variables that scripts need if a command runs as another user.
 pub(super) const USER: &str = "_me=$(id -un) _id=$(id -u)\n";
 
-/// What reads facts. `P` and `L` look at what stands at paths and what they lead to, `H` and `J`
-/// give digests, `C` contents and `T` folders; each begins with the number of its first fact.
+/// The functions that read facts.
+///
+/// `P` and `L` run `stat` on paths, `L` following links; `H` and `J` compute digests; `C` prints
+/// file contents; `T` lists folders. Each takes the index of its first fact first.
 pub(super) const READS: &str = r#"F='%f %u %g %s %Y %U:%G'
 if command -v base64 >/dev/null 2>&1; then b() { base64; }; p b
 else b() { od -An -v -tx1; }; p o; fi
@@ -134,8 +136,10 @@ n "$@" || for _p do n "$_p"; done'
 export I
 "#;
 
-/// What makes changes: each function gets the number of its change and tells that it was made, or
-/// what the program complained, and then ends all.
+/// The functions that make changes.
+///
+/// Each takes the index of its change first. It reports success, or the program's error message and
+/// then ends the whole script.
 pub(super) const CHANGES: &str = r#"k() { _h=; p "k$1"; }
 f() {
 [ -z "$_h" ] || rm -rf -- "$_h"

@@ -1,4 +1,4 @@
-//! Facts as a script, and readings of what it prints.
+//! The script that reads facts, and the parser of its output.
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use crate::host::fact::{
     MAX_PROBE_STDOUT_BYTES, Probe, ProbeOutput, read_failure_message,
 };
 
-/// How many paths one program is given.
+/// The maximum number of paths per call of a shell function.
 const MAX_PATHS_PER_CALL: usize = 64;
-/// How many bytes of paths one program is given: less than a command line may have.
+/// The approximate maximum of path bytes per call, well below the limit of a command line.
 const MAX_PATH_BYTES_PER_CALL: usize = 32 << 10;
 
-/// The script that reads facts.
+/// Returns the script that reads facts.
 pub(super) fn script(facts: &[Fact]) -> String {
     let mut script = prelude::BASE.to_owned();
     let probes = || facts.iter().filter_map(probe_of);
@@ -65,7 +65,7 @@ fn probe_text(at: usize, probe: &Probe) -> String {
     format!("t\n{body}r r{at} $? {MAX_PROBE_STDOUT_BYTES} 0 {MAX_PROBE_STDERR_BYTES} 0\n")
 }
 
-/// Facts of one kind that follow each other go to one call of a function.
+/// The calls of shell functions. Consecutive facts of the same kind share one call.
 #[derive(Default)]
 struct CallGroups {
     text: String,
@@ -101,7 +101,9 @@ impl CallGroups {
     }
 }
 
-/// What was read, as far as the output goes in the order of the facts.
+/// Parses the readings, in the order of the facts.
+///
+/// Of an incomplete output, only the readings before the first missing one are returned.
 pub(super) fn parse(facts: &[Fact], output: &[u8]) -> Vec<FactReading> {
     let mut parser = ReadingsParser {
         facts,
@@ -119,7 +121,7 @@ pub(super) fn parse(facts: &[Fact], output: &[u8]) -> Vec<FactReading> {
     };
     let known = parser.readings.into_iter();
     if whole {
-        // What vanished while it was looked at is not there.
+        // A path without a reading vanished while the script ran.
         known.map(|it| it.unwrap_or(FactReading::Absent)).collect()
     } else {
         known.map_while(|it| it).collect()
@@ -134,7 +136,9 @@ struct ReadingsParser<'a> {
 }
 
 impl ReadingsParser<'_> {
-    /// Takes the next frame: whether there may be more, or none if it did not come whole.
+    /// Parses the next frame.
+    ///
+    /// Returns whether more frames may follow, or none if the frame is incomplete.
     fn parse_frame(&mut self, frames: &mut Frames<'_>) -> Option<bool> {
         let word = frames.text()?;
         let (letter, numbers) = heading(&word)?;
@@ -194,7 +198,9 @@ impl ReadingsParser<'_> {
     }
 }
 
-/// Each line with its number; none if they are not as many, for then each follows by itself.
+/// Pairs each line with its index.
+///
+/// Yields nothing if the counts differ: the script then reports each entry again, one by one.
 fn each_line<'l>(numbers: &[usize], lines: &'l str) -> impl Iterator<Item = (usize, &'l str)> {
     let fits = lines.lines().count() == numbers.len();
     numbers
@@ -204,14 +210,14 @@ fn each_line<'l>(numbers: &[usize], lines: &'l str) -> impl Iterator<Item = (usi
         .filter(move |_| fits)
 }
 
-/// What a link says, as it is printed with the end of a line.
+/// Parses the target of a symbolic link, as `readlink` prints it with a line end.
 fn parse_link(word: &[u8]) -> String {
     let target = word.strip_suffix(b"\n").unwrap_or(word);
     String::from_utf8_lossy(target).into_owned()
 }
 
-/// What stands at a path: its mode in hexadecimal digits, the numbers of its owners, its size, its
-/// time, and the names of its owners.
+/// Parses a line of `stat`: mode in hexadecimal, uid, gid, size, modification time, and
+/// `user:group`.
 fn parse_stat(line: &str, link: Option<String>) -> Option<FileStat> {
     let mut words = line.splitn(6, ' ');
     let mode = u32::from_str_radix(words.next()?, 16).ok()?;
@@ -239,7 +245,8 @@ fn parse_stat(line: &str, link: Option<String>) -> Option<FileStat> {
     })
 }
 
-/// All that is in a folder: groups of entries, their paths, and what the links among them say.
+/// Parses the listing of a folder: groups of `stat` lines, each followed by the paths and the link
+/// targets.
 fn parse_tree(frames: &mut Frames<'_>) -> Option<FactReading> {
     let mut all = Vec::new();
     loop {

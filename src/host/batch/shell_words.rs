@@ -1,16 +1,17 @@
-//! Words and bytes as a POSIX shell reads them.
+//! Quoting of paths, bytes and times for a POSIX shell.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::text::{base64, quote_word};
 
-/// The longest text that one `printf` writes, in bytes.
+/// The maximum length of one `printf` argument, in bytes.
 const MAX_PRINTF_BYTES: usize = 32 << 10;
-/// From so many bytes on, what is no text is sent as base64: a third longer, not four times.
+/// The size in bytes from which binary content is sent as base64. Base64 adds a third to the size,
+/// octal escapes multiply it by four.
 const BASE64_THRESHOLD: usize = 16 << 10;
 
-/// A path as a word that no program takes for an option or for its input.
+/// Quotes a path so that no program takes it for an option or for stdin.
 pub(super) fn path_word(path: &str) -> String {
     let trimmed = path.trim_end_matches('/');
     let path = if trimmed.is_empty() { path } else { trimmed };
@@ -21,7 +22,9 @@ pub(super) fn path_word(path: &str) -> String {
     }
 }
 
-/// A shell function `c` that writes bytes. Text goes as it is, so that no program is started.
+/// Returns the definition of a shell function `c` that writes `bytes` to stdout.
+///
+/// Text is written with the builtin `printf`, so that no process is started.
 pub(super) fn content_function(bytes: &[u8]) -> String {
     let mut text = "c() {\n".to_owned();
     match std::str::from_utf8(bytes) {
@@ -63,7 +66,7 @@ pub(super) fn content_function(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes of a text that is base64, or octets in hexadecimal digits, with spaces anywhere.
+/// Decodes base64 or hexadecimal digits, ignoring white space.
 pub(super) fn decode_bytes(text: &[u8], is_hex: bool) -> Option<Vec<u8>> {
     let plain: Vec<u8> = text
         .iter()
@@ -81,7 +84,8 @@ pub(super) fn decode_bytes(text: &[u8], is_hex: bool) -> Option<Vec<u8>> {
     base64::decode(std::str::from_utf8(&plain).ok()?)
 }
 
-/// A time as `sleep` and `timeout` everywhere take it: whole seconds, at least one.
+/// Returns a duration as every `sleep` and `timeout` accepts it: whole seconds, rounded up, at
+/// least one.
 pub(super) fn seconds(time: Duration) -> u64 {
     let whole = time.as_secs();
     whole + u64::from(time.subsec_nanos() > 0 || whole == 0)

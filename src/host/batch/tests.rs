@@ -1,4 +1,5 @@
-//! Scripts in the shells that hosts have, compared with what this process itself reads and does.
+//! Tests of the scripts in several shells: their results must equal those of `native`, which uses
+//! no shell.
 #![expect(
     clippy::disallowed_methods,
     reason = "tests set their stage by themselves"
@@ -20,7 +21,7 @@ use crate::host::fact::{CommandSetting, Domain, Fact, FactReading, FileStat, Pro
 use crate::host::native::{self, AccountNames};
 use crate::host::{Action, ActionResult, CapturedOutput, ChangeOutput, Exit, Program, RunOutput};
 
-/// The shells that are tried, as words that a script can be given to.
+/// Returns the command lines of the installed shells to test.
 fn shells() -> Vec<Vec<&'static str>> {
     let mut shells = vec![vec!["dash"], vec!["bash", "--posix"], vec!["bash"]];
     if Path::new("/bin/busybox").exists() || Path::new("/usr/bin/busybox").exists() {
@@ -48,7 +49,7 @@ fn run_in(shell: &[&str], action: &Action) -> ActionResult {
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap().ok();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    // Some shells tell which of their commands were killed.
+    // Some shells report killed commands on stderr.
     assert!(
         stderr.is_empty() || stderr.contains("Killed"),
         "{shell:?} {stderr}"
@@ -115,7 +116,7 @@ fn mode(path: &Path) -> u32 {
     path.symlink_metadata().unwrap().permissions().mode() & 0o7777
 }
 
-/// A tree with all that is odd.
+/// Creates a folder with unusual names, kinds and modes, and returns facts to read from it.
 fn odd_tree(root: &Path) -> Vec<Fact> {
     let names: [&[u8]; 12] = [
         b"plain",
@@ -183,6 +184,32 @@ fn probe(text: &str) -> Probe {
     }
 }
 
+/// Runs commands in a shell and checks their results. The third one fails, so the last one does not
+/// run.
+fn check_commands(shell: &[&str], folder: &Path, setting: &CommandSetting) {
+    let mut run = CommandRun::new("cat; echo made > made; exit 3");
+    run.setting = setting.clone();
+    run.stdin = Some(b"in\0put".to_vec());
+    run.good_codes = vec![3];
+    let mut long = CommandRun::new("head -c 3000000 /dev/zero | tr '\\0' x; echo end");
+    long.setting.cwd = Some("/".to_owned());
+    let changes = [
+        Change::Run(run),
+        Change::Run(long),
+        Change::Run(CommandRun::new("echo no >&2; exit 4")),
+        Change::Run(CommandRun::new("echo never")),
+    ];
+    let changed = change_in(shell, &changes);
+    assert_eq!(changed.exit, Exit::Code(4), "{shell:?}");
+    assert_eq!(changed.outputs.len(), 3);
+    assert_eq!(changed.outputs[0].stdout.bytes(), b"in\0put");
+    assert_eq!(changed.outputs[0].exit, Exit::Code(3));
+    assert_eq!(mode(&folder.join("made")), 0o640);
+    assert_eq!(changed.outputs[1].stdout.total, 3_000_004);
+    assert!(changed.outputs[1].stdout.tail.ends_with(b"xend\n"));
+    assert_eq!(changed.outputs[2].stderr.text(), "no\n");
+}
+
 #[test]
 fn probes_and_commands_keep_their_outputs_their_codes_and_their_setting_apart() {
     let folder = tempfile::tempdir().unwrap();
@@ -226,32 +253,12 @@ fn probes_and_commands_keep_their_outputs_their_codes_and_their_setting_apart() 
             probed(3).stdout.len(),
             crate::host::fact::MAX_PROBE_STDOUT_BYTES
         );
-
-        let mut run = CommandRun::new("cat; echo made > made; exit 3");
-        run.setting = setting.clone();
-        run.stdin = Some(b"in\0put".to_vec());
-        run.good_codes = vec![3];
-        let mut long = CommandRun::new("head -c 3000000 /dev/zero | tr '\\0' x; echo end");
-        long.setting.cwd = Some("/".to_owned());
-        let changes = [
-            Change::Run(run),
-            Change::Run(long),
-            Change::Run(CommandRun::new("echo no >&2; exit 4")),
-            Change::Run(CommandRun::new("echo never")),
-        ];
-        let changed = change_in(&shell, &changes);
-        assert_eq!(changed.exit, Exit::Code(4), "{shell:?}");
-        assert_eq!(changed.outputs.len(), 3);
-        assert_eq!(changed.outputs[0].stdout.bytes(), b"in\0put");
-        assert_eq!(changed.outputs[0].exit, Exit::Code(3));
-        assert_eq!(mode(&folder.path().join("made")), 0o640);
-        assert_eq!(changed.outputs[1].stdout.total, 3_000_004);
-        assert!(changed.outputs[1].stdout.tail.ends_with(b"xend\n"));
-        assert_eq!(changed.outputs[2].stderr.text(), "no\n");
+        check_commands(&shell, folder.path(), &setting);
     }
 }
 
-/// A file of each kind of content, and changes that come across each other.
+/// Returns changes of every kind, with different kinds of contents, some of which affect the same
+/// path.
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 fn all_changes(root: &Path) -> Vec<Change> {
     let at = |name: &str| root.join(name);
@@ -346,7 +353,8 @@ fn all_changes(root: &Path) -> Vec<Change> {
     changes
 }
 
-/// What is in a folder, without what no two are the same in.
+/// Returns the entries of a folder with their contents. Modification times and folder sizes, which
+/// differ between runs, are zero.
 fn contents(root: &Path) -> Vec<(String, FileStat, Option<Vec<u8>>)> {
     let tree = native_readings(&[Fact::Tree(text(root))]).remove(0);
     let FactReading::Tree(entries) = tree else {
@@ -444,7 +452,7 @@ fn a_change_that_fails_says_so_in_the_same_words_everywhere_and_ends_the_others(
             assert_eq!(changed.outputs.len(), 2);
             assert!(!at("last").exists());
             let said = changed.outputs[1].stderr.text();
-            // Each shell has its own word for a missing folder.
+            // The message for a missing folder differs between shells.
             if !said.contains("irectory nonexistent") && !said.contains("nonexistent directory") {
                 assert_eq!(said, native, "{shell:?}");
             }
@@ -501,7 +509,7 @@ fn what_was_acknowledged_is_done_and_the_rest_is_unknown() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever a tree holds, a shell reads it as this process does.
+    /// A shell reads a random folder exactly as `native` does.
     #[test]
     fn random_trees_are_read_alike(
         files in prop::collection::vec(

@@ -1,4 +1,7 @@
-//! The changes that there are.
+//! The kinds of changes to a machine.
+//!
+//! They are plain data: `native` makes them on the local machine, `batch` turns them into a script
+//! for other locations.
 
 use std::fmt::{Debug, Formatter};
 
@@ -8,77 +11,66 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::host::fact::{CommandSetting, Domain};
 use crate::value::REDACTED;
 
-/// One thing to change on a machine. Each is whole or has not happened: files are written beside
-/// and renamed.
+/// A change to a machine.
+///
+/// A file is written under a temporary name and then renamed, so that a change happens completely
+/// or not at all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// Writes a file. It replaces a file; a link at the path is replaced itself.
+    /// Writes a file. It replaces an existing file; a link at the path is itself replaced.
     Write(FileWrite),
-    /// Makes a folder, which may be there already.
+    /// Makes a folder, if it does not exist.
     Folder {
-        /// Where.
         path: String,
-        /// Whether those above it are made too.
+        /// Whether missing parent folders are made too.
         parents: bool,
-        /// What it is like.
         like: ModeAndOwner,
     },
     /// Makes a link. It replaces a file or another link.
     Link {
-        /// Where.
         path: String,
-        /// What it says, or the file it is another name of.
+        /// The target of a symbolic link, or the file that a hard link gives another name.
         target: String,
-        /// Whether it is another name of the file.
         hard: bool,
-        /// Who owns it.
         like: ModeAndOwner,
     },
-    /// Removes a file, a link, or a folder with all that is in it. Nothing need be there.
+    /// Removes a file, a link, or a folder with everything in it. A missing path is no failure.
     Remove {
-        /// Where.
         path: String,
     },
-    /// Sets the permission bits and owners of what is there.
+    /// Sets the permission bits and owners of an existing path.
     Set {
-        /// Where.
         path: String,
-        /// What it is to be like.
         like: ModeAndOwner,
-        /// Whether what a link leads to is set, and not the link.
+        /// Whether the target of a link is changed instead of the link.
         follow: bool,
     },
-    /// Moves something to a path at which nothing, or a file, is.
+    /// Moves a path to one that is free or is a file.
     Move {
-        /// From where.
         from: String,
-        /// To where.
         to: String,
     },
-    /// Copies a file, or a folder with all that is in it.
+    /// Copies a file, or a folder with everything in it.
     Copy {
-        /// From where.
         from: String,
-        /// To where.
         to: String,
-        /// Whether owners, permission bits and times are those of the source.
+        /// Whether the copy keeps the owners, permission bits and times of the source.
         preserve: bool,
     },
-    /// Makes an empty file where there is none, and sets its times.
+    /// Creates an empty file if there is none, and sets its times.
     Touch {
-        /// Where.
         path: String,
-        /// When it was last read, in seconds since 1970; now if none.
+        /// The access time in seconds since 1970; now if none.
         read: Option<i64>,
-        /// When it was last written, in seconds since 1970; now if none.
+        /// The modification time in seconds since 1970; now if none.
         written: Option<i64>,
     },
-    /// Runs a command.
+    /// Runs a command that makes the change.
     Run(CommandRun),
 }
 
-/// What a change does, and to what, as messages say it.
+/// Returns the verb and the object of a change, for messages.
 pub(crate) fn describe_change(change: &Change) -> (&'static str, &str) {
     match change {
         Change::Write(write) => ("write", &write.path),
@@ -118,32 +110,29 @@ mod tests {
     }
 }
 
-/// A file that is written. What nobody may see of it is never serialized.
+/// A file to write. Secret contents are never serialized.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 pub struct FileWrite {
-    /// Where.
     pub path: String,
-    /// What it contains.
     pub bytes: Vec<u8>,
-    /// What it is like; a file that is there keeps what is not given.
+    /// The mode and owners. An existing file keeps those that are `None`.
     pub like: ModeAndOwner,
-    /// Whether nobody may see what it contains.
+    /// Whether the contents must not be shown.
     pub secret: bool,
 }
 
-/// Permission bits and owners.
+/// Permission bits and owners. `None` leaves a property as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeAndOwner {
-    /// The permission bits.
     pub mode: Option<u32>,
-    /// The owner: a name or a number.
+    /// The owner, as a name or a number.
     pub user: Option<String>,
-    /// The group: a name or a number.
+    /// The group, as a name or a number.
     pub group: Option<String>,
 }
 
 impl ModeAndOwner {
-    /// Whether nothing is asked.
+    /// Whether neither the mode nor an owner is set.
     pub fn is_any(&self) -> bool {
         *self == Self::default()
     }
@@ -174,28 +163,28 @@ impl Debug for FileWrite {
     }
 }
 
-/// A command that changes something. Of one that must not be seen, only what stands for it is
-/// serialized.
+/// A command that changes something.
+///
+/// If the text is secret, only its replacement `shown` is serialized.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 pub struct CommandRun {
-    /// The text for the shell.
     pub text: String,
-    /// Who runs it, where, and for how long.
+    /// The user, working directory, time limit and so on.
     pub setting: CommandSetting,
-    /// What it reads; nothing if none.
+    /// The standard input; empty if none.
     pub stdin: Option<Vec<u8>>,
-    /// What it changes.
+    /// The parts of the machine that the command may change.
     pub touches: Vec<Domain>,
-    /// What stands for the text where people see it, if it must not be seen.
+    /// The replacement for a secret text wherever people see the command.
     pub shown: Option<String>,
-    /// The exit codes that are no failure, beside 0.
+    /// The exit codes that count as success, besides 0.
     pub good_codes: Vec<i32>,
-    /// Whether processes that it leaves behind live on.
+    /// Whether processes that the command leaves behind live on.
     pub keeps_background: bool,
 }
 
 impl CommandRun {
-    /// A command that may change anything, for the default shell.
+    /// Creates a command for the default shell that may change anything.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -208,7 +197,7 @@ impl CommandRun {
         }
     }
 
-    /// The same command, which changes only this.
+    /// Restricts what the command may change to these domains.
     #[must_use]
     pub fn touching(mut self, touches: impl IntoIterator<Item = Domain>) -> Self {
         self.touches = touches.into_iter().collect();

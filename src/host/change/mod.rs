@@ -1,4 +1,4 @@
-//! What can be changed on a machine.
+//! Changes to a machine, and the commands that show them in a dry run.
 
 mod change;
 mod shell_command;

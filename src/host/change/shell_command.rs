@@ -1,4 +1,6 @@
-//! Changes as people would type them, without what nobody may see.
+//! Changes as the commands that a person would type, without secrets.
+//!
+//! They are for display only; `batch` has the scripts that run.
 
 use std::fmt::Write as _;
 
@@ -7,8 +9,10 @@ use crate::text::quote_word;
 use crate::value::REDACTED;
 
 impl Change {
-    /// The command that a person would type for it, as a dry run shows it (P2, S44). What nobody
-    /// may see of it is redacted.
+    /// Returns the command that a person would type for the change, as a dry run shows it (P2,
+    /// S44).
+    ///
+    /// Secrets are redacted.
     pub fn command(&self) -> String {
         match self {
             Self::Write(write) => install(write),
@@ -51,7 +55,7 @@ impl Change {
     }
 }
 
-/// Commands of which the second may not be needed.
+/// Joins two commands with `&&`, if there is a second one.
 fn join_commands(first: String, second: Option<String>) -> String {
     match second {
         Some(second) => format!("{first} && {second}"),
@@ -118,7 +122,7 @@ fn touch(path: &str, read: Option<i64>, written: Option<i64>) -> String {
     }
 }
 
-/// A command with the user and the folder that it runs as and in.
+/// Shows a command with its user, folder, umask and variables.
 fn shown_as_user(run: &CommandRun) -> String {
     let text = run.shown.as_ref().unwrap_or(&run.text);
     let mut all = String::new();

@@ -1,4 +1,7 @@
-//! One action on its way through a chain (spec/hosts.md X2, X20).
+//! The run of one action through an executor chain (X2, X20).
+//!
+//! [`ChainRun`] is a state machine without I/O: each [`ChainRun::step`] says what to wait for or to
+//! perform, and takes the result of that. `exec` drives it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,35 +17,33 @@ use crate::host::{
 use crate::system::env::Env;
 use crate::value::REDACTED;
 
-/// What a chain has to know besides its action.
+/// The context of a chain run, besides the chain and the action.
 #[derive(Debug, Clone, Default)]
 pub struct ChainContext {
-    /// The name of the host: that of the place if it is empty.
+    /// The name of the host; the name of the location if empty.
     pub host: String,
-    /// Which of so many hosts it is, counted from 0.
+    /// The rank of the host, counted from 0, and the number of hosts.
     pub rank: (u32, u32),
-    /// A text that nothing else writes: it marks questions.
+    /// A random text that marks the password prompts of `sudo` and `su`.
     pub token: String,
-    /// The environment of this process.
     pub environment: Env,
-    /// The name of this machine.
+    /// The host name of the local machine.
     pub local_name: String,
 }
 
-/// What comes next.
+/// The next thing that the driver of a chain has to do.
 #[derive(Debug, PartialEq)]
 pub enum ChainProgress {
-    /// Wait, then go on without a result.
+    /// Wait, then call `step` without a result.
     Wait(Duration),
-    /// Perform this, which has no chain, and go on with its result.
+    /// Perform this request, which has no chain, then call `step` with its result.
     Perform(Box<ActionRequest>),
-    /// The chain has ended.
     Finished(Box<ActionResult>),
-    /// The chain has ended, and no executor has performed the action.
+    /// The chain has ended, and no executor performed the action.
     Unhandled,
 }
 
-/// One action on its way through a chain.
+/// An action on its way through a chain.
 #[derive(Debug)]
 pub struct ChainRun {
     chain: Arc<ExecutorChain>,
@@ -54,7 +55,7 @@ pub struct ChainRun {
     notes: Vec<ChainNote>,
 }
 
-/// An executor that goes along with those after it.
+/// An executor that stays active while those after it run.
 #[derive(Debug, Clone, Copy)]
 enum ChainFrame {
     Timeout {
@@ -70,14 +71,14 @@ enum ChainFrame {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ChainState {
     Ready,
-    /// The time of a `timeout` ends with the wait.
+    /// The driver waits for the end of a `timeout`.
     AwaitingDeadline,
     Performing,
     QueryingProgram,
 }
 
 impl ExecutorChain {
-    /// Begins to perform an action; the chain that the request names is not looked at.
+    /// Starts an action. The chain that the request itself names is ignored.
     pub fn begin(self: &Arc<Self>, request: ActionRequest, start: ChainContext) -> ChainRun {
         ChainRun::new(Arc::clone(self), request, start)
     }
@@ -97,13 +98,16 @@ impl ChainRun {
         }
     }
 
-    /// What was done so far that people should know, in words without secrets.
+    /// Takes the notes collected since the last call. They contain no secrets.
     pub fn take_notes(&mut self) -> Vec<ChainNote> {
         std::mem::take(&mut self.notes)
     }
 
-    /// Goes on: at first and after a wait without a result, otherwise with that of what it asked
-    /// for. A result that ends an action early, such as [`Exit::Cancelled`], ends the chain.
+    /// Advances the chain.
+    ///
+    /// Pass no result at the start and after a wait, otherwise the result of the request that
+    /// [`ChainProgress::Perform`] returned. A result that ends an action early, such as
+    /// [`Exit::Cancelled`], ends the chain.
     pub fn step(&mut self, last: Option<ActionResult>, now: Instant) -> ChainProgress {
         match (std::mem::replace(&mut self.state, ChainState::Ready), last) {
             (ChainState::AwaitingDeadline, _) => self.finish_with(Exit::TimedOut, now),
@@ -193,7 +197,9 @@ impl ChainRun {
         }
     }
 
-    /// The action as another executor has it performed; only commands can be.
+    /// Wraps the action's command for another user or root folder.
+    ///
+    /// Fails for file transfers, as only commands can be wrapped.
     fn wrap_command(
         &self,
         executor: &ChainExecutor,
@@ -219,7 +225,9 @@ impl ChainRun {
         shifted(shift, command).map(Action::Run)
     }
 
-    /// The command that is asked for, or that reads or changes all that is asked for.
+    /// Returns the command of the action, or the one that reads its facts or makes its changes.
+    ///
+    /// None for file transfers.
     fn action_command(&self) -> Option<Command> {
         let action = &self.request.action;
         if let Action::Run(command) = action {
@@ -235,7 +243,7 @@ impl ChainRun {
         Some(command)
     }
 
-    /// Whose password is asked for.
+    /// Returns the account whose password is needed.
     fn account_name(&self) -> String {
         match &self.request.location {
             Location::Local => {
@@ -247,7 +255,7 @@ impl ChainRun {
         }
     }
 
-    /// The name of the host, as the time of `splay` counts it.
+    /// Returns the name of the host that `splay` hashes.
     fn host_name(&self) -> String {
         if !self.context.host.is_empty() {
             return self.context.host.clone();
@@ -270,7 +278,7 @@ impl ChainRun {
         }
     }
 
-    /// The end of the time that is left.
+    /// Returns the earliest deadline of the active `timeout` executors.
     fn deadline(&self) -> Option<Instant> {
         let ends = self.frames.iter().filter_map(|frame| match frame {
             ChainFrame::Timeout { until } => Some(*until),
@@ -302,7 +310,7 @@ impl ChainRun {
                 Action::Run(command) => Some(&mut command.time_limit),
                 Action::Put(put) => Some(&mut put.time_limit),
                 Action::Get(get) => Some(&mut get.time_limit),
-                // Each of their commands has its own.
+                // The commands within facts and changes have their own limits.
                 Action::Read(_) | Action::Change(_) => None,
             };
             if let Some(limit) = limit {
@@ -345,7 +353,7 @@ impl ChainRun {
         self.finish(ActionResult::not_performed(&self.request.action, exit), now)
     }
 
-    /// Ends the chain, unless a `retry` goes on.
+    /// Ends the chain, unless a `retry` starts another attempt.
     fn finish(&mut self, result: ActionResult, now: Instant) -> ChainProgress {
         let result = match (self.strip_marks(result), &self.request.action) {
             (ActionResult::Run(output), action @ (Action::Read(_) | Action::Change(_))) => {
@@ -383,7 +391,7 @@ impl ChainRun {
         ChainProgress::Finished(Box::new(result))
     }
 
-    /// The result without the questions that were asked of us alone.
+    /// Removes the password prompts that Unfurl itself asked `sudo` and `su` for.
     fn strip_marks(&self, mut result: ActionResult) -> ActionResult {
         let shifts =
             |it: &ChainExecutor| matches!(it, ChainExecutor::Sudo(_) | ChainExecutor::Su(_));
@@ -412,21 +420,21 @@ impl ChainRun {
     }
 }
 
-/// What an executor does with an action, in words without secrets.
+/// A message about what a chain does, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChainNote {
-    /// What people should know: that they have to wait, or that nothing is done.
+    /// A message for everybody: the user has to wait, or nothing is done.
     Notice(String),
-    /// What was asked for, for those who want to know all.
+    /// A message that only verbose output shows.
     Detail(String),
 }
 
-/// Whether doing it again may help.
+/// Whether another attempt may succeed, so that `retry` continues.
 fn is_retryable(exit: &Exit) -> bool {
     !exit.is_ok() && !matches!(exit, Exit::Cancelled | Exit::NeedsAnswer { .. })
 }
 
-/// An action in words, without secrets.
+/// Describes an action in words, without secrets.
 fn describe_action(action: &Action) -> String {
     match action {
         Action::Run(command) => {
@@ -493,8 +501,9 @@ mod tests {
         ActionResult::Run(output)
     }
 
-    /// Runs a chain where each program of the user's gives the answer of its name; gives who was
-    /// called, and how it ended.
+    /// Runs a chain whose custom executors give the answers listed by name.
+    ///
+    /// Returns the names of the programs called, and the outcome.
     fn outcome(executors: Vec<ChainExecutor>, answers: &[(&str, &str)]) -> (Vec<String>, String) {
         let mut run = chain(executors).begin(request(), start());
         let (mut called, mut last) = (Vec::new(), None);

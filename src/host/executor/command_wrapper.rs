@@ -1,27 +1,26 @@
-//! Makes a command run as another user or in another root folder.
+//! Wraps a command to run as another user (`sudo`, `su`) or in another root folder (`chroot`).
 //!
-//! `sudo` takes the environment away, and reads the password from where the command reads its
-//! input. So a command under it is started by a shell that says on its standard error that it is
-//! there, and only then is given what nobody may see: neither the command's input nor its secrets
-//! can be taken for a password, and none of it is on a command line.
+//! `sudo` drops the environment and reads the password from the command's stdin. Therefore a small
+//! shell script runs under it, writes a ready marker to stderr, and only then receives the secrets
+//! and the input. So neither can be taken for a password, and no secret is on a command line.
 
 use crate::host::chain::BecomeUser;
 use crate::host::{Command, DEFAULT_SHELL, Program, PromptAnswer, Question, Secret, Variables};
 use crate::system::env::Env;
 use crate::text::{shlex_join, shlex_quote};
 
-/// What tells one command's questions from all else that is written.
+/// The context for wrapping one command.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CommandWrapper<'a> {
-    /// A text that nobody else writes.
+    /// A random text in the prompts, which no other program writes.
     pub(super) token: &'a str,
-    /// Whose password is asked for: `user@host:port`.
+    /// The account whose password `sudo` or `su` needs: `user@host:port`.
     pub(super) account: &'a str,
-    /// The environment of this process, for a command on this machine.
+    /// The environment of this process, if the command runs on the local machine.
     pub(super) local_env: Option<&'a Env>,
 }
 
-/// Does nothing but run the words that follow, without input.
+/// A shell script that only runs its arguments, with an empty stdin.
 const RUN_WORDS: &str = "exec \"$@\" </dev/null";
 
 impl CommandWrapper<'_> {
@@ -33,12 +32,14 @@ impl CommandWrapper<'_> {
         format!("[unfurl {} ready] ", self.token)
     }
 
-    /// The texts that are written for us alone.
+    /// Returns the prompts that only Unfurl may see, which are removed from the output.
     pub(super) fn marks(&self) -> [String; 2] {
         [self.prompt(), self.ready_mark()]
     }
 
-    /// Runs a command by `sudo`.
+    /// Wraps a command with `sudo`.
+    ///
+    /// Fails if a secret or the input cannot be passed to the command safely.
     pub(super) fn sudo(&self, command: Command, to: &BecomeUser) -> Result<Command, String> {
         let (open, hidden) = self.split_environment(&command);
         let secret_text = command.program.variable().map(|(_, text)| text.to_owned());
@@ -89,7 +90,7 @@ impl CommandWrapper<'_> {
         Ok(self.wrap(command, argv, answers))
     }
 
-    /// Runs a command by `su`, which keeps the environment.
+    /// Wraps a command with `su`, which keeps the environment.
     pub(super) fn su(&self, command: Command, to: &BecomeUser) -> Result<Command, String> {
         let mut text = shlex_join(command.program.argv());
         let mut answers = Vec::new();
@@ -110,8 +111,9 @@ impl CommandWrapper<'_> {
         Ok(command)
     }
 
-    /// The same where the input must not be taken for the password: it comes once the command is
-    /// there.
+    /// Wraps a command that has input with `su`.
+    ///
+    /// The input is sent only after the command is ready, so that it is not taken for the password.
     fn su_with_input(
         &self,
         command: Command,
@@ -134,7 +136,10 @@ impl CommandWrapper<'_> {
         Ok(command)
     }
 
-    /// Runs a command in another root folder; in its folder there, or in the root.
+    /// Wraps a command with `chroot`.
+    ///
+    /// The command runs in its working directory within the new root, or in `/` if that does not
+    /// exist.
     pub(super) fn chroot(command: Command, root: &str) -> Command {
         let enter = "cd \"$1\" 2>/dev/null || cd /; shift; exec \"$@\"";
         let cwd = command.cwd.to_string_lossy().into_owned();
@@ -154,11 +159,11 @@ impl CommandWrapper<'_> {
 
     fn wrap(&self, command: Command, argv: Vec<String>, answers: Vec<PromptAnswer>) -> Command {
         let outer = match self.local_env {
-            // What finds `sudo` here.
+            // The local `PATH` is needed to find `sudo` itself.
             Some(_) => command.env.clone(),
             None => Variables::default(),
         };
-        // Of what it no longer has in its environment nothing is shown either.
+        // Secrets that are no longer in the environment must still be redacted.
         let secrets = command.hidden();
         let mut all = answers;
         all.extend(command.answers);
@@ -172,9 +177,10 @@ impl CommandWrapper<'_> {
         }
     }
 
-    /// The variables that are the command's own: those that anybody may see, and the others. On
-    /// this machine its environment is complete, and what it has from this process is no part of
-    /// what another user gets.
+    /// Splits the command's own variables into public and secret ones.
+    ///
+    /// On the local machine, the environment includes the variables of this process. They are left
+    /// out, as another user must not inherit them.
     fn split_environment(&self, command: &Command) -> (Variables, Variables) {
         let hidden = command.hidden();
         let mut own = command.env.clone();
@@ -185,8 +191,10 @@ impl CommandWrapper<'_> {
         own.split(|value| hidden.may_be_in(value))
     }
 
-    /// Says that it is there, reads a beginning of so many bytes, and runs it with so many more as
-    /// its input. The end of the line that follows an answer is left.
+    /// Returns the script that runs under `sudo`.
+    ///
+    /// The script writes the ready marker, reads `start` bytes of setup and runs them with the next
+    /// `input` bytes as stdin. The line end after the answer stays unread.
     fn script(&self, start: usize, input: usize) -> String {
         let ready = shlex_quote(&self.ready_mark());
         let begin = format!("printf %s {ready} >&2; _t=$(dd bs=1 count={start} 2>/dev/null)");
@@ -215,7 +223,7 @@ fn is_secret_shell(program: &Program) -> bool {
     matches!(program, Program::Shell { secret: true, .. })
 }
 
-/// The environment with the variable that carries a secret text, if one does.
+/// Returns the environment, plus the variable that carries a secret script, if needed.
 fn environment_with_secret(command: &Command) -> Variables {
     let mut env = command.env.clone();
     let variable = command.program.variable();

@@ -1,4 +1,7 @@
-//! Asks a program of the user's what to do with an action; the module's page has the protocol.
+//! The protocol of executors that are programs of the user's: the request as JSON on stdin, the
+//! reply as JSON on stdout.
+//!
+//! The documentation of the parent module describes it for users.
 
 use std::time::Duration;
 
@@ -10,19 +13,20 @@ use crate::host::{
     RunOutput,
 };
 
-/// The most bytes that an answer may have.
+/// The maximum size of a reply in bytes.
 const MAX_REPLY_BYTES: usize = 16 << 20;
 
-/// What a program has answered.
+/// The reply of an executor program.
 #[derive(Debug)]
 pub(super) enum ExecutorReply {
-    /// The next executor goes on.
+    /// The program leaves the action to the next executor.
     Next,
-    /// The chain ends.
+    /// The chain ends with this result.
     Result(ActionResult),
 }
 
-/// The command that asks, about a host and those that follow in the chain.
+/// Returns the command that runs the program with the action, the host and the next executors as
+/// its input.
 pub(super) fn query_command(
     own: &CustomExecutor,
     host: &str,
@@ -52,7 +56,7 @@ pub(super) fn query_command(
     command
 }
 
-/// An action as whoever performs it must know it, its secrets in clear.
+/// Serializes an action with its secrets in clear text, as the program must perform it.
 fn revealed_action(action: &Action) -> Value {
     let mut shown = json!(action);
     if let Action::Run(command) = action {
@@ -61,7 +65,9 @@ fn revealed_action(action: &Action) -> Value {
     shown
 }
 
-/// Reads what a program has answered.
+/// Parses the reply.
+///
+/// A program that fails or writes an invalid reply ends the chain with a failure.
 pub(super) fn parse_reply(result: &ActionResult, action: &Action) -> ExecutorReply {
     let failure =
         |why: String| ExecutorReply::Result(ActionResult::not_performed(action, Exit::Failed(why)));
@@ -114,7 +120,7 @@ fn text_of(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What a result amounts to.
+/// Converts the `result` of a reply into a result of the action.
 fn result_of_value(result: &Value, action: &Action, elapsed: Duration) -> ActionResult {
     let code = exit_code(result);
     match action {
@@ -148,7 +154,7 @@ fn result_of_value(result: &Value, action: &Action, elapsed: Duration) -> Action
     })
 }
 
-/// The exit code of a result: its own, or 1 where it says that it has failed (X11).
+/// Returns the exit code of a result: its `code`, or 1 if its `result` or `success` is false (X11).
 fn exit_code(result: &Value) -> i32 {
     if let Some(code) = result.get("code").and_then(Value::as_i64) {
         return i32::try_from(code).unwrap_or(1);

@@ -1,62 +1,52 @@
-//! What is wrong about a chain of executors.
+//! Errors in the specification of an executor chain.
 
-/// Why there is no such chain. Nothing has run where one of these is told.
+/// The reasons why a chain cannot be made. The action has not started yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExecutorError {
-    /// It is neither a name nor a list with names (X4).
+    /// The specification is neither a name nor a list of names (X4).
     #[error("`{0}` are no executors: a name is expected, or a list with at least one")]
     Specification(String),
-    /// The text is no YAML.
+    /// The text is not valid YAML.
     #[error("the {what} `{text}` cannot be read: {why}")]
     Text {
-        /// `executors` or `options of executors`.
+        /// The part that was parsed: `executors` or `options of executors`.
         what: &'static str,
-        /// The text.
         text: String,
-        /// Why not.
+        /// The message of the YAML parser.
         why: String,
     },
-    /// The options are no map.
     #[error("the options of executors are {0}, not a map")]
     Options(&'static str),
-    /// There is no executor of this name (X7).
+    /// No executor has this name (X7).
     #[error("executor `{name}` is not available: {why}; built in are {known}")]
     Unknown {
-        /// The name.
         name: String,
-        /// Which program was looked for.
+        /// The program file that was looked for.
         why: String,
-        /// Those that are always there.
+        /// The names of the built-in executors.
         known: String,
     },
-    /// An executor lacks what it needs.
+    /// An executor lacks a required option.
     #[error("executor `{executor}` needs the option `{option}` in the configuration")]
     Missing {
-        /// The executor.
         executor: &'static str,
-        /// The option.
         option: &'static str,
     },
-    /// An option has a value that it cannot have. The value is not told: it may be a secret.
+    /// An option has an invalid value. The value itself is not shown, as it may be a secret.
     #[error("the option `{option}` of executors must be {expected}")]
     Value {
-        /// The option.
         option: String,
-        /// What it must be.
         expected: &'static str,
     },
-    /// No executor has an option of this name.
     #[error("no executor has the option `{option}`; there are {known}")]
     UnknownOption {
-        /// The option.
         option: String,
-        /// All that there are.
         known: String,
     },
 }
 
 impl ExecutorError {
-    /// What to do about it.
+    /// Returns advice on how to fix the error.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Specification(_) => Some("write `[splay, direct]`, for example"),

@@ -1,25 +1,26 @@
-//! Executors: an ordered chain around every action on a host (spec/hosts.md X1 to X20).
+//! Executors: an ordered chain around every action on a host (X1 to X20).
 //!
-//! Each executor of a [`super::Chain`] either ends it with a result or lets the next one go on
-//! (X2). A chain is a pure state machine: it says what to wait for and what to perform, and whoever
-//! drives it tells what came of that. Built in are
+//! Each executor of a [`super::ExecutorChain`] either ends the chain with a result or passes the
+//! action to the next one (X2). A chain is a pure state machine: [`ChainRun`] says what to wait for
+//! and what to perform, and its driver in `exec` passes back the results. The built-in executors
+//! are
 //!
 //! | name | what it does | ends the chain |
 //! |---|---|---|
 //! | `splay` | waits, each host for another time (X14) | no |
-//! | `timeout`, `retry` | bound or repeat what follows | no |
+//! | `timeout`, `retry` | limit or repeat the executors after them | no |
 //! | `direct`, `direct_call` | performs the action | yes |
 //! | `sudo`, `become` | performs a command as another user | yes |
-//! | `su` | the same by `su` | yes |
+//! | `su` | does the same with `su` | yes |
 //! | `container` | performs the action in a container of the host | yes |
 //! | `chroot` | performs a command in another root folder | yes |
-//! | `dryrun` | says what would be performed, and by whom | yes |
+//! | `dryrun` | reports what would be performed, and by which executors | yes |
 //!
-//! # Executors of one's own
+//! # Custom executors
 //!
-//! Any other name is a program: a path with a `/` in it, which begins at the folder of the
-//! ensemble, or else the file `executors/NAME` in that folder. It runs on this machine and reads
-//! one JSON object:
+//! Any other name is a program: a path that contains `/`, relative to the folder of the ensemble,
+//! or else the file `executors/NAME` in that folder. The program runs on the local machine and
+//! reads one JSON object from stdin:
 //!
 //! ```json
 //! {"protocol": 1, "executor": "NAME", "host": "web1", "place": "web1",
@@ -27,16 +28,17 @@
 //!  "next": ["direct"], "options": {}, "configuration": {}}
 //! ```
 //!
-//! `options` are those of the request, which whoever asks may choose freely, and `configuration`
-//! those of the configuration: an option that decides what is allowed must be read from there
-//! alone (X6). The object may hold secrets of the command. The program writes one answer:
+//! `options` are those of the request, which the requester may choose freely. `configuration` has
+//! the options of the configuration. An option that decides what is allowed must be read from
+//! `configuration` alone (X6). The object may contain secrets of the command. The program writes
+//! one reply to stdout:
 //!
-//! - nothing, `null` or `{}`: the next executor goes on;
-//! - `{"result": VALUE}`: the chain ends with it, whatever it is: `false`, `0`, `""` and `{}` are
-//!   results, too. One of the form `{"code": 0, "stdout": "", "stderr": ""}` is what a command
-//!   gave. Any other is its output as text; it has failed if it is a map whose `result` or
-//!   `success` is false (X11);
-//! - `{"error": "TEXT"}`: the chain ends with a failure. So it does if the program fails.
+//! - nothing, `null` or `{}`: the next executor continues;
+//! - `{"result": VALUE}`: the chain ends with this result. `false`, `0`, `""` and `{}` are results,
+//!   too. A value of the form `{"code": 0, "stdout": "", "stderr": ""}` is the result of a command.
+//!   Any other value becomes the output as text; a map whose `result` or `success` is false counts
+//!   as failed (X11);
+//! - `{"error": "TEXT"}`: the chain ends with a failure, as it does if the program itself fails.
 
 mod chain_run;
 mod command_wrapper;

@@ -1,4 +1,7 @@
-//! Reads which executors are wanted, and with what options (spec/hosts.md X4 to X7).
+//! Builds an executor chain from the names and options of a request and of the configuration (X4 to
+//! X7).
+//!
+//! [`ChainSpec`] is the parsed form of either, and [`ChainSpec::resolve`] combines the two.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,10 +13,11 @@ use crate::system::fs;
 use crate::value::{Map, Value};
 use crate::yaml::{Schema, parse_text};
 
-/// The options that a request may set, and the configuration where it does not.
+/// The options that a request may set. The configuration provides the defaults.
 const REQUEST_OPTIONS: [&str; 5] = ["splaytime", "spread", "timeout", "attempts", "interval"];
 
-/// The options that the configuration alone may set: it decides what those who ask are allowed.
+/// The options that only the configuration may set, because they decide what a requester is allowed
+/// to do.
 const CONFIGURATION_OPTIONS: [&str; 7] = [
     "sudo_user",
     "sudo_password",
@@ -24,7 +28,7 @@ const CONFIGURATION_OPTIONS: [&str; 7] = [
     "chroot",
 ];
 
-/// The names of the built-in executors, without their aliases.
+/// The names of the built-in executors, without aliases.
 const BUILT_IN: &[&str] = &[
     "splay",
     "timeout",
@@ -37,51 +41,48 @@ const BUILT_IN: &[&str] = &[
     "dryrun",
 ];
 
-/// The names of all options.
 fn option_names() -> impl Iterator<Item = &'static str> {
     REQUEST_OPTIONS.into_iter().chain(CONFIGURATION_OPTIONS)
 }
 
-/// The time over which hosts are spread unless told otherwise, in seconds (X14).
+/// The default time of `splay`, in seconds (X14).
 const SPLAY_TIME: u32 = 300;
-/// How often `retry` tries.
+/// The default number of attempts of `retry`.
 const ATTEMPTS: u32 = 3;
-/// How long `retry` waits in between, in seconds.
+/// The default pause of `retry`, in seconds.
 const INTERVAL: f64 = 5.0;
-/// The folder beside the ensemble with executors of the user's own.
+/// The folder beside the ensemble that holds custom executors.
 const CUSTOM_FOLDER: &str = "executors";
-/// The keys under which a configuration names the chain.
+/// The configuration keys that name the chain.
 const CHAIN_KEYS: [&str; 2] = ["chain", "module_executors"];
 
-/// Which executors a request or a configuration names, and its options.
+/// The executor names and options of a request or of the configuration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChainSpec {
-    /// The names, in order; none where it leaves that to others.
+    /// The names in order; `None` if not specified.
     pub names: Option<Vec<String>>,
-    /// The options.
     pub options: Map,
 }
 
-/// What is needed to find executors of the user's own and to run them.
+/// The environment in which custom executors are found and run.
 #[derive(Debug, Clone, Default)]
 pub struct ExecutorEnvironment {
-    /// The folder of the ensemble.
+    /// The folder of the ensemble, where relative paths start.
     pub folder: PathBuf,
-    /// The environment of the programs.
+    /// The environment variables of the programs.
     pub environment: Vec<(String, String)>,
 }
 
-/// A chain, and what people should know of how it was made.
+/// A chain, with warnings about its options.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResolvedChain {
-    /// The chain.
     pub chain: ExecutorChain,
-    /// Sentences without a final period.
+    /// The warnings to show, as sentences without a final period.
     pub warnings: Vec<String>,
 }
 
 impl ChainSpec {
-    /// Reads what was typed: YAML texts of the names (X5) and of the options.
+    /// Parses command line arguments: the names (X5) and the options, each a YAML text.
     pub fn parse(names: Option<&str>, options: Option<&str>) -> Result<Self, ExecutorError> {
         let names = match names {
             None => None,
@@ -97,8 +98,8 @@ impl ChainSpec {
         Ok(Self { names, options })
     }
 
-    /// Reads what a configuration says: a name, a list of names, or a map of options, among which
-    /// `chain` has the names.
+    /// Reads a configuration value: a name, a list of names, or a map of options whose key `chain`
+    /// has the names.
     pub fn of(value: &Value) -> Result<Self, ExecutorError> {
         let wrong = |value: &Value| ExecutorError::Specification(value.redacted().to_string());
         if value.is_null() {
@@ -122,11 +123,11 @@ impl ChainSpec {
         Ok(Self { names, options })
     }
 
-    /// The chain of a request: its names go before those of the configuration, these before the
-    /// one of `direct` alone (X4).
+    /// Returns the chain of a request.
     ///
-    /// Where the configuration has a `sudo_user`, a last `direct` becomes `sudo` (X8). Nothing has
-    /// run yet where a name is unknown.
+    /// The names of the request take precedence over those of the configuration; the default is
+    /// `direct` alone (X4). If the configuration sets `sudo_user`, a final `direct` becomes `sudo`
+    /// (X8). An unknown name fails here, before anything has run.
     pub fn resolve(
         &self,
         configuration: &Self,
@@ -241,14 +242,14 @@ impl ChainReader<'_> {
         })
     }
 
-    /// An option of the request, or else of the configuration.
+    /// Returns an option of the request, or else of the configuration.
     fn option(&self, name: &str) -> Option<Value> {
         let all = [&self.request.options, &self.configuration.options];
         let mut found = all.into_iter().filter_map(|options| options.get(name));
         found.find(|value| !value.is_null()).cloned()
     }
 
-    /// An option that only the configuration may set.
+    /// Returns an option that only the configuration may set.
     fn configuration_option(&self, name: &str) -> Option<String> {
         let value = self.configuration.options.get(name)?;
         let text = value.reveal().to_string();
@@ -269,7 +270,7 @@ impl ChainReader<'_> {
         Ok(value)
     }
 
-    /// The program that reaches containers.
+    /// Returns the container program; `docker` by default.
     fn engine(&self) -> String {
         let named = self.configuration_option("container_engine");
         named.unwrap_or_else(|| "docker".to_owned())
@@ -329,7 +330,10 @@ impl ChainReader<'_> {
         })
     }
 
-    /// Warns of options that the request may not set, and refuses those that nobody has.
+    /// Warns about options that a request may not set, and rejects unknown ones.
+    ///
+    /// With a custom executor in the chain, unknown options are accepted, as they may be meant for
+    /// it.
     fn check_options(&mut self, executors: &[ChainExecutor]) -> Result<(), ExecutorError> {
         let has_own = executors
             .iter()
@@ -366,7 +370,7 @@ fn list_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.join(", ")
 }
 
-/// Options as JSON, with the secrets in them.
+/// Serializes options as JSON, with their secrets in clear text.
 fn json_of(options: &Map) -> Secret {
     let map = options
         .iter()

@@ -1,11 +1,11 @@
-//! How long each host waits, so that not all of them act at once (spec/hosts.md X14).
+//! The delay of each host, so that not all hosts act at the same time (X14).
 
 use std::time::Duration;
 
-/// The parts that the time is divided into; a power of two.
+/// The number of slots that the time is divided into; a power of two.
 const SLOTS: u32 = 8192;
 
-/// The part of a host: the hash of its name that is known as one at a time, of Bob Jenkins.
+/// Returns the slot of a host: the one-at-a-time hash of its name, by Bob Jenkins.
 pub(super) fn name_slot(host: &str) -> u32 {
     let mixed = host.chars().fold(0_u32, |hash, c| {
         let hash = hash.wrapping_add(u32::from(c));
@@ -17,14 +17,15 @@ pub(super) fn name_slot(host: &str) -> u32 {
     hash.wrapping_add(hash << 15) & (SLOTS - 1)
 }
 
-/// How long a host waits, in whole seconds, out of so many.
+/// Returns the delay of a host in whole seconds, less than `seconds`.
 pub(super) fn delay_by_name(host: &str, seconds: u32) -> Duration {
     let whole = u64::from(seconds) * u64::from(name_slot(host)) / u64::from(SLOTS);
     Duration::from_secs(whole)
 }
 
-/// How long the host of a rank, counted from 0, waits out of so many seconds, where all wait
-/// equally long after one another.
+/// Returns the delay of the host with this rank, counted from 0.
+///
+/// The `of` hosts are spread evenly over `seconds`.
 pub(super) fn delay_by_rank(rank: u32, of: u32, seconds: u32) -> Duration {
     Duration::from_secs(u64::from(seconds)) * rank.min(of) / of.max(1)
 }

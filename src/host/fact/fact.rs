@@ -1,158 +1,149 @@
-//! The questions about a machine, their answers, and the limits of what is read.
+//! Facts to read from a machine, their readings, and the size limits.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// One thing to read of a machine.
+/// A fact to read from a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fact {
-    /// What stands at a path; a link is not followed.
+    /// The entry at a path. A link is not followed.
     Path(String),
-    /// What a path leads to, through links.
+    /// The entry that a path leads to through links.
     Target(String),
-    /// The SHA-256 of a file's bytes, in lower-case hex; links are followed.
+    /// The SHA-256 of a file in lower-case hex. Links are followed.
     Digest(String),
-    /// A file's bytes, at most [`MOST_CONTENT`] of them; links are followed.
+    /// The bytes of a file, at most [`MAX_CONTENT_BYTES`]. Links are followed.
     Content(String),
-    /// All that is in a folder, at any depth; links in it are not followed.
+    /// The entries of a folder at any depth. Links in it are not followed.
     Tree(String),
-    /// What a command that changes nothing gives.
+    /// The output of a command that changes nothing.
     Probe(Box<Probe>),
 }
 
-/// The most bytes of a file that are read as a fact.
+/// The maximum number of bytes read from a file as a fact.
 pub const MAX_CONTENT_BYTES: u64 = 16 << 20;
 
-/// The most bytes that are kept of what a probe prints.
+/// The maximum number of bytes kept of a probe's stdout.
 pub const MAX_PROBE_STDOUT_BYTES: usize = 4 << 20;
 
-/// The most bytes that are kept of what a probe complains.
+/// The maximum number of bytes kept of a probe's stderr.
 pub const MAX_PROBE_STDERR_BYTES: usize = 64 << 10;
 
-/// A command that changes nothing.
+/// A command that reads something and changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Probe {
-    /// The text for the shell.
     pub text: String,
-    /// Who runs it, where, and for how long.
+    /// The user, working directory, time limit and so on.
     pub setting: CommandSetting,
-    /// What its answer depends on.
+    /// The part of the machine that the output depends on.
     pub reads: Domain,
 }
 
-/// How a command is run.
+/// The user, the environment and the limits of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CommandSetting {
-    /// The shell; `/bin/sh` if none.
+    /// The shell that runs the script; `/bin/sh` if none.
     pub shell: Option<String>,
-    /// The user; who acts on the machine, if none.
+    /// The user to run as; if none, the user who is logged in.
     pub user: Option<String>,
-    /// The folder; the user's home on another machine, if none.
+    /// The working directory; if none, the user's home on another machine.
     pub cwd: Option<String>,
-    /// Variables beside those that are there.
+    /// Variables in addition to the existing ones.
     pub env: Vec<(String, String)>,
     /// The permission bits that new files do not get.
     pub umask: Option<u32>,
-    /// How long it may take.
     pub time_limit: Option<Duration>,
 }
 
-/// A part of a machine. What is changed in it makes what was read of it stale.
+/// A part of a machine. A change in a domain makes the facts read from it stale.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Domain {
-    /// What never changes while states are applied, such as the kind of processor.
+    /// Properties that never change while states are applied, such as the processor type.
     Fixed,
-    /// Installed packages and where they come from.
+    /// The installed packages and their repositories.
     Packages,
-    /// Services and whether they run.
+    /// The services and whether they run.
     Services,
-    /// Users and groups.
     Accounts,
-    /// A path, what is below it, and the folders above it as far as they list it.
+    /// A path, the tree below it, and the listings of its parent folders.
     Path(String),
-    /// Anything.
     All,
 }
 
-/// What was read.
+/// The reading of a fact, or the reason why there is none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FactReading {
-    /// Nothing stands there.
+    /// No entry exists at the path.
     Absent,
-    /// What [`super::Fact::Path`] and [`super::Fact::Target`] give.
+    /// The value of [`super::Fact::Path`] or [`super::Fact::Target`].
     Entry(FileStat),
-    /// What [`super::Fact::Digest`] gives.
+    /// The digest for [`super::Fact::Digest`], in lower-case hex.
     Digest(String),
-    /// What [`super::Fact::Content`] gives.
+    /// The bytes for [`super::Fact::Content`], possibly not the whole file.
     Content(Vec<u8>),
-    /// What [`super::Fact::Tree`] gives: paths below the folder, without a slash in front, in order.
+    /// The value of [`super::Fact::Tree`]: sorted paths relative to the folder, without a leading
+    /// slash.
     Tree(Vec<(String, FileStat)>),
-    /// What [`super::Fact::Probe`] gives.
+    /// The result for [`super::Fact::Probe`], whatever its exit code.
     Probe(ProbeOutput),
-    /// It could not be read. The message says why.
+    /// The fact could not be read, for the reason in the message.
     Failed(String),
 }
 
-/// What a probe gave.
+/// The exit code and output of a probe.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeOutput {
-    /// The exit code, as a shell gives it for a signal; 124 if it ran too long.
+    /// The exit code; 128 plus the number for a signal, as in a shell, and 124 for a timeout.
     pub code: i32,
-    /// What it printed, the first [`super::MOST_PRINTED`] bytes.
+    /// The first [`super::MAX_PROBE_STDOUT_BYTES`] bytes of stdout.
     pub stdout: Vec<u8>,
-    /// What it complained, the first [`super::MOST_COMPLAINED`] bytes.
+    /// The first [`super::MAX_PROBE_STDERR_BYTES`] bytes of stderr.
     pub stderr: Vec<u8>,
 }
 
-/// What stands at a path.
+/// The metadata of a file, folder, link or other entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileStat {
-    /// What it is.
     pub kind: FileKind,
-    /// Its permission bits, the lowest twelve.
+    /// The lowest twelve bits of the mode.
     pub mode: u32,
-    /// The name of its owner, or the number where it has no name.
+    /// The owner's name, or the number if it has no name.
     pub user: String,
-    /// The name of its group, or the number where it has no name.
+    /// The group's name, or the number if it has no name.
     pub group: String,
-    /// Its size in bytes.
     pub size: u64,
-    /// When it was last written, in seconds since 1970.
+    /// The modification time in seconds since 1970.
     pub modified: i64,
 }
 
-/// What kind of thing stands at a path.
+/// The kind of a directory entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileKind {
-    /// A file.
     File,
-    /// A folder.
     Folder,
-    /// A symbolic link, and what it says.
+    /// A symbolic link with its target.
     Link(String),
     /// A named pipe, a socket or a device.
     Other,
 }
 
 impl FileStat {
-    /// Whether it is a file.
     pub fn is_file(&self) -> bool {
         self.kind == FileKind::File
     }
 
-    /// Whether it is a folder.
     pub fn is_folder(&self) -> bool {
         self.kind == FileKind::Folder
     }
 }
 
-/// Why a file was not read.
+/// Returns the message for a file that could not be read.
 pub(crate) fn read_failure_message(path: &str, why: &str) -> String {
     format!("could not read `{path}`: {why}")
 }

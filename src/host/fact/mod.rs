@@ -1,4 +1,4 @@
-//! What can be read of a machine without changing it.
+//! Facts: questions about a machine that are answered without changing it.
 
 mod fact;
 

@@ -1,4 +1,4 @@
-//! Ansible's INI inventories.
+//! Parser for Ansible's INI inventories: sections of hosts, of variables and of child groups.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use super::error::InventoryProblem;
 use super::model::{ALL, Inventory, UNGROUPED};
 use super::range;
 
-/// What a line is, by the section that it is in.
+/// The kind of section that a line belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineSection {
     Hosts,
@@ -18,7 +18,7 @@ enum LineSection {
     Children,
 }
 
-/// Reads a text.
+/// Parses an inventory. Errors point to the lines.
 pub(super) fn read(text: &str, source: SourceId) -> Result<Inventory, Diagnostics> {
     let mut reader = IniReader {
         inventory: Inventory::default(),
@@ -47,7 +47,7 @@ pub(super) fn read(text: &str, source: SourceId) -> Result<Inventory, Diagnostic
             Err(problem) => problems.push(Diagnostic::error(problem).label(span, "")),
         }
     }
-    // A group may be named before the section that makes it.
+    // A group may be used before the section that declares it, so this check comes last.
     for (name, span) in &reader.referenced {
         let is_built_in = name == ALL || name == UNGROUPED;
         if !is_built_in && !reader.declared.contains(name) {
@@ -66,9 +66,9 @@ struct IniReader {
     inventory: Inventory,
     group: String,
     section: LineSection,
-    /// Groups that have a section of hosts or of children.
+    /// The groups with a section of hosts or of children.
     declared: HashSet<String, Fold>,
-    /// Groups that are named as children or have variables.
+    /// The groups named as children or with a section of variables.
     referenced: Vec<(String, Span)>,
 }
 
@@ -146,8 +146,9 @@ impl IniReader {
     }
 }
 
-/// The value that a text means: that of a literal of Python, or else the text. A whole number
-/// that is too large for one stays a text.
+/// Parses a value as a Python literal, or else as text.
+///
+/// An integer too large for [`Value::Int`] stays text.
 fn parse_value(text: &str) -> Value {
     match python_literal(text.trim()) {
         None | Some(Value::Big(_)) => Value::str(text),
@@ -155,11 +156,11 @@ fn parse_value(text: &str) -> Value {
     }
 }
 
-/// What stands between the brackets of a heading.
+/// Returns the text between the brackets of a section heading.
 pub(super) fn heading(line: &str) -> Option<&str> {
     let (inside, rest) = line.strip_prefix('[')?.split_once(']')?;
     let rest = rest.trim_start();
-    // An IPv6 address and a range may stand first in a line of hosts.
+    // A line of hosts may also start with brackets: a range or an IPv6 address.
     let is_heading = rest.is_empty() || rest.starts_with('#');
     (is_heading && !is_address(inside)).then_some(inside)
 }
@@ -168,7 +169,9 @@ fn is_address(text: &str) -> bool {
     text.parse::<std::net::Ipv6Addr>().is_ok()
 }
 
-/// The words of a line as a shell takes them apart; `#` ends it. None if a quote has no end.
+/// Splits a line into words as a shell does; `#` starts a comment.
+///
+/// None if a quote is not closed.
 pub(super) fn split_words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

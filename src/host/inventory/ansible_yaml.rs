@@ -1,4 +1,4 @@
-//! Ansible's YAML inventories.
+//! Parser for Ansible's YAML inventories, and the YAML helpers that `unfurl_yaml` shares.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::error::InventoryProblem;
 use super::model::Inventory;
 use super::range;
 
-/// What reading needs besides the tree.
+/// The context of parsing: sources, reader of tagged values, and the problems found so far.
 pub(super) struct YamlReader<'a> {
     pub(super) sources: &'a Sources,
     pub(super) tags: &'a dyn TagReader,
@@ -28,13 +28,15 @@ impl YamlReader<'_> {
             .push(Diagnostic::warning(problem).label(span, ""));
     }
 
-    /// Warns of a key that means nothing where it stands.
+    /// Warns about a key that has no meaning in this position.
     pub(super) fn unknown(&mut self, name: &str, place: &'static str, span: Span) {
         let name = name.to_owned();
         self.warning(InventoryProblem::Unknown { name, place }, span);
     }
 
-    /// The entries of a mapping; none for null, and for all else with a problem.
+    /// Returns the entries of a mapping.
+    ///
+    /// None for null, and for any other value, which is reported as an error.
     pub(super) fn entries<'a>(&mut self, node: &'a Node, name: &str) -> Option<&'a Mapping> {
         let map = node.as_map();
         if map.is_none() && !node.is_null() {
@@ -48,7 +50,7 @@ impl YamlReader<'_> {
         map
     }
 
-    /// A value with its encrypted parts opened, and with the booleans of YAML 1.1.
+    /// Returns a value with its encrypted parts decrypted and with the booleans of YAML 1.1.
     pub(super) fn value(&mut self, node: &Node) -> Value {
         match node.to_value_with(self.tags) {
             Ok(value) => self.with_booleans(node, value),
@@ -59,7 +61,7 @@ impl YamlReader<'_> {
         }
     }
 
-    /// The entries of a map as values; whoever has none gets none.
+    /// Returns the entries of a map as values; an empty map for null.
     pub(super) fn values(&mut self, node: &Node, name: &str) -> Map {
         let mut all = Map::new();
         for (key, entry) in self.entries(node, name).into_iter().flatten() {
@@ -95,7 +97,7 @@ impl YamlReader<'_> {
         }
     }
 
-    /// The hosts that a pattern names.
+    /// Expands a host pattern into names, and its port into host data.
     pub(super) fn hosts(&mut self, pattern: &str, span: Span) -> (Vec<String>, Map) {
         match range::hosts(pattern) {
             Ok((names, port)) => {
@@ -110,7 +112,7 @@ impl YamlReader<'_> {
     }
 }
 
-/// What YAML 1.1 takes for true or false and our reader takes for text.
+/// Returns the boolean that YAML 1.1 sees in a plain text which YAML 1.2 reads as a string.
 fn boolean(text: &str) -> Option<bool> {
     match text {
         "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Some(true),
@@ -119,10 +121,11 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// Reads the groups at the top of a document.
+/// Parses the groups at the top level of a document.
 pub(super) fn read(root: &Mapping, context: &mut YamlReader<'_>) -> Inventory {
     let mut inventory = Inventory::default();
-    // Aliases may make a small text large; its nodes are bounded by the reader of YAML.
+    // Aliases can expand a small text into a large tree. The YAML parser limits the number of
+    // nodes.
     let mut open: Vec<(Arc<str>, Node)> = Vec::new();
     for (name, entry) in root {
         open.push((Arc::clone(name), entry.value.clone()));
@@ -135,7 +138,7 @@ pub(super) fn read(root: &Mapping, context: &mut YamlReader<'_>) -> Inventory {
     inventory
 }
 
-/// Reads one group; gives those below it.
+/// Parses one group and returns its child groups.
 fn group(
     inventory: &mut Inventory,
     name: &Arc<str>,
@@ -170,7 +173,7 @@ fn group(
 }
 
 fn hosts(inventory: &mut Inventory, group: &str, node: &Node, context: &mut YamlReader<'_>) {
-    // One host may be written without a colon.
+    // A single host may be written as a plain text instead of a map.
     let alone = node
         .as_str()
         .map(|name| (name.to_owned(), None, node.span()));

@@ -1,97 +1,86 @@
-//! What is wrong with an inventory, a host in it, or the name of a role.
+//! Errors in inventories, in the connection variables of a host, and in role names.
 
 use std::sync::Arc;
 
-/// What is wrong in a file.
+/// A problem in an inventory file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InventoryProblem {
-    /// A section's heading is none.
+    /// The heading of a section is invalid.
     #[error("`{0}` is no section: it is `[group]`, `[group:vars]` or `[group:children]`")]
     Section(String),
-    /// A host is followed by something else than variables.
+    /// A word after a host is not a variable.
     #[error("`{0}` is no variable of a host: it has no `=`")]
     HostVariable(String),
-    /// A line among variables is none.
+    /// A line in a section of variables is not a variable.
     #[error("`{0}` is no variable of a group: it has no `=`")]
     GroupVariable(String),
-    /// A line among children is no name of a group.
+    /// A line in a section of children is not a group name.
     #[error("`{0}` is no name of a group")]
     Child(String),
-    /// A quote has no end.
     #[error("a quote is not closed")]
     Quotes,
-    /// A range is none.
+    /// The range in a host pattern is invalid.
     #[error("`{text}` is no range of hosts: {reason}")]
     Range {
-        /// The whole pattern.
+        /// The whole host pattern with its range.
         text: String,
-        /// Why not.
         reason: &'static str,
     },
-    /// More hosts than an inventory may have.
+    /// The inventory has more hosts than allowed.
     #[error("there are more than {0} hosts")]
     TooMany(usize),
-    /// A port is none.
+    /// The port in a host pattern is invalid.
     #[error("the port of `{0}` is not a number from 1 to 65535")]
     Port(String),
-    /// A group is named that is not there.
+    /// A group is used but never declared.
     #[error("there is no group `{0}`")]
     NoGroup(String),
-    /// A group is below itself.
+    /// A group is its own descendant.
     #[error("the group `{0}` is among its own children")]
     Cycle(Arc<str>),
-    /// Something is of the wrong kind.
+    /// A value has the wrong type.
     #[error("`{name}` is {found}; it must be {expected}")]
     Kind {
-        /// What.
+        /// The key or file that has the value.
         name: String,
-        /// What it is.
         found: &'static str,
-        /// What it must be.
         expected: &'static str,
     },
-    /// A key that nobody knows.
+    /// A key is unknown and ignored.
     #[error("there is no `{name}` in {place}; it is ignored")]
     Unknown {
-        /// The key.
         name: String,
-        /// Where it stands.
+        /// The kind of map that contains the key.
         place: &'static str,
     },
-    /// The file is a program, as dynamic inventories are.
+    /// The file is an executable program, as dynamic inventories of Ansible are.
     #[error("this is a program; inventories are not run")]
     Program,
 }
 
-/// Why a host of an inventory cannot be reached.
+/// The reasons why the variables of a host do not say how to reach it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostAccessError {
-    /// A variable has a value that cannot be used.
+    /// A variable has an unusable value.
     #[error("`{variable}` of the host `{host}` is {reason}")]
     Variable {
-        /// The host.
         host: Arc<str>,
-        /// The variable.
         variable: &'static str,
-        /// What is wrong with it.
         reason: String,
     },
-    /// There is no such way to a host here.
+    /// The connection type is not supported.
     #[error("the host `{host}` is reached by `{connection}`, which is not supported")]
     Connection {
-        /// The host.
         host: Arc<str>,
-        /// What `ansible_connection` says.
         connection: String,
     },
 }
 
-/// Why a role names no hosts.
+/// The error that a role does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no role `{name}`")]
 pub struct RoleError {
-    /// The role.
     pub name: String,
-    /// What may have been meant.
+    /// A similar name, as a suggestion.
     pub hint: Option<String>,
 }

@@ -1,4 +1,8 @@
-//! How a host of an inventory is reached, by the variables that say so.
+//! Connection settings of an inventory host, read from Ansible's connection variables such as
+//! `ansible_host` and `ansible_become`.
+//!
+//! [`Inventory::host_access`] is the entry; [`ConnectionMethod::locate`] turns the result into a
+//! location.
 
 use std::sync::Arc;
 
@@ -9,46 +13,42 @@ use crate::host::resolver::{Error, HostTarget, LocationResolver, TargetRoute};
 use crate::host::{Container, Location, Secret};
 use crate::value::{Map, Value};
 
-/// How a host is reached, and as whom one acts there.
+/// The connection method of a host, and the user to act as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostAccess {
-    /// The way.
     pub method: ConnectionMethod,
-    /// As whom commands are run, if not as the user who logs in.
+    /// The user to run commands as, if not the login user.
     pub escalation: Option<Escalation>,
-    /// What the variables say that is not followed.
+    /// Settings of the variables that are not supported and therefore ignored.
     pub ignored: Vec<String>,
 }
 
-/// The way to a host.
+/// The kind of connection to a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConnectionMethod {
-    /// It is this machine.
+    /// The host is the local machine.
     Local,
-    /// It is a container on this machine.
+    /// The host is a container on the local machine.
     Container {
-        /// The program that reaches it.
+        /// The container program, such as `docker`.
         engine: &'static str,
-        /// Its name.
         name: String,
     },
-    /// It is reached over SSH.
     Ssh(HostTarget),
 }
 
-/// As whom commands are run.
+/// The other user that commands run as, as in Ansible's `become`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Escalation {
-    /// The program that does it, such as `sudo`.
+    /// The program that switches users, such as `sudo`.
     pub method: String,
-    /// The user.
     pub user: String,
-    /// The password that it asks for.
+    /// The password that the program asks for.
     pub password: Option<Secret>,
 }
 
 impl ConnectionMethod {
-    /// The place, with what the command line and `ssh_config` add.
+    /// Returns the location, completed with the settings of the command line and `ssh_config`.
     pub fn locate(&self, resolver: &LocationResolver) -> Result<Location, Error> {
         Ok(match self {
             Self::Local => Location::Local,
@@ -63,7 +63,7 @@ impl ConnectionMethod {
 }
 
 impl Inventory {
-    /// How a host is reached; none if there is no such host.
+    /// Returns the connection settings of a host; none if the host does not exist.
     pub fn host_access(&self, host: &str) -> Option<Result<HostAccess, HostAccessError>> {
         let (name, _) = self.hosts.get_key_value(host)?;
         let variables = HostVariables {
@@ -74,7 +74,7 @@ impl Inventory {
     }
 }
 
-/// The data of one host.
+/// The merged variables of a host.
 struct HostVariables<'a> {
     host: &'a Arc<str>,
     data: Map,
@@ -204,7 +204,7 @@ impl HostVariables<'_> {
         }))
     }
 
-    /// The text of the first of these variables that there is; numbers are texts too.
+    /// Returns the first of these variables that is set, as text. Integers are accepted.
     fn text(&self, names: &[&'static str]) -> Result<Option<String>, HostAccessError> {
         for name in names {
             let text = match self.data.get(*name).map(Value::reveal) {
@@ -230,18 +230,20 @@ impl HostVariables<'_> {
     }
 }
 
-/// What the arguments say.
+/// The supported settings of a list of `ssh` arguments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct SshArguments {
     via: Option<TargetRoute>,
     identity_files: Vec<String>,
     user: Option<String>,
     port: Option<String>,
-    /// What is not understood.
+    /// The arguments that are not supported.
     ignored: Vec<String>,
 }
 
-/// Reads arguments; none if a quote has no end. The first value of each counts, as for `ssh`.
+/// Parses `ssh` arguments. The first value of each option wins, as in `ssh`.
+///
+/// None if a quote is not closed.
 fn arguments(text: &str) -> Option<SshArguments> {
     let mut found = SshArguments::default();
     let mut words = split_words(text)?.into_iter();
@@ -259,7 +261,7 @@ fn arguments(text: &str) -> Option<SshArguments> {
             "-l" => found.user = found.user.take().or_else(value),
             "-p" => found.port = found.port.take().or_else(value),
             "-o" => option(&mut found, &value().unwrap_or_default()),
-            // Says nothing that is of use here.
+            // Output and compression flags have no effect here.
             "-C" | "-q" | "-T" | "-v" => {}
             _ => found.ignored.push(word),
         }
@@ -283,7 +285,8 @@ fn option(found: &mut SshArguments, text: &str) {
         "identityfile" => found.identity_files.push(value.to_owned()),
         "user" => found.user = found.user.take().or_else(|| Some(value.to_owned())),
         "port" => found.port = found.port.take().or_else(|| Some(value.to_owned())),
-        // A second command counts as little as sharing and compression, which are decided here.
+        // A second `ProxyCommand` is ignored, as in `ssh`. Connection sharing and compression have
+        // their own rules here.
         "proxycommand" | "controlmaster" | "controlpersist" | "controlpath" | "compression"
         | "loglevel" => {}
         _ => found.ignored.push(format!("-o {text}")),

@@ -1,8 +1,7 @@
-//! Hosts with their data, and groups of them, from files or from an ensemble (spec/hosts.md F8 to
-//! F12).
+//! Inventories: hosts with their data, in groups, from files or from an ensemble (F8 to F12).
 //!
-//! Three kinds of files are told apart by what is in them: Ansible's INI and YAML inventories, read
-//! as Ansible reads them, and a form of our own in YAML:
+//! Three file formats are recognized by their content: Ansible's INI and YAML inventories, read as
+//! Ansible reads them, and Unfurl's own YAML format:
 //!
 //! ```yaml
 //! data: {domain: example.com}         # data of all hosts
@@ -15,18 +14,18 @@
 //!   db: [db1]                         # a list of hosts, which may have ranges
 //!   web:
 //!     hosts: [web[01:20]]
-//!     user: deploy                    # as for a host; a host's own goes before it
+//!     user: deploy                    # as for a host, which takes precedence
 //!     data: {http_port: 80}
 //!   site: {children: [web, db]}
-//!   live: {command: ./live-hosts.sh}  # run when the role is used: a host string in each line
+//!   live: {command: ./live-hosts.sh}  # run when the role is used; prints a host string per line
 //!   ready: {expression: ".::.instances[state=5]"}
 //! ```
 //!
-//! What hosts and groups of this form may say: `host`, `user`, `port`, `key` (one file or a list),
+//! A host or group of this format has the keys `host`, `user`, `port`, `key` (one file or a list),
 //! `password`, `connection` (`ssh`, `local`, `docker`, `podman`), `jump` (a host string or a list),
-//! `proxy_command`, `become` (`true`, or `user`, `method` and `password`) and `data`. Each but
-//! `data` is kept as the variable of Ansible that says the same, so that there is one rule for what
-//! goes before what: all hosts, then parent groups, then groups, then the host.
+//! `proxy_command`, `become` (`true`, or `user`, `method` and `password`) and `data`. Each key but
+//! `data` is stored as the equivalent Ansible variable, so that one precedence rule applies: all
+//! hosts, then parent groups, then groups, then the host; later ones win.
 
 mod ansible_ini;
 mod ansible_yaml;

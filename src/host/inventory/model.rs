@@ -1,4 +1,4 @@
-//! Hosts and groups, and which data of which group a host has.
+//! The model of an inventory: hosts, groups, and the precedence of their data.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,56 +9,57 @@ use super::error::InventoryProblem;
 use super::range::MAX_HOSTS;
 use crate::value::{Fold, Map, Value};
 
-/// The group that all hosts are in.
+/// The built-in group of all hosts.
 pub(super) const ALL: &str = "all";
-/// The group of hosts that are in no other, which only the name of a role tells.
+/// The built-in group of the hosts that belong to no other group. Only the role of this name uses
+/// it.
 pub(super) const UNGROUPED: &str = "ungrouped";
 
-/// Hosts with their data, and groups of them, in the order in which they were written.
+/// Hosts with their data, and groups, in the order of the file.
 #[derive(Debug, Clone, Default)]
 pub struct Inventory {
     pub(super) hosts: IndexMap<Arc<str>, InventoryHost, Fold>,
     pub(super) groups: IndexMap<Arc<str>, HostGroup, Fold>,
 }
 
-/// One host.
+/// A host with its own data.
 #[derive(Debug, Clone, Default)]
 pub(super) struct InventoryHost {
     pub(super) data: Map,
-    /// The groups that name it.
+    /// The indices of the groups that list the host.
     pub(super) groups: Vec<usize>,
 }
 
-/// One group.
+/// A group of hosts with its data. Hosts and groups are referred to by index.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HostGroup {
     pub(super) data: Map,
     pub(super) hosts: Vec<usize>,
-    /// Those of `hosts`, so that none is added twice.
+    /// The items of `hosts`, to find duplicates fast.
     host_set: HashSet<usize, Fold>,
     pub(super) children: Vec<usize>,
-    /// Those of `children`.
+    /// The items of `children`, to find duplicates fast.
     child_set: HashSet<usize, Fold>,
     pub(super) parents: Vec<usize>,
     pub(super) members: GroupMembers,
-    /// How many groups are above it at most; none before that is known.
+    /// The length of the longest chain of parent groups; 0 without parents.
     depth: usize,
 }
 
-/// Where the hosts of a group come from.
+/// The source of a group's hosts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum GroupMembers {
-    /// They are listed.
+    /// The inventory file lists the hosts.
     #[default]
     Listed,
-    /// A command prints them, a host string in each line. It is run when the role is used (F9).
+    /// A command prints the hosts, one host string per line. It runs when the role is used (F9).
     Command(String),
-    /// An expression gives them when the role is used.
+    /// An expression gives the hosts when the role is used.
     Expression(Value),
 }
 
 impl Inventory {
-    /// Adds a host, or data to one that is there; what is new goes before what was there.
+    /// Adds a host, or adds data to an existing one. New values replace old ones.
     pub fn add_host(
         &mut self,
         name: impl Into<Arc<str>>,
@@ -72,19 +73,19 @@ impl Inventory {
         Ok(())
     }
 
-    /// Adds a group, or data to one that is there.
+    /// Adds a group, or adds data to an existing one. New values replace old ones.
     pub fn add_group(&mut self, name: impl Into<Arc<str>>, data: Map) {
         let group = self.groups.entry(name.into()).or_default();
         group.data.extend(data);
     }
 
-    /// Says where the hosts of a group come from. The group is added if it is not there.
+    /// Sets the source of a group's hosts. Adds the group if it does not exist.
     pub fn set_members(&mut self, group: &str, members: GroupMembers) {
         let index = self.group_index(group);
         self.groups[index].members = members;
     }
 
-    /// Puts a host into a group; both are added if they are not there.
+    /// Puts a host into a group. Adds either if it does not exist.
     pub fn add_to_group(&mut self, host: &str, group: &str) {
         let is_built_in = group == ALL || group == UNGROUPED;
         let group = self.group_index(group);
@@ -96,18 +97,21 @@ impl Inventory {
                     .0
             }
         };
-        // Which hosts these two have is known without saying it.
+        // The members of the built-in groups are implied.
         if !is_built_in && self.groups[group].host_set.insert(entry) {
             self.groups[group].hosts.push(entry);
             self.hosts[entry].groups.push(group);
         }
     }
 
-    /// Puts a group below another; both are added if they are not there.
+    /// Puts a group below another one. Adds either if it does not exist.
+    ///
+    /// Fails if this makes a group its own descendant.
     pub fn add_child_group(&mut self, child: &str, parent: &str) -> Result<(), InventoryProblem> {
         let (child, parent) = (self.group_index(child), self.group_index(parent));
         let is_under_all = self.groups.get_index_of(ALL) == Some(parent);
-        // Every group is below that of all hosts; saying so would make it count more than others.
+        // Every group is below `all` implicitly. Recording it would give the group more depth, and
+        // so more weight.
         if is_under_all || self.groups[parent].child_set.contains(&child) {
             return Ok(());
         }
@@ -138,7 +142,7 @@ impl Inventory {
         }
     }
 
-    /// A group and all below it, each once, parents before children where there is one way.
+    /// Returns a group and its descendants, each once, in depth-first order.
     pub(super) fn with_descendants(&self, group: usize) -> Vec<usize> {
         let mut found = Vec::new();
         let mut known: HashSet<usize, Fold> = HashSet::default();
@@ -152,7 +156,7 @@ impl Inventory {
         found
     }
 
-    /// Adds all of another inventory; what that says of a host or group goes before what this says.
+    /// Merges another inventory, whose data wins over that of this one.
     pub fn extend(&mut self, other: &Self) -> Result<(), InventoryProblem> {
         for (name, host) in &other.hosts {
             self.add_host(Arc::clone(name), host.data.clone())?;
@@ -176,25 +180,26 @@ impl Inventory {
         Ok(())
     }
 
-    /// The names of all hosts, in the order in which they were written.
+    /// Returns the names of all hosts, in the order of the file.
     pub fn hosts(&self) -> impl ExactSizeIterator<Item = &Arc<str>> {
         self.hosts.keys()
     }
 
-    /// The names of all roles, in the order in which they were written. No command is run for them.
+    /// Returns the names of all roles, in the order of the file. No command is run for them.
     pub fn roles(&self) -> impl Iterator<Item = &Arc<str>> {
         let is_built_in = |name: &Arc<str>| &**name == ALL || &**name == UNGROUPED;
         self.groups.keys().filter(move |name| !is_built_in(name))
     }
 
-    /// Whether there is a host of this name.
     pub fn has_host(&self, name: &str) -> bool {
         self.hosts.contains_key(name)
     }
 
-    /// The data of a host: that of all hosts, that of its groups from the outermost to the
-    /// innermost, its own; a later one goes before an earlier one. Groups of one depth count by
-    /// `ansible_group_priority`, then by name.
+    /// Returns the merged data of a host: of all hosts, of its groups from outermost to innermost,
+    /// and its own.
+    ///
+    /// Later values win. Groups of the same depth are ordered by `ansible_group_priority`, then by
+    /// name.
     pub fn data(&self, host: &str) -> Map {
         let mut data = Map::new();
         for group in self.groups_by_weight(host) {
@@ -207,7 +212,7 @@ impl Inventory {
         data
     }
 
-    /// The groups that a host is in, those that count less first.
+    /// Returns the indices of a host's groups in increasing precedence.
     fn groups_by_weight(&self, host: &str) -> Vec<usize> {
         let Some(host) = self.hosts.get(host) else {
             return Vec::new();
@@ -239,5 +244,5 @@ impl Inventory {
     }
 }
 
-/// The variable that says which of two groups of one depth counts more.
+/// The variable that orders groups of the same depth.
 const PRIORITY: &str = "ansible_group_priority";

@@ -1,11 +1,11 @@
-//! Ranges in names of hosts: `web[01:20]`, `db-[a:c]`, `n[1:9:2]`.
+//! Ranges in host names, such as `web[01:20]`, `db-[a:c]` and `n[1:9:2]`.
 
 use super::error::InventoryProblem;
 
-/// How many hosts an inventory may have.
+/// The maximum number of hosts in an inventory.
 pub(super) const MAX_HOSTS: usize = 1_000_000;
 
-/// The hosts that a pattern names, and the port behind it.
+/// Expands a host pattern into host names and the optional port at its end.
 pub(super) fn hosts(pattern: &str) -> Result<(Vec<String>, Option<u16>), InventoryProblem> {
     let (name, port) = split_port(pattern)?;
     let mut names = vec![String::new()];
@@ -29,14 +29,16 @@ pub(super) fn hosts(pattern: &str) -> Result<(Vec<String>, Option<u16>), Invento
     Ok((names, port))
 }
 
-/// What is before the first range, in it and behind it.
+/// Splits a text into the parts before, within and after its first range.
 fn next_range(text: &str) -> Option<(&str, &str, &str)> {
     let (head, rest) = text.split_once('[')?;
     let (inside, tail) = rest.split_once(']')?;
     inside.contains(':').then_some((head, inside, tail))
 }
 
-/// The port stands behind the only colon outside of brackets, or behind brackets around all.
+/// Splits off the port.
+///
+/// A port follows the only colon outside of brackets, or brackets around the whole name.
 fn split_port(pattern: &str) -> Result<(&str, Option<u16>), InventoryProblem> {
     let bad = || InventoryProblem::Port(pattern.to_owned());
     let mut depth = 0_usize;
@@ -56,7 +58,7 @@ fn split_port(pattern: &str) -> Result<(&str, Option<u16>), InventoryProblem> {
         }
         _ => (pattern, None),
     };
-    // Brackets around all are those of an IPv6 address.
+    // Brackets around the whole name belong to an IPv6 address.
     let inner = name
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'));
@@ -114,7 +116,7 @@ fn expand_range(text: &str, inside: &str) -> Result<Vec<String>, InventoryProble
     Ok(numbers.map(|number| format!("{number:0width$}")).collect())
 }
 
-/// The place of a letter: small ones before capitals.
+/// Returns the index of a letter; lower case comes before upper case.
 fn letter_index(text: &str) -> Option<u8> {
     match text.as_bytes() {
         [small @ b'a'..=b'z'] => Some(small - b'a'),

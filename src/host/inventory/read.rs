@@ -1,4 +1,4 @@
-//! Reads a file of hosts, whatever its form.
+//! Reads an inventory file of any format, recognized by its name and content.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::error::InventoryProblem;
 use super::model::Inventory;
 use super::unfurl_yaml;
 
-/// The largest file.
+/// The maximum size of a file in bytes.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Opens no encrypted value, and says so.
+/// A reader of tagged values that decrypts nothing: every `!vault` value is an error.
 #[derive(Debug, Clone, Copy)]
 pub struct NoVault;
 
@@ -28,8 +28,10 @@ impl TagReader for NoVault {
 }
 
 impl Inventory {
-    /// Reads a file. What is wrong points into `sources`; what is doubtful comes with the
-    /// inventory. `tags` opens encrypted values.
+    /// Reads a file.
+    ///
+    /// The errors point into `sources`. Warnings are returned with the inventory. `tags` decrypts
+    /// encrypted values.
     pub fn read(
         path: &Path,
         sources: &mut Sources,
@@ -51,7 +53,10 @@ impl Inventory {
         Self::parse(source, is_yaml, sources, tags)
     }
 
-    /// Reads a text of `sources`. A text that is not said to be YAML is so if it is a map.
+    /// Parses a text of `sources`.
+    ///
+    /// Without `is_yaml`, a text with a section heading is INI, and a text that is a YAML map is
+    /// YAML.
     pub fn parse(
         source: SourceId,
         is_yaml: bool,
@@ -93,13 +98,14 @@ impl Inventory {
     }
 }
 
-/// Whether a line is the heading of a section.
+/// Whether a line of the text is a section heading.
 fn has_heading(text: &str) -> bool {
     text.lines()
         .any(|line| ansible_ini::heading(line.trim()).is_some())
 }
 
-/// Whether the first line that says something ends as a key of a map does.
+/// Whether the first line that is not a comment looks like YAML: `---`, `{`, or a key with a colon
+/// at the end.
 fn is_probably_yaml(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));

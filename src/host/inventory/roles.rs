@@ -1,4 +1,4 @@
-//! Roles: the names of groups, looked up when they are used.
+//! Roles: named sets of hosts, which are the groups of an inventory. They are looked up when used.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,26 +8,23 @@ use super::model::{ALL, GroupMembers, Inventory, UNGROUPED};
 use crate::text::did_you_mean;
 use crate::value::{Fold, Map, Value};
 
-/// What a role is.
+/// The definition of a role: its hosts, or the way to find them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InventoryRole {
-    /// These hosts.
     Hosts(Vec<Arc<str>>),
-    /// These hosts, with data of the role (F10).
+    /// A fixed list of hosts, with data of the role (F10).
     Mapping {
-        /// The hosts.
         hosts: Vec<Arc<str>>,
-        /// The data.
         data: Map,
     },
-    /// What this command prints, a host string in each line; to be run when the role is used (F9).
+    /// A command that prints one host string per line. It runs when the role is used (F9).
     Command(String),
-    /// What this expression gives; to be evaluated when the role is used.
+    /// An expression that gives the hosts. It is evaluated when the role is used.
     Expression(Value),
 }
 
 impl InventoryRole {
-    /// The hosts, where they are known without asking.
+    /// Returns the hosts, unless a command or an expression has to find them.
     pub fn hosts(&self) -> Option<&[Arc<str>]> {
         match self {
             Self::Hosts(hosts) | Self::Mapping { hosts, .. } => Some(hosts),
@@ -37,8 +34,10 @@ impl InventoryRole {
 }
 
 impl Inventory {
-    /// What a role is: the hosts of its group and of those below it, each once, in the order in
-    /// which they were written (F8, F11). `all` and `ungrouped` are roles of every inventory.
+    /// Returns the definition of a role.
+    ///
+    /// The hosts are those of the group and of the groups below it, each once, in the order of the
+    /// file (F8, F11). Every inventory has the roles `all` and `ungrouped`.
     pub fn hosts_of(&self, role: &str) -> Result<InventoryRole, RoleError> {
         if role == ALL {
             return Ok(self.lookup(self.hosts.keys().cloned().collect(), ALL));

@@ -14,7 +14,7 @@ fn read(text: &str) -> Inventory {
     inventory
 }
 
-/// What is wrong with a text, or doubtful.
+/// Returns the errors or warnings that parsing a text reports.
 fn problems(text: &str) -> String {
     let problems = match parse(text) {
         Ok((_, problems)) | Err(problems) => problems,

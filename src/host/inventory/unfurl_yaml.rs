@@ -1,4 +1,6 @@
-//! Our own form of a hosts file.
+//! Parser for Unfurl's own YAML format of inventories.
+//!
+//! Each setting is stored as the equivalent Ansible variable.
 
 use std::sync::Arc;
 
@@ -11,10 +13,10 @@ use super::ansible_yaml::YamlReader;
 use super::error::InventoryProblem;
 use super::model::{ALL, GroupMembers, Inventory};
 
-/// The keys at the top.
+/// The keys at the top level of a file.
 pub(super) const KEYS: [&str; 3] = ["hosts", "groups", "data"];
 
-/// Settings that are one variable of Ansible each.
+/// The settings that correspond to exactly one Ansible variable.
 const SETTINGS: [(&str, &str); 6] = [
     ("host", "ansible_host"),
     ("user", "ansible_user"),
@@ -24,7 +26,7 @@ const SETTINGS: [(&str, &str); 6] = [
     ("connection", "ansible_connection"),
 ];
 
-/// Reads a document.
+/// Parses a file. Problems are collected in `context`.
 pub(super) fn read(root: &Mapping, context: &mut YamlReader<'_>) -> Inventory {
     let mut inventory = Inventory::default();
     if let Some(node) = root.get("data") {
@@ -58,7 +60,7 @@ pub(super) fn read(root: &Mapping, context: &mut YamlReader<'_>) -> Inventory {
     inventory
 }
 
-/// The texts of a list, or a text alone; none where one is something else.
+/// Returns the texts of a list, or a single text. An entry that is not a text is `None`.
 fn texts(node: &Node) -> Vec<Option<(String, Span)>> {
     let text = |node: &Node| node.as_str().map(|text| (text.to_owned(), node.span()));
     match node.as_seq() {
@@ -67,7 +69,7 @@ fn texts(node: &Node) -> Vec<Option<(String, Span)>> {
     }
 }
 
-/// Reads hosts: a map from names to what is said of them, or a list of names.
+/// Parses hosts: a map from names to settings, or a list of names.
 fn hosts(
     inventory: &mut Inventory,
     group: Option<&str>,
@@ -157,7 +159,7 @@ fn report_wrong_type(
     context.error(problem, node.span());
 }
 
-/// What is said of a host or a group, as variables.
+/// Returns the settings of a host or a group as Ansible variables.
 fn settings(node: &Node, name: &str, context: &mut YamlReader<'_>) -> Map {
     let mut all = Map::new();
     for (key, entry) in context.entries(node, name).into_iter().flatten() {
@@ -209,7 +211,7 @@ fn settings(node: &Node, name: &str, context: &mut YamlReader<'_>) -> Map {
     all
 }
 
-/// How a user acts as another.
+/// Returns the Ansible variables that correspond to `become`.
 fn escalation(node: &Node, context: &mut YamlReader<'_>) -> Map {
     let mut all = Map::new();
     let is_on = node.as_bool().unwrap_or(true);

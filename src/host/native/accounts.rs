@@ -1,4 +1,4 @@
-//! The names and numbers of users and groups, each looked up once.
+//! A cache of user and group names and their ids.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,9 @@ use nix::unistd::{Gid, Group, Uid, User};
 
 use crate::host::change::ModeAndOwner;
 
-/// Names and numbers that were looked up. A list of users may be far away, on a directory server.
+/// The names and ids looked up so far.
+///
+/// A look-up can be slow, as the accounts may be on a directory server.
 #[derive(Debug, Default)]
 pub(crate) struct AccountNames {
     users: HashMap<u32, String>,
@@ -15,7 +17,7 @@ pub(crate) struct AccountNames {
     group_ids: HashMap<String, u32>,
 }
 
-/// Who is to own something, by number; none keeps it.
+/// The ids of a new owner and group. `None` keeps the present one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct OwnerIds {
     pub(super) user: Option<u32>,
@@ -23,7 +25,7 @@ pub(super) struct OwnerIds {
 }
 
 impl AccountNames {
-    /// The name of a user; the number where it has none.
+    /// Returns the name of a user, or the id as text if it has no name.
     pub(super) fn user(&mut self, id: u32) -> &str {
         self.users.entry(id).or_insert_with(|| {
             let user = User::from_uid(Uid::from_raw(id)).ok().flatten();
@@ -31,7 +33,7 @@ impl AccountNames {
         })
     }
 
-    /// The name of a group; the number where it has none.
+    /// Returns the name of a group, or the id as text if it has no name.
     pub(super) fn group(&mut self, id: u32) -> &str {
         self.groups.entry(id).or_insert_with(|| {
             let group = Group::from_gid(Gid::from_raw(id)).ok().flatten();
@@ -39,7 +41,9 @@ impl AccountNames {
         })
     }
 
-    /// The owner that is asked for, or why there is none.
+    /// Returns the ids of the owner and group to set.
+    ///
+    /// Fails if a name is unknown.
     pub(super) fn owner(&mut self, like: &ModeAndOwner) -> Result<OwnerIds, String> {
         let user = like.user.as_deref().filter(|name| !name.is_empty());
         let group = like.group.as_deref().filter(|name| !name.is_empty());
@@ -62,7 +66,7 @@ impl AccountNames {
     }
 }
 
-/// The id of a name, which may be an id itself.
+/// Returns the id of a name. The name may also be the id itself.
 fn id_of(
     known: &mut HashMap<String, u32>,
     kind: &str,

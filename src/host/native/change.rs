@@ -1,5 +1,7 @@
-//! Makes one change on this machine. A file is written beside and renamed; it is not synced, as
-//! other tools of this kind do not: after a crash of the machine states are applied again.
+//! Makes one change on the local machine.
+//!
+//! A file is written under a temporary name and then renamed. Like other tools of this kind, it is
+//! not synced to disk: after a crash of the machine, states are applied again.
 #![expect(
     clippy::disallowed_methods,
     reason = "changes that states describe are made here, with the owners that they ask for"
@@ -23,18 +25,18 @@ use crate::system::clock;
 use crate::system::fault::{self, SystemCall};
 use crate::system::fs;
 
-/// The permission bits of a new file that asks for none.
+/// The default permission bits of a new file.
 pub(crate) const FILE_MODE: u32 = 0o644;
-/// The permission bits of a new folder that asks for none.
+/// The default permission bits of a new folder.
 pub(crate) const FOLDER_MODE: u32 = 0o755;
-/// The permission bits of a file that is not whole yet.
+/// The permission bits of a file that is not complete yet.
 const PARTIAL_FILE_MODE: u32 = 0o600;
 
-/// Makes a change that is no command, or says why it could not.
+/// Makes a change other than a command.
 ///
 /// # Errors
 ///
-/// What was to be done, where, and what the system said.
+/// Returns the attempted change, its path and the message of the system.
 pub(crate) fn apply(change: &Change, names: &mut AccountNames) -> Result<(), String> {
     let (what, path) = describe_change(change);
     apply_file_change(change, names)
@@ -88,7 +90,7 @@ fn write(it: &FileWrite, owner: OwnerIds) -> std::io::Result<()> {
     let new = temporary_sibling(path);
     let result = write_new(&new, it, owner, old.as_ref()).and_then(|()| rename_over(&new, path));
     if result.is_err() {
-        // What is told is the first error.
+        // A failed removal is ignored: the first error is the one to report.
         std::fs::remove_file(&new).ok();
     }
     result
@@ -120,7 +122,8 @@ fn write_new(
     );
     if user.is_some() || group.is_some() {
         let chown_result = fchown(&file, user, group);
-        // Who may not give files away may still replace them where nobody asked for the owner.
+        // A user who may not change the owner can still replace the file, if no owner was
+        // requested.
         if owner.user.is_some() || owner.group.is_some() {
             chown_result?;
         }
@@ -166,7 +169,7 @@ fn make_parents(folder: &Path) -> std::io::Result<()> {
         make_parents(above)?;
     }
     match DirBuilder::new().mode(FOLDER_MODE).create(folder) {
-        // Not less than is usual, whatever this process keeps from others.
+        // The umask of this process must not reduce the permissions of parent folders.
         Ok(()) => std::fs::set_permissions(folder, Permissions::from_mode(FOLDER_MODE)),
         Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
         Err(error) => Err(error),
@@ -189,7 +192,8 @@ fn link(path: &Path, target: &str, hard: bool, owner: OwnerIds) -> std::io::Resu
         lchown(&new, owner.user, owner.group)
     };
     let result = owned.and_then(|()| rename_over(&new, path));
-    // It is left where it failed, and where both were names of one file already.
+    // The temporary name still exists if the rename failed, or if both names were already hard
+    // links to the same file.
     std::fs::remove_file(&new).ok();
     result
 }
@@ -222,7 +226,7 @@ fn set_attributes(
         }
     }
     match like.mode {
-        // A link has no permission bits of its own.
+        // A symbolic link has no permission bits of its own.
         Some(mode) if follow || !path.is_symlink() => {
             std::fs::set_permissions(path, Permissions::from_mode(mode))
         }
@@ -260,7 +264,7 @@ fn touch(path: &Path, read: Option<i64>, written: Option<i64>) -> std::io::Resul
     file.set_times(times)
 }
 
-/// A time in seconds since 1970; now if none.
+/// Returns a time given in seconds since 1970, or the current time if none.
 fn time(seconds: Option<i64>) -> SystemTime {
     let Some(seconds) = seconds else {
         return clock::now().into();

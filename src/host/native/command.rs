@@ -1,4 +1,4 @@
-//! The commands of facts and changes, as this machine runs them.
+//! The local commands that run probes and command changes, and the conversion of their output.
 
 use crate::host::change::CommandRun;
 use crate::host::fact::{CommandSetting, Probe, ProbeOutput};
@@ -7,17 +7,20 @@ use crate::host::{batch, fact};
 use crate::system::env::Env;
 use crate::system::user;
 
-/// What a command that changes nothing is kept of, in bytes, of both its outputs.
+/// The capture limit of a probe's command, in bytes.
+///
+/// The buffer keeps the first and the last half, so twice the size is needed for the first bytes of
+/// a reading.
 const MAX_PROBE_OUTPUT_BYTES: usize = 2 * fact::MAX_PROBE_STDOUT_BYTES;
 
-/// The command of a probe.
+/// Returns the command of a probe.
 pub(crate) fn probe_command(probe: &Probe, env: &Env) -> Command {
     let mut command = command(&probe.setting, &probe.text, None, env);
     command.capture_limit = MAX_PROBE_OUTPUT_BYTES;
     command
 }
 
-/// The command of a change.
+/// Returns the command of a change.
 pub(crate) fn run_command(run: &CommandRun, env: &Env) -> Command {
     let mut command = command(&run.setting, &run.text, run.stdin.as_deref(), env);
     if run.shown.is_some() {
@@ -35,7 +38,9 @@ pub(crate) fn run_command(run: &CommandRun, env: &Env) -> Command {
     command
 }
 
-/// What a probe gave, of the output of its command.
+/// Converts the output of a probe's command.
+///
+/// Fails if the command has no exit code, for example because it was cancelled.
 pub(crate) fn probe_output(output: &RunOutput) -> Result<ProbeOutput, String> {
     let code = match &output.exit {
         Exit::TimedOut => 124,
@@ -102,8 +107,9 @@ fn command_as_self(setting: &CommandSetting, text: &str, stdin: Option<&[u8]>) -
     command
 }
 
-/// A command that another user runs. What it is goes through its input, where no list of
-/// processes shows it.
+/// Returns a command that runs as another user.
+///
+/// The script goes through stdin, so that it does not appear in the process list.
 fn command_as_user(
     name: &str,
     setting: &CommandSetting,

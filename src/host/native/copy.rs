@@ -1,4 +1,4 @@
-//! Copies a file or a folder of this machine, beside its place and moved there once it is whole.
+//! Copies a local file or folder under a temporary name, and renames the copy when it is complete.
 #![expect(clippy::disallowed_methods, reason = "what is copied keeps its owners")]
 
 use std::fs::{File, FileTimes, Metadata, OpenOptions, Permissions};
@@ -10,16 +10,18 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 
-/// What others may not do with a copy that does not keep the permission bits as they are.
+/// The permission bits removed from a copy that does not preserve them: write access of group and
+/// others.
 const RESTRICTED_MODE_BITS: u32 = 0o022;
 
-/// A hidden name in the same folder, which nobody else has.
+/// Returns a unique hidden name in the same folder.
 pub(super) fn temporary_sibling(path: &Path) -> PathBuf {
     path.with_file_name(format!(".unfurl-{}", ulid::Ulid::generate()))
 }
 
-/// Copies a file, or a folder with all that is in it. A link is followed where it is what is
-/// copied, and copied where it is in a folder.
+/// Copies a file, or a folder with everything in it.
+///
+/// A link given as the source is followed. Links inside a folder are copied as links.
 pub(super) fn copy(from: &Path, to: &Path, preserve: bool) -> std::io::Result<()> {
     let source = std::fs::metadata(from)?;
     match std::fs::symlink_metadata(to) {
@@ -30,7 +32,7 @@ pub(super) fn copy(from: &Path, to: &Path, preserve: bool) -> std::io::Result<()
     let new = temporary_sibling(to);
     let result = copy_into(from, &new, &source, preserve).and_then(|()| std::fs::rename(&new, to));
     if result.is_err() {
-        // One of the two is nothing to remove; what is told is the first error.
+        // Only one of these can succeed. The first error is the one to report.
         std::fs::remove_file(&new).ok();
         std::fs::remove_dir_all(&new).ok();
     }
@@ -53,7 +55,8 @@ fn copy_into(from: &Path, to: &Path, source: &Metadata, preserve: bool) -> std::
                 let path = to.join(item.file_name());
                 waiting.push((item.path(), path, item.metadata()?));
             }
-            // What is put into it changes its time, and needs its permission.
+            // The metadata comes last: new entries change the folder's time, and need write
+            // permission.
             later.push((to, source));
         } else if source.is_file() {
             let mut options = OpenOptions::new();
@@ -78,7 +81,7 @@ fn apply_metadata(file: &File, source: &Metadata, preserve: bool) -> std::io::Re
     if (is.uid(), is.gid()) != (source.uid(), source.gid()) {
         let chown_result = fchown(file, Some(source.uid()), Some(source.gid()));
         match chown_result {
-            // Who may not give files away keeps them.
+            // A user who may not change the owner keeps the copy as their own.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {}
             other => other?,
         }

@@ -1,4 +1,6 @@
-//! Reads facts and makes changes on this machine, in this process.
+//! Reads facts and makes changes on the local machine, within this process.
+//!
+//! Results are the same as those of the shell scripts in `batch`, which tests compare.
 
 mod accounts;
 mod change;

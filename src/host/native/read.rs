@@ -1,4 +1,4 @@
-//! Reads one fact of this machine.
+//! Reads one fact of the local machine.
 
 use std::fs::{File, Metadata};
 use std::io::Read as _;
@@ -14,12 +14,14 @@ use crate::host::fact::{
 use crate::system::fs;
 use crate::value::hex;
 
-/// The permission bits of a mode.
+/// The mask of the permission bits in a mode.
 const PERMISSIONS: u32 = 0o7777;
-/// How much of a file is read at a time for its digest, in bytes.
+/// The number of bytes read at a time to compute a digest.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Reads a fact; none for one that a command gives.
+/// Reads a fact.
+///
+/// None for a probe, which needs a command.
 pub(crate) fn read(fact: &Fact, names: &mut AccountNames) -> Option<FactReading> {
     Some(match fact {
         Fact::Path(path) => stat_path(Path::new(path), std::fs::symlink_metadata(path), names),
@@ -31,7 +33,7 @@ pub(crate) fn read(fact: &Fact, names: &mut AccountNames) -> Option<FactReading>
     })
 }
 
-/// What cannot be looked at is not there, as for a shell.
+/// Converts the metadata of a path. An inaccessible path counts as absent, as it does for a shell.
 fn stat_path(
     path: &Path,
     metadata: std::io::Result<Metadata>,
@@ -65,7 +67,9 @@ fn file_stat(path: &Path, metadata: &Metadata, names: &mut AccountNames) -> File
     }
 }
 
-/// Reads a file, if there is one: opening anything else could wait for ever.
+/// Reads a regular file.
+///
+/// Other kinds are not opened, as that could block forever, for example on a named pipe.
 fn read_regular_file(
     path: &str,
     read: fn(File, u64) -> std::io::Result<FactReading>,
@@ -99,7 +103,7 @@ fn content(file: File, length: u64) -> std::io::Result<FactReading> {
     Ok(FactReading::Content(bytes))
 }
 
-/// All that is in a folder; what of it cannot be listed is left out.
+/// Lists a folder recursively. Entries that cannot be read are left out.
 fn tree(root: &Path, names: &mut AccountNames) -> FactReading {
     if !root.is_dir() {
         return FactReading::Absent;

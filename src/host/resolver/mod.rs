@@ -1,7 +1,7 @@
-//! From host strings to places: what was written, what the command line sets and what
-//! `ssh_config` says, put together (spec/hosts.md F1 to F7, F46 to F48, F56 to F61).
+//! Resolves host strings to locations, from the host string itself, the command line and
+//! `ssh_config` (F1 to F7, F46 to F48, F56 to F61).
 //!
-//! Connects to nothing.
+//! [`LocationResolver`] is the entry. It makes no connections.
 
 mod resolve;
 

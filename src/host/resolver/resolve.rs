@@ -1,4 +1,7 @@
-//! Decides everything about a host that a connection needs to know.
+//! Resolves a host string to a location with all settings that a connection needs.
+//!
+//! [`LocationResolver`] looks up the host in `ssh_config`, adds the options of the command line and
+//! resolves the jump hosts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +18,7 @@ use crate::host::{
     Address, Container, DEFAULT_PORT, Destination, HostParts, Identities, Location, Route,
 };
 
-/// The keys that are tried where no file is named, as OpenSSH does.
+/// The private keys that are tried if none are configured, as in OpenSSH.
 const DEFAULT_KEYS: [&str; 5] = [
     "~/.ssh/id_rsa",
     "~/.ssh/id_ecdsa",
@@ -23,17 +26,17 @@ const DEFAULT_KEYS: [&str; 5] = [
     "~/.ssh/id_ed25519",
     "~/.ssh/id_ed25519_sk",
 ];
-/// The files of known hosts where none is named.
+/// The known hosts files of the user if none are configured.
 const USER_KNOWN_HOSTS: [&str; 2] = ["~/.ssh/known_hosts", "~/.ssh/known_hosts2"];
 const GLOBAL_KNOWN_HOSTS: [&str; 2] = ["/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"];
-/// What takes the place of the user's file of known hosts where there is none.
+/// The file that replaces the user's known hosts files if there are none.
 const NO_FILE: &str = "/dev/null";
-/// How many hosts may be passed on the way to another.
+/// The maximum number of hosts on the route to another.
 const MAX_JUMPS: usize = 16;
-/// How long an attempt to connect may take where nobody says (F44).
+/// The default time limit of an attempt to connect (F44).
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Knows how each host is reached.
+/// A resolver of host strings, for one user and one configuration.
 #[derive(Debug)]
 pub struct LocationResolver {
     config: SshConfig,
@@ -42,21 +45,20 @@ pub struct LocationResolver {
     context: Box<dyn ConfigContext + Send>,
 }
 
-/// What a host is on its way.
+/// The role of a host on a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HopRole {
-    /// Where it leads.
     Target,
-    /// The host of `-g`.
+    /// The gateway of the option `-g`.
     Gateway,
-    /// Passed, for the configuration or the inventory says so.
+    /// A jump host from the configuration or the inventory, which may have a route of its own.
     Jump,
-    /// Passed, and reached from the one before it: its own way does not count.
+    /// A jump host that is reached from the one before it. Its own route is ignored.
     Chained,
 }
 
 impl LocationResolver {
-    /// A book for this user on this machine.
+    /// Creates a resolver for the local user.
     pub fn new(config: SshConfig, login: LoginOptions, local: LocalUser) -> Self {
         let context = Box::new(LocalConfigContext::new(&local.env));
         Self {
@@ -67,8 +69,10 @@ impl LocationResolver {
         }
     }
 
-    /// The place that a host string names: `@local` is this machine, `@docker/NAME` and
-    /// `@podman/NAME` are containers on it, all else is a host that is reached over SSH.
+    /// Returns the location that a host string names.
+    ///
+    /// `@local` is the local machine; `@docker/NAME` and `@podman/NAME` are containers on it; any
+    /// other host string is a host reached over SSH.
     pub fn locate(&self, host_string: &str) -> Result<Location, Error> {
         let text = host_string.trim();
         if text == "@local" {
@@ -88,7 +92,7 @@ impl LocationResolver {
         self.locate_target(&HostTarget::of(text)?)
     }
 
-    /// The place of a host of which more is known than its string.
+    /// Returns the location of a host with more settings than its host string has.
     pub fn locate_target(&self, target: &HostTarget) -> Result<Location, Error> {
         let destination = self.resolve(target, HopRole::Target, &mut Vec::new())?;
         Ok(Location::Ssh(Arc::new(destination)))
@@ -157,7 +161,7 @@ impl LocationResolver {
         Ok(parts.address(&options.host, &self.local.user, port)?)
     }
 
-    /// Everything but the way.
+    /// Sets all properties of a destination except its route.
     fn build_destination(
         &self,
         destination: &mut Destination,
@@ -198,7 +202,7 @@ impl LocationResolver {
                 paths.collect::<Result<Vec<_>, _>>()?
             }
         };
-        // The first one is written to, and that must not be one of all users.
+        // New keys go into the first file, which must not be the system-wide one.
         if files.is_empty() {
             files.push(NO_FILE.into());
         }
@@ -263,7 +267,7 @@ impl LocationResolver {
         })
     }
 
-    /// The route of a way, with the gateway before it.
+    /// Returns the route for a proxy setting, with the gateway in front.
     fn route(
         &self,
         proxy_route: ProxyRoute,
@@ -275,7 +279,8 @@ impl LocationResolver {
             Some(gateway) if part != HopRole::Gateway => {
                 let gateway =
                     self.resolve(&HostTarget::of(gateway)?, HopRole::Gateway, &mut Vec::new())?;
-                // Nobody passes the gateway to reach the gateway, and it is passed first.
+                // The gateway itself needs no gateway. A jump host needs none either, as the
+                // gateway comes before all of the jumps.
                 if gateway.address == *own || part == HopRole::Jump {
                     Vec::new()
                 } else {
@@ -286,7 +291,7 @@ impl LocationResolver {
         };
         let targets = match proxy_route {
             ProxyRoute::Command(command) if hops.is_empty() => return Ok(Route::Command(command)),
-            // What the command line says goes before the command of the configuration.
+            // A gateway on the command line overrides a `ProxyCommand` of the configuration.
             ProxyRoute::Direct | ProxyRoute::Command(_) => Vec::new(),
             ProxyRoute::Jumps(targets) => targets,
         };
@@ -316,14 +321,14 @@ impl LocationResolver {
     }
 }
 
-/// What stands between this machine and a host.
+/// The proxy setting of a host.
 enum ProxyRoute {
     Direct,
     Jumps(Vec<HostTarget>),
     Command(String),
 }
 
-/// The way that a command or the configuration gives.
+/// Returns the proxy setting of the target or, if it has none, of `ssh_config`.
 fn proxy_route(
     target: &HostTarget,
     options: &SshOptions,
@@ -354,7 +359,7 @@ fn jump_target(jump: &Jump, tokens: &Tokens<'_>) -> Result<HostTarget, TokenErro
     })
 }
 
-/// A host and those before it, each reached from the one before.
+/// Flattens a host and its jump hosts into one list, each reached from the one before.
 fn flatten_jumps(mut hop: Destination) -> Vec<Destination> {
     let before = match &hop.route {
         Route::Jumps(hosts) => hosts.iter().map(|host| host.as_ref().clone()).collect(),
@@ -386,7 +391,9 @@ fn container(engine: &str, name: &str) -> Option<Location> {
     })))
 }
 
-/// Adds a place to the way to another. No way leads to one twice, or over too many.
+/// Adds a host to the route that is being resolved.
+///
+/// Fails if the host is already on it, or if the route becomes too long.
 fn push_hop(path: &mut Vec<String>, place: String) -> Result<(), Error> {
     let is_circle = path.contains(&place);
     path.push(place);

@@ -1,4 +1,5 @@
-//! A host as people write it, how to log in there, and what is wrong with it.
+//! The input of the resolver: a host as the user writes it, the login options of the command line,
+//! and the errors.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,39 +7,36 @@ use std::time::Duration;
 use crate::host::ssh_config::LookupError;
 use crate::host::{AddressError, HostKeys, HostParts, Secret};
 
-/// A host that is meant. What is left out is left to the command line and `ssh_config`.
+/// A host to resolve. The command line and `ssh_config` supply what is missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostTarget {
-    /// How people call it.
+    /// The host string as the user wrote it.
     pub name: String,
-    /// Its name or address, which is looked up in `ssh_config`.
+    /// The name or address to look up in `ssh_config`.
     pub host: String,
-    /// The user to log in as.
     pub user: Option<String>,
-    /// The port.
     pub port: Option<u16>,
-    /// Files with private keys; `~` is the user's home.
+    /// Private key files; `~` is the user's home.
     pub identity_files: Vec<String>,
-    /// The password of the user.
     pub password: Option<Secret>,
-    /// How it is reached, whatever `ssh_config` says.
+    /// The route to the host, which overrides `ssh_config`.
     pub via: Option<TargetRoute>,
 }
 
-/// How a host is reached.
+/// The route to a host, as an inventory states it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TargetRoute {
-    /// Through the hosts of these strings, in order.
+    /// The host strings of the jump hosts, in order.
     Jumps(Vec<String>),
-    /// Through a command, with the placeholders of `ProxyCommand`.
+    /// A proxy command with the placeholders of `ProxyCommand`.
     Command(String),
 }
 
 impl HostTarget {
-    /// The host that a host string names.
+    /// Parses a host string, without any look-up.
     pub fn of(text: &str) -> Result<Self, Error> {
         let parts = HostParts::parse(text);
-        // Checks all parts; what it fills in does not matter.
+        // The address is made only to check all parts, so the default user and port do not matter.
         let address = parts.address(text, "user", crate::host::DEFAULT_PORT)?;
         Ok(Self {
             name: text.to_owned(),
@@ -50,84 +48,79 @@ impl HostTarget {
     }
 }
 
-/// What the command line may say about all hosts. What is left out is left to `ssh_config`.
+/// The connection options of the command line, for all hosts. `ssh_config` supplies what is
+/// missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoginOptions {
-    /// The user of hosts whose string names none, and of the gateway (`-u`, F56).
+    /// The user for the gateway and for host strings without one (`-u`, F56).
     pub user: Option<String>,
-    /// The port of hosts whose string names none; not of those that are passed on the way (F57).
+    /// The port for host strings without one. It does not apply to jump hosts (F57).
     pub port: Option<u16>,
-    /// Files with private keys, tried before those of `ssh_config` (`-i`, F59).
+    /// Private key files, tried before those of `ssh_config` (`-i`, F59).
     pub identity_files: Vec<PathBuf>,
-    /// Whether the agent is asked (`-a`, F46).
+    /// Whether to use the SSH agent (`-a`, F46).
     pub agent: AgentUse,
-    /// Whether the usual keys are tried where no file is named (`-k`, F46).
+    /// Whether to try the default keys if no key file is configured (`-k`, F46).
     pub default_keys: DefaultKeys,
-    /// Whether what runs there may use the agent; `ssh_config` may say so too (`-A`, F60).
+    /// Whether to forward the SSH agent to the host. `ssh_config` may enable this, too (`-A`, F60).
     pub forward_agent: bool,
-    /// A host string: one more host that is passed, before those of `ssh_config` (`-g`, F48).
+    /// The host string of a gateway, which comes before the jump hosts of `ssh_config` (`-g`, F48).
     pub gateway: Option<String>,
-    /// The file of known hosts of the user, instead of those that `ssh_config` names.
+    /// The user's known hosts file, instead of the files that `ssh_config` names.
     pub known_hosts: Option<PathBuf>,
-    /// What is done with the keys of hosts that nobody knows. `ssh_config` cannot loosen it (F47).
+    /// The treatment of unknown host keys. `ssh_config` cannot relax it (F47).
     pub host_keys: HostKeys,
-    /// How long an attempt to connect may take (F44).
+    /// The time limit of one attempt to connect (F44).
     pub connect_timeout: Option<Duration>,
-    /// How often connecting is tried (F44).
+    /// The number of attempts to connect (F44).
     pub attempts: Option<u32>,
-    /// How often a host has to answer that it is there; zero for never (F46).
+    /// The interval of keepalive messages; zero turns them off (F46).
     pub keepalive: Option<Duration>,
 }
 
-/// Whether the agent is asked for keys.
+/// Whether to use the SSH agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AgentUse {
-    /// It is, if there is one.
+    /// Uses the agent, if there is one.
     #[default]
     Use,
-    /// It is not.
     Ignore,
 }
 
-/// Whether the usual keys are tried where no file is named.
+/// Whether to try the default keys if no key file is configured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DefaultKeys {
-    /// They are: `~/.ssh/id_rsa` and those of the other kinds.
+    /// Tries `~/.ssh/id_rsa` and the files of the other key types.
     #[default]
     Try,
-    /// They are not.
     Skip,
 }
 
-/// Why a host string names no place.
+/// The reasons why a host string cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// It is no host string.
+    /// The text is not a host string.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// The configuration of the host cannot be followed.
+    /// The `ssh_config` section of the host is unusable.
     #[error("the ssh_config of `{host}`: {source}")]
     Config {
-        /// The host.
         host: String,
-        /// Why not.
         source: LookupError,
     },
-    /// The way to a host leads through itself.
+    /// The route to a host contains the host itself.
     #[error("the way to `{}` leads in a circle: {}", first(.path), .path.join(" → "))]
     Cycle {
-        /// The hosts, each reached through the next one; the last one is among them before.
+        /// The hosts, each reached through the next one. The last one also appears earlier.
         path: Vec<String>,
     },
-    /// A way that leads on and on.
+    /// The route to a host has too many jump hosts.
     #[error("the way to `{host}` passes more than {max} hosts")]
     TooManyJumps {
-        /// The host.
         host: String,
-        /// How many may be passed.
         max: usize,
     },
-    /// Something after `@` that is none of the places that have such names.
+    /// The text starts with `@` but does not name a container.
     #[error("\"{0}\" names no container: it is `@docker/NAME` or `@podman/NAME`")]
     Container(String),
 }
@@ -137,7 +130,7 @@ fn first(path: &[String]) -> &str {
 }
 
 impl Error {
-    /// What to do about it.
+    /// Returns advice on how to fix the error.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Cycle { .. } => Some(

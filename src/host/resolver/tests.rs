@@ -34,7 +34,7 @@ fn ssh(book: &LocationResolver, text: &str) -> Destination {
     }
 }
 
-/// The address and those on the way to it.
+/// Returns the address and, with it, the addresses of the jump hosts.
 fn way(book: &LocationResolver, text: &str) -> String {
     let destination = match book.locate(text) {
         Ok(Location::Ssh(destination)) => destination,

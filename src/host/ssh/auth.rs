@@ -1,5 +1,6 @@
-//! Logs in: with keys of the agent, keys of files, a password, and answers, in this order; as
-//! many of them as the host wants together (spec/hosts.md F46, F49, F53).
+//! Authentication on an SSH connection, with as many factors as the host requires (F46, F49, F53).
+//!
+//! The order is: keys of the agent, keys of files, the password, keyboard-interactive prompts.
 
 use std::sync::Arc;
 
@@ -14,47 +15,45 @@ use super::failure::{ConnectFailure, display_name};
 use super::keys::{self, KeyCache, KeyFile};
 use crate::host::{Destination, Identities, Question, Secret};
 
-/// How many factors a host may want, one after the other.
+/// The maximum number of successive factors.
 const MAX_FACTORS: usize = 5;
-/// How many rounds of questions a host may ask in one keyboard-interactive login.
+/// The maximum number of rounds of prompts in one keyboard-interactive login.
 const MAX_ROUNDS: usize = 5;
 
 type AgentConnection = AgentClient<Box<dyn AgentStream + Send + Unpin>>;
 
-/// Something that proves who the user is.
+/// A key or certificate to log in with.
 enum Credential {
-    /// A key of the agent.
     Agent(PublicKey),
     /// A certificate for a key of the agent.
     AgentCertificate(Box<Certificate>),
-    /// A key of a file.
     Key(Arc<PrivateKey>),
-    /// A certificate for a key of a file.
+    /// A certificate for a key in a file.
     Certificate(Arc<PrivateKey>, Box<Certificate>),
 }
 
-/// What an attempt gave.
+/// The result of one login attempt.
 enum AuthStep {
-    /// The user is in.
     Authenticated,
-    /// The proof was taken, and the host wants another one.
+    /// The host accepted the factor and requires another one.
     PartialSuccess,
-    /// It was not taken.
     Rejected,
 }
 
-/// A login on its way.
+/// A login in progress on one connection.
 pub(super) struct Authenticator<'a> {
     pub(super) handle: &'a mut Handle<SshClient>,
     pub(super) destination: &'a Destination,
     pub(super) keys: &'a KeyCache,
-    /// What the host takes, once it has told.
+    /// The methods that the host accepts, once it has listed them.
     offered: Option<MethodSet>,
-    /// What was tried, as messages name it.
+    /// The credentials tried so far, for messages.
     tried: Vec<String>,
-    /// What was asked in vain, told if nothing else lets in.
+    /// The question without an accepted answer, and whether an answer was rejected.
+    ///
+    /// The login reports this question if no other credential succeeds.
     unanswered: Option<(Question, bool)>,
-    /// Whether the host has asked anything itself.
+    /// Whether the host has shown a prompt of its own.
     has_prompted: bool,
 }
 
@@ -75,7 +74,7 @@ impl<'a> Authenticator<'a> {
         }
     }
 
-    /// Logs in, or says why that is not possible.
+    /// Logs in, or returns the reason why it failed.
     pub(super) async fn run(mut self) -> Result<(), ConnectFailure> {
         let mut agent = self.agent().await;
         let mut credentials = self.collect_credentials(agent.as_mut()).await.into_iter();
@@ -119,13 +118,15 @@ impl<'a> Authenticator<'a> {
         let agent = AgentClient::connect_uds(socket).await.ok()?;
         let mut agent = agent.dynamic();
         if let Some(binding) = self.handle.agent_session_binding() {
-            // An agent that knows no bound keys refuses, which is no harm.
+            // An agent without support for session binding refuses, which is harmless.
             agent.bind_session(binding, false).await.ok();
         }
         Some(agent)
     }
 
-    /// All keys there are, those of the agent first, and of these those that files name.
+    /// Collects all keys and certificates.
+    ///
+    /// Keys of the agent come first, and among them those that are also in the key files.
     async fn collect_credentials(
         &mut self,
         agent: Option<&mut AgentConnection>,
@@ -216,7 +217,7 @@ impl<'a> Authenticator<'a> {
                 let hash = self.hash_for(&key.algorithm()).await;
                 let handle = &mut *self.handle;
                 let answer = handle.authenticate_publickey_with(user, key, hash, agent);
-                // An agent may refuse to sign with a key; the next one may do.
+                // An agent may refuse to sign with one key and accept the next.
                 match answer.await {
                     Ok(answer) => Ok(answer),
                     Err(_) => return self.check_connection(),
@@ -240,7 +241,7 @@ impl<'a> Authenticator<'a> {
         self.handle_auth_result(answer)
     }
 
-    /// What an RSA key signs with: the best that the host takes.
+    /// Returns the best hash algorithm that the host accepts for an RSA key; none for other keys.
     async fn hash_for(&self, algorithm: &Algorithm) -> Option<HashAlg> {
         if !algorithm.clone().is_rsa() {
             return None;
@@ -267,13 +268,14 @@ impl<'a> Authenticator<'a> {
         let Some(secret) = password.take() else {
             let refused = self.tried.iter().any(|it| it == "password");
             if !refused && !self.accepts(MethodKind::Password) {
-                // Some hosts offer to ask, and then ask nothing.
+                // Some hosts offer keyboard-interactive but then show no prompt, and need no
+                // password.
                 let step = self.try_keyboard_interactive(None).await?;
                 if !matches!(step, AuthStep::Rejected) || !self.has_prompted {
                     return Ok(step);
                 }
             }
-            // What opens a key comes before what does without one.
+            // A locked key is reported first, because keys are tried before passwords.
             if refused || self.unanswered.is_none() {
                 self.unanswered = Some((question, refused));
             }
@@ -285,7 +287,7 @@ impl<'a> Authenticator<'a> {
             let answer = self.handle.authenticate_password(user, text).await;
             let step = self.handle_auth_result(answer)?;
             if !matches!(step, AuthStep::Rejected) {
-                // The next factor may be a question that has the same answer.
+                // The next factor may be a prompt with the same answer.
                 *password = matches!(step, AuthStep::PartialSuccess).then_some(secret);
                 return Ok(step);
             }
@@ -329,7 +331,7 @@ impl<'a> Authenticator<'a> {
             let hidden = prompts.iter().any(|prompt| !prompt.echo);
             self.has_prompted |= hidden;
             if hidden && (has_answered || secret.is_none()) {
-                // Asked again, it would not take the same answer.
+                // A repeated prompt means that the answer was wrong.
                 return Ok(AuthStep::Rejected);
             }
             has_answered |= hidden;
@@ -371,7 +373,8 @@ impl<'a> Authenticator<'a> {
         }
     }
 
-    /// The host is still there, and the next proof may do.
+    /// Treats the attempt as rejected if the host is still connected, so that the next credential
+    /// is tried.
     fn check_connection(&self) -> Result<AuthStep, ConnectFailure> {
         if self.handle.is_closed() {
             return Err(self.failure());

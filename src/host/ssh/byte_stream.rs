@@ -1,5 +1,5 @@
-//! The bytes between here and a host: a socket, a channel of another connection, or the streams of
-//! a command.
+//! The byte streams that carry an SSH connection: a socket, a channel of another connection, or a
+//! proxy command.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -13,22 +13,24 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
-/// How much of the complaints of a proxy command is kept, in bytes.
+/// The number of bytes kept of a proxy command's stderr.
 const MAX_STDERR_BYTES: usize = 4 << 10;
 
-/// Bytes both ways.
+/// A bidirectional stream of bytes, of any type.
 pub(super) trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for S {}
 
-/// Keeps a [`Line`] open: when it is dropped, the line ends.
+/// A guard that keeps a [`GuardedStream`] open. Dropping it closes the stream.
 #[derive(Debug)]
 pub(super) struct StreamGuard {
     _open: oneshot::Sender<Infallible>,
 }
 
-/// Bytes both ways, which end when somebody lets go of them. What reads them runs on its own and
-/// would otherwise wait for ever for a host that says nothing.
+/// A byte stream that ends when its [`StreamGuard`] is dropped.
+///
+/// The task that reads from it runs on its own, and would otherwise wait forever for a host that
+/// sends nothing.
 pub(super) struct GuardedStream {
     stream: Box<dyn ByteStream>,
     guard: oneshot::Receiver<Infallible>,
@@ -100,7 +102,9 @@ impl AsyncWrite for GuardedStream {
     }
 }
 
-/// A command whose streams lead to a host. It is killed with all it started when it is dropped.
+/// A proxy command, whose stdin and stdout lead to a host.
+///
+/// Dropping it kills the command and its process group.
 #[derive(Debug)]
 pub(super) struct ProxyCommand {
     child: Child,
@@ -108,7 +112,7 @@ pub(super) struct ProxyCommand {
 }
 
 impl ProxyCommand {
-    /// Starts a command with the shell of this machine.
+    /// Starts a command in a local shell.
     pub(super) fn start(text: &str) -> std::io::Result<(Self, impl ByteStream + 'static)> {
         let mut child = Command::new("/bin/sh")
             .args(["-c", &format!("exec {text}")])
@@ -128,7 +132,7 @@ impl ProxyCommand {
         Ok((Self { child, stderr }, tokio::io::join(reader, writer)))
     }
 
-    /// The last line that it complained.
+    /// Returns the last line that the command wrote to stderr.
     pub(super) fn last_stderr_line(&self) -> Option<String> {
         let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&stderr);
@@ -150,7 +154,7 @@ async fn collect_stderr(mut complaints: impl AsyncRead + Unpin, stderr: Arc<Mute
 impl Drop for ProxyCommand {
     fn drop(&mut self) {
         if let Some(group) = self.child.id().and_then(|id| i32::try_from(id).ok()) {
-            // It may have ended meanwhile.
+            // Errors are ignored, as the command may already have ended.
             killpg(Pid::from_raw(group), Signal::SIGKILL).ok();
         }
     }

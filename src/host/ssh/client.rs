@@ -1,5 +1,7 @@
-//! What this side of an SSH connection answers to the other: whether its key is trusted, and what
-//! may be opened from there.
+//! The client side of an SSH connection: it checks the host key and accepts the channels that the
+//! host opens.
+//!
+//! Only agent forwarding and remote port forwarding may open channels from the host.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,21 +16,20 @@ use super::failure::ConnectFailure;
 use super::known_hosts::{self, HostKeyVerdict, KnownHostEntries, KnownHostName};
 use crate::host::HostKeys;
 
-/// Where connections that come in through a host lead to: a port there, `host:port` here.
+/// The targets of remote forwardings: a port of the host, and the local `host` and `port`.
 pub(super) type Forwards = HashMap<u32, (String, u16)>;
 
-/// What a connection tells beside its answers.
+/// The events of a connection that are not answers to a call.
 #[derive(Debug, Default)]
 pub(super) struct ClientState {
-    /// Why the host's key was refused.
+    /// The reason why the host key was refused.
     pub(super) key_refusal: Option<ConnectFailure>,
-    /// What the host said when it ended the connection.
+    /// The message with which the host ended the connection.
     pub(super) disconnect_message: Option<String>,
-    /// What may come in through the host.
     pub(super) forwards: Forwards,
 }
 
-/// The same, seen from both ends.
+/// The state shared between the connection and its handler.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SharedClientState(Arc<Mutex<ClientState>>);
 
@@ -38,15 +39,15 @@ impl SharedClientState {
     }
 }
 
-/// What a host's key is judged by.
+/// The rules for checking a host key.
 #[derive(Debug)]
 pub(super) struct KeyCheck {
-    /// The host and port, as messages name it.
+    /// The host and port, for messages.
     pub(super) host: String,
     pub(super) name: KnownHostName,
     pub(super) known: KnownHostEntries,
     pub(super) unknown: HostKeys,
-    /// Where a new key is added.
+    /// The file to which a new key is added.
     pub(super) file: Option<PathBuf>,
 }
 
@@ -90,17 +91,18 @@ impl KeyCheck {
     }
 }
 
-/// This side of a connection.
+/// The handler of events from the host.
 #[derive(Debug)]
 pub(super) struct SshClient {
     pub(super) check: KeyCheck,
-    /// The agent that the host may use.
+    /// The socket of the agent that the host may use.
     pub(super) agent: Option<PathBuf>,
     pub(super) state: SharedClientState,
 }
 
-/// Goes on with a channel that a server opens, once there is what it leads to. A channel that
-/// nobody asked for is turned down as its handle is dropped.
+/// Connects a channel opened by the host to its local target.
+///
+/// A channel that was not requested is rejected when its handle is dropped.
 fn accept_channel<S>(
     channel: Channel<Msg>,
     reply: ChannelOpenHandle,
@@ -236,13 +238,13 @@ impl Handler for SshClient {
     }
 }
 
-/// Carries bytes both ways until one side is done with both.
+/// Copies bytes in both directions until both are finished.
 pub(in crate::host) async fn pipe_channel<S>(channel: Channel<Msg>, mut socket: S)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
     let mut stream = channel.into_stream();
-    // Either side may go at any time.
+    // An error only means that one side closed early.
     tokio::io::copy_bidirectional(&mut stream, &mut socket)
         .await
         .ok();

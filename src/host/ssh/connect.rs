@@ -1,5 +1,7 @@
-//! Opens a connection: finds the host, reaches it, checks its key and logs in, as often as that is
-//! to be tried (spec/hosts.md F44).
+//! Opens a connection: resolves the name, connects, checks the host key and logs in, with repeated
+//! attempts (F44).
+//!
+//! [`Connector`] does this for the connection pool.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -24,37 +26,39 @@ use crate::host::Destination;
 use crate::host::Route;
 use crate::system::fs;
 
-/// The longest time between two attempts.
+/// The maximum pause between two attempts.
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(10);
-/// How many bytes of a channel may be on their way, and how many messages of it may wait here.
+/// The flow control of a channel: the bytes in flight, and the messages queued on this side.
 const WINDOW_BYTES: u32 = 2 << 20;
 const CHANNEL_MESSAGES: usize = 32;
-/// After how many unanswered signs of life a host is given up, as `ServerAliveCountMax` is.
+/// The number of unanswered keepalive messages after which a host counts as lost, as
+/// `ServerAliveCountMax`.
 const MAX_UNANSWERED_KEEPALIVES: usize = 3;
 
-/// A future of any kind.
+/// A boxed future, which a trait object's method can return.
 pub(super) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Gives the connection to the host that leads on.
+/// A provider of connections to jump hosts.
 pub(super) trait JumpConnector: Send + Sync {
-    /// Opens it, or gives the one that is open.
+    /// Returns the open connection to a jump host, or opens one.
     fn connect_to(
         &self,
         jump_host: Arc<Destination>,
     ) -> BoxFuture<'_, Result<Arc<Connection>, ConnectFailure>>;
 }
 
-/// What all connections have in common.
+/// The resources that all connections share.
 pub(super) struct Connector<'a> {
     pub(super) keys: &'a KeyCache,
-    /// How many may be opened at a time.
+    /// The limit on connections being opened at the same time.
     pub(super) open_permits: &'a Semaphore,
     pub(super) jumps: &'a dyn JumpConnector,
 }
 
 impl Connector<'_> {
-    /// Opens a connection. The time for an attempt begins when it is its turn, and when the hosts
-    /// on the way are reached.
+    /// Opens a connection, with as many attempts as the destination allows.
+    ///
+    /// The time limit of an attempt starts when its turn comes and its jump hosts are connected.
     pub(super) async fn open(
         &self,
         destination: &Arc<Destination>,
@@ -136,7 +140,7 @@ impl Connector<'_> {
         }
     }
 
-    /// Agrees on keys with the host and logs in.
+    /// Performs the SSH handshake and logs in.
     async fn handshake(
         &self,
         destination: &Arc<Destination>,
@@ -202,7 +206,7 @@ impl Connector<'_> {
     }
 }
 
-/// The host that leads to another one: the last of its jumps, reached through those before it.
+/// Returns the last jump host of a destination, whose route is the jump hosts before it.
 fn jump_host(destination: &Destination) -> Option<Arc<Destination>> {
     let Route::Jumps(jumps) = &destination.route else {
         return None;
@@ -216,7 +220,9 @@ fn jump_host(destination: &Destination) -> Option<Arc<Destination>> {
     Some(Arc::new(jump_host))
 }
 
-/// Reaches a host straight: each of its addresses in order, with an equal share of the time.
+/// Connects to a host directly.
+///
+/// The addresses of its name are tried in order, each with an equal share of the time limit.
 async fn dial(destination: &Destination) -> Result<TcpStream, ConnectFailure> {
     let address = &destination.address;
     let looked_up = tokio::net::lookup_host((address.host.as_str(), address.port)).await;
@@ -238,7 +244,7 @@ async fn dial(destination: &Destination) -> Result<TcpStream, ConnectFailure> {
     for place in found {
         last = match timeout(share, TcpStream::connect(place)).await {
             Ok(Ok(socket)) => {
-                // What is typed and small commands must not wait for more bytes.
+                // Interactive input and small commands must not wait for more bytes.
                 socket.set_nodelay(true).ok();
                 return Ok(socket);
             }
@@ -272,8 +278,10 @@ fn config(destination: &Destination, known: &KnownHostEntries) -> Config {
     }
 }
 
-/// The kinds of keys that the host is known by come first: it would otherwise show a good key that
-/// nobody knows.
+/// Returns the preferred algorithms.
+///
+/// Key types under which the host is known come first. Otherwise the host might present a valid key
+/// of another type, which is unknown.
 fn preferred_algorithms(known: &KnownHostEntries) -> Preferred {
     let mut preferred = Preferred::DEFAULT;
     let kind = |algorithm: &Algorithm| match algorithm {
@@ -290,7 +298,7 @@ fn preferred_algorithms(known: &KnownHostEntries) -> Preferred {
     if !known.authorities.is_empty() {
         preferred.host_key_certificates = preferred.key.clone();
     }
-    // Bytes are not made smaller: that costs more time than it saves on most networks.
+    // Compression costs more time than it saves on most networks.
     preferred.compression = vec![russh::compression::NONE].into();
     preferred
 }
@@ -328,7 +336,7 @@ fn broken_connection(destination: &Destination, why: String) -> ConnectFailure {
 }
 
 async fn with_proxy_stderr(failure: ConnectFailure, proxy: &ProxyCommand) -> ConnectFailure {
-    // Its last words may still be on their way.
+    // The last lines on stderr may still be on their way.
     tokio::time::sleep(Duration::from_millis(50)).await;
     match (failure, proxy.last_stderr_line()) {
         (ConnectFailure::Broken { host, why, count }, Some(said)) => ConnectFailure::Broken {

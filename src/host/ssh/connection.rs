@@ -1,4 +1,4 @@
-//! One open connection to a host, which many share.
+//! An open SSH connection, shared by many sessions.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,23 +15,23 @@ use super::failure::display_name;
 use crate::host::Destination;
 use crate::host::script::{START_COMMAND, kill_script, loader_input};
 
-/// How long a host that is told goodbye may take to read it.
+/// The time limit for sending the disconnect message.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(200);
-/// How often it is looked whether that was sent.
+/// The interval at which the end of the connection is checked while closing it.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// An open connection. When it is dropped, the host sees it end.
+/// An open connection. Dropping it ends the connection.
 pub(in crate::host) struct Connection {
     handle: Handle<SshClient>,
     _stream_guard: StreamGuard,
     pub(super) client_state: SharedClientState,
-    /// The host as messages name it.
+    /// The host and port, for messages.
     pub(super) host: String,
     forwards_agent: bool,
-    /// The connection that this one goes through.
+    /// The connection to the jump host that carries this one.
     pub(super) jump_host: Option<Arc<Self>>,
     pub(super) proxy: Option<ProxyCommand>,
-    /// The marks of the commands that run.
+    /// The marks of the running commands.
     running: Mutex<HashSet<String>>,
 }
 
@@ -43,12 +43,11 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-/// Why there is no session.
+/// The reasons why a session cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SessionError {
-    /// The host allows no more of them on this connection.
+    /// The host allows no further sessions on this connection.
     Refused,
-    /// The connection has ended.
     Lost,
 }
 
@@ -71,17 +70,17 @@ impl Connection {
         }
     }
 
-    /// Whether it has ended, as far as is known.
+    /// Whether the connection is known to have ended.
     pub(in crate::host) fn is_lost(&self) -> bool {
         self.handle.is_closed()
     }
 
-    /// Whether what runs there may use the agent.
+    /// Whether programs on the host may use the SSH agent.
     pub(in crate::host) fn forwards_agent(&self) -> bool {
         self.forwards_agent
     }
 
-    /// Opens a session. It must be told to close.
+    /// Opens a session. The caller must close it.
     pub(super) async fn open_session(&self) -> Result<Channel<Msg>, SessionError> {
         match self.handle.channel_open_session().await {
             Ok(channel) => Ok(channel),
@@ -90,7 +89,9 @@ impl Connection {
         }
     }
 
-    /// Opens a way on from the host. Says why not.
+    /// Opens a TCP channel from the host to another address.
+    ///
+    /// Fails with a message that names the host.
     pub(in crate::host) async fn open_tcp_channel(
         &self,
         host: &str,
@@ -115,8 +116,9 @@ impl Connection {
         })
     }
 
-    /// Asks the host to take connections that lead to a target seen from here; gives the port
-    /// there, or says why not.
+    /// Asks the host to listen on a port and to forward connections to a local target.
+    ///
+    /// Returns the port that the host chose.
     pub(in crate::host) async fn listen_remotely(
         &self,
         address: &str,
@@ -124,7 +126,7 @@ impl Connection {
         target: (String, u16),
     ) -> Result<u32, String> {
         let requested_port = u32::from(port);
-        // The first connection may come before the answer.
+        // The first connection may arrive before the answer.
         self.client_state
             .lock()
             .forwards
@@ -149,19 +151,19 @@ impl Connection {
         Ok(assigned_port)
     }
 
-    /// Tells the host not to take connections any more.
+    /// Asks the host to stop listening on a port.
     pub(in crate::host) async fn stop_listening(&self, address: &str, port: u32) {
         self.client_state.lock().forwards.remove(&port);
-        // It may have gone meanwhile.
+        // Errors are ignored, as the connection may be lost.
         self.handle.cancel_tcpip_forward(address, port).await.ok();
     }
 
-    /// A command runs from now on.
+    /// Records the mark of a command that starts.
     pub(in crate::host) fn add_running(&self, mark: &str) {
         self.running().insert(mark.to_owned());
     }
 
-    /// A command does not run any more.
+    /// Removes the mark of a command that has ended.
     pub(in crate::host) fn remove_running(&self, mark: &str) {
         self.running().remove(mark);
     }
@@ -170,7 +172,7 @@ impl Connection {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Kills what still runs there, and says goodbye.
+    /// Kills the commands that still run on the host, then disconnects.
     pub(in crate::host) async fn close(&self) {
         let marks: Vec<String> = self.running().drain().collect();
         if !marks.is_empty() {
@@ -188,10 +190,12 @@ impl Connection {
     }
 }
 
-/// How long such a text may run.
+/// The time limit of a script that sends signals.
 pub(in crate::host) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Starts a shell with a line, gives it a text to run, and waits for its end, within some seconds. What it writes is lost.
+/// Runs a script in a shell that `line` starts, and waits for its end, at most [`KILL_TIMEOUT`].
+///
+/// The output is discarded.
 pub(super) async fn run_script(
     connection: &Connection,
     line: &str,
@@ -201,7 +205,7 @@ pub(super) async fn run_script(
         let mut channel = connection.open_session().await?;
         if channel.exec(false, line).await.is_ok() {
             let mut input = Box::pin(channel.make_writer());
-            // A host that does not read the text does not run it, and nobody can change that.
+            // Errors are ignored: a script that the host does not read cannot run.
             input.write_all(&loader_input(text)).await.ok();
             input.shutdown().await.ok();
             drop(input);
@@ -213,10 +217,10 @@ pub(super) async fn run_script(
     timeout(KILL_TIMEOUT, running).await.unwrap_or(Ok(()))
 }
 
-/// Kills all that runs with these marks.
+/// Kills all processes with these marks.
 async fn kill_all(connection: &Connection, marks: &[String]) {
     let commands: Vec<_> = marks.iter().map(|mark| (mark.clone(), None)).collect();
-    // A host that allows no further session sees the connection end, which is all there is left.
+    // If the host allows no further session, closing the connection is all that can be done.
     run_script(connection, START_COMMAND, &kill_script("KILL", &commands))
         .await
         .ok();

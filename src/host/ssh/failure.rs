@@ -1,4 +1,4 @@
-//! Why a host is not reached, in words that name it.
+//! Errors in connecting to a host, with messages that name the host.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,137 +7,117 @@ use crate::host::Destination;
 use crate::host::Exit;
 use crate::host::Question;
 
-/// Why a host is not reached. It is shared by all that waited for the connection.
+/// The reasons why a host cannot be connected to.
+///
+/// The error is cloned for every caller that waited for the connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(in crate::host) enum ConnectFailure {
-    /// The name stands for no address. It is not tried again (F44).
+    /// The host name has no address. This is not retried (F44).
     #[error("the name `{name}` cannot be looked up: {why}")]
     Lookup {
-        /// The name.
         name: String,
-        /// What the system said.
         why: String,
     },
-    /// Nobody was logged in within the time.
+    /// The login was not complete within the time limit.
     #[error("timed out connecting to {host} after {}{}", seconds(*time), tries(*count))]
     TimedOut {
-        /// The host and its port.
         host: String,
-        /// How long one attempt may take.
+        /// The time limit of one attempt.
         time: Duration,
-        /// How often it was tried.
         count: u32,
     },
-    /// Nobody listens there.
+    /// The host refused the TCP connection.
     #[error("{host} refused the connection{}", tries(*count))]
     Refused {
-        /// The host and its port.
         host: String,
-        /// How often it was tried.
         count: u32,
     },
-    /// The connection failed otherwise.
+    /// The connection failed for another reason.
     #[error("could not connect to {host}: {why}{}", tries(*count))]
     Broken {
-        /// The host and its port.
         host: String,
-        /// What went wrong.
         why: String,
-        /// How often it was tried.
         count: u32,
     },
-    /// It speaks nothing that we speak. It is not tried again.
+    /// The host supports no common protocol or algorithm. This is not retried.
     #[error("{host} cannot be talked to: {why}")]
     Incompatible {
-        /// The host and its port.
         host: String,
-        /// What is missing.
+        /// The protocol or algorithm that is missing.
         why: String,
     },
-    /// Its key is not trusted.
+    /// No known hosts file lists the host.
     #[error(
         "the key of {host} is not known: {kind} {fingerprint}; check it, then trust it with \
          `--accept-new-host-keys`"
     )]
     UnknownKey {
-        /// The host and its port.
         host: String,
-        /// The algorithm of the key.
         kind: String,
-        /// Its fingerprint.
         fingerprint: String,
     },
-    /// It has another key than before.
+    /// The host has another key than before.
     #[error(
         "the key of {host} has changed: it shows {kind} {fingerprint}, but {}:{line} has another; \
          somebody may be in between, or the host was set up anew: if so, delete that line",
         file.display()
     )]
     ChangedKey {
-        /// The host and its port.
         host: String,
-        /// The algorithm of the key.
         kind: String,
-        /// Its fingerprint.
+        /// The fingerprint of the new key.
         fingerprint: String,
-        /// The file that has another key.
+        /// The file that lists the old key.
         file: PathBuf,
-        /// The line of the file, from 1.
+        /// The line in the file, counted from 1.
         line: usize,
     },
-    /// Its key must not be trusted.
+    /// The host key is marked as revoked.
     #[error("the key of {host} is revoked by {}:{line}", file.display())]
     RevokedKey {
-        /// The host and its port.
         host: String,
-        /// The file that says so.
+        /// The file with the `@revoked` line.
         file: PathBuf,
-        /// The line of the file, from 1.
+        /// The line in the file, counted from 1.
         line: usize,
     },
-    /// A new key could not be written down.
+    /// A new host key could not be saved.
     #[error("could not add the key of {host} to `{}`: {why}", file.display())]
     KeyNotSaved {
-        /// The host and its port.
         host: String,
-        /// The file.
         file: PathBuf,
-        /// What the system said.
         why: String,
     },
-    /// Nothing that there is lets the user in.
+    /// The host did not accept any credential.
     #[error("{host} did not let in `{user}`: {why}")]
     LoginRefused {
-        /// The host and its port.
         host: String,
-        /// The user.
         user: String,
-        /// What was tried, and what the host takes.
+        /// The credentials tried, and the methods that the host accepts.
         why: String,
     },
-    /// Something must be asked first.
+    /// The login needs an answer from the user.
     #[error("{}", Exit::from(self.clone()))]
     NeedsAnswer {
-        /// What.
         question: Question,
-        /// Whether there was an answer, which was refused.
+        /// Whether an answer was given and rejected.
         refused: bool,
     },
-    /// The host that leads there was not reached.
+    /// The connection to a jump host failed.
     #[error("could not reach {host}: {failure}")]
     Jump {
-        /// The host and its port.
+        /// The final host and its port.
         host: String,
-        /// What happened on the way.
+        /// The failure of the jump host.
         failure: Box<Self>,
     },
-    /// All connections are being closed.
+    /// The connection pool is being closed.
     #[error("the connections are being closed")]
     Closing,
 }
 
 impl ConnectFailure {
-    /// Whether another attempt may help.
+    /// Whether another attempt to connect may succeed.
     pub(super) fn is_transient(&self) -> bool {
         matches!(
             self,
@@ -145,7 +125,7 @@ impl ConnectFailure {
         )
     }
 
-    /// The same, after so many attempts.
+    /// Sets the number of attempts that the message reports.
     pub(super) fn with_attempts(mut self, tries: u32) -> Self {
         if let Self::TimedOut { count, .. }
         | Self::Refused { count, .. }
@@ -174,7 +154,8 @@ impl From<ConnectFailure> for Exit {
     }
 }
 
-/// How messages name a host and its port: as the user wrote it, and where that is.
+/// Returns the host and port for messages: the host string of the user, plus the address if it
+/// differs.
 pub(in crate::host) fn display_name(destination: &Destination) -> String {
     let Destination { name, address, .. } = destination;
     let host = &address.host;

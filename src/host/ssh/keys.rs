@@ -1,4 +1,6 @@
-//! Reads private keys and certificates from files, each file once.
+//! Reads private keys, public keys and certificates from files.
+//!
+//! [`KeyCache`] reads each private key only once.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,38 +12,40 @@ use russh::keys::{Certificate, PrivateKey, PublicKey, decode_secret_key};
 use crate::host::{Question, Secret};
 use crate::system::fs;
 
-/// The largest file that is read as a key, in bytes.
+/// The maximum size of a key file in bytes.
 const MAX_KEY_FILE_BYTES: u64 = 1 << 20;
 
-/// What a file with a key gives.
+/// The result of reading a private key file.
 #[derive(Debug, Clone)]
 pub(super) enum KeyFile {
-    /// The key.
     Unlocked(Arc<PrivateKey>),
-    /// It needs a passphrase, or another one than that given.
+    /// The key needs a passphrase, or the given passphrase is wrong.
     Locked {
         question: Question,
         refused: bool,
         public: Option<PublicKey>,
     },
-    /// There is none, or it is none. What is wrong, unless it is just not there.
+    /// The file does not exist or is not a key. The message says what is wrong; a missing file has
+    /// none.
     Unusable(Option<String>),
 }
 
 type CachedKeys = HashMap<(PathBuf, Option<String>), (Option<SystemTime>, KeyFile)>;
 
-/// The keys that were read. A passphrase takes long to try, so that is done once for all hosts.
+/// A cache of private keys.
+///
+/// Decryption with a passphrase is slow, so it is done once for all hosts.
 #[derive(Debug, Clone, Default)]
 pub(in crate::host) struct KeyCache(Arc<Mutex<CachedKeys>>);
 
 impl KeyCache {
-    /// Reads a key, unless that was done since its file changed.
+    /// Returns a key, reading it only if its file has changed since the last time.
     pub(super) async fn read(&self, file: &Path, passphrase: Option<&Secret>) -> KeyFile {
         let passphrase = passphrase.map(|it| it.reveal().to_owned());
         let place = (file.to_owned(), passphrase);
         let keys = Arc::clone(&self.0);
         let reading = tokio::task::spawn_blocking(move || {
-            // Others wait meanwhile: they need the same key most of the time.
+            // The lock is held while reading: others usually wait for the same key.
             let mut known = keys.lock().unwrap_or_else(PoisonError::into_inner);
             let changed = fs::modified_time(&place.0);
             if let Some((then, key)) = known.get(&place)
@@ -84,8 +88,9 @@ fn read(file: &Path, passphrase: Option<&str>) -> KeyFile {
     }
 }
 
-/// Whether a key that could not be read needs a passphrase. Only the newer format tells so behind
-/// its armour.
+/// Whether a key that could not be read is encrypted.
+///
+/// Older formats say so in their header, the OpenSSH format only in its encoded data.
 fn is_locked(text: &str) -> bool {
     text.contains("ENCRYPTED") || PrivateKey::from_openssh(text).is_ok_and(|key| key.is_encrypted())
 }
@@ -98,7 +103,7 @@ fn public_key_of(file: &Path, text: &str) -> Option<PublicKey> {
     PublicKey::from_openssh(text.trim()).ok()
 }
 
-/// The public key that belongs to a file, for which no passphrase is needed.
+/// Returns the public key of a private key file. No passphrase is needed.
 pub(super) fn public_key(file: &Path) -> Option<PublicKey> {
     if let Ok(text) = fs::read_to_string(&public_key_path(file, ".pub"))
         && let Ok(key) = PublicKey::from_openssh(text.trim())
@@ -106,14 +111,14 @@ pub(super) fn public_key(file: &Path) -> Option<PublicKey> {
         return Some(key);
     }
     let text = fs::read_to_string(file).ok()?;
-    // A file may hold the public key alone: it chooses one of the agent's.
+    // A file may contain only a public key, which then selects a key of the agent.
     PublicKey::from_openssh(text.trim()).ok().or_else(|| {
         let key = PrivateKey::from_openssh(&text).ok()?;
         Some(key.public_key().clone())
     })
 }
 
-/// The certificates beside key files, and those named.
+/// Returns the certificates in the named files and beside the key files.
 pub(super) fn certificates(files: &[PathBuf], named: &[PathBuf]) -> Vec<Certificate> {
     let usual = files.iter().map(|file| public_key_path(file, "-cert.pub"));
     let all = named.iter().cloned().chain(usual);

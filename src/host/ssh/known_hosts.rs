@@ -1,5 +1,6 @@
-//! Files of known host keys: what they say about a host, and how a new key is added to them.
-//! The format is that of `sshd(8)`, `SSH_KNOWN_HOSTS FILE FORMAT` (spec/hosts.md F47).
+//! Known hosts files: the keys that they list for a host, and the addition of new keys.
+//!
+//! The format is described in `sshd(8)`, section `SSH_KNOWN_HOSTS FILE FORMAT` (F47).
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -14,54 +15,53 @@ use crate::host::{DEFAULT_PORT, pattern};
 use crate::system::clock;
 use crate::text::{Glob, base64};
 
-/// The largest file of known hosts that is read, in bytes.
+/// The maximum size of a known hosts file in bytes.
 const MAX_KNOWN_HOSTS_BYTES: u64 = 64 << 20;
 
-/// A key with the place that names it.
+/// A host key with the file and line that list it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KnownHostKey {
     pub(super) key: PublicKey,
     pub(super) file: PathBuf,
-    /// From 1.
+    /// The line number, counted from 1.
     pub(super) line: usize,
 }
 
-/// What the files say about one host.
+/// The entries of all files for one host.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KnownHostEntries {
-    /// Keys of the host.
+    /// The keys of exactly this host and port.
     pub(super) keys: Vec<KnownHostKey>,
-    /// Keys of the host on whatever port. They are trusted, but another one is not a change.
+    /// The keys of the host without a port. They are trusted, but a different key does not count as
+    /// changed.
     any_port_keys: Vec<PublicKey>,
-    /// Keys whose certificates are trusted.
+    /// The certificate authorities for this host.
     pub(super) authorities: Vec<PublicKey>,
     revoked: Vec<KnownHostKey>,
 }
 
-/// What is to be thought of a key.
+/// The verdict on the key that a host presents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum HostKeyVerdict {
-    /// It is the host's.
     Trusted,
-    /// Nobody knows the host.
+    /// No entry exists for the host.
     Unknown,
-    /// The host had another one, which stands there.
+    /// The host has another key in this entry.
     Changed(KnownHostKey),
-    /// It must never be trusted again.
     Revoked(KnownHostKey),
 }
 
-/// A host as the files name it.
+/// The name of a host in the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KnownHostName {
-    /// `host`, `[host]:port`, or the alias.
+    /// The text `host`, `[host]:port`, or the alias.
     name: String,
-    /// The host alone, where the name has a port.
+    /// The host without its port, if `name` has one.
     host_only: Option<String>,
 }
 
 impl KnownHostName {
-    /// The name of a host and port; an alias stands for both.
+    /// Creates the name of a host and port. An alias replaces both.
     pub(super) fn new(host: &str, port: u16, alias: Option<&str>) -> Self {
         match alias {
             Some(alias) => Self {
@@ -85,8 +85,7 @@ impl KnownHostName {
 }
 
 impl KnownHostEntries {
-    /// Reads what the files say about a host. Files that cannot be read say nothing, and neither
-    /// do lines that are no entries.
+    /// Reads the entries for a host. Unreadable files and invalid lines are skipped.
     pub(super) fn read(files: &[PathBuf], name: &KnownHostName) -> Self {
         let mut known = Self::default();
         for file in files {
@@ -126,7 +125,7 @@ impl KnownHostEntries {
         }
     }
 
-    /// Judges what a host shows.
+    /// Checks the key or certificate that a host presents.
     pub(super) fn verify(
         &self,
         shown: &PublicKeyOrCertificate,
@@ -174,8 +173,9 @@ impl KnownHostEntries {
     }
 }
 
-/// Adds the key of a host to a file, unless it stands there already, which another process may
-/// have seen to. Folder and file are created where they are missing, for the user alone.
+/// Adds a host key to a file, unless another process has already added it.
+///
+/// Missing folders and files are created with access for the user only.
 pub(super) fn add_key(file: &Path, name: &KnownHostName, key: &PublicKey) -> std::io::Result<()> {
     if let Some(folder) = file.parent().filter(|it| !it.as_os_str().is_empty()) {
         let mut builder = std::fs::DirBuilder::new();
@@ -202,7 +202,7 @@ pub(super) fn add_key(file: &Path, name: &KnownHostName, key: &PublicKey) -> std
     } else {
         "\n"
     };
-    // One write at the end of the file: who reads without the lock sees all of it or nothing.
+    // A single write at the end: a reader without the lock sees the whole line or nothing.
     open.write_all(format!("{gap}{} {line}\n", name.name).as_bytes())
 }
 
@@ -212,7 +212,7 @@ fn read_text(file: &File) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The marker, the hosts and the key of a line.
+/// Splits a line into its marker, its hosts and its key.
 fn split_fields(line: &str) -> Option<(&str, &str, &str)> {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {
@@ -228,7 +228,7 @@ fn split_fields(line: &str) -> Option<(&str, &str, &str)> {
     Some((marker, hosts, key.trim_start()))
 }
 
-/// Whether a list of patterns, or a hash, stands for a name.
+/// Whether a list of patterns, or a hashed name, matches a name.
 fn matches_names(hosts: &str, name: &str) -> bool {
     if let Some(hashed) = hosts.strip_prefix("|1|") {
         return is_hash_of(hashed, name);
@@ -287,7 +287,7 @@ mod tests {
             "Trusted"
         );
         assert_eq!(verdict(&format!("[web]:222 {ONE}"), web, ONE), "Unknown");
-        // Made by `ssh-keygen -H` for `web`.
+        // The hash has the form that `ssh-keygen -H` writes, but does not match `web`.
         let hashed = "|1|Ys6FpQ0O8nyBXlWvpzMCYbHq3iQ=|AAAA";
         assert_eq!(verdict(&format!("{hashed} {ONE}"), web, ONE), "Unknown");
     }
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(verdict(&text, ("web", 22), TWO), "revoked:4");
         let text = format!("\nweb {ONE}\n");
         assert_eq!(verdict(&text, ("web", 22), TWO), "changed:2");
-        // The host on another port may have another key.
+        // The entry has no port, so a different key on another port does not count as changed.
         assert_eq!(verdict(&text, ("web", 222), TWO), "Unknown");
         assert_eq!(verdict(&text, ("web", 222), ONE), "Trusted");
         assert_eq!(

@@ -1,6 +1,6 @@
-//! SSH: connections, who may log in, and whose keys are trusted.
+//! SSH connections: connecting, authentication, host keys, and a pool of open connections.
 //!
-//! Knows nothing of what is done over a connection.
+//! [`ConnectionPool`] is the entry. This module does not know what is done over a connection.
 
 mod auth;
 mod byte_stream;

@@ -1,5 +1,7 @@
-//! The open connections: opened by the first that needs one, shared by all, more of them to one
-//! host where one does not do (spec/hosts.md F6, F41, F42).
+//! The pool of open connections.
+//!
+//! The first user of a host opens a connection, which others share. More connections to the same
+//! host are opened when one has too many sessions (F6, F41, F42).
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -18,23 +20,27 @@ use super::failure::{ConnectFailure, display_name};
 use super::keys::KeyCache;
 use crate::host::{Address, Destination, Route};
 
-/// The most connections to one host by one way.
+/// The maximum number of connections to one host by one route.
 const MAX_CONNECTIONS: usize = 4;
-/// How often a host may refuse the only session of a connection, and how long it has in between: a
-/// session that has just ended may still count there.
+/// The number of times that a host may refuse the only session of a connection, and the pause in
+/// between.
+///
+/// The host may still count a session that has just ended.
 const MAX_SESSION_REFUSALS: u32 = 5;
 const SESSION_RETRY_PAUSE: Duration = Duration::from_millis(50);
-/// How long all connections together may take to be closed.
+/// The time limit for closing all connections.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Bounds of what is open at a time.
+/// The limits on what a connection pool opens.
 #[derive(Debug, Clone)]
 pub struct PoolLimits {
-    /// The most commands and transfers at a time on one connection; further ones open another.
-    /// A server allows 10 unless it is told otherwise.
+    /// The maximum number of sessions per connection; more sessions open another connection.
+    ///
+    /// The default of an SSH server is 10 (`MaxSessions`).
     pub sessions: usize,
-    /// The most connections that are being opened at a time: a server drops some of too many, and
-    /// each costs a key exchange.
+    /// The maximum number of connections being opened at the same time.
+    ///
+    /// A server drops connections if there are too many, and each costs a key exchange.
     pub opening: usize,
 }
 
@@ -47,14 +53,16 @@ impl Default for PoolLimits {
     }
 }
 
-/// The open connections, one for each address and way, more where one does not do. A connection is
-/// opened at first use, and shared by all that need it (F41, F42).
+/// A pool of open connections, shared by all clones.
+///
+/// A connection is opened at first use and shared by all actions with the same address and route
+/// (F41, F42).
 #[derive(Clone)]
 pub struct ConnectionPool {
     shared: Arc<PoolState>,
 }
 
-/// What all connections share.
+/// The state shared by all clones of a pool.
 struct PoolState {
     limits: PoolLimits,
     opening: Semaphore,
@@ -72,7 +80,6 @@ impl Debug for ConnectionPool {
 }
 
 impl ConnectionPool {
-    /// A pool without any connection.
     pub fn new(limits: PoolLimits) -> Self {
         let opening = limits.opening.clamp(1, Semaphore::MAX_PERMITS);
         Self {
@@ -86,8 +93,9 @@ impl ConnectionPool {
         }
     }
 
-    /// Gives a connection with room to a host, which may mean to open it, or to wait until there
-    /// is room.
+    /// Returns a connection to a host with room for a session.
+    ///
+    /// Opens a connection or waits for room if necessary.
     pub(in crate::host) async fn lease(
         &self,
         destination: &Arc<Destination>,
@@ -103,15 +111,16 @@ impl ConnectionPool {
         self.host_pool(destination).session(self).await
     }
 
-    /// Starts a shell with a line beside the session of a lease, and gives it a text to run. The
-    /// shell gets a connection of its own where the host allows the shared one no more sessions.
+    /// Runs a script in a shell that `line` starts, on the connection of a lease.
+    ///
+    /// If the host allows no further session there, a separate connection is opened for it.
     pub(in crate::host) async fn run_beside(&self, lease: &Lease, line: &str, text: &str) {
         match run_script(&lease.connection, line, text).await {
             Ok(()) | Err(SessionError::Lost) => return,
             Err(SessionError::Refused) => {}
         }
         if let Ok(connection) = self.connector().open(&lease.host_pool.destination).await {
-            // There is no other way left.
+            // Errors are ignored, as there is no other way to reach the host.
             run_script(&connection, line, text).await.ok();
             connection.close().await;
         }
@@ -125,7 +134,7 @@ impl ConnectionPool {
         }
     }
 
-    /// The connections to a host.
+    /// Returns the connections to a host, adding an entry if there is none.
     fn host_pool(&self, destination: &Arc<Destination>) -> Arc<HostPool> {
         let host_pools = self.shared.host_pools.lock();
         let mut host_pools = host_pools.unwrap_or_else(PoisonError::into_inner);
@@ -144,15 +153,17 @@ impl ConnectionPool {
         *self.shared.closing.borrow()
     }
 
-    /// Waits until all is to be closed.
+    /// Waits until the pool is being closed.
     async fn wait_for_close(&self) {
         let mut closing = self.shared.closing.subscribe();
-        // The one that tells lives as long as this.
+        // The sender lives as long as `self`, so waiting cannot fail.
         closing.wait_for(|closing| *closing).await.ok();
     }
 
-    /// Closes all connections in order, within a second. What still runs on them is killed where
-    /// the host allows it, and lost. No connection is opened any more.
+    /// Closes all connections within a second.
+    ///
+    /// Commands that still run on them are killed if the host allows it, and their results are
+    /// lost. No new connections are opened.
     pub async fn close(&self) {
         self.shared.closing.send_replace(true);
         let host_pools: Vec<Arc<HostPool>> = {
@@ -181,7 +192,8 @@ impl JumpConnector for ConnectionPool {
         jump_host: Arc<Destination>,
     ) -> BoxFuture<'_, Result<Arc<Connection>, ConnectFailure>> {
         Box::pin(async move {
-            // Ways through a host are no sessions there, so the lease goes at once.
+            // Forwarded channels do not count as sessions of the host, so the lease is returned at
+            // once.
             let lease = self.lease(&jump_host).await?;
             Ok(Arc::clone(&lease.connection))
         })
@@ -190,11 +202,11 @@ impl JumpConnector for ConnectionPool {
 
 type OpenReceiver = watch::Receiver<Option<Result<(), ConnectFailure>>>;
 
-/// The connections to one host by one way.
+/// The connections to one host by one route.
 struct HostPool {
     destination: Arc<Destination>,
     state: Mutex<HostPoolState>,
-    /// Somebody may find a connection with room now.
+    /// Wakes up those who wait for a connection with room.
     changed: Notify,
 }
 
@@ -202,19 +214,18 @@ struct HostPool {
 struct HostPoolState {
     open: Vec<PooledConnection>,
     opening: Option<OpenReceiver>,
-    /// How many connections there may be, once the host has refused more.
+    /// The maximum number of connections, once the host has refused another one.
     max_connections: Option<usize>,
 }
 
 struct PooledConnection {
     connection: Arc<Connection>,
-    /// How many sessions it has.
+    /// The number of sessions in use.
     sessions: usize,
-    /// How many it may have.
     max_sessions: usize,
 }
 
-/// The right to have one session on a connection.
+/// The right to one session on a connection. Dropping it gives the session free.
 pub(in crate::host) struct Lease {
     host_pool: Arc<HostPool>,
     pub(in crate::host) connection: Arc<Connection>,
@@ -249,13 +260,15 @@ impl HostPool {
         }
     }
 
-    /// Takes all connections out.
+    /// Removes and returns all open connections.
     fn take_connections(&self) -> Vec<Arc<Connection>> {
         let open = std::mem::take(&mut self.state().open);
         open.into_iter().map(|slot| slot.connection).collect()
     }
 
-    /// Gives a connection with room, which may mean to open it, or to wait until there is room.
+    /// Returns a connection with room for a session.
+    ///
+    /// Opens a connection or waits for room if necessary.
     async fn lease(self: &Arc<Self>, pool: &ConnectionPool) -> Result<Lease, ConnectFailure> {
         loop {
             let woken = self.changed.notified();
@@ -299,7 +312,7 @@ impl HostPool {
         }
     }
 
-    /// Begins to open a connection, on its own: who asked for it first may give up.
+    /// Opens a connection in a separate task, as the first caller may give up waiting.
     fn open(self: &Arc<Self>, pool: &ConnectionPool) -> OpenReceiver {
         let (result_sender, result_receiver) = watch::channel(None);
         let (host_pool, pool) = (Arc::clone(self), pool.clone());
@@ -314,10 +327,10 @@ impl HostPool {
             if result.is_err() {
                 let mut state = host_pool.state();
                 state.opening = None;
-                // What is open has to do.
+                // The host accepts no more connections, so the open ones must suffice.
                 state.max_connections = Some(state.open.len());
             }
-            // Those that wait for room look again, whatever came of it.
+            // Waiting callers look for room again, whether opening succeeded or not.
             result_sender.send_replace(Some(result));
             host_pool.changed.notify_waiters();
         });
@@ -335,8 +348,10 @@ impl HostPool {
         });
     }
 
-    /// Opens a session. A connection that proves to be lost is opened anew, once; a host that
-    /// allows fewer sessions than we thought gets fewer.
+    /// Opens a session.
+    ///
+    /// A lost connection is replaced once. If the host allows fewer sessions than the limit, the
+    /// limit of the connection is lowered.
     async fn session(
         self: &Arc<Self>,
         pool: &ConnectionPool,
@@ -378,7 +393,7 @@ impl HostPool {
         }
     }
 
-    /// Does not use a connection any more.
+    /// Removes a connection from the pool.
     fn remove_connection(&self, connection: &Arc<Connection>) {
         let mut state = self.state();
         state
@@ -395,7 +410,7 @@ impl HostPool {
     }
 }
 
-/// Whether two destinations with one address share their connections.
+/// Whether two destinations with the same address can share a connection.
 fn can_share_connection(one: &Destination, other: &Destination) -> bool {
     let route = match (&one.route, &other.route) {
         (Route::Jumps(one), Route::Jumps(other)) => {

@@ -1,4 +1,5 @@
-//! What a configuration may ask about this machine and its user.
+//! The local machine as `ssh_config` files see it: the user, the environment, `Match exec` commands
+//! and name look-ups.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,27 +12,28 @@ use crate::system::env::Env;
 use crate::system::process::{self, Helper};
 use crate::system::{machine, user};
 
-/// How long a command of `Match exec` may run.
+/// The time limit of a `Match exec` command.
 const EXEC_LIMIT: Duration = Duration::from_secs(30);
 
-/// This machine and the user who works at it.
+/// The local user and machine, as used in placeholders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LocalUser {
-    /// The name of the user, `%u`.
+    /// The login name of the user (`%u`).
     pub user: String,
-    /// The number of the user, `%i`.
+    /// The numeric id of the user (`%i`).
     pub uid: u32,
-    /// The user's home, `%d`.
+    /// The home folder of the user (`%d`).
     pub home: PathBuf,
-    /// The name of this machine, `%l`.
+    /// The host name of the local machine (`%l`).
     pub host: String,
-    /// The variables that `${…}` names.
+    /// The variables that `${…}` can name.
     pub env: Env,
 }
 
 impl LocalUser {
-    /// The user of this process. `HOME` says where the home is; the system's list of users does if
-    /// it is not set.
+    /// Returns the user of this process.
+    ///
+    /// `HOME` gives the home folder; without it, the user database does.
     pub fn of_this_process(env: Env) -> Self {
         let home = env.non_empty("HOME").map(PathBuf::from);
         Self {
@@ -44,15 +46,17 @@ impl LocalUser {
     }
 }
 
-/// What a configuration may want to know while it is looked up.
+/// The services that a configuration may need while a host is looked up.
 pub trait ConfigContext: Debug {
-    /// Whether a command of `Match exec` succeeds; an error says why it could not be run.
+    /// Whether a `Match exec` command succeeds. An error says why it could not run.
     fn command_succeeds(&self, command: &str) -> Result<bool, String>;
-    /// Whether there is an address for a name, for `CanonicalizeHostname`.
+    /// Whether a name has an address, for `CanonicalizeHostname`.
     fn name_resolves(&self, name: &str) -> bool;
 }
 
-/// This machine. It runs each command and looks up each name once, whatever the number of hosts.
+/// The context of the local machine.
+///
+/// Each command runs once and each name is looked up once, however many hosts there are.
 #[derive(Debug, Default)]
 pub struct LocalConfigContext {
     shell: String,
@@ -61,7 +65,7 @@ pub struct LocalConfigContext {
 }
 
 impl LocalConfigContext {
-    /// This machine, with the shell that the variables name.
+    /// Creates the context, with the shell that the environment names.
     pub fn new(env: &Env) -> Self {
         Self {
             shell: env.non_empty("SHELL").unwrap_or("/bin/sh").to_owned(),

@@ -1,91 +1,79 @@
-//! What is wrong with a configuration, and where.
+//! Errors and warnings in `ssh_config` files, with their position.
 
 use std::fmt::{Display, Formatter};
 
 use crate::diagnostic::{Diagnostic, SourcePosition, Sources, Span};
 
-/// What is wrong at one place.
+/// A problem in an `ssh_config` file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigProblem {
-    /// The file cannot be read. What the system said.
+    /// The file cannot be read; the text is the message of the system.
     #[error("{0}")]
     Unreadable(String),
-    /// Others than its owner may write it, so anybody could have.
+    /// Users other than the owner may write the file, so its contents cannot be trusted.
     #[error("others than its owner may write this file (mode {0:o})")]
     Writable(u32),
-    /// There is a NUL in it.
     #[error("the line has a NUL character")]
     Nul,
-    /// Bytes that are no UTF-8.
+    /// The file contains bytes that are not UTF-8.
     #[error("the file is not UTF-8 text; other bytes are replaced")]
     NotText,
-    /// More files include each other than OpenSSH follows, which is 16.
+    /// Includes are nested deeper than the 16 levels that OpenSSH allows.
     #[error("files include each other more than 16 deep")]
     TooDeep,
-    /// More files are included than anybody writes by hand.
+    /// More files are included than allowed.
     #[error("more than {0} files are included")]
     TooMany(usize),
-    /// A keyword stands alone.
     #[error("`{0}` has no argument")]
     NoArgument(String),
-    /// One of the arguments is empty.
     #[error("`{0}` has an empty argument")]
     EmptyArgument(String),
-    /// There is more than the keyword takes.
+    /// A keyword has too many arguments.
     #[error("`{keyword}` takes one argument; `{extra}` is too much")]
     Extra {
-        /// The keyword.
         keyword: String,
-        /// The first word that is too much.
         extra: String,
     },
-    /// A quote has no end.
     #[error("a quote is not closed")]
     Quotes,
-    /// There is no such keyword.
     #[error("there is no option `{0}`; it is ignored")]
     Unknown(String),
-    /// The value is none that the option takes.
+    /// A value is not valid for its keyword.
     #[error("`{value}` is no value of `{keyword}`, which is {expected}")]
     Value {
-        /// The keyword.
         keyword: String,
-        /// What it was given.
         value: String,
-        /// What it takes.
         expected: &'static str,
     },
-    /// A system file may not name a user's home.
+    /// A system file includes a path that starts with `~`.
     #[error("`{0}` cannot be included here, for this is not a file of a user")]
     HomeInclude(String),
-    /// `Match` has nothing to match.
     #[error("`Match` has no criteria")]
     NoCriteria,
-    /// A criterion has nothing behind it.
+    /// A `Match` criterion has no argument.
     #[error("the criterion `{0}` has no argument")]
     NoCriterionArgument(String),
-    /// `Match all` stands with others.
+    /// `Match all` is combined with other criteria.
     #[error("`all` cannot stand with other criteria")]
     AllWithOthers,
-    /// There is no such criterion.
+    /// The `Match` criterion does not exist.
     #[error("there is no criterion `{0}`")]
     UnknownCriterion(String),
-    /// A criterion that newer versions of OpenSSH know.
+    /// The criterion exists in newer versions of OpenSSH but is not supported here.
     #[error("the criterion `{0}` is not supported; its block is never used")]
     UnsupportedCriterion(String),
-    /// An option that cannot be followed here.
+    /// The option exists in OpenSSH but is not supported here.
     #[error("`{0}` is not supported; it is ignored")]
     Unsupported(String),
 }
 
-/// A problem with its place.
+/// A problem together with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
-    /// What is wrong.
     pub problem: ConfigProblem,
     /// The file, the line and the column, counted from 1.
     pub location: SourcePosition,
-    /// The line in the text of the file.
+    /// The text range of the line.
     pub span: Span,
 }
 
@@ -93,7 +81,7 @@ impl Display for Error {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let SourcePosition { path, line, .. } = &self.location;
         match (&self.problem, line) {
-            // The system's words name the file already.
+            // The message of the system already names the file.
             (ConfigProblem::Unreadable(message), _) => f.write_str(message),
             (problem, 0) => write!(f, "{}: {problem}", path.display()),
             (problem, line) => write!(f, "{}:{line}: {problem}", path.display()),
@@ -104,12 +92,12 @@ impl Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
-    /// As a diagnostic that stops the work and shows the line.
+    /// Returns an error diagnostic that shows the line.
     pub fn diagnostic(&self) -> Diagnostic {
         self.shown_by(Diagnostic::error)
     }
 
-    /// As a diagnostic that does not stop the work.
+    /// Returns a warning diagnostic that shows the line.
     pub fn warning(&self) -> Diagnostic {
         self.shown_by(Diagnostic::warning)
     }
@@ -131,12 +119,12 @@ impl Error {
     }
 }
 
-/// A configuration that OpenSSH would not take either.
+/// The errors of a configuration that OpenSSH would reject, too.
 #[derive(Debug, Clone)]
 pub struct RejectedConfig {
-    /// What is wrong; never empty.
+    /// The errors, of which at least one exists.
     pub errors: Vec<Error>,
-    /// The texts of the files.
+    /// The texts of the files, for diagnostics.
     pub sources: Sources,
 }
 

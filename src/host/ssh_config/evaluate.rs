@@ -1,4 +1,6 @@
-//! Finds what a configuration says about one host.
+//! Evaluates the parsed files for one host, as `ssh -G` does.
+//!
+//! [`SshConfig::lookup`] is the entry.
 
 use super::context::{ConfigContext, LocalUser};
 use super::files::{BlockCondition, ConfigFile, ConfigItem, SshConfig};
@@ -8,39 +10,38 @@ use super::tokens::{self, TokenError, Tokens};
 use crate::host::DEFAULT_PORT;
 use crate::host::pattern;
 
-/// The host that is asked about.
+/// The host to look up, with the user and port of its host string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostQuery<'a> {
-    /// The host as it was asked for, without user and port.
+    /// The host as the user wrote it, without user and port.
     pub host: &'a str,
-    /// The user that was asked for, who goes before any that the files name.
+    /// The user in the host string, which overrides the files.
     pub user: Option<&'a str>,
-    /// The port that was asked for.
+    /// The port in the host string, which overrides the files.
     pub port: Option<u16>,
 }
 
-/// Why the files say nothing about a host.
+/// The reasons why the files cannot be evaluated for a host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LookupError {
-    /// A placeholder cannot be replaced.
     #[error(transparent)]
     Token(#[from] TokenError),
     /// The command of a `Match exec` could not be run.
     #[error("`Match exec` could not run `{command}`: {reason}")]
     Exec {
-        /// The command.
         command: String,
-        /// Why.
         reason: String,
     },
-    /// No domain has the host, and `CanonicalizeFallbackLocal` is off.
+    /// The host exists in no domain, and `CanonicalizeFallbackLocal` is off.
     #[error("no domain of `CanonicalDomains` has a host `{0}`")]
     NotCanonical(String),
 }
 
 impl SshConfig {
-    /// What the files say about a host. They are read a second time, as OpenSSH does, where
-    /// `CanonicalizeHostname` or `Match final` asks for that.
+    /// Returns the options of a host.
+    ///
+    /// As in OpenSSH, the files are evaluated a second time if `CanonicalizeHostname` or `Match
+    /// final` requires it.
     pub fn lookup(
         &self,
         query: HostQuery<'_>,
@@ -81,7 +82,7 @@ impl SshConfig {
     }
 }
 
-/// Adds the first domain in which there is such a host.
+/// Canonicalizes a host name: appends the first domain in which the name exists.
 fn canonical(
     host: String,
     options: &SshOptions,
@@ -117,12 +118,12 @@ fn canonical(
     Ok(host)
 }
 
-/// One reading of the files.
+/// The state of one evaluation of all files.
 struct ConfigPass<'a> {
     query: HostQuery<'a>,
     local: &'a LocalUser,
     context: &'a dyn ConfigContext,
-    /// What `Host` patterns are compared with.
+    /// The host that `Host` patterns are compared with.
     host: String,
     options: SshOptions,
     is_final: bool,
@@ -153,7 +154,7 @@ impl ConfigPass<'_> {
         Ok(())
     }
 
-    /// The host that would be connected to, as far as it is known.
+    /// Returns the host to connect to, as far as it is known at this point.
     fn effective_host(&self) -> Result<String, LookupError> {
         Ok(match &self.options.host_name {
             Some(name) if self.is_final => name.clone(),
@@ -183,7 +184,7 @@ impl ConfigPass<'_> {
                     let tag = self.options.tag.as_deref().unwrap_or("");
                     pattern::matches_list(tag, list)
                 }
-                // A command is not run where another criterion has failed already.
+                // As in OpenSSH, a command does not run if an earlier criterion has failed.
                 CriterionKind::Exec(_) if !all_hold => continue,
                 CriterionKind::Exec(command) => self.succeeds(command, &host)?,
             };

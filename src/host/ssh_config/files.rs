@@ -1,4 +1,6 @@
-//! Reads the files of a configuration, and those that they include.
+//! Reads `ssh_config` files and the files that they include.
+//!
+//! [`SshConfig::read`] parses them once; `evaluate` applies them to each host.
 
 use std::path::{Path, PathBuf};
 
@@ -14,28 +16,26 @@ use crate::diagnostic::{SourceId, SourcePosition, Sources, Span};
 use crate::host::pattern;
 use crate::system::fs;
 
-/// How deep files may include each other.
+/// The maximum depth of nested includes.
 const MAX_DEPTH: usize = 16;
-/// How many files may be read; two files that include the next one twice would go on for long.
+/// The maximum number of files. Files that include each other twice would otherwise take very long.
 const MAX_FILES: usize = 4096;
-/// The largest file.
+/// The maximum size of a file in bytes.
 const MAX_BYTES: u64 = 16 << 20;
-/// The configuration of all users.
 const SYSTEM_FILE: &str = "/etc/ssh/ssh_config";
 
-/// Which files are read.
+/// The choice of files to read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum SshConfigFiles {
-    /// That of the user, `~/.ssh/config`, then that of all users. Those that are missing are passed over.
+    /// Reads the user's file `~/.ssh/config`, then the system-wide file. Missing files are skipped.
     #[default]
     Default,
-    /// This one instead of both, which must be there.
+    /// Reads only this file, which must exist.
     Only(PathBuf),
-    /// None.
     None,
 }
 
-/// All that the files say, read once for any number of hosts.
+/// The parsed files, which serve any number of hosts.
 #[derive(Debug, Clone, Default)]
 pub struct SshConfig {
     pub(super) files: Vec<ConfigFile>,
@@ -43,15 +43,17 @@ pub struct SshConfig {
     sources: Sources,
 }
 
-/// One file.
+/// The parsed blocks of one file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ConfigFile {
     pub(super) blocks: Vec<ConfigBlock>,
 }
 
 impl ConfigFile {
-    /// Whether it, or a file that it includes, has a `Match final`. That is enough for OpenSSH to
-    /// read everything again, even where it does not count.
+    /// Whether the file, or a file that it includes, contains `Match final`.
+    ///
+    /// OpenSSH then evaluates everything a second time, even if the line is in a block that does
+    /// not apply.
     pub(super) fn has_match_final(&self) -> bool {
         let is_final = |criterion: &Criterion| criterion.kind == CriterionKind::Final;
         self.blocks.iter().any(|block| {
@@ -68,40 +70,40 @@ impl ConfigFile {
     }
 }
 
-/// Files that one line includes.
+/// The files that one `Include` line names.
 #[derive(Debug, Clone, Default)]
 pub(super) struct IncludedFiles {
     pub(super) files: Vec<ConfigFile>,
-    /// Whether one of them has a `Match final`.
+    /// Whether one of the files contains `Match final`.
     pub(super) has_match_final: bool,
 }
 
-/// Lines that count under one condition.
+/// A block of lines with a common condition.
 #[derive(Debug, Clone)]
 pub(super) struct ConfigBlock {
     pub(super) condition: BlockCondition,
     pub(super) items: Vec<ConfigItem>,
 }
 
-/// When lines count.
+/// The condition under which a block applies.
 #[derive(Debug, Clone)]
 pub(super) enum BlockCondition {
-    /// Whenever the line counts that includes the file.
+    /// The block applies whenever the line that includes the file applies.
     Inherited,
-    /// If the host is like these.
+    /// The host matches these `Host` patterns.
     Host(Vec<String>),
-    /// If all of these hold.
+    /// The criteria of a `Match` line, which must hold together.
     Match(Vec<Criterion>),
 }
 
-/// What a line says.
+/// The parsed content of a line within a block.
 #[derive(Debug, Clone)]
 pub(super) enum ConfigItem {
     Set(OptionSetting),
     Include(IncludedFiles),
 }
 
-/// Whose file it is that is read.
+/// The owner of a file, which decides how relative includes are resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ConfigOwner {
     User,
@@ -109,8 +111,10 @@ enum ConfigOwner {
 }
 
 impl SshConfig {
-    /// Reads the files. What OpenSSH refuses is refused, except for options that it does not know
-    /// and files of the usual places that cannot be read: those are warnings.
+    /// Reads and parses the files.
+    ///
+    /// Errors are the same as in OpenSSH, with two exceptions that are only warnings: unknown
+    /// options, and default files that cannot be read.
     pub fn read(files: &SshConfigFiles, local: &LocalUser) -> Result<Self, RejectedConfig> {
         let mut reader = ConfigReader {
             local,
@@ -138,12 +142,12 @@ impl SshConfig {
         })
     }
 
-    /// What is doubtful in the files.
+    /// Returns the warnings about the files.
     pub fn warnings(&self) -> &[Error] {
         &self.warnings
     }
 
-    /// The texts of the files.
+    /// Returns the texts of the files, for diagnostics.
     pub fn sources(&self) -> &Sources {
         &self.sources
     }
@@ -153,12 +157,12 @@ struct ConfigReader<'a> {
     local: &'a LocalUser,
     config: SshConfig,
     errors: Vec<Error>,
-    /// What `IgnoreUnknown` says.
+    /// The value of `IgnoreUnknown`, a list of patterns.
     ignored: Option<String>,
     count: usize,
 }
 
-/// Where a line is.
+/// The position of a line, with the context of its file.
 #[derive(Clone, Copy)]
 struct LineContext<'a> {
     path: &'a Path,
@@ -203,7 +207,9 @@ impl ConfigReader<'_> {
         }
     }
 
-    /// Reads one file. Problems of its lines are kept; what is returned ends the reading of it.
+    /// Reads a file.
+    ///
+    /// Problems in lines are collected; an error is returned if the file as a whole cannot be read.
     fn file(&mut self, at: LineContext<'_>, is_checked: bool) -> Result<ConfigFile, Error> {
         self.count += 1;
         let unreadable = |error: fs::Error| at.error(ConfigProblem::Unreadable(error.to_string()));
@@ -258,7 +264,7 @@ impl ConfigReader<'_> {
         ConfigFile { blocks }
     }
 
-    /// Whether going on makes no sense.
+    /// Whether to stop, because of an endless include or more than 100 errors.
     fn has_too_many_errors(&self) -> bool {
         let ends = |error: &Error| {
             matches!(
@@ -328,7 +334,7 @@ impl ConfigReader<'_> {
         Ok(None)
     }
 
-    /// Reads the files that a line includes.
+    /// Reads the files that an `Include` line names.
     fn include(
         &mut self,
         line: ConfigLine<'_>,
@@ -350,7 +356,7 @@ impl ConfigReader<'_> {
             } else {
                 format!("/etc/ssh/{word}")
             };
-            // A user that is not there has no files to include.
+            // The home of an unknown user has no files to include.
             let pattern = with_home(&word, self.local).unwrap_or_default();
             let found = glob::paths(&pattern).into_iter();
             for path in found.filter(|path| !fs::is_dir(path)) {
@@ -380,7 +386,7 @@ impl ConfigReader<'_> {
     }
 }
 
-/// What a line gives.
+/// The parsed content of any line.
 enum ParsedLine {
     Block(BlockCondition),
     Item(ConfigItem),

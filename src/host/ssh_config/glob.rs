@@ -1,12 +1,14 @@
-//! The files that an `Include` pattern names, in the order of their names.
+//! Expands the pattern of an `Include` line into paths.
 
 use std::path::{Path, PathBuf};
 
 use crate::system::fs;
 use crate::text::Glob;
 
-/// The paths that are there and like the pattern, sorted. `*`, `?` and `[…]` stand for characters
-/// of one name, but not for a dot at its start; a backslash takes a sign's meaning away.
+/// Returns the existing paths that match a pattern, sorted.
+///
+/// `*`, `?` and `[…]` match characters within one name, but not a dot at its start. A backslash
+/// escapes the next character.
 pub(super) fn paths(pattern: &str) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from(if pattern.starts_with('/') {
         "/"
@@ -46,7 +48,7 @@ fn within(folder: &Path, pattern: &str) -> Vec<PathBuf> {
         folder
     };
     let glob = Glob::for_file_name(pattern);
-    // A folder that cannot be listed has nothing for us.
+    // An unreadable folder contains no matches.
     let entries = fs::list(listed).unwrap_or_default();
     let names = entries.into_iter().map(|entry| entry.name);
     names
@@ -55,7 +57,7 @@ fn within(folder: &Path, pattern: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The name that a part without signs means.
+/// Returns the name for a part without wildcards; none if it has some.
 fn literal(part: &str) -> Option<String> {
     if part.contains(['*', '?', '[']) {
         return None;

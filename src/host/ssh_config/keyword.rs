@@ -1,7 +1,7 @@
-//! The names of all options that OpenSSH knows.
+//! The names of OpenSSH's options, to tell ignored options from unknown ones.
 
-/// Names in lower case, sorted: those that are read elsewhere, those that are not, and those that
-/// older versions knew.
+/// The options that are not evaluated here, in lower case and sorted, including those of older
+/// versions.
 const KNOWN_KEYWORDS: &[&str] = &[
     "addkeystoagent",
     "addressfamily",
@@ -118,7 +118,7 @@ const KNOWN_KEYWORDS: &[&str] = &[
     "xauthlocation",
 ];
 
-/// Whether OpenSSH has an option of this name, given in lower case, that is not read here.
+/// Whether OpenSSH has this option, given in lower case, although it is not evaluated here.
 pub(super) fn is_known(keyword: &str) -> bool {
     KNOWN_KEYWORDS.binary_search(&keyword).is_ok()
 }

@@ -1,19 +1,19 @@
-//! One line: its keyword and its words, taken apart as OpenSSH does.
+//! Splits a line into its keyword and its words, as OpenSSH does.
 
-/// A line with something to say.
+/// A line that is neither empty nor a comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ConfigLine<'a> {
     /// The keyword as written, without quotes.
     pub(super) keyword: &'a str,
-    /// What follows it and its `=`, if that is anything.
+    /// The text after the keyword and its `=`; may be empty.
     pub(super) rest: &'a str,
 }
 
-/// What may stand between words.
+/// The characters that may separate words.
 const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 
 impl<'a> ConfigLine<'a> {
-    /// Reads a line; none if it is empty or a comment.
+    /// Parses a line; none if it is empty or a comment.
     pub(super) fn read(text: &'a str) -> Option<Self> {
         let text = text.trim_end_matches([' ', '\t', '\r', '\n', '\u{c}']);
         let (mut keyword, mut rest) = first_word(text)?;
@@ -28,8 +28,9 @@ impl<'a> ConfigLine<'a> {
     }
 }
 
-/// The first word and what follows it, one `=` skipped. A word in quotes ends with them; none if
-/// its end is missing.
+/// Splits off the first word and one `=` after it.
+///
+/// A quoted word ends with its closing quote. None if that is missing.
 fn first_word(text: &str) -> Option<(&str, &str)> {
     let ends = |c: char| SPACE.contains(&c) || c == '"' || c == '=';
     let Some(end) = text.find(ends) else {
@@ -38,7 +39,7 @@ fn first_word(text: &str) -> Option<(&str, &str)> {
     let after = &text[end + 1..];
     if text[end..].starts_with('"') {
         let (inner, rest) = after.split_once('"')?;
-        // What stands before the quotes and in them would be one word; no keyword is like that.
+        // In OpenSSH, text before and within the quotes is one word. No keyword looks like that.
         let word = if end == 0 { inner } else { &text[..end] };
         return Some((word, rest.trim_start_matches(SPACE)));
     }
@@ -50,8 +51,10 @@ fn first_word(text: &str) -> Option<(&str, &str)> {
     Some((&text[..end], rest))
 }
 
-/// The words of a text: single and double quotes join, a backslash escapes quotes, itself and
-/// outside of quotes a space, and `#` at the start of a word ends the line. None if a quote has no end.
+/// Splits a text into words.
+///
+/// Single and double quotes group characters. A backslash escapes quotes and itself and, outside of
+/// quotes, a space. A `#` at the start of a word begins a comment. None if a quote is not closed.
 pub(super) fn words(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut characters = text.chars().peekable();

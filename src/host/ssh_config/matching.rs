@@ -1,50 +1,48 @@
-//! The criteria of `Match` lines.
+//! The criteria of `Match` lines: their parser and types.
 
 use super::error::ConfigProblem;
 use super::line::words;
 
-/// One criterion, and whether it must not hold.
+/// A criterion, which may be negated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Criterion {
     pub(super) negated: bool,
     pub(super) kind: CriterionKind,
 }
 
-/// What must hold.
+/// The condition that a criterion tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CriterionKind {
-    /// Everything does.
     All,
-    /// The configuration is read for the second time, which this asks for.
+    /// `final`: this is the second evaluation, which the criterion itself requests.
     Final,
-    /// The configuration is read for the second time.
+    /// `canonical`: this is the second evaluation.
     Canonical,
-    /// The host that is connected to is like these.
+    /// The host to connect to matches the patterns.
     Host(String),
-    /// The host that was asked for is like these.
+    /// The host as the user wrote it matches the patterns.
     OriginalHost(String),
-    /// The user there is like these.
+    /// The login user on the host matches the patterns.
     User(String),
-    /// The user here is like these.
+    /// The local user matches the patterns.
     LocalUser(String),
-    /// `Tag` is like these.
+    /// The value of `Tag` matches the patterns.
     Tagged(String),
-    /// A command succeeds.
     Exec(String),
-    /// Nothing that is known here.
+    /// A criterion that is not supported here, and never holds.
     Never,
 }
 
-/// What a `Match` line says.
+/// The parsed criteria of a `Match` line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Criteria {
     pub(super) all: Vec<Criterion>,
-    /// What is not supported.
+    /// The criteria that are not supported.
     pub(super) warnings: Vec<ConfigProblem>,
 }
 
 impl Criteria {
-    /// Reads what stands behind `Match`.
+    /// Parses the criteria after the keyword `Match`.
     pub(super) fn read(text: &str) -> Result<Self, ConfigProblem> {
         let words = words(text).ok_or(ConfigProblem::Quotes)?;
         let mut words = words.into_iter().peekable();

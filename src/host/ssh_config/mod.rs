@@ -1,6 +1,7 @@
-//! What `ssh_config` files say about hosts, read as OpenSSH reads them (spec/hosts.md F55 to F61).
+//! Reads `ssh_config` files and evaluates them for a host, as OpenSSH does (F55 to F61).
 //!
-//! Connects to nothing. It runs no command and looks up no name either: a [`World`] does.
+//! [`SshConfig`] is the entry. It makes no connections; commands and name look-ups go through a
+//! [`ConfigContext`].
 
 mod context;
 mod error;

@@ -1,114 +1,94 @@
-//! What a configuration says about one host, as it is written: nothing is expanded or filled in.
+//! The options of one host, as written: without expansion and without defaults.
 
 use std::time::Duration;
 
-/// What a configuration says about one host. Texts have their placeholders still, see
-/// [`super::Tokens`].
+/// The options of a host. Placeholders in texts are not yet replaced, see [`super::Tokens`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SshOptions {
-    /// The name or address to connect to: that of `HostName`, else the one asked for, in lower
-    /// case; `CanonicalizeHostname` may have added a domain.
+    /// The name or address to connect to, in lower case: `HostName`, or else the name looked up.
+    ///
+    /// `CanonicalizeHostname` may have added a domain.
     pub host: String,
-    /// `User`, or the user that was given.
+    /// `User`, or the user of the query.
     pub user: Option<String>,
-    /// `Port`, or the port that was given.
+    /// `Port`, or the port of the query.
     pub port: Option<u16>,
-    /// `IdentityFile`, all of them, each once.
+    /// Every value of `IdentityFile`, each once.
     pub identity_files: Vec<String>,
-    /// `CertificateFile`, all of them, each once.
+    /// Every value of `CertificateFile`, each once.
     pub certificate_files: Vec<String>,
-    /// `IdentitiesOnly`.
     pub identities_only: Option<bool>,
-    /// `IdentityAgent`: a path, `none`, `SSH_AUTH_SOCK` or `$` and the name of a variable.
+    /// `IdentityAgent`: a path, `none`, `SSH_AUTH_SOCK`, or `$` and the name of a variable.
     pub identity_agent: Option<String>,
-    /// `ForwardAgent`.
     pub forward_agent: Option<ForwardAgent>,
-    /// `ProxyJump` or `ProxyCommand`, whichever came first.
+    /// `ProxyJump` or `ProxyCommand`, whichever comes first.
     pub proxy: Option<Proxy>,
-    /// `ConnectTimeout`; zero for the default of the system.
+    /// `ConnectTimeout`; zero means the default of the system.
     pub connect_timeout: Option<Duration>,
-    /// `ConnectionAttempts`.
     pub connection_attempts: Option<u32>,
-    /// `ServerAliveInterval`; zero for never.
+    /// `ServerAliveInterval`; zero turns the messages off.
     pub server_alive_interval: Option<Duration>,
-    /// `UserKnownHostsFile`.
     pub user_known_hosts: Option<Vec<String>>,
-    /// `GlobalKnownHostsFile`.
     pub global_known_hosts: Option<Vec<String>>,
-    /// `StrictHostKeyChecking`.
     pub strict_host_keys: Option<Strictness>,
-    /// `HostKeyAlias`.
     pub host_key_alias: Option<String>,
-    /// `CanonicalizeHostname`.
     pub canonicalize: Option<Canonicalize>,
-    /// `CanonicalDomains`.
     pub canonical_domains: Option<Vec<String>>,
-    /// `CanonicalizeMaxDots`.
     pub canonicalize_max_dots: Option<u32>,
-    /// `CanonicalizeFallbackLocal`.
     pub canonicalize_fallback: Option<bool>,
-    /// `Tag`.
     pub tag: Option<String>,
-    /// `HostName` as written, before the host is known.
+    /// `HostName` as written, before its placeholders are replaced.
     pub(super) host_name: Option<String>,
-    /// Whether `ProxyJump none` was found, after which no other `ProxyJump` counts.
+    /// Whether `ProxyJump none` was found, after which other `ProxyJump` lines are ignored.
     pub(super) no_jumps: bool,
 }
 
-/// Whether the agent may be used by what runs on the host.
+/// Whether programs on the host may use an SSH agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ForwardAgent {
-    /// It may not.
     No,
-    /// The agent of the user may.
+    /// The agent of the user is forwarded.
     Yes,
-    /// The agent of this socket may, or of the variable after `$`.
+    /// The agent of this socket, or of the variable named after `$`, is forwarded.
     Socket(String),
 }
 
-/// What stands between this machine and the host.
+/// The proxy between the local machine and the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proxy {
-    /// Nothing, whatever stands further below.
+    /// No proxy, and later lines do not set one.
     None,
-    /// Hosts in the order in which they are passed.
+    /// The jump hosts, in the order from the local machine to the host.
     Jumps(Vec<Jump>),
-    /// A command, whose placeholders are not replaced yet.
+    /// A proxy command, with placeholders not yet replaced.
     Command(String),
 }
 
-/// One host that is passed on the way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Jump {
-    /// The user, if one is named.
     pub user: Option<String>,
-    /// The host, to be looked up in the configuration as well.
+    /// The host name, which is looked up in the configuration, too.
     pub host: String,
-    /// The port, if one is named.
     pub port: Option<u16>,
 }
 
-/// What is done about the key of a host that is not known.
+/// The treatment of unknown host keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
-    /// It is refused.
     Yes,
-    /// The user is asked.
     Ask,
-    /// It is recorded.
     AcceptNew,
-    /// It is recorded, and a changed one is taken.
+    /// Adds an unknown key and accepts a changed one.
     No,
 }
 
-/// Whether a domain is added to names of hosts.
+/// Whether host names are canonicalized by adding a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Canonicalize {
-    /// It is not.
     No,
-    /// It is, unless another machine connects.
+    /// Host names are canonicalized, unless a proxy is used.
     Yes,
-    /// It is in every case.
+    /// Host names are canonicalized, also with a proxy.
     Always,
 }
 

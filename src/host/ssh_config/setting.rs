@@ -1,4 +1,6 @@
-//! The options that are read: one typed value for each line.
+//! Parses the values of options.
+//!
+//! [`OptionSetting`] is the typed value of one line, ready to be applied to [`SshOptions`].
 
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use super::options::{Canonicalize, ForwardAgent, Jump, Proxy, SshOptions, Strict
 use super::time;
 use crate::host::HostParts;
 
-/// One option with its value: sets it, unless an earlier line counts.
+/// A parsed option that sets its value, unless an earlier line has done so.
 #[derive(Clone)]
 pub(super) struct OptionSetting(Arc<dyn Fn(&mut SshOptions) + Send + Sync>);
 
@@ -20,14 +22,16 @@ impl Debug for OptionSetting {
     }
 }
 
-/// What readers of a value need.
+/// A keyword with the unparsed text of its value.
 struct OptionValue<'a> {
     keyword: &'a str,
     text: &'a str,
 }
 
 impl OptionSetting {
-    /// Reads a line whose keyword is given in lower case; none if this option is not read.
+    /// Parses a line.
+    ///
+    /// `keyword` is in lower case. None if the option is not evaluated here.
     pub(super) fn read(keyword: &str, line: ConfigLine<'_>) -> Option<Result<Self, ConfigProblem>> {
         let value = OptionValue {
             keyword: line.keyword,
@@ -64,13 +68,13 @@ impl OptionSetting {
         Self(Arc::new(set))
     }
 
-    /// Takes the value, unless an earlier one counts.
+    /// Sets the value, unless an earlier line has done so.
     pub(super) fn apply(&self, to: &mut SshOptions) {
         (self.0)(to);
     }
 }
 
-/// Where an option is kept of which the first value counts.
+/// An accessor for an option whose first value wins.
 type OptionSlot<T> = fn(&mut SshOptions) -> &mut Option<T>;
 
 fn first<T>(
@@ -88,7 +92,7 @@ where
     value.map(set)
 }
 
-/// As [`first`], but a time of `none` is left to later lines.
+/// Works like [`first`], but `none` leaves the option to later lines.
 fn first_time(
     time: Result<Option<Duration>, ConfigProblem>,
     slot: OptionSlot<Duration>,
@@ -121,7 +125,7 @@ fn proxy_jump(jumps: Vec<Jump>) -> OptionSetting {
         if to.proxy.is_some() || to.no_jumps {
             return;
         }
-        // A command further below still counts if there are none.
+        // After `ProxyJump none`, a later `ProxyCommand` still applies.
         to.no_jumps = jumps.is_empty();
         to.proxy = (!jumps.is_empty()).then(|| Proxy::Jumps(jumps.clone()));
     })
@@ -140,7 +144,7 @@ fn proxy_command(command: String) -> OptionSetting {
 }
 
 impl OptionValue<'_> {
-    /// All that stands behind the keyword.
+    /// Returns the whole text after the keyword.
     fn raw(&self) -> &str {
         self.text.trim_start_matches([' ', '\t', '\r', '\n', '='])
     }
@@ -182,7 +186,7 @@ impl OptionValue<'_> {
         }
     }
 
-    /// One word, read by a function.
+    /// Parses a single word with the given function.
     fn parse_word<T>(
         &self,
         read: impl FnOnce(&str) -> Option<T>,
@@ -258,7 +262,7 @@ impl OptionValue<'_> {
         self.parse_word(read, "`yes`, `no` or `always`")
     }
 
-    /// The hosts to pass; none for `none`.
+    /// Parses the jump hosts; `none` gives an empty list.
     fn jumps(&self) -> Result<Vec<Jump>, ConfigProblem> {
         let text = self.raw();
         let text = text.split_once('#').map_or(text, |(text, _)| text).trim();
@@ -273,7 +277,7 @@ impl OptionValue<'_> {
     }
 }
 
-/// True or false, in any case as OpenSSH takes it.
+/// Parses a boolean as OpenSSH does, ignoring case.
 fn flag(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "yes" | "true" => Some(true),
@@ -289,7 +293,7 @@ fn port(text: &str) -> Option<u16> {
     }
 }
 
-/// Reads `[user@]host[:port]` or `ssh://[user@]host[:port]`.
+/// Parses a jump host: `[user@]host[:port]` or `ssh://[user@]host[:port]`.
 fn jump(text: &str) -> Option<Jump> {
     let text = text
         .strip_prefix("ssh://")

@@ -1,8 +1,10 @@
-//! Times as OpenSSH writes them: `90`, `1m30s`, `2h`.
+//! Durations in the format of OpenSSH: `90`, `1m30s`, `2h`.
 
 use std::time::Duration;
 
-/// Reads a time; none if it is none, or more than a 32 bit number of seconds.
+/// Parses a duration.
+///
+/// None if the text is invalid or the number of seconds does not fit in 31 bits.
 pub(super) fn read(text: &str) -> Option<Duration> {
     if text.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! Placeholders in values: `%h`, `~` and `${NAME}`.
+//! Placeholders in option values: `%h`, `~` and `${NAME}`.
 
 use std::path::PathBuf;
 
@@ -8,67 +8,62 @@ use super::context::LocalUser;
 use crate::system::user;
 use crate::value::hex;
 
-/// Why a value cannot be used.
+/// The reasons why placeholders cannot be replaced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// There is no such placeholder, or not in this option.
+    /// The placeholder does not exist, or not for this option.
     #[error("`%{token}` cannot stand in `{text}`")]
     Unknown {
-        /// What follows the `%`.
         token: String,
-        /// The whole value.
         text: String,
     },
-    /// A variable is not set.
+    /// The environment variable is not set.
     #[error("the variable `{name}` in `{text}` is not set")]
     Variable {
-        /// The name of the variable.
         name: String,
-        /// The whole value.
         text: String,
     },
-    /// There is no such user.
+    /// The user of a `~name` path does not exist.
     #[error("there is no user whose home `{0}` could begin with")]
     Home(String),
 }
 
-/// What the placeholders of one host stand for.
+/// The values of the placeholders for one host.
 #[derive(Debug, Clone)]
 pub struct Tokens<'a> {
-    /// This machine and its user.
     pub local: &'a LocalUser,
-    /// `%h`: the host that is connected to.
+    /// `%h`: the host to connect to.
     pub host: &'a str,
-    /// `%n`: the host as it was asked for.
+    /// `%n`: the host as the user wrote it.
     pub original: &'a str,
-    /// `%p`.
+    /// `%p`: the port of the host.
     pub port: u16,
-    /// `%r`: the user on the host.
+    /// `%r`: the login user on the host.
     pub user: &'a str,
-    /// `%k`: the name under which its key is known.
+    /// `%k`: the name under which the host key is known.
     pub key_alias: &'a str,
-    /// `%j`: the hosts that are passed.
+    /// `%j`: the jump hosts, separated by commas.
     pub jumps: &'a str,
 }
 
 impl Tokens<'_> {
-    /// The path that a value names: `~`, placeholders and variables are replaced.
+    /// Expands a path: `~`, placeholders and variables.
     pub fn path(&self, text: &str) -> Result<PathBuf, TokenError> {
         let text = with_home(text, self.local)?;
         self.replace_tokens(&text, true).map(PathBuf::from)
     }
 
-    /// A command for `Match exec`.
+    /// Expands the command of a `Match exec`.
     pub(super) fn command(&self, text: &str) -> Result<String, TokenError> {
         self.replace_tokens(text, false)
     }
 
-    /// A command for `ProxyCommand`, with `exec` before it, so that no shell stays around.
+    /// Expands a `ProxyCommand`. `exec` is put before it, so that no shell process stays around.
     pub fn proxy_command(&self, text: &str) -> Result<String, TokenError> {
         self.proxy(&format!("exec {text}"))
     }
 
-    /// A part of a `ProxyCommand` or a `ProxyJump`, which have few placeholders.
+    /// Expands a part of `ProxyCommand` or `ProxyJump`, which have only a few placeholders.
     pub fn proxy(&self, text: &str) -> Result<String, TokenError> {
         replace(text, |token| match token {
             'h' | 'k' | 'n' | 'p' | 'r' => self.token_value(token),
@@ -80,7 +75,7 @@ impl Tokens<'_> {
         if !with_variables {
             return replace(text, |token| self.token_value(token));
         }
-        // Each piece between variables has its own placeholders: what a variable holds has none.
+        // Placeholders are replaced only between variables: the value of a variable has none.
         let mut whole = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
@@ -130,7 +125,7 @@ impl Tokens<'_> {
     }
 }
 
-/// Replaces the only placeholders that `HostName` has: `%h` and `%%`.
+/// Expands `HostName`, which has only the placeholders `%h` and `%%`.
 pub(super) fn host_name(text: &str, host: &str) -> Result<String, TokenError> {
     replace(text, |token| (token == 'h').then(|| host.to_owned()))
 }
@@ -160,7 +155,7 @@ fn replace(text: &str, value: impl Fn(char) -> Option<String>) -> Result<String,
     Ok(whole)
 }
 
-/// Puts the home of a user in place of `~` or `~name` at the start.
+/// Replaces `~` or `~name` at the start of a path with a home folder.
 pub(super) fn with_home(text: &str, local: &LocalUser) -> Result<String, TokenError> {
     let Some(rest) = text.strip_prefix('~') else {
         return Ok(text.to_owned());

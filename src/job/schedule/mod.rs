@@ -1,5 +1,6 @@
-//! Decides when the turn of a step comes: order, waiting, conditions, exclusion. The scheduler knows
-//! steps by number and instances by handle; it evaluates nothing and changes no task.
+//! Scheduling: decides when a step may start, from order, waits, conditions and exclusion.
+//!
+//! The scheduler knows steps by number and instances by handle. It evaluates nothing and changes no task.
 
 mod admission;
 mod exclusive;

@@ -1,21 +1,22 @@
-//! Holds the lock while a job runs, and frees it on every way out.
+//! Holds the remote lock while a job runs and releases it on every exit path, including panics.
 
 use super::location::{HeldRemoteLock, RemoteLockError};
 use super::settings::{LockMode, RemoteLockSettings};
 use crate::diagnostic::Diagnostic;
 
-/// The lock of an ensemble for all machines; none where none is asked for. Freed with this value.
+/// The remote lock of an ensemble, or no lock if none is configured. Released when dropped.
 #[derive(Debug, Default)]
 #[must_use = "the lock is freed with this value"]
 pub struct RemoteLock {
-    /// What the environment said when the job began.
+    /// The settings at the start of the job.
     settings: RemoteLockSettings,
     held: Option<HeldRemoteLock>,
 }
 
 impl RemoteLock {
-    /// The lock that was taken, or none where `settings` ask for it only if there is a server: then
-    /// a warning says why.
+    /// Wraps the result of taking the lock.
+    ///
+    /// In mode `try`, an unavailable server is only a warning; the value then holds no lock.
     pub fn of(
         settings: RemoteLockSettings,
         taken: Result<HeldRemoteLock, RemoteLockError>,
@@ -33,12 +34,12 @@ impl RemoteLock {
         Ok((Self { settings, held }, warning))
     }
 
-    /// Whether the ensemble asks for the lock that it asked for when the job began, or for none.
+    /// Whether `now` requires the same lock as the settings at the start of the job, or none.
     pub fn matches_settings(&self, now: &RemoteLockSettings) -> bool {
         *now == self.settings || now.mode == LockMode::No
     }
 
-    /// Frees the lock. A warning tells of a lock that cannot be freed, or was not there any more.
+    /// Releases the lock. Returns a warning if it could not be released or no longer existed.
     pub fn release(mut self) -> Option<Diagnostic> {
         self.held.take()?.unlock()
     }
@@ -46,7 +47,7 @@ impl RemoteLock {
 
 impl Drop for RemoteLock {
     fn drop(&mut self) {
-        // Nobody can be told here; what stays is known again by the next job.
+        // A warning cannot be shown here. The next job recognizes a remaining lock by its note.
         if let Some(held) = &mut self.held {
             held.unlock();
         }
@@ -71,7 +72,7 @@ mod tests {
     use crate::system::process::{Helper, run};
     use crate::system::signals::Interrupts;
 
-    /// A server that gives a lock after it was taken so many times; says what it was asked.
+    /// Starts a server that grants a lock after refusing `taken` times. Also returns the log of requests.
     fn server(mut taken: usize) -> (String, Arc<Mutex<Vec<String>>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -111,7 +112,7 @@ mod tests {
         place.take(wait, &mut |_| ())
     }
 
-    /// The lock of an ensemble in a repository of its own.
+    /// Returns the lock location of an ensemble in its own repository.
     fn place(folder: &std::path::Path, url: &str) -> LockLocation {
         let mut init = Helper::new(["git", "init", "-q", "-b", "main", "."]);
         init.cwd = Some(folder.to_owned());

@@ -1,4 +1,7 @@
-//! Where the lock is, how it is taken there, and what is noted of it beside the ensemble.
+//! Takes and releases the remote lock of an ensemble, and notes it in a file beside the ensemble.
+//!
+//! [`LockLocation`] identifies the lock on its server. With the note, the next job recognizes the lock of a
+//! job that was killed.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,10 +17,10 @@ use crate::system::env::Env;
 use crate::system::{clock, fs, machine};
 use crate::text;
 
-/// How long to wait before asking again for a lock that somebody has.
+/// The interval between requests for a lock that another user holds.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
-/// A lock that is ours.
+/// A remote lock held by this process.
 #[derive(Debug)]
 #[must_use = "the lock stays on the server if nobody frees it"]
 pub struct HeldRemoteLock {
@@ -25,73 +28,66 @@ pub struct HeldRemoteLock {
     lock: LfsLock,
 }
 
-/// An ensemble that is to be locked, and its surroundings.
+/// The ensemble to lock, with its settings.
 #[derive(Debug, Clone, Copy)]
 pub struct RemoteLockRequest<'a> {
-    /// The settings of its environment.
     pub settings: &'a RemoteLockSettings,
-    /// The name of its environment, if it has one.
     pub environment: Option<&'a str>,
-    /// Its manifest.
     pub manifest: &'a Path,
-    /// Its folder.
     pub base_dir: &'a Path,
-    /// Its URI; may be empty.
+    /// The URI of the ensemble; may be empty.
     pub uri: &'a str,
-    /// The variables of this process.
+    /// The environment variables of this process.
     pub env: &'a Env,
 }
 
-/// Where the lock is, and what is noted of it beside the ensemble.
+/// The server and name of a remote lock, and the path of its note.
 #[derive(Debug)]
 pub struct LockLocation {
     pub(super) client: Client,
     pub(super) path: String,
     manifest: PathBuf,
     pub(super) note: PathBuf,
-    /// Whether the server is one that git-lfs itself would not take.
+    /// Whether `lfs_lock` configures a server that git-lfs itself would not use.
     is_other_server: bool,
 }
 
-/// What is noted of a lock, before it is asked for and once it is ours, so that the next job knows
-/// it again if this one is killed.
+/// The note about a lock, written before the request and again once the lock is granted, so that the next job
+/// recognizes it if this one is killed.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct LockNote {
-    /// The host that it was taken on.
+    /// The host where the lock was taken.
     host: String,
-    /// The ensemble that it was taken for: a copy of the folder has none.
+    /// The path of the ensemble. In a copy of the folder, the note is not valid.
     ensemble: PathBuf,
-    /// The server that has it.
     server: String,
-    /// When it was asked for.
     #[serde(rename = "asked")]
     requested_at: String,
-    /// The lock; none while nobody knows whether the server gave it.
+    /// The lock; `None` while the server's response is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) lock: Option<LfsLock>,
 }
 
-/// Why a lock was not taken.
+/// An error while taking a remote lock.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteLockError {
-    /// No server could be asked for it.
+    /// The server cannot be used for locks.
     #[error("the ensemble cannot be locked for other machines: {0}")]
     Unavailable(#[from] Error),
-    /// Somebody else has it.
     #[error("{message}")]
     HeldByOther {
-        /// Who has it, and where.
+        /// A message with the holder and the server.
         message: String,
-        /// How it is freed.
+        /// A hint on how to release the lock.
         hint: String,
     },
-    /// Nobody would know it again, since nothing can be noted beside the ensemble.
+    /// The note cannot be written, so a later job could not recognize the lock.
     #[error(transparent)]
     Note(#[from] fs::Error),
 }
 
 impl RemoteLockError {
-    /// Says what people can do about it.
+    /// Returns a hint on how to fix the problem, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Unavailable(error) => Some(error.hint().to_owned()),
@@ -102,7 +98,11 @@ impl RemoteLockError {
 }
 
 impl LockLocation {
-    /// Finds the lock of an ensemble; an error says why no server can be asked.
+    /// Determines the lock of an ensemble.
+    ///
+    /// # Errors
+    ///
+    /// No usable server is configured.
     pub fn of(locking: &RemoteLockRequest<'_>) -> Result<Self, Error> {
         let RemoteLockRequest { settings, env, .. } = *locking;
         let none = Error::NoServer;
@@ -129,7 +129,7 @@ impl LockLocation {
         })
     }
 
-    /// The lock of this path, for an ensemble whose server git-lfs would take as well.
+    /// Creates a location with a given client, for tests.
     #[cfg(test)]
     pub(super) fn at(client: Client, path: String, manifest: PathBuf) -> Self {
         Self {
@@ -141,8 +141,8 @@ impl LockLocation {
         }
     }
 
-    /// Takes the lock, and waits as long as it may while somebody else has it. What people should
-    /// know at once goes to `tell`.
+    /// Takes the lock, and waits up to the time limit while another user holds it. Messages for the user go
+    /// to `notify`.
     pub fn take(
         mut self,
         wait: LockWait<'_>,
@@ -189,7 +189,8 @@ impl LockLocation {
         }
     }
 
-    /// A server that was asked and said no has not locked; of others nobody knows.
+    /// Converts a failed request to an error. The note is removed if the server certainly granted no lock;
+    /// otherwise the request may have succeeded.
     fn unavailable(&self, error: Error, is_fresh: bool) -> RemoteLockError {
         if is_fresh && !error.may_have_locked() {
             fs::remove_file_if_exists(&self.note).ok();
@@ -197,7 +198,8 @@ impl LockLocation {
         error.into()
     }
 
-    /// Who may not lock may still be told that somebody else has: then the lock is not unavailable.
+    /// A user without push access cannot create locks but can still list them. If another user holds the
+    /// lock, the caller reports that instead of an unavailable lock.
     fn holder_after(&mut self, error: &Error) -> Option<LfsLock> {
         match error {
             Error::Forbidden { .. } => self.client.find(&self.path).ok().flatten(),
@@ -205,7 +207,7 @@ impl LockLocation {
         }
     }
 
-    /// What an earlier job of this ensemble noted here of this server.
+    /// Returns the note of an earlier job of this ensemble on this host and server.
     pub(super) fn read_note(&self) -> Option<LockNote> {
         let text = fs::read_to_string(&self.note).ok()?;
         let note: LockNote = serde_yaml::from_str(&text).ok()?;
@@ -213,7 +215,8 @@ impl LockLocation {
         (is_here && note.server == self.client.server()).then_some(note)
     }
 
-    /// Notes a lock that is ours. If that fails nobody would know it again, so it is given back.
+    /// Notes a granted lock. If the note cannot be written, the lock is released again, because no later job
+    /// would recognize it.
     fn hold(self, lock: LfsLock) -> Result<HeldRemoteLock, RemoteLockError> {
         let written = self.write_note(Some(&lock));
         let mut held = HeldRemoteLock {
@@ -239,7 +242,7 @@ impl LockLocation {
         };
         let folder = self.manifest.parent();
         if let Some(repository) = folder.and_then(|folder| Repository::discover(folder).ok()?) {
-            // A repository that cannot be written is no reason to stop a job.
+            // A repository that is not writable must not stop the job.
             repository.ensure_excluded("*.lfs.lock", &self.note).ok();
         }
         serde_yaml::to_string(&note)
@@ -248,7 +251,7 @@ impl LockLocation {
             .and_then(|text| fs::write_atomic(&self.note, text.as_bytes(), None))
     }
 
-    /// Why a job must not start while somebody else has the lock.
+    /// Returns the error for a lock that another user holds.
     fn held_by_other(
         &self,
         holder: Option<&LfsLock>,
@@ -265,7 +268,7 @@ impl LockLocation {
         let free = self.command_to_free(holder, true);
         let mut hint = format!("wait until that job is done; if it is gone for sure, run {free}");
         match previous_note {
-            // What was noted before this job is no lock any more, or still may be this one.
+            // The earlier note is about a lock that no longer exists, or may still describe this one.
             Some(note) if note.lock.is_none() => {
                 hint.extend([
                     "; it may be from a job here that was cut off at ",
@@ -278,7 +281,7 @@ impl LockLocation {
         RemoteLockError::HeldByOther { message, hint }
     }
 
-    /// The command of git-lfs that frees the lock.
+    /// Returns the git-lfs command that releases the lock.
     fn command_to_free(&self, lock: Option<&LfsLock>, force: bool) -> String {
         let server = if self.is_other_server {
             format!(" -c lfs.url={}", quoted(&self.client.server()))
@@ -295,7 +298,7 @@ impl LockLocation {
 }
 
 impl HeldRemoteLock {
-    /// Frees the lock; says what people should know about that.
+    /// Releases the lock. Returns a warning if the user should know about a problem.
     pub(super) fn unlock(&mut self) -> Option<Diagnostic> {
         let path = self.lock.path.clone();
         let warning = match self.location.client.release(&self.lock) {
@@ -322,7 +325,7 @@ impl HeldRemoteLock {
     }
 }
 
-/// Whether a lock is the one that was noted.
+/// Whether a lock is the noted one.
 pub(super) fn is_noted(noted: Option<&LfsLock>, lock: &LfsLock) -> bool {
     noted.is_some_and(|noted| noted.is_same(lock))
 }
@@ -333,7 +336,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// A word of a command that is shown; the signs of escapes in URLs are quoted too.
+/// Quotes a word for a shown command. Escapes in URLs are quoted too.
 fn quoted(word: &str) -> String {
     if word.contains(['%', '+', ',']) {
         return text::force_quote_word(word);

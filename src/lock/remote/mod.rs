@@ -1,4 +1,5 @@
-//! The lock of an ensemble for all machines (`lfs_lock`), on a git-lfs server.
+//! The remote lock of an ensemble (`lfs_lock`), held on a git-lfs server, so that jobs on different computers
+//! exclude each other.
 
 mod guard;
 mod location;

@@ -1,4 +1,4 @@
-//! How an ensemble is locked for all machines: the section `lfs_lock` of environments.
+//! The `lfs_lock` section of environments, which configures the remote lock.
 
 use std::sync::LazyLock;
 
@@ -8,48 +8,45 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::git::lfs;
 use crate::yaml::{Mapping, Node};
 
-/// What a name may have filled in.
+/// The placeholders that a lock's name may contain.
 const PLACEHOLDERS: &[&str] = &["environment", "ensemble_uri", "local_lock_path"];
 
-/// How an ensemble is locked for all machines, through git-lfs.
+/// The settings of the remote lock.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemoteLockSettings {
-    /// Whether it is.
     pub mode: LockMode,
-    /// The name of the lock; the lock file's path if none.
+    /// The name of the lock; `None` uses the lock file's path.
     pub name: Option<String>,
-    /// The server; the repository's own if none.
+    /// The server's URL; `None` uses the server of the ensemble's repository.
     pub url: Option<String>,
 }
 
-/// Whether an ensemble is locked for all machines.
+/// Whether the remote lock is used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum LockMode {
-    /// It is not.
     #[default]
     No,
-    /// It is if there is a server that can.
+    /// Lock if a suitable server is available.
     Try,
-    /// It is, or the job is refused.
+    /// Lock, or refuse the job if no server is available.
     Require,
 }
 
-/// What the name of a lock may be made of.
+/// The values of the placeholders in a lock's name.
 #[derive(Debug, Clone, Copy)]
 pub struct LockNameParts<'a> {
-    /// The name of the environment.
     pub environment: &'a str,
     /// The URI of the ensemble; may be empty.
     pub ensemble_uri: &'a str,
-    /// The path of the local lock file from the top of the repository.
+    /// The path of the local lock file, relative to the root of the repository.
     pub local_lock_path: &'a str,
 }
 
-/// The keys of the section.
+/// The keys of the `lfs_lock` section.
 const SECTION_KEYS: [&str; 3] = ["lock", "url", "name"];
 
 impl RemoteLockSettings {
-    /// Reads the section, and says what is wrong in it.
+    /// Reads the section and reports errors to `problems`.
     pub fn read(node: &Node, problems: &mut Diagnostics) -> Self {
         refuse_unknown_keys(node, problems);
         let mut wrong = |node: &Node, message: &str, help: &str| {
@@ -103,8 +100,8 @@ impl RemoteLockSettings {
         }
     }
 
-    /// The path that stands for the lock on the server: its name filled in, else that of the local
-    /// lock file; escaped as Unfurl does.
+    /// Returns the path that represents the lock on the server: the filled-in name, or the path of the local
+    /// lock file. Special characters are escaped as in Unfurl.
     pub fn path(&self, parts: &LockNameParts<'_>) -> String {
         let name = self
             .name
@@ -130,7 +127,7 @@ fn refuse_unknown_keys(node: &Node, problems: &mut Diagnostics) {
     }
 }
 
-/// `${NAME}`, `${A|B:default}` and `$NAME`, after backslashes if there are some.
+/// Matches `${NAME}`, `${A|B:default}` and `$NAME`, with preceding backslashes.
 fn placeholder_pattern() -> &'static Regex {
     static PARTS: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(\\+)?\$(?:\{([\w|]+)(:.+?)?\}|([A-Za-z_]\w*))")
@@ -139,7 +136,7 @@ fn placeholder_pattern() -> &'static Regex {
     &PARTS
 }
 
-/// The first part of a name that nothing can be filled in for.
+/// Returns the first placeholder in a name that has no value.
 fn unknown_placeholder(name: &str) -> Option<String> {
     let is_unknown = |found: &Captures<'_>| {
         let names = found.get(2).or_else(|| found.get(4));
@@ -173,7 +170,7 @@ fn fill_placeholders(name: &str, with: &LockNameParts<'_>) -> String {
         .into_owned()
 }
 
-/// A name in which what is no letter, digit, `_`, `/` or `-` is written as its number.
+/// Replaces characters other than letters, digits, `_`, `/` and `-` by their code point: `_46_`.
 fn escape_path(name: &str) -> String {
     static PLAIN: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"[^\p{L}\p{N}_/-]").expect("the pattern is a regular expression")

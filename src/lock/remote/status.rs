@@ -1,22 +1,22 @@
-//! Looks at the lock for people, and breaks it.
+//! Shows the state of the remote lock and breaks it (`unfurl lock list`, `unfurl lock break`).
 
 use super::location::{LockLocation, is_noted};
 use crate::git::lfs::{Error, LfsLock};
 use crate::system::fs;
 
-/// The lock of an ensemble for all machines, for those who look.
+/// The state of an ensemble's remote lock.
 #[derive(Debug)]
 pub struct RemoteLockStatus {
-    /// Its name and the server that has it; none where no server can be found.
+    /// The lock's name and server; `None` if there is no server.
     pub location: Option<(String, String)>,
-    /// Who holds it; an error says why nobody can tell.
+    /// The current lock, if one exists, or the reason why the state is unknown.
     pub holder: Result<Option<LfsLock>, String>,
-    /// Whether a job here took it.
+    /// Whether a job in this folder took the lock.
     pub is_ours: bool,
 }
 
 impl RemoteLockStatus {
-    /// How it is, in words.
+    /// Describes the state for the user.
     pub fn describe(&self) -> String {
         let state = match &self.holder {
             Ok(Some(lock)) if self.is_ours => format!("held by {lock}, for a job here"),
@@ -31,7 +31,7 @@ impl RemoteLockStatus {
     }
 }
 
-/// Looks at a lock; an error says why no server can be asked. Takes nothing.
+/// Reads the state of a lock, without taking it.
 pub fn remote_lock_status(place: Result<LockLocation, Error>) -> RemoteLockStatus {
     let mut place = match place {
         Ok(place) => place,
@@ -54,8 +54,8 @@ pub fn remote_lock_status(place: Result<LockLocation, Error>) -> RemoteLockStatu
     }
 }
 
-/// Frees a lock: one that a job here has left, with `force` whoever holds it. Says what became of
-/// it; none if nobody holds it.
+/// Removes a lock that a job in this folder left, or any lock with `force`. Returns a message; `None` if
+/// there is no lock.
 pub fn break_remote_lock(place: Result<LockLocation, Error>, force: bool) -> Option<String> {
     match try_break(place, force) {
         Ok(text) => text,

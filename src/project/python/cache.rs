@@ -1,5 +1,7 @@
-//! What earlier conversions gave. Entries that cannot be read count as missing, and one that
-//! cannot be written is no loss.
+//! A cache of conversions from Python to YAML, in the user's cache folder.
+//!
+//! Unreadable entries count as missing, and a failure to write an entry is ignored: the cache only saves
+//! time.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,29 +13,28 @@ use super::converter_output::FileDigest;
 use crate::system::env::Env;
 use crate::system::fs;
 
-/// Where the entries are.
+/// The cache, by the path of its folder.
 #[derive(Debug)]
 pub(super) struct ConversionCache(PathBuf);
 
-/// One conversion.
+/// A cached conversion, with the facts that decide whether it is still valid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CacheEntry {
-    /// The Pythons there were.
+    /// The Python interpreters that were installed.
     pub(super) pythons: Vec<PathBuf>,
-    /// Where the package that converted it was installed.
+    /// The path at which the converting package was installed.
     pub(super) package: PathBuf,
-    /// The other files that it depended on.
+    /// The other files that the result depends on.
     pub(super) files: Vec<FileDigest>,
-    /// What the package warned of.
+    /// The warnings that the package printed.
     pub(super) warnings: Vec<String>,
-    /// What came of it.
     pub(super) yaml: String,
-    /// The digest of that.
+    /// The digest of `yaml`, to detect a damaged entry.
     digest: String,
 }
 
 impl CacheEntry {
-    /// An entry with its digest.
+    /// Creates an entry and computes its digest.
     pub(super) fn new(
         pythons: &[PathBuf],
         package: PathBuf,
@@ -51,7 +52,9 @@ impl CacheEntry {
         }
     }
 
-    /// Whether the same would come of it today. Without any Python nothing else would come of it.
+    /// Whether a new conversion would give the same result.
+    ///
+    /// Without any interpreter no new conversion is possible, so the entry counts as valid.
     fn is_valid(&self, pythons: &[PathBuf]) -> bool {
         let same_tools =
             pythons.is_empty() || (self.pythons == pythons && fs::exists(&self.package));
@@ -65,7 +68,7 @@ impl CacheEntry {
 }
 
 impl ConversionCache {
-    /// The folder in which the user's programs keep such things; none if there is none.
+    /// Returns the cache in the user's cache folder. `None` if the environment defines no such folder.
     pub(super) fn open(env: &Env) -> Option<Self> {
         let absolute = |name| {
             env.non_empty(name)
@@ -78,20 +81,20 @@ impl ConversionCache {
         Some(Self(user.join("unfurl/python")))
     }
 
-    /// The entry of a key, if the same would come of it today.
+    /// Returns the entry for a key, if it is still valid.
     pub(super) fn get(&self, key: &str, pythons: &[PathBuf]) -> Option<CacheEntry> {
         let bytes = fs::read(&self.path(key)).ok()?;
         let entry: CacheEntry = serde_json::from_slice(&bytes).ok()?;
         entry.is_valid(pythons).then_some(entry)
     }
 
-    /// Keeps an entry, for nobody else to read.
+    /// Stores an entry in a file that only the user can read.
     pub(super) fn put(&self, key: &str, entry: &CacheEntry) {
         let Ok(bytes) = serde_json::to_vec(entry) else {
             return;
         };
         if fs::create_dir_all(&self.0).is_ok() {
-            // Without it the file is converted again, and that is all.
+            // Errors are ignored: without the entry, the file is converted again.
             fs::write_atomic(&self.path(key), &bytes, Some(0o600)).ok();
         }
     }
@@ -101,7 +104,7 @@ impl ConversionCache {
     }
 }
 
-/// The SHA-256 of several parts, in hexadecimal digits.
+/// Returns the SHA-256 of several parts in hexadecimal. Several parts are prefixed with their lengths.
 pub(super) fn digest(parts: &[&[u8]]) -> String {
     let mut hasher = Sha256::new();
     for part in parts {

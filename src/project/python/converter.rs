@@ -1,4 +1,7 @@
-//! Runs the converter.
+//! Runs the converter script on a file in Python.
+//!
+//! [`PythonConverter`] checks the permission and the cache, then tries the interpreters in turn. The script
+//! answers with JSON (see `converter_output.rs`).
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -11,39 +14,39 @@ use crate::project::Trust;
 use crate::system::env::Env;
 use crate::system::process::{self, Helper};
 
-/// The converter itself.
+/// The source of the converter script.
 const SCRIPT: &str = include_str!("convert.py");
 
-/// What comes of a file that says nothing.
+/// The result for a file without any statements.
 const EMPTY_TEMPLATE: &str =
     "tosca_definitions_version: tosca_simple_unfurl_1_0_0\ntopology_template: {}\n";
 
-/// The variable with the time limit in seconds.
+/// The environment variable that sets the time limit, in seconds.
 pub(super) const TIME_LIMIT_VARIABLE: &str = "UNFURL_PYTHON_TIMEOUT";
 
-/// The time limit unless that variable gives another.
+/// The time limit if the environment variable is not set.
 const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// The longest time limit in seconds that can be given.
+/// The maximum time limit in seconds: one day.
 const MAX_TIME_LIMIT: f64 = 86_400.0;
 
-/// How many bytes the answer of the converter may have.
+/// The maximum size of the converter's output, in bytes.
 const MAX_OUTPUT_BYTES: usize = 64 << 20;
 
-/// What the converter sees of the environment.
+/// The environment variables that the converter inherits.
 const PASSED_VARIABLES: [&str; 4] = ["PATH", "HOME", "LANG", "PYTHONPATH"];
 
-/// What makes the same come of it every time: an order of sets, and an encoding.
+/// Variables for a reproducible result: a fixed order of sets, and a fixed encoding.
 const FIXED_VARIABLES: [(&str, &str); 2] = [("PYTHONHASHSEED", "0"), ("PYTHONUTF8", "1")];
 
-/// How programs are started without network, the simplest way first.
+/// The prefixes of commands without network access, in the order of preference.
 const NETWORK_ISOLATION_COMMANDS: [&[&str]; 3] = [
     &["unshare", "--net", "--"],
     &["unshare", "--map-current-user", "--net", "--"],
     &["unshare", "--map-root-user", "--net", "--"],
 ];
 
-/// Converts files written in Python, if the user permits it.
+/// Converts files in Python, if the user permits it.
 #[derive(Debug)]
 pub(in crate::project) struct PythonConverter<'e> {
     env: &'e Env,
@@ -52,12 +55,11 @@ pub(in crate::project) struct PythonConverter<'e> {
     network_isolation: OnceCell<Option<&'static [&'static str]>>,
 }
 
-/// A file that was converted.
+/// The result of a conversion: a service template and warnings.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::project) struct ConvertedTemplate {
-    /// The service template.
     pub(in crate::project) yaml: String,
-    /// What people should know.
+    /// Messages for the user about the conversion.
     pub(in crate::project) warnings: Vec<String>,
 }
 
@@ -71,7 +73,7 @@ impl ConvertedTemplate {
 }
 
 impl<'e> PythonConverter<'e> {
-    /// A converter that is not permitted to run.
+    /// Creates a converter that is not permitted to run.
     pub(in crate::project) fn new(env: &'e Env) -> Self {
         Self {
             env,
@@ -81,13 +83,13 @@ impl<'e> PythonConverter<'e> {
         }
     }
 
-    /// Asks whether it may run. Modules of files below `base` are named from there on.
+    /// Applies the permissions of a project. Module names of files below `base` are relative to it.
     pub(in crate::project) fn set_trust(&mut self, trust: &Trust, base: &Path) {
         self.permitted = trust.permits("python");
         self.base_dir = Some(base.to_owned());
     }
 
-    /// The folder that the names of a file's modules begin in.
+    /// Returns the folder that module names of a file are relative to.
     fn base<'p>(&'p self, path: &'p Path) -> &'p Path {
         let base = self
             .base_dir
@@ -96,7 +98,7 @@ impl<'e> PythonConverter<'e> {
         base.or_else(|| path.parent()).unwrap_or(path)
     }
 
-    /// Converts a file whose text is `text`.
+    /// Converts the file at `path` with the content `text`.
     pub(in crate::project) fn convert(
         &self,
         path: &Path,
@@ -138,7 +140,7 @@ impl<'e> PythonConverter<'e> {
         Ok(converted)
     }
 
-    /// Converts a file of an archive, which works only if there is nothing to run.
+    /// Converts a file in an archive. Only a file without statements can be converted, because nothing runs.
     pub(in crate::project) fn convert_in_archive(
         text: &str,
     ) -> Result<ConvertedTemplate, ConversionFailure> {
@@ -149,7 +151,7 @@ impl<'e> PythonConverter<'e> {
         }
     }
 
-    /// Names all that the result depends on and that is known without running anything.
+    /// Returns the cache key: a digest of all known inputs of the conversion.
     fn key(&self, path: &Path, text: &str) -> String {
         let python_path = self.env.get("PYTHONPATH").unwrap_or("");
         digest(&[
@@ -161,7 +163,7 @@ impl<'e> PythonConverter<'e> {
         ])
     }
 
-    /// Converts with the first Python that has the packages.
+    /// Converts with the first interpreter that has the required packages.
     fn run_first_usable_python(
         &self,
         pythons: &[PathBuf],
@@ -231,7 +233,7 @@ impl<'e> PythonConverter<'e> {
         limit.ok_or_else(|| ConversionFailure::InvalidTimeLimit(text.to_owned()))
     }
 
-    /// How to start a program without network; none if this system permits no way.
+    /// Returns the command prefix that disables the network. `None` if the system permits none.
     fn network_isolation(&self) -> Option<&'static [&'static str]> {
         *self.network_isolation.get_or_init(|| {
             let works = |prefix: &&&[&str]| {
@@ -247,13 +249,13 @@ impl<'e> PythonConverter<'e> {
     }
 }
 
-/// Whether there are comments and empty lines only, as in the file that every new ensemble has.
+/// Whether the text has only comments and empty lines, as in the file of every new ensemble.
 fn is_blank(text: &str) -> bool {
     let mut lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
     lines.all(|line| line.is_empty() || line.starts_with('#'))
 }
 
-/// The last line that says something.
+/// Returns the last line that is not empty.
 fn last_line(bytes: &[u8]) -> String {
     let tail = &bytes[bytes.len().saturating_sub(2000)..];
     let text = String::from_utf8_lossy(tail);

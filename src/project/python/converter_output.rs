@@ -1,4 +1,7 @@
-//! What the converter answers, and what can go wrong on the way.
+//! The output of the converter script, and the failures of a conversion.
+//!
+//! `convert.py` prints a [`ConverterOutput`] as JSON. `failure_report.rs` turns a [`ConversionFailure`] into
+//! messages.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,69 +10,66 @@ use serde::{Deserialize, Serialize};
 
 use crate::system::process;
 
-/// The answer of `convert.py`; which parts are there tells how it went.
+/// The parsed output of `convert.py`. The fields that are set show how the conversion ended.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ConverterOutput {
-    /// The service template as YAML.
+    /// The service template as YAML, if the conversion succeeded.
     pub(super) yaml: Option<String>,
-    /// The other files that it depends on.
+    /// The other files that the result depends on.
     pub(super) files: Vec<FileDigest>,
-    /// Where the package that converted it is installed; changes with its version.
+    /// The installation path of the converting package, which changes with its version.
     pub(super) package: String,
-    /// What the package warned of.
+    /// The warnings that the package printed.
     pub(super) warnings: Vec<String>,
-    /// A package that is not installed.
+    /// The name of a required package that is not installed.
     pub(super) missing: Option<String>,
-    /// Why the packages cannot be used.
+    /// The reason why the installed packages cannot be used.
     pub(super) unusable: Option<String>,
-    /// What is wrong with the file.
+    /// The errors in the user's file.
     pub(super) faults: Vec<PythonException>,
 }
 
-/// A file and the SHA-256 of its bytes; none if there is no such file.
+/// A file with the SHA-256 of its content. The digest is `None` if the file does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileDigest(pub(super) PathBuf, pub(super) Option<String>);
 
-/// An exception that the file raised, or a part of the language that it may not use.
+/// An exception that the file raised, or its use of a forbidden language feature.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(in crate::project) struct PythonException {
-    /// The exception's type.
+    /// The name of the exception's type.
     pub(super) kind: String,
-    /// What it says.
     pub(super) message: String,
-    /// The file of the user's in which it was raised, if that is known.
+    /// The user's file that raised the exception, if it is known.
     pub(super) file: Option<PathBuf>,
-    /// Its line, from 1.
+    /// The line in the file, counted from 1.
     pub(super) line: Option<usize>,
-    /// The character in that line, from 1.
+    /// The character in the line, counted from 1.
     pub(super) column: Option<usize>,
 }
 
-/// Why a file was not converted.
+/// The reason why a file was not converted.
 #[derive(Debug)]
 pub(in crate::project) enum ConversionFailure {
-    /// The user does not permit it.
+    /// The user does not permit `python`.
     NotPermitted,
-    /// It is in an archive, where Python does not find it.
+    /// The file is in an archive, which Python cannot read.
     InArchive,
-    /// There is no Python.
     NoPython,
-    /// A package is not installed.
+    /// A required package is not installed.
     MissingPackage { package: String, python: PathBuf },
-    /// The packages cannot be used.
+    /// The installed packages do not work with this interpreter.
     UnusablePackages { message: String, python: PathBuf },
-    /// The file has faults.
+    /// The file raised exceptions, or uses forbidden language features.
     Exceptions(Vec<PythonException>),
-    /// It ran too long.
+    /// The conversion exceeded the time limit.
     TimedOut(Duration),
-    /// What came of it is too long.
+    /// The output exceeded its maximum size.
     OutputTooLarge,
-    /// The converter ended without an answer.
+    /// The converter ended without any output.
     NoOutput { code: i32, complaint: String },
-    /// The converter could not be run.
     StartFailed(process::Error),
-    /// The variable with the time limit has a value that is none.
+    /// The environment variable for the time limit has an invalid value.
     InvalidTimeLimit(String),
 }

@@ -1,4 +1,6 @@
-//! Words for files that were not converted.
+//! Error messages for files in Python that were not converted.
+//!
+//! [`failure_report`] is the entry. Exceptions are reported at the line that raised them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,11 +11,13 @@ use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::project::Trust;
 use crate::system::fs;
 
-/// How to get the packages. The package `tosca` does not name all that it needs.
+/// The hint to install the packages. It lists packages that `tosca` needs but does not declare.
 const INSTALL_HELP: &str = "install it for that Python with \
     `pip install tosca stevedore pyyaml certifi python-dateutil`, or with `pip install unfurl`";
 
-/// Says why the file at `path`, which is asked for at `asked`, was not converted.
+/// Returns the errors for a file that was not converted.
+///
+/// `text` is the content of the file at `path`, and `include_span` is the location that includes it.
 pub(in crate::project) fn failure_report(
     failure: ConversionFailure,
     path: &Path,
@@ -32,7 +36,7 @@ pub(in crate::project) fn failure_report(
     problems
 }
 
-/// A problem that has no place in the file.
+/// Returns the error for a failure without a location in the file.
 fn file_problem(failure: &ConversionFailure, path: &Path, include_span: Span) -> Diagnostic {
     let file = path.display();
     let (message, help) = match failure {
@@ -98,7 +102,7 @@ fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs_f32())
 }
 
-/// An exception, at its place in the file that raised it.
+/// Returns the error for an exception, at its location in the file that raised it.
 fn exception_problem(
     fault: &PythonException,
     path: &Path,
@@ -137,7 +141,7 @@ fn exception_problem(
     }
 }
 
-/// A line from its column, or from its first word, to its end.
+/// Returns the span of a line, from its column or its first word to its end.
 fn line_span(sources: &Sources, id: SourceId, line: usize, column: Option<usize>) -> Span {
     let text = sources.get(id).map_or("", |source| &source.text);
     let skipped = text.split_inclusive('\n').take(line.saturating_sub(1));

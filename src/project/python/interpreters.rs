@@ -1,12 +1,13 @@
-//! Finds the programs that may convert.
+//! Finds the Python interpreters that may have the packages for the conversion.
 
 use std::path::{Path, PathBuf};
 
 use crate::system::env::Env;
 use crate::system::fs;
 
-/// The Pythons to try, the one to prefer first: `python3`, then the one that Unfurl's own program
-/// is installed with.
+/// Returns the interpreters to try, in the order of preference.
+///
+/// First `python3` on the `PATH`, then the interpreter that the original Unfurl is installed with.
 pub(super) fn find_interpreters(env: &Env) -> Vec<PathBuf> {
     let beside_unfurl = find_program(env, "unfurl").and_then(|unfurl| {
         let unfurl = fs::canonicalize(&unfurl).ok()?;
@@ -17,7 +18,7 @@ pub(super) fn find_interpreters(env: &Env) -> Vec<PathBuf> {
     found
 }
 
-/// The first program of a name on the `PATH`.
+/// Returns the first program with the name on the `PATH`.
 fn find_program(env: &Env, name: &str) -> Option<PathBuf> {
     let folders = env.non_empty("PATH")?.split(':');
     folders

@@ -1,8 +1,8 @@
-//! Service templates written in Python: the user's own Python converts them to YAML.
+//! Converts service templates written in Python to YAML, with the user's own Python interpreter.
 //!
-//! Such a file is a program, so nothing of it runs unless the user permits `python`. It runs in a
-//! process of its own, without network where the system can do that, with little of the
-//! environment, and not for long. What came of it is kept, so that an unchanged file runs once.
+//! Such a file is a program, so it runs only if the user permits `python`. It runs in a separate process,
+//! with a time limit, with few environment variables, and without network if the system supports that. The
+//! result is cached, so that an unchanged file runs only once. [`PythonConverter`] is the entry.
 
 mod cache;
 mod converter;

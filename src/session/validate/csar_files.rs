@@ -1,4 +1,4 @@
-//! Checks that an archive holds the files that its service template names.
+//! Checks that a CSAR archive contains the files that its service template names.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::tosca::{
     Artifact, Dependency, ImplementationKind, NodeTemplate, Operation, ServiceTemplate,
 };
 
-/// Tells of artifacts and implementations whose files are not there.
+/// Reports artifacts and implementations whose files are missing in the archive.
 pub(super) fn missing_files(template: &ServiceTemplate, loader: &FileLoader<'_>) -> Diagnostics {
     let mut files = FileChecker {
         loader,
@@ -65,7 +65,7 @@ impl FileChecker<'_, '_> {
         }
     }
 
-    /// Looks for a file, unless the text is a URL, a command line or an expression.
+    /// Checks that a file exists. URLs, command lines and expressions are skipped.
     fn file(&mut self, file: &str, folder: &Path, span: Span) {
         let is_other = file.contains("://") || file.contains(char::is_whitespace);
         if is_other || file.is_empty() || file.contains("{{") {

@@ -1,4 +1,4 @@
-//! Checks ensembles, and projects with all ensembles that they list.
+//! Validates ensembles, and projects with all ensembles that they list.
 
 use std::path::{Path, PathBuf};
 
@@ -11,16 +11,15 @@ use crate::session::SessionOptions;
 use crate::system::env::Env;
 use crate::yaml::Limits;
 
-/// What was found in one ensemble or service template.
+/// The result of validating an ensemble or service template.
 #[derive(Debug, Clone, Default)]
 pub struct ValidationReport {
-    /// Every problem, in no order.
     pub problems: Diagnostics,
-    /// The texts that the problems point into.
+    /// The texts to which the problems point.
     pub sources: Sources,
 }
 
-/// Checks an ensemble.
+/// Validates an ensemble: its files, topology and dependency cycles.
 pub(super) fn ensemble(options: &SessionOptions) -> ValidationReport {
     check(options).unwrap_or_else(|failure| ValidationReport {
         problems: failure.problems,
@@ -46,8 +45,8 @@ fn check(options: &SessionOptions) -> Result<ValidationReport, LoadError> {
     })
 }
 
-/// Checks a project's file, then each ensemble that it lists or, where it lists none, the one in
-/// its usual place. Gives one result for each of them.
+/// Validates a project file, then each listed ensemble, or the default one if none is listed. Returns one
+/// report for each ensemble.
 pub(super) fn project(file: &Path, options: &SessionOptions, env: &Env) -> Vec<ValidationReport> {
     let mut own = ValidationReport::default();
     let mut loader = FileLoader::new(&mut own.sources, env, Limits::default());

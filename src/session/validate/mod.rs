@@ -1,4 +1,5 @@
-//! Checks what a path names and reports every problem. Changes nothing.
+//! Implements `unfurl validate`: checks an ensemble, project, service template or CSAR and reports all
+//! problems. Changes nothing.
 
 mod csar_files;
 mod ensemble;

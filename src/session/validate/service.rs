@@ -1,4 +1,4 @@
-//! Checks service templates that stand in no ensemble, alone or in a CSAR.
+//! Validates service templates without an ensemble, as a file or in a CSAR.
 
 use std::path::Path;
 
@@ -12,24 +12,24 @@ use crate::system::env::Env;
 use crate::tosca::{ReadOptions, ServiceTemplate};
 use crate::yaml::{self, Limits, Node};
 
-/// Checks a service template and all that it imports; gives every problem.
+/// Validates a service template with its imports.
 pub(super) fn service_template(file: &Path, loader: &mut FileLoader<'_>, env: &Env) -> Diagnostics {
     let read = read(file, loader, env);
     let problems = read.map(|(template, problems)| {
-        // The process ends soon and frees at once what would take long piece by piece.
+        // Freeing the template piece by piece takes long; the process ends soon and frees all memory at once.
         std::mem::forget(template);
         problems
     });
     collect_problems(problems, loader)
 }
 
-/// Checks a CSAR: the service template, and that all files it names are there.
+/// Validates a CSAR: its service template and the presence of all named files.
 pub(super) fn csar(csar: &Csar, loader: &mut FileLoader<'_>, env: &Env) -> Diagnostics {
     let problems = read_csar(csar, loader, env);
     collect_problems(problems, loader)
 }
 
-/// The problems, whether they kept the text from being read or not, and what the loader warns of.
+/// Returns the problems of a successful or failed read, with the loader's warnings.
 fn collect_problems(
     read: Result<Diagnostics, Diagnostics>,
     loader: &mut FileLoader<'_>,
@@ -80,13 +80,13 @@ fn read(file: &Path, loader: &mut FileLoader<'_>, env: &Env) -> Result<ServiceRe
     Ok(read_service(&root, base, &mut importer, &options, env))
 }
 
-/// Whether it is written in Unfurl's own version of TOSCA.
+/// Whether the template uses Unfurl's own TOSCA version.
 fn is_unfurl(root: &Node) -> bool {
     let version = root.get("tosca_definitions_version");
     version.and_then(Node::as_str) == Some("tosca_simple_unfurl_1_0_0")
 }
 
-/// What is wrong with a text that is neither an ensemble nor a service template.
+/// Returns the error for a text that is neither an ensemble nor a service template.
 fn missing_version_problem(root: &Node) -> Diagnostic {
     let Some(map) = root.as_map() else {
         let message = format!(

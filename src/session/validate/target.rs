@@ -1,4 +1,4 @@
-//! Finds out what a path names: an ensemble, a project, a service template or a CSAR.
+//! Determines the kind of a path to validate: ensemble, project, service template or CSAR.
 
 use std::path::{Path, PathBuf};
 
@@ -6,23 +6,21 @@ use crate::project::{Csar, FileLoader, MANIFEST, PROJECT_FILE, PROJECT_FOLDER};
 use crate::system::fs;
 use crate::yaml::Node;
 
-/// How the names of archives end.
+/// The file name extensions of archives.
 const ARCHIVES: [&str; 5] = ["csar", "zip", "tar", "tgz", "gz"];
 
-/// What is to be checked.
+/// The kind of object that a path names, for validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ValidationTarget {
-    /// An ensemble, by its file, or to be found by the name given.
+    /// An ensemble, given by its file or by a name to search for.
     Ensemble,
-    /// A project's file.
     Project(PathBuf),
-    /// A file that begins a service template.
+    /// The main file of a service template.
     ServiceTemplate(PathBuf),
-    /// A CSAR.
     Csar(Csar),
 }
 
-/// Tells what a path names, by its name where that is enough, else by its content.
+/// Determines the kind of a path, by its name if possible, or else by its content.
 pub(super) fn find_target(
     argument: &str,
     cwd: &Path,
@@ -49,7 +47,7 @@ pub(super) fn find_target(
         return ValidationTarget::Csar(Csar { root, archive });
     }
     let Ok((_, root)) = loader.read(&path, None) else {
-        // Whatever it is, the reader of service templates says why it cannot be read.
+        // The reader of service templates reports why the file cannot be read.
         return ValidationTarget::ServiceTemplate(path);
     };
     match root.get("kind").and_then(Node::as_str) {
@@ -60,7 +58,7 @@ pub(super) fn find_target(
     }
 }
 
-/// Tells what a folder is: one with an ensemble or a project, or an unpacked CSAR.
+/// Determines the kind of a folder: an ensemble, a project or an unpacked CSAR.
 fn folder(path: PathBuf, loader: &FileLoader<'_>) -> ValidationTarget {
     let has = |name: &str| fs::exists(&path.join(name));
     if has(MANIFEST) {
@@ -82,7 +80,7 @@ fn folder(path: PathBuf, loader: &FileLoader<'_>) -> ValidationTarget {
     ValidationTarget::Ensemble
 }
 
-/// Whether it has what an ensemble has and a service template has not.
+/// Whether the root has keys that only a manifest has.
 fn is_manifest(root: &Node) -> bool {
     let own = ["apiVersion", "spec", "status", "environment"];
     let is_template = root.get("tosca_definitions_version").is_some();

@@ -1,4 +1,4 @@
-//! The use case.
+//! The entry point of validation: selects the checks for the kind of path.
 
 use std::path::Path;
 
@@ -14,8 +14,8 @@ use crate::system::env::Env;
 use crate::system::fs;
 use crate::yaml::Limits;
 
-/// Checks what `options.ensemble` names: an ensemble, a project with its ensembles, a service
-/// template or a CSAR. Gives one result for each ensemble or service template.
+/// Validates what `options.ensemble` names: an ensemble, a project with its ensembles, a service template or
+/// a CSAR. Returns one report for each ensemble or service template.
 pub fn validate(options: &SessionOptions) -> Result<Vec<ValidationReport>, LoadError> {
     let cwd = session::current_dir()?;
     let env = Env::of_this_process();
@@ -33,12 +33,12 @@ pub fn validate(options: &SessionOptions) -> Result<Vec<ValidationReport>, LoadE
         (Ok(()), ValidationTarget::Csar(found)) => csar(found, &mut loader, &env),
         (Ok(()), _) => service_template(path, &mut loader, &env),
     };
-    // The trees of the texts are left to the end of the process, which frees them at once.
+    // Freeing the parsed trees piece by piece takes long; the end of the process frees them at once.
     std::mem::forget(loader);
     Ok(vec![ValidationReport { problems, sources }])
 }
 
-/// Tells the loader what a service template at a path may do.
+/// Sets the permissions of a service template in the loader.
 fn set_trust(
     options: &SessionOptions,
     cwd: &Path,

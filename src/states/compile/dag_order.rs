@@ -1,6 +1,8 @@
-//! One order for all chunks before anything runs (S16): each after what it requires, of those that
-//! are free the one with the lowest number first. What an early chunk requires is lifted to just
-//! before it.
+//! The run order of DAG ordering, fixed before anything runs (S16).
+//!
+//! A chunk comes after all chunks it requires. Among the chunks that are ready, the lowest order number comes
+//! first; requirements of an early chunk are promoted to just before that chunk. Entry: [`order`], called by
+//! the compile pipeline. Reports a cycle as a diagnostic.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,16 +14,16 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::states::{Chunk, ChunkIndex, LinkTarget, LowData, Requisite, find};
 use crate::value::FoldMap;
 
-/// A chunk in the order, or the test of one that a `prereq` asks for.
+/// A position in the run order: a chunk's run, or the test run of a chunk that is the target of a `prereq`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OrderEntry {
-    /// The chunk.
     pub chunk: ChunkIndex,
-    /// Whether only what it would change is asked.
+    /// Whether the chunk is only tested (`test=True`) to learn whether it would change anything.
     pub is_test: bool,
 }
 
-/// How heavy a requisite is where chunks are lifted.
+/// The weight of a requisite kind when chunks are promoted. A heavier kind overrides lighter ones declared
+/// before.
 fn weight(kind: Requisite) -> u8 {
     match kind {
         Requisite::Onfail => 0,
@@ -38,38 +40,41 @@ fn weight(kind: Requisite) -> u8 {
     }
 }
 
-/// Something that may lift what it depends on.
+/// A request, made by a dependent chunk, to move its requirements forward in the order.
 #[derive(Debug, Clone, Copy)]
 struct Promotion {
-    /// When it was said: the place in high data, then that of the kind of requisite.
+    /// The time of declaration: the dependent's position in high data, then the requisite kind.
     declared_at: (u32, u8),
     weight: u8,
     order: f64,
 }
 
+/// The dependency graph over chunks and chunk tests. Nodes `0..chunks` are chunks; the nodes behind them are
+/// tests.
 struct OrderGraph<'a> {
     low: &'a LowData,
     numbers: &'a [OrderNumber],
-    /// When each chunk was declared.
+    /// The position of each chunk in high data.
     times: &'a [u32],
-    /// The sets that each chunk waits for.
+    /// The sets of chunks that each chunk waits for.
     inputs: Vec<Vec<u32>>,
-    /// The sets that each chunk is in, of those somebody waits for.
+    /// For each chunk, the sets that contain it, if at least one chunk waits for the set.
     within: Vec<Vec<u32>>,
-    /// The chunks that wait for each set, and their tests.
+    /// For each set, the chunks that wait for it. The tests of these chunks wait for it too.
     dependents: Vec<Vec<ChunkIndex>>,
     promotions: Vec<Vec<Promotion>>,
-    /// The node of each chunk's test.
+    /// The test node of each chunk that is the target of a `prereq`.
     tests: FoldMap<ChunkIndex, usize>,
-    /// The chunks that tests are of.
+    /// The tested chunks, in the order of the test nodes.
     tested: Vec<ChunkIndex>,
-    /// Edges that a `prereq` makes between nodes.
+    /// The edges between nodes that come from `prereq`.
     edges: Vec<(usize, usize)>,
-    /// What a chunk's own `prereq` lifts.
+    /// The promotions of single nodes that come from `prereq`.
     own_promotions: FoldMap<usize, Vec<Promotion>>,
 }
 
-/// The order of all chunks, with the tests that `prereq` asks for.
+/// Computes the run order of all chunks, including the tests that `prereq` needs. Fails if requisites form a
+/// cycle.
 pub(super) fn order(
     low: &LowData,
     numbers: &[OrderNumber],
@@ -92,7 +97,8 @@ pub(super) fn order(
     graph.sort()
 }
 
-/// A `watch` of a module that cannot be told of changes is a `require` (S23).
+/// The requisite kind in effect: `watch` counts as `require` if the chunk's module has no watch function
+/// (S23).
 fn effective(chunk: &Chunk, kind: Requisite) -> Requisite {
     let watches = || {
         find(&chunk.state, "")
@@ -103,7 +109,7 @@ fn effective(chunk: &Chunk, kind: Requisite) -> Requisite {
 }
 
 impl OrderGraph<'_> {
-    /// Reads all links in the order in which they were declared.
+    /// Reads the links of all chunks in order of declaration and fills the graph.
     fn read_links(&mut self) {
         let mut declared: Vec<ChunkIndex> = self.low.order.clone();
         declared.sort_unstable_by_key(|index| self.times[*index as usize]);
@@ -150,7 +156,7 @@ impl OrderGraph<'_> {
         }
     }
 
-    /// The target is tested, then the chunk runs, then the target.
+    /// Adds a `prereq`: the target is tested first, then the chunk runs, then the target runs.
     fn prereq(&mut self, chunk: ChunkIndex, target: ChunkIndex) {
         let count = self.low.chunks.len();
         let own = chunk as usize;
@@ -249,7 +255,7 @@ impl OrderGraph<'_> {
         }
     }
 
-    /// How many sets each node waits for, of which so many members are left.
+    /// Counts for each node the sets it waits for that still have members.
     fn count_waiting_sets(&self, remaining: &[usize], nodes: usize) -> Vec<usize> {
         let waiting = |node: usize| {
             let inputs = &self.inputs[self.chunk_of(node) as usize];
@@ -261,7 +267,7 @@ impl OrderGraph<'_> {
         (0..nodes).map(waiting).collect()
     }
 
-    /// What nodes are sorted by.
+    /// Computes the sort key of each node.
     fn sort_keys(&self, nodes: usize) -> Vec<SortKey> {
         let uniform: Vec<Option<(u8, f64)>> = self
             .promotions
@@ -282,7 +288,7 @@ impl OrderGraph<'_> {
             .collect()
     }
 
-    /// The number to which a node is lifted; infinity if to none.
+    /// The lowest order number to which a node is promoted, or infinity if there is no promotion.
     fn promoted_number(&self, node: usize, uniform: &[Option<(u8, f64)>]) -> f64 {
         let own = self.own_promotions.get(&node);
         let sets = if node < self.low.chunks.len() {
@@ -312,7 +318,8 @@ impl OrderGraph<'_> {
         lowest_promotion(&promotions)
     }
 
-    /// The places of nodes by module, name and function, then by their whole names.
+    /// Ranks nodes by module, name and function, then by their full tags, to break ties between equal order
+    /// numbers.
     fn name_ranks(&self, nodes: usize) -> Vec<u32> {
         let names: Vec<(String, String)> = (0..nodes)
             .map(|node| {
@@ -335,7 +342,7 @@ impl OrderGraph<'_> {
         ranks
     }
 
-    /// Names the states that wait for each other.
+    /// Builds the error that names the states of a requisite cycle.
     fn report_cycle(&self, done: &[bool]) -> Diagnostic {
         let before = |node: usize| -> Vec<usize> {
             let chunk = self.chunk_of(node) as usize;
@@ -364,7 +371,7 @@ impl OrderGraph<'_> {
                 LinkTarget::Set(set) => self.low.sets[set as usize].contains(&to),
                 LinkTarget::Missing => false,
             });
-            // The edge back that a `prereq` makes is said by the other one.
+            // The reverse edge of a `prereq` has no link of its own: the link belongs to the other chunk.
             let (word, span) = link.map_or(("prereq", chunk.span), |link| {
                 (link.kind.as_str(), link.span)
             });
@@ -378,7 +385,8 @@ impl OrderGraph<'_> {
     }
 }
 
-/// The lowest number among lifts that are all of one weight.
+/// The common weight of the promotions and the lowest order number among them, or `None` if the weights
+/// differ. Saves the sort in [`OrderGraph::promoted_number`] in the usual case.
 fn uniform_promotion(promotions: &[Promotion]) -> Option<(u8, f64)> {
     let first = promotions.first()?;
     let same = promotions
@@ -387,7 +395,7 @@ fn uniform_promotion(promotions: &[Promotion]) -> Option<(u8, f64)> {
     same.then(|| (first.weight, lowest_promotion(promotions)))
 }
 
-/// The lowest number among those that are at least as heavy as all before them.
+/// The lowest order number among the promotions that are at least as heavy as every promotion before them.
 fn lowest_promotion(promotions: &[Promotion]) -> f64 {
     let (mut heaviest, mut lowest) = (0, f64::INFINITY);
     for promotion in promotions {
@@ -399,11 +407,11 @@ fn lowest_promotion(promotions: &[Promotion]) -> f64 {
     lowest
 }
 
-/// What a node is sorted by: where it is lifted to, its own number, its name.
+/// The sort key of a node: the promoted order number, its own order number, the rank of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct SortKey(u64, u64, u32);
 
-/// A number as one that sorts alike.
+/// Maps a number to bits that sort in the same order as the numbers.
 fn sortable_bits(number: f64) -> u64 {
     let bits = number.to_bits();
     if bits >> 63 == 0 {

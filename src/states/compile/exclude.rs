@@ -1,4 +1,4 @@
-//! What is left out (S9).
+//! The `exclude` directive: removes IDs and whole SLS files from high data (S9).
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::text::Glob;
 use crate::value::FoldSet;
 
 impl HighData {
-    /// Takes out what is excluded.
+    /// Removes the excluded IDs and the IDs of excluded SLS files. Patterns may name SLS files.
     pub(super) fn apply_exclusions(&mut self) {
         let exclusions = std::mem::take(&mut self.exclusions);
         if exclusions.is_empty() {
@@ -28,7 +28,7 @@ impl HighData {
         });
     }
 
-    /// Whether an SLS is excluded by its very name: what it extends is not extended.
+    /// Whether an SLS is excluded by its exact name. The extensions of such an SLS are ignored as well.
     pub(super) fn excludes(&self, sls: &str) -> bool {
         let names =
             |exclusion: &Exclusion| matches!(exclusion, Exclusion::Sls(name) if **name == *sls);

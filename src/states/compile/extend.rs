@@ -1,5 +1,8 @@
-//! Merges extensions into what they extend (S8), and turns `require_in` and its like, and `use`,
-//! into extensions of their targets (S28, S29).
+//! Extensions of high data: merges `extend` blocks into their targets (S8), and turns `require_in` and the
+//! other `_in` requisites, `use` and `use_in` into extensions of their targets (S28, S29).
+//!
+//! Entries: [`HighData::extend`] and [`HighData::inject`], called by the compile pipeline in this order.
+//! `listen_in` is left to `lower.rs`.
 
 use std::sync::Arc;
 
@@ -15,10 +18,10 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::states::Requisite;
 use crate::value::{FoldMap, Value};
 
-/// The environment of all state files.
+/// The Salt environment (`saltenv`) of all state files.
 pub(super) const BASE_ENV: &str = "base";
 
-/// The arguments that `use` does not copy.
+/// The arguments that `use` does not copy from its target.
 const UNCOPIED_ARGUMENTS: [&str; 13] = [
     "name",
     "names",
@@ -35,24 +38,26 @@ const UNCOPIED_ARGUMENTS: [&str; 13] = [
     "prereq_in",
 ];
 
-/// How an ID is looked up.
+/// The rule by which an ID is accepted as the target of an extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lookup {
-    /// An ID is found whether it has the state or not.
+    /// An ID matches whether or not it declares the state module.
     Loose,
-    /// An ID must have the state.
+    /// An ID matches only if it declares the state module.
     Strict,
 }
 
-/// IDs by module and by a text that an argument has.
+/// IDs by state module and by the text of one of their arguments.
 type Index = FoldMap<(Arc<str>, Arc<str>), Vec<Arc<str>>>;
 
-/// Finds states by their names: any argument of the module that has the text counts.
+/// Finds states by name. Every text argument of a state of the module counts as a name, as in Salt. The index
+/// is built on first use.
 #[derive(Debug, Default)]
 struct NameIndex(Option<Index>);
 
 impl NameIndex {
-    /// The IDs that a name stands for, with the module asked for.
+    /// The IDs that a name stands for, among states of the given module. `sls` as the module selects all IDs
+    /// of an SLS.
     fn find(
         &mut self,
         high: &HighData,
@@ -94,7 +99,7 @@ fn index(high: &HighData) -> Index {
 }
 
 impl HighData {
-    /// Merges the extensions that are written; those of unknown IDs are problems.
+    /// Merges the `extend` blocks into their targets. Reports a problem for an unknown or ambiguous ID.
     pub(super) fn extend(&mut self, problems: &mut Diagnostics) {
         let extensions = std::mem::take(&mut self.extensions);
         self.merge(extensions, Lookup::Loose, problems);
@@ -154,7 +159,8 @@ fn extension_problem(id: &Arc<str>, extension: &IdDeclaration, several: bool) ->
 }
 
 impl StateDeclaration {
-    /// Merges items: functions and arguments of the same key are replaced, requisites put together.
+    /// Merges the items of an extension. An item with the same key is replaced; lists of requisites are
+    /// concatenated.
     fn extend_items(&mut self, extension: Self) {
         for item in extension.items {
             let mut updated = false;
@@ -188,7 +194,8 @@ impl StateDeclaration {
 }
 
 impl StateArgument {
-    /// Adds the requisites of another to its own, if they are such.
+    /// Appends the requisites of another argument if both are mergeable requisite lists. Returns whether they
+    /// are.
     fn merge_requisites(&mut self, other: &Self) -> bool {
         match (&mut self.value, &other.value) {
             (ArgumentValue::Requisites(word, own), ArgumentValue::Requisites(_, more))
@@ -202,22 +209,20 @@ impl StateArgument {
     }
 }
 
-/// A state, by its ID and module.
 type StateKey = (Arc<str>, Arc<str>);
 
-/// Gathers what others are to say.
+/// Collects the extensions that `_in` requisites, `use` and `use_in` produce.
 struct Injector<'a> {
     high: &'a HighData,
     names: NameIndex,
-    /// States by the names of their own.
+    /// States by the value of their `name` argument.
     by_name: Option<FoldMap<Arc<str>, StateKey>>,
-    /// The states of each SLS.
     by_sls: Option<FoldMap<Arc<str>, Vec<StateKey>>>,
     extensions: IndexMap<Arc<str>, IdDeclaration>,
     problems: &'a mut Diagnostics,
 }
 
-/// Whose requisite is turned round.
+/// The state that declares the `_in` requisite, `use` or `use_in`.
 struct InjectionOrigin<'a> {
     id: &'a Arc<str>,
     module: &'a Arc<str>,
@@ -226,7 +231,8 @@ struct InjectionOrigin<'a> {
 }
 
 impl HighData {
-    /// Turns all that is said for others into what they say.
+    /// Turns every `_in` requisite, `use` and `use_in` into an extension of its target, then merges these
+    /// extensions. Skips the keywords in `disabled` (S31).
     pub(super) fn inject(&mut self, disabled: &[String], problems: &mut Diagnostics) {
         let mut injector = Injector {
             high: self,
@@ -301,7 +307,7 @@ impl Injector<'_> {
                     Value::Str(id) => Some((Arc::clone(id), Arc::clone(module))),
                     _ => None,
                 });
-                // Of several keys in an item of a list, the first counts.
+                // In a list item with several keys, Salt uses only the first.
                 pairs.take(1).collect()
             }
             _ => return,
@@ -329,7 +335,8 @@ impl Injector<'_> {
         }
     }
 
-    /// The state that a bare text names: the first one of an ID, or the last one of a name.
+    /// Resolves a bare text to a state: the first state of the ID with this text, or else the last state with
+    /// this `name`.
     fn resolve_bare_name(&mut self, text: &Arc<str>) -> Option<StateKey> {
         if let Some(body) = self.high.ids.get(text) {
             let first = body.states.keys().next()?;
@@ -408,7 +415,7 @@ impl Injector<'_> {
         }
     }
 
-    /// The arguments of a state that another has not.
+    /// The arguments of a state that another state lacks and that `use` may copy.
     fn copy_arguments(
         &self,
         id: &Arc<str>,

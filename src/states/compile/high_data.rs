@@ -1,5 +1,8 @@
-//! High data: IDs with their states, as written, and how they are read from an SLS as it was
-//! rendered (S1, S2).
+//! High data: state declarations by ID as written, and the reader that builds them from a rendered SLS (S1,
+//! S2).
+//!
+//! [`SlsReader`] reads one rendered SLS; `sls_loader.rs` calls it and collects the results in [`HighData`].
+//! Later steps extend, exclude and lower this data. Nothing here runs or renders a file.
 
 use std::sync::Arc;
 
@@ -11,96 +14,88 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::value::{Map, Value};
 use crate::yaml::{MapEntry, Mapping, Node, NodeKind, Schema};
 
-/// All that state files say.
+/// The merged content of all loaded SLS files.
 #[derive(Debug, Default)]
 pub(super) struct HighData {
-    /// The IDs. Those of an SLS stand before those of what it includes.
+    /// The declarations by ID. IDs of an SLS come before the IDs of the SLS files it includes.
     pub(super) ids: IndexMap<Arc<str>, IdDeclaration>,
-    /// What is to be merged into IDs (S8).
+    /// The `extend` blocks, merged into `ids` later (S8).
     pub(super) extensions: Vec<(Arc<str>, IdDeclaration)>,
-    /// What is left out (S9).
+    /// The `exclude` entries of all loaded files (S9).
     pub(super) exclusions: Vec<Exclusion>,
-    /// The SLS that were rendered, in the order in which they were begun.
+    /// The rendered SLS files, in the order in which rendering began.
     pub(super) files: Vec<SlsFile>,
 }
 
-/// An SLS that was rendered.
+/// An SLS file that was rendered, with its place in the include tree.
 #[derive(Debug)]
 pub(super) struct SlsFile {
-    /// Its name.
     pub(super) sls: Arc<str>,
-    /// The SLS that included it first.
+    /// The index of the SLS that included this file first.
     pub(super) parent: Option<usize>,
-    /// Its path in the state tree.
+    /// The path within the state tree.
     pub(super) path: String,
 }
 
-/// What an ID declares.
+/// The declaration of an ID: its states by module.
 #[derive(Debug, Clone)]
 pub(super) struct IdDeclaration {
-    /// The SLS it is declared in.
     pub(super) sls: Arc<str>,
-    /// The place of that SLS among the files.
+    /// The index of the SLS in [`HighData::files`].
     pub(super) file: usize,
-    /// Its states by module.
     pub(super) states: IndexMap<Arc<str>, StateDeclaration>,
-    /// Where the ID is written.
     pub(super) span: Span,
 }
 
-/// A state of an ID: its function and arguments, in the order of writing.
+/// A state of an ID: its function and arguments in the order they are written.
 #[derive(Debug, Clone)]
 pub(super) struct StateDeclaration {
     pub(super) items: Vec<StateItem>,
     pub(super) span: Span,
 }
 
-/// An item of a state.
+/// An item in the list of a state: a function name or arguments.
 #[derive(Debug, Clone)]
 pub(super) enum StateItem {
-    /// The name of a function.
     Function(Arc<str>, Span),
-    /// Arguments; nearly always one. There is no empty list of them.
+    /// The arguments in one list item: nearly always a single one, never none.
     Arguments(Vec<StateArgument>),
 }
 
-/// An argument.
+/// An argument of a state, with the source position of its value.
 #[derive(Debug, Clone)]
 pub(super) struct StateArgument {
     pub(super) key: Arc<str>,
     pub(super) value: ArgumentValue,
-    /// Where its value is written.
+    /// The source position of the value.
     pub(super) span: Span,
 }
 
-/// What an argument is given.
+/// The value of an argument. Requisite lists keep the source positions of their entries.
 #[derive(Debug, Clone)]
 pub(super) enum ArgumentValue {
-    /// A value.
     Value(Value),
-    /// A list of requisites.
     Requisites(RequisiteKeyword, Vec<RequisiteEntry>),
 }
 
-/// A requisite as written.
+/// An entry in a requisite list, with its source position.
 #[derive(Debug, Clone)]
 pub(super) struct RequisiteEntry {
-    /// Such as `{"test": "a"}`, or `"a"`.
+    /// The written form, such as `{"test": "a"}` or `"a"`.
     pub(super) written: Value,
     pub(super) span: Span,
 }
 
-/// What is left out.
+/// An entry of `exclude`: IDs or SLS files to leave out.
 #[derive(Debug, Clone)]
 pub(super) enum Exclusion {
-    /// All of the SLS whose names fit.
+    /// A pattern: excludes every SLS whose name matches.
     Sls(Arc<str>),
-    /// An ID.
     Id(Arc<str>),
 }
 
 impl StateItem {
-    /// The first argument's key.
+    /// The key of the first argument, or `None` for a function.
     pub(super) fn key(&self) -> Option<&Arc<str>> {
         match self {
             Self::Function(..) => None,
@@ -108,7 +103,7 @@ impl StateItem {
         }
     }
 
-    /// The argument, if it is a single one.
+    /// The argument, if this item holds exactly one.
     pub(super) fn single(&self) -> Option<&StateArgument> {
         match self {
             Self::Arguments(arguments) if arguments.len() == 1 => arguments.first(),
@@ -118,7 +113,7 @@ impl StateItem {
 }
 
 impl StateArgument {
-    /// Makes an argument; lists of requisites are told apart.
+    /// Makes an argument. A list under a requisite keyword becomes a list of requisite entries.
     pub(super) fn new(key: Arc<str>, value: Value, span: Span) -> Self {
         let argument_value = match (RequisiteKeyword::parse(&key), &value) {
             (Some(word), Value::List(items)) => {
@@ -137,7 +132,7 @@ impl StateArgument {
         }
     }
 
-    /// What it is given, as a value.
+    /// The argument's value as written, with requisites as a plain list.
     pub(super) fn to_value(&self) -> Value {
         match &self.value {
             ArgumentValue::Value(value) => value.clone(),
@@ -149,7 +144,7 @@ impl StateArgument {
 }
 
 impl RequisiteEntry {
-    /// `{state: id}`.
+    /// Makes a requisite entry of the form `{state: id}`.
     pub(super) fn of(state: &Arc<str>, id: &Arc<str>, span: Span) -> Self {
         let pair = (Arc::clone(state), Value::Str(Arc::clone(id)));
         Self {
@@ -160,7 +155,7 @@ impl RequisiteEntry {
 }
 
 impl StateDeclaration {
-    /// The functions that it names.
+    /// The function names in this state; a valid state has exactly one.
     pub(super) fn functions(&self) -> impl Iterator<Item = &Arc<str>> {
         self.items.iter().filter_map(|item| match item {
             StateItem::Function(name, _) => Some(name),
@@ -168,7 +163,7 @@ impl StateDeclaration {
         })
     }
 
-    /// Its arguments.
+    /// The arguments of all items, in the order they are written.
     pub(super) fn arguments(&self) -> impl Iterator<Item = &StateArgument> {
         self.items.iter().flat_map(|item| match item {
             StateItem::Function(..) => [].iter(),
@@ -177,7 +172,7 @@ impl StateDeclaration {
     }
 }
 
-/// The contents of one SLS.
+/// The content of one SLS file.
 #[derive(Debug, Default)]
 pub(super) struct SlsContent {
     pub(super) ids: Vec<(Arc<str>, IdDeclaration)>,
@@ -186,17 +181,17 @@ pub(super) struct SlsContent {
     pub(super) exclusions: Vec<Exclusion>,
 }
 
-/// An SLS that another includes.
+/// An entry of `include`: another SLS file to load.
 #[derive(Debug, Clone)]
 pub(super) struct SlsInclude {
-    /// The environment, if one is said.
+    /// The environment, if the entry names one.
     pub(super) env: Option<Arc<str>>,
-    /// The name, as written.
+    /// The SLS name as written, possibly relative or a pattern.
     pub(super) name: Arc<str>,
     pub(super) span: Span,
 }
 
-/// Reads one SLS.
+/// Reads one rendered SLS file and reports problems of its structure.
 pub(super) struct SlsReader<'a> {
     pub(super) sources: &'a Sources,
     pub(super) sls: Arc<str>,
@@ -205,7 +200,7 @@ pub(super) struct SlsReader<'a> {
 }
 
 impl SlsReader<'_> {
-    /// Reads what was rendered.
+    /// Reads the root node of a rendered SLS.
     pub(super) fn read(&mut self, root: &Node) -> SlsContent {
         let mut sls = SlsContent::default();
         let Some(map) = root.as_map() else {
@@ -224,7 +219,7 @@ impl SlsReader<'_> {
                 }
                 "include" => {
                     self.report_not_a_list("include", entry.value.span());
-                    // Salt takes it for an ID then.
+                    // Salt additionally treats `include` as an ID in this case and reports that too.
                     let (id, sls) = (Arc::clone(key), Arc::clone(&self.sls));
                     self.report(
                         StateFileProblem::IdNotADictionary { id, sls },
@@ -331,7 +326,7 @@ impl SlsReader<'_> {
         }
     }
 
-    /// Tells of an ID that is no text.
+    /// Reports an ID that is not a string.
     fn report_invalid_id(&mut self, id: &str, found: NodeKind, span: Span) {
         let shown = match found {
             NodeKind::Null => "None".to_owned(),
@@ -400,13 +395,14 @@ impl SlsReader<'_> {
                 body.states.insert(module, state);
             }
         }
-        // What is written with a dot stands behind what is not (S2).
+        // States in the dotted short form come after the others (S2).
         body.states.extend(later);
     }
 
-    /// The kind of a key that is not a text; none if it is one.
+    /// The YAML kind of an unquoted key that is not a string, or `None` for a string.
     fn key_kind(&self, key: &str, span: Span) -> Option<NodeKind> {
-        // What stands in quotes is longer than what it says.
+        // A quoted key always counts as a string. Its source text is longer than its value because of the
+        // quotes.
         if self.sources.text(span) != key {
             return None;
         }
@@ -416,8 +412,8 @@ impl SlsReader<'_> {
         Schema::Salt.resolve(key)
     }
 
-    /// The state that stands under a key of an ID, with its module; none, and a problem, if its
-    /// arguments are no list.
+    /// Reads a state under an ID and returns its module name. Reports a problem and returns `None` if the
+    /// arguments are not a list.
     fn state(
         &mut self,
         id: &Arc<str>,
@@ -461,7 +457,7 @@ impl SlsReader<'_> {
     }
 }
 
-/// Nothing, or what Python takes for nothing.
+/// Whether the node is falsy in Python: null, `false`, zero, or empty.
 fn is_falsy(node: &Node) -> bool {
     !node.to_value().is_truthy()
 }
@@ -484,7 +480,7 @@ fn parse_argument(key: &Arc<str>, node: &Node) -> StateArgument {
     }
 }
 
-/// The arguments in a list of maps, such as those of an entry of `names`.
+/// Reads the arguments in a list of maps, such as the list under an entry of `names`.
 pub(super) fn parse_arguments(value: &Value, span: Span) -> Vec<StateArgument> {
     let maps = value.as_list().into_iter().flatten();
     let entries = maps.filter_map(Value::as_map).flatten();
@@ -493,7 +489,7 @@ pub(super) fn parse_arguments(value: &Value, span: Span) -> Vec<StateArgument> {
         .collect()
 }
 
-/// The module of a key; a function behind a dot becomes the last item (S1).
+/// Returns the module part of a key. A function behind the dot becomes the last item of the state (S1).
 fn split_dotted_key(key: &Arc<str>, state: &mut StateDeclaration) -> Arc<str> {
     let Some((module, function)) = key.split_once('.') else {
         return Arc::clone(key);

@@ -1,28 +1,28 @@
-//! The words that people write beside a function's arguments.
+//! Requisite keywords and the other reserved keywords that may be written beside a function's arguments.
 
 use std::fmt::{Display, Formatter};
 
 use crate::states::Requisite;
 
-/// A word of a requisite in some form.
+/// A requisite keyword in one of its forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RequisiteKeyword {
-    /// What a state asks of others.
+    /// A requisite of the state on others, such as `require`.
     Direct(Requisite),
-    /// What others are to ask of it (S28).
+    /// A requisite that the state adds to its targets, such as `require_in` (S28).
     In(Requisite),
-    /// Copies arguments of others (S29).
+    /// `use`: copies arguments from another state (S29).
     Use,
-    /// Gives arguments to others (S29).
+    /// `use_in`: gives arguments to another state (S29).
     UseIn,
-    /// What Salt itself adds to the targets of a `prereq`.
+    /// `prerequired`: added by Salt to the targets of a `prereq`.
     Prerequired,
-    /// An old keyword of `onfail` (S26).
+    /// `onfail_stop`: an old option of `onfail` (S26).
     OnfailStop,
 }
 
 impl RequisiteKeyword {
-    /// Reads a word; none for an argument.
+    /// Parses a keyword. Returns `None` for any other argument.
     pub fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "use" => Self::Use,
@@ -42,7 +42,6 @@ impl RequisiteKeyword {
         })
     }
 
-    /// The word as people write it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Direct(kind) => kind.as_str(),
@@ -59,7 +58,7 @@ impl RequisiteKeyword {
         }
     }
 
-    /// Whether lists of it are put together where a state is extended (S8).
+    /// Whether `extend` concatenates lists under this keyword instead of replacing them (S8).
     pub fn is_mergeable(self) -> bool {
         matches!(self, Self::Direct(_) | Self::Prerequired | Self::OnfailStop)
     }
@@ -71,7 +70,7 @@ impl Display for RequisiteKeyword {
     }
 }
 
-/// Words for whoever runs a state, which its function is not given (S32–S38).
+/// The keywords for the engine that runs a state. They are not passed to the state's function (S32–S38).
 const RUNTIME_KEYWORDS: [&str; 23] = [
     "aggregate",
     "check_cmd",
@@ -98,7 +97,7 @@ const RUNTIME_KEYWORDS: [&str; 23] = [
     "use_in",
 ];
 
-/// Whether a word is for whoever runs a state.
+/// Whether an argument is for the engine rather than for the state's function.
 pub(super) fn is_keyword(text: &str) -> bool {
     RUNTIME_KEYWORDS.contains(&text)
 }

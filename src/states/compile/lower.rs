@@ -1,5 +1,8 @@
-//! High data to low data: drafts of chunks, their numbers and Classic order, and the sets of chunks
-//! that requisites lead to, shared by all that ask for the same (S12–S15, S19, S20).
+//! Lowering of high data to low data: one chunk per ID, module and name, its order number, and the resolved
+//! requisites (S12–S15, S19, S20).
+//!
+//! Entry: [`HighData::lower`], called by the compile pipeline. Chunks come out in Classic order. Requisites
+//! with the same target share one set of chunks. `dag_order.rs` computes the other order.
 
 use std::sync::Arc;
 
@@ -19,19 +22,19 @@ use crate::states::{
 use crate::text::Glob;
 use crate::value::{FoldMap, FoldSet, Map, Value};
 
-/// How far from the others those stand that come last.
+/// The offset that `order: last` and negative orders add, to place chunks behind the others.
 const LAST_OFFSET: f64 = 1_000_000.0;
 
-/// Low data, and what its order was made from.
+/// Low data with the intermediate results that the DAG order needs.
 pub(super) struct LoweringResult {
     pub(super) low: LowData,
-    /// The numbers of drafts.
+    /// The order numbers, indexed by draft.
     pub(super) numbers: Vec<OrderNumber>,
-    /// The places of drafts, in the order of chunks.
+    /// The draft index of each chunk, in chunk order.
     pub(super) draft_order: Vec<usize>,
 }
 
-/// A chunk before it has its number.
+/// A chunk before its requisites are resolved.
 #[derive(Debug, Clone)]
 struct ChunkDraft {
     id: Arc<str>,
@@ -40,17 +43,17 @@ struct ChunkDraft {
     state: Arc<str>,
     fun: Arc<str>,
     name: Arc<str>,
-    /// The order as written or numbered; none if there is none.
+    /// The `order` argument as written. `None` if absent.
     order: Option<Value>,
-    /// Its place among the `names`, from 1.
+    /// The 1-based position in `names`, if the draft comes from such a list.
     names_index: Option<u32>,
-    /// All other arguments, each as given last.
+    /// The other arguments. If a key is repeated, the last value counts.
     fields: IndexMap<Arc<str>, (ArgumentValue, Span)>,
     span: Span,
 }
 
 impl HighData {
-    /// Makes low data in Classic order, without the requisites that `disabled` names (S31).
+    /// Makes low data in Classic order. Drops the requisites whose keywords are in `disabled` (S31).
     pub(super) fn lower(
         &self,
         ordering: RunOrdering,
@@ -76,7 +79,7 @@ impl HighData {
         }
     }
 
-    /// One draft for each ID, module and name, in the order of high data.
+    /// Makes one draft for each ID, module and name, in the order of high data.
     fn drafts(&self) -> Vec<ChunkDraft> {
         let mut drafts = Vec::with_capacity(self.ids.len());
         for (id, body) in &self.ids {
@@ -165,18 +168,17 @@ impl ChunkDraft {
     }
 }
 
-/// The numbers of a chunk.
+/// The order numbers of a draft.
 #[derive(Debug, Clone)]
 pub(super) struct OrderNumber {
-    /// The number of its state, without its place among names.
+    /// The number of the state, without the fraction that a position in `names` adds.
     pub(super) state: f64,
-    /// Its own.
+    /// The number of this draft, including that fraction.
     pub(super) own: f64,
-    /// Its own, as people see it.
+    /// The number of this draft as users see it: an integer where possible.
     pub(super) displayed: Value,
 }
 
-/// Gives each draft its number.
 fn numbers(drafts: &[ChunkDraft]) -> Vec<OrderNumber> {
     let cap = default_number(drafts);
     drafts
@@ -185,7 +187,7 @@ fn numbers(drafts: &[ChunkDraft]) -> Vec<OrderNumber> {
         .collect()
 }
 
-/// The number in place of an order that is none: nearly always more than each that is one.
+/// The order number of a state without a usable `order`: nearly always higher than all explicit orders.
 fn default_number(drafts: &[ChunkDraft]) -> f64 {
     let mut cap = 1.0;
     for draft in drafts {
@@ -252,7 +254,7 @@ fn whole_number(number: f64) -> Value {
     Value::Int(number as i64)
 }
 
-/// The places of drafts by number, equal ones by module, name and function.
+/// Sorts draft indices by order number. Ties are broken by module, name and function.
 fn sort_drafts(drafts: &[ChunkDraft], numbers: &[OrderNumber]) -> Vec<usize> {
     let labels: Vec<String> = drafts.iter().map(label).collect();
     let mut places: Vec<usize> = (0..drafts.len()).collect();
@@ -267,11 +269,12 @@ fn label(draft: &ChunkDraft) -> String {
     [&*draft.state, &*draft.name, &*draft.fun].concat()
 }
 
-/// Resolves the requisites of chunks.
+/// Resolves requisites to sets of chunks and caches them by target.
 struct RequisiteResolver<'a> {
     ordering: RunOrdering,
     files: &'a [SlsFile],
-    /// Chunks by module and by each of ID and name; `id` stands for any module.
+    /// Chunks by module and name, where both the ID and the `name` count as the name. The module `id` stands
+    /// for any module.
     by_name: FoldMap<(Arc<str>, Arc<str>), Vec<ChunkIndex>>,
     by_file: Vec<Vec<ChunkIndex>>,
     file_of: FoldMap<Arc<str>, usize>,
@@ -280,19 +283,19 @@ struct RequisiteResolver<'a> {
     problems: &'a mut Diagnostics,
 }
 
-/// What drafts become chunks with.
+/// The input of [`resolve`]: drafts, their order, and the options of this compilation.
 struct LoweringPlan<'a> {
     drafts: &'a [ChunkDraft],
     numbers: &'a [OrderNumber],
-    /// The places of drafts, in the order of chunks.
+    /// The draft index of each chunk, in chunk order.
     draft_order: &'a [usize],
     files: &'a [SlsFile],
     ordering: RunOrdering,
-    /// The words of requisites that are dropped (S31).
+    /// The keywords of disabled requisites (S31).
     disabled: &'a [String],
 }
 
-/// Makes chunks of drafts, and sets of what their requisites lead to.
+/// Turns drafts into chunks and resolves their requisites to sets.
 fn resolve(plan: &LoweringPlan<'_>, problems: &mut Diagnostics) -> LowData {
     let mut resolver = RequisiteResolver::new(plan, problems);
     let mut chunks = Vec::with_capacity(plan.draft_order.len());
@@ -383,7 +386,7 @@ impl<'a> RequisiteResolver<'a> {
                             .extend(self.resolve_link(draft, kind, requisite));
                     }
                 }
-                // What is not formed well was told before.
+                // Malformed requisites were already reported by `verify`.
                 (Some(RequisiteKeyword::Direct(_)), ArgumentValue::Value(_))
                 | (None, ArgumentValue::Requisites(..)) => {}
                 (Some(_), argument_value) => {
@@ -399,7 +402,7 @@ impl<'a> RequisiteResolver<'a> {
                     if is_keyword(key) {
                         chunk.keywords.insert(Arc::clone(key), value.clone());
                     }
-                    // A function that has such an argument gets it too.
+                    // A function with a parameter of the same name gets the keyword as well.
                     if !is_keyword(key) || takes(key) {
                         chunk.args.insert(Arc::clone(key), value.clone());
                     }
@@ -500,7 +503,7 @@ impl<'a> RequisiteResolver<'a> {
         (!members.is_empty()).then_some(members)
     }
 
-    /// The chunks of an SLS; for [`Ordering::Dag`] with those of what it includes.
+    /// The chunks of an SLS. With [`RunOrdering::Dag`] the chunks of the SLS files it includes count too.
     fn sls_members(&self, name: &Arc<str>) -> Option<Vec<ChunkIndex>> {
         let mut places: Vec<usize> = if Glob::is_pattern(name) {
             let glob = Glob::new(name);
@@ -521,7 +524,8 @@ impl<'a> RequisiteResolver<'a> {
             for place in places {
                 within[place] = true;
             }
-            // What is included stands behind what includes it.
+            // An included file always has a higher index than the file that includes it, so one pass is
+            // enough.
             for (place, file) in self.files.iter().enumerate() {
                 let parent = file.parent.is_some_and(|parent| within[parent]);
                 within[place] |= parent;
@@ -537,8 +541,8 @@ impl<'a> RequisiteResolver<'a> {
         Some(members)
     }
 
-    /// What a `listen` leads to: exact names only, and the first state of a bare text (S30). A bare
-    /// text that leads nowhere is passed over.
+    /// Resolves the target of a `listen`: exact names only, and any module for a bare text (S30). Returns
+    /// `None` for a bare text that matches nothing.
     fn listen_target(
         &mut self,
         key: &Arc<str>,
@@ -556,7 +560,7 @@ impl<'a> RequisiteResolver<'a> {
         Some(self.resolve_target(key, value))
     }
 
-    /// Gives `listen` to those that `listen_in` names.
+    /// Adds a `listen` link to the chunks that `listen_in` requisites name.
     fn inject_listen_in(&mut self, plan: &LoweringPlan<'_>, chunks: &mut [Chunk]) {
         let key: Arc<str> = RequisiteKeyword::In(Requisite::Listen).as_str().into();
         for place in plan.draft_order {

@@ -1,4 +1,6 @@
-//! Whether a target of the top file means a machine (S7).
+//! Top file matchers: decides whether a target expression of the top file matches a machine (S7).
+//!
+//! [`Matcher::matches`] compares the target with the machine's ID, grains, pillar or addresses.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use crate::states::render::{MinionData, value_at_path};
 use crate::text::Glob;
 use crate::value::Value;
 
-/// How a target is read.
+/// The kind of a target expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Matcher {
     Glob,
@@ -24,18 +26,18 @@ pub(super) enum Matcher {
     Nodegroup,
 }
 
-/// How texts are compared.
+/// The kind of pattern that grain and pillar values are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PatternKind {
     Glob,
     Pcre,
 }
 
-/// How deep node groups may name each other, and targets may have brackets.
+/// The limit for nested node groups, and for nested parentheses in a compound target.
 const MAX_DEPTH: usize = 50;
 
 impl Matcher {
-    /// The matcher of a name.
+    /// Returns the matcher with this name in a top file.
     pub(super) fn from_name(word: &str) -> Option<Self> {
         Some(match word {
             "glob" => Self::Glob,
@@ -52,7 +54,7 @@ impl Matcher {
         })
     }
 
-    /// Whether a target means a machine.
+    /// Whether the target matches the machine. Invalid expressions match nothing.
     pub(super) fn matches(self, target: &str, machine: &MinionData) -> bool {
         match self {
             Self::Glob => Glob::new(target).matches(&machine.id),
@@ -71,7 +73,7 @@ impl Matcher {
     }
 }
 
-/// Whether a regular expression fits the beginning of a text.
+/// Whether a Python regular expression matches at the start of a text, as `re.match` does.
 fn matches_start(pattern: &str, text: &str) -> bool {
     let pattern = pattern.replace("(?P<", "(?<");
     Regex::new(&format!("\\A(?:{pattern})")).is_ok_and(|regex| regex.is_match(text))
@@ -85,7 +87,8 @@ fn matches_pattern(value: &str, pattern: &str, compare: PatternKind) -> bool {
     }
 }
 
-/// Whether `a:b:pattern` fits something in a value: the longest path that leads somewhere first.
+/// Whether `a:b:pattern` matches a value in nested data. Tries the longest path that exists first, because
+/// keys may contain `:`.
 fn matches_path(data: &Value, target: &str, compare: PatternKind) -> bool {
     let parts: Vec<&str> = target.split(':').collect();
     (1..parts.len()).rev().any(|place| {
@@ -132,7 +135,7 @@ fn matches_map(value: &Value, pattern: &str, compare: PatternKind) -> bool {
     rest == "*" || key() || matches_path(value, rest, compare) || (wild && deeper())
 }
 
-/// Whether the machine has an address, or one in a network.
+/// Whether the machine has the given IP address, or an address in the given network.
 fn matches_address(target: &str, grains: &Value) -> bool {
     let (text, width) = match target.split_once('/') {
         Some((text, width)) => (text, Some(width)),
@@ -170,7 +173,7 @@ fn split_words(target: &str) -> Vec<Arc<str>> {
     target.split_whitespace().map(Arc::from).collect()
 }
 
-/// The words of a node group.
+/// The compound expression of a node group, split into words.
 fn nodegroup_words(name: &str, machine: &MinionData) -> Vec<Arc<str>> {
     let groups = machine.options.get("nodegroups");
     match groups
@@ -179,7 +182,8 @@ fn nodegroup_words(name: &str, machine: &MinionData) -> Vec<Arc<str>> {
     {
         Some(Value::Str(target)) => split_words(target),
         Some(Value::List(names)) => {
-            // A list names groups and machines; it may hold operators as a text does.
+            // A list names groups and machines. With operators in the list, its items are the words of a
+            // compound expression.
             let all: Vec<Arc<str>> = names.iter().map(|word| word.to_string().into()).collect();
             let is_operator = |word: &Arc<str>| matches!(&**word, "and" | "or" | "not" | "(" | ")");
             if all.iter().any(is_operator) {
@@ -196,7 +200,8 @@ fn nodegroup_words(name: &str, machine: &MinionData) -> Vec<Arc<str>> {
     }
 }
 
-/// What words such as `G@os:Debian and not ( web* or L@a,b )` come to; none if they are malformed.
+/// Evaluates a compound expression such as `G@os:Debian and not ( web* or L@a,b )`. Returns `None` if it is
+/// malformed.
 fn evaluate_compound(words: Vec<Arc<str>>, machine: &MinionData, depth: usize) -> Option<bool> {
     if depth > MAX_DEPTH || words.is_empty() {
         return None;
@@ -211,6 +216,7 @@ fn evaluate_compound(words: Vec<Arc<str>>, machine: &MinionData, depth: usize) -
     (parser.position == parser.words.len()).then_some(value)
 }
 
+/// A recursive descent parser that evaluates a compound expression while parsing.
 struct CompoundParser<'a> {
     words: Vec<Arc<str>>,
     position: usize,
@@ -237,7 +243,7 @@ impl CompoundParser<'_> {
         loop {
             match self.peek() {
                 Some("and") => self.position += 1,
-                // `a not b` means `a and not b`.
+                // In Salt `a not b` means `a and not b`.
                 Some("not") => {}
                 _ => return Some(value),
             }

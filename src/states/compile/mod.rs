@@ -1,4 +1,8 @@
-//! State files to an order: include, extend, exclude, requisites, chunks, run order (S1–S31).
+//! The state compiler: from SLS files to low data and its run order (S1–S31).
+//!
+//! [`compile`] runs the steps: match the top file, render and load SLS files with their includes, extend,
+//! verify, inject `_in` requisites, exclude, lower to chunks, order. Nothing here contacts a host: facts that
+//! templates need are returned as [`CompileError::Needs`].
 
 mod dag_order;
 mod exclude;

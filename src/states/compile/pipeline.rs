@@ -1,4 +1,7 @@
-//! The way from state files to an order.
+//! The compile pipeline: runs the compiler's steps in order, from state files to ordered low data.
+//!
+//! Entry: [`compile`]. Errors stop the pipeline between the steps, since later errors would only be
+//! consequences.
 
 use std::sync::Arc;
 
@@ -15,8 +18,10 @@ use crate::states::render::{StateRenderer, trace_to_templates};
 use crate::states::{FactCache, LowData, RunOrdering};
 use crate::value::Value;
 
-/// Compiles state files for a machine (S1–S31). It is called again where templates ask for facts
-/// that are not known yet.
+/// Compiles state files for a machine (S1–S31).
+///
+/// If templates read facts that are not yet in the cache, returns [`CompileError::Needs`]; the caller
+/// collects them and calls this again.
 pub fn compile(
     request: &CompileRequest,
     renderer: &StateRenderer,
@@ -65,6 +70,7 @@ fn distinct(mut needs: Vec<Fact>) -> Vec<Fact> {
     needs
 }
 
+/// The steps after loading: everything that happens to high data.
 struct Pipeline<'a> {
     request: &'a CompileRequest,
     renderer: &'a StateRenderer,
@@ -72,6 +78,7 @@ struct Pipeline<'a> {
     problems: Diagnostics,
 }
 
+/// The results of a successful pipeline run.
 struct PipelineOutput {
     low: LowData,
     turns: Vec<OrderEntry>,
@@ -80,7 +87,7 @@ struct PipelineOutput {
 }
 
 impl Pipeline<'_> {
-    /// Where something is wrong, what follows from it is not told.
+    /// Runs the steps. Stops at the first step with errors, so that no follow-up errors are reported.
     fn run(mut self) -> Result<PipelineOutput, Diagnostics> {
         let ordering = self.request.ordering;
         let shown = show::high(&self.high);

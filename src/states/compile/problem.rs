@@ -1,10 +1,11 @@
-//! What is wrong with state files.
+//! The errors that the state compiler reports about state files and top files.
 
 use std::sync::Arc;
 
 use super::keywords::RequisiteKeyword;
 
-/// What is wrong with state files (S5–S10, S20, S21). The words are those that Salt users know.
+/// An error in state files (S5–S10, S20, S21). The messages use the terms of Salt, so that Salt users
+/// recognize them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StateFileProblem {
     #[error("no matching SLS found for `{name}` in env `{env}`")]

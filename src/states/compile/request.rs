@@ -1,4 +1,4 @@
-//! What is compiled, and what comes of it.
+//! The input and the results of the state compiler.
 
 use std::sync::Arc;
 
@@ -8,54 +8,51 @@ use crate::host::fact::Fact;
 use crate::states::{LowData, RunOrdering};
 use crate::value::Value;
 
-/// What to compile.
+/// A request to compile the states of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompileRequest {
-    /// Which state files.
     pub targets: StateTargets,
-    /// How run order is made.
     pub ordering: RunOrdering,
-    /// SLS to leave out, beside those that files exclude (S9).
+    /// SLS files to exclude, in addition to the `exclude` entries in the files (S9).
     pub exclude: Vec<String>,
 }
 
-/// Which state files are compiled.
+/// The choice of state files to compile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StateTargets {
-    /// These, in this order (S6); names may be globs.
+    /// These SLS files in this order (S6). Names may be globs.
     Sls(Vec<String>),
-    /// Those that the top file gives the machine (S7).
+    /// The SLS files that the top file assigns to the machine (S7).
     Highstate,
 }
 
-/// A compiled state tree with what it came from.
+/// The compiled states of a machine, with the data that `state.show_*` commands display.
 #[derive(Debug, Clone)]
 pub struct CompiledStates {
-    /// The chunks and their order.
+    /// The chunks and the order they run in.
     pub low: Arc<LowData>,
-    /// For [`Ordering::Dag`] all turns in order, with the tests that `prereq` asks for; for
-    /// [`Ordering::Classic`] the chunks by number.
+    /// The positions of the run order. With [`RunOrdering::Dag`] they include the test runs that `prereq`
+    /// needs; with [`RunOrdering::Classic`] they are the chunks by order number.
     pub order_entries: Vec<OrderEntry>,
-    /// The high data, as written (S1).
+    /// The high data as written, before extensions (S1).
     pub(super) high: Value,
-    /// The SLS of each environment that the top file gives the machine, for
-    /// [`Targets::Highstate`].
+    /// The SLS names that the top file assigns to the machine, by environment. Empty unless the target is
+    /// [`StateTargets::Highstate`].
     pub top: Value,
-    /// Whether the top file gives the machine nothing (S7).
+    /// Whether the top file assigns no SLS to the machine (S7).
     pub is_unmatched: bool,
-    /// The SLS that were rendered, in the order in which they were begun, with their paths.
+    /// The rendered SLS files with their paths, in the order in which rendering began.
     pub files: Vec<(Arc<str>, String)>,
-    /// The texts that were read; those with Jinja as they were rendered.
+    /// The source texts for diagnostics. Files with Jinja are kept in their rendered form.
     pub sources: Sources,
-    /// What is odd.
     pub warnings: Diagnostics,
 }
 
-/// Why there is no compiled tree.
+/// The reason why compilation produced no result.
 #[derive(Debug)]
 pub enum CompileError {
-    /// Templates ask these facts of the machine; compile again when they are known.
+    /// Templates read these facts of the machine. Compile again once they are known.
     Needs(Vec<Fact>),
-    /// All that is wrong, and the texts in which it is.
+    /// The errors in the state files, with the source texts they refer to.
     Problems(Diagnostics, Box<Sources>),
 }

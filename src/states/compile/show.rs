@@ -1,4 +1,4 @@
-//! Compiled trees as commands show them (S48).
+//! Compiled states in the form that `show` commands print: high data, low data, order, top and graph (S48).
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::request::CompiledStates;
 use crate::states::{Chunk, ChunkIndex, LinkTarget, Requisite};
 use crate::value::{Map, Value};
 
-/// The high data as a map.
+/// Converts high data to a map with Salt's keys.
 pub(super) fn high(high: &HighData) -> Value {
     let mut map = Map::new();
     for (id, body) in &high.ids {
@@ -48,7 +48,7 @@ fn body_value(body: &IdDeclaration) -> Value {
     map.into()
 }
 
-/// A chunk with Salt's keys.
+/// Converts a chunk to a map with Salt's keys.
 fn chunk_value(chunk: &Chunk) -> Value {
     let text = |text: &Arc<str>| Value::Str(Arc::clone(text));
     let mut map = Map::from_iter([
@@ -79,14 +79,16 @@ impl CompiledStates {
         &self.high
     }
 
-    /// The chunks with Salt's keys. For [`Ordering::Dag`](crate::states::Ordering::Dag) in run
-    /// order, with those that a `prereq` tests twice; for Classic by number (S16).
+    /// The chunks with Salt's keys.
+    ///
+    /// With [`RunOrdering::Dag`](crate::states::RunOrdering::Dag) in run order, where a chunk tested by a
+    /// `prereq` appears twice; with Classic by order number (S16).
     pub fn show_low(&self) -> Value {
         let turns = self.order_entries.iter();
         Value::list(turns.map(|turn| chunk_value(&self.low.chunks[turn.chunk as usize])))
     }
 
-    /// What runs in which order: module, function, ID and name of each chunk.
+    /// The run order as a table: number, ID, function, name and SLS of each chunk.
     pub fn show_order(&self) -> Value {
         let row = |index: &ChunkIndex| {
             let chunk = &self.low.chunks[*index as usize];
@@ -102,12 +104,13 @@ impl CompiledStates {
         Value::list(self.low.order.iter().map(row))
     }
 
-    /// The SLS of each environment that the top file gives the machine.
+    /// The SLS names that the top file assigns to the machine, by environment.
     pub fn show_top(&self) -> &Value {
         &self.top
     }
 
-    /// Chunks as nodes and requisites as edges, from what is required to what requires it.
+    /// The requisite graph: chunks as nodes, and an edge from each required chunk to the chunk that requires
+    /// it.
     pub fn graph(&self) -> Value {
         let node = |chunk: &Chunk| {
             Value::map([
@@ -131,10 +134,10 @@ impl CompiledStates {
         ])
     }
 
-    /// The graph in the language of Graphviz.
+    /// The requisite graph in the DOT language of Graphviz.
     pub fn dot(&self) -> String {
         let mut text = String::from("digraph states {\n");
-        // Writing to a string cannot fail.
+        // The results of `write!` are ignored, since writing to a string cannot fail.
         for chunk in &self.low.chunks {
             let mut label = format!("{}.{}\\n{}", chunk.state, chunk.fun, escaped(&chunk.id));
             if chunk.name != chunk.id {

@@ -1,4 +1,8 @@
-//! Renders state files and what they include, each once (S3–S6).
+//! Loads SLS files: renders each requested file and its includes exactly once and collects their content as
+//! high data (S3–S6).
+//!
+//! Entry: [`SlsLoader::add`], then [`SlsLoader::finish`]; called by the compile pipeline. Facts that
+//! templates need are collected in `needs`.
 
 use std::sync::Arc;
 
@@ -15,19 +19,19 @@ use crate::states::{FactCache, FileRootsError};
 use crate::text::Glob;
 use crate::value::{FoldSet, Value};
 
-/// The number that the first state without an order gets (S3).
+/// The order number of the first state without an explicit `order` (S3).
 const FIRST_NUMBER: i64 = 10_000;
 
-/// Renders a tree.
+/// The loader of SLS files and their includes.
 pub(super) struct SlsLoader<'a> {
     renderer: &'a StateRenderer,
     facts: &'a FactCache,
-    /// Whether states get numbers.
+    /// Whether states without `order` are numbered (option `state_auto_order`).
     auto_order: bool,
-    /// The names of all SLS, in order.
+    /// The names of all SLS files in the state tree, sorted.
     available: Vec<Arc<str>>,
     rendered: FoldSet<Arc<str>>,
-    /// What each file declares, until its includes are through.
+    /// The IDs of each loaded file, kept apart until all files are loaded.
     pending_declarations: Vec<Vec<(Arc<str>, IdDeclaration)>>,
     next_number: i64,
     pub(super) high: HighData,
@@ -36,6 +40,7 @@ pub(super) struct SlsLoader<'a> {
     pub(super) problems: Diagnostics,
 }
 
+/// A step of the depth-first traversal of includes.
 enum LoadStep {
     Enter {
         name: Arc<str>,
@@ -45,7 +50,7 @@ enum LoadStep {
     Leave(usize),
 }
 
-/// The SLS that a path holds, if it holds one.
+/// The SLS name for a path in the state tree, or `None` if the path is not an SLS file.
 fn sls_of(path: &str) -> Option<Arc<str>> {
     let stem = path.strip_suffix(".sls")?;
     let stem = stem.strip_suffix("/init").unwrap_or(stem);
@@ -78,7 +83,7 @@ impl<'a> SlsLoader<'a> {
         })
     }
 
-    /// Renders what a name or a glob stands for.
+    /// Loads the SLS files that a name or a glob stands for.
     pub(super) fn add(&mut self, name: &str) {
         let mut names = self.expand_glob(name);
         if names.is_empty() {
@@ -93,7 +98,8 @@ impl<'a> SlsLoader<'a> {
         }
     }
 
-    /// Puts what was declared together: the IDs of a file before those of what it includes.
+    /// Merges the IDs of all files into high data: the IDs of a file before the IDs of its includes. Reports
+    /// conflicting IDs.
     pub(super) fn finish(&mut self) {
         for ids in std::mem::take(&mut self.pending_declarations) {
             for (id, body) in ids {
@@ -116,7 +122,7 @@ impl<'a> SlsLoader<'a> {
         }
     }
 
-    /// The paths of what a name or a glob stands for.
+    /// The paths of the SLS files that a name or a glob stands for.
     pub(super) fn paths(&self, name: &str) -> Vec<String> {
         let mut paths = Vec::new();
         for name in self.expand_glob(name) {
@@ -141,7 +147,8 @@ impl<'a> SlsLoader<'a> {
         fitting.cloned().collect()
     }
 
-    /// Goes depth first; uses no recursion.
+    /// Loads a file and its includes depth first. Uses an explicit stack, so that deep includes cannot
+    /// overflow the call stack.
     fn render_all(&mut self, first: LoadStep) {
         let mut steps = vec![first];
         while let Some(step) = steps.pop() {
@@ -230,7 +237,7 @@ impl<'a> SlsLoader<'a> {
         Some((file, includes))
     }
 
-    /// The path and text of an SLS.
+    /// Reads an SLS file and returns its path and text. Reports a problem if the file does not exist.
     fn read_sls(
         &mut self,
         name: &Arc<str>,
@@ -261,7 +268,7 @@ impl<'a> SlsLoader<'a> {
         None
     }
 
-    /// The names that an include stands for.
+    /// Resolves an `include` entry to SLS names.
     fn resolve_include(&mut self, file: usize, include: &SlsInclude) -> Vec<(Arc<str>, Span)> {
         let span = include.span;
         let env = include.env.as_deref().unwrap_or(BASE_ENV);
@@ -286,8 +293,8 @@ impl<'a> SlsLoader<'a> {
         names.into_iter().map(|name| (name, span)).collect()
     }
 
-    /// The name of an include; one that begins with dots is relative to its file (S5). None if it
-    /// goes too far up.
+    /// Resolves an included name. A name that begins with dots is relative to its file (S5). Returns `None`
+    /// if the dots lead above the top level.
     fn resolve_relative_name(&self, file: usize, name: &Arc<str>) -> Option<Arc<str>> {
         let rest = name.trim_start_matches('.');
         let levels = name.len() - rest.len();
@@ -305,7 +312,7 @@ impl<'a> SlsLoader<'a> {
         Some(parts.join(".").into())
     }
 
-    /// Numbers the states of a file that have no order.
+    /// Adds an `order` to each state of a file that has none.
     fn assign_order(&mut self, file: usize) {
         if !self.auto_order {
             return;

@@ -1,4 +1,7 @@
-//! The top file: which SLS a machine gets (S7).
+//! The top file: determines which SLS files a machine gets (S7).
+//!
+//! Entry: [`match_top_files`], called by the compile pipeline for a highstate. `matcher.rs` evaluates the
+//! target expressions.
 
 use std::sync::Arc;
 
@@ -15,11 +18,11 @@ use crate::states::render::{RenderError, SlsSource, StateRenderer};
 use crate::value::Value;
 use crate::yaml::Node;
 
-/// The SLS that a machine gets, by environment.
+/// The SLS names assigned to the machine, by environment.
 #[derive(Debug, Default)]
 pub(super) struct TopMatches(IndexMap<Arc<str>, IndexSet<Arc<str>>>);
 
-/// A target and what it gives.
+/// A target of the top file: an expression and the SLS names assigned to the machines it matches.
 struct TopTarget {
     pattern: Arc<str>,
     matcher: Matcher,
@@ -27,12 +30,12 @@ struct TopTarget {
 }
 
 impl TopMatches {
-    /// All of them, in order.
+    /// The SLS names of all environments, in order.
     pub(super) fn names(&self) -> Vec<Arc<str>> {
         self.0.values().flatten().cloned().collect()
     }
 
-    /// As people see them: `{base: [a, b]}`.
+    /// Converts the matches to a map such as `{base: [a, b]}`.
     pub(super) fn to_value(&self) -> Value {
         let env = |(env, names): (&Arc<str>, &IndexSet<Arc<str>>)| {
             let names = names.iter().map(|name| Value::Str(Arc::clone(name)));
@@ -42,7 +45,7 @@ impl TopMatches {
     }
 }
 
-/// Reads the top file and those it includes.
+/// Reads the top file and the top files it includes, and returns the SLS names for this machine.
 pub(super) fn match_top_files(
     renderer: &StateRenderer,
     facts: &FactCache,
@@ -87,7 +90,7 @@ pub(super) fn match_top_files(
     Ok(top)
 }
 
-/// A top file; none if there is none, or nothing in it.
+/// Renders a top file. Returns `None` if the file does not exist or is empty.
 fn read_top_file(
     renderer: &StateRenderer,
     facts: &FactCache,

@@ -1,4 +1,7 @@
-//! Whether each state is formed well (S10, S19, S21).
+//! Verification of high data: checks that each state is well-formed (S10, S19, S21).
+//!
+//! Entry: [`HighData::verify`]. Problems are reported, never repaired. Classic ordering additionally reports
+//! two states that require each other, as Salt does.
 
 use std::sync::Arc;
 
@@ -12,17 +15,18 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::states::{Requisite, RunOrdering};
 use crate::value::{FoldMap, Value};
 
-/// What a state asks for, with its module: the words by what they name.
+/// The requisites of an ID: its module, and the module of each required ID.
 type DeclaredRequisites = (Arc<str>, FoldMap<Arc<str>, Arc<str>>);
 
-/// Looks at each state.
+/// The checker of all states in high data.
 pub(super) struct Verifier<'a> {
     ordering: RunOrdering,
-    /// What each ID asks for last, with its module: Classic finds states that ask for each other.
+    /// The last requisite list of each ID. Classic ordering uses it to find states that require each other.
     declared: FoldMap<Arc<str>, DeclaredRequisites>,
     problems: &'a mut Diagnostics,
 }
 
+/// The position of a state in high data.
 struct StateLocation<'a> {
     id: &'a Arc<str>,
     body: &'a IdDeclaration,
@@ -30,7 +34,7 @@ struct StateLocation<'a> {
 }
 
 impl HighData {
-    /// Tells what is not formed well.
+    /// Reports every state that is not well-formed.
     pub(super) fn verify(&self, ordering: RunOrdering, problems: &mut Diagnostics) {
         let mut verifier = Verifier {
             ordering,
@@ -84,7 +88,7 @@ impl Verifier<'_> {
             return;
         };
         let (id, sls) = (Arc::clone(location.id), Arc::clone(&location.body.sls));
-        // A name is shown wherever its state is.
+        // Names appear in output and logs, so a secret value is refused as a name.
         if ["name", "names"].contains(&&*first.key)
             && matches!(&first.value, ArgumentValue::Value(value) if value.has_sensitive())
         {
@@ -184,7 +188,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Two states that ask for each other.
+    /// Reports two states that require each other.
     fn verify_mutual(
         &mut self,
         location: &StateLocation<'_>,

@@ -1,4 +1,8 @@
-//! Makes one call of several of one function, such as one installation of many packages (S40).
+//! Aggregation: joins the calls of several states with the same function into one, such as one installation
+//! of many packages (S40).
+//!
+//! When the first state of a group runs, the engine passes the arguments of the whole group to the module's
+//! `aggregate` hook. `aggregate_candidates.rs` decides which states may be in a group.
 
 use std::sync::Arc;
 
@@ -10,12 +14,12 @@ use crate::states::ChunkIndex;
 use crate::states::state_function::find_function;
 use crate::value::{Map, Value};
 
-/// The most calls that are looked at for one.
+/// The maximum number of candidates considered for one joined call.
 const MAX_CANDIDATES: usize = 500;
 
 impl Engine {
-    /// The arguments for one call of several, if this one may do the work of others: those that
-    /// could run now as well.
+    /// Returns the joined arguments if this state can do the work of other states as well. Considers only
+    /// states whose requisites are already met.
     pub(super) fn aggregate_args(&mut self, running: &RunningState) -> Option<Map> {
         let CallPurpose::Run { .. } = running.purpose else {
             return None;

@@ -1,4 +1,4 @@
-//! The calls that may be joined to one (S40).
+//! The states whose calls may be aggregated (S40).
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use crate::states::state_function::find_function;
 use crate::states::{Chunk, ChunkIndex, LowData};
 use crate::value::{FoldMap, Value};
 
-/// Words after which it is not known whether a state runs, or how often.
+/// The keywords that exclude a state from aggregation, since they make it uncertain whether or how often the
+/// state runs.
 const UNJOINABLE_KEYWORDS: [&str; 6] = [
     "unless",
     "onlyif",
@@ -22,7 +23,8 @@ const UNJOINABLE_KEYWORDS: [&str; 6] = [
 #[derive(Debug, Default)]
 pub(super) struct AggregateCandidates {
     pub(super) by_function: FoldMap<(Arc<str>, Arc<str>), Vec<ChunkIndex>>,
-    /// Those whose work another does.
+    /// The chunks whose work another chunk's call has taken over, by chunk index. Empty if there are no
+    /// candidates.
     pub(super) joined: Vec<bool>,
 }
 
@@ -45,7 +47,6 @@ impl AggregateCandidates {
         found
     }
 
-    /// Whether nothing may be joined.
     pub(super) fn is_empty(&self) -> bool {
         self.by_function.is_empty()
     }

@@ -1,4 +1,5 @@
-//! The arguments that a function is called with, and what is wrong with them (S38, S45).
+//! The arguments of a state function: checks that the function exists and has its required parameters, and
+//! adds the keywords and environment variables it takes (S38, S45).
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -9,7 +10,8 @@ use crate::states::{Chunk, ModuleTable, StateFunction, StateModule};
 use crate::text::did_you_mean;
 use crate::value::{Map, Value};
 
-/// The module and function of a chunk, or the comment of its failure.
+/// Finds the module and function of a chunk. Returns the comment of the failed state if the function or a
+/// required parameter is missing.
 pub(super) fn callable_function(
     modules: ModuleTable,
     chunk: &Chunk,
@@ -35,7 +37,7 @@ pub(super) fn callable_function(
     }
 }
 
-/// The comment of a state whose function there is not.
+/// The failure comment of a state whose function does not exist, with a spelling hint.
 pub(super) fn not_found_comment(modules: ModuleTable, chunk: &Chunk, fun: &str) -> String {
     let full = format!("{}.{fun}", chunk.state);
     let mut comment = format!(
@@ -53,8 +55,8 @@ pub(super) fn not_found_comment(modules: ModuleTable, chunk: &Chunk, fun: &str) 
     comment
 }
 
-/// Words of the compiler that this function takes as arguments are given to it; those of its own
-/// that set the environment hear what `environ.setenv` has set so far.
+/// The arguments for a call: those of the chunk, the compiler keywords that the function takes itself, and
+/// the variables set by `environ.setenv` so far.
 pub(super) fn call_arguments<'a>(
     chunk: &'a Chunk,
     function: Option<&StateFunction>,
@@ -81,7 +83,7 @@ pub(super) fn call_arguments<'a>(
     args
 }
 
-/// What `environ.setenv` has set so far, and over it what is given.
+/// Merges the variables set by `environ.setenv` with an `env` argument, which takes precedence.
 pub(super) fn merge_environment(supplied: Option<&Value>, environ: &Map) -> Value {
     let set: Map = environ
         .iter()
@@ -99,7 +101,7 @@ pub(super) fn merge_environment(supplied: Option<&Value>, environ: &Map) -> Valu
     }
 }
 
-/// What is said of arguments that a function does not take.
+/// The warnings about arguments that the function does not take.
 pub(super) fn argument_warnings(chunk: &Chunk, function: &StateFunction) -> Vec<String> {
     if function.takes_any() {
         return Vec::new();

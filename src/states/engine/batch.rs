@@ -1,5 +1,7 @@
-//! Changes of several consecutive states handed out as one list, each assuming that those before
-//! it succeed; what was assumed wrongly is taken back and decided again.
+//! Batching: collects the changes of consecutive states into one list, to save round trips to the host.
+//!
+//! Each state in the batch is decided on the assumption that the states before it succeed. If one fails, the
+//! engine rolls back to it, and the states after it are decided again.
 
 use super::engine::{Engine, NextAction, StepOutcome};
 use super::pending_batch::{BatchedState, Checkpoint, PendingBatch};
@@ -11,32 +13,32 @@ use crate::host::RunOutput;
 use crate::host::change::Change;
 use crate::states::{ChangeOutcome, FactCache, Mode, StateDecision, StateOutcome};
 
-/// Words after which a state needs its real result, or runs by itself.
+/// The keywords that keep a state out of a batch, because it needs its real result or runs in parallel.
 const UNBATCHED_KEYWORDS: [&str; 3] = ["retry", "check_cmd", "parallel"];
 
-/// The changes of a state that is assumed to succeed.
+/// The changes of a state whose success is assumed.
 pub(super) struct BatchedChanges {
     pending: PendingChanges,
     steps: Vec<Change>,
     warnings: Vec<String>,
 }
 
-/// What became of a state that might be assumed to succeed.
+/// The decision whether a state joins the batch.
 #[expect(
     clippy::large_enum_variant,
     reason = "it is taken apart where it is made"
 )]
 pub(super) enum BatchDecision {
-    /// It is assumed to have succeeded, or has a result that no change decides.
+    /// The state joins the batch: its success is assumed, or its outcome is final without changes.
     Batched(StateOutcome, Option<Box<BatchedChanges>>),
-    /// What was assumed must become certain first; then it is decided again.
+    /// The open batch must be applied first. Then the state is decided again.
     Flush,
-    /// It runs by itself.
+    /// The state runs on its own.
     Standalone,
 }
 
 impl Engine {
-    /// Tries to take a state without waiting for those before it.
+    /// Decides a state on the assumption that the states in the batch succeed, if it is suitable for a batch.
     pub(super) fn try_batch(
         &mut self,
         running: &mut RunningState,
@@ -96,8 +98,8 @@ impl Engine {
         }
     }
 
-    /// Goes one step on with a state in the order of things, if it can be taken ahead. Gives what
-    /// is next, or the state back if it runs by itself.
+    /// Adds a state to the batch if possible. Returns the next action, if there is one, or the state itself
+    /// as `Err` if it must run on its own.
     pub(super) fn step_batched(
         &mut self,
         mut running: Box<RunningState>,
@@ -138,7 +140,7 @@ impl Engine {
                     self.batch.states.push(assumed);
                     self.batch.changes.extend(steps);
                 }
-                // It has no `watch` that fired, so that it is over in any case.
+                // A state in the batch has no triggered `watch`, so no watch function runs after it.
                 drop(self.complete_run(running, outcome));
                 self.end_frame();
                 let is_full = self.batch.states.len() >= self.options.max_batch;
@@ -156,7 +158,8 @@ impl Engine {
         }
     }
 
-    /// Whether what is next must wait until what is assumed is certain. Then it is handed out.
+    /// Submits the open batch. Returns `Wait` if it was already submitted, and `None` if there is nothing to
+    /// submit.
     pub(super) fn flush_batch(&mut self) -> Option<NextAction> {
         if self.batch.states.is_empty() {
             return None;
@@ -173,13 +176,13 @@ impl Engine {
         })
     }
 
-    /// Whether nothing may be begun, since what was assumed is being made.
+    /// Whether a batch is being applied. Until it ends, no other state may start.
     pub(super) fn is_batch_in_flight(&self) -> bool {
         self.batch.is_submitted
     }
 
-    /// Takes what came of the changes of a window. The first state whose changes did not all
-    /// succeed is judged by what they gave; all after it is taken back.
+    /// Evaluates the outputs of a batch. The first state with a failed change is evaluated by its real
+    /// outputs, and every state after it is rolled back.
     pub(super) fn finish_batch(&mut self, mut outputs: Vec<RunOutput>, facts: &mut FactCache) {
         let batch = std::mem::take(&mut self.batch);
         let mut start = self.now;
@@ -232,7 +235,7 @@ impl Engine {
         self.running = Some(running);
     }
 
-    /// Takes back all that came after a mark.
+    /// Restores the engine's position and drops the results recorded after the checkpoint.
     fn roll_back(&mut self, mark: Checkpoint) {
         for result in self.results.drain(mark.results..) {
             if let Some(chunk) = result.chunk {
@@ -247,7 +250,7 @@ impl Engine {
         self.batch = PendingBatch::default();
     }
 
-    /// Goes on with a state by itself.
+    /// Advances a state that runs outside a batch.
     pub(super) fn step_standalone(
         &mut self,
         mut running: Box<RunningState>,

@@ -1,21 +1,21 @@
-//! A call of a chunk on the stack of those that wait for others.
+//! The call stack of the engine: a chunk that waits for the chunks it requires has a frame on it.
 
 use crate::states::ChunkIndex;
 
-/// A chunk that is about to run.
+/// A stack frame of a chunk that is about to run.
 #[derive(Debug)]
 pub(super) struct CallFrame {
     pub(super) chunk: ChunkIndex,
-    /// How often it was looked at again after those it requires were called.
+    /// The number of times the chunk was checked again after its requirements were called.
     pub(super) revisits: u8,
-    /// Whether those it requires are being called.
+    /// Whether the engine is calling the chunk's requirements one by one.
     pub(super) is_walking: bool,
-    /// The next of them: a need, and a place in its set.
+    /// The next requirement to call: the index of a need, then the index in its set.
     pub(super) need_index: u32,
     pub(super) target_index: u32,
-    /// The last that was called.
+    /// The requirement that was called last.
     pub(super) last_called: Option<ChunkIndex>,
-    /// How much had happened when it was looked at.
+    /// The engine's progress counter when the walk began. No progress since then means a cycle.
     pub(super) progress_seen: u64,
 }
 

@@ -1,5 +1,8 @@
-//! What decides whether a state runs, and whether it has succeeded: `unless`, `onlyif`, `creates`
-//! and `check_cmd` (S32–S34).
+//! The conditions of a state: `unless`, `onlyif` and `creates` decide whether it runs, `check_cmd` whether it
+//! succeeded (S32–S34).
+//!
+//! Commands in conditions are facts: an unknown result is returned as [`Halt::Needs`], and the condition is
+//! evaluated again later.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,7 +15,7 @@ use crate::states::slot;
 use crate::states::{Chunk, FactCache, Halt, ModuleContext, StateOutcome, refuse};
 use crate::value::{Map, Value};
 
-/// The options of commands that a state's own apply to.
+/// The arguments of a state that also apply to the commands in its conditions.
 const COMMAND_OPTIONS: [&str; 7] = [
     "cwd",
     "root",
@@ -23,20 +26,20 @@ const COMMAND_OPTIONS: [&str; 7] = [
     "success_retcodes",
 ];
 
-/// The conditions of a chunk.
+/// The conditions of a chunk and the data to evaluate them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StateConditions<'a> {
     pub(super) chunk: &'a Chunk,
     pub(super) context: &'a ModuleContext,
     pub(super) facts: &'a FactCache,
-    /// What `environ.setenv` has set so far.
+    /// The variables set by `environ.setenv` so far.
     pub(super) environ: &'a Map,
 }
 
-/// Asks one kind of condition.
+/// A function that evaluates one kind of condition.
 type ConditionFn<'a> = fn(&StateConditions<'a>, &Value) -> Result<ConditionResult, Halt>;
 
-/// What one condition says.
+/// The result of one kind of condition: whether to skip the state, and why.
 struct ConditionResult {
     skip: bool,
     comment: String,
@@ -52,7 +55,8 @@ impl ConditionResult {
 }
 
 impl<'a> StateConditions<'a> {
-    /// The outcome of a state that is not to run; none if it is.
+    /// Evaluates `onlyif`, `unless` and `creates`. Returns the outcome of a skipped state, or `None` if the
+    /// state is to run.
     pub(super) fn skip_outcome(&self) -> Result<Option<StateOutcome>, Halt> {
         let mut needs: Vec<Fact> = Vec::new();
         let mut results: Vec<ConditionResult> = Vec::new();
@@ -84,7 +88,7 @@ impl<'a> StateConditions<'a> {
         }))
     }
 
-    /// It runs only if all succeed.
+    /// Evaluates `onlyif`: the state runs only if every entry succeeds.
     fn onlyif(&self, written: &Value) -> Result<ConditionResult, Halt> {
         for entry in to_entries(written, "onlyif")?.iter() {
             match entry.reveal() {
@@ -112,7 +116,7 @@ impl<'a> StateConditions<'a> {
         Ok(ConditionResult::new(false, "onlyif condition is true"))
     }
 
-    /// It runs unless all succeed.
+    /// Evaluates `unless`: the state is skipped if every entry succeeds.
     fn unless(&self, written: &Value) -> Result<ConditionResult, Halt> {
         let mut last = ConditionResult::new(false, "unless condition is false");
         for entry in to_entries(written, "unless")?.iter() {
@@ -141,7 +145,7 @@ impl<'a> StateConditions<'a> {
         Ok(last)
     }
 
-    /// It runs unless all these paths lead to something.
+    /// Evaluates `creates`: the state is skipped if every path exists.
     fn creates(&self, written: &Value) -> Result<ConditionResult, Halt> {
         let missing = || ConditionResult::new(false, "Creates files not found");
         Ok(match written {
@@ -175,7 +179,7 @@ impl<'a> StateConditions<'a> {
         Ok(self.facts.target(path)?.is_some())
     }
 
-    /// What `check_cmd` makes of an outcome (S34).
+    /// Evaluates `check_cmd` and sets the outcome by its result (S34).
     pub(super) fn apply_check_cmd(
         &self,
         written: &Value,
@@ -203,7 +207,8 @@ impl<'a> StateConditions<'a> {
         Ok(outcome)
     }
 
-    /// The exit code of a command; another if it cannot be run.
+    /// The exit code of a command, or `otherwise` if the command cannot be run. Codes in `success_retcodes`
+    /// count as 0.
     fn exit_code(&self, text: &str, otherwise: i32) -> Result<i32, Halt> {
         let code = match self
             .facts
@@ -247,7 +252,8 @@ impl<'a> StateConditions<'a> {
             .map(Value::reveal)
     }
 
-    /// What `{fun: module.function, …}` gives; none without `fun`.
+    /// Calls the execution function of a condition such as `{fun: module.function, …}`. Returns `None` if
+    /// `fun` is missing.
     fn call_function(&self, written: &Map) -> Result<Option<Value>, Halt> {
         let Some(fun) = written.get("fun").map(Value::to_string) else {
             return Ok(None);
@@ -289,7 +295,7 @@ impl<'a> StateConditions<'a> {
     }
 }
 
-/// One condition or several. None at all is a mistake, as in Salt.
+/// The entries of a condition: one value or a list. An empty list is an error, as in Salt.
 fn to_entries<'a>(written: &'a Value, word: &str) -> Result<Cow<'a, [Value]>, Halt> {
     match written {
         Value::List(items) if items.is_empty() => refuse(format!(

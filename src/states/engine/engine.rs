@@ -1,4 +1,8 @@
-//! The engine: what has run, what runs, and what is next.
+//! The state engine: what has run, what is running, and what is next.
+//!
+//! [`Engine::next`] returns the next action for the host. The caller performs it and reports back by
+//! [`FactCache::learn`], [`Engine::finish_change`] or [`Engine::finish_sleep`]. The steps of the engine are
+//! spread over the files of this folder; this file has the main loop.
 
 use std::collections::VecDeque;
 use std::fmt::{Debug, Formatter};
@@ -21,56 +25,56 @@ use crate::states::{
 };
 use crate::value::{FoldMap, Map, Value};
 
-/// Runs the states of one machine. It has no effect: it says what is due and is told what came
-/// of it.
+/// The engine that runs the states of one machine. Pure: performs no I/O and reads no clock; it returns
+/// actions and receives their results.
 pub struct Engine {
     pub(super) low: Arc<LowData>,
     pub(super) context: Arc<ModuleContext>,
     pub(super) options: EngineOptions,
     pub(super) graph: RequisiteGraph,
     pub(super) now: Timestamp,
-    /// The place of the next chunk in the order.
+    /// The position of the next chunk in [`LowData::order`].
     pub(super) position: usize,
     pub(super) phase: EnginePhase,
-    /// The chunk that was begun from the order.
+    /// The chunk last started from the order, as opposed to chunks called by requisites.
     top: Option<ChunkIndex>,
     pub(super) stack: Vec<CallFrame>,
-    /// The state that runs in the order of things, and those beside it.
+    /// The state that is running in sequence, and the states running in parallel to it.
     pub(super) running: Option<Box<RunningState>>,
     parallel: Vec<Option<Box<RunningState>>>,
-    /// Those beside it that can go on.
+    /// The parallel states that can be advanced.
     ready_parallel: VecDeque<usize>,
-    /// How many beside it are not over.
+    /// The number of parallel states that are running, without the queued ones.
     pub(super) parallel_count: usize,
-    /// Those that wait for one of those to end, since only so many run at a time.
+    /// The parallel states that wait for a free slot because of `max_parallel`.
     queued_parallel: VecDeque<usize>,
-    /// Parallel states that wait for others.
+    /// Parallel states that wait for requisites while other states run.
     pub(super) deferred: Vec<ChunkIndex>,
     owners: FoldMap<ActionId, ActionOwner>,
     last_action_id: u64,
     pub(super) statuses: Vec<ChunkStatus>,
     pub(super) results: Vec<StateResult>,
     pub(super) number: u32,
-    /// How much has happened.
+    /// A counter that grows with each event that may unblock a chunk. Used to detect cycles.
     pub(super) progress: u64,
     pub(super) tallies: Vec<SetTally>,
     pub(super) tested: FoldMap<ChunkIndex, TestResult>,
     pub(super) tested_tallies: FoldMap<SetId, (u32, SetTally)>,
-    /// Grows when the result of a test is replaced.
+    /// A counter that grows when a test result is replaced. Tallies of an older epoch are recounted.
     pub(super) epoch: u32,
-    /// Whether a chunk is to be tested when it is called next.
+    /// Whether a chunk is to be tested, instead of run, the next time it is called.
     pub(super) needs_test: Vec<bool>,
-    /// Whether a chunk was called because it goes before another.
+    /// Whether a chunk was called because it has a `prereq` on another chunk that is being called.
     pub(super) called_as_prerequired: Vec<bool>,
-    /// In which generation a chunk was last called.
+    /// The generation in which a chunk was last called.
     pub(super) active_generation: Vec<u32>,
-    /// How often a chunk is on the stack.
+    /// The number of frames of each chunk on the stack.
     pub(super) stack_counts: Vec<u8>,
-    /// Grows with each chunk that is begun from the order.
+    /// A counter that grows with each chunk started from the order.
     pub(super) generation: u32,
-    /// Whether a state has ended the run by its failure, further down (S36).
+    /// Whether a state with `failhard` failed among the requirements of the current chunk (S36).
     pub(super) failhard_hit: bool,
-    /// Variables that states have set.
+    /// The environment variables set by states.
     pub(super) environ: Map,
     pub(super) listeners: Option<Listeners>,
     pub(super) aggregates: AggregateCandidates,
@@ -78,17 +82,17 @@ pub struct Engine {
     pub(super) batch: PendingBatch,
 }
 
-/// Those that listened and are to react.
+/// The listening states that are to react at the end of the run.
 #[derive(Debug, Default)]
 pub(super) struct Listeners {
     pub(super) chunks: VecDeque<ChunkIndex>,
-    /// The one that was begun last.
+    /// The listener that was started last, to check its result for `failhard`.
     pub(super) last: Option<ChunkIndex>,
-    /// What was listened to and is not there, and the comment.
+    /// The targets of `listen` that do not exist, as module and ID, with the comment for the result.
     pub(super) missing: Vec<((String, String), String)>,
 }
 
-/// What the engine is at.
+/// The phase of the run: states first, then listeners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EnginePhase {
     States,
@@ -96,57 +100,54 @@ pub(super) enum EnginePhase {
     Done,
 }
 
-/// Names changes, or a pause, that an engine has asked for.
+/// The ID of a change or a pause that an engine has requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ActionId(u64);
 
-/// What is next on a machine.
+/// The next action that an engine requests for its machine.
 #[derive(Debug)]
 pub enum NextAction {
-    /// These facts are to be read and learned ([`Facts::learn`]); then the engine is
-    /// asked again. What cannot be read is learned as failed.
+    /// Read these facts, pass them to [`FactCache::learn`], then call [`Engine::next`] again. A fact that
+    /// cannot be read is learned as failed.
     Read(Vec<Fact>),
-    /// These changes are due, in order, until one fails; then [`Engine::changed`]. The engine
-    /// may be asked again before that, for states that run in parallel.
+    /// Make these changes in order until one fails, then call [`Engine::finish_change`]. [`Engine::next`] may
+    /// be called before that, for states that run in parallel.
     Change {
-        /// Their name.
+        /// The ID to report the result with.
         action: ActionId,
-        /// What is changed.
         changes: Vec<Change>,
-        /// The state they are for, the first of them if they are for several.
+        /// The state that the changes belong to; for a batch the first state.
         chunk: ChunkIndex,
     },
-    /// So much time is to pass before [`Engine::slept`] (S35).
+    /// Wait this long, then call [`Engine::finish_sleep`] (S35).
     Sleep {
-        /// The name of the pause.
+        /// The ID to report the end of the pause with.
         action: ActionId,
-        /// How long it takes.
         time: Duration,
-        /// The state that is tried again after it.
+        /// The state that is retried after the pause.
         chunk: ChunkIndex,
     },
-    /// Nothing can be done until something that was asked for has ended.
+    /// No action is possible until a requested action has ended.
     Wait,
-    /// The next state lies beyond the gate.
+    /// The next state is beyond the order limit.
     AtLimit,
-    /// All has a result.
+    /// Every state has a result, and nothing is running.
     Done,
 }
 
-/// How a step of a state ended.
+/// The result of advancing a running state.
 pub(super) enum StepOutcome {
-    /// This is next.
+    /// The state needs this action before it can continue.
     Next(NextAction),
-    /// It waits for what was asked for.
+    /// The state waits for an action that was requested before.
     Waiting,
-    /// It goes on beside others (S37).
+    /// The state is ready to continue in parallel (S37).
     Parallel,
-    /// It is over.
     Finished(StateOutcome),
 }
 
 impl Engine {
-    /// Makes ready to run low data on a machine.
+    /// Creates an engine for low data. Disabled states get their failed result at once (S41).
     pub fn new(low: Arc<LowData>, context: Arc<ModuleContext>, options: EngineOptions) -> Self {
         let chunks = low.chunks.len();
         let comments = options.disabled_reasons(&low);
@@ -200,8 +201,8 @@ impl Engine {
         engine
     }
 
-    /// What is next. With a gate, no chunk beyond that place of [`Low::order`] is begun, though a
-    /// requisite may call it earlier.
+    /// Returns the next action. With an order limit, no chunk beyond that position of [`LowData::order`] is
+    /// started from the order; a requisite may still call it.
     pub fn next(
         &mut self,
         facts: &mut FactCache,
@@ -223,7 +224,8 @@ impl Engine {
         }
     }
 
-    /// Goes one step on in the order of things. Gives what is next if nothing can be done before.
+    /// Advances the sequential part of the run by one step. Returns an action if no further step is possible
+    /// before it.
     fn step(&mut self, facts: &mut FactCache, order_limit: Option<usize>) -> Option<NextAction> {
         if self.is_batch_in_flight() {
             return Some(NextAction::Wait);
@@ -244,8 +246,8 @@ impl Engine {
         }
     }
 
-    /// Takes what came of changes that were handed out: an output for each that was tried, of
-    /// which only the last may say a failure.
+    /// Takes the outputs of requested changes: one for each change that was tried, where only the last may be
+    /// a failure.
     pub fn finish_change(
         &mut self,
         action: ActionId,
@@ -275,7 +277,8 @@ impl Engine {
         }
     }
 
-    /// Takes that a pause is over. Anything may have happened meanwhile.
+    /// Takes the end of a pause. The cached facts are dropped, since anything may have changed during the
+    /// pause.
     pub fn finish_sleep(&mut self, action: ActionId, facts: &mut FactCache, now: Timestamp) {
         self.now = now;
         let Some(owner) = self.owners.remove(&action) else {
@@ -283,7 +286,7 @@ impl Engine {
         };
         facts.forget(&Domain::All);
         if let Some(running) = self.running_mut(owner) {
-            // What runs beside others is not asked its conditions again.
+            // The conditions of a parallel state are not evaluated again.
             running.stage = match owner {
                 ActionOwner::Parallel(_) => RunStage::CallFunction,
                 ActionOwner::Main | ActionOwner::Batch => RunStage::Decide,
@@ -292,7 +295,8 @@ impl Engine {
         self.wake(owner);
     }
 
-    /// The results so far, in the order in which they came.
+    /// The confirmed results so far, in the order in which they were recorded. Results that rest on an
+    /// unfinished batch are left out.
     pub fn results(&self) -> &[StateResult] {
         &self.results[..self.batch.confirmed_results(self.results.len())]
     }
@@ -311,7 +315,7 @@ impl Engine {
         }
     }
 
-    /// Makes a name for something that is asked for.
+    /// Registers a new action and returns its ID.
     pub(super) fn new_action(&mut self, owner: ActionOwner) -> ActionId {
         self.last_action_id += 1;
         let action = ActionId(self.last_action_id);
@@ -325,7 +329,7 @@ impl Engine {
         number
     }
 
-    /// Goes on with the state in the order of things.
+    /// Advances the state that runs in sequence: in the batch if possible, else on its own.
     fn step_main(&mut self, facts: &mut FactCache) -> Option<NextAction> {
         let running = self.running.take()?;
         match self.step_batched(running, facts) {
@@ -334,7 +338,7 @@ impl Engine {
         }
     }
 
-    /// Lets a state run beside others (S37).
+    /// Starts a state in parallel, or queues it if `max_parallel` states are already running (S37).
     pub(super) fn start_parallel(&mut self, mut running: Box<RunningState>) {
         running.number = Some(self.next_number());
         self.statuses[running.chunk as usize] = ChunkStatus::Running;
@@ -356,7 +360,7 @@ impl Engine {
         let owner = ActionOwner::Parallel(place);
         match self.advance_running(&mut running, owner, facts) {
             StepOutcome::Next(next) => {
-                // What was only to be read is at hand when it is asked again.
+                // A read needs no report to this state: the facts are in the cache when it is advanced again.
                 if matches!(next, NextAction::Read(_)) {
                     self.ready_parallel.push_back(place);
                 }
@@ -383,7 +387,8 @@ impl Engine {
         }
     }
 
-    /// Takes the outcome of a state. Gives it back if it is to react to what it watches.
+    /// Records the outcome of a state. Returns a new run for its watch function if the state is to react to
+    /// what it watches.
     pub(super) fn complete_run(
         &mut self,
         mut running: Box<RunningState>,
@@ -434,7 +439,8 @@ impl Engine {
         None
     }
 
-    /// Takes a result. The first stays: a chunk that waits for itself may come here again.
+    /// Records the result of a chunk. The first result stays: a chunk in a requisite cycle may get here
+    /// twice.
     pub(super) fn record_result(&mut self, chunk: ChunkIndex, result: StateResult) {
         if matches!(self.statuses[chunk as usize], ChunkStatus::Done(_)) {
             return;
@@ -444,7 +450,7 @@ impl Engine {
         self.results.push(result);
     }
 
-    /// Whether a failed chunk ends the run (S36).
+    /// Whether the chunk failed in a way that ends the run (S36).
     pub(super) fn is_failhard(&self, chunk: ChunkIndex) -> bool {
         let ChunkStatus::Done(place) = self.statuses[chunk as usize] else {
             return false;
@@ -452,7 +458,7 @@ impl Engine {
         self.ends_run(chunk, &self.results[place as usize])
     }
 
-    /// Whether a result of a chunk, if it is a failure, ends the run.
+    /// Whether this result of the chunk is a failure that ends the run.
     pub(super) fn ends_run(&self, chunk: ChunkIndex, result: &StateResult) -> bool {
         let keyword = self.low.chunks[chunk as usize].keywords.get("failhard");
         self.options.mode == Mode::Apply
@@ -460,7 +466,7 @@ impl Engine {
             && result.outcome.result == Some(false)
     }
 
-    /// Begins the next chunk of the order, or what comes after all of them.
+    /// Starts the next chunk of the order; after the last one, the listeners.
     fn step_top(&mut self, order_limit: Option<usize>) -> Option<NextAction> {
         if let Some(top) = self.top.take() {
             let failed = self.is_failhard(top);
@@ -485,7 +491,7 @@ impl Engine {
 
     fn next_state(&mut self, order_limit: Option<usize>) -> Option<NextAction> {
         let statuses = &self.statuses;
-        // Others may have called them meanwhile.
+        // Requisites of other states may have called deferred chunks meanwhile.
         self.deferred
             .retain(|chunk| statuses[*chunk as usize] == ChunkStatus::NotRun);
         for place in 0..self.deferred.len() {
@@ -521,7 +527,7 @@ impl Engine {
         None
     }
 
-    /// Takes a chunk for the one that was begun last.
+    /// Marks a chunk as the one last started from the order.
     pub(super) fn set_top(&mut self, chunk: ChunkIndex) {
         self.top = Some(chunk);
     }
@@ -533,7 +539,7 @@ impl Engine {
     }
 }
 
-/// In the newer ordering, a chunk that stands in the order twice is tested first (S16).
+/// With DAG ordering, a chunk that is in the order twice is tested at its first position (S16).
 fn chunks_tested_in_order(low: &LowData) -> Vec<bool> {
     let mut tests = vec![false; low.chunks.len()];
     if low.ordering == RunOrdering::Dag {

@@ -1,5 +1,8 @@
-//! The way of one state: its conditions and its function are asked, its changes are handed out,
-//! and what came of them is judged (S32–S35, S43–S45).
+//! The evaluation of one state: checks its conditions, calls its function, requests its changes and judges
+//! their results (S32–S35, S43–S45).
+//!
+//! Entry: [`Engine::advance_running`], a loop over the stages of [`RunStage`] that stops when the state needs
+//! facts, changes or a pause.
 
 use super::arguments::{argument_warnings, call_arguments, callable_function, not_found_comment};
 use super::conditions::StateConditions;
@@ -18,18 +21,18 @@ use crate::states::{
 };
 use crate::value::Value;
 
-/// How a function is called.
+/// The variant of a state function call.
 struct CallVariants<'a> {
     run: StateFn,
     function: &'a StateFunction,
-    /// Whether it reacts to what it watches.
+    /// Whether the module's watch function is called instead of the state's own.
     is_watch: bool,
-    /// Whether it is called only to hear what it needs.
+    /// Whether the call is made only to collect the facts it needs, along with those of the conditions.
     is_prefetch: bool,
 }
 
 impl Engine {
-    /// Goes on with a state until it needs something.
+    /// Advances a state until it needs an action or ends.
     pub(super) fn advance_running(
         &mut self,
         running: &mut RunningState,
@@ -117,7 +120,8 @@ impl Engine {
         decided
     }
 
-    /// Asks the conditions and the function of a state.
+    /// Evaluates the conditions and calls the function of a state. With `fresh` false the conditions were met
+    /// before and are not evaluated again.
     pub(super) fn decide(
         &self,
         running: &RunningState,
@@ -232,7 +236,8 @@ impl Engine {
         (function_call.run)(&call, facts)
     }
 
-    /// Takes up what a function has said. Gives what is next, if its changes are due.
+    /// Handles the decision of a function. Returns the action if there are changes to make; in test mode
+    /// predicts their effects instead.
     fn apply_decision(
         &mut self,
         running: &mut RunningState,
@@ -271,7 +276,7 @@ impl Engine {
         })
     }
 
-    /// Asks `check_cmd`, unless the function takes it for itself.
+    /// Evaluates `check_cmd`, unless the function takes this argument itself.
     fn run_check_cmd(
         &self,
         running: &mut RunningState,
@@ -300,7 +305,8 @@ impl Engine {
         }
     }
 
-    /// What comes of an outcome that is in doubt, and what a function sets for those after it.
+    /// Completes an outcome: turns a doubtful failure into a prediction, adds warnings and stores the
+    /// environment variables that the function sets.
     pub(super) fn settle_outcome(
         &mut self,
         running: &mut RunningState,
@@ -318,7 +324,7 @@ impl Engine {
         outcome
     }
 
-    /// Whether a state is tried again, after a pause; else its outcome (S35).
+    /// Decides about a retry. Returns the final outcome, or a pause before the next attempt as `Err` (S35).
     fn retry_or_finish(
         &mut self,
         running: &mut RunningState,
@@ -366,7 +372,7 @@ impl Engine {
     }
 }
 
-/// What became of changes.
+/// Computes the outcome of changes from their outputs.
 fn evaluate_changes(
     pending: &PendingChanges,
     outputs: &[RunOutput],

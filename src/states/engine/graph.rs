@@ -1,35 +1,39 @@
-//! What each chunk waits for, made ready for running.
+//! The requisite graph in the compact form that the engine uses: for each chunk the sets it waits for.
+//!
+//! [`RequisiteGraph::build`] makes it from low data once, at the start. It replaces `watch` by `require`
+//! where a module has no watch function, and adds the reverse side of each `prereq`.
 
 use crate::states::state_function::find_function;
 use crate::states::{ChunkIndex, LinkTarget, LowData, ModuleTable, Requisite, RequisiteLink};
 use crate::value::FoldMap;
 
-/// The place of a set of chunks: those of the low data, then those made here.
+/// The index of a set of chunks. The sets of the low data come first, then the sets made by
+/// [`RequisiteGraph::add_prerequired`].
 pub(super) type SetId = u32;
 
-/// One thing that a chunk waits for.
+/// A requirement of a chunk: a requisite kind and the set it applies to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequisiteNeed {
     pub(super) kind: Requisite,
-    /// None if it leads to nothing.
+    /// The set of targets, or `None` if the requisite matches no state.
     pub(super) set: Option<SetId>,
-    /// Its place among the links of the chunk.
+    /// The index in the links of the chunk.
     pub(super) link: u32,
 }
 
-/// What all chunks wait for.
+/// The requirements of all chunks, stored in one vector.
 #[derive(Debug, Default)]
 pub(super) struct RequisiteGraph {
     needs: Vec<RequisiteNeed>,
-    /// Where the needs of each chunk begin; one more at the end.
+    /// The start of each chunk's requirements in `needs`, plus the end of the last.
     starts: Vec<u32>,
     sets: Vec<Box<[ChunkIndex]>>,
-    /// Whether a chunk has a set of those that go before it.
+    /// Whether each chunk is the target of a `prereq`.
     prerequired: Vec<bool>,
 }
 
 impl RequisiteGraph {
-    /// Makes low data ready. Disabled chunks are as if they were not there (S41).
+    /// Builds the graph. Disabled chunks are treated as absent (S41).
     pub(super) fn build(low: &LowData, modules: ModuleTable, disabled: &[bool]) -> Self {
         let mut graph = Self {
             sets: low
@@ -65,7 +69,7 @@ impl RequisiteGraph {
                     link: 0,
                 });
             }
-            // What became a `require` goes after what was one.
+            // A `watch` that became `require` is checked after the genuine `require`.
             graph.needs[first..].sort_by_key(|need| {
                 let link = chunk.links.get(need.link as usize);
                 let moved = matches!(need.kind, Requisite::Require | Requisite::RequireAny)
@@ -79,8 +83,8 @@ impl RequisiteGraph {
         graph
     }
 
-    /// Makes a set of the holders of each set that a `prereq` leads to, and gives the sets that
-    /// go before each chunk.
+    /// Adds, for each set that is the target of a `prereq`, a set of the chunks that hold this `prereq`.
+    /// Returns for each target the sets of chunks that must run before it.
     fn add_prerequired(&mut self, low: &LowData) -> FoldMap<ChunkIndex, Vec<SetId>> {
         let mut holders: Vec<(SetId, Vec<ChunkIndex>)> = Vec::new();
         let mut places: FoldMap<SetId, usize> = FoldMap::default();
@@ -117,23 +121,21 @@ impl RequisiteGraph {
         (!is_emptied || whole).then_some(set)
     }
 
-    /// What a chunk waits for.
+    /// The requirements of a chunk, sorted by kind.
     pub(super) fn needs(&self, chunk: ChunkIndex) -> &[RequisiteNeed] {
         let at = chunk as usize;
         &self.needs[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
 
-    /// The chunks of a set.
     pub(super) fn items(&self, set: SetId) -> &[ChunkIndex] {
         &self.sets[set as usize]
     }
 
-    /// How many sets there are.
     pub(super) fn sets(&self) -> usize {
         self.sets.len()
     }
 
-    /// Whether a chunk is tested by another that goes before it.
+    /// Whether a chunk is the target of a `prereq` of another chunk.
     pub(super) fn is_prerequired(&self, chunk: ChunkIndex) -> bool {
         self.prerequired[chunk as usize]
     }
@@ -144,7 +146,7 @@ fn without_disabled(set: &[ChunkIndex], disabled: &[bool]) -> Box<[ChunkIndex]> 
     set.iter().copied().filter(stays).collect()
 }
 
-/// A count as it is stored.
+/// Converts an index to the 32 bits that it is stored in.
 pub(super) fn to_index(number: usize) -> u32 {
     u32::try_from(number).expect("there are fewer than four thousand million states and links")
 }

@@ -1,4 +1,5 @@
-//! What runs after all states, since something that it listens to has changed (S30).
+//! Listeners: after the last state, runs the watch functions of states that `listen` to a changed state
+//! (S30).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use crate::states::{ChunkIndex, LinkTarget, Requisite, SetIndex, StateOutcome};
 use crate::value::{FoldMap, FoldSet, Value};
 
 impl Engine {
-    /// Begins the next that is to react, or ends the run.
+    /// Starts the next listener, or ends the run after the last one.
     pub(super) fn next_listener(&mut self) -> Option<NextAction> {
         let mut listeners = match self.listeners.take() {
             Some(listeners) => listeners,
@@ -47,7 +48,7 @@ impl Engine {
         last.is_some_and(|last| last.chunk.is_some_and(|chunk| self.ends_run(chunk, last)))
     }
 
-    /// Finds those that are to react, in the order of running.
+    /// Finds the states that are to react, in run order.
     fn find_listeners(&self) -> Listeners {
         let mut found = Listeners::default();
         let mut changed: FoldMap<SetIndex, bool> = FoldMap::default();
@@ -92,7 +93,7 @@ impl Engine {
             })
     }
 
-    /// What of that which a state watches has changed, the first few.
+    /// The watched states that have changed, at most 64 of each set, as `module: ID`.
     pub(super) fn changed_watched(&self, running: &RunningState) -> Value {
         let mut names = Vec::new();
         for need in self.graph.needs(running.chunk) {
@@ -119,7 +120,7 @@ impl Engine {
     }
 }
 
-/// The entry of a `listen` that leads nowhere.
+/// The failed result of a `listen` whose target does not exist.
 fn missing_listener_result(
     link: &(String, String),
     comment: String,

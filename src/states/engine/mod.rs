@@ -1,5 +1,7 @@
-//! Runs the states of one machine by their requisites (S22–S45): a pure state machine that says
-//! which facts it needs and which changes are due, and is told what came of them.
+//! The state engine: runs the states of one machine in the order of their requisites (S22–S45).
+//!
+//! [`Engine`] is a pure state machine: it returns the facts and changes it needs as [`NextAction`], and its
+//! caller reports the results. No file here performs I/O or reads the clock.
 
 mod aggregate;
 mod aggregate_candidates;

@@ -1,27 +1,25 @@
-//! How an engine is set up.
+//! The options of the engine, and its type for points in time.
 
 use std::time::Duration;
 
 use crate::states::{Chunk, LowData, MODULES, Mode, ModuleTable};
 use crate::text::Glob;
 
-/// How the states of a machine are run.
+/// The options for running the states of a machine.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
-    /// Whether anything is changed (S44).
+    /// Whether changes are made or only predicted (S44).
     pub mode: Mode,
-    /// Whether a failed state ends the run, where the state does not say (S36).
+    /// Whether a failed state ends the run, unless the state's own `failhard` says otherwise (S36).
     pub failhard: bool,
-    /// How many states with `parallel` run at a time; 0 for any number (S37).
+    /// The maximum number of states with `parallel` that run at a time; 0 means no limit (S37).
     pub max_parallel: usize,
-    /// Which modules join calls (S40).
+    /// The modules whose calls are aggregated (S40).
     pub aggregate: Aggregation,
-    /// Patterns of functions that must not run (S41).
+    /// The patterns of disabled functions (S41).
     pub disabled: Vec<String>,
-    /// How many consecutive states may have their changes handed out as one list, each assuming
-    /// that those before it succeed; 0 for one at a time.
+    /// The maximum number of consecutive states whose changes are requested as one batch; 0 disables batches.
     pub max_batch: usize,
-    /// The state modules.
     pub modules: ModuleTable,
 }
 
@@ -40,7 +38,7 @@ impl Default for EngineOptions {
 }
 
 impl EngineOptions {
-    /// For each chunk, why it must not run, if so (S41).
+    /// For each chunk, the failure comment if its function is disabled (S41).
     pub(super) fn disabled_reasons(&self, low: &LowData) -> Vec<Option<String>> {
         let patterns = &self.disabled;
         let why = |chunk: &Chunk| {
@@ -58,25 +56,23 @@ impl EngineOptions {
     }
 }
 
-/// Which modules make one call of several (S40), where a state does not say.
+/// The modules whose calls are aggregated, unless a state's own `aggregate` says otherwise (S40).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Aggregation {
-    /// None.
     #[default]
     Never,
-    /// All that can.
+    /// Each module that supports aggregation joins its calls.
     Always,
-    /// These.
     Modules(Vec<String>),
 }
 
-/// A moment, in microseconds since the start of 1970 by the clock on the wall. The engine has no
-/// clock of its own.
+/// A point in time in microseconds since 1970-01-01 UTC. The caller passes it in, since the engine reads no
+/// clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// The time of day, such as `14:03:09.000417` (S43).
+    /// The time of day, formatted as in `14:03:09.000417` (S43).
     pub fn time_of_day(self) -> String {
         let micros = self.0.rem_euclid(86_400_000_000);
         let seconds = micros / 1_000_000;
@@ -85,12 +81,12 @@ impl Timestamp {
         format!("{hours:02}:{minutes:02}:{seconds:02}.{micros:06}")
     }
 
-    /// How long it is since an earlier moment; nothing if that is later.
+    /// The duration since an earlier point in time, or zero if that is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// A later moment.
+    /// The point in time after the given duration.
     #[must_use]
     pub fn after(self, time: Duration) -> Self {
         let micros = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);

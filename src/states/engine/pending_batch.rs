@@ -1,4 +1,5 @@
-//! The states whose success is assumed, and how to go back to the first of them.
+//! The pending batch: the states whose success is assumed, and the data to roll back if an assumption is
+//! wrong.
 
 use std::fmt::{Debug, Formatter};
 
@@ -8,34 +9,33 @@ use super::running::{PendingChanges, RunningState};
 use crate::host::change::Change;
 use crate::states::ChunkIndex;
 
-/// What is assumed.
+/// The batch of states whose success is assumed.
 #[derive(Default)]
 pub(super) struct PendingBatch {
-    /// The states whose changes are in the list, in order.
+    /// The states with changes in the batch, in order.
     pub(super) states: Vec<BatchedState>,
-    /// The changes that are to be handed out.
     pub(super) changes: Vec<Change>,
-    /// Whether they were handed out, and nothing more is assumed.
+    /// Whether the changes were submitted. No state joins the batch afterwards.
     pub(super) is_submitted: bool,
-    /// How many results were certain before the first of them.
+    /// The number of results that were confirmed before the batch began.
     pub(super) confirmed_count: usize,
-    /// How sets stood before they were counted on an assumption, with the place of the state
-    /// whose assumption was the last before.
+    /// Set tallies before results of the batch were counted in them, with the number of batched states at
+    /// that time.
     pub(super) saved_tallies: Vec<(usize, SetId, SetTally)>,
 }
 
-/// A state that is assumed to succeed.
+/// A state in the batch, with the data to evaluate or roll back its changes.
 pub(super) struct BatchedState {
     pub(super) chunk: ChunkIndex,
     pub(super) running: Box<RunningState>,
     pub(super) pending: PendingChanges,
-    /// How many changes come before its own.
+    /// The index of its first change in the batch.
     pub(super) first_change: usize,
-    /// What to go back to.
+    /// The engine's position before this state, for a rollback.
     pub(super) checkpoint: Checkpoint,
 }
 
-/// How far the engine had come before a state was assumed to succeed.
+/// The engine's position before a state joined the batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Checkpoint {
     pub(super) results: usize,
@@ -45,7 +45,7 @@ pub(super) struct Checkpoint {
 }
 
 impl PendingBatch {
-    /// How many of so many results are certain.
+    /// The number of confirmed results, out of `results` in total.
     pub(super) fn confirmed_results(&self, results: usize) -> usize {
         if self.states.is_empty() {
             results
@@ -54,12 +54,12 @@ impl PendingBatch {
         }
     }
 
-    /// Whether anything is assumed.
+    /// Whether the batch contains a state.
     pub(super) fn is_open(&self) -> bool {
         !self.states.is_empty()
     }
 
-    /// Keeps how a set stood, so that it can be taken back.
+    /// Saves the tally of a set, so that a rollback can restore it.
     pub(super) fn save_tally(&mut self, set: SetId, tally: &SetTally) {
         if !self.states.is_empty() {
             self.saved_tallies

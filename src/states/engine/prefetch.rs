@@ -1,5 +1,5 @@
-//! Which facts states will need, asked before any of them runs, so that they are read together
-//! (P19).
+//! Prefetch: collects the facts that all states will need before any of them runs, so that one round trip
+//! reads them together (P19).
 
 use super::Engine;
 use super::graph::to_index;
@@ -9,8 +9,9 @@ use crate::states::FactCache;
 use crate::value::FoldSet;
 
 impl Engine {
-    /// The facts that states need as things stand and that are not known yet; none if there are
-    /// no more. What is read may lead to further ones, so this is asked again a few times.
+    /// Returns the facts that states need and that are not yet known. Empty when there are no more.
+    ///
+    /// Facts that were read may lead to further ones, so the caller repeats this a few times.
     pub fn prefetch_facts(&mut self, facts: &FactCache) -> Vec<Fact> {
         let mut needed: Vec<Fact> = Vec::new();
         let mut seen: FoldSet<Fact> = FoldSet::default();
@@ -23,7 +24,7 @@ impl Engine {
                 Ok(_) => self.prefetched[chunk as usize] = true,
                 Err(needs) => {
                     let new: Vec<Fact> = needs.into_iter().filter(|it| !facts.has(it)).collect();
-                    // What waits for a slot needs nothing that is known by now.
+                    // A state that waits for a slot needs no further fact that can be known now.
                     self.prefetched[chunk as usize] = new.is_empty();
                     for fact in new {
                         if seen.insert(fact.clone()) {

@@ -1,25 +1,25 @@
-//! How the states that a requisite leads to have come out, counted once (S22–S27).
+//! The requisite status of a state: tallies the results of each target set once, and combines the requisite
+//! kinds to a verdict (S22–S27).
 
 use crate::states::{ChunkIndex, Requisite, StateOutcome};
 
-/// The most failed states that are named to one that waits for them.
+/// The maximum number of failed states that the comment of a dependent state names.
 const MAX_NAMED: usize = 16;
 
-/// What is known of a set of states, from the first to the cursor.
+/// The tally of a set of states, up to the cursor. Shared by all states that require the set.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SetTally {
-    /// How many of the set were counted.
+    /// The number of states counted so far.
     pub(super) cursor: u32,
-    /// How they came out.
     pub(super) flags: OutcomeFlags,
-    /// Those that failed, the first few.
+    /// The first failed states, at most [`MAX_NAMED`].
     pub(super) failed: Vec<ChunkIndex>,
-    /// How many failed beside those.
+    /// The number of failed states beyond those in `failed`.
     pub(super) more_failed: u32,
 }
 
 impl SetTally {
-    /// Counts one more.
+    /// Counts the outcome of the next state in the set.
     pub(super) fn count(&mut self, chunk: ChunkIndex, outcome: &StateOutcome, skipped: bool) {
         self.cursor += 1;
         self.flags = self.flags.union(OutcomeFlags::of(outcome, skipped));
@@ -33,7 +33,7 @@ impl SetTally {
     }
 }
 
-/// How states came out: each mark says that one at least did so.
+/// A bit set of outcomes. Each bit means that at least one state came out this way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct OutcomeFlags(u8);
 
@@ -41,15 +41,15 @@ impl OutcomeFlags {
     const TRUE: Self = Self(1);
     const FALSE: Self = Self(2);
     const NONE: Self = Self(4);
-    /// It changed something and did not fail.
+    /// The state changed something and did not fail.
     const CHANGED: Self = Self(8);
-    /// It changed nothing, or failed.
+    /// The state changed nothing, or failed.
     const UNCHANGED: Self = Self(16);
-    /// It ran, changed nothing, and did not fail.
+    /// The state ran, changed nothing and did not fail.
     const SAME: Self = Self(32);
-    /// It ran and did not fail.
+    /// The state ran and did not fail.
     const MET: Self = Self(64);
-    /// It ran and did not succeed.
+    /// The state ran and did not succeed.
     const BAD: Self = Self(128);
 
     fn of(outcome: &StateOutcome, skipped: bool) -> Self {
@@ -73,7 +73,6 @@ impl OutcomeFlags {
         marks
     }
 
-    /// These and those.
     pub(super) fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -83,30 +82,30 @@ impl OutcomeFlags {
     }
 }
 
-/// What the requisites of a state, taken together, mean for it.
+/// The combined verdict of a state's requisites.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequisiteStatus {
-    /// One leads to nothing.
+    /// A requisite matches no state, so the state fails.
     Missing,
-    /// Something that it leads to has no result yet.
+    /// A target has no result yet.
     Unmet,
-    /// Something that it leads to still runs in parallel.
+    /// A target is still running in parallel.
     Pending,
-    /// One failed.
+    /// A target failed, so the state fails too.
     Fail,
     /// No target of a `prereq` would change.
     Pre,
-    /// Nothing failed that it waits to fail.
+    /// None of the `onfail` targets failed.
     Onfail,
-    /// Nothing changed that it waits to change.
+    /// None of the `onchanges` targets changed.
     Onchanges,
-    /// Something that it watches has changed.
+    /// A watched state has changed, so the state is to react.
     Change,
-    /// It may run.
+    /// The state may run. No requisite prevents it.
     Met,
 }
 
-/// What single requisites gave, gathered over the kinds of one state.
+/// The verdicts of single requisites, collected over the kinds of one state.
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -123,7 +122,7 @@ pub(super) struct StatusFlags {
 }
 
 impl StatusFlags {
-    /// Adds the marks of all targets of one kind.
+    /// Adds the outcomes of all targets of one requisite kind.
     pub(super) fn add(&mut self, kind: Requisite, marks: OutcomeFlags) {
         match kind {
             Requisite::Require | Requisite::Prerequired => {
@@ -163,7 +162,8 @@ impl StatusFlags {
         }
     }
 
-    /// What they mean together (S27).
+    /// Combines the verdicts (S27). The order of the checks matters: a failure comes before every reason to
+    /// skip.
     pub(super) fn status(&self) -> RequisiteStatus {
         if self.fail {
             RequisiteStatus::Fail

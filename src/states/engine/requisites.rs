@@ -1,5 +1,7 @@
-//! The way from a state to those it requires, which run before it: a stack of its own, so that no
-//! chain is too long (S17, S21–S27).
+//! Requisite processing: calls the chunks that a chunk requires before the chunk itself (S17, S21–S27).
+//!
+//! Uses an explicit stack of frames, so that a long chain of requisites cannot overflow the call stack.
+//! Entry: [`Engine::step_frame`].
 
 use std::fmt::Write as _;
 
@@ -13,14 +15,14 @@ use super::running::{CallPurpose, RunningState};
 use crate::states::{ChunkIndex, Requisite, RunOrdering, StateOutcome};
 use crate::value::Value;
 
-/// So often is a chunk looked at; more means that it waits for itself.
+/// The limit of checks of one chunk. A higher count means a cycle of requisites.
 const MAX_REVISITS: u8 = 20;
 
-/// A chunk that a `prereq` leads to may be called once more while it waits, to be tested; more
-/// means that it waits for itself.
+/// The limit of frames of one chunk. The target of a `prereq` may be called once more while it waits, to be
+/// tested; a higher count means a cycle.
 const MAX_ON_STACK: u8 = 2;
 
-/// How far a set has come.
+/// The progress of a set: every member has a result, one is running, or one has not run.
 enum SetProgress {
     All,
     Pending,
@@ -28,7 +30,7 @@ enum SetProgress {
 }
 
 impl Engine {
-    /// Goes one step on with the frame on top. Gives what is next if nothing can be done before.
+    /// Advances the top frame by one step. Returns an action if no further step is possible before it.
     pub(super) fn step_frame(&mut self) -> Option<NextAction> {
         let frame = self.stack.last()?;
         if frame.is_walking {
@@ -83,12 +85,12 @@ impl Engine {
         }
     }
 
-    /// Starts a function; its frame goes when it has ended.
+    /// Starts the function of a chunk. Its frame ends with the function.
     fn start_run(&mut self, chunk: ChunkIndex, purpose: CallPurpose) {
         self.running = Some(Box::new(RunningState::new(chunk, purpose, self.now)));
     }
 
-    /// A parallel state that waits for another lets others go first in the newer ordering (S37).
+    /// Lets other states run before a parallel state that waits for another. Only in DAG ordering (S37).
     fn defer(&mut self, chunk: ChunkIndex) -> Option<NextAction> {
         let chunks = &self.low.chunks;
         let parallel = chunks[chunk as usize].keywords.get("parallel");
@@ -101,7 +103,7 @@ impl Engine {
         Some(NextAction::Wait)
     }
 
-    /// What the requisites of a chunk mean for it now.
+    /// Computes the current requisite status of a chunk.
     pub(super) fn status(&mut self, chunk: ChunkIndex, testing: bool) -> RequisiteStatus {
         let mut verdicts = StatusFlags::default();
         let (mut pending, mut unmet) = (false, false);
@@ -155,7 +157,7 @@ impl Engine {
         }
     }
 
-    /// Counts the results of a set that have come since it was last looked at.
+    /// Counts the results of a set that were recorded since the last call.
     fn update_tally(&mut self, kind: Requisite, set: SetId) -> SetProgress {
         let items = self.graph.items(set);
         if kind == Requisite::Prereq {
@@ -190,7 +192,7 @@ impl Engine {
         SetProgress::All
     }
 
-    /// Begins to call what a chunk requires; a chunk that a `prereq` leads to is tested.
+    /// Starts calling the requirements of a chunk. Targets of a `prereq` are marked to be tested.
     fn begin_walk(&mut self, chunk: ChunkIndex, testing: bool) {
         for place in 0..self.graph.needs(chunk).len() {
             let RequisiteNeed { kind, set, .. } = self.graph.needs(chunk)[place];
@@ -219,13 +221,13 @@ impl Engine {
         }
     }
 
-    /// The newer ordering tests each once; the classic one whenever it has not run.
+    /// DAG ordering tests each chunk once; Classic tests it every time, until it has run.
     fn is_to_be_tested(&self, chunk: ChunkIndex) -> bool {
         matches!(self.statuses[chunk as usize], ChunkStatus::NotRun)
             && (self.low.ordering == RunOrdering::Classic || !self.tested.contains_key(&chunk))
     }
 
-    /// Calls the next that the chunk on top requires, or looks at the chunk again.
+    /// Calls the next requirement of the top chunk. After the last one, checks the chunk again.
     fn walk_next(&mut self) {
         let Some(frame) = self.stack.last() else {
             return;
@@ -259,7 +261,7 @@ impl Engine {
         while let Some(need) = self.graph.needs(frame.chunk).get(frame.need_index as usize) {
             let passed_over = match need.kind {
                 Requisite::Prerequired => testing,
-                // Salt up to 3007 does not call these.
+                // Salt up to 3007 does not call the targets of `onfail_all`.
                 Requisite::OnfailAll => classic,
                 _ => false,
             };
@@ -282,7 +284,7 @@ impl Engine {
         None
     }
 
-    /// A chunk requires one that waits for it.
+    /// Handles a requirement that itself waits for this chunk: legitimate for `prereq`, otherwise a cycle.
     fn handle_active_target(&mut self, chunk: ChunkIndex, target: ChunkIndex) {
         if !self.called_as_prerequired[target as usize] {
             self.fail_recursive(chunk);
@@ -305,7 +307,7 @@ impl Engine {
         self.end_frame();
     }
 
-    /// All that a chunk requires was called.
+    /// Checks a chunk again after its requirements were called.
     fn revisit(&mut self) {
         let Some(frame) = self.stack.last_mut() else {
             return;
@@ -317,7 +319,7 @@ impl Engine {
         }
         frame.revisits += 1;
         frame.is_walking = false;
-        // Where nothing has happened, nothing would.
+        // Without progress since the last check, the result would be the same forever.
         if frame.revisits >= MAX_REVISITS || frame.progress_seen == self.progress {
             self.fail_recursive(chunk);
         }
@@ -326,7 +328,7 @@ impl Engine {
     fn revisit_test(&mut self, chunk: ChunkIndex) {
         match self.status(chunk, true) {
             RequisiteStatus::Pending => {
-                // It is looked at again when that has ended.
+                // The frame is checked again when the parallel target has ended.
                 if let Some(frame) = self.stack.last_mut() {
                     frame.is_walking = false;
                 }
@@ -349,7 +351,7 @@ impl Engine {
         }
     }
 
-    /// A chunk whose requisites lead to nothing (S20).
+    /// Fails a chunk whose requisites match no state (S20).
     fn fail_missing(&mut self, chunk: ChunkIndex, testing: bool) {
         let mut comment = String::from("The following requisites were not found:\n");
         let mut last = None;
@@ -377,10 +379,10 @@ impl Engine {
         self.end_frame();
     }
 
-    /// A chunk of whose requisites one has failed (S22, S24).
+    /// Fails a chunk with a failed requisite (S22, S24).
     fn fail_unmet(&mut self, chunk: ChunkIndex, testing: bool) {
         if let Some(TestResult(tested)) = self.tested.get_mut(&chunk) {
-            // What it would have changed, it does not change.
+            // The tested changes are not made after all, so they are removed from the result.
             tested.outcome.changes.clear();
             let mut result = tested.clone();
             result.number = self.next_number();
@@ -434,7 +436,7 @@ impl Engine {
         names.join(", ")
     }
 
-    /// A chunk that is not run, which is no failure (S24–S26).
+    /// Records that a chunk is skipped, which is not a failure (S24–S26).
     fn skip_chunk(&mut self, chunk: ChunkIndex, testing: bool, comment: &str, pre: bool) {
         let dag = self.low.ordering == RunOrdering::Dag;
         let mut result = self.new_result(chunk, StateOutcome::unchanged(comment));
@@ -446,7 +448,7 @@ impl Engine {
         self.end_frame();
     }
 
-    /// A result without time.
+    /// Makes a result with the next number, the current start time and no duration.
     pub(super) fn new_result(&mut self, chunk: ChunkIndex, outcome: StateOutcome) -> StateResult {
         let number = self.next_number();
         let mut result = StateResult::of(chunk, &self.low.chunks[chunk as usize], number, outcome);
@@ -454,11 +456,11 @@ impl Engine {
         result
     }
 
-    /// Takes the result of a test (S24).
+    /// Records the result of a test (S24).
     pub(super) fn record_test_result(&mut self, chunk: ChunkIndex, result: StateResult) {
         let summary = |result: &StateResult| (result.outcome.result, result.is_changed());
         let new = summary(&result);
-        // A test that says the same again is no news.
+        // A repeated test with the same result does not count as progress, so a cycle of tests is detected.
         let old = self.tested.insert(chunk, TestResult(result));
         if let Some(TestResult(old)) = &old {
             self.epoch += 1;
@@ -468,7 +470,7 @@ impl Engine {
         }
     }
 
-    /// Calls a chunk.
+    /// Pushes a frame for a chunk.
     pub(super) fn push_frame(&mut self, chunk: ChunkIndex) {
         self.stack_counts[chunk as usize] += 1;
         self.stack.push(CallFrame::of(chunk));
@@ -480,12 +482,11 @@ impl Engine {
         Some(frame)
     }
 
-    /// Leaves all that was called.
     pub(super) fn clear_stack(&mut self) {
         while self.pop_frame().is_some() {}
     }
 
-    /// Ends the frame on top.
+    /// Removes the top frame. Remembers a `failhard` failure among its requirements.
     pub(super) fn end_frame(&mut self) {
         let Some(frame) = self.pop_frame() else {
             return;

@@ -1,4 +1,4 @@
-//! What became of each state, in Salt's shape (S43).
+//! The results of states, in the format of Salt's returns (S43).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,53 +7,53 @@ use super::Timestamp;
 use crate::states::{Chunk, ChunkIndex, StateOutcome};
 use crate::value::{Map, REDACTED, Value};
 
-/// What became of a state.
+/// The result of a state, as the engine records it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StateResult {
-    /// The state; none for an entry that stands for none, such as a `listen` that leads nowhere.
+    /// The state, or `None` for an entry without a state, such as a `listen` whose target does not exist.
     pub chunk: Option<ChunkIndex>,
-    /// The module.
+    /// The name of the state module.
     pub state: Arc<str>,
-    /// The ID; `listener_` and the ID for what `listen` runs (S30).
+    /// The ID. Listeners have the prefix `listener_` (S30).
     pub id: Arc<str>,
-    /// What it is about.
+    /// The `name` of the state, by default its ID.
     pub name: Arc<str>,
-    /// The function; `mod_watch` for what `listen` runs.
+    /// The name of the function, or `mod_watch` for listeners.
     pub fun: Arc<str>,
-    /// The SLS it was declared in.
+    /// The SLS that declares the state.
     pub sls: Option<Arc<str>>,
-    /// Its place in the order of running. Numbers may be missing.
+    /// The position in run order (`__run_num__`). Numbers may have gaps.
     pub number: u32,
-    /// When it began.
     pub start: Timestamp,
-    /// How long it took, with all attempts and the pauses between them.
+    /// The duration with all attempts and the pauses between them.
     pub duration: Duration,
-    /// Whether it is marked as not run, as the ordering does that (S.8).
+    /// Whether the result is marked as not run (`__state_ran__: false`). The two orderings differ in this
+    /// (S.8).
     pub skipped: bool,
-    /// Whether it ran beside others.
+    /// Whether the state ran in parallel to others.
     pub parallel: bool,
-    /// Whether what it says depends on changes that a dry run did not make.
+    /// Whether the result depends on earlier changes that a dry run did not make.
     pub doubtful: bool,
-    /// What it is and what was changed.
+    /// The result value, the changes and the comment.
     pub outcome: StateOutcome,
 }
 
-/// Whether a chunk has a result.
+/// Whether a chunk has run, is running in parallel, or is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChunkStatus {
     NotRun,
-    /// It runs beside others.
+    /// The chunk is running in parallel.
     Running,
-    /// Its place among the results.
+    /// The chunk is done. Holds the index of its result.
     Done(u32),
 }
 
-/// What a chunk would have done (S24).
+/// The result of a chunk's test run (S24).
 #[derive(Debug)]
 pub(super) struct TestResult(pub(super) StateResult);
 
 impl StateResult {
-    /// An empty result of a chunk.
+    /// Makes a result for a chunk with a zero start time and duration.
     pub(super) fn of(index: ChunkIndex, chunk: &Chunk, number: u32, outcome: StateOutcome) -> Self {
         Self {
             chunk: Some(index),
@@ -72,7 +72,7 @@ impl StateResult {
         }
     }
 
-    /// The key it goes by: `module_|-ID_|-name_|-function`.
+    /// The key in the map of results: `module_|-ID_|-name_|-function`.
     pub fn key(&self) -> String {
         let Self {
             state,
@@ -84,12 +84,12 @@ impl StateResult {
         format!("{state}_|-{id}_|-{name}_|-{fun}")
     }
 
-    /// Whether anything was changed, or would be.
+    /// Whether the state made changes, or would make them.
     pub fn is_changed(&self) -> bool {
         !self.outcome.changes.is_empty()
     }
 
-    /// The result with Salt's keys. Nothing that must not be seen is in it.
+    /// Converts the result to a map with Salt's keys. Secret values are redacted.
     pub fn to_value(&self) -> Value {
         let Self { outcome, .. } = self;
         let mut map = Map::new();
@@ -127,7 +127,7 @@ impl StateResult {
         map.into()
     }
 
-    /// Hides what a state with `no_log` gave.
+    /// Redacts the comment and the changes of a state with `no_log`.
     pub(super) fn redact(&mut self) {
         REDACTED.clone_into(&mut self.outcome.comment);
         for value in self.outcome.changes.values_mut() {
@@ -137,30 +137,28 @@ impl StateResult {
     }
 }
 
-/// All results as the map of S43, in the order of running.
+/// Converts results to the map of rule S43, in run order.
 pub fn to_value<'a>(results: impl IntoIterator<Item = &'a StateResult>) -> Value {
     let mut results: Vec<&StateResult> = results.into_iter().collect();
     results.sort_by_key(|result| result.number);
     Value::map(results.into_iter().map(|it| (it.key(), it.to_value())))
 }
 
-/// How many states came out how (S46).
+/// The counts of a run's results (S46).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StateSummary {
-    /// Those that are as described, or would be made so.
+    /// States that succeeded, or would succeed.
     pub succeeded: usize,
-    /// Those of them that would be changed.
+    /// States among the succeeded ones whose result is `None`: a test predicts changes for them.
     pub unchanged: usize,
-    /// Those that changed something, or would, whether they succeeded or not.
+    /// States that made changes, or would make them, whether they succeeded or not.
     pub changed: usize,
-    /// Those that are not as described.
     pub failed: usize,
-    /// Those with warnings.
+    /// States that have at least one warning.
     pub warnings: usize,
 }
 
 impl StateSummary {
-    /// Counts results.
     pub fn of<'a>(results: impl IntoIterator<Item = &'a StateResult>) -> Self {
         let mut summary = Self::default();
         for StateResult { outcome, .. } in results {

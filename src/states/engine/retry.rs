@@ -1,19 +1,19 @@
-//! How often a state is tried again (S35).
+//! The `retry` option of a state: how often a failed state is tried again (S35).
 
 use std::time::Duration;
 
 use crate::value::Value;
 
-/// How often a state is tried, and how long is waited between.
+/// The settings of the `retry` option, with Salt's defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Retry {
-    /// How often it is tried at most.
+    /// The maximum number of attempts, including the first.
     pub(super) attempts: i64,
-    /// The seconds between two attempts.
+    /// The pause between two attempts, in seconds.
     pub(super) interval: i64,
-    /// The most seconds that are added to the interval at random.
+    /// The maximum number of seconds added to the interval at random.
     pub(super) splay: i64,
-    /// The result that is waited for.
+    /// The result to wait for, normally `true`.
     pub(super) until: bool,
 }
 
@@ -29,7 +29,7 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// Reads it as written; what is not valid is as if it were missing.
+    /// Reads the option. Invalid values count as absent.
     pub(super) fn read(written: &Value) -> Self {
         let mut retry = Self::default();
         match written.reveal() {
@@ -52,12 +52,12 @@ impl Retry {
         retry
     }
 
-    /// Whether it is tried again after so many attempts.
+    /// Whether the state is tried again after this many attempts.
     pub(super) fn should_retry(&self, attempts: i64, result: Option<bool>) -> bool {
         Some(self.until) != result && self.attempts > attempts
     }
 
-    /// The pause before the next attempt. The random part comes from a seed.
+    /// The pause before the next attempt. The random part is derived from the seed.
     pub(super) fn pause(&self, seed: u64) -> Duration {
         let splay = u64::try_from(self.splay).unwrap_or(0);
         let interval = u64::try_from(self.interval).unwrap_or(0);
@@ -65,7 +65,7 @@ impl Retry {
         Duration::from_secs(interval.saturating_add(random))
     }
 
-    /// What a dry run says of it.
+    /// The note in the comment of a dry run.
     pub(super) fn dry_run_note(&self) -> String {
         let Self {
             attempts,
@@ -81,7 +81,7 @@ impl Retry {
     }
 }
 
-/// Spreads numbers that lie close together.
+/// Scrambles a seed so that close seeds give very different numbers.
 fn scramble(seed: u64) -> u64 {
     let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,5 @@
-//! One state on its way from its conditions to its result, and how far it has come.
+//! A running state: one chunk between the start of its conditions and its result, and the stage it has
+//! reached.
 
 use super::options::Timestamp;
 use crate::host::change::Change;
@@ -8,16 +9,17 @@ use crate::states::fact_cache::touched_domains;
 use crate::states::{ChangeOutcome, ChunkIndex, StateDecision, StateOutcome};
 use crate::value::Map;
 
-/// What a function is asked for.
+/// The purpose of a function call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallPurpose {
-    /// To bring its state about; `watched` if something that it watches has changed.
+    /// To apply the state. `watched` says whether a watched state has changed.
     Run { watched: bool },
-    /// To react to what it watches, after it changed nothing itself (S23).
+    /// To react to a change of a watched state, after the state itself changed nothing (S23).
     Watch,
-    /// To react to what it listens to, at the end (S30).
+    /// To react at the end of the run to a change of a state in `listen` (S30).
     Listen,
-    /// To say what it would do (S24). The answer counts for `of`; `watched` if it would react.
+    /// To predict what the state would do (S24). The result is recorded for the chunk `of`; `watched` says
+    /// whether the state would react to a watched change.
     Test { of: ChunkIndex, watched: bool },
 }
 
@@ -34,43 +36,43 @@ impl CallPurpose {
     }
 }
 
-/// A state on its way.
+/// A state that is being run.
 pub(super) struct RunningState {
     pub(super) chunk: ChunkIndex,
     pub(super) purpose: CallPurpose,
     pub(super) stage: RunStage,
-    /// The arguments, where several calls were made one.
+    /// The joined arguments, if the call is aggregated.
     pub(super) args: Option<Map>,
-    /// Its number, if it has one before it ends.
+    /// The run number, if it is assigned before the state ends.
     pub(super) number: Option<u32>,
     pub(super) started: Timestamp,
     pub(super) attempts: i64,
-    /// What the attempts before said.
+    /// The comments of earlier attempts, which the final comment repeats.
     pub(super) notes: Vec<String>,
     pub(super) doubtful: bool,
     pub(super) warnings: Vec<String>,
 }
 
-/// How far it has come.
+/// The stage that a running state has reached.
 pub(super) enum RunStage {
-    /// Its conditions and its function are asked.
+    /// The conditions and the function are to be evaluated.
     Decide,
-    /// Its function is asked; its conditions are met.
+    /// The conditions are met. The function is to be called.
     CallFunction,
-    /// Its changes are made.
+    /// The requested changes are being made.
     Applying(PendingChanges),
-    /// What came of them is judged.
+    /// The changes have ended. Their outputs are to be evaluated.
     Evaluate(PendingChanges, Vec<RunOutput>),
-    /// `check_cmd` is asked.
+    /// The outcome is known. `check_cmd` is to be evaluated.
     CheckCmd(StateOutcome),
-    /// It waits for the next attempt.
+    /// The state pauses before its next attempt.
     RetryPause,
 }
 
-/// Changes on their way.
+/// Changes that are being made for a state.
 pub(super) struct PendingChanges {
     pub(super) touched: Vec<Domain>,
-    /// The exit codes that are no failure, for each step.
+    /// For each change, the additional exit codes that count as success.
     pub(super) success_codes: Vec<Vec<i32>>,
     pub(super) finish: ChangeOutcome,
 }
@@ -88,7 +90,7 @@ impl PendingChanges {
         }
     }
 
-    /// The place of the first step that did not succeed, if any.
+    /// The index of the first change that did not succeed, if any. A change without output counts as failed.
     pub(super) fn first_failure(&self, outputs: &[RunOutput]) -> Option<usize> {
         for (place, good) in self.success_codes.iter().enumerate() {
             match outputs.get(place) {
@@ -104,7 +106,7 @@ fn is_good(output: &RunOutput, good: &[i32]) -> bool {
     output.exit.is_ok() || output.exit.code().is_some_and(|code| good.contains(&code))
 }
 
-/// What a failed step says: its complaint, else what it printed, else how it ended.
+/// The comment for a failed change: its standard error, or else its standard output, or else how it ended.
 pub(super) fn failure_message(output: Option<&RunOutput>) -> String {
     let Some(output) = output else {
         return "the change was not made".to_owned();
@@ -120,30 +122,30 @@ pub(super) fn failure_message(output: Option<&RunOutput>) -> String {
     }
 }
 
-/// Whose changes they are.
+/// The owner of a requested action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ActionOwner {
-    /// The state in the order of things.
+    /// The state that runs in sequence.
     Main,
-    /// One beside it.
+    /// A parallel state, by its index.
     Parallel(usize),
-    /// Several states, each assuming that those before it succeed.
+    /// The batch, whose changes belong to several states.
     Batch,
 }
 
-/// What was decided.
+/// The decision about a running state.
 #[expect(
     clippy::large_enum_variant,
     reason = "it is taken apart where it is made"
 )]
 pub(super) enum RunDecision {
-    /// It is not to run.
+    /// A condition says that the state is not to run.
     Skip(StateOutcome),
-    /// It cannot run; nothing else is asked.
+    /// The function cannot be called. `check_cmd` and `retry` do not apply.
     Invalid(StateOutcome),
-    /// Its conditions are met, and it runs beside others.
+    /// The conditions are met, and the state continues in parallel.
     Parallel,
-    /// What its function says.
+    /// The decision of the function, and the warnings about its arguments.
     Evaluated(StateDecision, Vec<String>),
 }
 

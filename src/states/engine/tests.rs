@@ -1,3 +1,5 @@
+//! Tests of the engine with hand-written low data, a fake machine and a small state module.
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +21,7 @@ fn span() -> Span {
     Span::new(Sources::default().add("main.sls", "", None), 0, 0)
 }
 
+/// A state tree that contains no files.
 struct NoFiles;
 
 impl FileRoots for NoFiles {
@@ -33,6 +36,7 @@ impl FileRoots for NoFiles {
     }
 }
 
+/// A renderer that returns templates unchanged.
 struct Plain;
 
 impl RenderTemplate for Plain {
@@ -52,7 +56,7 @@ fn world() -> Arc<ModuleContext> {
     })
 }
 
-/// Low data as a test writes it: `id: module.function` and requisites of earlier or later IDs.
+/// A builder for low data in tests: `id: module.function`, with requisites on earlier or later IDs.
 #[derive(Default)]
 struct Tree {
     low: LowData,
@@ -105,7 +109,7 @@ impl Tree {
         self.state(id, fun, "{}", "{}")
     }
 
-    /// Gives the last state a requisite; `target` may name several IDs.
+    /// Gives the last state a requisite. `target` may contain several IDs separated by spaces.
     fn on(&mut self, kind: Requisite, target: &str) -> &mut Self {
         self.links
             .push((self.low.chunks.len() - 1, kind, target.to_owned()));
@@ -145,13 +149,13 @@ impl Tree {
     }
 }
 
-/// A machine of a test: probes and commands answer by what they say.
+/// A fake machine. The text of a probe or command determines its result.
 #[derive(Default)]
 struct Machine {
     log: Vec<String>,
-    /// How often something was asked of it.
+    /// The number of round trips to the machine.
     trips: usize,
-    /// How often a command still fails.
+    /// For each command, the number of runs that still fail.
     fails: FoldMap<String, usize>,
 }
 
@@ -360,8 +364,8 @@ fn what_is_required_runs_first_and_a_failure_is_passed_on() {
     assert_eq!(run(&tree), lines);
 }
 
-/// A module of the tests: its changes are commands that succeed or not by their name, and what
-/// they would change is known without looking.
+/// A state module for tests. Its changes are commands that succeed or fail by their names, and their effects
+/// are predicted without reading facts.
 static ACT: StateModule = StateModule {
     name: "act",
     functions: &[
@@ -400,7 +404,7 @@ fn act(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     }))
 }
 
-/// Fails if the machine does not have something.
+/// A state function that fails if the probe in its `fact` argument fails.
 fn need(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let text = call.required("fact")?;
     let probe = crate::states::command_args::volatile_probe(
@@ -969,7 +973,7 @@ fn changes_of_several_states_go_out_together_and_are_taken_back_after_a_failure(
     assert_eq!(shown(&engine), lines);
 }
 
-/// Numbers that look like chance, the same each time.
+/// A deterministic generator of pseudo-random numbers.
 struct Chance(u64);
 
 impl Chance {
@@ -1017,7 +1021,7 @@ fn random_tree(chance: &mut Chance) -> Tree {
             keywords,
         );
         for _ in 0..chance.below(3) {
-            // Only to others further on or further back, so that there is no circle.
+            // Requisites lead only to earlier states, so there is no cycle.
             let kind = Requisite::ALL[chance.below(Requisite::ALL.len())];
             if at > 0 {
                 let target = format!("s{}", chance.below(at));

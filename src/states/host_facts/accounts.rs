@@ -1,4 +1,4 @@
-//! Facts of users, groups and their tables of timed commands.
+//! Named facts about users, groups, authorized keys and crontabs.
 
 use super::named_fact::{FactArguments, NamedFact, number_or_text, printed, shell};
 use crate::host::fact::{Domain, Fact, FactReading};
@@ -85,7 +85,7 @@ fn users(_: &FactArguments, reading: &FactReading) -> Value {
     Value::map(sections.get("passwd").lines().filter_map(user))
 }
 
-/// Each line by what it is, with the comments right above a command.
+/// Parses a crontab: settings and jobs in order, each job with the comments above it.
 fn crontab(_: &FactArguments, reading: &FactReading) -> Value {
     let text = printed(reading).unwrap_or_default();
     let mut comments: Vec<Value> = Vec::new();

@@ -1,4 +1,4 @@
-//! Facts of files and folders.
+//! Named facts about files and directories.
 
 use super::named_fact::{FactArguments, NamedFact, lines, printed, shell};
 use crate::host::fact::{Domain, Fact, FactReading, FileKind, FileStat};
@@ -113,7 +113,7 @@ fn describe_entry(entry: &FileStat) -> Value {
     let mut map = Map::new();
     map.insert("user".into(), entry.user.as_str().into());
     map.insert("group".into(), entry.group.as_str().into());
-    // The digits as people write them.
+    // The octal digits are returned as a decimal number, as pyinfra does: mode 0o644 is 644.
     let digits = format!("{:o}", entry.mode);
     map.insert(
         "mode".into(),

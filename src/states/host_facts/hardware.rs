@@ -1,4 +1,4 @@
-//! Facts of a machine's hardware and network devices.
+//! Named facts about hardware and network devices.
 
 use std::net::Ipv4Addr;
 

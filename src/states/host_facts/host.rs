@@ -1,4 +1,4 @@
-//! Facts of the machine as a whole.
+//! Named facts about the host as a whole: operating system, names, times, settings of the kernel and of Git.
 
 use super::named_fact::{FactArguments, NamedFact, line, lines, number_or_text, printed, shell};
 use crate::host::fact::{CommandSetting, Domain, Fact, FactReading, Probe};
@@ -200,7 +200,8 @@ fn sysctl(_: &FactArguments, reading: &FactReading) -> Value {
     Value::map(text.lines().filter_map(entry))
 }
 
-/// The first word of a distribution's name, but for some whose second belongs to it.
+/// Parses the distribution from `os-release`. The name is the first word of `NAME`, except for RHEL, Oracle
+/// Linux and openSUSE, which are recognized by `ID`.
 fn distribution(_: &FactArguments, reading: &FactReading) -> Value {
     let text = printed(reading).unwrap_or_default();
     let meta: Map = assignments(&text)

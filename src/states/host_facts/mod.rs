@@ -1,5 +1,7 @@
-//! Facts that people ask for by name, as pyinfra names them (P.10): what is read for each, and what
-//! is made of it.
+//! Named facts: facts that users request by name, with the names and results of pyinfra (P.10).
+//!
+//! [`find`] looks up a fact, which is given arguments and becomes a [`FactQuery`]: that says which raw fact
+//! to read, and converts the reading to a value.
 
 mod accounts;
 mod files;

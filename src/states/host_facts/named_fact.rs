@@ -1,4 +1,5 @@
-//! A fact with a name: its arguments, what is read for it, and what is made of that.
+//! The type of a named fact: its arguments, the raw fact it reads, and the conversion of the reading to a
+//! value.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +7,19 @@ use crate::host::fact::{CommandSetting, Domain, Fact, FactReading, Probe, ProbeO
 use crate::text::{did_you_mean, shlex_quote};
 use crate::value::Value;
 
-/// A fact with a name.
+/// A fact that users can request by name.
 #[derive(Debug)]
 pub struct NamedFact {
-    /// Its module and its name, such as `server.Users`.
+    /// The module and the name, such as `server.Users`.
     pub name: &'static str,
-    /// What it gives, in a few words.
     pub about: &'static str,
-    /// Its arguments, and what they are where they are not given; none where they must be.
+    /// The argument names with their default values. `None` marks a required argument.
     pub arguments: &'static [(&'static str, Option<&'static str>)],
     pub(super) query: fn(&FactArguments) -> Fact,
     pub(super) parse: fn(&FactArguments, &FactReading) -> Value,
 }
 
-/// The words that a fact was asked with, by argument.
+/// The argument values of a query, by name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FactArguments(BTreeMap<String, String>);
 
@@ -28,52 +28,44 @@ impl FactArguments {
         self.0.get(name).map_or("", String::as_str)
     }
 
-    /// A word as a shell reads it.
+    /// Returns an argument quoted for the shell.
     pub(super) fn quoted(&self, name: &str) -> String {
         shlex_quote(self.get(name))
     }
 }
 
-/// A fact that was asked for with all its arguments.
+/// A named fact with a complete set of arguments.
 #[derive(Debug)]
 pub struct FactQuery {
     fact: &'static NamedFact,
     arguments: FactArguments,
 }
 
-/// Why a fact cannot be asked for.
+/// An error in a request for a named fact.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FactQueryError {
-    /// There is none of this name.
     #[error("there is no fact `{name}`")]
     Unknown {
-        /// The name.
         name: String,
-        /// What may be meant.
+        /// A suggestion for a similar name.
         hint: Option<String>,
     },
-    /// An argument is missing.
     #[error("the fact `{fact}` needs the argument `{argument}`")]
     Missing {
-        /// The fact.
         fact: &'static str,
-        /// The argument.
         argument: &'static str,
     },
-    /// It has no such argument.
     #[error("the fact `{fact}` has no argument `{argument}`")]
     NoArgument {
-        /// The fact.
         fact: &'static str,
-        /// The argument.
         argument: String,
-        /// What may be meant.
+        /// A suggestion for a similar argument.
         hint: Option<String>,
     },
 }
 
 impl FactQueryError {
-    /// What may be meant, for people.
+    /// The suggestion to show to the user, if there is one.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Unknown { hint, .. } | Self::NoArgument { hint, .. } => hint.as_deref(),
@@ -83,7 +75,7 @@ impl FactQueryError {
 }
 
 impl NamedFact {
-    /// A fact without arguments that one line of a command is.
+    /// Makes a fact without arguments whose value is the output of a command, as one trimmed text.
     pub(super) const fn new(name: &'static str, ask: fn(&FactArguments) -> Fact) -> Self {
         Self {
             name,
@@ -94,12 +86,10 @@ impl NamedFact {
         }
     }
 
-    /// Gives this, in a few words.
     pub(super) const fn about(self, about: &'static str) -> Self {
         Self { about, ..self }
     }
 
-    /// With these arguments.
     pub(super) const fn arguments(
         self,
         arguments: &'static [(&'static str, Option<&'static str>)],
@@ -107,16 +97,14 @@ impl NamedFact {
         Self { arguments, ..self }
     }
 
-    /// What was read becomes a value by this.
+    /// Sets the function that converts the reading to a value.
     pub(super) const fn parse_with(self, parse: fn(&FactArguments, &FactReading) -> Value) -> Self {
         Self { parse, ..self }
     }
 
-    /// Asks for it with arguments.
+    /// Makes a query with these arguments and the defaults of the others.
     ///
-    /// # Errors
-    ///
-    /// An argument is missing, or there is none of this name.
+    /// Fails if a required argument is missing or an argument is unknown.
     pub fn query_with(
         &'static self,
         supplied: BTreeMap<String, String>,
@@ -153,16 +141,13 @@ impl NamedFact {
 }
 
 impl FactQuery {
-    /// What is to be read.
+    /// The raw fact to read from the host.
     pub fn fact(&self) -> Fact {
         (self.fact.query)(&self.arguments)
     }
 
-    /// What the reading says.
-    ///
-    /// # Errors
-    ///
-    /// Why it could not be read.
+    /// Converts the reading to the value of the fact. Returns the reason as `Err` if the host could not read
+    /// it.
     pub fn parse_reading(&self, reading: &FactReading) -> Result<Value, String> {
         match reading {
             FactReading::Failed(why) => Err(why.clone()),
@@ -171,7 +156,7 @@ impl FactQuery {
     }
 }
 
-/// A fact that a text for the shell gives.
+/// Makes a raw fact from a shell command and the domain it reads.
 pub(super) fn shell(text: impl Into<String>, reads: Domain) -> Fact {
     Fact::Probe(Box::new(Probe {
         text: text.into(),
@@ -180,7 +165,7 @@ pub(super) fn shell(text: impl Into<String>, reads: Domain) -> Fact {
     }))
 }
 
-/// What was printed, if the command succeeded or printed anything.
+/// The standard output, if the command succeeded or printed anything.
 pub(super) fn printed(reading: &FactReading) -> Option<String> {
     match reading {
         FactReading::Probe(ProbeOutput { code, stdout, .. })
@@ -192,20 +177,20 @@ pub(super) fn printed(reading: &FactReading) -> Option<String> {
     }
 }
 
-/// What was printed without spaces around it; null if that is nothing.
+/// Converts the reading to its trimmed output, or to null if that is empty.
 pub(super) fn line(_: &FactArguments, reading: &FactReading) -> Value {
     let text = printed(reading);
     let text = text.as_deref().map(str::trim).filter(|it| !it.is_empty());
     text.into()
 }
 
-/// The lines that were printed.
+/// Converts the reading to the list of its output lines.
 pub(super) fn lines(_: &FactArguments, reading: &FactReading) -> Value {
     let text = printed(reading).unwrap_or_default();
     Value::list(text.lines().map(Value::from))
 }
 
-/// A whole number where a text is one, or else the text.
+/// Converts a text to an integer if possible.
 pub(super) fn number_or_text(text: &str) -> Value {
     text.parse::<i64>()
         .map_or_else(|_| text.into(), Value::from)

@@ -1,11 +1,11 @@
-//! Facts of packages and where they come from.
+//! Named facts about installed packages and package sources.
 
 use super::named_fact::{FactArguments, NamedFact, printed, shell};
 use crate::host::fact::{Domain, Fact, FactReading};
 use crate::states::probe_sections::{ProbeSections, sectioned_probe};
 use crate::value::{Map, Value};
 
-/// What lists the packages of Debian: name, version and state, apart.
+/// The command that lists Debian packages: name, version and status, separated by tabs.
 const DPKG: &str = "dpkg-query -W -f '${binary:Package}\\t${Version}\\t${db:Status-Status}\\n'";
 
 pub(super) static FACTS: &[NamedFact] = &[
@@ -81,7 +81,7 @@ fn apt_sources(_: &FactArguments, reading: &FactReading) -> Value {
     all.into()
 }
 
-/// `deb [arch=amd64] http://… suite component…`.
+/// Parses a line of the form `deb [arch=amd64] http://… suite component…`.
 fn one_line(line: &str) -> Option<Value> {
     let line = line.split('#').next()?.trim();
     let (kind, rest) = line.split_once(char::is_whitespace)?;
@@ -117,7 +117,7 @@ fn source<'a>(
     ])
 }
 
-/// A block of a `.sources` file: one source for each type, address and suite in it.
+/// Parses a paragraph of a `.sources` file: one source for each combination of type, URI and suite.
 fn deb822(block: &str) -> Vec<Value> {
     let lines = block.lines().filter(|line| !line.starts_with(['#', ' ']));
     let fields = lines.filter_map(|line| line.split_once(':'));

@@ -1,10 +1,10 @@
-//! The table of the facts with names, and how people find one.
+//! The registry of named facts: one table per module, and the lookup by name.
 
 use super::named_fact::{FactQueryError, NamedFact};
 use super::{accounts, files, hardware, host, packages, system};
 use crate::text::did_you_mean;
 
-/// All facts with names, by module.
+/// Every named fact, grouped by module.
 pub fn all() -> impl Iterator<Item = &'static NamedFact> {
     let tables = [
         files::FACTS,
@@ -17,12 +17,9 @@ pub fn all() -> impl Iterator<Item = &'static NamedFact> {
     tables.into_iter().flatten()
 }
 
-/// Finds a fact by its name, with its module or without, in any case: `server.LinuxName`,
-/// `linux_name`.
+/// Finds a fact by its name, with or without the module and in any case: `server.LinuxName`, `linux_name`.
 ///
-/// # Errors
-///
-/// There is none, and which may be meant.
+/// Fails with a suggestion if no fact matches.
 pub fn find(name: &str) -> Result<&'static NamedFact, FactQueryError> {
     let plain = |text: &str| text.replace('_', "").to_lowercase();
     let normalized = plain(name);

@@ -1,4 +1,4 @@
-//! Facts of services, mounts and modules of the kernel.
+//! Named facts about systemd services, mounts and kernel modules.
 
 use super::named_fact::{FactArguments, NamedFact, number_or_text, printed, shell};
 use crate::host::fact::{Domain, FactReading};
@@ -56,7 +56,7 @@ pub(super) static FACTS: &[NamedFact] = &[
 fn units(reading: &FactReading, at: usize, is: impl Fn(&str) -> bool) -> Value {
     let text = printed(reading).unwrap_or_default();
     let unit = |line: &str| {
-        // What has failed has a dot in front.
+        // `systemctl` marks failed units with a dot in front.
         let line = line.trim_start_matches(['●', '○', '*', ' ']);
         let words: Vec<&str> = line.split_whitespace().collect();
         let word = words.get(at)?;
@@ -81,7 +81,7 @@ fn mounts(_: &FactArguments, reading: &FactReading) -> Value {
     Value::map(text.lines().filter_map(mount))
 }
 
-/// Spaces, tabs, ends of lines and backslashes as the kernel writes them.
+/// Decodes the octal escapes for space, tab, newline and backslash in `/proc/self/mounts`.
 fn unescaped(text: &str) -> String {
     let signs = [
         ("\\040", " "),

@@ -1,4 +1,7 @@
-//! What a machine says of its users and groups.
+//! Users and groups of a machine, read with `getent`.
+//!
+//! The state modules `user`, `group`, `cron` and `ssh_auth` share these readings. This file only reads
+//! accounts; the modules build the commands that change them.
 
 use super::verdict::{c_locale_probe, require_facts, run_probe, stdout_text};
 use crate::host::fact::{Domain, Fact};
@@ -6,7 +9,7 @@ use crate::states::{FactCache, Halt, refuse};
 use crate::text::quote_word;
 use crate::value::{Map, Value};
 
-/// A group.
+/// A group: one line of `getent group`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) name: String,
@@ -14,7 +17,7 @@ pub(super) struct Group {
     pub(super) members: Vec<String>,
 }
 
-/// A user, as the files of users have one.
+/// A user: one line of `getent passwd`, with the shadow entry if it is readable.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct User {
     pub(super) name: String,
@@ -23,33 +26,33 @@ pub(super) struct User {
     pub(super) gecos: [String; 5],
     pub(super) home: String,
     pub(super) shell: String,
-    /// Whether the home is there.
+    /// Whether the home directory exists on the machine.
     pub(super) has_home: bool,
-    /// The password's hash and the days of its life, if they can be read.
+    /// The password hash and the password aging; None if the login user may not read the shadow file.
     pub(super) shadow: Option<Shadow>,
 }
 
-/// The password of a user: its hash, and the days of its life.
+/// The shadow entry of a user: the password hash and the password aging.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub(super) struct Shadow {
     pub(super) hash: String,
-    /// Last change, fewest, most, warning, inactive, expiry: days, -1 where nothing is said.
+    /// Last change, minimum, maximum, warning, inactive and expiry, in days; -1 for an empty field.
     pub(super) days: [i64; 6],
 }
 
-/// The days' names in results.
+/// The keys of the aging fields in results, in the order of [`Shadow::days`].
 pub(super) const AGING_FIELDS: [&str; 6] = ["lstchg", "min", "max", "warn", "inact", "expire"];
 
-/// The names of the parts of a user's long name.
+/// The keys of the comma-separated GECOS fields, in the order of [`User::gecos`].
 pub(super) const GECOS_FIELDS: [&str; 5] =
     ["fullname", "roomnumber", "workphone", "homephone", "other"];
 
-/// All groups of a machine.
+/// The list of all groups of a machine.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Groups(pub(super) Vec<Group>);
 
 impl Groups {
-    /// Those of the machine.
+    /// Reads all groups of the machine.
     pub(super) fn probe(facts: &FactCache) -> Result<Self, Halt> {
         let probed = run_probe(facts, GROUPS_PROBE, Domain::Accounts)?;
         let text = stdout_text(probed);
@@ -60,7 +63,7 @@ impl Groups {
         self.0.iter().find(|group| group.name == name)
     }
 
-    /// A group by its name or number.
+    /// Finds a group by its name, else by its number written as text.
     pub(super) fn find(&self, name: &str) -> Option<&Group> {
         self.by_name(name)
             .or_else(|| self.by_gid(name.parse().ok()?))
@@ -70,7 +73,8 @@ impl Groups {
         self.0.iter().find(|group| group.gid == gid)
     }
 
-    /// The names of a user's groups in order: those that name it, and its own.
+    /// Returns the sorted names of a user's groups: those that list the user as a member, and the primary
+    /// group.
     pub(super) fn of_user(&self, user: &User) -> Vec<String> {
         let has = |group: &&Group| group.gid == user.gid || group.members.contains(&user.name);
         let mut names: Vec<String> = self
@@ -102,7 +106,7 @@ fn parse_group(line: &str) -> Option<Group> {
 }
 
 impl Group {
-    /// It as results show it.
+    /// Returns the group in the form of Salt's `group.info`.
     pub(super) fn info(&self) -> Map {
         Map::from_iter([
             ("name".into(), Value::from(self.name.as_str())),
@@ -113,20 +117,20 @@ impl Group {
     }
 }
 
-/// Texts as a value.
+/// Converts texts to a list value.
 pub(super) fn name_list(items: &[String]) -> Value {
     Value::list(items.iter().map(|item| Value::from(item.as_str())))
 }
 
 const GROUPS_PROBE: &str = "getent group || true";
 
-/// A user of the machine; none if there is none by this name.
+/// Reads a user of the machine; None if no user has this name.
 pub(super) fn find_user(facts: &FactCache, name: &str) -> Result<Option<User>, Halt> {
     let probed = run_probe(facts, user_probe_script(name), Domain::Accounts)?;
     Ok(parse_user(&stdout_text(probed)))
 }
 
-/// Asks for a user and all groups at once.
+/// Requests the facts for a user and for all groups in one round trip.
 pub(super) fn prefetch_user(facts: &FactCache, name: &str) -> Result<(), Halt> {
     let texts = [GROUPS_PROBE.to_owned(), user_probe_script(name)];
     let fact = |text| Fact::Probe(Box::new(c_locale_probe(text, Domain::Accounts)));
@@ -170,7 +174,7 @@ fn parse_shadow(line: &str) -> Option<Shadow> {
 }
 
 impl User {
-    /// The user as results show one.
+    /// Returns the user in the form of Salt's `user.info`.
     pub(super) fn info(&self, groups: &Groups) -> Map {
         let mut info = Map::from_iter([
             ("gid".into(), Value::from(self.gid)),
@@ -188,7 +192,7 @@ impl User {
     }
 }
 
-/// Only what can be a user's or group's name reaches a command.
+/// Refuses a text that cannot be the name of a user or group, so that none reaches a command line.
 pub(super) fn check_name(name: &str) -> Result<(), Halt> {
     let is_bad =
         |sign: char| sign.is_control() || sign.is_whitespace() || ":,/'\"\\".contains(sign);

@@ -1,10 +1,13 @@
-//! Arguments of state functions, read with Salt's leniency.
+//! Typed access to the arguments of a state function, with Salt's leniency.
+//!
+//! Extends [`StateCall`]: YAML values are converted as Salt's modules do, and values of the wrong type
+//! fail the state.
 
 use crate::states::{FactCache, Halt, StateCall, TemplateRequest, refuse};
 use crate::value::{Map, Value};
 
 impl<'a> StateCall<'a> {
-    /// An argument; none if it is missing or null.
+    /// Returns an argument; None if it is missing or null.
     pub fn arg(&self, key: &str) -> Option<&'a Value> {
         self.args
             .get(key)
@@ -12,24 +15,24 @@ impl<'a> StateCall<'a> {
             .filter(|value| !value.is_null())
     }
 
-    /// A text; numbers and booleans are taken as their text.
+    /// Returns a text argument. Numbers and booleans are converted to text.
     pub fn text(&self, key: &str) -> Result<Option<String>, Halt> {
         self.arg(key)
             .map(|value| self.as_text(key, value))
             .transpose()
     }
 
-    /// A text that is not empty.
+    /// Returns a text argument; None if it is missing, null or empty.
     pub fn non_empty_text(&self, key: &str) -> Result<Option<String>, Halt> {
         Ok(self.text(key)?.filter(|text| !text.is_empty()))
     }
 
-    /// A text, or this one if there is none.
+    /// Returns a text argument, or `otherwise` if it is missing or null.
     pub fn text_or(&self, key: &str, otherwise: &str) -> Result<String, Halt> {
         Ok(self.text(key)?.unwrap_or_else(|| otherwise.to_owned()))
     }
 
-    /// A text that must be there.
+    /// Returns a text argument that the state requires; fails if it is missing.
     pub fn required(&self, key: &str) -> Result<String, Halt> {
         self.text(key)?.ok_or_else(|| {
             Halt::Failed(format!(
@@ -50,12 +53,12 @@ impl<'a> StateCall<'a> {
         }
     }
 
-    /// Yes or no.
+    /// Returns the truth of an argument by Python's rules, or `otherwise` if it is missing or null.
     pub fn flag(&self, key: &str, otherwise: bool) -> bool {
         self.arg(key).map_or(otherwise, Value::is_truthy)
     }
 
-    /// A whole number.
+    /// Returns a whole number, also from text with digits.
     pub fn int(&self, key: &str) -> Result<Option<i64>, Halt> {
         let Some(value) = self.arg(key) else {
             return Ok(None);
@@ -68,7 +71,7 @@ impl<'a> StateCall<'a> {
             .ok_or_else(|| self.wrong_type(key, "a whole number", value))
     }
 
-    /// Texts: a list of them, or one.
+    /// Returns a list of texts. A single value counts as a list with one item.
     pub fn texts(&self, key: &str) -> Result<Vec<String>, Halt> {
         match self.arg(key) {
             None => Ok(Vec::new()),
@@ -80,7 +83,7 @@ impl<'a> StateCall<'a> {
         }
     }
 
-    /// Permission bits: octal digits as a text or as a number that reads like them.
+    /// Returns permission bits. Both text and numbers are read as octal digits: `"0644"`, 644.
     pub fn mode(&self, key: &str) -> Result<Option<u32>, Halt> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
@@ -94,8 +97,9 @@ impl<'a> StateCall<'a> {
         }
     }
 
-    /// A text as a template, with `defaults` and, over them, `context`; those that are no maps
-    /// are passed over.
+    /// Renders a Jinja template with the maps of the arguments `defaults` and `context`.
+    ///
+    /// `context` overrides `defaults`. A value that is not a map is ignored.
     pub fn render_template(
         &self,
         text: &str,
@@ -115,7 +119,7 @@ impl<'a> StateCall<'a> {
         self.context.renderer.render(&template, facts)
     }
 
-    /// Whether an argument holds something nobody may see.
+    /// Whether an argument holds a sensitive value, which results must not show.
     pub fn is_sensitive(&self, key: &str) -> bool {
         self.args.get(key).is_some_and(Value::has_sensitive)
     }

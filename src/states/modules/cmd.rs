@@ -1,4 +1,7 @@
-//! The state module `cmd`: commands and scripts that are run.
+//! The state module `cmd`: runs commands and scripts.
+//!
+//! `run` and `script` build the command; [`ResultPolicy`] turns its output into the outcome, including
+//! Salt's "stateful" commands, which report their own changes.
 
 use crate::states::modules::verdict::{act_on_outputs, failure};
 use std::sync::Arc;
@@ -13,7 +16,6 @@ use crate::states::{
 use crate::text::quote_word;
 use crate::value::{Map, REDACTED, Value};
 
-/// The module.
 pub(in crate::states) static MODULE: StateModule = StateModule {
     name: "cmd",
     functions: &[
@@ -47,7 +49,7 @@ fn no_op() -> StateDecision {
     StateDecision::Done(StateOutcome::unchanged(""))
 }
 
-/// Whether a command tells by its output what it changed.
+/// Whether the command reports its own changes in its output (argument `stateful`).
 fn is_stateful(call: &StateCall<'_>) -> bool {
     match call.arg("stateful") {
         Some(Value::Bool(truth)) => *truth,
@@ -56,7 +58,8 @@ fn is_stateful(call: &StateCall<'_>) -> bool {
     }
 }
 
-/// The command that a dry run runs instead, which changes nothing.
+/// Returns the `test_name` of `stateful`: a command that a dry run executes instead and that changes
+/// nothing.
 fn test_name(call: &StateCall<'_>) -> Option<String> {
     let Some(Value::List(items)) = call.arg("stateful") else {
         return None;
@@ -64,7 +67,7 @@ fn test_name(call: &StateCall<'_>) -> Option<String> {
     Some(items.first()?.get("test_name")?.to_string())
 }
 
-/// What a dry run says.
+/// Returns the predicted outcome of a dry run.
 fn dry_run_outcome(call: &StateCall<'_>, quote: char) -> StateOutcome {
     let comment = format!(
         "Command {quote}{}{quote} would have been executed",
@@ -80,7 +83,7 @@ fn dry_run_outcome(call: &StateCall<'_>, quote: char) -> StateOutcome {
     StateOutcome::would_change(changes, comment)
 }
 
-/// The working folder that is asked for and is not there.
+/// Returns the failed outcome if the desired working directory does not exist.
 fn missing_cwd(call: &StateCall<'_>, facts: &FactCache) -> Result<Option<StateOutcome>, Halt> {
     let Some(cwd) = call.non_empty_text("cwd")? else {
         return Ok(None);
@@ -108,7 +111,7 @@ fn run(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
         );
     }
     if let Some(name) = tested {
-        // What is run in a dry run is said to change nothing.
+        // By Salt's contract the `test_name` command changes nothing, so it runs as a probe.
         return run_test_command(call, &command, &name, facts);
     }
     let policy = ResultPolicy::from_call(call, "\"");
@@ -138,7 +141,7 @@ fn run_test_command(
     Ok(StateDecision::Done(outcome))
 }
 
-/// A command with the arguments that say how it is run.
+/// Builds a command with the execution settings from the state's arguments.
 fn build_command(call: &StateCall<'_>, text: String) -> Result<CommandRun, Halt> {
     let mut command = CommandRun::new(text);
     command.setting = parse_setting(|key| call.args.get(key))?;
@@ -176,7 +179,7 @@ fn good_codes(call: &StateCall<'_>) -> Vec<i32> {
     }
 }
 
-/// What is told of a command that has run.
+/// The arguments of a state that decide how a finished command becomes an outcome.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an argument of its own"
@@ -260,8 +263,10 @@ impl ResultPolicy {
     }
 }
 
-/// Reads an outcome from what a stateful command printed: a JSON object, or a last line of
-/// `name=value` pairs, with `changed` and `comment`.
+/// Reads the outcome from the output of a stateful command.
+///
+/// The output is a JSON object, or has a last line of `name=value` pairs, with the keys `changed` and
+/// `comment`.
 fn apply_stateful_output(mut outcome: StateOutcome) -> StateOutcome {
     let printed = std::mem::take(&mut outcome.changes);
     outcome.comment.clear();
@@ -317,7 +322,7 @@ fn apply_stateful_output(mut outcome: StateOutcome) -> StateOutcome {
     outcome
 }
 
-/// The values of an object as they stand among changes.
+/// Converts a JSON object to values for a state's changes. Nested values become JSON text.
 fn change_values(object: &serde_json::Map<String, serde_json::Value>) -> Map {
     let word = |value: &serde_json::Value| match value {
         serde_json::Value::String(text) => Value::str(text.as_str()),
@@ -334,7 +339,7 @@ fn change_values(object: &serde_json::Map<String, serde_json::Value>) -> Map {
         .collect()
 }
 
-/// Reads `name=value` pairs, whose values may stand in quotes.
+/// Parses `name=value` pairs whose values may be quoted; None if a word is no such pair.
 fn parse_pairs(line: &str) -> Option<Map> {
     let mut found = Map::new();
     let mut word = String::new();
@@ -421,12 +426,13 @@ fn script(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt
     })
 }
 
-/// Puts what it reads into a file that nobody else can read or guess, and runs it; the file goes
-/// when it has run, however it ends.
+/// Writes standard input to a temporary file that no other user can read or guess, and runs that file.
+///
+/// The trap removes the file however the script ends.
 const SCRIPT_WRAPPER: &str = "script=$(mktemp) || exit 1\ntrap 'rm -f \"$script\"' EXIT\n\
                       cat > \"$script\" && chmod 500 \"$script\" || exit 1\n\"$script\"";
 
-/// What a dry run says of a script that it does not read.
+/// Returns the dry-run decision for a script without reading its source.
 fn dry_run_script_outcome(call: &StateCall<'_>, predicted: StateOutcome) -> StateDecision {
     let comment = predicted.comment.clone();
     StateDecision::Change(ChangeSet {

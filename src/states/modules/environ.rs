@@ -1,4 +1,7 @@
-//! The state module `environ`: variables for the commands of later states.
+//! The state module `environ`: sets environment variables for the commands of later states.
+//!
+//! Each command is a process of its own, so the variables are kept in the outcome and passed to later
+//! commands.
 
 use crate::states::modules::verdict::failure;
 use std::sync::Arc;
@@ -13,7 +16,6 @@ use crate::states::{
 use crate::text::quote_word;
 use crate::value::{Map, Value};
 
-/// The module.
 pub(in crate::states) static MODULE: StateModule = StateModule {
     name: "environ",
     functions: &[StateFunction::new("setenv", setenv)
@@ -23,7 +25,9 @@ pub(in crate::states) static MODULE: StateModule = StateModule {
     aggregate: None,
 };
 
-/// What a variable becomes, if it is not as wanted; a false one is unset or made empty.
+/// Returns the new value of a variable; None if it already has the desired one.
+///
+/// A desired value of `False` unsets the variable (null) if `unsets`, else makes it empty.
 fn desired_change(desired: &Value, now: Option<String>, unsets: bool) -> Option<Value> {
     let is_false = *desired.reveal() == Value::Bool(false);
     match (is_false, now) {
@@ -90,7 +94,7 @@ fn setenv(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt
     Ok(StateDecision::Done(outcome))
 }
 
-/// What a variable is now: what a state has set, or what is there.
+/// Returns the current value of a variable: set by an earlier state, else read from the machine.
 fn current_value(
     call: &StateCall<'_>,
     key: &str,

@@ -1,13 +1,15 @@
-//! Changes of files and folders, as steps of a state.
+//! Constructors of [`Change`] values for files and folders.
+//!
+//! The state modules use them to list their steps; the engine has the host apply the changes.
 
 use crate::host::change::{Change, FileWrite, ModeAndOwner};
 
-/// Writes a file of which nothing is secret.
+/// Writes a file whose content may be shown.
 pub(super) fn write(path: &str, bytes: impl Into<Vec<u8>>, like: ModeAndOwner) -> Change {
     write_hidden(path, bytes, like, false)
 }
 
-/// Writes a file whose content may be hidden from people.
+/// Writes a file. With `secret`, logs and results hide the content.
 pub(super) fn write_hidden(
     path: &str,
     bytes: impl Into<Vec<u8>>,
@@ -22,7 +24,7 @@ pub(super) fn write_hidden(
     })
 }
 
-/// Makes a folder whose parent is there.
+/// Creates a folder whose parent exists.
 pub(super) fn folder(path: &str, like: ModeAndOwner) -> Change {
     Change::Folder {
         path: path.to_owned(),
@@ -31,7 +33,7 @@ pub(super) fn folder(path: &str, like: ModeAndOwner) -> Change {
     }
 }
 
-/// Makes a folder and those above it.
+/// Creates a folder and its missing ancestors.
 pub(super) fn folders(path: &str, like: ModeAndOwner) -> Change {
     Change::Folder {
         path: path.to_owned(),
@@ -40,7 +42,7 @@ pub(super) fn folders(path: &str, like: ModeAndOwner) -> Change {
     }
 }
 
-/// Sets owners and permission bits.
+/// Sets owners and permission bits. With `follow`, the target of a symbolic link is changed.
 pub(super) fn set_attributes(path: &str, like: ModeAndOwner, follow: bool) -> Change {
     Change::Set {
         path: path.to_owned(),
@@ -49,14 +51,13 @@ pub(super) fn set_attributes(path: &str, like: ModeAndOwner, follow: bool) -> Ch
     }
 }
 
-/// Removes what is at a path.
+/// Removes a file, link or folder with its content.
 pub(super) fn remove(path: &str) -> Change {
     Change::Remove {
         path: path.to_owned(),
     }
 }
 
-/// Moves a file to another path.
 pub(super) fn rename(from: &str, to: &str) -> Change {
     Change::Move {
         from: from.to_owned(),
@@ -64,7 +65,7 @@ pub(super) fn rename(from: &str, to: &str) -> Change {
     }
 }
 
-/// Makes an empty file, or sets the times of what is there to now.
+/// Creates an empty file, or sets the times of an existing entry to now.
 pub(super) fn touch(path: &str) -> Change {
     Change::Touch {
         path: path.to_owned(),

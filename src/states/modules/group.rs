@@ -1,4 +1,6 @@
-//! The `group` module: groups and who is in them (P24).
+//! The state module `group`: groups and their members (P24).
+//!
+//! Creates, changes and removes groups with `groupadd`, `groupmod`, `gpasswd` and `groupdel`.
 
 use super::accounts::{Group, Groups, check_name, name_list};
 use super::verdict::{act, act_or_fail, done, failure, run_change, single_change, unchanged};
@@ -10,7 +12,6 @@ use crate::states::{
 use crate::text::quote_word;
 use crate::value::{Map, Value};
 
-/// The module.
 pub(super) static MODULE: StateModule = StateModule {
     name: "group",
     functions: &[
@@ -25,7 +26,7 @@ pub(super) static MODULE: StateModule = StateModule {
     aggregate: None,
 };
 
-/// What a state wants of a group.
+/// A group as described by the arguments of `group.present`.
 struct DesiredGroup {
     name: String,
     gid: Option<i64>,
@@ -57,7 +58,7 @@ impl DesiredGroup {
         })
     }
 
-    /// How a group differs from it, in Salt's shape.
+    /// Returns the differences to an existing group, in the form of Salt's changes.
     fn differences(&self, group: &Group) -> Map {
         let mut changes = Map::new();
         if let Some(gid) = self.gid.filter(|gid| *gid != 0 && *gid != group.gid) {

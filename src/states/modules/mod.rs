@@ -1,4 +1,8 @@
-//! State modules: each is a table of functions.
+//! State modules: Salt's modules such as `file`, `pkg` and `service`, each a table of state functions.
+//!
+//! A state function compares the desired state with facts about the machine and returns a decision; it
+//! reads and changes nothing itself. [`find`] looks a module up by name. `verdict`, `arguments` and
+//! `file_change` are shared.
 
 mod accounts;
 mod archive;

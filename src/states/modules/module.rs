@@ -1,4 +1,8 @@
-//! The state module `module`: functions of execution modules, called as states.
+//! The state module `module`: runs functions of execution modules as states.
+//!
+//! Functions that only read are answered from facts ([`call_execution`]). Functions that change
+//! something are listed in [`CHANGING_FUNCTIONS`] and run as commands. Both the legacy and the keyed
+//! call syntax of Salt are supported.
 
 use crate::states::modules::verdict::{act_on_outputs, failure, unchanged};
 use std::sync::Arc;
@@ -15,7 +19,6 @@ use crate::states::{
 use crate::text::quote_word;
 use crate::value::{Map, Value};
 
-/// The module.
 pub(in crate::states) static MODULE: StateModule = StateModule {
     name: "module",
     functions: &[
@@ -32,37 +35,33 @@ pub(in crate::states) static MODULE: StateModule = StateModule {
 
 const IRREVERSIBLE_REASON: &str = "what a function did is not known";
 
-/// A function that changes something: its name, the command that does it, and how its answer is
-/// made of the result of the command.
+/// A function that changes something: its name, its command, and the format of its return value.
 type ChangingFunction = (&'static str, FunctionCommand, ReturnFormat);
 
 /// The command that a function runs.
 #[derive(Debug, Clone, Copy)]
 enum FunctionCommand {
-    /// The one that it is given.
+    /// The shell command given as argument.
     ShellCommand,
-    /// The same, with its errors among its output.
+    /// The shell command given as argument, with standard error merged into standard output.
     ShellWithStderr,
-    /// This one, with a path for the braces.
+    /// A fixed command in which `{}` stands for the path argument.
     OnPath(&'static str),
-    /// This verb for a service.
+    /// A verb of the service manager, such as `restart`, for the service given as argument.
     Service(&'static str),
-    /// This one.
     Fixed(&'static str),
-    /// A pause of the seconds that it is given.
+    /// A pause of the given number of seconds.
     Sleep,
 }
 
-/// How a command answers.
+/// The return value that is made from a command's result.
 #[derive(Debug, Clone, Copy)]
 enum ReturnFormat {
-    /// With what it printed.
     Text,
-    /// With its exit code.
     Code,
-    /// With all that it gave.
+    /// A map of exit code, standard output and standard error.
     All,
-    /// With whether it succeeded.
+    /// Whether the exit code is 0.
     Success,
 }
 
@@ -152,14 +151,14 @@ static CHANGING_FUNCTIONS: &[ChangingFunction] = &[
 
 const MAKEDIRS_COMMAND: &str = "mkdir -p -- \"$(dirname -- {})\"";
 
-/// The arguments of a function.
+/// The positional and named arguments of a function.
 struct FunctionArguments {
     args: Vec<Value>,
     named: Map,
 }
 
 impl FunctionArguments {
-    /// The first argument.
+    /// Returns an argument by name, else the first positional one; fails if neither exists.
     fn required_text(&self, name: &str) -> Result<String, Halt> {
         let found = self.named.get(name).or_else(|| self.args.first());
         let missing = || Halt::Failed(format!("The following arguments are missing: {name}"));
@@ -168,7 +167,7 @@ impl FunctionArguments {
 }
 
 impl FunctionCommand {
-    /// The command for these arguments.
+    /// Builds the command for these arguments.
     fn build_run(self, arguments: &FunctionArguments) -> Result<CommandRun, Halt> {
         Ok(match self {
             Self::ShellCommand => {
@@ -215,7 +214,7 @@ fn service_command(name: &str, verb: &str) -> String {
     format!("if [ -d /run/systemd/system ]; then systemctl {verb} {name}; else {other}; fi")
 }
 
-/// The form in which functions are written, and the functions with what they are given.
+/// Returns the syntax of the call, and the functions with their arguments.
 fn parse_functions(call: &StateCall<'_>) -> (CallSyntax, Vec<(String, FunctionArguments)>) {
     let passed_over = |key: &str| matches!(key, "name" | "__reqs__" | "sfun" | "returner");
     let keys: Vec<&Arc<str>> = call.args.keys().filter(|key| !passed_over(key)).collect();
@@ -254,7 +253,7 @@ fn run(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
         let fun = name(&key);
         if let Some((_, command, answer)) = find_changing_function(&fun) {
             let mut run = command.build_run(&arguments)?;
-            // Its failure is told with the others.
+            // A failure is reported together with the results of the other functions.
             run.good_codes = (0..=255).collect();
             answers.push((key, FunctionResult::Change(steps.len(), *answer)));
             steps.push(Change::Run(run));
@@ -283,7 +282,7 @@ fn find_changing_function(fun: &str) -> Option<&'static ChangingFunction> {
     CHANGING_FUNCTIONS.iter().find(|(name, ..)| *name == fun)
 }
 
-/// What a dry run says: the functions that only look have no part in what would be changed.
+/// Returns the decision of a dry run. Functions that only read are not among the predicted changes.
 fn dry_run_verdict(functions: &[(String, FunctionArguments)], comment: String) -> StateDecision {
     let changes = functions.iter().filter_map(|(key, arguments)| {
         let (_, command, _) = find_changing_function(key.split(':').next().unwrap_or(key))?;
@@ -296,19 +295,19 @@ fn dry_run_verdict(functions: &[(String, FunctionArguments)], comment: String) -
     })
 }
 
-/// What one function gives.
+/// The result of one function of a call.
 enum FunctionResult {
     Known(Value),
-    /// The place of its change.
+    /// The index of the function's change, and the format of its return value.
     Change(usize, ReturnFormat),
 }
 
-/// The two forms in which functions are written.
+/// The two syntaxes of `module.run`: Salt's legacy and current one.
 #[derive(Debug, Clone, Copy)]
 enum CallSyntax {
-    /// One function, by name.
+    /// The legacy syntax: one function, given as `name`.
     Legacy,
-    /// Functions as keys, with lists of arguments.
+    /// The current syntax: functions as keys, each with a list of arguments.
     Keyed,
 }
 
@@ -398,7 +397,8 @@ fn format_return(answer: ReturnFormat, run: &RunOutput) -> Value {
     }
 }
 
-/// False, and a map that says failure at any depth, are failures.
+/// Whether a return value means success. `False`, and a map that reports a failure at any depth, mean
+/// failure.
 fn is_success(value: &Value) -> bool {
     match value.reveal() {
         Value::Bool(truth) => *truth,
@@ -414,7 +414,9 @@ fn is_success(value: &Value) -> bool {
     }
 }
 
-/// `m_name`, `m_fun` and so on stand for arguments whose names have another meaning here.
+/// Reads the arguments of the legacy syntax.
+///
+/// `m_name`, `m_fun` and so on pass arguments whose names the state itself uses.
 fn legacy_arguments(call: &StateCall<'_>) -> FunctionArguments {
     let mut arguments = FunctionArguments {
         args: Vec::new(),
@@ -436,7 +438,7 @@ fn legacy_arguments(call: &StateCall<'_>) -> FunctionArguments {
     arguments
 }
 
-/// A list of values and of maps of named ones.
+/// Reads the arguments of the keyed syntax: a list of positional values and of maps of named ones.
 fn keyed_arguments(written: &Value) -> FunctionArguments {
     let mut arguments = FunctionArguments {
         args: Vec::new(),

@@ -1,4 +1,6 @@
-//! The table of the state modules.
+//! The registry of all state modules.
+//!
+//! The engine looks up state functions here by module and function name.
 
 use super::{
     archive, cmd, cron, environ, file, git, group, module, pkg, pkgrepo, service, ssh_auth, test,
@@ -6,7 +8,7 @@ use super::{
 };
 use crate::states::state_function::{ModuleTable, StateFunction, StateModule, find_function};
 
-/// The state modules.
+/// The table of all state modules, sorted by name.
 pub static MODULES: ModuleTable = &[
     &archive::MODULE,
     &cmd::MODULE,
@@ -24,7 +26,9 @@ pub static MODULES: ModuleTable = &[
     &user::MODULE,
 ];
 
-/// Finds a function; none for the module too if there is no such module.
+/// Finds a state function by module and name.
+///
+/// The function is None if the module lacks it; both are None if no such module exists.
 pub fn find(
     state: &str,
     fun: &str,

@@ -1,4 +1,6 @@
-//! The state module `test`: states that only say something.
+//! The state module `test`: states that change nothing and return a chosen outcome, and `check_pillar`.
+//!
+//! Used to test requisites, notifications and dry runs.
 
 use crate::states::modules::verdict::{failure, unchanged};
 use std::fmt::Write as _;
@@ -10,7 +12,6 @@ use crate::states::{
 };
 use crate::value::{Map, Value};
 
-/// The module.
 pub(in crate::states) static MODULE: StateModule = StateModule {
     name: "test",
     functions: &[
@@ -79,13 +80,13 @@ fn with_changes(call: &StateCall<'_>, good: bool) -> StateDecision {
     })
 }
 
-/// True, false, or one of them at random.
+/// Returns a boolean argument that may also be `Random`; true if it is missing.
 fn choice(call: &StateCall<'_>, key: &str) -> Result<bool, Halt> {
     match call.args.get(key).map(Value::reveal) {
         None => Ok(true),
         Some(Value::Bool(truth)) => Ok(*truth),
         Some(other) if other.to_string().eq_ignore_ascii_case("random") => {
-            // Without chance, so that a run can be repeated: it depends on the name.
+            // `Random` depends on the state's name instead of chance, so that a run is repeatable.
             Ok(call.name.bytes().fold(0u8, u8::wrapping_add) % 2 == 0)
         }
         Some(_) => refuse(format!(
@@ -135,7 +136,7 @@ fn show_notification(call: &StateCall<'_>, _: &FactCache) -> Result<StateDecisio
     }
 }
 
-/// What a value of pillar must be: the argument, its name in messages, and the check.
+/// A check of a pillar value: the argument, the type's name in messages, and the test.
 type PillarCheck = (&'static str, &'static str, fn(&Value) -> bool);
 
 const PILLAR_CHECKS: [PillarCheck; 6] = [

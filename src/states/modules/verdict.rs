@@ -1,4 +1,7 @@
-//! Commands that state modules run and ask, and what they answer.
+//! Probes, changes and decisions: the helpers that all state modules share.
+//!
+//! Probes run in the C locale so that their output can be parsed. `done`, `unchanged` and `failure` end
+//! a state without changes; [`act`] and its variants return the changes and how to judge their result.
 
 use std::borrow::Cow;
 
@@ -8,7 +11,7 @@ use crate::host::fact::{CommandSetting, Domain, Fact, Probe, ProbeOutput};
 use crate::states::{ChangeOutcome, ChangeSet, FactCache, Halt, StateDecision, StateOutcome};
 use crate::value::{Map, Value};
 
-/// A question to the machine, in the words of no country.
+/// Returns a probe that runs in the C locale, so that its output is not translated.
 pub(super) fn c_locale_probe(text: impl Into<String>, reads: Domain) -> Probe {
     let env = vec![("LC_ALL".to_owned(), "C".to_owned())];
     Probe {
@@ -21,7 +24,7 @@ pub(super) fn c_locale_probe(text: impl Into<String>, reads: Domain) -> Probe {
     }
 }
 
-/// Asks the machine.
+/// Runs a probe, or halts until the probe's result is known.
 pub(super) fn run_probe(
     facts: &FactCache,
     text: impl Into<String>,
@@ -30,7 +33,7 @@ pub(super) fn run_probe(
     facts.probe(c_locale_probe(text, reads))
 }
 
-/// Asks for all facts that are missing at once, so that a machine is asked once and not often.
+/// Halts with all missing facts at once, so that one round trip to the machine reads them.
 pub(super) fn require_facts(
     facts: &FactCache,
     facts_needed: impl IntoIterator<Item = Fact>,
@@ -45,12 +48,11 @@ pub(super) fn require_facts(
     Err(Halt::Needs(missing))
 }
 
-/// What a probe printed, as text.
 pub(super) fn stdout_text(probed: &ProbeOutput) -> Cow<'_, str> {
     String::from_utf8_lossy(&probed.stdout)
 }
 
-/// The value of a line `key value` of an answer.
+/// Returns the value of a line `key value` in a probe's output; empty for a line with only the key.
 pub(super) fn line_value<'a>(answer: &'a str, key: &str) -> Option<&'a str> {
     answer.lines().find_map(|line| {
         let rest = line.strip_prefix(key)?;
@@ -59,7 +61,7 @@ pub(super) fn line_value<'a>(answer: &'a str, key: &str) -> Option<&'a str> {
     })
 }
 
-/// A command that touches these parts of the machine.
+/// Returns the change that runs a command and touches these domains.
 pub(super) fn run_change(
     text: impl Into<String>,
     touches: impl IntoIterator<Item = Domain>,
@@ -67,7 +69,7 @@ pub(super) fn run_change(
     Change::Run(CommandRun::new(text).touching(touches))
 }
 
-/// A verdict that there is nothing to change.
+/// Returns the decision to change nothing, with this outcome.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "it ends functions that may also halt"
@@ -76,18 +78,20 @@ pub(super) fn done(outcome: StateOutcome) -> Result<StateDecision, Halt> {
     Ok(StateDecision::Done(outcome))
 }
 
-/// A verdict that all is as described.
+/// Returns the decision for a state that is already as desired.
 pub(super) fn unchanged(comment: impl Into<String>) -> Result<StateDecision, Halt> {
     done(StateOutcome::unchanged(comment))
 }
 
-/// A verdict that it cannot be.
+/// Returns the decision for a state that fails without a change.
 pub(super) fn failure(comment: impl Into<String>) -> Result<StateDecision, Halt> {
     done(StateOutcome::failed(comment))
 }
 
-/// Changes, and what becomes of them: this outcome, or a failure whose comment is these words and
-/// the complaint of the change that failed.
+/// Returns the decision to make changes.
+///
+/// The outcome is `done`, or a failure whose comment is `failure` followed by the error of the failed
+/// change.
 pub(super) fn act_or_fail(
     predicted: StateOutcome,
     steps: Vec<Change>,
@@ -103,8 +107,9 @@ pub(super) fn act_or_fail(
     })
 }
 
-/// Changes, and what becomes of them: the judge is told what the commands gave and why one
-/// failed, if one did.
+/// Returns the decision to make changes, whose outcome `judge` computes.
+///
+/// `judge` receives the error of the failed change, if any, and the facts after the changes.
 pub(super) fn act(
     predicted: StateOutcome,
     steps: Vec<Change>,
@@ -115,22 +120,22 @@ pub(super) fn act(
     })
 }
 
-/// How steps ended.
+/// The result of the changes of a state.
 pub(super) struct StepsResult<'a> {
-    /// Why one failed, if one did.
+    /// The error message of the change that failed; None if all succeeded.
     pub(super) error: Option<String>,
-    /// What they gave.
+    /// The outputs of the commands that ran, in order.
     pub(super) outputs: &'a [RunOutput],
 }
 
 impl StepsResult<'_> {
-    /// The exit code of the last one that ran.
+    /// Returns the exit code of the last command that ran.
     pub(super) fn code(&self) -> Option<i32> {
         self.outputs.last().and_then(|output| output.exit.code())
     }
 }
 
-/// The same for a judge that reads the outputs.
+/// Like [`act`], for a `judge` that also reads the commands' outputs.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "it ends functions that may also halt"
@@ -157,7 +162,9 @@ pub(super) fn act_on_outputs(
     }))
 }
 
-/// Why one of so many commands failed, in its own words if it had any; none if none failed.
+/// Returns why one of `count` commands failed: its error output, else its output, else its exit.
+///
+/// None means that all ran and succeeded.
 fn failure_message(outputs: &[RunOutput], count: usize) -> Option<String> {
     let failed = outputs.iter().find(|output| !output.exit.is_ok());
     let Some(failed) = failed else {
@@ -171,17 +178,15 @@ fn failure_message(outputs: &[RunOutput], count: usize) -> Option<String> {
     Some(message.map_or_else(|| failed.exit.to_string(), str::to_owned))
 }
 
-/// What was and what is, as changes show it.
+/// Returns an old and a new value in the form of Salt's changes.
 pub(super) fn old_new(old: impl Into<Value>, new: impl Into<Value>) -> Value {
     Value::map([("old", old.into()), ("new", new.into())])
 }
 
-/// Changes with one key.
 pub(super) fn single_change(key: &str, value: impl Into<Value>) -> Map {
     Map::from_iter([(key.into(), value.into())])
 }
 
-/// Texts as a list value.
 pub(super) fn text_list<'a>(items: impl IntoIterator<Item = &'a str>) -> Value {
     Value::list(items.into_iter().map(Value::from))
 }

@@ -1,11 +1,11 @@
-//! A call of a function from a template: arguments by place or by name.
+//! A function call from a template, with positional and named arguments.
 
 use std::sync::Arc;
 
 use crate::states::{FactCache, FileRoots, Halt};
 use crate::value::{Map, Value};
 
-/// What templates know.
+/// The variables of a machine that template functions read.
 pub(super) struct TemplateVars {
     pub(super) id: Arc<str>,
     pub(super) roots: Arc<dyn FileRoots>,
@@ -14,7 +14,7 @@ pub(super) struct TemplateVars {
     pub(super) options: Value,
 }
 
-/// A call.
+/// A call of a template function.
 pub(super) struct TemplateCall<'a> {
     pub(super) function: &'a str,
     pub(super) args: &'a [Value],
@@ -23,21 +23,21 @@ pub(super) struct TemplateCall<'a> {
     pub(super) facts: &'a FactCache,
 }
 
-/// What a function gives.
+/// The result of a template function.
 pub(super) type CallResult = Result<Value, Halt>;
 
 impl TemplateCall<'_> {
-    /// An argument by its place or its name.
+    /// An argument by position or by name.
     pub(super) fn arg(&self, place: usize, name: &str) -> Option<&Value> {
         self.args.get(place).or_else(|| self.named.get(name))
     }
 
-    /// An argument, or null.
+    /// An argument, or null if absent.
     pub(super) fn arg_or_null(&self, place: usize, name: &str) -> Value {
         self.arg(place, name).cloned().unwrap_or_default()
     }
 
-    /// A text that must be given.
+    /// A required argument as text. Fails if it is absent or null.
     pub(super) fn text(&self, place: usize, name: &str) -> Result<String, Halt> {
         match self.arg(place, name) {
             Some(value) if !value.is_null() => Ok(value.reveal().to_string()),
@@ -45,23 +45,23 @@ impl TemplateCall<'_> {
         }
     }
 
-    /// A text that may be given.
+    /// An optional argument as text, with a default for absent or null.
     pub(super) fn text_or(&self, place: usize, name: &str, otherwise: &str) -> String {
         let supplied = self.arg(place, name).filter(|value| !value.is_null());
         supplied.map_or_else(|| otherwise.to_owned(), |value| value.reveal().to_string())
     }
 
-    /// Yes or no.
+    /// An optional argument as a boolean.
     pub(super) fn flag(&self, place: usize, name: &str, otherwise: bool) -> bool {
         self.arg(place, name).map_or(otherwise, Value::is_truthy)
     }
 
-    /// Why the function gives nothing.
+    /// Makes an error that names the function.
     pub(super) fn fail(&self, problem: impl std::fmt::Display) -> Halt {
         Halt::Failed(format!("`{}`: {problem}", self.function))
     }
 
-    /// The arguments by name, as a map.
+    /// The named arguments as a map.
     pub(super) fn options(&self) -> Value {
         let named = self.named.iter();
         Value::from(

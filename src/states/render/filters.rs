@@ -1,4 +1,4 @@
-//! Salt's own filters.
+//! Salt's additional Jinja filters, such as `yaml` and `regex_search`.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::null_context::parse_yaml;
 use crate::value::{Map, Value};
 use crate::yaml::{NodeKind, Schema, emit};
 
-/// Their names.
+/// The names of the filters that [`apply_filter`] implements.
 pub(super) const FILTER_NAMES: &[&str] = &[
     "yaml",
     "json",
@@ -30,7 +30,7 @@ pub(super) const FILTER_NAMES: &[&str] = &[
     "dict_to_sls_yaml_params",
 ];
 
-/// Filters a value, the first argument.
+/// Applies a filter. The first argument is the filtered value.
 pub(super) fn apply_filter(name: &str, args: &[Value], named: &Map) -> Result<Value, String> {
     let null = Value::Null;
     let subject = args.first().unwrap_or(&null).reveal();
@@ -102,7 +102,7 @@ fn json(value: &Value, indent: Option<i64>) -> Result<String, String> {
     })
 }
 
-/// JSON as Python writes it: with a space behind each comma and colon.
+/// Reformats JSON as Python writes it, with a space after each comma and colon.
 fn python_json(text: &str) -> String {
     let mut done = String::with_capacity(text.len() + 16);
     let (mut quoted, mut escaped) = (false, false);
@@ -119,7 +119,7 @@ fn python_json(text: &str) -> String {
     done
 }
 
-/// YAML on one line.
+/// Writes a value as YAML in flow style, on one line.
 fn yaml_flow(value: &Value) -> String {
     match value.reveal() {
         Value::List(items) => {
@@ -171,7 +171,7 @@ fn double_quoted(text: &str) -> String {
             '\t' => quoted.push_str("\\t"),
             '\r' => quoted.push_str("\\r"),
             control if control.is_control() => {
-                // Writing to a string cannot fail.
+                // The result is ignored, since writing to a string cannot fail.
                 let _ = write!(quoted, "\\x{:02x}", u32::from(control));
             }
             other => quoted.push(other),
@@ -181,7 +181,7 @@ fn double_quoted(text: &str) -> String {
     quoted
 }
 
-/// A single value as YAML.
+/// Writes a scalar as YAML. Fails for a list or a map.
 fn yaml_scalar(value: &Value) -> Result<String, String> {
     match value {
         Value::List(_) | Value::Map(_) => Err("`yaml_encode` takes a single value".to_owned()),
@@ -220,7 +220,7 @@ fn regex(pattern: &str, (case, lines): (bool, bool)) -> Result<Regex, String> {
         .map_err(|error| format!("cannot use the regular expression: {error}"))
 }
 
-/// The groups of the first place that fits; nothing if none does.
+/// The capture groups of the first match, or null without a match.
 fn groups(text: &str, pattern: &str, whole: bool, flags: (bool, bool)) -> Result<Value, String> {
     let anchored = if whole {
         format!("\\A(?:{pattern})")
@@ -237,7 +237,7 @@ fn groups(text: &str, pattern: &str, whole: bool, flags: (bool, bool)) -> Result
     ))
 }
 
-/// A text with all that a pattern finds replaced.
+/// Replaces every match of a pattern.
 fn regex_replace(
     text: &str,
     pattern: &str,
@@ -249,7 +249,7 @@ fn regex_replace(
     Ok(replaced.into_owned())
 }
 
-/// Python's `\1` and `\g<name>` as the engine writes them.
+/// Converts Python's `\1` and `\g<name>` to the syntax of the `regex` crate.
 fn convert_replacement(text: &str) -> String {
     let mut done = String::new();
     let mut rest = text.chars().peekable();

@@ -1,4 +1,5 @@
-//! The functions of `salt[…]` that read grains, pillar and settings, or nothing at all.
+//! Template functions (`salt[…]`) that need no facts: they read grains, pillar, options and the state tree,
+//! or only their arguments.
 #![expect(
     clippy::unnecessary_wraps,
     reason = "the functions of a table have one type"
@@ -11,10 +12,10 @@ use crate::states::refuse;
 use crate::text::Glob;
 use crate::value::{Map, Value};
 
-/// A function of a template.
+/// The implementation of a template function.
 type TemplateFn = fn(&TemplateCall<'_>) -> CallResult;
 
-/// The functions by name.
+/// The table of functions by name.
 const FUNCTIONS: &[(&str, TemplateFn)] = &[
     ("grains.get", |call| get(call, &call.vars.grains)),
     ("grains.item", |call| item(call, &call.vars.grains)),
@@ -99,7 +100,7 @@ const FUNCTIONS: &[(&str, TemplateFn)] = &[
     }),
 ];
 
-/// Calls a function of a template.
+/// Calls a template function, from this table or from that of [`machine_functions`].
 pub(super) fn call(call: &TemplateCall<'_>) -> CallResult {
     let own = FUNCTIONS.iter().chain(machine_functions::FUNCTIONS);
     if let Some((_, function)) = own.clone().find(|(name, _)| *name == call.function) {
@@ -127,7 +128,7 @@ fn unknown_function(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// What stands under a path, with a default; a default that is a map can be merged in.
+/// Returns the value at a path, or a default. With `merge`, a default map is merged with the found map.
 fn get(call: &TemplateCall<'_>, from: &Value) -> CallResult {
     let key = call.text(0, "key")?;
     let default = call.arg(1, "default").cloned().unwrap_or_else(|| "".into());
@@ -151,7 +152,7 @@ fn item(call: &TemplateCall<'_>, from: &Value) -> CallResult {
     Ok(Value::map(pairs))
 }
 
-/// A setting: of the configuration, the grains or the pillar.
+/// Looks up a configuration value: in the options, then the grains, then the pillar.
 fn config(call: &TemplateCall<'_>) -> CallResult {
     let key = call.text(0, "key")?;
     let words = call.vars;
@@ -203,7 +204,7 @@ fn fibonacci(call: &TemplateCall<'_>) -> CallResult {
     Ok(Value::list([number.into(), 0.0.into()]))
 }
 
-/// The entry of a map that a grain chooses, the default entry below it, what is given on top.
+/// Selects the entry of a map by a grain. The `base` entry is merged below it, the `merge` argument on top.
 fn filter_by(call: &TemplateCall<'_>) -> CallResult {
     let grain = call.text_or(1, "grain", "os_family");
     let value = value_at_path(&call.vars.grains, &grain, ":").unwrap_or_default();
@@ -217,7 +218,7 @@ fn filter_by(call: &TemplateCall<'_>) -> CallResult {
     })
 }
 
-/// The entry of a map whose key fits the machine's name.
+/// Selects the entry of a map whose key matches the minion ID.
 fn match_filter_by(call: &TemplateCall<'_>) -> CallResult {
     let id = call.vars.id.as_ref();
     choose_entry(call, |key| Glob::new(key).matches(id))

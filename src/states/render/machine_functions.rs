@@ -1,4 +1,4 @@
-//! The functions of `salt[…]` that read the machine: each as a fact.
+//! Template functions (`salt[…]`) that read the machine. Each reads facts from the cache.
 
 use super::call::{CallResult, TemplateCall};
 use crate::host::fact::{CommandSetting, Domain, FileKind, FileStat, Probe, ProbeOutput};
@@ -6,10 +6,10 @@ use crate::states::Halt;
 use crate::text::{shlex_join, shlex_quote};
 use crate::value::Value;
 
-/// A function of a template.
+/// The implementation of a template function.
 type MachineFn = fn(&TemplateCall<'_>) -> CallResult;
 
-/// The functions by name.
+/// The table of functions by name.
 pub(super) const FUNCTIONS: &[(&str, MachineFn)] = &[
     ("cmd.run", |call| Ok(printed(&command(call)?))),
     ("cmd.run_stdout", |call| Ok(text(&command(call)?.stdout))),
@@ -115,20 +115,20 @@ fn probe(call: &TemplateCall<'_>, text: String, reads: Domain) -> Result<ProbeOu
         .cloned()
 }
 
-/// What was printed, without line breaks at its end.
+/// Decodes output without trailing line breaks.
 fn text(bytes: &[u8]) -> Value {
     String::from_utf8_lossy(bytes)
         .trim_end_matches(['\n', '\r'])
         .into()
 }
 
-/// What was printed, and complained.
+/// The standard output followed by the standard error.
 fn printed(probed: &ProbeOutput) -> Value {
     let all = [&*probed.stdout, &*probed.stderr].concat();
     text(&all)
 }
 
-/// A command as it is written; it should change nothing.
+/// Runs a command as written. The command must not change the machine.
 fn command(call: &TemplateCall<'_>) -> Result<ProbeOutput, Halt> {
     let text = match call.arg(0, "cmd").map(Value::reveal) {
         Some(Value::List(words)) => shlex_join(words.iter().map(Value::to_string)),
@@ -220,7 +220,7 @@ fn read(call: &TemplateCall<'_>) -> CallResult {
     }
 }
 
-/// The fields of an account's line; none if there is no such account.
+/// The fields of an entry in `passwd` or `group`, or `None` if the account does not exist.
 fn account(call: &TemplateCall<'_>, table: &str) -> Result<Option<Vec<String>>, Halt> {
     let name = shlex_quote(&call.text(0, "name")?);
     let found = probe(call, format!("getent {table} {name}"), Domain::Accounts)?;
@@ -272,7 +272,7 @@ fn group(call: &TemplateCall<'_>) -> CallResult {
     ]))
 }
 
-/// The version of an installed package; an empty text if it is not.
+/// The version of an installed package, or an empty text if it is not installed.
 fn package(call: &TemplateCall<'_>) -> CallResult {
     let version = |name: &str| -> CallResult {
         let name = shlex_quote(name);
@@ -306,7 +306,7 @@ fn systemctl(call: &TemplateCall<'_>, question: &str) -> CallResult {
     Ok((found.code == 0).into())
 }
 
-/// The addresses of the machine, those of the loop apart.
+/// The machine's global addresses of one family, without loopback addresses.
 fn addresses(call: &TemplateCall<'_>, family: &str) -> CallResult {
     let found = probe(
         call,

@@ -1,10 +1,10 @@
-//! Puts maps together as `slsutil.merge` and `defaults.merge` do.
+//! Deep merging of maps, as in `slsutil.merge` and `defaults.merge`, and lookup of nested values.
 
 use std::sync::Arc;
 
 use crate::value::{Map, Value};
 
-/// A map with another merged into it, at any depth; lists are put together if so asked.
+/// Merges a map into another at any depth. Lists are concatenated only if `join_lists` is set.
 pub(super) fn merge_values(base: &Value, over: &Value, join_lists: bool) -> Value {
     match (base, over) {
         (Value::Map(base), Value::Map(over)) => {
@@ -25,7 +25,7 @@ pub(super) fn merge_values(base: &Value, over: &Value, join_lists: bool) -> Valu
     }
 }
 
-/// What a path such as `a:b:0` leads to.
+/// Returns the value at a path such as `a:b:0`. A key equal to the whole path takes precedence.
 pub(in crate::states) fn value_at_path(
     value: &Value,
     path: &str,
@@ -41,7 +41,7 @@ pub(in crate::states) fn value_at_path(
             Value::List(items) => {
                 let index = part.parse::<usize>().ok();
                 let by_index = index.and_then(|index| items.get(index).cloned());
-                // A list of maps is searched for the key.
+                // In a list of maps, the first map with the key counts.
                 by_index.or_else(|| items.iter().find_map(|item| item.get(part).cloned()))
             }
             _ => None,

@@ -1,4 +1,8 @@
-//! Renders state files and templates: Jinja, then YAML, with Salt's words and functions (S11).
+//! The renderer of state files and templates: Jinja, then YAML or JSON, with Salt's variables, functions and
+//! filters (S11).
+//!
+//! [`StateRenderer`] renders for one machine. Template functions that read the machine use cached facts;
+//! missing facts are returned as [`RenderError::Needs`].
 
 mod call;
 mod filters;

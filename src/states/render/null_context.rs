@@ -1,4 +1,5 @@
-//! What templates of state files see of this machine: nothing.
+//! The expression context of state templates: the functions that read the local machine are disabled, because
+//! templates are about the target host.
 
 use crate::expr::{FixedSources, NullContext, YamlError};
 use crate::value::Value;
@@ -6,7 +7,7 @@ use crate::yaml::{Schema, parse_text};
 
 const NO_MACHINE_REASON: &str = "state files read the machine they are for, with `salt[…]`";
 
-/// No machine.
+/// Makes a context without access to the local machine.
 pub(super) fn null_context() -> NullContext<FixedSources> {
     NullContext::new(
         NO_MACHINE_REASON,
@@ -14,7 +15,7 @@ pub(super) fn null_context() -> NullContext<FixedSources> {
     )
 }
 
-/// What a YAML text holds, as Salt reads it.
+/// Parses a YAML text by Salt's rules.
 pub(super) fn parse_yaml(text: &str) -> Result<Value, String> {
     Ok(parse_text(Schema::Salt, text)?.to_value())
 }

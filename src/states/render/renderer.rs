@@ -1,4 +1,7 @@
-//! The renderer of one machine: its words, and the functions that its templates call.
+//! The renderer for the templates of one machine, with its variables and the library of template functions.
+//!
+//! Template functions cannot wait for facts. When a template needs one, rendering fails, the fact is fetched
+//! from the cache and the template is rendered again.
 
 use std::fmt::{Debug, Formatter};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,22 +17,21 @@ use crate::states::{
 };
 use crate::value::{Map, Secrets, Value};
 
-/// What is known of a machine before anything is read of it.
+/// The data about a machine that is known before any fact is read.
 #[derive(Clone)]
 pub struct MinionData {
-    /// The name of the machine, Salt's minion id.
+    /// The name of the machine (Salt's minion ID).
     pub id: Arc<str>,
-    /// The files of the state tree.
     pub roots: Arc<dyn FileRoots>,
-    /// What the machine is like.
+    /// The properties of the machine, under Salt's names.
     pub grains: Value,
-    /// What was given for it; sensitive values stay so.
+    /// The pillar data. Sensitive values keep their marking.
     pub pillar: Value,
-    /// The settings, by Salt's names.
+    /// The configuration options, by Salt's names.
     pub options: Value,
 }
 
-/// Renders the state files and templates of one machine.
+/// The renderer of the state files and templates of one machine.
 pub struct StateRenderer {
     minion: MinionData,
     pub(super) secrets: Secrets,
@@ -37,31 +39,31 @@ pub struct StateRenderer {
     template_facts: Arc<TemplateFacts>,
 }
 
-/// What templates were told so far of the machine, and what they asked last.
+/// The facts available to the current rendering, and the facts it found missing.
 #[derive(Default)]
 struct TemplateFacts {
     facts: Mutex<FactCache>,
     missing: Mutex<Vec<Fact>>,
 }
 
-/// Why something cannot be rendered.
+/// The reason why a state file cannot be rendered.
 #[derive(Debug)]
 pub(in crate::states) enum RenderError {
-    /// Templates ask these facts.
+    /// Templates read these facts, which are not cached yet.
     Needs(Vec<Fact>),
-    /// What is wrong.
     Failed(Diagnostics),
 }
 
-/// Why a template gives no text.
+/// The reason why a template produces no text.
 #[derive(Debug)]
 pub(super) enum TemplateError {
-    /// It asks these facts.
+    /// The template reads these facts, which are not cached yet.
     Needs(Vec<Fact>),
-    /// What is wrong.
+    /// The template is invalid, or one of its functions failed.
     Flawed(DocumentError),
 }
 
+/// The library of Salt functions, filters and includable files for the Jinja engine.
 struct SaltLibrary {
     vars: TemplateVars,
     template_facts: Arc<TemplateFacts>,
@@ -84,7 +86,7 @@ impl Debug for MinionData {
 }
 
 impl StateRenderer {
-    /// Makes the renderer of a machine.
+    /// Makes the renderer for a machine.
     pub fn new(machine: MinionData) -> Self {
         let template_facts = Arc::new(TemplateFacts::default());
         let mut options = machine.options.as_map().cloned().unwrap_or_default();
@@ -126,7 +128,7 @@ impl StateRenderer {
         }
     }
 
-    /// What state functions know of the machine.
+    /// The context for state functions of this machine.
     pub fn module_context(self: &Arc<Self>) -> ModuleContext {
         let MinionData {
             id,
@@ -145,22 +147,20 @@ impl StateRenderer {
         }
     }
 
-    /// The files of the state tree.
     pub(in crate::states) fn roots(&self) -> &dyn FileRoots {
         &*self.minion.roots
     }
 
-    /// What is known of the machine.
     pub(in crate::states) fn minion(&self) -> &MinionData {
         &self.minion
     }
 
-    /// A setting.
+    /// The value of a configuration option.
     pub(in crate::states) fn option(&self, name: &str) -> Option<&Value> {
         self.minion.options.get(name)
     }
 
-    /// Renders a text. Where it asks for what is known, it is rendered again with that.
+    /// Renders a template. If it needs facts that are in the cache, provides them and renders it again.
     pub(super) fn render_document(
         &self,
         path: &str,
@@ -172,7 +172,7 @@ impl StateRenderer {
             .documents
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        // What was told before may have changed since.
+        // Facts from an earlier rendering may be stale.
         *lock(&self.template_facts.facts) = FactCache::default();
         loop {
             lock(&self.template_facts.missing).clear();
@@ -199,7 +199,7 @@ impl StateRenderer {
     }
 }
 
-/// The words that say where a template is.
+/// The variables that describe the location of a template, such as `sls`, `slspath` and `tpldir`.
 pub(super) fn template_location_vars(sls: &str, path: &str) -> Map {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let root = path

@@ -1,4 +1,4 @@
-//! A state file to what it says: Jinja, then YAML or JSON.
+//! Rendering of an SLS file to a YAML node: Jinja first, then YAML or JSON.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use crate::states::FactCache;
 use crate::value::Value;
 use crate::yaml::{Limits, Mapping, Node, NodeKind, Schema, parse_as};
 
-/// An SLS and where it is.
+/// The name and location of an SLS file.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::states) struct SlsSource<'a> {
-    /// Its name; empty for a template that is none.
+    /// The SLS name. Empty for a file that is not an SLS, such as a top file.
     pub(in crate::states) sls: &'a str,
-    /// Its path in the state tree.
+    /// The path in the state tree.
     pub(in crate::states) path: &'a str,
 }
 
-/// The steps that a first line `#!jinja|yaml` names.
+/// The render pipeline that a first line such as `#!jinja|yaml` selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RenderPipe {
     jinja: bool,
@@ -58,8 +58,7 @@ impl RenderPipe {
 }
 
 impl StateRenderer {
-    /// Renders a state file and reads what it says then. What it was read from is added to the
-    /// sources.
+    /// Renders an SLS file and parses the result. Adds the written and the rendered text to the sources.
     pub(in crate::states) fn render_sls(
         &self,
         name: &SlsSource<'_>,
@@ -128,7 +127,7 @@ impl StateRenderer {
         root
     }
 
-    /// The tree with the texts marked that hold something sensitive.
+    /// Marks the scalars that contain a secret as sensitive.
     fn mark_sensitive(&self, node: &Node) -> Node {
         let (kind, tag) = match node.kind() {
             NodeKind::Seq(items) => {
@@ -151,7 +150,7 @@ impl StateRenderer {
         Node::new(kind, node.span(), tag)
     }
 
-    /// A flaw of a template, at its line.
+    /// Makes a diagnostic for a template error, pointing at its line.
     fn template_diagnostic(
         &self,
         flaw: DocumentError,
@@ -181,7 +180,7 @@ impl StateRenderer {
     }
 }
 
-/// Salt's word for a key that is there twice.
+/// Rewords the error about a duplicate key to Salt's message.
 fn conflicting_key(mut diagnostic: Diagnostic) -> Diagnostic {
     if let Some(rest) = diagnostic.message.strip_prefix("the key ")
         && let Some(id) = rest.strip_suffix(" is there twice")
@@ -201,7 +200,7 @@ fn without_shebang(text: &str) -> String {
     }
 }
 
-/// The place of a line, without the blanks in front.
+/// The span of a line without its indentation.
 fn line_of(text: &str, line: usize, source: SourceId) -> Span {
     let start: usize = text
         .split_inclusive('\n')

@@ -1,11 +1,11 @@
-//! Places in rendered texts, taken back to where they were written.
+//! Source mapping: traces positions in rendered texts back to the templates.
 
 use crate::diagnostic::{Diagnostics, Source, SourceId, Sources, Span};
 
-/// The suffix of the path of a rendered text.
+/// The path suffix that marks a rendered text among the sources.
 pub(super) const RENDERED_SUFFIX: &str = " (rendered)";
 
-/// The problems with each place taken back to the template, where it can be told.
+/// Moves the labels of diagnostics from rendered texts to the templates, where possible.
 pub(in crate::states) fn trace_to_templates(
     problems: Diagnostics,
     sources: &Sources,
@@ -21,7 +21,8 @@ pub(in crate::states) fn trace_to_templates(
     problems.into_iter().map(trace).collect()
 }
 
-/// The same line of the template: it has as many lines as the text, or this very line once.
+/// Finds the corresponding line in the template: by number if both texts have the same number of lines, or
+/// else by a unique equal line.
 fn trace_span(span: Span, sources: &Sources) -> Option<Span> {
     let rendered = sources.get(span.source)?;
     let id = source_template(rendered)?;
@@ -49,7 +50,7 @@ fn source_template(rendered: &Source) -> Option<SourceId> {
         .then_some(rendered.included_from?.source)
 }
 
-/// Each line with the byte at which it begins.
+/// The lines with their byte offsets.
 fn lines_with_offsets(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     text.split('\n').map(move |line| {
@@ -59,7 +60,7 @@ fn lines_with_offsets(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The same columns of an equal line, or else all of the line.
+/// The same columns if the lines are equal, or else the whole line without its indentation.
 fn matching_columns(
     source: SourceId,
     place: usize,

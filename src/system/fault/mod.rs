@@ -1,8 +1,8 @@
-//! The one point that every change of a file and every start of a program passes, so that tests
-//! can make any of them fail, or cut the process off there, as a dying disk or machine would.
+//! The layer that every file change and every program start passes through, so that tests can make each of
+//! them fail or kill the process at that point.
 //!
-//! Nothing happens here unless the program is built with the feature `fault-injection`, and the
-//! variable that names the fault is set when the process starts.
+//! The layer has an effect only if the program is built with the feature `fault-injection` and the fault
+//! variable is set when the process starts.
 
 #[cfg(feature = "fault-injection")]
 mod injection;

@@ -1,8 +1,8 @@
-//! Changes that pass the point where faults happen.
+//! The kinds of system calls to which faults can be applied.
 
 use std::path::Path;
 
-/// A change that is about to be made.
+/// A system call that is about to be made.
 #[cfg_attr(
     not(feature = "fault-injection"),
     expect(
@@ -12,35 +12,32 @@ use std::path::Path;
 )]
 #[derive(Debug, Clone, Copy)]
 pub enum SystemCall<'a> {
-    /// A file is opened for writing, and created or emptied where it must.
+    /// Opens a file for writing; may create or empty it.
     Open(&'a Path),
-    /// Bytes go to a file.
     Write(&'a Path),
-    /// A file is made shorter.
+    /// Shortens a file to a given length.
     Truncate(&'a Path),
-    /// The bytes of a file are made durable.
+    /// Makes a file's bytes durable (`fsync` of the file).
     Sync(&'a Path),
-    /// The names in a folder are made durable.
+    /// Makes the names in a folder durable (`fsync` of the folder).
     SyncFolder(&'a Path),
-    /// A name is given to what has another, which goes.
+    /// Renames the first path to the second, replacing what is there.
     Rename(&'a Path, &'a Path),
-    /// Two folders change places.
+    /// Swaps two folders atomically (`renameat2` with `RENAME_EXCHANGE`).
     Exchange(&'a Path, &'a Path),
-    /// A second name, or a symbolic link, is created; its own path is given.
+    /// Creates a hard or symbolic link at this path.
     Link(&'a Path),
-    /// A name of a file is removed.
     Unlink(&'a Path),
-    /// A folder is removed with all that is in it.
+    /// Removes a folder with its contents.
     RemoveTree(&'a Path),
-    /// A folder is created.
     MakeFolder(&'a Path),
-    /// A program is started.
+    /// Starts a program of this name.
     Spawn(&'a str),
 }
 
 #[cfg(feature = "fault-injection")]
 impl SystemCall<'_> {
-    /// Its kind, and the path that it is for.
+    /// Returns the kind, as in the fault variable, and the affected path.
     pub(super) fn kind_and_path(&self) -> (&'static str, &Path) {
         match *self {
             Self::Open(path) => ("open", path),

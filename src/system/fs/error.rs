@@ -1,31 +1,22 @@
-//! What went wrong with a file.
+//! The error of a file operation, with a hint for the user.
 
 use std::fmt::{Display, Formatter};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What was tried.
+/// The kind of a failed file operation, for its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileAction {
-    /// Reading a file.
     Read,
-    /// Writing a file.
     Write,
-    /// Making what was written durable.
     Sync,
-    /// Creating a folder.
     CreateFolder,
-    /// Listing a folder.
     List,
-    /// Removing a file or a folder.
     Remove,
-    /// Moving a file or a folder.
     Move,
-    /// Copying a folder.
     Copy,
-    /// Finding out what a path names.
+    /// Reading metadata or resolving a path.
     Inspect,
-    /// Locking a file.
     Lock,
 }
 
@@ -46,20 +37,17 @@ impl Display for FileAction {
     }
 }
 
-/// A file operation that failed: what was tried, where and why.
+/// An error of a file operation: the action, the path and the cause.
 #[derive(Debug, thiserror::Error)]
 #[error("could not {action} `{}`: {}", path.display(), os_message_fragment(source))]
 pub struct Error {
-    /// What was tried.
     pub action: FileAction,
-    /// On what.
     pub path: PathBuf,
-    /// What the system said.
+    /// The error of the operating system.
     pub source: io::Error,
 }
 
 impl Error {
-    /// Says that `action` failed on `path`.
     pub fn new(action: FileAction, path: &Path, source: io::Error) -> Self {
         Self {
             action,
@@ -68,19 +56,19 @@ impl Error {
         }
     }
 
-    /// Whether there is nothing at the path.
+    /// Whether the path does not exist.
     pub fn is_not_found(&self) -> bool {
         self.source.kind() == io::ErrorKind::NotFound
     }
 
-    /// Whether it may not be done: by this user, or on this disk.
+    /// Whether the user lacks permission or the file system is read-only.
     pub fn is_permission_problem(&self) -> bool {
         use io::ErrorKind;
         let kinds = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
         kinds.contains(&self.source.kind())
     }
 
-    /// Says what people can do about it, where something helps.
+    /// Returns a hint on how to fix the problem, if there is one.
     pub fn hint(&self) -> Option<String> {
         use io::ErrorKind;
         let path = self.path.display();
@@ -107,13 +95,13 @@ impl Error {
     }
 }
 
-/// What the system said, without its number.
+/// Returns the operating system's message without the error number.
 pub fn os_message(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error ").next().unwrap_or(&text).to_owned()
 }
 
-/// What the system said, without its number and as a fragment.
+/// Returns the operating system's message without the error number, starting in lower case.
 fn os_message_fragment(error: &io::Error) -> String {
     let text = os_message(error);
     let mut characters = text.chars();
@@ -123,7 +111,7 @@ fn os_message_fragment(error: &io::Error) -> String {
     }
 }
 
-/// Makes an error of what the system said about `path`.
+/// Returns a function that adds the action and the path to an `io::Error`.
 pub(super) fn error_context(
     action: FileAction,
     path: &Path,

@@ -1,40 +1,34 @@
-//! Listing folders, one level or all, within bounds.
+//! Lists one folder, or a whole tree within limits.
 
 use std::path::{Path, PathBuf};
 
 use super::error::error_context;
 use super::{Error, FileAction};
 
-/// What an entry of a folder is, links not followed.
+/// The kind of a folder entry; symbolic links are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A plain file.
     File,
-    /// A folder.
     Folder,
-    /// A symbolic link.
     Link,
-    /// A socket, a device, a pipe.
+    /// A socket, a device or a named pipe.
     Other,
 }
 
-/// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirEntry {
-    /// Its path.
     pub path: PathBuf,
-    /// Its name within the folder; bytes that are no text are replaced.
+    /// The name within the folder; invalid UTF-8 is replaced.
     pub name: String,
-    /// What it is.
     pub kind: EntryKind,
 }
 
-/// How far [`walk`] goes before it refuses.
+/// The limits of [`walk`], beyond which it fails.
 #[derive(Debug, Clone, Copy)]
 pub struct WalkLimits {
-    /// The most entries in all.
+    /// The maximum number of entries in the tree.
     pub entries: usize,
-    /// The deepest folder, the root being 0.
+    /// The maximum depth; the root has depth 0.
     pub depth: usize,
 }
 
@@ -69,7 +63,11 @@ pub fn list(folder: &Path) -> Result<Vec<DirEntry>, Error> {
     Ok(entries)
 }
 
-/// Lists everything below a folder, parents first; does not follow links.
+/// Lists all entries below a folder, parents before children. Symbolic links are not followed.
+///
+/// # Errors
+///
+/// A folder cannot be read, or the tree exceeds the limits.
 pub fn walk(root: &Path, limits: WalkLimits) -> Result<Vec<DirEntry>, Error> {
     let mut found = Vec::new();
     let mut waiting = vec![(root.to_owned(), 0)];

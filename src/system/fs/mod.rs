@@ -1,5 +1,7 @@
-//! Files. Every error names what was tried and the path; what must survive a crash is written
-//! beside, synced and renamed.
+//! File operations whose errors name the action and the path.
+//!
+//! Files that must survive a crash are written with [`write_atomic`] or [`Appender`], which write, sync and
+//! rename in the right order. Changes pass through the fault layer.
 
 mod error;
 mod listing;

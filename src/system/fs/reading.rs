@@ -1,4 +1,4 @@
-//! Reading, and finding out what paths name.
+//! Reads files and metadata, and normalizes paths.
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use std::io::Read as _;
@@ -8,12 +8,15 @@ use std::path::{Component, Path, PathBuf};
 use super::error::error_context;
 use super::{Error, FileAction};
 
-/// Reads all of a file.
 pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
     std::fs::read(path).map_err(error_context(FileAction::Read, path))
 }
 
-/// Reads all of a file, unless it is larger than `most` bytes or, as a device, never ends.
+/// Reads a whole file, up to `max_bytes`. Also protects against devices that never end.
+///
+/// # Errors
+///
+/// The file is larger or cannot be read.
 pub fn read_within(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Error> {
     let file = std::fs::File::open(path).map_err(error_context(FileAction::Read, path))?;
     let mut bytes = Vec::new();
@@ -29,7 +32,7 @@ pub fn read_within(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Reads the first `most` bytes of a file, or all where it is shorter.
+/// Reads at most the first `max_bytes` of a file.
 pub fn read_start(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Error> {
     let file = std::fs::File::open(path).map_err(error_context(FileAction::Read, path))?;
     let mut bytes = Vec::new();
@@ -40,22 +43,22 @@ pub fn read_start(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Reads all of a file as text.
+/// Reads a whole file as UTF-8 text.
 pub fn read_to_string(path: &Path) -> Result<String, Error> {
     std::fs::read_to_string(path).map_err(error_context(FileAction::Read, path))
 }
 
-/// Whether there is something at the path, links followed.
+/// Whether the path exists; symbolic links are followed.
 pub fn exists(path: &Path) -> bool {
     path.exists()
 }
 
-/// Whether the path names a folder, links followed.
+/// Whether the path is a folder; symbolic links are followed.
 pub fn is_dir(path: &Path) -> bool {
     path.is_dir()
 }
 
-/// Whether the path names a plain file, links followed.
+/// Whether the path is a regular file; symbolic links are followed.
 pub fn is_file(path: &Path) -> bool {
     path.is_file()
 }
@@ -65,12 +68,12 @@ pub fn is_symlink(path: &Path) -> bool {
     path.is_symlink()
 }
 
-/// Reads where a link leads.
+/// Returns the target of a symbolic link.
 pub fn read_link(path: &Path) -> Result<PathBuf, Error> {
     std::fs::read_link(path).map_err(error_context(FileAction::Read, path))
 }
 
-/// Whether another file system begins at a path.
+/// Whether the path is a mount point.
 pub fn is_mount(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     match (
@@ -83,47 +86,48 @@ pub fn is_mount(path: &Path) -> bool {
     }
 }
 
-/// Whether the path names a plain file that somebody may execute.
+/// Whether the path is a regular file that someone may execute.
 pub fn is_program(path: &Path) -> bool {
     is_file(path) && mode_of(path).is_ok_and(|mode| mode & 0o111 != 0)
 }
 
-/// Gives the permission bits of a file.
+/// Returns the permission bits of a file.
 pub fn mode_of(path: &Path) -> Result<u32, Error> {
     let metadata = std::fs::metadata(path).map_err(error_context(FileAction::Inspect, path))?;
     Ok(metadata.permissions().mode() & 0o7777)
 }
 
-/// When a file was last written, if there is one.
+/// Returns the modification time of a file; `None` if it does not exist.
 pub fn modified_time(path: &Path) -> Option<std::time::SystemTime> {
     std::fs::metadata(path).ok()?.modified().ok()
 }
 
-/// Gives the absolute path with all links resolved.
+/// Returns the absolute path with all symbolic links resolved.
 pub fn canonicalize(path: &Path) -> Result<PathBuf, Error> {
     path.canonicalize()
         .map_err(error_context(FileAction::Inspect, path))
 }
 
-/// Whether what is at the path, which may be a link itself, belongs to this user.
+/// Whether the path, not followed if it is a symbolic link, belongs to this user.
 pub fn is_own(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::symlink_metadata(path)
         .is_ok_and(|metadata| metadata.uid() == nix::unistd::geteuid().as_raw())
 }
 
-/// Whether a path that starts in a folder stays in it, by its letters alone.
+/// Whether a relative path stays inside its starting folder. Checks only the text: no `..`, not absolute, has
+/// a file name.
 pub fn is_within(path: &Path) -> bool {
     let stays = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     path.file_name().is_some() && path.components().all(stays)
 }
 
-/// Makes a path absolute, `.` and `..` taken out by their letters alone, as users read them.
+/// Makes a path absolute and normalizes it without resolving symbolic links, as users read it.
 pub fn absolute(path: &Path, base: &Path) -> PathBuf {
     normalize(&base.join(path))
 }
 
-/// Takes `.` and `..` out of a path by their letters alone.
+/// Removes `.` and `..` from a path without resolving symbolic links.
 pub fn normalize(path: &Path) -> PathBuf {
     let mut normalized = PathBuf::new();
     for part in path.components() {

@@ -1,4 +1,4 @@
-//! Writing, moving and removing.
+//! Writes, moves and removes files and folders.
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use std::fs::{File, OpenOptions, Permissions};
@@ -11,9 +11,11 @@ use super::listing::{EntryKind, WalkLimits, walk};
 use super::{Error, FileAction};
 use crate::system::fault::{self, SystemCall};
 
-/// Writes a file so that at every instant either all of the old or all of the new is there: a
-/// temporary file beside it, synced, renamed. A file that exists keeps its permission bits unless
-/// `mode` gives others; a link stays and its target is written.
+/// Replaces a file atomically: writes a temporary file beside it, syncs and renames it. At every moment
+/// either the old or the new content is there.
+///
+/// An existing file keeps its permission bits unless `mode` is given. If the path is a symbolic link, its
+/// target is replaced.
 pub fn write_atomic(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Error> {
     let target = if path.is_symlink() {
         path.canonicalize()
@@ -28,7 +30,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), 
     let result = write_and_sync(&beside, bytes, mode.or(old_mode))
         .and_then(|()| rename_and_sync(&beside, &target));
     if let Err(source) = result {
-        // What is left is the temporary file only, and the first error is the one to tell.
+        // Remove the temporary file; report the first error, not one of the removal.
         remove_file(&beside).ok();
         return Err(Error::new(FileAction::Write, path, source));
     }
@@ -43,7 +45,7 @@ fn write_and_sync(path: &Path, bytes: &[u8], mode: Option<u32>) -> std::io::Resu
     }
     let file = fault::call(SystemCall::Open(path), || options.open(path))?;
     if let Some(mode) = mode {
-        // The umask must not take away bits the file had before.
+        // The umask must not remove bits that the old file had.
         file.set_permissions(Permissions::from_mode(mode))?;
     }
     fault::write_all(&file, path, bytes)?;
@@ -54,7 +56,7 @@ fn rename_and_sync(from: &Path, to: &Path) -> std::io::Result<()> {
     fault::call(SystemCall::Rename(from, to), || std::fs::rename(from, to))
 }
 
-/// A name beside `path` that the usual `.gitignore` (`*.tmp.*`) keeps out of git.
+/// Returns a unique name beside `path` that matches `*.tmp.*`, which the usual `.gitignore` excludes.
 pub(crate) fn temporary_name(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".tmp.{}", ulid::Ulid::generate()));
@@ -73,13 +75,13 @@ pub fn sync_dir(folder: &Path) -> Result<(), Error> {
     let failed = || error_context(FileAction::Sync, folder);
     let file = File::open(folder).map_err(failed())?;
     match fault::call(SystemCall::SyncFolder(folder), || file.sync_all()) {
-        // Some file systems cannot sync folders and need not.
+        // Some file systems cannot sync folders and do not need it.
         Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
         other => other.map_err(failed()),
     }
 }
 
-/// Writes a file that a crash may take: rendered files, logs. Parent folders are created.
+/// Writes a file that may be lost in a crash, such as a rendered file or a log. Parent folders are created.
 pub fn write_plain(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Error> {
     create_dir_all(parent_of(path))?;
     let failed = || error_context(FileAction::Write, path);
@@ -96,30 +98,30 @@ pub fn write_plain(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), E
     fault::write_all(&file, path, bytes).map_err(failed())
 }
 
-/// Adds bytes to the end of a file, which is created where needed, and makes them durable.
+/// Appends bytes to a file, creating it if needed, and makes them durable.
 pub fn append_durable(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let mut appender = Appender::open(path)?;
     appender.append(bytes)?;
     appender.sync()
 }
 
-/// A file that grows at its end. What could not be written whole is taken back.
+/// A file open for appending. A partial write is undone.
 #[derive(Debug)]
 pub struct Appender {
     file: File,
     path: PathBuf,
     length: u64,
-    /// Folders whose names are to be made durable with the file: what is in them is new.
+    /// Folders with new entries, which must be synced together with the file.
     unsynced: Vec<PathBuf>,
 }
 
 impl Appender {
-    /// Opens a file for growing; creates it and its folders where needed.
+    /// Opens a file for appending; creates it and its folders if needed.
     pub fn open(path: &Path) -> Result<Self, Error> {
         Self::open_with(path, None)
     }
 
-    /// As [`Self::open`]; what is created has these permission bits.
+    /// Like [`Self::open`], with permission bits for a file that is created.
     pub fn open_with(path: &Path, mode: Option<u32>) -> Result<Self, Error> {
         let mut unsynced = create_folders(parent_of(path))?;
         let failed = || error_context(FileAction::Write, path);
@@ -141,8 +143,8 @@ impl Appender {
         })
     }
 
-    /// Hands bytes to the system; they survive this process, and a crash of the machine only
-    /// after [`Self::sync`].
+    /// Appends bytes. They survive a crash of this process at once, but a crash of the system only after
+    /// [`Self::sync`].
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
         match fault::write_all(&self.file, &self.path, bytes) {
             Ok(()) => {
@@ -150,7 +152,7 @@ impl Appender {
                 Ok(())
             }
             Err(source) => {
-                // Half an entry would hide those that follow it.
+                // A partial entry would corrupt the entries after it.
                 let take_back = || self.file.set_len(self.length);
                 fault::call(SystemCall::Truncate(&self.path), take_back).ok();
                 Err(Error::new(FileAction::Write, &self.path, source))
@@ -158,11 +160,11 @@ impl Appender {
         }
     }
 
-    /// Makes everything appended so far durable.
+    /// Makes all appended bytes and the names of new folders durable.
     pub fn sync(&mut self) -> Result<(), Error> {
         fault::call(SystemCall::Sync(&self.path), || self.file.sync_data())
             .map_err(error_context(FileAction::Sync, &self.path))?;
-        // The last first: a folder's name is of no use before what is in it.
+        // Sync the innermost folder first: a folder's name is useless before its content is durable.
         while let Some(folder) = self.unsynced.last() {
             sync_dir(folder)?;
             self.unsynced.pop();
@@ -170,19 +172,17 @@ impl Appender {
         Ok(())
     }
 
-    /// Where the file is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// Creates a folder and those it is in, where they are missing.
+/// Creates a folder and its missing parent folders.
 pub fn create_dir_all(folder: &Path) -> Result<(), Error> {
     create_folders(folder).map(|_| ())
 }
 
-/// Creates a folder and those it is in; gives the folders that have a new one in them, the
-/// outermost first.
+/// Creates a folder and its missing parents. Returns the folders that got a new entry, outermost first.
 fn create_folders(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     if folder.is_dir() || folder.as_os_str().is_empty() {
         return Ok(Vec::new());
@@ -193,25 +193,24 @@ fn create_folders(folder: &Path) -> Result<Vec<PathBuf>, Error> {
         std::fs::create_dir(folder)
     }) {
         Ok(()) => changed.push(parent.to_owned()),
-        // Somebody else may create it at the same time.
+        // Another process may create the folder at the same time.
         Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => {}
         Err(error) => return Err(Error::new(FileAction::CreateFolder, folder, error)),
     }
     Ok(changed)
 }
 
-/// Removes a file.
 pub fn remove_file(path: &Path) -> Result<(), Error> {
     fault::call(SystemCall::Unlink(path), || std::fs::remove_file(path))
         .map_err(error_context(FileAction::Remove, path))
 }
 
-/// Removes a file if it is there; says whether it was.
+/// Removes a file if it exists. Returns whether it existed.
 pub fn remove_file_if_exists(path: &Path) -> Result<bool, Error> {
     removed_if_found(remove_file(path))
 }
 
-/// Removes a folder and everything in it.
+/// Removes a folder with its contents.
 pub fn remove_dir_all(folder: &Path) -> Result<(), Error> {
     fault::call(SystemCall::RemoveTree(folder), || {
         std::fs::remove_dir_all(folder)
@@ -219,7 +218,7 @@ pub fn remove_dir_all(folder: &Path) -> Result<(), Error> {
     .map_err(error_context(FileAction::Remove, folder))
 }
 
-/// Removes a folder and everything in it if it is there; says whether it was.
+/// Removes a folder with its contents if it exists. Returns whether it existed.
 pub fn remove_dir_if_exists(folder: &Path) -> Result<bool, Error> {
     removed_if_found(remove_dir_all(folder))
 }
@@ -232,12 +231,11 @@ fn removed_if_found(result: Result<(), Error>) -> Result<bool, Error> {
     }
 }
 
-/// Renames a file or a folder.
 pub fn rename(from: &Path, to: &Path) -> Result<(), Error> {
     rename_and_sync(from, to).map_err(error_context(FileAction::Move, from))
 }
 
-/// Moves a folder to where another may be, which it replaces; across disks it is copied.
+/// Moves a folder, replacing an existing one at the target. Between file systems, the folder is copied.
 pub fn move_dir(from: &Path, to: &Path) -> Result<(), Error> {
     if !from.is_dir() {
         let missing = std::io::Error::from(ErrorKind::NotFound);
@@ -246,7 +244,7 @@ pub fn move_dir(from: &Path, to: &Path) -> Result<(), Error> {
     create_dir_all(parent_of(to))?;
     if to.is_dir() {
         match exchange(from, to) {
-            // At every instant one of the two is at `to`.
+            // The exchange is atomic: at every moment one of the two folders is at `to`.
             Ok(()) => return remove_dir_all(from),
             Err(error) if is_exchange_unsupported(&error) => {}
             Err(error) => return Err(Error::new(FileAction::Move, from, error)),
@@ -255,7 +253,7 @@ pub fn move_dir(from: &Path, to: &Path) -> Result<(), Error> {
     move_dir_in_steps(from, to)
 }
 
-/// Lets two folders change places.
+/// Swaps two folders atomically; fails on systems without `renameat2`.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn exchange(one: &Path, other: &Path) -> std::io::Result<()> {
     use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
@@ -268,7 +266,7 @@ fn exchange(_: &Path, _: &Path) -> std::io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
 
-/// Whether a file system, or a pair of them, knows no exchange.
+/// Whether the error means that the file systems do not support the exchange.
 fn is_exchange_unsupported(error: &std::io::Error) -> bool {
     let kind = error.kind();
     kind == ErrorKind::CrossesDevices
@@ -277,7 +275,8 @@ fn is_exchange_unsupported(error: &std::io::Error) -> bool {
         || error.raw_os_error() == Some(nix::libc::ENOSYS)
 }
 
-/// Where folders cannot be exchanged, the old one steps aside, so that nobody sees half of it.
+/// Replaces a folder without an atomic exchange: renames the old one aside first, so that no mixture of both
+/// is ever visible.
 fn move_dir_in_steps(from: &Path, to: &Path) -> Result<(), Error> {
     let aside = temporary_name(to);
     let replaced = std::fs::symlink_metadata(to).is_ok();
@@ -298,7 +297,8 @@ fn move_dir_in_steps(from: &Path, to: &Path) -> Result<(), Error> {
     moved
 }
 
-/// Copies a folder with everything in it; links are copied as links, sockets and the like left.
+/// Copies a folder with its contents. Symbolic links are copied as links; sockets, devices and pipes are
+/// skipped.
 pub fn copy_dir(from: &Path, to: &Path) -> Result<(), Error> {
     create_dir_all(to)?;
     for entry in walk(from, WalkLimits::default())? {
@@ -324,12 +324,12 @@ pub fn copy_dir(from: &Path, to: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// A folder of its own that goes when this value goes.
+/// A temporary folder that is removed when dropped.
 #[derive(Debug)]
 pub struct TemporaryDir(PathBuf);
 
 impl TemporaryDir {
-    /// Creates one in `parent` that only this user can read.
+    /// Creates a folder in `parent` that only this user can access.
     pub fn create_in(parent: &Path, prefix: &str) -> Result<Self, Error> {
         use std::os::unix::fs::DirBuilderExt as _;
         let path = parent.join(format!("{prefix}{}", ulid::Ulid::generate()));
@@ -340,7 +340,6 @@ impl TemporaryDir {
         Ok(Self(path))
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -348,7 +347,7 @@ impl TemporaryDir {
 
 impl Drop for TemporaryDir {
     fn drop(&mut self) {
-        // Nobody is left to hear about it, and the system cleans its temporary folder.
+        // An error cannot be reported while dropping, and the system cleans its temporary folder anyway.
         remove_dir_if_exists(&self.0).ok();
     }
 }

@@ -1,4 +1,5 @@
-//! Expands a document: pass after pass, until nothing is missing.
+//! Expansion of the merge directives of a whole document, in passes until each directive has found its
+//! target. [`expand`] is the entry of the module.
 
 use std::sync::Arc;
 
@@ -8,11 +9,11 @@ use crate::yaml::directive::STRATEGY;
 use crate::yaml::merge::same_or_merged;
 use crate::yaml::{Limits, Loader, MapEntry, Node, NodeKind, Route};
 
-/// How often a document is gone through: once more for each link of a chain of directives that
-/// bring what the next one needs.
+/// The maximum number of passes. Each link in a chain of directives that depend on each other needs one
+/// more.
 const MAX_PASSES: usize = 100;
 
-/// Expands all merge directives of a document; the files they include expand in its place.
+/// Expands the merge directives of a document and of the files that it includes.
 pub fn expand(
     root: &Node,
     loader: &mut dyn Loader,
@@ -38,7 +39,7 @@ pub fn expand(
                 expander.merges,
             ));
         }
-        // What another directive brings may hold what was missing.
+        // A directive that is expanded in the next pass may supply the missing target.
         if open.len() == missing {
             if let Some(problem) = missing_includes(&open) {
                 return Err(problem.into());
@@ -66,7 +67,7 @@ fn missing_includes(open: &[MissingTarget]) -> Option<Diagnostic> {
         .then(|| problem.help("correct the pointer, or write `+?` if it need not be there"))
 }
 
-/// Takes out what asks to be taken out but met nothing, and strategies that have been followed.
+/// Removes entries marked for removal that had no counterpart, and strategies that have been applied.
 fn remove_spent_directives(node: &Node) -> Node {
     if !node.may_have_directives() {
         return node.clone();
@@ -100,27 +101,28 @@ fn remove_spent_directives(node: &Node) -> Node {
 /// A document with its merge directives expanded.
 #[derive(Debug, Clone)]
 pub struct Expanded {
-    /// The result. What no directive touched is the same node as in the document.
+    /// The expanded document. Parts without directives are the same nodes as in `raw`.
     pub root: Node,
-    /// The document as it was written.
+    /// The document as it was before the expansion.
     pub raw: Node,
-    /// The merges, in the order in which they were done.
+    /// The merges, in the order in which they were performed.
     pub merges: Vec<MergeRecord>,
 }
 
-/// What the directives of one map gave.
+/// The result of the directives of one map.
 #[derive(Debug, Clone)]
 pub struct MergeRecord {
-    /// The map, in the document as it was written.
+    /// The route of the map in the unexpanded document.
     pub route: Route,
-    /// All they gave together, without the map's own keys.
+    /// The merged targets of the directives, without the keys of the map itself.
     pub base: Node,
-    /// The key of the first directive.
+    /// The position of the first directive's key.
     pub span: Span,
 }
 
 impl Expanded {
-    /// What the directives alone give at a route: the document overrides it with its difference.
+    /// Returns the value that the directives alone give at a route. A patch of the document states only the
+    /// difference to it.
     pub fn base(&self, route: &Route) -> Option<Node> {
         let mut around: Vec<&MergeRecord> = self
             .merges

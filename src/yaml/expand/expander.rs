@@ -1,4 +1,5 @@
-//! Expands maps and lists.
+//! The expander of maps and lists: combines the entries of a map with the results of its directives.
+//! `resolution` and `include` find the targets.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,58 +21,59 @@ pub(super) fn with_entries(node: &Node, map: Mapping) -> Node {
     )
 }
 
-/// A directive that found nothing so far.
+/// A directive whose target has not been found yet.
 pub(super) struct MissingTarget {
     pub(super) name: String,
     pub(super) optional: bool,
     pub(super) span: Span,
 }
 
-/// Why expanding goes no further; the problems say it.
+/// The marker that the expansion failed; the diagnostics contain the reason.
 pub(super) struct ExpansionAborted;
 
-/// What a map becomes.
+/// The result of expanding a map.
 pub(super) enum MapOutcome {
     Expanded(Node),
-    /// Only optional directives stood in it, and they found nothing.
+    /// The map contained only optional directives, and their targets do not exist.
     Removed,
 }
 
-/// What a map is made of.
+/// The parts from which a map is assembled.
 #[derive(Default)]
 struct MapParts {
-    /// Its own entries, expanded.
+    /// The expanded entries of the map itself.
     own: Vec<(Arc<str>, MapEntry)>,
-    /// What its directives give together, and the key of the first.
+    /// The merged targets of the directives, and the position of the first directive's key.
     merged: Option<(Node, Span)>,
-    /// The anchor it defines.
+    /// The anchor that the map defines with `+&`.
     name: Option<Arc<str>>,
-    /// Whether an optional directive found nothing for good.
+    /// Whether the target of an optional directive does not exist.
     dropped: bool,
 }
 
-/// The state of one expansion.
+/// The state of one expansion, over the passes and included files.
 pub(super) struct Expander<'l> {
     pub(super) loader: &'l mut dyn Loader,
     limits: Limits,
-    /// Where directives look things up: the document, as far as it is expanded.
+    /// The document as far as it is expanded, in which directives look up their targets.
     pub(super) document: Node,
     pub(super) anchors: HashMap<Arc<str>, Node>,
     pub(super) included: HashMap<(SourceId, String, Option<String>), LoadResult>,
     pub(super) missing: Vec<MissingTarget>,
     pub(super) merges: Vec<MergeRecord>,
     pub(super) problems: Diagnostics,
-    /// Where the map stands that is being expanded.
+    /// The route of the map that is being expanded.
     pub(super) path: Vec<RouteStep>,
-    /// What is being merged right now, outermost first.
+    /// The targets that are being merged, outermost first; used to detect cycles.
     pub(super) active: Vec<Node>,
     depth: usize,
     work: u64,
     pub(super) drops_missing: bool,
-    /// What templates became in this pass, by their address, if it is the same everywhere. The
-    /// template is kept, so that no other node gets its address.
+    /// The results of templates that do not depend on their context, by the address of the template.
+    ///
+    /// The template is kept alive, so that no other node gets its address.
     pub(super) template_cache: HashMap<usize, (Node, Node)>,
-    /// How often something was met that depends on where or when it is expanded.
+    /// The number of directives met so far whose result depends on their position or on the pass.
     pub(super) context_dependencies: usize,
 }
 
@@ -113,7 +115,7 @@ impl<'l> Expander<'l> {
         })
     }
 
-    /// Remembers the YAML anchors of a text.
+    /// Registers the YAML anchors of a node and its children.
     pub(super) fn find_anchors(&mut self, node: &Node) {
         if !node.has_anchors() {
             return;
@@ -150,7 +152,7 @@ impl<'l> Expander<'l> {
         outcome
     }
 
-    /// Bounds depth and work, which directives can multiply.
+    /// Checks the limits of depth and work, both of which directives can multiply.
     fn count(&mut self, node: &Node) -> Result<(), ExpansionAborted> {
         self.work += 1 + node.as_map().map_or(0, |map| map.len() as u64);
         if self.depth >= self.limits.max_depth {
@@ -193,7 +195,7 @@ impl<'l> Expander<'l> {
         self.assemble_map(node, map, parts)
     }
 
-    /// Adds what a directive of a map gives to its parts.
+    /// Adds the result of a directive to the parts of its map.
     fn add_resolution(
         &mut self,
         parts: &mut MapParts,
@@ -279,7 +281,7 @@ impl<'l> Expander<'l> {
         })
     }
 
-    /// Refuses a result that is too large once it is written out.
+    /// Checks that a result does not exceed the limits.
     fn check(&mut self, node: &Node, span: Span) -> Result<(), ExpansionAborted> {
         let message = if node.weight() > self.limits.max_nodes {
             "merge directives make the document too large"
@@ -292,7 +294,7 @@ impl<'l> Expander<'l> {
         Err(ExpansionAborted)
     }
 
-    /// The value of a key that is no directive; `None` if nothing is left of it.
+    /// Expands the value of an ordinary key. None if nothing of it is left.
     fn value(&mut self, key: &Arc<str>, value: &Node) -> Result<Option<Node>, ExpansionAborted> {
         if !value.may_have_directives() || key.starts_with('+') {
             return Ok(Some(value.clone()));
@@ -309,7 +311,7 @@ impl<'l> Expander<'l> {
         outcome
     }
 
-    /// A list in which a directive that gives a list puts its items.
+    /// Expands a list. A directive whose target is a list inserts the items of the target.
     fn list(&mut self, node: &Node, items: &[Node]) -> Result<Node, ExpansionAborted> {
         let mut expanded = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
@@ -355,16 +357,16 @@ fn same_values(own: &[(Arc<str>, MapEntry)], map: &Mapping) -> bool {
         .all(|((_, new), (_, old))| new.value.is_same(&old.value))
 }
 
-/// What a directive gives.
+/// The result of resolving a directive.
 pub(super) enum Resolution {
-    /// This, to be expanded unless `raw`.
+    /// The target. It still has to be expanded unless `raw` is set.
     Node {
         node: Node,
         raw: bool,
         route: Option<Vec<RouteStep>>,
     },
-    /// Nothing, and that is fine.
+    /// No target, which is not an error.
     Empty,
-    /// Nothing so far.
+    /// The target has not been found yet.
     Unresolved,
 }

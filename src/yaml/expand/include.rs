@@ -1,4 +1,5 @@
-//! Include directives: what they ask for and what they get.
+//! Include directives: parses their values, requests the files from the [`Loader`](super::super::Loader) and
+//! selects the named part.
 
 use super::expander::{Expander, Resolution};
 use super::resolution::step_into;
@@ -6,7 +7,7 @@ use crate::yaml::directive::{Directive, fragment};
 use crate::yaml::{IncludeRequest, LoadResult, MapEntry, Node};
 
 impl Expander<'_> {
-    /// Fetches the file of an include directive.
+    /// Loads the file of an include directive.
     pub(super) fn include(&mut self, directive: &Directive, entry: &MapEntry) -> Resolution {
         let span = entry.key_span;
         let Some((request, pointer)) = self.request(directive, entry) else {
@@ -54,7 +55,7 @@ impl Expander<'_> {
         }
     }
 
-    /// Asks the loader once for each file that a text names.
+    /// Requests a file from the loader, only once per including text.
     fn fetch(&mut self, request: &IncludeRequest) -> LoadResult {
         let key = (
             request.from,
@@ -80,7 +81,7 @@ impl Expander<'_> {
         loaded
     }
 
-    /// Reads `file` or `{file, repository, when}`.
+    /// Parses the value of the directive: `file` or `{file, repository, when}`.
     fn request(
         &self,
         directive: &Directive,

@@ -1,4 +1,5 @@
-//! Expands merge directives: `+/pointer`, `+*anchor`, `+./relative` and `+include`.
+//! Expansion of merge directives: `+/pointer`, `+*anchor`, `+./relative` and `+include`. [`expand`] is the
+//! entry; the modules `project` and `session` call it.
 
 mod document;
 mod expander;

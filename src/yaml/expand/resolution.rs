@@ -1,4 +1,5 @@
-//! What directives give, expanded where they stand.
+//! Resolution of directives: finds the target of a pointer, an anchor or an include, and expands the target
+//! in the context of the directive.
 
 use std::sync::Arc;
 
@@ -48,7 +49,7 @@ impl Expander<'_> {
         });
     }
 
-    /// What a directive gives, expanded in the place of the directive.
+    /// Finds the target of a directive and expands it in the context of the directive.
     pub(super) fn resolve_directive(
         &mut self,
         directive: &Directive,
@@ -83,7 +84,7 @@ impl Expander<'_> {
         let around = route
             .as_ref()
             .is_some_and(|route| self.path.starts_with(route));
-        // A loader may read a file anew, so that its nodes are others.
+        // A loader may parse a file again, so the same file can have other nodes.
         let include = directive.from == PointerBase::Include;
         let active = node.may_have_directives()
             && self.active.iter().any(|active| {
@@ -102,7 +103,7 @@ impl Expander<'_> {
         }))
     }
 
-    /// Expands a template; one that depends on nothing around it, only once.
+    /// Expands a target. If the result does not depend on the context, it is cached.
     fn expand_template(&mut self, node: Node) -> Result<Option<Node>, ExpansionAborted> {
         if let Some((_, known)) = self.template_cache.get(&node.address()) {
             return Ok(Some(known.clone()));
@@ -121,7 +122,7 @@ impl Expander<'_> {
         Ok(Some(result))
     }
 
-    /// Looks up a directive that points into the document.
+    /// Looks up the target of a directive that points into the document.
     fn resolve_pointer(&self, directive: &Directive, entry: &MapEntry) -> Resolution {
         let raw = entry.value.as_str() == Some("raw");
         let (mut node, mut route) = match &directive.from {
@@ -157,7 +158,7 @@ impl Expander<'_> {
     }
 }
 
-/// A part of a pointer is an index in a list and a key elsewhere.
+/// Interprets a part of a pointer: as an index in a list, otherwise as a key.
 pub(super) fn step_into(node: &Node, part: &str) -> RouteStep {
     match part.parse() {
         Ok(index) if node.as_seq().is_some() => RouteStep::Index(index),

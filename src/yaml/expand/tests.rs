@@ -6,7 +6,7 @@ use crate::yaml::{
     Expanded, IncludeRequest, Limits, LoadResult, Loader, Node, Route, expand, parse,
 };
 
-/// A loader of files that are at hand.
+/// A loader that serves files from memory.
 #[derive(Default)]
 struct Files {
     sources: Sources,
@@ -62,7 +62,7 @@ fn value(text: &str) -> Value {
     expanded_with(text, &[]).unwrap().root.to_value()
 }
 
-/// What the key `it` of a document becomes.
+/// Returns the expanded value of the key `it` as text.
 fn it(text: &str) -> String {
     value(text)
         .get("it")
@@ -205,7 +205,7 @@ fn files_are_included_with_fragments_and_suffixes() {
         get("mine: {m: 1}\nit: {+include: deep.yaml#/d}"),
         "{'mine': {'m': 1}, 'it': {'m': 1}}"
     );
-    // The file waits until its repository is known.
+    // The include is deferred until its repository is known.
     let text = "it: {+include: {file: inc.yaml#/nested, repository: r}}\n+include: repos.yaml\n";
     let files = [files[0], ("repos.yaml", "repositories: {r: {url: x}}\n")];
     let root = expanded_with(text, &files).unwrap().root.to_value();
@@ -236,7 +236,7 @@ fn problems_stand_at_the_directive() {
     );
 }
 
-/// Whether the value at a route comes from a directive, wholly or partly.
+/// Whether the value at a route comes at least partly from a directive.
 fn is_merged(expanded: &Expanded, route: &Route) -> bool {
     match (route.find(&expanded.raw), route.find(&expanded.root)) {
         (Some(raw), Some(expanded)) => !raw.is_same(expanded),

@@ -1,11 +1,12 @@
-//! A text as lines and columns, and the edits of it.
+//! The text buffer of a patch: computes lines and columns and collects the edits (splices), which are
+//! applied at the end.
 
 use std::cell::OnceCell;
 
 use super::PatchError;
 use crate::yaml::{Node, NodeKind};
 
-/// A text under edit.
+/// A text together with its pending edits.
 pub(super) struct EditBuffer<'t> {
     pub(super) text: &'t str,
     newline: &'static str,
@@ -31,7 +32,7 @@ impl<'t> EditBuffer<'t> {
         }
     }
 
-    /// Replaces a range. Ranges that meet must not overlap.
+    /// Schedules the replacement of a byte range. Adjacent ranges are allowed, overlapping ones are not.
     pub(super) fn splice(&mut self, start: usize, end: usize, text: &str) {
         let text = if self.newline == "\n" {
             text.to_owned()
@@ -41,9 +42,9 @@ impl<'t> EditBuffer<'t> {
         self.splices.push(Splice { start, end, text });
     }
 
-    /// The text after all edits.
+    /// Returns the text with the edits applied.
     pub(super) fn finish(mut self) -> Result<String, PatchError> {
-        // What is inserted at a place comes before what is replaced from there on.
+        // An insertion at a position precedes a replacement that starts there.
         self.splices
             .sort_by_key(|splice| (splice.start, splice.end));
         let grown: usize = self.splices.iter().map(|splice| splice.text.len()).sum();
@@ -59,7 +60,7 @@ impl<'t> EditBuffer<'t> {
             done = splice.end;
         }
         out.push_str(self.text.get(done..).ok_or(PatchError::Entangled)?);
-        // Without a last line break, a literal block would lose its own.
+        // Without a final line break, a literal block would lose its own.
         let last = self
             .splices
             .last()
@@ -70,7 +71,7 @@ impl<'t> EditBuffer<'t> {
         Ok(out)
     }
 
-    /// The start of the line that holds a place, behind a byte order mark.
+    /// Returns the start of the line at a position, after a byte order mark.
     pub(super) fn line_start(&self, place: usize) -> usize {
         let start = self.text[..place]
             .rfind('\n')
@@ -83,15 +84,17 @@ impl<'t> EditBuffer<'t> {
         (start + mark).min(place)
     }
 
-    /// The end of the line that holds a place, before its line break.
+    /// Returns the end of the line at a position, before its line break.
     pub(super) fn line_end(&self, place: usize) -> usize {
         let rest = &self.text[place..];
         let line = rest.find('\n').map_or(rest, |end| &rest[..end]);
         place + line.strip_suffix('\r').unwrap_or(line).len()
     }
 
-    /// Where the document's value starts with its tag, its anchor or its header: behind comments,
-    /// directives and `---`; that of a value which stands on the line of `---` starts behind it.
+    /// Returns the start of the document's value, including its tag, anchor or block header.
+    ///
+    /// The value follows comments, `%` directives and `---`. If it is on the line of `---`, it starts right
+    /// after the marker.
     pub(super) fn document_start(&self) -> usize {
         let mark = self.text.strip_prefix('\u{feff}');
         let mut place = self.text.len() - mark.unwrap_or(self.text).len();
@@ -108,15 +111,16 @@ impl<'t> EditBuffer<'t> {
         place
     }
 
-    /// The start of the next line, or the end of the text.
+    /// Returns the start of the next line, or the end of the text.
     pub(super) fn next_line(&self, place: usize) -> usize {
         self.text[place..]
             .find('\n')
             .map_or(self.text.len(), |end| place + end + 1)
     }
 
-    /// Behind the lines of what ends at a place, with the comments below that are indented more
-    /// than its column: they are about it.
+    /// Returns the end of the lines of an element that ends at a position.
+    ///
+    /// The comments below it that are indented more than its column belong to it.
     pub(super) fn behind_lines(&self, place: usize, column: usize) -> usize {
         let mut end = self.next_line(place);
         let mut next = end;
@@ -133,8 +137,7 @@ impl<'t> EditBuffer<'t> {
         end
     }
 
-    /// Whether a comment stands on an indented line, where it would become part of a block scalar
-    /// that comes before it.
+    /// Whether an indented comment line exists, which would become part of a block scalar written before it.
     pub(super) fn has_indented_comments(&self) -> bool {
         *self.indented_comments.get_or_init(|| {
             self.text.match_indices('#').any(|(place, _)| {
@@ -144,12 +147,12 @@ impl<'t> EditBuffer<'t> {
         })
     }
 
-    /// The text of the line before a place.
+    /// Returns the text between the line start and a position.
     pub(super) fn prefix(&self, place: usize) -> &'t str {
         &self.text[self.line_start(place)..place]
     }
 
-    /// Where the tag and the anchor of a node on the same line start, or the node itself.
+    /// Returns the start of the tag and anchor of a node on the same line, or of the node itself.
     pub(super) fn with_properties(&self, place: usize) -> usize {
         let start = self.line_start(place);
         let mut place = place;
@@ -165,8 +168,8 @@ impl<'t> EditBuffer<'t> {
         }
     }
 
-    /// Keeps the value of a block scalar at the end of a text without a last line break, when
-    /// something is to follow: nothing may be added to it.
+    /// Fixes the value of a block scalar at the end of a text without a final line break, before lines are
+    /// appended.
     pub(super) fn close_block_scalar(&mut self, start: usize) {
         let before = self.text[..start].trim_end();
         let header = before.trim_end_matches(|c: char| c.is_ascii_digit() || "+-".contains(c));
@@ -177,7 +180,7 @@ impl<'t> EditBuffer<'t> {
         }
     }
 
-    /// Behind the colon of a key that ends at a place.
+    /// Returns the position after the colon of a key.
     pub(super) fn behind_colon(&self, key_end: usize) -> Option<usize> {
         let rest = &self.text[key_end..];
         let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
@@ -186,14 +189,13 @@ impl<'t> EditBuffer<'t> {
             .then_some(key_end + blanks + 1)
     }
 
-    /// The dash before an item that starts at a place.
+    /// Returns the position of the dash before an item.
     pub(super) fn dash_before(&self, place: usize) -> Option<usize> {
         let before = self.text[..self.with_properties(place)].trim_end_matches([' ', '\t']);
         before.ends_with('-').then(|| before.len() - 1)
     }
 
-    /// Whether a collection is in flow style. That of a map whose first key is a list starts with
-    /// `[` too.
+    /// Whether a collection is in flow style. A block map whose first key is a list also starts with `[`.
     pub(super) fn has_brackets(&self, node: &Node) -> bool {
         let text = &self.text[node.span().start as usize..];
         match node.kind() {
@@ -203,7 +205,7 @@ impl<'t> EditBuffer<'t> {
         }
     }
 
-    /// The blanks and the comment that end the line, if nothing else does.
+    /// Returns the white space and comment up to the end of the line. None if other text follows.
     pub(super) fn comment_at(&self, place: usize) -> Option<&'t str> {
         let rest = &self.text[place..self.line_end(place)];
         let trimmed = rest.trim_start_matches([' ', '\t']);
@@ -211,7 +213,7 @@ impl<'t> EditBuffer<'t> {
         (blank || trimmed.starts_with('#')).then_some(if blank { "" } else { rest })
     }
 
-    /// The end of an alias that stands behind a place.
+    /// Returns the end of an alias that follows a position.
     pub(super) fn alias_at(&self, place: usize) -> Option<usize> {
         let rest = &self.text[place..];
         let start = rest.len() - rest.trim_start_matches([' ', '\t']).len();

@@ -1,4 +1,4 @@
-//! Patches put together by place: what happens to each value, once.
+//! The combination of several patches into one tree of changes, so that each value is edited only once.
 
 use indexmap::IndexMap;
 
@@ -6,19 +6,18 @@ use super::PatchError;
 use crate::value::{List, Map, Value};
 use crate::yaml::{Patch, PatchOp, Route, RouteStep};
 
-/// What happens to one value.
+/// The change that patches make to one value.
 #[derive(Debug)]
 pub(super) enum ValueChange {
-    /// It becomes this.
+    /// The value is replaced by this one.
     Set(Value),
-    /// It goes.
     Remove,
-    /// Parts of it change.
+    /// Only parts of the value change, by step.
     Inside(IndexMap<RouteStep, Self>),
 }
 
 impl ValueChange {
-    /// Takes all patches together; a later one sees what an earlier one did.
+    /// Combines patches. A later patch sees the effect of an earlier one.
     pub(super) fn from_patches(patches: &[Patch]) -> Result<Self, PatchError> {
         let mut all = Self::Inside(IndexMap::new());
         for patch in patches {
@@ -41,7 +40,7 @@ impl ValueChange {
                 let part = parts.entry(step.clone()).or_insert_with(empty);
                 part.add(patch, depth + 1)
             }
-            // What is set already, or gone, changes as a value.
+            // A patch below a value that is already replaced or removed changes that value directly.
             Self::Set(_) | Self::Remove => {
                 let mut parts = Self::Inside(IndexMap::new());
                 parts.add(patch, depth)?;
@@ -58,7 +57,7 @@ impl ValueChange {
         }
     }
 
-    /// Does it to a value; gives `None` if nothing is left, or if nothing comes to be.
+    /// Applies the change to a value. None if the value is removed or does not come into existence.
     pub(super) fn apply_to(
         &self,
         base: Option<Value>,
@@ -81,7 +80,7 @@ impl ValueChange {
     }
 }
 
-/// A collection that comes to be only if something is in it.
+/// Returns a collection unless it is empty. An empty collection is not created.
 fn filled(value: Value) -> Option<Value> {
     value.is_truthy().then_some(value)
 }
@@ -99,7 +98,7 @@ fn onto_map(
         match change.apply_to(map.get(key).cloned(), &route.clone().key(key.clone()))? {
             Some(value) => drop(map.insert(key.clone(), value)),
             None if matches!(change, ValueChange::Remove) => drop(map.shift_remove(key)),
-            // Nothing was taken out of what is null, or not there.
+            // A removal below a null or missing value has no effect.
             None => {}
         }
     }

@@ -1,4 +1,5 @@
-//! Edits of values, wherever they stand.
+//! The editor of a patched text: applies a tree of changes to the text, value by value, and checks the
+//! result by parsing it again. [`apply`] is the entry.
 
 use indexmap::IndexMap;
 
@@ -9,46 +10,42 @@ use crate::value::{REDACTED, Value};
 use crate::yaml::emit::{FragmentWriter, RenderedValue, emit_flow, visible};
 use crate::yaml::{Limits, Node, NodeKind, Patch, Route, RouteStep, parse};
 
-/// Why a text cannot be edited in place.
+/// The reason why a text cannot be edited in place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
-    /// A step of the route leads nowhere.
+    /// A step of the route that does not exist in the document.
     #[error("cannot edit inside `{route}`: {kind} has no such part")]
     NoSuchPlace {
-        /// As far as it leads.
+        /// The route up to the last existing value.
         route: Route,
-        /// What is there.
         kind: &'static str,
     },
-    /// The value is an alias; an edit would change what it names.
+    /// A value that is an alias. An edit would change the value that it refers to.
     #[error("cannot edit inside `{route}`: it is an alias of a value elsewhere")]
     Alias {
-        /// The alias.
         route: Route,
     },
-    /// An alias names what the edit would change or take away.
+    /// A value with an anchor that an alias refers to. The edit would change or remove it.
     #[error("cannot change the value with the anchor `&{name}`: an alias names it")]
     Anchor {
-        /// The anchor.
         name: String,
     },
-    /// The value would lose a tag, or what `<<` brings.
+    /// A value that would lose a tag, or entries of a merge key `<<`.
     #[error("cannot edit `{route}`: its text is written in a way that cannot be changed in part")]
     Unsupported {
-        /// The value.
         route: Route,
     },
-    /// Lines end as they did on old machines.
+    /// A text whose lines end with a carriage return alone.
     #[error("cannot edit a text with lines that end with a carriage return alone")]
     LineBreaks,
-    /// A line within the text starts with a byte order mark.
+    /// A byte order mark at the start of a line within the text.
     #[error("cannot edit a text with a byte order mark at the start of a line within it")]
     Mark,
-    /// Two edits touch the same bytes.
+    /// Two edits of the same bytes.
     #[error("the edits overlap")]
     Entangled,
-    /// The text has a form in which the edit cannot be made in place: what came of it would not
-    /// read as what was meant.
+    /// A text of a form that cannot be edited in place: the edited text would not parse to the intended
+    /// value.
     #[error("cannot edit a text of this form in place: it would not read as what was meant")]
     NotRoundTrip,
 }
@@ -60,8 +57,9 @@ impl PatchError {
     }
 }
 
-/// Applies patches to the text that `root` was parsed from (not expanded); all other bytes stay.
-/// What is given back was read again: it says what was meant, and all else as before.
+/// Applies patches to the text from which the unexpanded tree `root` was parsed.
+///
+/// Other bytes stay unchanged. The result is parsed again and returned only if it has the intended value.
 pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, PatchError> {
     let change = ValueChange::from_patches(patches)?;
     if matches!(&change, ValueChange::Inside(parts) if parts.is_empty()) {
@@ -96,7 +94,7 @@ pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, Patch
     }
 }
 
-/// Whether a carriage return ends a line without a line feed; YAML takes it for a line break.
+/// Whether a carriage return without a line feed occurs, which YAML takes for a line break.
 fn has_lone_returns(text: &str) -> bool {
     let mut returns = text.match_indices('\r');
     returns.any(|(place, _)| text.as_bytes().get(place + 1) != Some(&b'\n'))
@@ -110,18 +108,18 @@ fn has_alias(text: &str, name: &str) -> bool {
     })
 }
 
-/// Where a value stands.
+/// The syntactic position of a value.
 #[derive(Clone, Copy)]
 pub(super) enum ValueSlot {
-    /// It is the document.
+    /// The value is the whole document.
     Root,
-    /// Behind the colon of a block mapping at this column.
+    /// After the colon of a key in a block mapping at this column.
     Key { from: usize, column: usize },
-    /// Behind a dash at this column.
+    /// After the dash of a block list at this column.
     Item { from: usize, column: usize },
-    /// Behind a colon inside of `{}`.
+    /// After the colon of a key within `{}`.
     FlowKey { from: usize },
-    /// Inside of `[]`.
+    /// An item of a list within `[]`.
     FlowItem,
 }
 
@@ -131,7 +129,7 @@ impl ValueSlot {
     }
 }
 
-/// A value and what happens to it.
+/// A value together with its change and its position.
 #[derive(Clone, Copy)]
 pub(super) struct EditTarget<'a> {
     pub(super) node: &'a Node,
@@ -158,7 +156,7 @@ impl EditTarget<'_> {
 
 pub(super) type Parts = IndexMap<RouteStep, ValueChange>;
 
-/// A text, and what its edits have done so far.
+/// A text buffer and the anchors affected by the edits so far.
 pub(super) struct Editor<'t> {
     pub(super) page: EditBuffer<'t>,
     pub(super) touched_anchors: Vec<String>,
@@ -183,7 +181,7 @@ impl Editor<'_> {
         match target.node.kind() {
             NodeKind::Map(map) if map.is_empty() => self.rewrite(target),
             NodeKind::Map(map) if braces => self.flow_map(target, map, parts),
-            // Without braces inside of `[]`, it is one `key: value` pair and has no room.
+            // A map without braces within `[]` is a single `key: value` pair and cannot be extended.
             NodeKind::Map(_) if target.slot.is_flow() => self.rewrite(target),
             NodeKind::Map(map) => self.block_map(target, map, parts),
             NodeKind::Seq(items) if items.is_empty() => self.rewrite(target),
@@ -193,12 +191,12 @@ impl Editor<'_> {
         }
     }
 
-    /// Writes a value anew with the change in it, where its text cannot be changed in part.
+    /// Rewrites a changed value completely, if its text cannot be edited in part.
     pub(super) fn rewrite(&mut self, target: EditTarget<'_>) -> Result<(), PatchError> {
         if has_tags(target.node) {
             return Err(target.unsupported());
         }
-        // Nothing may come of it: a removal where nothing is.
+        // A removal of a missing part changes nothing.
         if let Some(value) = target
             .change
             .apply_to(Some(target.node.to_value()), target.route)?
@@ -208,7 +206,7 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// Puts a value in the place of another; comments on its line stay.
+    /// Replaces a value. Comments on its line stay.
     pub(super) fn replace(&mut self, node: &Node, value: &Value, slot: ValueSlot) {
         self.record_lost_anchors(node);
         let (start, end) = (node.span().start as usize, node.span().end as usize);
@@ -247,7 +245,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Remembers which anchors go with a node: no alias may be left of them.
+    /// Records the anchors within a removed node, so that a remaining alias can be detected.
     pub(super) fn record_lost_anchors(&mut self, node: &Node) {
         if !node.has_anchors() {
             return;
@@ -265,7 +263,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Replaces what stands behind a colon or a dash.
+    /// Replaces the text after a colon or a dash.
     pub(super) fn replace_block(
         &mut self,
         old: &Node,
@@ -279,10 +277,10 @@ impl Editor<'_> {
         let lines =
             matches!(old.kind(), NodeKind::Map(_) | NodeKind::Seq(_)) && !page.has_brackets(old);
         let comment = if !lines {
-            // A comment behind the value is about the value.
+            // A comment after the value is about the value and stays.
             page.comment_at(end)
         } else if page.line_end(from) < start {
-            // A comment behind the key is about all of it; those inside go.
+            // A comment after the key is about the whole collection and stays; those within it are removed.
             page.comment_at(from)
         } else {
             Some("")
@@ -301,7 +299,7 @@ impl Editor<'_> {
         self.page.splice(from, end, &text);
     }
 
-    /// Adds lines behind a block collection. `open` says that its last part goes.
+    /// Appends lines to a block collection. `open` means that its last part is removed.
     pub(super) fn add_lines(&mut self, target: EditTarget<'_>, lines: &str, open: bool) {
         let place = self.page.next_line(target.end());
         if open || self.page.text[..place].ends_with('\n') {
@@ -315,7 +313,7 @@ impl Editor<'_> {
         self.page.splice(place, place, &lines);
     }
 
-    /// Puts a value in the place of an alias.
+    /// Replaces an alias by a value.
     pub(super) fn replace_alias(&mut self, value: &Value, slot: ValueSlot, end: usize) {
         let (from, new) = match slot {
             ValueSlot::Key { from, column } => (from, self.fragments().value(value, column, false)),
@@ -341,7 +339,7 @@ impl Editor<'_> {
         let text = self.fragments().document(value);
         let text = text.strip_suffix('\n').unwrap_or(&text);
         if start == end {
-            // There is no value yet; what stands there are comments or a `---`.
+            // Without a value, the document contains only comments or a `---`.
             let place = page.text.len();
             let newline = if page.line_start(place) == place {
                 ""
@@ -364,7 +362,7 @@ impl Editor<'_> {
     }
 }
 
-/// Whether a node, or one in it, has a tag that a value does not keep.
+/// Whether a node or one within it has a tag, which a value does not keep.
 fn has_tags(node: &Node) -> bool {
     node.tag().is_some()
         || match node.kind() {
@@ -374,7 +372,7 @@ fn has_tags(node: &Node) -> bool {
         }
 }
 
-/// The text at the end of a node, if it ends with one that it states itself.
+/// Returns the text node at the end of a node, if the node ends with a text of its own.
 fn last_text(node: &Node) -> Option<&Node> {
     let last = match node.kind() {
         NodeKind::Seq(items) => items.last()?,
@@ -385,10 +383,10 @@ fn last_text(node: &Node) -> Option<&Node> {
     (last.span().end == node.span().end).then(|| last_text(last))?
 }
 
-/// Reads an edited text again: whether it is what the change makes of the old tree.
+/// Parses the edited text again and compares it with the intended value.
 ///
-/// The event parser reads some texts that YAML forbids, such as `: [2] : f`; an edit that would be
-/// right in a valid text can break one of these. Takes as long as reading does.
+/// The event parser accepts some texts that YAML forbids, such as `: [2] : f`, and an edit that is right for
+/// valid text can break one of these. The check takes as long as parsing.
 pub(super) fn verify_edit(
     text: &str,
     old: &Node,
@@ -408,10 +406,10 @@ pub(super) fn verify_edit(
     Ok(matches_value(&new, &meant))
 }
 
-/// Whether a node is what is written of a value.
+/// Whether a node is the written form of a value.
 fn matches_value(node: &Node, value: &Value) -> bool {
     match (node.kind(), visible(value)) {
-        // It stays where its text stays, and is not told where a text is written.
+        // A redacted value in the text stands for any sensitive value.
         (NodeKind::Str(text), Value::Sensitive(_)) if **text == *REDACTED => true,
         (_, Value::Sensitive(inner)) => matches_value(node, inner),
         (NodeKind::Seq(items), Value::List(values)) => {
@@ -431,7 +429,7 @@ fn matches_value(node: &Node, value: &Value) -> bool {
         (NodeKind::Seq(_) | NodeKind::Map(_), _) | (_, Value::List(_) | Value::Map(_)) => false,
         (NodeKind::Null, Value::Null | Value::Entity(_)) => true,
         (NodeKind::Str(text), Value::Str(other)) => text == other,
-        // Some numbers are written alike, and not a number is like no other.
+        // Some numbers have the same text, and NaN differs from itself, so numbers are compared as text.
         (_, value) => emit_flow(&node.to_value()) == emit_flow(value),
     }
 }

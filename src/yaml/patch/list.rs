@@ -1,4 +1,4 @@
-//! Edits of lists.
+//! The edits of block and flow lists: changes, removals and additions of items.
 
 use super::change::ValueChange;
 use super::edit::{EditTarget, Editor, Parts, PatchError, ValueSlot};
@@ -7,7 +7,7 @@ use crate::value::{List, Value};
 use crate::yaml::emit::emit_flow;
 use crate::yaml::{Node, RouteStep};
 
-/// What happens to a list, sorted out.
+/// The changes of a list, by kind.
 #[derive(Default)]
 struct ListPlan<'a> {
     edited: Vec<(usize, &'a ValueChange)>,
@@ -108,8 +108,9 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// The dashes of a block list, `None` if some cannot be found. To append, the first is enough:
-    /// lists of records are long.
+    /// Returns the positions of the dashes of a block list. None if one cannot be found.
+    ///
+    /// An append needs only the first dash, which matters because lists of records are long.
     fn dashes(
         &self,
         target: EditTarget<'_>,
@@ -123,7 +124,7 @@ impl Editor<'_> {
         for item in needed {
             let start = item.span().start as usize;
             if item.span().source != target.node.span().source || start < done {
-                // An alias: its own place is not known.
+                // The span of an alias is that of its anchor, so its own position is unknown.
                 return None;
             }
             dashes.push(self.page.dash_before(start)?);

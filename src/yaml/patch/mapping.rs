@@ -1,4 +1,4 @@
-//! Edits of mappings.
+//! The edits of block and flow mappings: changes, removals and additions of entries.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use crate::value::{Map, Value};
 use crate::yaml::emit::emit_flow;
 use crate::yaml::{MapEntry, Mapping, RouteStep};
 
-/// Where an entry stands.
+/// The byte range of an entry.
 #[derive(Clone, Copy)]
 struct EntryExtent {
-    /// The key with its properties.
+    /// The start of the key, including its tag and anchor.
     start: usize,
-    /// Behind the colon.
+    /// The position after the colon of the key.
     from: usize,
     end: usize,
     alias: bool,
 }
 
-/// What happens to a mapping, sorted out.
+/// The removals and additions of a mapping.
 #[derive(Default)]
 struct MappingPlan {
-    /// Entries that go, in their order.
+    /// The indices of the entries to remove, in ascending order.
     removed: Vec<usize>,
     added: Map,
 }
@@ -109,8 +109,9 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// Edits the entries that stay and sorts out the rest; `None` if a place cannot be found.
-    /// Without a column it is a flow mapping.
+    /// Edits the remaining entries and returns the removals and additions.
+    ///
+    /// None if a position cannot be found. A missing `column` means a flow mapping.
     fn entries(
         &mut self,
         target: EditTarget<'_>,
@@ -177,7 +178,7 @@ impl Editor<'_> {
         })
     }
 
-    /// Remembers what goes with entries.
+    /// Records the anchors within the removed entries.
     fn record_lost_entries(&mut self, map: &Mapping, run: &Range<usize>) {
         for index in run.clone() {
             let alias = self.extent(map, index).is_some_and(|extent| extent.alias);
@@ -187,8 +188,10 @@ impl Editor<'_> {
         }
     }
 
-    /// The column of the keys; `None` if the first is explicit (`? key`), or stands on the line of
-    /// the key that the map is the value of: nothing may stand below it in its column.
+    /// Returns the column of the keys.
+    ///
+    /// None if the first key is explicit (`? key`), or is on the line of the parent key, because no entry
+    /// can follow below it in that column.
     fn column(&self, target: EditTarget<'_>, map: &Mapping) -> Option<usize> {
         let start = if map.stated() > 0 {
             self.extent(map, 0)?.start
@@ -199,7 +202,7 @@ impl Editor<'_> {
         (!prefix.contains(['?', ':', '\t'])).then(|| prefix.chars().count())
     }
 
-    /// Where an entry that the text states stands.
+    /// Returns the byte range of an entry that the text states.
     fn extent(&self, map: &Mapping, index: usize) -> Option<EntryExtent> {
         let (_, entry) = map.entry_at(index)?;
         let key = entry.key_span;
@@ -211,7 +214,7 @@ impl Editor<'_> {
         let value = entry.value.span();
         if value.start >= key.end && value.source == key.source {
             let end = value.end as usize;
-            // A key without colon inside of `{}` has no value; it cannot be given one in place.
+            // A key without a colon within `{}` has no value, and none can be inserted.
             let from = from?;
             return Some(EntryExtent {
                 start,
@@ -230,7 +233,7 @@ impl Editor<'_> {
         })
     }
 
-    /// The lines of a run of entries, or their part of a line that starts with a dash.
+    /// Returns the lines of a run of entries, or their part of a line that starts with a dash.
     fn lines_of(&self, map: &Mapping, run: &Range<usize>) -> Option<Range<usize>> {
         let start = self.extent(map, run.start)?.start;
         let end = self.extent(map, run.end.checked_sub(1)?)?.end;
@@ -238,7 +241,7 @@ impl Editor<'_> {
         if self.page.prefix(start).trim().is_empty() {
             return Some(self.page.line_start(start)..self.page.behind_lines(end, column));
         }
-        // What `<<` brings could stand between them.
+        // A merge key `<<` could be between the entries.
         if map.len() > map.stated() {
             return None;
         }
@@ -246,7 +249,7 @@ impl Editor<'_> {
     }
 }
 
-/// Runs of neighbours in a sorted list.
+/// Groups consecutive numbers of a sorted list into ranges.
 pub(super) fn runs(places: &[usize]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for place in places {

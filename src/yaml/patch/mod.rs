@@ -1,4 +1,5 @@
-//! Edits a text at routes and keeps every other byte: comments, line breaks, order and style.
+//! Patches of YAML text by route that keep all other bytes: comments, line breaks, order and style.
+//! [`apply`] is the entry; `change` combines the patches, `edit` performs them on a `buffer`.
 
 mod buffer;
 mod change;

@@ -190,7 +190,7 @@ fn a_key_goes_with_its_lines_and_its_comment() {
     assert_eq!(remove("- - a\n  - b\n", "0/0"), "- - b\n");
     assert_eq!(remove("a: |\n  x\n\nb: 1\n", "a"), "\nb: 1\n");
     assert_eq!(remove("a: 1\n", "b"), "a: 1\n");
-    // What is indented more than the key is about it, and must not become text of the block.
+    // A comment that is indented more than the key belongs to it and must not become text of the block.
     let text = "a: |\n  x\nb:\n  c: 1\n\n  # about b\n# about d\nd: 1\n";
     assert_eq!(remove(text, "b"), "a: |\n  x\n# about d\nd: 1\n");
     assert_eq!(
@@ -328,7 +328,7 @@ const NASTY: [&str; 8] = [
     "---\n- a: 1\n  b:\n  - x\n  - y # z\n- c\n...\n",
 ];
 
-/// All routes of a tree, with that of one more key or item in each collection.
+/// Collects the routes of a tree, including one for a new key or item in each collection.
 fn routes(node: &Node, at: &Route, all: &mut Vec<Route>) {
     match node.kind() {
         NodeKind::Map(map) => {
@@ -404,7 +404,7 @@ fn lines() -> impl Strategy<Value = Vec<String>> {
 
 #[test]
 fn an_edit_that_would_not_read_as_meant_is_refused() {
-    // The tree is that of another text, so its places are wrong in this one.
+    // The tree belongs to another text, so its spans are wrong for this one.
     let root = tree("a: 1\nb: [2]\n");
     let patches = [Patch::set(route("a"), 3)];
     let refused = apply("b: [2]\na: 1\n", &root, &patches);
@@ -422,7 +422,7 @@ fn a_map_whose_first_key_is_a_list_keeps_its_lines() {
 
 #[test]
 fn a_map_on_the_line_of_its_key_is_written_anew() {
-    // The first is no YAML, and is read all the same.
+    // The first text is not valid YAML, but the parser accepts it.
     for (text, at, after) in [
         (": [ 2] : f}", "/new", ":\n  '[2]': f}\n  new: 1\n"),
         ("? a\n: b: c\n", "a/new", "a:\n  b: c\n  new: 1\n"),
@@ -466,8 +466,7 @@ fn taking_out_what_is_not_there_leaves_the_text() {
     }
 }
 
-/// How the lines become a file: with a byte order mark, with line breaks of Windows, without the
-/// last line break.
+/// Joins lines to a file, with or without a byte order mark, Windows line breaks and a final line break.
 fn file(lines: &[String], mark: bool, windows: bool, ends: bool) -> String {
     let mut text = lines.join("\n");
     if ends {
@@ -494,7 +493,7 @@ proptest! {
         let text = file(&lines, mark, windows, ends);
         let before = tree(&text);
         prop_assert_eq!(apply(&text, &before, &[]).unwrap(), text.clone());
-        // To take out what is not there is nothing too.
+        // The removal of a missing key changes nothing either.
         let absent = Patch::remove(Route::keys(["nobody"]));
         prop_assert_eq!(apply(&text, &before, &[absent]).unwrap(), text);
     }

@@ -1,8 +1,8 @@
 //! What a crash leaves: jobs that are killed, lose their power or their disk at every change of a
 //! file and every start of a program, and what the next job makes of it.
 //!
-//! The loops are short unless `UNFURL_LOOPS=full` is set; then they take every call of a deploy of
-//! 100 tasks, and 2,000 random moments; `UNFURL_LOOPS=every:10` takes every tenth call and all
+//! The loops are short unless `UNFURL_LOOPS=full` is set: they take some calls of a deploy of a few tasks.
+//! The full ones take every call of a deploy of 100 tasks, and 2,000 random moments; `UNFURL_LOOPS=every:10` takes every tenth call and all
 //! where the record is written. `UNFURL_LOOPS=kill:17` (any fault that `system::fault`
 //! knows) tries that one alone, which is how a failure is reproduced.
 
@@ -35,12 +35,11 @@ impl Loops {
 
     /// How many tasks a deploy has.
     fn nodes(&self) -> usize {
-        if *self == Self::Short { 8 } else { 100 }
+        if *self == Self::Short { 6 } else { 100 }
     }
 
-    /// The faults to try, of those kinds, in a run that makes these calls: for short loops some
-    /// that are spread evenly, and with them all from the end of the last task on, where the
-    /// record is written.
+    /// The faults to try, of those kinds, in a run that makes these calls. Short loops try some that are
+    /// spread evenly, and every third call after the last task has ended, where the record is written.
     fn faults(&self, kinds: &[&str], calls: &[(String, String)]) -> Vec<String> {
         let last_spawn = calls.iter().rposition(|(kind, _)| kind == "spawn");
         let is_folder = |path: &str| path.contains("/active/") || path.contains("/planned/");
@@ -49,10 +48,12 @@ impl Loops {
             Self::Every(step) => *step,
             _ => (calls.len() / 12).max(1),
         };
+        let records = |place: usize| place >= tail && !is_folder(&calls[place].1);
         let wanted = |place: usize| match self {
-            Self::Short | Self::Every(_) => {
-                place.is_multiple_of(step) || (place >= tail && !is_folder(&calls[place].1))
+            Self::Short => {
+                place.is_multiple_of(step) || (place.is_multiple_of(3) && records(place))
             }
+            Self::Every(_) => place.is_multiple_of(step) || records(place),
             Self::Full => true,
             Self::One(_) => false,
         };

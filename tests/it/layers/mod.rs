@@ -8,6 +8,7 @@ mod circles;
 mod documented;
 mod functions;
 mod once;
+mod words;
 
 use circles::{Imports, circles, imports, of_folders};
 use functions::{MAX_FUNCTION_LINES, long_functions};

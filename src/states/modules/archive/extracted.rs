@@ -1,4 +1,7 @@
-//! The state `archive.extracted`, and the sources of archives.
+//! The state `archive.extracted`: fetches, verifies and unpacks an archive.
+//!
+//! [`extracted`] decides what to do from the archive's listing; [`Extraction`] builds the commands.
+//! Sources from the state tree or the network are first stored in a cache folder of the machine.
 
 use sha2::{Digest as _, Sha256};
 
@@ -17,7 +20,6 @@ use crate::states::{
 use crate::text::quote_word;
 use crate::value::{Map, Value, hex};
 
-/// The module.
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "archive",
     functions: &[StateFunction::new("extracted", extracted)
@@ -33,10 +35,10 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     aggregate: None,
 };
 
-/// The exit code of a script that finds a bomb.
+/// The exit code of the unpack command if the archive does not have a single top-level folder.
 const EXIT_ARCHIVE_BOMB: i32 = 94;
 
-/// Unpacks an archive into a folder.
+/// Decides `archive.extracted`: unpacks an archive unless all its entries exist.
 pub(super) fn extracted(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let folder = call.name.trim_end_matches('/').to_owned();
     if !folder.starts_with('/') {
@@ -77,7 +79,7 @@ pub(super) fn extracted(call: &StateCall<'_>, facts: &FactCache) -> Result<State
     };
     let listing = extraction.probe_listing(facts)?;
     if source.is_local && listing.is_none() {
-        // A state before this one may bring it.
+        // An earlier state of the same run may create the archive.
         if call.mode == Mode::Test {
             let (shown, folder) = (&source.shown, &extraction.folder);
             let text = format!("Archive {shown} would be extracted to {folder}/");
@@ -167,7 +169,7 @@ fn decide_extraction(
     })
 }
 
-/// What is to be said of unpacking.
+/// The facts about an extraction that its comments and changes are made of.
 struct ExtractionPlan {
     is_fetched: bool,
     had_folder: bool,
@@ -184,7 +186,7 @@ fn output_limit(call: &StateCall<'_>) -> Option<usize> {
     }
 }
 
-/// All is there; at most its owner changes.
+/// Decides the case in which all entries of the archive exist: at most their owner changes.
 fn decide_ownership(
     extraction: &Extraction,
     listing: &ArchiveListing,
@@ -313,23 +315,23 @@ fn archive_bomb_message(extraction: &Extraction) -> String {
     )
 }
 
-/// Where archives from elsewhere are put, so that they are compared the next time.
+/// The folder that keeps fetched archives, so that a later run can list and compare them.
 const CACHE_DIR: &str = "/var/cache/unfurl/archives";
 
-/// The exit code of a script that finds another archive than was meant.
+/// The exit code of the verify command if the archive's checksum is not the expected one.
 pub(super) const EXIT_CHECKSUM_MISMATCH: i32 = 95;
 
-/// Where an archive comes from.
+/// The source of an archive: its path on the machine and the changes that fetch it.
 pub(super) struct ArchiveSource {
     pub(super) shown: String,
-    /// What brings it to the machine; nothing if it is there.
+    /// The changes that bring the archive to the machine; empty if it is already a local file.
     pub(super) fetch_steps: Vec<Change>,
     pub(super) path: String,
-    /// Whether it is the machine's own.
+    /// Whether the source is a path on the machine.
     pub(super) is_local: bool,
 }
 
-/// Says where the archive of a state comes from, or why it is refused.
+/// Resolves the source of the state's archive. The inner error is the comment of the failed state.
 pub(super) fn resolve_source(call: &StateCall<'_>) -> Result<Result<ArchiveSource, String>, Halt> {
     let shown = call.required("source")?;
     let local = shown.strip_prefix("file://").unwrap_or(&shown);
@@ -376,7 +378,8 @@ pub(super) fn resolve_source(call: &StateCall<'_>) -> Result<Result<ArchiveSourc
     }))
 }
 
-/// A command that fails if an archive is not the one that is meant.
+/// Returns a command that fails if an archive does not match `source_hash`; None if nothing is to be
+/// verified.
 pub(super) fn checksum_command(call: &StateCall<'_>, path: &str) -> Result<Option<String>, Halt> {
     let Some(text) = call
         .text("source_hash")?

@@ -1,4 +1,6 @@
-//! The `archive` module: archives are unpacked (P14).
+//! The state module `archive`: unpacks tar and zip archives (P14).
+//!
+//! `extracted` decides the state; `unpack` builds the shell commands and parses their listings.
 
 mod extracted;
 mod unpack;

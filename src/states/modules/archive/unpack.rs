@@ -1,11 +1,14 @@
-//! An archive on a machine: what is in it, and what of that is there.
+//! Shell commands for an archive on a machine, and the parser of their listing.
+//!
+//! An [`Extraction`] lists the archive, compares the entries with the destination folder, unpacks and
+//! sets owners. It decides nothing: see `extracted`.
 
 use crate::host::fact::Domain;
 use crate::states::modules::verdict::{run_probe, stdout_text};
 use crate::states::{FactCache, Halt, refuse};
 use crate::text::quote_word;
 
-/// How an archive is packed.
+/// The format of an archive, which selects the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ArchiveFormat {
     Tar,
@@ -13,7 +16,7 @@ pub(super) enum ArchiveFormat {
 }
 
 impl ArchiveFormat {
-    /// By the end of a name.
+    /// Guesses the format from the ending of a file name.
     pub(super) fn guess(name: &str) -> Option<Self> {
         const TAR: &str = ".tar .tgz .tbz .tbz2 .txz .tlz .tar.gz .tar.bz2 .tar.xz .tar.lzma \
                            .tar.zst .tzst";
@@ -35,40 +38,40 @@ impl ArchiveFormat {
     }
 }
 
-/// An archive and where it is unpacked.
+/// An archive, its destination folder and the options for unpacking it.
 #[derive(Debug, Clone)]
 pub(super) struct Extraction {
-    /// The archive, on the machine.
+    /// The path of the archive on the machine.
     pub(super) archive: String,
-    /// The folder, without a slash at its end.
+    /// The destination folder, without a trailing slash.
     pub(super) folder: String,
     pub(super) format: ArchiveFormat,
-    /// The options that people give the program.
+    /// The user's extra options for `tar` or `unzip`.
     pub(super) options: Option<String>,
     pub(super) user: Option<String>,
     pub(super) group: Option<String>,
     pub(super) extracts_perms: bool,
 }
 
-/// What is in an archive, and what of it is there.
+/// The entries of an archive, compared with the destination folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ArchiveListing {
     pub(super) entries: Vec<String>,
-    /// The first parts of names.
+    /// The first path components of the entries, without duplicates.
     pub(super) top_level_names: Vec<String>,
-    /// The names that have one part only, and are files.
+    /// The entries without a slash: files at the top level of the archive.
     pub(super) top_level_files: Vec<String>,
     pub(super) missing: Vec<String>,
-    /// What is there, and is a folder instead of a file or the other way round.
+    /// The entries that exist with the wrong type: a folder instead of a file, or the other way round.
     pub(super) wrong_type: Vec<String>,
-    /// Whether something there has another owner.
+    /// Whether an existing entry has an owner or group other than the desired one.
     pub(super) has_foreign_owner: bool,
-    /// Whether the folder is there.
+    /// Whether the destination folder exists on the machine.
     pub(super) has_folder: bool,
 }
 
 impl Extraction {
-    /// Asks for it; none if the archive is not on the machine.
+    /// Lists the archive on the machine; None if the archive does not exist there.
     pub(super) fn probe_listing(&self, facts: &FactCache) -> Result<Option<ArchiveListing>, Halt> {
         let reads = Domain::Path(self.folder.clone());
         let probed = run_probe(facts, self.listing_script(), reads)?;
@@ -79,7 +82,7 @@ impl Extraction {
         Ok(parse_listing(&stdout_text(probed)))
     }
 
-    /// How many folders in front are left out.
+    /// Returns the number of leading path components that `--strip-components` removes.
     fn strip_components(&self) -> usize {
         let options = self.options.as_deref().unwrap_or_default();
         let after = options
@@ -91,7 +94,7 @@ impl Extraction {
         digits[..end.unwrap_or(digits.len())].parse().unwrap_or(0)
     }
 
-    /// A shell function that lists the archive.
+    /// Returns the shell function `list`, which prints the entries of the archive.
     fn list_function(&self) -> String {
         let archive = quote_word(&self.archive);
         let program = match self.format {
@@ -140,7 +143,10 @@ impl Extraction {
         )
     }
 
-    /// The command that unpacks it; it fails with this code if more than one thing is at its top.
+    /// Returns the command that unpacks the archive.
+    ///
+    /// With a code in `bomb`, the command exits with that code unless the archive has a single top-level
+    /// folder.
     pub(super) fn unpack_command(&self, bomb: Option<i32>) -> String {
         let (archive, folder) = (quote_word(&self.archive), quote_word(&self.folder));
         let check = bomb.map(|code| {
@@ -181,7 +187,8 @@ impl Extraction {
         })
     }
 
-    /// The same where it is not known yet what was unpacked.
+    /// Returns the command that sets the owner when the entries are not known yet: it lists the archive
+    /// itself.
     pub(super) fn chown_listed_command(&self) -> Option<String> {
         let owner = quote_word(&self.owner_spec()?);
         let folder = quote_word(&self.folder);
@@ -192,7 +199,7 @@ impl Extraction {
         ))
     }
 
-    /// The command that gives what was unpacked to its owner.
+    /// Returns the command that sets the owner of the top-level entries; None if no owner is desired.
     pub(super) fn chown_command(&self, tops: &[String]) -> Option<String> {
         let owner = self.owner_spec()?;
         let paths: Vec<String> = tops
@@ -204,7 +211,10 @@ impl Extraction {
     }
 }
 
-/// Short options need a dash where others stand before them.
+/// Returns the user's options in the form that `tar` accepts after other arguments.
+///
+/// The first word may be an old-style option cluster: it gets a dash, and loses `x` and `f`, which are
+/// already given.
 fn tar_options(options: &str) -> String {
     let mut words = options.split(' ').filter(|word| !word.is_empty());
     let mut text = String::new();

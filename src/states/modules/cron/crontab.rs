@@ -1,5 +1,8 @@
-//! The crontab of a user: how one is read and installed, and how Salt keeps it: the lines of
-//! people, then a line of its own, then its jobs.
+//! A user's crontab: reading, parsing, writing and installing.
+//!
+//! Salt's format: unmanaged lines first, then a header line, then managed variables and jobs. A comment
+//! line above a job may carry the job's identifier. [`Crontab`] is the parsed form that the states
+//! edit.
 
 use crate::host::change::{Change, CommandRun};
 use crate::host::fact::Domain;
@@ -8,26 +11,26 @@ use crate::states::modules::verdict::{act_or_fail, run_probe, single_change, std
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::text::quote_word;
 
-/// The user whose crontab a state is about.
+/// Returns the user whose crontab the state manages; `root` by default.
 pub(super) fn crontab_user(call: &StateCall<'_>) -> Result<String, Halt> {
     let user = call.text_or("user", "root")?;
     check_name(&user)?;
     Ok(user)
 }
 
-/// Where crontabs are.
+/// Returns the domain that crontab changes touch: the spool folder.
 fn spool_domain() -> Domain {
     Domain::Path("/var/spool/cron".to_owned())
 }
 
-/// The crontab of a user; nothing if there is none.
+/// Reads a user's crontab; empty if the user has none.
 pub(super) fn read_crontab(
     call: &StateCall<'_>,
     facts: &FactCache,
     user: &str,
 ) -> Result<String, Halt> {
     if user != "root" && accounts::find_user(facts, user)?.is_none() {
-        // A state before this one may make the user.
+        // An earlier state of the same run may create the user.
         return match call.mode {
             Mode::Test => Ok(String::new()),
             Mode::Apply => refuse(format!("there is no user {user}")),
@@ -45,7 +48,9 @@ pub(super) fn read_crontab(
     Ok(stdout_text(probed).into_owned())
 }
 
-/// Installs a crontab. It goes through a pipe and is checked before it counts.
+/// Returns the change that installs a crontab.
+///
+/// The text goes through a pipe to `crontab -`, which checks the text before replacing the old table.
 pub(super) fn install_change(user: &str, text: &str) -> Change {
     let user = quote_word(user);
     let command =
@@ -56,7 +61,9 @@ pub(super) fn install_change(user: &str, text: &str) -> Change {
     Change::Run(run)
 }
 
-/// Installs a table; `would` and `was` are the comments.
+/// Decides to install an edited table.
+///
+/// `would` and `was` are the comments of the dry run and of the real run.
 pub(super) fn commit_crontab(
     user: &str,
     name: &str,
@@ -72,28 +79,28 @@ pub(super) fn commit_crontab(
     act_or_fail(predicted, steps, outcome, format!("{failed} \n"))
 }
 
-/// The line above what is managed.
+/// The line above the managed part of a crontab.
 const MANAGED_HEADER: &str = "# Lines below here are managed by Salt, do not edit";
 
-/// Stands before a job's identifier.
+/// The marker in a comment line that precedes a job's identifier.
 const IDENTIFIER_MARKER: &str = "SALT_CRON_IDENTIFIER";
 
-/// The identifier of a job that has none.
+/// The name by which Salt refers to jobs without an identifier.
 const NO_IDENTIFIER: &str = "NO ID SET";
 
-/// Stands before a job that does not run.
+/// The prefix of a job that is commented out.
 const DISABLED_PREFIX: &str = "#DISABLED#";
 
-/// When a job runs.
+/// The times at which a job runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Schedule {
     /// Minute, hour, day of the month, month, day of the week.
     Times([String; 5]),
-    /// Such as `@daily`.
+    /// A keyword such as `@daily` instead of the five times.
     Special(String),
 }
 
-/// A job.
+/// A managed job: the line of the crontab and the comment lines above.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CronJob {
     pub(super) schedule: Schedule,
@@ -103,19 +110,18 @@ pub(super) struct CronJob {
     pub(super) is_disabled: bool,
 }
 
-/// A crontab.
+/// A parsed crontab, as Salt manages one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Crontab {
-    /// The lines that people wrote.
+    /// The lines above [`MANAGED_HEADER`], kept unchanged.
     unmanaged_lines: Vec<String>,
-    /// Variables.
     pub(super) variables: Vec<(String, String)>,
-    /// Jobs, those at times before the special ones.
+    /// The jobs; jobs with [`Schedule::Times`] come before those with [`Schedule::Special`].
     pub(super) jobs: Vec<CronJob>,
 }
 
 impl CronJob {
-    /// Whether a state means this job: by its identifier, or by its command if it has none.
+    /// Whether a state refers to this job: by identifier, or by command if the job has no identifier.
     pub(super) fn matches(&self, command: &str, identifier: Option<&str>) -> bool {
         let is_named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
         let expected = identifier.filter(|text| !text.is_empty());
@@ -161,7 +167,7 @@ impl CronJob {
 }
 
 impl Crontab {
-    /// Reads what `crontab -l` prints.
+    /// Parses the output of `crontab -l`.
     pub(super) fn parse(text: &str) -> Self {
         let mut table = Self::default();
         let mut lines = text.lines().peekable();
@@ -224,12 +230,12 @@ impl Crontab {
         });
     }
 
-    /// Special jobs stand behind the others.
+    /// Moves jobs with a special schedule behind the others.
     pub(super) fn sort_jobs(&mut self) {
         self.jobs.sort_by_key(CronJob::is_special);
     }
 
-    /// It as a crontab.
+    /// Returns the text of the crontab for `crontab -`.
     pub(super) fn to_text(&self) -> String {
         let mut text = String::new();
         for line in &self.unmanaged_lines {
@@ -253,7 +259,7 @@ impl Crontab {
     }
 }
 
-/// The comment lines above a job.
+/// The comment and identifier collected from the comment lines above a job.
 #[derive(Default)]
 struct JobComment {
     comment: Option<String>,
@@ -276,7 +282,7 @@ impl JobComment {
     }
 }
 
-/// `NAME=value`: the sign stands before any space.
+/// Parses a `NAME=value` line. A space before the sign means that the line is a job.
 fn parse_variable(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once('=')?;
     (!name.is_empty() && !name.contains(' ')).then_some((name, value))

@@ -1,4 +1,7 @@
-//! The job that a state describes, and how it goes into a table.
+//! The job that a `cron` state describes, and how to merge it into a crontab.
+//!
+//! [`DesiredCronJob`] is read from the state's arguments. Random times are drawn deterministically from
+//! the job itself.
 
 use sha2::{Digest as _, Sha256};
 
@@ -6,16 +9,16 @@ use super::crontab::crontab_user;
 use super::crontab::{CronJob, Crontab, Schedule};
 use crate::states::{Halt, StateCall, refuse};
 
-/// The job that a state describes.
+/// A cron job as described by a state's arguments.
 pub(super) struct DesiredCronJob {
     pub(super) user: String,
     pub(super) job: CronJob,
-    /// Whether it says when the job runs at special times.
+    /// Whether the state has a `special` schedule such as `@daily`.
     pub(super) is_special: bool,
 }
 
 fn identifier(call: &StateCall<'_>, command: &str) -> Result<Option<String>, Halt> {
-    // An identifier that is nothing means none; one that is not given means the command.
+    // An explicit null means no identifier; a missing argument means the command itself.
     if call
         .args
         .get("identifier")
@@ -28,7 +31,7 @@ fn identifier(call: &StateCall<'_>, command: &str) -> Result<Option<String>, Hal
 }
 
 impl DesiredCronJob {
-    /// Reads the arguments of a state.
+    /// Reads the job from the arguments of a state.
     pub(super) fn from_call(call: &StateCall<'_>) -> Result<Self, Halt> {
         const TIME_KEYS: [&str; 5] = ["minute", "hour", "daymonth", "month", "dayweek"];
         let command = call.name.trim().to_owned();
@@ -62,7 +65,8 @@ impl DesiredCronJob {
         })
     }
 
-    /// The table with the job in it, and whether it was there before; none if it is as wanted.
+    /// Returns the table with the job inserted, and whether the job existed before; None if it is up to
+    /// date.
     pub(super) fn apply(&self, mut table: Crontab) -> Option<(Crontab, bool)> {
         let desired = &self.job;
         let index = table
@@ -76,7 +80,7 @@ impl DesiredCronJob {
             if job.comment.is_none() {
                 job.comment.clone_from(&old.comment);
             }
-            // A comment line that has only the identifier is no comment.
+            // A comment line that has only the identifier is read as an empty comment: it equals no comment.
             let comment = |job: &CronJob| job.comment.clone().filter(|text| !text.is_empty());
             let is_same = job.schedule == old.schedule
                 && job.command == old.command
@@ -96,7 +100,7 @@ impl DesiredCronJob {
         Some((table, index.is_some()))
     }
 
-    /// A time that is `random` stays as it was once drawn.
+    /// Returns the desired schedule, in which each `random` time keeps the value drawn earlier.
     fn preserve_drawn_times(&self, old: &CronJob) -> Schedule {
         let (Schedule::Times(desired), Schedule::Times(old)) = (&self.job.schedule, &old.schedule)
         else {
@@ -111,8 +115,9 @@ impl DesiredCronJob {
         Schedule::Times(times)
     }
 
-    /// Draws times that are `random` or a range such as `2:10`. The lot is the job itself, so
-    /// that a dry run draws what the run after it does.
+    /// Replaces times that are `random` or a range such as `2:10` by a drawn number.
+    ///
+    /// The number depends only on the job, so a dry run draws the same time as the real run.
     fn draw_random_times(&self, times: &mut [String; 5]) {
         const RANGES: [(u64, u64); 5] = [(0, 59), (0, 23), (1, 28), (1, 12), (0, 6)];
         for (index, time) in times.iter_mut().enumerate() {
@@ -131,7 +136,8 @@ impl DesiredCronJob {
     }
 }
 
-/// A number that is the same for the same texts, and else like drawn.
+/// Returns a pseudo-random number that is the same for the same texts: the first eight bytes of their
+/// SHA-256.
 fn stable_number(texts: &[&str]) -> u64 {
     let mut sum = Sha256::new();
     for text in texts {

@@ -1,4 +1,6 @@
-//! The `cron` module: jobs and variables of crontabs, in Salt's format (P28).
+//! The state module `cron`: jobs and variables of crontabs, in Salt's format (P28).
+//!
+//! `crontab` reads and writes the table, `desired` is the job of a state, `states` decides.
 
 mod crontab;
 mod desired;

@@ -1,4 +1,6 @@
-//! The states of the module `cron`: jobs, variables and whole tables.
+//! The states of the module `cron`: jobs, environment variables and whole crontabs.
+//!
+//! Each state reads the crontab, edits its parsed form and installs the whole table.
 
 use super::crontab::{CronJob, Crontab, Schedule};
 use super::crontab::{commit_crontab, crontab_user, install_change, read_crontab};
@@ -9,7 +11,6 @@ use crate::states::{
     diff, refuse,
 };
 
-/// The module.
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "cron",
     functions: &[
@@ -33,7 +34,7 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     aggregate: None,
 };
 
-/// Puts a job into a crontab, or updates it there.
+/// Decides `cron.present`: adds a job to a crontab, or updates it.
 pub(super) fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let desired = DesiredCronJob::from_call(call)?;
     let name = desired.job.command.clone();
@@ -51,7 +52,7 @@ pub(super) fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     commit_crontab(&desired.user, &name, &table, would, was)
 }
 
-/// Removes a job from a crontab.
+/// Decides `cron.absent`: removes a job from a crontab.
 pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let desired = DesiredCronJob::from_call(call)?;
     let name = desired.job.command.clone();
@@ -78,7 +79,7 @@ pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
     commit_crontab(&desired.user, &name, &table, would, was)
 }
 
-/// Sets a variable of a crontab.
+/// Decides `cron.env_present`: sets a variable of a crontab.
 pub(super) fn env_present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let user = crontab_user(call)?;
     let name = call.name;
@@ -107,7 +108,7 @@ pub(super) fn env_present(call: &StateCall<'_>, facts: &FactCache) -> Result<Sta
     commit_crontab(&user, name, &table, would, was)
 }
 
-/// Removes a variable from a crontab.
+/// Decides `cron.env_absent`: removes a variable from a crontab.
 pub(super) fn env_absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let user = crontab_user(call)?;
     let name = call.name.trim();
@@ -125,7 +126,7 @@ pub(super) fn env_absent(call: &StateCall<'_>, facts: &FactCache) -> Result<Stat
     commit_crontab(&user, name, &table, would, was)
 }
 
-/// Brings a user's crontab to be that of a file.
+/// Decides `cron.file`: replaces a user's whole crontab with a file of the state tree.
 pub(super) fn file(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let user = crontab_user(call)?;
     let is = read_crontab(call, facts, &user)?;
@@ -152,7 +153,9 @@ pub(super) fn file(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
     act_or_fail(predicted, steps, outcome, complaint)
 }
 
-/// The text of the file, rendered if it is a template; or why there is none.
+/// Returns the text of the crontab file, rendered if it is a template.
+///
+/// The inner error is the comment of the failed state.
 fn render_crontab_file(
     call: &StateCall<'_>,
     facts: &FactCache,
@@ -176,7 +179,7 @@ fn render_crontab_file(
             )));
         }
     };
-    // A crontab whose last line has no end is refused.
+    // `crontab` refuses a table whose last line has no line end.
     Ok(Ok(if text.is_empty() || text.ends_with('\n') {
         text
     } else {

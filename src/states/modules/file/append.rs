@@ -1,4 +1,7 @@
 //! The states `file.append`, `file.prepend` and `file.accumulated`.
+//!
+//! An accumulator changes nothing itself: [`accumulators`] collects the texts for the state that writes
+//! the file.
 
 use super::edit::{EditedFile, diff_visibility, open_edited_file};
 use super::pattern::{Flags, compile};
@@ -14,7 +17,7 @@ use crate::states::{
 };
 use crate::value::{Map, REDACTED, Value};
 
-/// Decides `file.append`.
+/// Decides `file.append`: adds the texts that the file does not contain yet.
 pub(super) fn append(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let prepared = match prepare_edit(call, facts)? {
         EditDecision::Done(verdict) => return Ok(*verdict),
@@ -66,7 +69,7 @@ pub(super) fn append(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
     Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
 }
 
-/// Decides `file.prepend`.
+/// Decides `file.prepend`: puts the texts that are missing before the first line.
 pub(super) fn prepend(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let prepared = match prepare_edit(call, facts)? {
         EditDecision::Done(verdict) => return Ok(*verdict),
@@ -109,7 +112,7 @@ pub(super) fn prepend(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
         ));
         StateOutcome::changed(changed(), format!("Prepended {} lines", lines.len()))
     };
-    // A dry run does not look whether the header is there already.
+    // As in Salt, a dry run does not check whether the header already exists.
     let test = if lines.is_empty() {
         StateOutcome::unchanged(same)
     } else {
@@ -119,20 +122,22 @@ pub(super) fn prepend(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
 }
 
+/// An edit whose file and texts have been read.
 struct PendingEdit {
     edited: EditedFile,
-    /// What makes the file if there is none.
+    /// The changes that create the file and its parent folders if it does not exist.
     steps: Vec<Change>,
     texts: Vec<String>,
 }
 
+/// The result of preparing an edit: a final decision, or the edit to make.
 enum EditDecision {
     Done(Box<StateDecision>),
     Edit(Box<PendingEdit>),
 }
 
 fn prepare_edit(call: &StateCall<'_>, facts: &FactCache) -> Result<EditDecision, Halt> {
-    // What is asked twice is refused before the file is looked at.
+    // Contradicting arguments are refused before the file is read.
     let several = call.texts("sources")?;
     if call.non_empty_text("source")?.is_some() && !several.is_empty() {
         return refuse("source and sources are mutually exclusive");
@@ -188,7 +193,7 @@ fn diff_changes(call: &StateCall<'_>, before: &str, difference: impl Fn() -> Str
     changes
 }
 
-/// An expression that finds a text whatever its white space is.
+/// Returns a regular expression that finds a text regardless of its white space.
 fn whitespace_insensitive_pattern(text: &str) -> String {
     let mut pattern = String::from("^");
     for line in split_lines(text, LineEnds::Strip) {
@@ -204,8 +209,9 @@ fn whitespace_insensitive_pattern(text: &str) -> String {
     pattern
 }
 
-/// The words of a line; white space between quotes is part of a word. Which signs are quotes
-/// depends on which of them the text has.
+/// Splits a line into words. White space between quotes belongs to the word.
+///
+/// The characters that count as quotes depend on those that the whole text contains.
 fn split_words(line: &str, text: &str) -> Vec<String> {
     let quotes: &[char] = if text.contains("'\\\"") {
         &[]
@@ -247,7 +253,7 @@ fn split_words(line: &str, text: &str) -> Vec<String> {
     words
 }
 
-/// Decides `file.accumulated`: it changes nothing by itself.
+/// Decides `file.accumulated`. The state itself changes nothing.
 pub(super) fn accumulated(call: &StateCall<'_>, _: &FactCache) -> Result<StateDecision, Halt> {
     let file = call.required("filename")?;
     let Some(text) = call.arg("text") else {
@@ -270,7 +276,7 @@ pub(super) fn accumulated(call: &StateCall<'_>, _: &FactCache) -> Result<StateDe
     unchanged(comment)
 }
 
-/// Whether a state of files requires or watches this one.
+/// Whether a state of the module `file` requires or watches this state.
 fn has_dependent_file_state(call: &StateCall<'_>) -> bool {
     let Some((low, own)) = call.chunk else {
         return true;
@@ -285,7 +291,7 @@ fn has_dependent_file_state(call: &StateCall<'_>) -> bool {
     })
 }
 
-/// Texts as a list; one is a list of one.
+/// Returns the items of a list; any other value is a list of one.
 fn to_items(value: &Value) -> Vec<Value> {
     match value.reveal() {
         Value::List(items) => items.to_vec(),
@@ -293,8 +299,10 @@ fn to_items(value: &Value) -> Vec<Value> {
     }
 }
 
-/// What was accumulated for a file, by the name of the accumulator; none if nothing was. The
-/// states that the caller requires or watches come first of all: they are what was charged before.
+/// Returns the texts accumulated for a file, keyed by accumulator name; None without any.
+///
+/// Reads the accumulators that the calling state requires or watches: the order of states puts them
+/// before it.
 pub(super) fn accumulators(call: &StateCall<'_>, path: &str) -> Option<Value> {
     let (low, own) = call.chunk?;
     let mut all = Map::new();

@@ -1,4 +1,7 @@
-//! `file.blockreplace`: what stands between two markers in a file.
+//! The state `file.blockreplace`: manages the lines between two marker lines of a file.
+//!
+//! [`blockreplace`] is the entry; a [`MarkedBlock`] computes the new text. Reading, backup and writing
+//! are in `edit`.
 
 use super::append::accumulators;
 use super::edit::{
@@ -10,7 +13,7 @@ use super::text_diff::is_binary;
 use crate::states::{FactCache, Halt, StateCall, StateDecision, refuse};
 use crate::value::Value;
 
-/// Where a block goes that is not there.
+/// The position at which to insert a block whose markers are missing.
 enum MissingBlockPolicy {
     Refuse,
     Append,
@@ -19,6 +22,7 @@ enum MissingBlockPolicy {
     InsertAfter(String),
 }
 
+/// A block between two marker lines, and the policy if the markers are missing.
 struct MarkedBlock {
     start: String,
     end: String,
@@ -27,7 +31,7 @@ struct MarkedBlock {
     if_missing: MissingBlockPolicy,
 }
 
-/// Decides `file.blockreplace`.
+/// Decides `file.blockreplace`: replaces the lines between two markers.
 pub(super) fn blockreplace(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let texts = source_texts(call, facts)?;
     let edited = open_edited_file(call, facts)?;
@@ -84,7 +88,7 @@ pub(super) fn blockreplace(call: &StateCall<'_>, facts: &FactCache) -> Result<St
     ))
 }
 
-/// What is to stand in the block: `content`, what was accumulated, and the sources.
+/// Returns the content of the block: `content`, then accumulated texts, then the sources.
 fn block_content(
     call: &StateCall<'_>,
     path: &str,
@@ -136,7 +140,7 @@ fn missing_block_policy(call: &StateCall<'_>) -> Result<MissingBlockPolicy, Stri
 }
 
 impl MarkedBlock {
-    /// The text with the block in it.
+    /// Returns the text of the file with the block replaced or inserted.
     fn apply_to(&self, before: &str) -> Result<String, Halt> {
         let lines: Vec<&str> = before.split_inclusive('\n').collect();
         let ending = match lines.first() {
@@ -166,7 +170,7 @@ impl MarkedBlock {
         Ok(after.concat())
     }
 
-    /// Adds what is between the markers, and the last of them.
+    /// Appends the content of the block and the line of the end marker.
     fn push_content(&self, lines: &mut Vec<String>, end: &str, ending: &str) {
         let end = format!("{}{ending}", end.trim_end_matches(['\r', '\n']));
         let last = self.lines.len().saturating_sub(1);
@@ -190,7 +194,7 @@ impl MarkedBlock {
         lines
     }
 
-    /// Adds the block where it goes when it is not there.
+    /// Inserts the block into a file without markers, by the policy of the state.
     fn insert_missing(
         &self,
         lines: &[&str],

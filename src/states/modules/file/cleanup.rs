@@ -1,4 +1,7 @@
-//! What other states manage in a folder, which stays there when the folder is cleaned.
+//! The paths that cleaning a folder removes, and those that other states protect.
+//!
+//! `file.directory` and `file.recurse` with `clean: true` remove unmanaged entries. Paths of states
+//! that the cleaning state requires are kept.
 
 use super::pattern::PathFilter;
 use super::plan::{is_folder, join_path};
@@ -6,10 +9,10 @@ use super::presence::trim_trailing_slashes;
 use super::source::FileSource;
 use crate::states::{Chunk, FactCache, Halt, Requisite, StateCall, refuse};
 
-/// The folder of the state tree, and what of it is copied.
+/// A folder of the state tree and the files in it that `file.recurse` copies.
 pub(super) struct SourceTree {
     pub(super) root: String,
-    /// Paths below it, in order.
+    /// The paths relative to `root`, sorted.
     pub(super) files: Vec<String>,
 }
 
@@ -33,7 +36,7 @@ fn source_root(call: &StateCall<'_>) -> Result<String, Halt> {
     refuse("Recurse failed: none of the specified sources were found")
 }
 
-/// What a `file.recurse` manages.
+/// Lists the files that a `file.recurse` state manages.
 pub(super) fn list_source_tree(call: &StateCall<'_>) -> Result<SourceTree, Halt> {
     let root = source_root(call)?;
     let filter = PathFilter::from_call(call)?;
@@ -57,7 +60,7 @@ pub(super) fn list_source_tree(call: &StateCall<'_>) -> Result<SourceTree, Halt>
     Ok(SourceTree { root, files })
 }
 
-/// What another state of this kind manages.
+/// Returns the paths on the machine that another `file.recurse` state manages.
 fn paths_managed_by(call: &StateCall<'_>, chunk: &Chunk) -> Result<Vec<String>, Halt> {
     let other = StateCall {
         fun: "recurse",
@@ -67,7 +70,7 @@ fn paths_managed_by(call: &StateCall<'_>, chunk: &Chunk) -> Result<Vec<String>, 
         args: &chunk.args,
         ..*call
     };
-    // A source that is missing manages nothing.
+    // A `file.recurse` whose source does not exist manages no path.
     match list_source_tree(&other) {
         Ok(tree) => Ok(tree
             .files
@@ -79,8 +82,10 @@ fn paths_managed_by(call: &StateCall<'_>, chunk: &Chunk) -> Result<Vec<String>, 
     }
 }
 
-/// Which of what is below a folder is neither kept, nor above what is kept, nor excluded, nor
-/// below something that goes. It is given from the top.
+/// Returns the paths below a folder that cleaning removes, ancestors first.
+///
+/// Skips protected paths and their ancestors, excluded paths, and paths below one that is already
+/// removed.
 pub(super) fn removable_paths<'a>(
     folder: &str,
     keep: &[String],
@@ -105,7 +110,7 @@ pub(super) fn removable_paths<'a>(
     removed
 }
 
-/// What other states of files, which this one requires, manage in the folder.
+/// Returns the paths that other `file` states manage in the folder, if this state requires them.
 pub(super) fn protected_paths(
     call: &StateCall<'_>,
     folder: &str,

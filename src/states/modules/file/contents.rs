@@ -1,21 +1,21 @@
-//! The content of a managed file that its state says itself: `contents`, or a key of pillar or
-//! grains.
+//! The content that a state gives explicitly: `contents`, `contents_pillar` or `contents_grains`.
+//!
+//! `file.managed` uses it instead of a source. Sensitive pillar values make the whole content secret.
 
 use super::source::{contains_secrets, render_source, template_context};
 use super::text_diff::with_newlines;
 use crate::states::{FactCache, Halt, StateCall, refuse};
 use crate::value::Value;
 
-/// A content.
+/// The bytes of an explicit content, already encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ExplicitContents {
-    /// The bytes.
     pub(super) bytes: Vec<u8>,
-    /// Whether nobody may see them.
+    /// Whether results must hide the content.
     pub(super) secret: bool,
 }
 
-/// How many of the arguments that say a content are there.
+/// Counts the arguments that give a content; more than one is an error for the caller.
 pub(super) fn count_content_arguments(call: &StateCall<'_>) -> usize {
     ["contents", "contents_pillar", "contents_grains"]
         .into_iter()
@@ -23,7 +23,7 @@ pub(super) fn count_content_arguments(call: &StateCall<'_>) -> usize {
         .count()
 }
 
-/// The content that a state says itself, if it does.
+/// Returns the explicit content of a state; None if the state has no such argument.
 pub(super) fn explicit_contents(
     call: &StateCall<'_>,
     facts: &FactCache,
@@ -74,7 +74,7 @@ pub(super) fn explicit_contents(
     Ok(Some(ExplicitContents { bytes, secret }))
 }
 
-/// A value as Python's `str` gives it; sensitive texts as they are.
+/// Returns a value as Python's `str` prints it, with sensitive text revealed.
 fn plain_text(value: &Value) -> String {
     value.reveal().to_string()
 }
@@ -108,14 +108,16 @@ fn look_up_keys(
     Ok(Value::str(parts.join("\n")).sensitive_if(secret))
 }
 
-/// What stands at a path of keys; a part of it may be the place in a list.
+/// Returns the value at a path of keys. A part of the path may be an index into a list.
+///
+/// The result is sensitive if a value on the path is.
 pub(super) fn get_at_path(within: &Value, path: &str, delimiter: &str) -> Option<Value> {
     let mut found = within.clone();
     let mut secret = matches!(found, Value::Sensitive(_));
     for part in path.split(delimiter) {
         let next = match found.reveal() {
             Value::Map(map) => map.get(part).cloned().or_else(|| {
-                // A key that was written as a number.
+                // The key may be a number in YAML, which is not equal to its text.
                 map.iter()
                     .find(|(key, _)| &***key == part)
                     .map(|(_, value)| value.clone())
@@ -132,7 +134,7 @@ pub(super) fn get_at_path(within: &Value, path: &str, delimiter: &str) -> Option
     Some(found.sensitive_if(secret))
 }
 
-/// The text in the encoding that the state names.
+/// Encodes the text as the argument `encoding` demands; UTF-8 by default.
 pub(super) fn encode(call: &StateCall<'_>, text: String) -> Result<Vec<u8>, Halt> {
     let Some(name) = call.non_empty_text("encoding")? else {
         return Ok(text.into_bytes());

@@ -1,4 +1,6 @@
-//! `file.copy` and `file.rename`: files of the machine at another place.
+//! The states `file.copy` and `file.rename`: copy or move files on the machine itself.
+//!
+//! Both take the source from the machine; a source of the state tree needs `file.managed`.
 
 use super::link::link_owners;
 use super::plan::{
@@ -12,7 +14,7 @@ use crate::states::modules::file_change;
 use crate::states::modules::verdict::{require_facts, single_change, unchanged};
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 
-/// Decides `file.copy`.
+/// Decides `file.copy`: copies a file or folder of the machine.
 pub(super) fn copy(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let named = absolute_name(call, facts)?;
     let source = expand_home(&call.required("source")?, facts)?;
@@ -35,19 +37,7 @@ pub(super) fn copy(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
         link_owners(call, None, facts)?
     };
     owners.check_accounts(call.mode)?;
-    let path = if is_folder(&named, facts)? && call.flag("subdir", false) {
-        join_path(&named, file_name(trim_trailing_slashes(&source)))
-    } else {
-        named.clone()
-    };
-    require_facts(
-        facts,
-        [
-            path_fact(&path),
-            target_fact(&path),
-            target_fact(parent(&path)),
-        ],
-    )?;
+    let path = copy_path(call, &named, &source, facts)?;
     let force = call.flag("force", false);
     let there = facts.path(&path)?;
     if there.is_some() && !force {
@@ -83,7 +73,31 @@ pub(super) fn copy(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
     Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
 }
 
-/// What a copy is like before its owners are set.
+/// Returns the path of the copy: the named path or, with `subdir`, a path in the existing folder of
+/// that name.
+fn copy_path(
+    call: &StateCall<'_>,
+    named: &str,
+    source: &str,
+    facts: &FactCache,
+) -> Result<String, Halt> {
+    let path = if is_folder(named, facts)? && call.flag("subdir", false) {
+        join_path(named, file_name(trim_trailing_slashes(source)))
+    } else {
+        named.to_owned()
+    };
+    require_facts(
+        facts,
+        [
+            path_fact(&path),
+            target_fact(&path),
+            target_fact(parent(&path)),
+        ],
+    )?;
+    Ok(path)
+}
+
+/// Returns the attributes that a copy has before its owners are set.
 fn entry_after_copy(from: &FileStat) -> FileStat {
     FileStat {
         user: "root".to_owned(),
@@ -92,7 +106,7 @@ fn entry_after_copy(from: &FileStat) -> FileStat {
     }
 }
 
-/// What is said of a copy.
+/// Returns the comment about a copy, which mentions identical files.
 fn copy_comment(
     source: &str,
     named: &str,
@@ -110,7 +124,7 @@ fn copy_comment(
     Ok(comment)
 }
 
-/// What is in a folder that is copied gets the owners too.
+/// Returns the changes that also set the owners of the entries of a copied folder.
 fn ownership_steps(
     source: &str,
     path: &str,
@@ -134,7 +148,8 @@ fn existing_target_verdict(path: &str) -> StateDecision {
     )))
 }
 
-/// What is there goes first, unless it is a file, which is replaced as a whole.
+/// Returns the change that removes an existing target. A file needs none: the copy replaces it as a
+/// whole.
 fn clear_target_steps(there: Option<&FileStat>, path: &str) -> Vec<Change> {
     match there.map(|entry| &entry.kind) {
         None | Some(FileKind::File) => Vec::new(),
@@ -142,7 +157,8 @@ fn clear_target_steps(there: Option<&FileStat>, path: &str) -> Vec<Change> {
     }
 }
 
-/// The steps that make the folder that something goes to.
+/// Returns the changes that create the target's folder; fails if it is missing and `makedirs` is not
+/// set.
 fn parent_steps(
     call: &StateCall<'_>,
     path: &str,
@@ -162,7 +178,7 @@ fn parent_steps(
     Ok(Vec::new())
 }
 
-/// Decides `file.rename`.
+/// Decides `file.rename`: moves a file or folder of the machine.
 pub(super) fn rename(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let path = absolute_name(call, facts)?;
     let source = expand_home(&call.required("source")?, facts)?;

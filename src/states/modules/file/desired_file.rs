@@ -1,5 +1,7 @@
-//! Brings a file to a content, owners and a mode: what `managed`, `recurse` and `serialize`
-//! share.
+//! Plans the changes that give a file a content, owners and a mode.
+//!
+//! [`plan_file`] is the entry; `file.managed`, `file.recurse` and `file.serialize` describe the file as
+//! a [`DesiredFile`]. It compares checksums first and reads the content only to show a difference.
 
 use crate::states::modules::file_change;
 use crate::states::modules::verdict::{require_facts, single_change};
@@ -18,85 +20,76 @@ use crate::states::{FactCache, Halt, Mode, StateOutcome, refuse};
 use crate::text::force_quote_word;
 use crate::value::{Map, hex};
 
-/// What a file is to contain.
+/// The desired content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FileBody {
-    /// Anything; nothing if it is new.
+    /// Any content; a new file is empty.
     Any,
-    /// What the state says itself.
+    /// The content that the state gives explicitly.
     Explicit(Vec<u8>),
-    /// What a source has.
+    /// The content of a source, perhaps rendered.
     FromSource(Vec<u8>),
-    /// What another file of the machine has.
+    /// The content of another file on the machine.
     CopyOf(String),
-    /// What is at an address, with the checksum that it must have, if it is checked.
+    /// The content of a URL, and the checksum to verify, if any.
     Download(String, Option<Checksum>),
 }
 
-/// What is done with what a file contained.
+/// Whether the old content of a file is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BackupPolicy {
-    /// It is forgotten.
     None,
-    /// It is kept in a folder of its own on the machine.
+    /// A copy is kept in the backup folder of the machine.
     Cached,
 }
 
-/// What a link at the path means.
+/// The treatment of a symbolic link at the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinkPolicy {
-    /// What it leads to is written.
+    /// The target of the link is written.
     Follow,
-    /// It is replaced.
+    /// The link is replaced by a file.
     Replace,
 }
 
-/// What is done about folders above a file that are missing.
+/// The treatment of missing parent folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParentPolicy {
-    /// They must be there.
+    /// Missing folders are an error, except in a dry run.
     Required,
-    /// They are made, with these permission bits; else with those that fit the file.
+    /// Missing folders are created with this mode, or else with one derived from the file's mode.
     Create(Option<u32>),
 }
 
-/// How the content of a new file is shown.
+/// The form in which results show the content of a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NewFileDiff {
-    /// As the word that it is new.
+    /// As a message that the file is new.
     Message,
-    /// As a difference from nothing.
+    /// As a difference from an empty file.
     FullDiff,
 }
 
-/// How a file is to be.
+/// A file as a state desires it.
 #[derive(Debug, Clone)]
 pub(super) struct DesiredFile {
-    /// Where.
     pub(super) path: String,
-    /// What it contains.
     pub(super) body: FileBody,
-    /// Who owns it.
     pub(super) owners: PathOwners,
-    /// Its permission bits.
+    /// The permission bits; None leaves them as they are.
     pub(super) mode: Option<u32>,
-    /// What is done about folders above it that are missing.
     pub(super) parents: ParentPolicy,
-    /// Whether the content of a file that is there is replaced.
+    /// Whether the content of an existing file is replaced.
     pub(super) replace: bool,
-    /// What is shown of the content.
     pub(super) visibility: DiffVisibility,
-    /// What is shown of that of a new file.
     pub(super) new_file_diff: NewFileDiff,
-    /// What a link means.
     pub(super) links: LinkPolicy,
-    /// What is kept of it.
     pub(super) backup: BackupPolicy,
-    /// Whether it is written whatever is there (P18).
+    /// Whether the file is written without reading what exists (P18).
     pub(super) assume_present: bool,
 }
 
-/// Says what brings a file to what is desired.
+/// Plans the changes that bring a file to the desired state.
 pub(super) fn plan_file(
     desired: &DesiredFile,
     mode: Mode,
@@ -140,7 +133,7 @@ pub(super) fn plan_file(
     plan_existing(desired, &real, entry, facts)
 }
 
-/// The note under what a dry run says.
+/// The note below the comment of a dry run.
 const DRY_RUN_NOTE: &str =
     "\nNote: No changes made, actual changes may\nbe different due to other states.";
 
@@ -151,7 +144,7 @@ fn planned_change_outcome(path: &str, changes: Map) -> StateOutcome {
     )
 }
 
-/// A file whose content stays: only its owners and mode are seen to.
+/// Plans for a file whose content stays: only its owners and mode are set.
 fn plan_metadata(desired: &DesiredFile, entry: &FileStat) -> FilePlan {
     let path = &desired.path;
     let (changes, like) = desired.owners.differences(entry, desired.mode);
@@ -207,7 +200,7 @@ fn plan_existing(
         );
         steps.extend(write_steps(desired, real, facts)?);
     }
-    // A link that is replaced has no mode to keep.
+    // The mode of a link that is replaced does not matter.
     let (set, like) = desired
         .owners
         .differences(entry, desired.mode.filter(|_| !is_link));
@@ -229,6 +222,27 @@ fn plan_existing(
     Ok(FilePlan { test, apply, steps })
 }
 
+/// Returns the changes that create the missing parent folders of a new file.
+fn parent_steps(
+    desired: &DesiredFile,
+    real: &str,
+    mode: Mode,
+    facts: &FactCache,
+) -> Result<Vec<Change>, Halt> {
+    let folder = parent(real);
+    if is_folder(folder, facts)? {
+        return Ok(Vec::new());
+    }
+    match desired.parents {
+        ParentPolicy::Create(own) => {
+            let bits = own.or(desired.mode.map(searchable_mode));
+            missing_folder_steps(folder, &desired.owners.like(bits), facts)
+        }
+        ParentPolicy::Required if mode == Mode::Apply => refuse("Parent directory not present"),
+        ParentPolicy::Required => Ok(Vec::new()),
+    }
+}
+
 fn plan_new(
     desired: &DesiredFile,
     real: &str,
@@ -236,23 +250,7 @@ fn plan_new(
     facts: &FactCache,
 ) -> Result<FilePlan, Halt> {
     let path = &desired.path;
-    let mut steps = Vec::new();
-    if !is_folder(parent(real), facts)? {
-        match desired.parents {
-            ParentPolicy::Create(own) => {
-                let bits = own.or(desired.mode.map(searchable_mode));
-                steps.extend(missing_folder_steps(
-                    parent(real),
-                    &desired.owners.like(bits),
-                    facts,
-                )?);
-            }
-            ParentPolicy::Required if mode == Mode::Apply => {
-                return refuse("Parent directory not present");
-            }
-            ParentPolicy::Required => {}
-        }
-    }
+    let mut steps = parent_steps(desired, real, mode, facts)?;
     steps.extend(write_steps(desired, real, facts)?);
     let (mut changes, comment, default_mode) = match &desired.body {
         FileBody::Any => (
@@ -271,7 +269,8 @@ fn plan_new(
             0o600,
         ),
     };
-    // What is said first is made for its owner alone if it is to have a mode.
+    // Salt creates the file with mode 0600 first if a mode is desired, and reports the difference from
+    // that.
     let creation_mode = if desired.mode.is_some() {
         0o600
     } else {
@@ -302,7 +301,7 @@ fn plan_new(
     Ok(FilePlan { test, apply, steps })
 }
 
-/// What is shown of the content of a new file.
+/// Returns the difference that results show for a new file.
 fn new_file_diff_text(desired: &DesiredFile) -> String {
     match &desired.body {
         FileBody::Explicit(bytes) | FileBody::FromSource(bytes)
@@ -314,7 +313,7 @@ fn new_file_diff_text(desired: &DesiredFile) -> String {
     }
 }
 
-/// Whether the content of a file is another than desired.
+/// Whether the content of a file differs from the desired one.
 fn content_differs(body: &FileBody, path: &str, facts: &FactCache) -> Result<bool, Halt> {
     let desired = match body {
         FileBody::Any => return Ok(false),
@@ -330,10 +329,10 @@ fn content_differs(body: &FileBody, path: &str, facts: &FactCache) -> Result<boo
     Ok(facts.digest(path)? != Some(&*desired))
 }
 
-/// The difference of the content of a file from what is desired.
+/// Returns the difference between a file's content and the desired one, as results show it.
 fn diff_text(desired: &DesiredFile, facts: &FactCache) -> Result<String, Halt> {
     if desired.visibility != DiffVisibility::Visible {
-        // The two differ, so that only the word for it is said.
+        // Any two different contents give the placeholder of a hidden difference.
         return Ok(content_diff(b"", b"-", desired.visibility));
     }
     let is_large = |path: &str| {
@@ -359,7 +358,8 @@ fn diff_text(desired: &DesiredFile, facts: &FactCache) -> Result<String, Halt> {
     Ok(content_diff(before, &source, desired.visibility))
 }
 
-/// The steps that write a file.
+/// Returns the changes that write the content. A large copy and a download do not pass through this
+/// program.
 fn write_steps(desired: &DesiredFile, real: &str, facts: &FactCache) -> Result<Vec<Change>, Halt> {
     let is_there = facts.target(&desired.path)?.is_some();
     let like = desired.owners.like(desired.mode);
@@ -393,7 +393,7 @@ fn write_steps(desired: &DesiredFile, real: &str, facts: &FactCache) -> Result<V
     )])
 }
 
-/// Keeps a copy of a file in a folder of its own, with the time in its name.
+/// Returns the change that copies a file to the backup folder, with the time in its name.
 pub(super) fn backup_change(path: &str) -> Change {
     let folder = force_quote_word(parent(path));
     let text = format!(
@@ -406,7 +406,7 @@ pub(super) fn backup_change(path: &str) -> Change {
     Change::Run(CommandRun::new(text).touching([Domain::Path("/var/cache/unfurl".to_owned())]))
 }
 
-/// A file that is written whatever is there.
+/// Plans for a file that is written without reading what exists.
 fn plan_assumed(desired: &DesiredFile) -> Result<FilePlan, Halt> {
     let path = &desired.path;
     let bytes = match &desired.body {

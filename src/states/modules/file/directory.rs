@@ -1,4 +1,8 @@
-//! `file.directory`: a folder, who owns it and what is in it, and what may be.
+//! The state `file.directory`: a folder with its owners, mode and content.
+//!
+//! Creates the folder, sets attributes recursively, and removes unmanaged entries with `clean`.
+//! [`directory`] is the entry. The dry run and the real run have different outcomes, as in Salt
+//! ([`FilePlan`]).
 use crate::states::modules::file_change;
 use crate::states::modules::verdict::{require_facts, single_change, unchanged};
 use std::collections::BTreeMap;
@@ -15,7 +19,7 @@ use crate::host::fact::{Fact, FileKind, FileStat};
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::value::{Map, Value};
 
-/// The arguments.
+/// A folder as described by the arguments of `file.directory`.
 struct DesiredDirectory {
     path: String,
     owners: PathOwners,
@@ -28,7 +32,7 @@ struct DesiredDirectory {
     children_only: bool,
 }
 
-/// What is seen to in what is in the folder: the words of `recurse`.
+/// The words of the argument `recurse`, which select what is applied to entries of the folder.
 struct RecurseOptions(Vec<String>);
 
 impl RecurseOptions {
@@ -37,7 +41,7 @@ impl RecurseOptions {
     }
 }
 
-/// Decides `file.directory`.
+/// Decides `file.directory`: creates or updates a folder.
 pub(super) fn directory(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let desired = parse_arguments(call, facts)?;
     let path = &desired.path;
@@ -114,7 +118,7 @@ fn parse_arguments(call: &StateCall<'_>, facts: &FactCache) -> Result<DesiredDir
     })
 }
 
-/// The words of `recurse`.
+/// The words that the argument `recurse` accepts.
 const RECURSE_OPTIONS: [&str; 6] = [
     "user",
     "group",
@@ -146,13 +150,13 @@ fn recursion(call: &StateCall<'_>) -> Result<Option<RecurseOptions>, Halt> {
     Ok(Some(recursion))
 }
 
-/// What becomes of what stands where the folder is to be.
+/// The way to free the path if something other than a folder occupies it.
 enum PathClearance {
-    /// It is one, or nothing is there.
+    /// The path is a folder already, or does not exist.
     AlreadyFree,
-    /// It is taken away, with these changes.
+    /// The old entry is renamed or removed: the changes to report, and the steps.
     Cleared(Map, Vec<Change>),
-    /// A dry run has nothing more to say.
+    /// A dry run ends with this outcome.
     DryRunOnly(StateOutcome, Vec<Change>),
 }
 
@@ -210,10 +214,10 @@ fn clear_path(call: &StateCall<'_>, path: &str, facts: &FactCache) -> Result<Pat
     refuse(format!("Specified location {path} exists and is a {kind}"))
 }
 
-/// What a dry run says.
+/// Returns the outcome of a dry run.
 fn dry_run_outcome(path: &str, changes: Map, checked: &Map) -> StateOutcome {
     if checked.is_empty() {
-        // What would be forced alone changes nothing that is checked.
+        // A forced replacement alone counts as no difference, as in Salt.
         return StateOutcome::changed(changes, correct_state_comment(path));
     }
     let mut comment = "The following files will be changed:\n".to_owned();
@@ -225,14 +229,15 @@ fn dry_run_outcome(path: &str, changes: Map, checked: &Map) -> StateOutcome {
     StateOutcome::would_change(changes, comment)
 }
 
-/// One level of a folder: what is in it.
+/// The entries of one folder, split into folders and other entries.
 #[derive(Default)]
 struct TreeLevel<'a> {
     files: Vec<(&'a str, &'a FileStat)>,
     folders: Vec<(&'a str, &'a FileStat)>,
 }
 
-/// What is in the folder, level by level as a walk from the top meets it: paths below it.
+/// Lists the folder level by level, in the order of a walk from the top. Paths are relative to the
+/// folder.
 fn walk_levels<'a>(
     desired: &DesiredDirectory,
     facts: &'a FactCache,
@@ -262,7 +267,7 @@ fn walk_levels<'a>(
     Ok(order)
 }
 
-/// What of an entry differs; a link has no mode of its own.
+/// Compares an entry with the desired owners and mode. A symbolic link has no mode of its own.
 fn entry_differences(
     owners: &PathOwners,
     entry: &FileStat,
@@ -272,7 +277,7 @@ fn entry_differences(
     owners.differences(entry, mode.filter(|_| !is_link))
 }
 
-/// All that differs, by path.
+/// Collects all differences, keyed by absolute path.
 fn collect_differences(
     call: &StateCall<'_>,
     desired: &DesiredDirectory,
@@ -331,7 +336,7 @@ fn collect_differences(
     Ok(changes)
 }
 
-/// The owners and the mode of folders that recursion sees to.
+/// Returns the owners and the folder mode to apply recursively.
 fn recursion_owners(
     desired: &DesiredDirectory,
     recursion: &RecurseOptions,
@@ -354,6 +359,7 @@ fn recursion_owners(
     )
 }
 
+/// An entry that differs: relative path, entry, differences, and the attributes to set.
 type ChildDifference<'a> = (
     &'a str,
     &'a FileStat,
@@ -361,7 +367,7 @@ type ChildDifference<'a> = (
     crate::host::change::ModeAndOwner,
 );
 
-/// What is in the folder and differs.
+/// Returns the entries of the folder whose attributes differ.
 fn differing_children<'a>(
     desired: &DesiredDirectory,
     recursion: &RecurseOptions,
@@ -390,9 +396,10 @@ fn differing_children<'a>(
     all
 }
 
+/// The outcome of a real run with its changes, or a failed outcome.
 type DirectoryPlan = Result<(StateOutcome, Vec<Change>), StateOutcome>;
 
-/// The folder is made.
+/// Plans the creation of a folder that does not exist.
 fn plan_creation(
     call: &StateCall<'_>,
     desired: &DesiredDirectory,
@@ -419,7 +426,7 @@ fn plan_creation(
     Ok(Ok((StateOutcome::changed(changes, ""), steps)))
 }
 
-/// The folder is there and brought to what is desired.
+/// Plans the update of an existing folder: attributes, recursion and cleaning.
 fn plan_update(
     call: &StateCall<'_>,
     desired: &DesiredDirectory,
@@ -484,7 +491,7 @@ fn missing_owner_comment(kind: &str) -> String {
     format!("{kind} not specified, but configured as a target for recursive ownership management")
 }
 
-/// What is removed: what is kept by no other state, without what is below something removed.
+/// Returns the paths that `clean` removes, without paths below another removed one.
 fn paths_to_clean(
     call: &StateCall<'_>,
     desired: &DesiredDirectory,

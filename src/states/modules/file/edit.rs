@@ -1,4 +1,7 @@
-//! The states that replace or comment lines of a file.
+//! Shared parts of the states that edit a file's text, and the states `file.replace`, `file.comment`
+//! and `file.uncomment`.
+//!
+//! [`EditedFile`] reads, backs up and writes the file; [`edit_verdict`] turns an edit into a decision.
 
 use regex::bytes::Regex;
 
@@ -12,14 +15,14 @@ use crate::states::modules::verdict::{require_facts, single_change, unchanged};
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, diff, refuse};
 use crate::value::{Map, REDACTED, Value};
 
-/// A file that is edited.
+/// A file that a state edits, with its current content.
 #[derive(Debug)]
 pub(super) struct EditedFile {
     /// The path that the state names.
     pub(super) path: String,
-    /// What it leads to.
+    /// The path after all symbolic links are resolved.
     pub(super) real: String,
-    /// What it contains; none if there is no file.
+    /// The current content; None if the file does not exist.
     pub(super) bytes: Option<Vec<u8>>,
 }
 
@@ -52,25 +55,26 @@ pub(super) fn open_edited_file(
 }
 
 impl EditedFile {
-    /// The bytes; it fails if there is no file.
+    /// Returns the content; fails if the file does not exist.
     pub(super) fn existing_bytes(&self) -> Result<&[u8], Halt> {
         let missing = || Halt::Failed(format!("{}: file not found", self.path));
         self.bytes.as_deref().ok_or_else(missing)
     }
 
-    /// The text of a file, which may be missing; it fails if it is not UTF-8.
+    /// Returns the content as text; fails if it is not UTF-8. A missing file counts as empty.
     pub(super) fn text(&self) -> Result<&str, Halt> {
         std::str::from_utf8(self.bytes.as_deref().unwrap_or_default())
             .map_err(|error| Halt::Failed(format!("{} is not UTF-8 text: {error}", self.path)))
     }
 
-    /// The step that writes the file; it keeps its owners and mode.
+    /// Returns the change that writes the file and keeps its owners and mode.
     pub(super) fn write(&self, bytes: Vec<u8>, secret: bool) -> Change {
         file_change::write_hidden(&self.real, bytes, ModeAndOwner::default(), secret)
     }
 
-    /// The steps that keep a copy of the file under its name and an ending. A link gets a link
-    /// to the copy beside it.
+    /// Returns the changes that copy the file to its name plus `ending`.
+    ///
+    /// If the path is a symbolic link, a link to the copy is created next to it.
     pub(super) fn backup(&self, ending: &str, facts: &FactCache) -> Result<Vec<Change>, Halt> {
         let mut steps = vec![Change::Copy {
             from: self.real.clone(),
@@ -91,7 +95,7 @@ impl EditedFile {
     }
 }
 
-/// The ending of a backup: `.bak` unless said otherwise; none if none is wanted.
+/// Returns the suffix of the backup, `.bak` by default; None if the state wants no backup.
 pub(super) fn backup_ending(call: &StateCall<'_>) -> Option<String> {
     match call.args.get("backup").map(Value::reveal) {
         None | Some(Value::Bool(true)) => Some(".bak".to_owned()),
@@ -99,17 +103,17 @@ pub(super) fn backup_ending(call: &StateCall<'_>) -> Option<String> {
     }
 }
 
-/// Whether an argument of the state is secret, so that what it makes of a file is.
+/// Whether an argument of the state is sensitive, which makes the edited text secret too.
 pub(super) fn is_secret(call: &StateCall<'_>) -> bool {
     call.args.values().any(Value::has_sensitive)
 }
 
-/// What is shown of what a state makes of a file.
+/// Returns how much of the difference results may show.
 pub(super) fn diff_visibility(call: &StateCall<'_>) -> DiffVisibility {
     DiffVisibility::from_flags(call.flag("show_changes", true), is_secret(call))
 }
 
-/// The difference of two texts by lines, however they end.
+/// Returns the unified diff of two texts, split at any kind of line end.
 pub(super) fn line_diff(before: &str, after: &str) -> String {
     let (before, after) = (
         split_lines(before, LineEnds::Keep),
@@ -118,25 +122,25 @@ pub(super) fn line_diff(before: &str, after: &str) -> String {
     diff::unified_diff(&before, &after).concat()
 }
 
-/// The words of an edit: in a dry run, when it was done, and when there is nothing to do.
+/// The comments of an edit state.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EditMessages {
-    /// In a dry run.
+    /// The comment of a dry run with changes.
     pub(super) dry_run: &'static str,
-    /// When it was done.
+    /// The comment of a real run with changes.
     pub(super) done: &'static str,
-    /// When there is nothing to do.
+    /// The comment of any run without changes.
     pub(super) unchanged: &'static str,
 }
 
-/// The words of most edits.
+/// The comments that most edit states use.
 pub(super) const EDIT_MESSAGES: EditMessages = EditMessages {
     dry_run: "Changes would be made",
     done: "Changes were made",
     unchanged: "No changes needed to be made",
 };
 
-/// The verdict of an edit that gives these bytes, shown as this difference.
+/// Returns the decision of an edit with this difference and these changes.
 pub(super) fn edit_verdict(
     call: &StateCall<'_>,
     difference: Value,
@@ -165,7 +169,7 @@ pub(super) fn edit_verdict(
     .into_verdict(call.mode)
 }
 
-/// A difference as a change: hidden as true where it is not to be shown.
+/// Returns the difference as results show it: `true` if suppressed, redacted if secret.
 pub(super) fn diff_value(call: &StateCall<'_>, difference: String) -> Value {
     if difference.is_empty() {
         return Value::Bool(false);
@@ -177,7 +181,7 @@ pub(super) fn diff_value(call: &StateCall<'_>, difference: String) -> Value {
     }
 }
 
-/// Decides `file.replace`.
+/// Decides `file.replace`: replaces the matches of a regular expression.
 pub(super) fn replace(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let edited = open_edited_file(call, facts)?;
     let Some(before) = edited.bytes.as_deref() else {
@@ -214,13 +218,14 @@ pub(super) fn replace(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     ))
 }
 
-/// What the file is to contain.
+/// The new content of a file after a replacement.
 struct ReplacedText {
     text: Vec<u8>,
-    /// What is put before or after it if nothing was found.
+    /// The text to insert at the start or end, if nothing matched.
     added: Option<(InsertPosition, Vec<u8>)>,
 }
 
+/// The end of the file at which a missing text is inserted.
 enum InsertPosition {
     First,
     Last,
@@ -235,7 +240,7 @@ impl ReplacedText {
         }
     }
 
-    /// What is added counts as one line, however many it has.
+    /// Returns the unified diff. An inserted text counts as one line even if it has several, as in Salt.
     fn difference(&self, before: &[u8]) -> String {
         let (before, text) = (decode(before), decode(&self.text));
         let old = split_lines(&before, LineEnds::Keep);
@@ -293,7 +298,7 @@ fn replace_matches(call: &StateCall<'_>, before: &[u8]) -> Result<ReplacedText, 
     Ok(ReplacedText { text, added })
 }
 
-/// The text with so many matches replaced (all, for 0), and whether there was any.
+/// Returns the text with at most `count` matches replaced (0: all), and whether any match was found.
 fn substitute(
     regex: &Regex,
     replacement: &Replacement,
@@ -304,7 +309,7 @@ fn substitute(
     let limit = match usize::try_from(count) {
         Ok(0) => usize::MAX,
         Ok(count) => count,
-        // As Python does for a negative number.
+        // Python's `re.sub` replaces nothing for a negative count.
         Err(_) => 0,
     };
     let mut after = Vec::with_capacity(before.len());
@@ -323,12 +328,12 @@ fn substitute(
     Ok((after, found))
 }
 
-/// The file and whether an expression is in it.
+/// Whether a regular expression matches anywhere in the file.
 pub(super) fn has_match(edited: &EditedFile, pattern: &str) -> Result<bool, Halt> {
     Ok(compile(pattern, Flags::MULTI_LINE)?.is_match(edited.existing_bytes()?))
 }
 
-/// Decides `file.comment`.
+/// Decides `file.comment`: prefixes matching lines with a comment sign.
 pub(super) fn comment(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let edited = open_edited_file(call, facts)?;
     edited.existing_bytes()?;
@@ -363,7 +368,7 @@ pub(super) fn comment(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     })
 }
 
-/// Decides `file.uncomment`.
+/// Decides `file.uncomment`: removes the comment sign from matching lines.
 pub(super) fn uncomment(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let edited = open_edited_file(call, facts)?;
     edited.existing_bytes()?;
@@ -399,7 +404,7 @@ fn unchanged_verdict(comment: &str) -> StateDecision {
     StateDecision::Done(StateOutcome::unchanged(comment))
 }
 
-/// The expression without a flag in front and without the signs for the ends of a line.
+/// Strips a leading inline flag and the anchors `^` and `$` from a regular expression, as Salt does.
 fn strip_flag_and_anchors(written: &str) -> &str {
     let mut rest = written;
     for flag in ["(?i)", "(i)", "(?L)", "(?m)", "(?s)", "(?u)", "(?x)"] {
@@ -416,14 +421,13 @@ fn strip_anchors(written: &str) -> &str {
     written.trim_start_matches('^').trim_end_matches('$')
 }
 
-/// An expression that must match from the start of a line.
+/// Compiles an expression that matches only at the start of a line; `$` is kept if the user wrote one.
 fn compile_anchored(inner: &str, written: &str) -> Result<Regex, Halt> {
     let end = if written.ends_with('$') { "$" } else { "" };
     compile(&format!("\\A(?:{inner}{end})"), Flags::NONE)
 }
 
-/// Whether the expression is at the start of a line, after white space, that does not begin with
-/// the sign.
+/// Whether the expression matches at the start of a line, after white space, that is not commented out.
 fn is_uncommented(edited: &EditedFile, sign: &str, bare: &str) -> Result<bool, Halt> {
     let text = edited.existing_bytes()?;
     let is_comment = compile(&format!("\\A\\s*{sign}"), Flags::MULTI_LINE)?;
@@ -443,12 +447,12 @@ fn is_uncommented(edited: &EditedFile, sign: &str, bare: &str) -> Result<bool, H
     Ok(false)
 }
 
-/// Which lines become others.
+/// A rewrite of all lines that match an expression.
 struct LineRewrite<'a> {
     regex: Regex,
-    /// What the file has when it is done.
+    /// The expression that the file must match after the rewrite.
     expected_pattern: &'a str,
-    /// What is said of success and of failure.
+    /// The comments for success and for failure.
     messages: [&'static str; 2],
 }
 

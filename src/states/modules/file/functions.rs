@@ -1,4 +1,6 @@
-//! The functions of the `file` module.
+//! The table of the state functions of the module `file`, with their arguments and reversals.
+//!
+//! The functions are defined in the sibling files; the engine finds them by name through [`MODULE`].
 
 use super::{
     append, block, copy, directory, edit, keyvalue, line, link, managed, presence, recurse,
@@ -8,7 +10,6 @@ use crate::states::{
     FactCache, Halt, StateCall, StateDecision, StateFunction, StateModule, refuse,
 };
 
-/// The module.
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "file",
     functions: FUNCTIONS,
@@ -124,8 +125,7 @@ static FUNCTIONS: &[StateFunction] = &[
 
 const IRREVERSIBLE_REASON: &str = "what was in the file before is not known";
 
-/// What is called when something that a state watches has changed: the function itself again, as
-/// Salt does (S23).
+/// Runs the function itself again when a watched state has changed, as Salt does (S23).
 fn watch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     match FUNCTIONS.iter().find(|function| function.name == call.fun) {
         Some(function) => (function.run)(call, facts),

@@ -1,4 +1,6 @@
-//! `file.keyvalue`: values of keys, a line each.
+//! The state `file.keyvalue`: sets the values of keys in a file with one `key=value` pair per line.
+//!
+//! [`keyvalue`] is the entry; a [`KeyValueEditor`] goes through the lines and collects the difference.
 
 use super::edit::{diff_visibility, is_secret, open_edited_file};
 use super::plan::FilePlan;
@@ -7,7 +9,7 @@ use crate::states::modules::verdict::{single_change, unchanged};
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::value::{Map, REDACTED, Value};
 
-/// What is asked, and what becomes of the lines.
+/// The desired pairs, the options, and the lines edited so far.
 struct KeyValueEditor {
     pairs: Vec<KeyValue>,
     separator: String,
@@ -21,10 +23,11 @@ struct KeyValueEditor {
     changes: usize,
 }
 
+/// A desired pair, and how many of its lines are still to edit.
 struct KeyValue {
     key: String,
     value: Value,
-    /// How many more lines of it are seen to; below 0, all.
+    /// The number of matching lines still to edit; negative means no limit.
     remaining: i64,
 }
 
@@ -34,7 +37,7 @@ impl KeyValue {
     }
 }
 
-/// Decides `file.keyvalue`.
+/// Decides `file.keyvalue`: sets values of keys, one per line.
 pub(super) fn keyvalue(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let pairs = parse_pairs(call)?;
     let edited = open_edited_file(call, facts)?;
@@ -142,7 +145,7 @@ fn parse_pairs(call: &StateCall<'_>) -> Result<Vec<KeyValue>, Halt> {
     }
 }
 
-/// A text in the case that it is compared in.
+/// Returns a text in the form used for comparison: lower case if case does not matter.
 fn fold_case(text: &str, matters: bool) -> String {
     if matters {
         text.to_owned()
@@ -152,7 +155,8 @@ fn fold_case(text: &str, matters: bool) -> String {
 }
 
 impl KeyValueEditor {
-    /// A line without the signs of a comment in front.
+    /// Returns a line without the leading comment signs or, if no signs are given, without leading white
+    /// space.
     fn uncommented<'a>(&self, line: &'a str) -> &'a str {
         match &self.uncomment {
             Some(signs) => line.trim_start_matches(|sign| signs.contains(sign)),
@@ -247,7 +251,7 @@ impl KeyValueEditor {
     }
 }
 
-/// A line that is written; the type of a value that is no text is named.
+/// Returns the diff line of a written pair. As in Salt, the type of a value that is not text is named.
 fn added_line(key_value: &KeyValue, line: &str) -> String {
     let kind = match key_value.value.reveal() {
         Value::Bool(_) => "bool",

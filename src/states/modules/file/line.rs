@@ -1,4 +1,6 @@
-//! `file.line`: one line of a file, by its place among others.
+//! The state `file.line`: edits one line of a file by its content and position.
+//!
+//! [`line()`] is the entry; a [`LineEdit`] finds the position and changes the list of lines.
 
 use crate::states::modules::file_change;
 use regex::bytes::Regex;
@@ -11,7 +13,7 @@ use crate::host::fact::Domain;
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, diff, refuse};
 use crate::text::force_quote_word;
 
-/// What is done with the line.
+/// The operation of the argument `mode`.
 enum LineMode {
     Ensure,
     Insert(Option<String>),
@@ -19,7 +21,7 @@ enum LineMode {
     Delete,
 }
 
-/// Decides `file.line`.
+/// Decides `file.line`: inserts, replaces or deletes one line.
 pub(super) fn line(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let mut edited = open_edited_file(call, facts)?;
     let owners = PathOwners::from_call(call, facts)?;
@@ -43,7 +45,7 @@ pub(super) fn line(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
     }
     edited.existing_bytes()?;
     let edit = LineEdit::from_call(call)?;
-    // Lines end in one way, as Python reads and writes them.
+    // Python reads and writes text with universal line ends: every kind becomes a newline.
     let before = edited.text()?.replace("\r\n", "\n").replace('\r', "\n");
     let after = edit.apply_to(&before)?;
     let difference = diff::unified_diff(&diff::lines(&before), &diff::lines(&after)).concat();
@@ -67,7 +69,7 @@ pub(super) fn line(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
     ))
 }
 
-/// Keeps a copy beside a file, with the time in its name.
+/// Returns the change that copies a file to a name with the current time as suffix.
 fn backup_change(path: &str) -> Change {
     let text = format!(
         "cp -p -- {path} {path}.\"$(date +%Y-%m-%d-%H-%M-%S)\"",
@@ -76,6 +78,7 @@ fn backup_change(path: &str) -> Change {
     Change::Run(CommandRun::new(text).touching([Domain::Path(parent(path).to_owned())]))
 }
 
+/// An edit of one line, as described by the arguments of `file.line`.
 struct LineEdit {
     mode: LineMode,
     content: Option<String>,
@@ -119,7 +122,7 @@ impl LineEdit {
         })
     }
 
-    /// The text with the line where it belongs.
+    /// Returns the text of the file with the edit applied.
     fn apply_to(&self, before: &str) -> Result<String, Halt> {
         let mut body: Vec<String> = diff::lines(before).into_iter().map(str::to_owned).collect();
         if body.last().is_some_and(|line| line.ends_with('\n')) {
@@ -179,7 +182,7 @@ impl LineEdit {
         self.content.as_deref().unwrap_or_default()
     }
 
-    /// The content, indented as another line.
+    /// Returns the content with the indentation of another line.
     fn indent_like(&self, like: &str) -> String {
         if !self.indent {
             return self.required_content().to_owned();
@@ -297,7 +300,7 @@ impl LineEdit {
     }
 }
 
-/// The places of the lines that an expression finds, or that have its text.
+/// Returns the indexes of the lines that match an expression or contain it literally.
 fn matching_lines(lines: &[String], pattern: &str) -> Result<Option<Vec<usize>>, Halt> {
     let regex: Regex = compile(pattern, Flags::DOT_ALL)?;
     let is_one = |line: &str| matches_line(&regex, line) || line.contains(pattern);
@@ -321,13 +324,13 @@ fn single_match(indexes: &[usize], label: &str) -> Result<usize, Halt> {
     }
 }
 
-/// The line before a place; before the first, the last.
+/// Returns the line before an index. The line before the first is the last, as with Python's index -1.
 fn previous_line(lines: &[String], at: usize) -> &str {
     let at = at.checked_sub(1).unwrap_or(lines.len().saturating_sub(1));
     lines.get(at).map_or("", String::as_str)
 }
 
-/// A line that ends.
+/// Returns the line with exactly one newline in place of its trailing white space.
 fn with_newline(line: &str) -> String {
     format!("{}\n", line.trim_end())
 }

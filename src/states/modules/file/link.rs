@@ -1,4 +1,6 @@
-//! `file.symlink` and `file.hardlink`.
+//! The states `file.symlink` and `file.hardlink`.
+//!
+//! Both compare the path with the target, clear the path if the state forces it, and create the link.
 use super::plan::{
     FilePlan, PathOwners, file_name, is_folder, missing_folder_steps, name_as_path, normalize_path,
     parent, path_fact, probe_text, put_text, target_fact,
@@ -11,8 +13,8 @@ use crate::states::modules::verdict::{require_facts, single_change};
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::text::force_quote_word;
 
-/// Who a link is to belong to: who acts on the machine, and the first group of that user, unless
-/// said otherwise.
+/// Returns the owners of a link. Defaults: the login user on the machine, and that user's primary
+/// group.
 pub(super) fn link_owners(
     call: &StateCall<'_>,
     current: Option<&FileStat>,
@@ -43,7 +45,7 @@ pub(super) fn link_owners(
     PathOwners::from_names(Some(user), group, facts)
 }
 
-/// What is wrong before anything is looked at, joined as Salt joins it.
+/// Fails if an account is missing or a path is not absolute. Several problems are joined as in Salt.
 pub(super) fn check_preconditions(owners: &PathOwners, paths: &[(&str, &str)]) -> Result<(), Halt> {
     let mut wrong = Vec::new();
     if let Some(user) = owners.user.as_ref().filter(|it| !it.exists) {
@@ -62,6 +64,7 @@ pub(super) fn check_preconditions(owners: &PathOwners, paths: &[(&str, &str)]) -
     }
 }
 
+/// A symbolic link as described by the arguments of `file.symlink`.
 struct SymlinkRequest<'a> {
     path: &'a str,
     target: &'a str,
@@ -69,7 +72,7 @@ struct SymlinkRequest<'a> {
     force: bool,
 }
 
-/// Decides `file.symlink`.
+/// Decides `file.symlink`: creates or changes a symbolic link.
 pub(super) fn symlink(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let path = name_as_path(call, facts)?;
     let target = call.required("target")?;
@@ -108,7 +111,7 @@ pub(super) fn symlink(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     }
     let found = plan_symlink(call, &link, current, facts);
     if call.mode == Mode::Test {
-        // A dry run says what is asked for even where applying would be refused.
+        // A dry run reports the desired change even if the real run would refuse it.
         let steps = match found {
             Ok((_, more)) => steps.into_iter().chain(more).collect(),
             Err(Halt::Failed(_)) => Vec::new(),
@@ -122,7 +125,7 @@ pub(super) fn symlink(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
 }
 
-/// What a link says.
+/// Returns the target of a symbolic link; None for other entries.
 fn read_link(entry: &FileStat) -> Option<&str> {
     match &entry.kind {
         FileKind::Link(destination) => Some(destination),
@@ -137,7 +140,7 @@ fn owner_names(owners: &PathOwners) -> (&str, &str) {
     )
 }
 
-/// What a dry run says.
+/// Returns the outcome of a dry run.
 fn dry_run_outcome(link: &SymlinkRequest<'_>, current: Option<&FileStat>) -> StateOutcome {
     let SymlinkRequest { path, target, .. } = link;
     let Some(current) = current else {
@@ -178,7 +181,7 @@ fn dry_run_outcome(link: &SymlinkRequest<'_>, current: Option<&FileStat>) -> Sta
     }
 }
 
-/// What is done and what is said of it.
+/// Plans the changes of a symbolic link, and the outcome of a real run.
 fn plan_symlink(
     call: &StateCall<'_>,
     link: &SymlinkRequest<'_>,
@@ -219,7 +222,7 @@ fn plan_symlink(
     ))
 }
 
-/// What stands in the way of a link is kept elsewhere or replaced.
+/// Adds the changes that back up or remove an entry at the path of the link.
 fn clear_path(
     call: &StateCall<'_>,
     link: &SymlinkRequest<'_>,
@@ -262,7 +265,7 @@ fn clear_path(
     Ok(())
 }
 
-/// Fails if one of both cannot have another name.
+/// Fails if the path or the target cannot be hard linked: folders, or a missing target.
 fn check_hardlink(
     call: &StateCall<'_>,
     path: &str,
@@ -288,7 +291,7 @@ fn check_hardlink(
     Ok(())
 }
 
-/// Decides `file.hardlink`.
+/// Decides `file.hardlink`: makes a path a link to an existing file.
 pub(super) fn hardlink(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let path = name_as_path(call, facts)?;
     let target = call.required("target")?;
@@ -307,22 +310,7 @@ pub(super) fn hardlink(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
     check_hardlink(call, &path, &target, facts)?;
     let is = facts.target(&path)?;
     let names = hard_link_status(&path, &target, is.is_some(), facts)?;
-    let mut steps = Vec::new();
-    if !is_folder(parent(&path), facts)? {
-        if call.flag("makedirs", false) {
-            let like = link_owners(call, None, facts)?.like(call.mode("dir_mode")?);
-            steps = missing_folder_steps(parent(&path), &like, facts)?;
-        } else if call.mode == Mode::Apply {
-            let folder = parent(&path);
-            return refuse(format!("Directory {folder} for hard link is not present"));
-        }
-    }
-    steps.push(Change::Link {
-        path: path.clone(),
-        target: target.clone(),
-        hard: true,
-        like: ModeAndOwner::default(),
-    });
+    let steps = hardlink_steps(call, &path, &target, facts)?;
     let created =
         |comment: String| StateOutcome::changed(single_change("new", path.clone()), comment);
     let would = |key: &str, comment: String| {
@@ -358,7 +346,33 @@ pub(super) fn hardlink(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
     Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
 }
 
-/// A file with one name only stands where another name of the target is to be.
+/// Returns the changes that create a hard link and its missing parent folders.
+fn hardlink_steps(
+    call: &StateCall<'_>,
+    path: &str,
+    target: &str,
+    facts: &FactCache,
+) -> Result<Vec<Change>, Halt> {
+    let folder = parent(path);
+    let mut steps = Vec::new();
+    if !is_folder(folder, facts)? {
+        if call.flag("makedirs", false) {
+            let like = link_owners(call, None, facts)?.like(call.mode("dir_mode")?);
+            steps = missing_folder_steps(folder, &like, facts)?;
+        } else if call.mode == Mode::Apply {
+            return refuse(format!("Directory {folder} for hard link is not present"));
+        }
+    }
+    steps.push(Change::Link {
+        path: path.to_owned(),
+        target: target.to_owned(),
+        hard: true,
+        like: ModeAndOwner::default(),
+    });
+    Ok(steps)
+}
+
+/// Decides to replace a file that has no other link; needs `force`.
 fn replace_with_hardlink(
     call: &StateCall<'_>,
     path: &str,
@@ -384,15 +398,14 @@ fn replace_with_hardlink(
     Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
 }
 
-/// What a path is to another.
+/// The relation of a path to the target of a desired hard link.
 enum HardLinkStatus {
-    /// Nothing is there.
     Missing,
-    /// Another name of it.
+    /// The path is a link to the same file as the target.
     SameFile,
-    /// Another name of something else.
+    /// The path is one of several links to another file.
     LinkedElsewhere,
-    /// A file with one name.
+    /// The path is the only link to another file.
     SingleLink,
 }
 

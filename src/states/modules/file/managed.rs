@@ -1,4 +1,6 @@
-//! `file.managed`: a file with a content, owners and a mode.
+//! The state `file.managed`: a file with a content, owners and a mode.
+//!
+//! Reads the arguments, resolves the source, and leaves the comparison to [`plan_file`].
 
 use super::append::accumulators;
 use super::contents::{self, ExplicitContents};
@@ -19,7 +21,7 @@ use crate::states::modules::verdict::{act_on_outputs, require_facts};
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::value::Map;
 
-/// Decides `file.managed`.
+/// Decides `file.managed`: creates or updates a file.
 pub(super) fn managed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let checked = call.non_empty_text("check_cmd")?;
     let work = decide_file(call, facts)?;
@@ -37,6 +39,7 @@ pub(super) fn managed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     Ok(work.into_verdict(call.mode))
 }
 
+/// The result of reading the arguments: a final outcome, or the file to plan.
 enum FileDecision {
     Done(Box<StateOutcome>),
     Desired(Box<DesiredFile>),
@@ -51,7 +54,7 @@ fn add_warnings(call: &StateCall<'_>, work: &mut FilePlan) {
     }
 }
 
-/// Reads the arguments.
+/// Reads the arguments, and returns the desired file or an early outcome.
 fn decide_file(call: &StateCall<'_>, facts: &FactCache) -> Result<FileDecision, Halt> {
     if call.name.is_empty() {
         return refuse("Destination file name is required");
@@ -93,20 +96,12 @@ fn decide_file(call: &StateCall<'_>, facts: &FactCache) -> Result<FileDecision, 
         build_desired_file(call, &path, &owners, spec)
     };
     if !replace && is_file {
-        return decide(
-            FileBody::Any,
-            secret,
-            false,
-            desired_mode(call, keeps_mode)?,
-        );
+        let mode = desired_mode(call, keeps_mode)?;
+        return decide(FileBody::Any, secret, false, mode);
     }
     if let Some(ExplicitContents { bytes, secret }) = text {
-        return decide(
-            FileBody::Explicit(bytes),
-            secret,
-            true,
-            desired_mode(call, false)?,
-        );
+        let mode = desired_mode(call, false)?;
+        return decide(FileBody::Explicit(bytes), secret, true, mode);
     }
     let Some(picked) = select_source(call, facts)? else {
         return decide(FileBody::Any, false, replace, desired_mode(call, false)?);
@@ -120,8 +115,9 @@ fn decide_file(call: &StateCall<'_>, facts: &FactCache) -> Result<FileDecision, 
     decide(body, secret, true, mode)
 }
 
-/// What the path leads to. All that is needed of it later is asked for at once; of a file that is
-/// assumed, nothing is (P18).
+/// Returns the target of the path, and requests all facts that are needed later in the same round trip.
+///
+/// With `assume_present` nothing is read (P18).
 fn target_entry<'a>(
     call: &StateCall<'_>,
     path: &str,
@@ -147,7 +143,7 @@ fn desired_mode(call: &StateCall<'_>, keeps: bool) -> Result<Option<u32>, Halt> 
     if keeps { Ok(None) } else { call.mode("mode") }
 }
 
-/// What the arguments say of the content.
+/// The desired content and mode, resolved from the arguments.
 struct ContentSpec {
     body: FileBody,
     secret: bool,
@@ -189,7 +185,7 @@ fn build_desired_file(
     })))
 }
 
-/// What `backup` asks for.
+/// Reads the argument `backup`. Unknown values mean no backup, as in Salt.
 pub(super) fn backup_policy(call: &StateCall<'_>) -> Result<BackupPolicy, Halt> {
     Ok(match call.text("backup")?.as_deref() {
         Some("minion" | "both" | "True") => BackupPolicy::Cached,
@@ -220,7 +216,7 @@ fn check_contents(call: &StateCall<'_>, keeps_mode: bool) -> Result<(), Halt> {
     Ok(())
 }
 
-/// What Salt does and this does not.
+/// Refuses arguments of Salt that are not supported.
 fn refuse_unsupported(call: &StateCall<'_>) -> Result<(), Halt> {
     for key in ["attrs", "selinux", "signature", "source_hash_sig"] {
         if call.flag(key, false) {
@@ -230,7 +226,7 @@ fn refuse_unsupported(call: &StateCall<'_>) -> Result<(), Halt> {
     Ok(())
 }
 
-/// The variables of a template, with the texts that other states have left for its file.
+/// Adds the texts of `file.accumulated` states to the variables of a template.
 fn with_accumulators(call: &StateCall<'_>, path: &str, context: &Map) -> Map {
     let mut context = context.clone();
     if let Some(texts) = accumulators(call, path) {
@@ -239,13 +235,13 @@ fn with_accumulators(call: &StateCall<'_>, path: &str, context: &Map) -> Map {
     context
 }
 
-/// The source of a file that is missing in the state tree, as the complaint about it.
+/// Returns the message about a source that is missing in the state tree.
 fn missing_source_message(picked: &SelectedSource) -> String {
     let written = &picked.written;
     format!("Source file {written} not found in saltenv '{DEFAULT_SALTENV}'")
 }
 
-/// The content of a source, and whether nobody may see it.
+/// Returns the content of a source, and whether it is secret.
 fn source_body(
     call: &StateCall<'_>,
     picked: &SelectedSource,
@@ -253,7 +249,7 @@ fn source_body(
     context: &Map,
     facts: &FactCache,
 ) -> Result<(FileBody, bool), Halt> {
-    // A failure is said alone in a dry run, as Salt does.
+    // As in Salt, the comment of a dry run has no prefix.
     let fail = |why: String| {
         refuse(match call.mode {
             Mode::Test => why,
@@ -306,7 +302,8 @@ fn source_body(
     }
 }
 
-/// Runs a command on the new content before it is written, and writes only if it succeeds.
+/// Adds a step that runs `check_cmd` on the new content; the file is written only if the command
+/// succeeds.
 pub(super) fn check_before_write(
     call: &StateCall<'_>,
     mut work: FilePlan,

@@ -1,4 +1,7 @@
-//! The state module `file`: files, folders and links, and what is in them.
+//! The state module `file`: files, folders, links and their content.
+//!
+//! `functions` lists the state functions, most of which have a file of their own. `plan` has the shared
+//! helpers, `desired_file` writes a whole file, and `edit` changes the text of an existing one.
 
 mod append;
 mod block;

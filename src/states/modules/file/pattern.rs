@@ -1,4 +1,8 @@
-//! Patterns: Python's regular expressions and replacements, and shell patterns.
+//! Python regular expressions, replacements and path patterns for the `file` states.
+//!
+//! States are written for Python's `re`: [`compile`] translates an expression to the syntax of the
+//! `regex` crate, and [`Replacement`] implements the template of `re.sub`. Look-around and
+//! backreferences are refused.
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
@@ -6,7 +10,7 @@ use crate::states::{Halt, StateCall, refuse};
 use crate::text::Glob;
 use crate::value::Value;
 
-/// How an expression is read, by the bits of Python's `re` flags.
+/// The flags of a regular expression, with the bit values of Python's `re` module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Flags(u32);
 
@@ -15,7 +19,7 @@ const MULTI_LINE: u32 = 8;
 const DOT_ALL: u32 = 16;
 const VERBOSE: u32 = 64;
 
-/// The names of flags and their bits. What has no bit here changes nothing.
+/// The flag names with their bits. A flag without a constant here is accepted and has no effect.
 const FLAG_NAMES: [(&str, u32); 12] = [
     ("IGNORECASE", IGNORE_CASE),
     ("I", IGNORE_CASE),
@@ -32,14 +36,13 @@ const FLAG_NAMES: [(&str, u32); 12] = [
 ];
 
 impl Flags {
-    /// `^` and `$` stand for the ends of lines.
+    /// `^` and `$` match at each line.
     pub(super) const MULTI_LINE: Self = Self(MULTI_LINE);
-    /// A dot stands for a newline too.
+    /// A dot also matches a newline.
     pub(super) const DOT_ALL: Self = Self(DOT_ALL);
-    /// Nothing special.
     pub(super) const NONE: Self = Self(0);
 
-    /// Those that an argument asks for: a number, a name or names.
+    /// Reads flags from an argument: a number, a name or a list of names. `MULTILINE` is the default.
     pub(super) fn from_call(call: &StateCall<'_>, key: &str) -> Result<Self, Halt> {
         let Some(value) = call.arg(key) else {
             return Ok(Self::MULTI_LINE);
@@ -63,7 +66,7 @@ impl Flags {
     }
 }
 
-/// Compiles an expression that is written for Python's `re`.
+/// Compiles an expression written for Python's `re`.
 pub(super) fn compile(pattern: &str, flags: Flags) -> Result<Regex, Halt> {
     let has = |bit: u32| flags.0 & bit != 0;
     RegexBuilder::new(&translate_python_regex(pattern))
@@ -94,7 +97,7 @@ pub(super) fn compile(pattern: &str, flags: Flags) -> Result<Regex, Halt> {
         })
 }
 
-/// The expression with what Python reads in another way written otherwise.
+/// Translates Python's syntax to that of the `regex` crate where the two differ.
 fn translate_python_regex(pattern: &str) -> String {
     let signs: Vec<char> = pattern.chars().collect();
     let mut out = String::with_capacity(pattern.len() + 8);
@@ -131,13 +134,15 @@ fn translate_python_regex(pattern: &str) -> String {
     out
 }
 
-/// Whether a closing bracket ends the class that began there: not as its first sign.
+/// Whether a closing bracket ends the character class. Directly after the opening it is a member of the
+/// class.
 fn is_class_end(signs: &[char], start: usize, at: usize) -> bool {
     let first = start + 1 + usize::from(signs.get(start + 1) == Some(&'^'));
     at != first
 }
 
-/// Whether what follows a brace is a number of repetitions.
+/// Whether the text after an opening brace is a repetition such as `2,3}`; otherwise the brace is
+/// literal.
 fn is_repetition(rest: &[char]) -> bool {
     let Some(end) = rest.iter().position(|sign| *sign == '}') else {
         return false;
@@ -150,7 +155,7 @@ fn is_repetition(rest: &[char]) -> bool {
         && inner.iter().filter(|sign| **sign == ',').count() <= 1
 }
 
-/// A part of a replacement.
+/// A part of a replacement template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ReplacementPart {
     Text(Vec<u8>),
@@ -158,17 +163,17 @@ enum ReplacementPart {
     Named(String),
 }
 
-/// What matches are replaced with, as Python's `re.sub` reads it.
+/// A replacement template in the syntax of Python's `re.sub`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Replacement(Vec<ReplacementPart>);
 
 impl Replacement {
-    /// A text that is taken as it is.
+    /// Creates a replacement that inserts a text literally.
     pub(super) fn literal(text: &str) -> Self {
         Self(vec![ReplacementPart::Text(text.as_bytes().to_vec())])
     }
 
-    /// Reads `\1`, `\g<name>` and escapes.
+    /// Parses a template with `\1`, `\g<name>` and escapes.
     pub(super) fn parse(text: &str) -> Result<Self, Halt> {
         let mut pieces = Vec::new();
         let mut plain = String::new();
@@ -226,7 +231,7 @@ impl Replacement {
         Ok(Self(pieces))
     }
 
-    /// Fails if it names a group that the expression does not have.
+    /// Fails if the template refers to a group that the expression does not have.
     pub(super) fn check(&self, regex: &Regex) -> Result<(), Halt> {
         for piece in &self.0 {
             let (is_there, name) = match piece {
@@ -246,7 +251,7 @@ impl Replacement {
         Ok(())
     }
 
-    /// What a match becomes.
+    /// Appends the replacement of one match to `out`.
     pub(super) fn expand(&self, found: &Captures<'_>, out: &mut Vec<u8>) {
         for piece in &self.0 {
             let group = match piece {
@@ -262,14 +267,14 @@ impl Replacement {
     }
 }
 
-/// Whether a line matches, its newline seen or not: Python's `$` stands before the last newline
-/// too.
+/// Whether a line matches, with or without its newline: Python's `$` also matches before the last
+/// newline.
 pub(super) fn matches_line(regex: &Regex, line: &str) -> bool {
     let bare = line.strip_suffix('\n').unwrap_or(line);
     regex.is_match(line.as_bytes()) || regex.is_match(bare.as_bytes())
 }
 
-/// A pattern for paths, in which a slash is no border.
+/// A pattern for paths. Its wildcards also match slashes.
 #[derive(Debug)]
 enum PathPattern {
     Glob(Glob),
@@ -285,7 +290,7 @@ impl PathPattern {
     }
 }
 
-/// Paths that are included and not excluded.
+/// A filter of paths by patterns to include and to exclude.
 #[derive(Debug)]
 pub(super) struct PathFilter {
     include: Option<Vec<PathPattern>>,
@@ -293,7 +298,7 @@ pub(super) struct PathFilter {
 }
 
 impl PathFilter {
-    /// By `include_pat` and `exclude_pat`.
+    /// Reads the filter from the arguments `include_pat` and `exclude_pat`.
     pub(super) fn from_call(call: &StateCall<'_>) -> Result<Self, Halt> {
         Ok(Self {
             include: parse_patterns(call, "include_pat")?,
@@ -301,7 +306,7 @@ impl PathFilter {
         })
     }
 
-    /// By `exclude_pat` alone.
+    /// Reads the filter from the argument `exclude_pat` alone.
     pub(super) fn excluding(call: &StateCall<'_>) -> Result<Self, Halt> {
         Ok(Self {
             include: None,
@@ -309,14 +314,14 @@ impl PathFilter {
         })
     }
 
-    /// Whether a path passes.
+    /// Whether a path is included and not excluded.
     pub(super) fn passes(&self, path: &str) -> bool {
         let any = |all: &[PathPattern]| all.iter().any(|one| one.matches(path));
         self.include.as_deref().is_none_or(any) && !self.exclude.as_deref().is_some_and(any)
     }
 }
 
-/// The patterns of an argument: expressions after `E@`, shell patterns otherwise.
+/// Parses the patterns of an argument: regular expressions after `E@`, else globs.
 fn parse_patterns(call: &StateCall<'_>, key: &str) -> Result<Option<Vec<PathPattern>>, Halt> {
     if !call.flag(key, false) {
         return Ok(None);

@@ -1,4 +1,8 @@
-//! What the functions of the `file` module share: paths, owners, modes, and what they give back.
+//! Helpers shared by the functions of the `file` module: paths, owners, modes and the resulting
+//! decision.
+//!
+//! [`FilePlan`] is the common result; [`PathOwners`] resolves and compares users and groups. Facts are
+//! read through the [`FactCache`]; nothing here touches the machine.
 use crate::states::modules::file_change;
 use crate::states::modules::verdict::require_facts;
 use std::sync::Arc;
@@ -11,25 +15,25 @@ use crate::states::{
 use crate::text::force_quote_word;
 use crate::value::{Map, Value};
 
-/// What a function would do, and what it says of it in a dry run and after it was done.
+/// The changes of a function and its outcomes in a dry run and in a real run, which differ in Salt.
 #[derive(Debug, Default)]
 pub(super) struct FilePlan {
-    /// What a dry run says.
+    /// The outcome of a dry run.
     pub(super) test: StateOutcome,
-    /// What is said when all steps succeeded.
+    /// The outcome of a real run in which all steps succeed.
     pub(super) apply: StateOutcome,
-    /// What is done.
+    /// The changes to apply, in order.
     pub(super) steps: Vec<Change>,
 }
 
 impl FilePlan {
-    /// The verdict.
+    /// Returns the decision of the state for this mode.
     pub(super) fn into_verdict(self, mode: Mode) -> StateDecision {
         let output = match mode {
             Mode::Test => &self.test,
             Mode::Apply => &self.apply,
         };
-        // A dry run of what Salt says nothing would be changed by, such as a touch, does nothing.
+        // Salt reports some changes, such as a touch, as none in a dry run: then nothing is predicted either.
         let is_idle = mode == Mode::Test && self.test.result.is_some();
         if self.steps.is_empty() || is_idle {
             return StateDecision::Done(output.clone());
@@ -42,22 +46,24 @@ impl FilePlan {
     }
 }
 
-/// Sets a text in changes.
+/// Inserts a text into a map of changes.
 pub(super) fn put_text(changes: &mut Map, key: &str, value: impl Into<String>) {
     changes.insert(Arc::from(key), Value::str(value.into()));
 }
 
-/// What stands at a path itself.
+/// Returns the fact about a path itself, without following a symbolic link.
 pub(super) fn path_fact(path: &str) -> Fact {
     Fact::Path(path.to_owned())
 }
 
-/// What a path leads to.
+/// Returns the fact about the target of a path, with symbolic links followed.
 pub(super) fn target_fact(path: &str) -> Fact {
     Fact::Target(path.to_owned())
 }
 
-/// The name as a path: a tilde at its start is the home of who acts on the machine.
+/// Expands a leading `~` or `~user` to the home directory on the machine.
+///
+/// The shell expands the tilde, so a name with shell syntax in it is returned unchanged.
 pub(super) fn expand_home(name: &str, facts: &FactCache) -> Result<String, Halt> {
     if !name.starts_with('~') {
         return Ok(name.to_owned());
@@ -71,7 +77,7 @@ pub(super) fn expand_home(name: &str, facts: &FactCache) -> Result<String, Halt>
     Ok(format!("{found}{rest}"))
 }
 
-/// The name of the state as an absolute path.
+/// Returns the name of the state as a path; fails if the path is not absolute.
 pub(super) fn absolute_name(call: &StateCall<'_>, facts: &FactCache) -> Result<String, Halt> {
     let name = name_as_path(call, facts)?;
     if !name.starts_with('/') {
@@ -80,7 +86,7 @@ pub(super) fn absolute_name(call: &StateCall<'_>, facts: &FactCache) -> Result<S
     Ok(name)
 }
 
-/// The name of the state as a path.
+/// Returns the name of the state as a path; fails if the name is empty.
 pub(super) fn name_as_path(call: &StateCall<'_>, facts: &FactCache) -> Result<String, Halt> {
     if call.name.is_empty() {
         return refuse(format!("Must provide name to file.{}", call.fun));
@@ -88,7 +94,7 @@ pub(super) fn name_as_path(call: &StateCall<'_>, facts: &FactCache) -> Result<St
     expand_home(call.name, facts)
 }
 
-/// The folder that a path is in.
+/// Returns the folder that contains a path; empty for a relative name without a slash.
 pub(super) fn parent(path: &str) -> &str {
     match path.rfind('/') {
         Some(0) => "/",
@@ -97,12 +103,12 @@ pub(super) fn parent(path: &str) -> &str {
     }
 }
 
-/// The last name of a path.
+/// Returns the last component of a path.
 pub(super) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A path below a folder.
+/// Joins a folder and a relative path. An absolute path is returned unchanged.
 pub(super) fn join_path(folder: &str, below: &str) -> String {
     if below.starts_with('/') {
         return below.to_owned();
@@ -110,7 +116,7 @@ pub(super) fn join_path(folder: &str, below: &str) -> String {
     format!("{}/{below}", folder.trim_end_matches('/'))
 }
 
-/// A path without dots and doubled slashes.
+/// Removes `.`, `..` and doubled slashes from a path, without reading links.
 pub(super) fn normalize_path(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let is_absolute = path.starts_with('/');
@@ -132,7 +138,7 @@ pub(super) fn normalize_path(path: &str) -> String {
     }
 }
 
-/// Where a path leads to, through links at its end.
+/// Returns the path after following symbolic links at its end; fails after 40 links.
 pub(super) fn resolve_links(path: &str, facts: &FactCache) -> Result<String, Halt> {
     let mut path = path.to_owned();
     for _ in 0..40 {
@@ -148,12 +154,12 @@ pub(super) fn resolve_links(path: &str, facts: &FactCache) -> Result<String, Hal
     refuse(format!("Too many levels of symbolic links at {path}"))
 }
 
-/// Whether a folder is there, or what leads to one.
+/// Whether a folder exists at a path, with symbolic links followed.
 pub(super) fn is_folder(path: &str, facts: &FactCache) -> Result<bool, Halt> {
     Ok(facts.target(path)?.is_some_and(FileStat::is_folder))
 }
 
-/// The steps that make a folder and those above it that are missing.
+/// Returns the changes that create a folder and its missing ancestors, topmost first.
 pub(super) fn missing_folder_steps(
     path: &str,
     like: &ModeAndOwner,
@@ -169,12 +175,13 @@ pub(super) fn missing_folder_steps(
     Ok(steps)
 }
 
-/// A mode as Salt shows it.
+/// Formats permission bits as Salt does: four octal digits.
 pub(super) fn mode_text(mode: u32) -> String {
     format!("{mode:04o}")
 }
 
-/// The mode of folders made for a file of this mode: who may read it may enter them.
+/// Returns the mode of folders created for a file of this mode: every class with any right may also
+/// enter.
 pub(super) fn searchable_mode(mode: u32) -> u32 {
     let with = |shift: u32| {
         let part = (mode >> shift) & 7;
@@ -183,7 +190,7 @@ pub(super) fn searchable_mode(mode: u32) -> u32 {
     with(6) | with(3) | with(0)
 }
 
-/// What a command prints, without its last newline; nothing if it fails.
+/// Returns the output of a probe without trailing newlines; empty if the command fails.
 pub(super) fn probe_text(facts: &FactCache, text: String, reads: Domain) -> Result<String, Halt> {
     let probed = facts.probe(Probe {
         text,
@@ -198,32 +205,30 @@ pub(super) fn probe_text(facts: &FactCache, text: String, reads: Domain) -> Resu
     })
 }
 
-/// A user or group that something is to have.
+/// A desired user or group, looked up on the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PathOwner {
-    /// As it was written.
+    /// The name or number as the state gives it.
     pub(super) written: String,
-    /// Its name; as it was written if there is none.
+    /// The account's name on the machine; equal to `written` if the machine has no such account.
     pub(super) name: String,
-    /// Whether there is one.
+    /// Whether the account exists. A number counts as existing.
     pub(super) exists: bool,
 }
 
-/// Who something is to belong to.
+/// The desired owner and group of a path; None leaves it as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PathOwners {
-    /// The user.
     pub(super) user: Option<PathOwner>,
-    /// The group.
     pub(super) group: Option<PathOwner>,
 }
 
-/// The probe that gives the name of a user.
+/// Returns the command that prints the name of a user, given by name or number.
 fn user_probe(user: &str) -> String {
     format!("id -un -- {}", force_quote_word(user))
 }
 
-/// The probe that gives the name of a group.
+/// Returns the command that prints the name of a group, given by name or number.
 fn group_probe(group: &str) -> String {
     let group = force_quote_word(group);
     format!(
@@ -256,7 +261,7 @@ fn look_up_owner(written: String, text: String, facts: &FactCache) -> Result<Pat
 }
 
 impl PathOwners {
-    /// A user and a group by name.
+    /// Looks up a user and a group in one round trip. Empty names count as None.
     pub(super) fn from_names(
         user: Option<String>,
         group: Option<String>,
@@ -285,7 +290,7 @@ impl PathOwners {
         })
     }
 
-    /// Those that a state asks for; `owner` stands for `user`.
+    /// Looks up the owners that a state desires. `owner` is an alias of the argument `user`.
     pub(super) fn from_call(call: &StateCall<'_>, facts: &FactCache) -> Result<Self, Halt> {
         let user = match call.text("user")? {
             Some(user) if !user.is_empty() => Some(user),
@@ -294,8 +299,9 @@ impl PathOwners {
         Self::from_names(user, call.text("group")?, facts)
     }
 
-    /// Who is missing, in Salt's words; nothing in a dry run, in which an earlier state may make
-    /// them.
+    /// Returns Salt's message about missing accounts; None if all exist.
+    ///
+    /// Also None in a dry run, because an earlier state of the same run may create the accounts.
     pub(super) fn missing_accounts(&self, mode: Mode) -> Option<String> {
         let mut output = String::new();
         if let Some(user) = self.user.as_ref().filter(|user| !user.exists) {
@@ -307,12 +313,12 @@ impl PathOwners {
         (!output.is_empty() && mode == Mode::Apply).then_some(output)
     }
 
-    /// Fails if somebody is missing.
+    /// Fails with Salt's message if an account is missing.
     pub(super) fn check_accounts(&self, mode: Mode) -> Result<(), Halt> {
         self.missing_accounts(mode).map_or(Ok(()), refuse)
     }
 
-    /// These owners and a mode.
+    /// Returns these owners and a mode as the attributes of a change.
     pub(super) fn like(&self, mode: Option<u32>) -> ModeAndOwner {
         let name = |owner: &Option<PathOwner>| owner.as_ref().map(|owner| owner.written.clone());
         ModeAndOwner {
@@ -322,7 +328,9 @@ impl PathOwners {
         }
     }
 
-    /// What of this differs from what is there, in Salt's order, and as what is to be set.
+    /// Compares the owners and a mode with an entry.
+    ///
+    /// Returns the differences in Salt's key order, and the attributes to set.
     pub(super) fn differences(&self, entry: &FileStat, mode: Option<u32>) -> (Map, ModeAndOwner) {
         let mut changes = Map::new();
         let mut like = ModeAndOwner::default();
@@ -339,7 +347,7 @@ impl PathOwners {
             like.mode = Some(mode);
         }
         if !like.is_any() && like.mode.is_none() && entry.mode & 0o6000 != 0 {
-            // A change of owner takes these bits away.
+            // `chown` clears the setuid and setgid bits, so the mode is set again.
             like.mode = Some(entry.mode);
         }
         (changes, like)

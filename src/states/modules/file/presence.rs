@@ -1,4 +1,6 @@
-//! `file.absent`, `file.exists`, `file.missing` and `file.touch`.
+//! The states `file.absent`, `file.exists`, `file.missing` and `file.touch`.
+//!
+//! Also small path helpers that other `file` states share.
 
 use super::plan::{
     FilePlan, absolute_name, is_folder, missing_folder_steps, name_as_path, parent, path_fact,
@@ -10,7 +12,7 @@ use crate::states::modules::file_change;
 use crate::states::modules::verdict::{require_facts, single_change, unchanged};
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 
-/// Decides `file.absent`.
+/// Decides `file.absent`: removes a file, link or folder.
 pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let path = absolute_name(call, facts)?;
     if path == "/" {
@@ -37,13 +39,13 @@ pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
     Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
 }
 
-/// A path without slashes at its end.
+/// Returns a path without trailing slashes; the root folder stays `/`.
 pub(super) fn trim_trailing_slashes(path: &str) -> &str {
     let bare = path.trim_end_matches('/');
     if bare.is_empty() { "/" } else { bare }
 }
 
-/// Decides `file.exists`.
+/// Decides `file.exists`, which fails if the path does not exist.
 pub(super) fn exists(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let path = name_as_path(call, facts)?;
     if facts.target(&path)?.is_none() {
@@ -52,7 +54,7 @@ pub(super) fn exists(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
     unchanged(format!("Path {path} exists"))
 }
 
-/// Decides `file.missing`.
+/// Decides `file.missing`, which fails if the path exists.
 pub(super) fn missing(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let path = name_as_path(call, facts)?;
     if facts.target(&path)?.is_some() {
@@ -61,7 +63,7 @@ pub(super) fn missing(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     unchanged(format!("Path {path} is missing"))
 }
 
-/// Decides `file.touch`. It always changes the times, except in a dry run.
+/// Decides `file.touch`. A real run always changes the times; a dry run may report no change.
 pub(super) fn touch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let path = absolute_name(call, facts)?;
     let read = call.int("atime")?;
@@ -80,7 +82,7 @@ pub(super) fn touch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDeci
             single_change("new", path.clone()),
             format!("File {path} is set to be created"),
         ),
-        // A time that is asked for is never taken for set: Salt compares seconds with fractions.
+        // A requested time always counts as different: Salt compares it with seconds that have fractions.
         Some(_) if read.or(written).is_some() => StateOutcome::would_change(
             single_change("touched", path.clone()),
             format!("Times set to be updated on file {path}"),
@@ -123,7 +125,7 @@ pub(super) fn touch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDeci
     Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
 }
 
-/// What a path is called in messages.
+/// Returns the kind of an entry as Salt's messages name it.
 pub(super) fn kind_name(entry: &FileStat) -> &'static str {
     match entry.kind {
         FileKind::File => "File",

@@ -1,4 +1,7 @@
-//! `file.recurse`: a folder of the state tree with all that is in it.
+//! The state `file.recurse`: copies a folder of the state tree to the machine.
+//!
+//! [`recurse`] creates the folders, plans each file with [`plan_file`], and optionally removes
+//! unmanaged entries. The partial results are summed up in a [`RecursePlan`].
 use crate::states::modules::file_change;
 use crate::states::modules::verdict::{require_facts, single_change};
 use std::collections::BTreeSet;
@@ -20,7 +23,7 @@ use crate::host::fact::{Fact, FileStat};
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::value::{Map, Value};
 
-/// What all parts of a call come to.
+/// The sum of the plans of all folders and files of one call.
 #[derive(Default)]
 struct RecursePlan {
     test: Map,
@@ -31,7 +34,7 @@ struct RecursePlan {
     steps: Vec<Change>,
 }
 
-/// Decides `file.recurse`.
+/// Decides `file.recurse`: copies a folder of the state tree.
 pub(super) fn recurse(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let path = super::presence::trim_trailing_slashes(&name_as_path(call, facts)?).to_owned();
     if call.args.contains_key("mode") {
@@ -67,7 +70,7 @@ pub(super) fn recurse(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     Ok(into_verdict(call, &path, sum))
 }
 
-/// Asks for all facts that are needed of the files at once.
+/// Requests the facts of all files and folders at once, in one round trip.
 fn prefetch_facts(
     source: &SourceTree,
     path: &str,
@@ -96,7 +99,7 @@ fn prefetch_facts(
     require_facts(facts, needed)
 }
 
-/// The folders that have files, from the top.
+/// Returns the folders that contain files, ancestors first.
 fn source_folders(source: &SourceTree) -> Vec<&str> {
     let mut all: BTreeSet<&str> = source.files.iter().map(|below| parent(below)).collect();
     all.insert("");
@@ -121,7 +124,7 @@ fn make_folders(
             join_path(path, below)
         };
         let Some(entry) = facts.target(&full)? else {
-            // Folders above the first that is missing are made with it.
+            // The steps for one folder include its missing ancestors, so each folder is added only once.
             for step in missing_folder_steps(&full, &like, facts)? {
                 if let Change::Folder { path, .. } = &step
                     && created.insert(path.clone())
@@ -156,7 +159,7 @@ fn make_folders(
     Ok(())
 }
 
-/// Tells of a folder that is not there yet.
+/// Adds the report of a folder that does not exist yet.
 fn add_new_folder(full: String, path: &str, sum: &mut RecursePlan) {
     let changes = Map::from_iter([(
         full.as_str().into(),
@@ -167,13 +170,13 @@ fn add_new_folder(full: String, path: &str, sum: &mut RecursePlan) {
     sum.would_change = true;
     let comment = format!("The following files will be changed:\n{full}: directory - new\n");
     sum.comments.push((full.clone(), comment));
-    // The folder itself is made before anything is looked at.
+    // As in Salt, the top folder is created before the comparison and is not among the changes.
     if full != path {
         sum.apply.insert(full.into(), Value::map(changes));
     }
 }
 
-/// The content of a file, rendered if asked, and whether nobody may see it.
+/// Returns the content of a source file, rendered if it is a template, and whether it is secret.
 fn source_content(
     call: &StateCall<'_>,
     name: &str,
@@ -229,7 +232,7 @@ fn add_file(
         body: FileBody::FromSource(bytes),
         owners: owners.clone(),
         mode,
-        // They are made already.
+        // An earlier step of this state creates the parent folders.
         parents: ParentPolicy::Required,
         replace: call.flag("replace", true) || facts.target(full)?.is_none(),
         visibility: DiffVisibility::from_flags(call.flag("show_changes", true), secret),
@@ -242,7 +245,7 @@ fn add_file(
         backup: backup_policy(call)?,
         assume_present: false,
     };
-    // The folder is made by then, so that a dry run's leniency about it is right.
+    // In test mode the plan tolerates a missing parent folder, which an earlier step creates.
     match plan_file(&desired, Mode::Test, facts) {
         Ok(work) => add_file_plan(full, work, sum),
         Err(Halt::Failed(why)) => {
@@ -254,7 +257,7 @@ fn add_file(
     Ok(())
 }
 
-/// A folder makes way for a file.
+/// Adds the plan that puts a file where a folder was removed.
 fn replace_directory(
     full: &str,
     bytes: Vec<u8>,
@@ -310,7 +313,7 @@ fn clean_directory(
         return Ok(());
     }
     sum.would_change = true;
-    // A dry run names what is below too.
+    // The dry-run comment also lists the entries below removed folders.
     let all: Vec<String> = below
         .iter()
         .map(|(below, _)| below.as_str())

@@ -1,4 +1,7 @@
-//! The states that write data as text: `file.serialize`, and the reader of JSON that it merges with.
+//! The state `file.serialize`: writes a dataset as a YAML or JSON file.
+//!
+//! [`serialize`] is the entry. With `merge_if_exists` the dataset is merged into the values that the
+//! file has. The JSON writer reproduces Python's `json.dumps` with Salt's defaults.
 use std::sync::Arc;
 
 use super::contents::{encode, get_at_path};
@@ -14,14 +17,14 @@ use crate::states::{FactCache, Halt, StateCall, StateDecision, refuse};
 use crate::value::{Map, Value};
 use crate::yaml::{Schema, parse_text};
 
-/// How a value is written.
+/// The format in which a dataset is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Serializer {
     Yaml,
     Json,
 }
 
-/// Decides `file.serialize`.
+/// Decides `file.serialize`: writes a dataset to a file.
 pub(super) fn serialize(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let path = absolute_name(call, facts)?;
     require_facts(facts, [target_fact(&path)])?;
@@ -78,7 +81,8 @@ pub(super) fn serialize(call: &StateCall<'_>, facts: &FactCache) -> Result<State
     Ok(work.into_verdict(call.mode))
 }
 
-/// Adds what is said of values that were merged.
+/// Adds the differences between merged values, and the warning about an ignored option, to both
+/// outcomes.
 fn add_merge_report(
     call: &StateCall<'_>,
     work: &mut FilePlan,
@@ -134,7 +138,7 @@ fn dataset(call: &StateCall<'_>) -> Result<Value, Halt> {
     }
 }
 
-/// A value without marks of sensitivity.
+/// Returns a copy of a value without its marks of sensitivity, so that it can be written.
 fn without_sensitive_marks(value: &Value) -> Value {
     match value.reveal() {
         Value::List(items) => Value::list(items.iter().map(without_sensitive_marks)),
@@ -157,7 +161,7 @@ fn parse_json(bytes: &[u8], serializer: Serializer) -> Result<Value, Halt> {
     Ok(node.to_value())
 }
 
-/// The options that a serializer is given: a map, or a list of maps.
+/// Returns the argument `serializer_opts`, given as a map or a list of maps.
 fn serializer_options(call: &StateCall<'_>) -> Map {
     match call.arg("serializer_opts") {
         Some(Value::Map(map)) => (**map).clone(),
@@ -196,12 +200,12 @@ fn serialize_to_text(
     {
         return refuse("`serializer_opts: default_flow_style` of file.serialize must be false");
     }
-    // A document ends with its own newline, and another is added as it is for JSON.
+    // The YAML document already ends with a newline; for JSON above, one is added.
     let text = pyyaml_text(value).map_err(Halt::Failed)?;
     Ok(text)
 }
 
-/// A value over another: maps key by key, everything else as a whole.
+/// Merges two values: maps key by key; any other value is replaced.
 fn merge(base: &Value, over: &Value) -> Value {
     let (Value::Map(base), Value::Map(over)) = (base, over) else {
         return over.clone();
@@ -217,7 +221,7 @@ fn merge(base: &Value, over: &Value) -> Value {
     Value::map(all)
 }
 
-/// What differs, key by key; none if nothing does.
+/// Returns the differences key by key; None without any.
 fn differences(old: &Value, new: &Value) -> Option<Value> {
     let (Value::Map(old), Value::Map(new)) = (old, new) else {
         return None;
@@ -238,21 +242,20 @@ fn differences(old: &Value, new: &Value) -> Option<Value> {
     (!all.is_empty()).then(|| Value::map(all))
 }
 
-/// How JSON is written.
+/// The style of JSON output, by the names of Python's `json.dumps`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct JsonStyle {
-    /// What each level is indented by; none for one line.
+    /// The indentation of each level; None writes everything on one line.
     indent: Option<String>,
-    /// What stands between items, and between a key and its value.
+    /// The separators between items, and between a key and its value.
     separators: (String, String),
-    /// Whether keys are sorted.
     sorted: bool,
-    /// Whether what is not ASCII is escaped.
+    /// Whether characters outside ASCII are escaped.
     ascii: bool,
 }
 
 impl JsonStyle {
-    /// By the options of `file.serialize`: two spaces and sorted keys unless said otherwise.
+    /// Reads the style from the options of `file.serialize`. Defaults: two spaces, sorted keys.
     pub(super) fn from_options(options: &Map, is_encoded: bool) -> Self {
         let flag = |key: &str, otherwise| options.get(key).map_or(otherwise, Value::is_truthy);
         let separators = options.get("separators").and_then(Value::as_list);
@@ -275,7 +278,7 @@ impl JsonStyle {
     }
 }
 
-/// A value as a JSON text, without a newline at its end.
+/// Returns a value as JSON text without a final newline.
 fn json_text(value: &Value, style: &JsonStyle) -> String {
     let mut out = String::new();
     write_json(value, style, 0, &mut out);

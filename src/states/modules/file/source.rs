@@ -1,4 +1,7 @@
-//! Sources of files: where their content comes from, and how it is fetched.
+//! Sources of file content: the state tree, the machine, or a download.
+//!
+//! [`select_source`] picks the source, [`expected_checksum`] resolves its hash, and [`source_texts`]
+//! renders templates. Downloads are commands that the machine runs.
 
 use std::sync::Arc;
 
@@ -11,38 +14,36 @@ use crate::states::{FactCache, Halt, StateCall, TemplateRequest, refuse};
 use crate::text::force_quote_word;
 use crate::value::{Map, Secrets};
 
-/// A place that content comes from.
+/// A location that content is read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FileSource {
-    /// A file of the state tree, by its path in it.
+    /// A path in the state tree (`salt://`).
     Tree(String),
-    /// A file of the machine.
+    /// A path on the machine (`file://` or no scheme).
     Machine(String),
-    /// An address that the machine downloads.
+    /// A URL that the machine downloads.
     Web(String),
 }
 
-/// A source and what its content must be like.
+/// The source that a state uses, with its checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SelectedSource {
-    /// As it was written.
+    /// The address as the state gives it.
     pub(super) written: String,
-    /// Where it is.
     pub(super) source: FileSource,
-    /// Its checksum as it was written.
+    /// The value of `source_hash` or of the source's own hash, unparsed.
     pub(super) hash: Option<String>,
 }
 
-/// A checksum: the program that makes it, and its hex digits in lower case.
+/// A checksum: the algorithm and the hex digits in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Checksum {
     /// The name of the algorithm, such as `sha256`.
     pub(super) algorithm: &'static str,
-    /// The digits.
     pub(super) digits: String,
 }
 
-/// The algorithms and how many hex digits they give.
+/// The algorithms with the number of hex digits of their checksums.
 const HASH_ALGORITHMS: [(&str, usize); 6] = [
     ("md5", 32),
     ("sha1", 40),
@@ -53,7 +54,7 @@ const HASH_ALGORITHMS: [(&str, usize); 6] = [
 ];
 
 impl FileSource {
-    /// Reads an address; what has no scheme is a path of the machine.
+    /// Parses an address. Text without a known scheme is a path on the machine.
     pub(super) fn parse(written: &str) -> Self {
         if let Some(rest) = written.strip_prefix("salt://") {
             let path = rest.split_once("?saltenv=").map_or(rest, |(path, _)| path);
@@ -72,10 +73,11 @@ impl FileSource {
     }
 }
 
-/// The environment that messages name.
+/// The name of the environment in messages; others do not exist.
 pub(super) const DEFAULT_SALTENV: &str = "base";
 
-/// The source that a state names, or the first of several that is there.
+/// Returns the source of a state, or the first of several sources that exists; None if the state names
+/// none.
 pub(super) fn select_source(
     call: &StateCall<'_>,
     facts: &FactCache,
@@ -132,7 +134,7 @@ fn source_exists(
     }
 }
 
-/// The permission bits of a source.
+/// Returns the permission bits of a source; None for a download.
 pub(super) fn source_mode(
     call: &StateCall<'_>,
     source: &FileSource,
@@ -145,7 +147,7 @@ pub(super) fn source_mode(
     }
 }
 
-/// The words of a template: the defaults, and the context over them.
+/// Returns the variables of a template: `defaults`, overridden by `context`.
 pub(super) fn template_context(call: &StateCall<'_>) -> Result<Map, Halt> {
     let context = match call.arg("context").filter(|it| it.is_truthy()) {
         None => Map::new(),
@@ -165,7 +167,7 @@ pub(super) fn template_context(call: &StateCall<'_>) -> Result<Map, Halt> {
     Ok(all)
 }
 
-/// Renders a text if the state says that it is a template.
+/// Renders a source as a Jinja template.
 pub(super) fn render_source(
     call: &StateCall<'_>,
     text: &[u8],
@@ -183,7 +185,7 @@ pub(super) fn render_source(
     )
 }
 
-/// Whether a content repeats something that nobody may see.
+/// Whether a text contains a sensitive value of the pillar or of the template's variables.
 pub(super) fn contains_secrets(call: &StateCall<'_>, text: &str) -> bool {
     let mut secrets = Secrets::default();
     secrets.gather(&call.context.pillar);
@@ -195,7 +197,9 @@ pub(super) fn contains_secrets(call: &StateCall<'_>, text: &str) -> bool {
     secrets.are_in(text)
 }
 
-/// The texts of `source` or `sources`, rendered (they are templates unless said otherwise).
+/// Returns the rendered texts of `source` or `sources`; None if neither is given.
+///
+/// The argument `template` defaults to `jinja`.
 pub(super) fn source_texts(
     call: &StateCall<'_>,
     facts: &FactCache,
@@ -232,10 +236,12 @@ pub(super) fn source_texts(
     Ok(Some(texts))
 }
 
-/// The bytes of a source, and its path.
+/// The bytes of a source and its path.
 pub(super) type SourceContent = (Arc<[u8]>, String);
 
-/// The bytes of a source that is no download, and its path.
+/// Reads a source and returns its bytes and path; None if it does not exist.
+///
+/// A download is read by a probe as text, not stored on the machine.
 pub(super) fn read_source(
     call: &StateCall<'_>,
     written: &str,
@@ -252,7 +258,7 @@ pub(super) fn read_source(
     })
 }
 
-/// A command that prints what is at an address.
+/// Returns the command that prints the content of a URL.
 pub(super) fn download_to_stdout_command(address: &str) -> String {
     let address = force_quote_word(address);
     format!(
@@ -260,7 +266,9 @@ pub(super) fn download_to_stdout_command(address: &str) -> String {
     )
 }
 
-/// The checksum that a download must have.
+/// Returns the checksum that a download must have; None if the state gives none.
+///
+/// `source_hash` is a checksum or the address of a file with checksums.
 pub(super) fn expected_checksum(
     call: &StateCall<'_>,
     picked: &SelectedSource,
@@ -304,7 +312,7 @@ pub(super) fn expected_checksum(
 }
 
 impl Checksum {
-    /// Reads `sha256=…`, `sha256:…` or the digits alone, which tell the algorithm by their number.
+    /// Parses `sha256=…`, `sha256:…` or digits alone, whose number tells the algorithm.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let (kind, digits) = match text.split_once(['=', ':']) {
@@ -327,7 +335,7 @@ impl Checksum {
     }
 }
 
-/// The checksum of one of the names in the text of a hash file; the only one if there is one.
+/// Finds the checksum of one of the names in a hash file; a file with a single checksum needs no name.
 fn find_checksum(text: &str, names: &[String]) -> Option<Checksum> {
     let mut all = Vec::new();
     for line in text.lines() {
@@ -349,21 +357,21 @@ fn find_checksum(text: &str, names: &[String]) -> Option<Checksum> {
     (all.len() == 1).then(|| all.remove(0))
 }
 
-/// Where a file is got from.
+/// The origin of content that a command on the machine fetches.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FetchFrom<'a> {
-    /// Another path.
     Copy(&'a str),
-    /// An address, and the checksum that what is there must have.
+    /// A URL, and the checksum that its content must have.
     Web(&'a str, Option<&'a Checksum>),
 }
 
-/// The command that prints the hex digits of a checksum of what it reads.
+/// Returns the command that reads standard input and prints the hex digits of its checksum.
 fn checksum_command(kind: &str) -> String {
     format!("{kind}sum | cut -d' ' -f1")
 }
 
-/// Whether a file differs from what is at an address. Without a checksum only a download tells.
+/// Whether a file differs from a download. Without a checksum the content must be downloaded to
+/// compare.
 pub(super) fn differs_from_download(
     address: &str,
     sum: Option<&Checksum>,
@@ -396,7 +404,10 @@ pub(super) fn differs_from_download(
     Ok(is != desired)
 }
 
-/// The steps that get a file: beside, checked, like what was there, and renamed.
+/// Returns the changes that fetch a file.
+///
+/// The content goes to a temporary file in the same folder, is checked, gets the attributes of the old
+/// file, and is renamed, so that the path never holds a partial file.
 pub(super) fn fetch_steps(
     fetch: &FetchFrom<'_>,
     path: &str,

@@ -1,27 +1,29 @@
-//! Texts as Python takes them apart, and the differences that are shown of them.
+//! Text handling as in Python, and the differences of contents that results show.
+//!
+//! Splits lines at all line ends that Python's `str.splitlines` knows, detects binary content, and
+//! decides how much of a difference is visible.
 
 use crate::states::diff;
 use crate::value::REDACTED;
 
-/// How much of a file is looked at to tell whether it is text.
+/// The number of leading bytes that are examined to detect binary content.
 const BINARY_SNIFF_BYTES: usize = 512;
 
-/// The longest text of which a difference is shown, in bytes.
+/// The size of the largest content whose difference is shown, in bytes.
 pub(super) const MAX_DIFF_BYTES: u64 = 1 << 20;
 
-/// Whether changes of a content are shown.
+/// Whether results show the difference of a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DiffVisibility {
-    /// They are.
     Visible,
-    /// Who wrote the state does not want them.
+    /// Hidden because the state sets `show_changes: false`.
     Suppressed,
-    /// Nobody may see them.
+    /// Hidden because the content is secret.
     Secret,
 }
 
 impl DiffVisibility {
-    /// By `show_changes` and whether the content is secret.
+    /// Derives the visibility from `show_changes` and from whether the content is secret. Secrecy prevails.
     pub(super) fn from_flags(show: bool, secret: bool) -> Self {
         match (show, secret) {
             (_, true) => Self::Secret,
@@ -31,8 +33,7 @@ impl DiffVisibility {
     }
 }
 
-/// Whether bytes are taken for binary: a zero byte, or more than three in ten that text does not
-/// have.
+/// Whether bytes count as binary: they contain a zero byte, or more than 30 % of them are no text.
 pub(super) fn is_binary(bytes: &[u8]) -> bool {
     let bytes = &bytes[..bytes.len().min(BINARY_SNIFF_BYTES)];
     if bytes.is_empty() {
@@ -43,7 +44,7 @@ pub(super) fn is_binary(bytes: &[u8]) -> bool {
     }
     let is_text = match std::str::from_utf8(bytes) {
         Ok(_) => true,
-        // Characters that are cut off at the end are no fault.
+        // The examined part may end within a multi-byte character, which is no error.
         Err(error) => error.error_len().is_none(),
     };
     let is_nontext = |byte: &&u8| {
@@ -53,7 +54,7 @@ pub(super) fn is_binary(bytes: &[u8]) -> bool {
     bytes.iter().filter(is_nontext).count() * 10 > bytes.len() * 3
 }
 
-/// What is shown of the difference of two contents; nothing if they are equal.
+/// Returns the difference of two contents as results show it; empty if they are equal.
 pub(super) fn content_diff(before: &[u8], after: &[u8], shown: DiffVisibility) -> String {
     if before == after {
         return String::new();
@@ -76,7 +77,7 @@ pub(super) fn content_diff(before: &[u8], after: &[u8], shown: DiffVisibility) -
     diff::unified_diff(&diff::lines(&before), &diff::lines(&after)).concat()
 }
 
-/// Bytes as text: UTF-8, or else each byte a character.
+/// Decodes bytes as UTF-8, or as Latin-1 if they are not valid UTF-8.
 pub(super) fn decode(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -84,16 +85,14 @@ pub(super) fn decode(bytes: &[u8]) -> String {
     }
 }
 
-/// Whether lines keep what ends them.
+/// Whether split lines keep their line ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineEnds {
-    /// They do.
     Keep,
-    /// They do not.
     Strip,
 }
 
-/// The lines of a text: whatever Unicode says ends one does.
+/// Splits a text at every line end that Python's `str.splitlines` knows.
 pub(super) fn split_lines(text: &str, ends: LineEnds) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut start = 0;
@@ -123,7 +122,7 @@ pub(super) fn split_lines(text: &str, ends: LineEnds) -> Vec<&str> {
     lines
 }
 
-/// A text of which each line ends with a newline, as states write texts.
+/// Returns the text of all parts, in which every line ends with a newline.
 pub(super) fn with_newlines<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
     let mut all = String::new();
     for part in parts {

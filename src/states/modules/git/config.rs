@@ -1,4 +1,6 @@
-//! Settings of git: of a repository, or of a user.
+//! The states `git.config_set` and `git.config_unset`: settings of a repository or of a user.
+//!
+//! Both read the values with `git config -z` and set or unset them one by one.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +13,9 @@ use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome, ref
 use crate::text::quote_word;
 use crate::value::{Map, Value};
 
-/// Where settings are.
+/// The scope of a setting: a repository or the user's global configuration.
 struct ConfigScope {
-    /// The command up to its last words.
+    /// The `git config` command with the scope option; the operation is appended.
     command: String,
     path: String,
     is_global: bool,
@@ -45,14 +47,14 @@ impl ConfigScope {
 
     fn read_values(&self, facts: &FactCache, words: &str) -> Result<Vec<String>, Halt> {
         let text = format!("{} -z {words}", self.command);
-        // Where the settings of a user are, only git knows.
+        // The path of the user's configuration is not known here, so any change makes the reading stale.
         let reads = if self.is_global {
             Domain::All
         } else {
             Domain::Path(self.path.clone())
         };
         let answer = self.access.probe(facts, text, reads)?;
-        // 1 says that there is no such key.
+        // Exit code 1 of `git config` means that the key does not exist.
         if answer.code > 1 {
             return refuse(answer.error);
         }
@@ -77,7 +79,8 @@ fn setting_key(call: &StateCall<'_>) -> Result<String, Halt> {
     Ok(key.to_owned())
 }
 
-/// The values that a setting is to have, and how they are shown; or why there are none.
+/// Returns the desired values and their form in messages. The inner error is the comment of the failed
+/// state.
 fn desired_values(
     call: &StateCall<'_>,
 ) -> Result<Result<(Vec<String>, String), &'static str>, Halt> {
@@ -97,7 +100,7 @@ fn desired_values(
     Ok(Ok((all, shown)))
 }
 
-/// Brings a setting to have a value, or several.
+/// Decides `git.config_set`: gives a setting one or more values.
 pub(super) fn set(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let scope = ConfigScope::from_call(call)?;
     let key = setting_key(call)?;
@@ -146,7 +149,7 @@ pub(super) fn set(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecisi
     act_or_fail(predicted, steps, outcome, complaint)
 }
 
-/// Brings settings to have no value.
+/// Decides `git.config_unset`: removes settings whose keys match an expression.
 pub(super) fn unset(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let scope = ConfigScope::from_call(call)?;
     let name = setting_key(call)?;

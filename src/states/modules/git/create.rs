@@ -1,4 +1,7 @@
-//! Repositories are cloned once, or made empty.
+//! The states `git.cloned` and `git.present`: create a repository once.
+//!
+//! `cloned` clones if nothing exists and at most changes the branch; `present` initializes an empty
+//! repository. For repositories that follow a remote see `latest`.
 
 use super::desired::join_comments;
 use super::latest::empty_folder_command;
@@ -11,7 +14,7 @@ use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 use crate::text::{quote_word, with_login_redacted};
 use crate::value::Map;
 
-/// Clones a repository to where nothing is.
+/// Decides to clone a repository to a path where nothing exists.
 fn clone_repository(
     access: &GitAccess,
     url: &str,
@@ -36,7 +39,7 @@ fn clone_repository(
     act_or_fail(predicted, steps, outcome, "Clone failed: ")
 }
 
-/// Checks another branch of a repository out.
+/// Decides to check out another branch of an existing repository.
 fn change_branch(
     access: &GitAccess,
     target: &str,
@@ -58,7 +61,7 @@ fn change_branch(
     act_or_fail(predicted, steps, outcome, complaint)
 }
 
-/// Brings a repository to be there, whatever commit it is at.
+/// Decides `git.cloned`. The commit of an existing repository does not matter.
 pub(super) fn cloned(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let url = repository_url(call)?;
     let target = target_path(call, "target")?;
@@ -88,7 +91,7 @@ pub(super) fn cloned(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
     }
 }
 
-/// The command that makes a repository. What it does beside that is added to the actions.
+/// Returns the `git init` command, and adds a message about each option to `actions`.
 fn init_command(
     call: &StateCall<'_>,
     target: &str,
@@ -112,7 +115,7 @@ fn init_command(
     Ok(format!("{text} -- {}", quote_word(target)))
 }
 
-/// Brings an empty repository to be there, or one that was.
+/// Decides `git.present`: initializes a repository unless one exists.
 pub(super) fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let target = target_path(call, "name")?;
     let bare = call.flag("bare", true);

@@ -1,4 +1,6 @@
-//! What a state wants of a repository, and how messages name it.
+//! The desired repository of `git.latest` and the messages about it.
+//!
+//! [`DesiredRepository`] holds the parsed arguments, shared by `latest` and `update`.
 
 use super::repository::{
     GitAccess, RemoteRefs, Repository, RepositoryQuery, Revision, RevisionKind, ref_name,
@@ -8,25 +10,25 @@ use crate::host::change::Change;
 use crate::states::{Halt, StateCall, refuse};
 use crate::value::Value;
 
-/// When what stands in the way is thrown away.
+/// The condition under which `git.latest` discards local changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ForceReset {
     Never,
-    /// Only if there is something new.
+    /// Only if the remote has a new commit.
     RemoteChanges,
     Always,
 }
 
-/// What a branch is to follow.
+/// The upstream that a local branch is to follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Upstream {
-    /// What it does follow.
+    /// Keep the current upstream, if any.
     Unchanged,
     Unset,
     Branch(String),
 }
 
-/// What a state wants of a repository.
+/// A repository as described by the arguments of `git.latest`.
 #[derive(Clone)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -100,7 +102,7 @@ impl DesiredRepository {
         }
     }
 
-    /// What the branch is to follow.
+    /// Returns the upstream that the branch is to follow for this revision.
     pub(super) fn desired_upstream(&self, revision: Option<&Revision>) -> Upstream {
         match revision.map(|it| it.kind) {
             None => Upstream::Unchanged,
@@ -110,7 +112,7 @@ impl DesiredRepository {
         }
     }
 
-    /// The revision in messages.
+    /// Returns the revision as messages name it.
     pub(super) fn revision_label(&self, revision: &Revision) -> String {
         let short = short_commit(&revision.commit);
         match revision.kind {
@@ -121,14 +123,15 @@ impl DesiredRepository {
         }
     }
 
-    /// The branch that it has to go to, if it is not there.
+    /// Returns the branch to check out; None if it is checked out already or the state names none.
     pub(super) fn branch_to_check_out(&self, repository: &Repository) -> Option<&str> {
         self.branch
             .as_deref()
             .filter(|branch| repository.branch.as_deref() != Some(branch))
     }
 
-    /// Why it cannot be updated without losing something.
+    /// Returns why the repository cannot be updated without losing changes, and which option forces the
+    /// update.
     pub(super) fn refusal_comment(
         &self,
         repository: &Repository,
@@ -189,18 +192,18 @@ impl DesiredRepository {
     }
 }
 
-/// The first letters of a commit.
+/// Returns a commit ID shortened to seven digits.
 pub(super) fn short_commit(commit: &str) -> &str {
     commit.get(..7).unwrap_or(commit)
 }
 
-/// Several remarks as one comment.
+/// Joins messages to one comment, as Salt does.
 pub(super) fn join_comments(comments: &[String]) -> String {
     let text = comments.join(". ");
     if comments.len() > 1 { text + "." } else { text }
 }
 
-/// A step of a repository.
+/// Returns the change that runs a command in the desired repository.
 pub(super) fn repository_change(desired: &DesiredRepository, text: String) -> Change {
     desired.access.change(text, &desired.target)
 }

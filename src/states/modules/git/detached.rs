@@ -1,4 +1,7 @@
-//! A repository is kept at a commit, at no branch.
+//! The state `git.detached`: keeps a repository at a commit, tag or remote branch with a detached HEAD.
+//!
+//! [`detached`] is the entry. A [`CheckoutPlan`] collects the commands: clone, set the remote, fetch,
+//! check out.
 
 use super::desired::join_comments;
 use super::latest::empty_folder_command;
@@ -11,30 +14,30 @@ use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 use crate::text::{quote_word, with_login_redacted};
 use crate::value::{Map, Value};
 
-/// The commit that a repository is kept at, and where it comes from.
+/// The revision to check out, and the remote to fetch it from.
 struct DetachedTarget {
     url: String,
     target: String,
     remote: String,
-    /// The commit, or a branch or tag.
+    /// A commit ID, branch or tag.
     rev: String,
     is_commit: bool,
 }
 
-/// The way to the commit.
+/// The commands to run, with the messages and changes to report.
 struct CheckoutPlan {
     commands: Vec<String>,
     comments: Vec<String>,
     changes: Map,
-    /// The commit that it is at.
+    /// The commit that is checked out before; None without a repository.
     old: Option<String>,
-    /// The commit that it is to be at, as far as that is known.
+    /// The commit to check out, if it is known before fetching.
     desired_commit: Option<String>,
     fetches: bool,
 }
 
 impl CheckoutPlan {
-    /// Whether there is nothing to do.
+    /// Whether the desired commit is checked out already and nothing is to be fetched.
     fn is_done(&self) -> bool {
         !self.fetches
             && self.commands.is_empty()
@@ -47,7 +50,7 @@ impl CheckoutPlan {
 }
 
 impl DetachedTarget {
-    /// Reads the arguments of a state; none if the revision has no name.
+    /// Reads the target from a state's arguments; None if `rev` is missing.
     fn from_call(call: &StateCall<'_>) -> Result<Option<Self>, Halt> {
         let url = repository_url(call)?;
         let target = target_path(call, "target")?;
@@ -75,7 +78,9 @@ impl DetachedTarget {
         }
     }
 
-    /// Brings the repository to be there, with the address of its remote; or says why not.
+    /// Plans the commands that create the repository or correct its remote.
+    ///
+    /// The error is the comment of the failed state.
     fn plan_repository(
         &self,
         call: &StateCall<'_>,
@@ -124,7 +129,7 @@ impl DetachedTarget {
         Ok(plan)
     }
 
-    /// Clones it, which fetches all.
+    /// Adds the clone, which also fetches everything.
     fn plan_clone(&self, plan: &mut CheckoutPlan) {
         plan.commands.push(format!(
             "git clone -q --no-checkout --origin {} -- {} {}",
@@ -138,7 +143,7 @@ impl DetachedTarget {
         plan.fetches = false;
     }
 
-    /// Gives the remote its address.
+    /// Adds the command that sets the URL of the remote.
     fn plan_remote_url(&self, is: Option<&str>, plan: &mut CheckoutPlan) {
         let (target, remote) = (&self.target, &self.remote);
         let word = if is.is_some() { "set-url" } else { "add" };
@@ -150,7 +155,7 @@ impl DetachedTarget {
             .push(format!("Remote {remote} updated from '{is}' to '{shown}'"));
     }
 
-    /// Fetches all branches and tags.
+    /// Adds the fetch of all branches and tags.
     fn plan_fetch(&self, plan: &mut CheckoutPlan) {
         let (target, remote) = (&self.target, &self.remote);
         let heads = format!("+refs/heads/*:refs/remotes/{remote}/*");
@@ -162,7 +167,7 @@ impl DetachedTarget {
         ));
     }
 
-    /// Checks the commit out.
+    /// Adds the checkout and the commands around it.
     fn plan_checkout(&self, call: &StateCall<'_>, plan: &mut CheckoutPlan) {
         let target = &self.target;
         if call.flag("hard_reset", false) {
@@ -179,7 +184,7 @@ impl DetachedTarget {
         }
     }
 
-    /// What a dry run says.
+    /// Returns the outcome of a dry run.
     fn dry_run_outcome(&self, plan: &CheckoutPlan) -> StateOutcome {
         let target = &self.target;
         let new = plan.desired_commit.as_ref().unwrap_or(&self.rev);
@@ -197,7 +202,7 @@ impl DetachedTarget {
         StateOutcome::would_change(expected, would)
     }
 
-    /// What came of it.
+    /// Returns the outcome after the commands, read from the repository.
     fn evaluate_result(
         &self,
         plan: &CheckoutPlan,
@@ -227,7 +232,7 @@ impl DetachedTarget {
     }
 }
 
-/// Brings a repository to be at a commit, at no branch.
+/// Decides `git.detached`: checks out a revision with a detached HEAD.
 pub(super) fn detached(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let Some(pin) = DetachedTarget::from_call(call)? else {
         return failure("'' is not a valid value for the 'rev' argument");
@@ -238,7 +243,8 @@ pub(super) fn detached(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
         Ok(plan) => plan,
         Err(why) => return failure(why),
     };
-    // Whether a branch has moved, the other side tells; a commit that is there never does.
+    // A branch may have moved on the remote, so the remote is asked. A commit that exists locally needs no
+    // fetch.
     if plan.fetches && !pin.is_commit {
         let known = plan.desired_commit.as_deref();
         plan.fetches = has_moved(&access, facts, &pin, known)?;
@@ -261,7 +267,7 @@ pub(super) fn detached(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
     })
 }
 
-/// Whether the branch or tag is elsewhere by now.
+/// Whether the remote's branch or tag is at a commit other than the known one.
 fn has_moved(
     access: &GitAccess,
     facts: &FactCache,
@@ -273,12 +279,13 @@ fn has_moved(
             let desired_commit = remote.find_revision(&pin.rev);
             desired_commit.map(|it| it.commit).as_deref() != known
         }
-        // The fetch will say why.
+        // The remote cannot be read: the fetch will fail and report the reason.
         Err(_) => true,
     })
 }
 
-/// Checks out what the remote's branch, a tag or a commit of that name is, in this order.
+/// Returns the command that checks out the remote's branch, the tag or the commit of a name, in this
+/// order.
 fn checkout_command(target: &str, remote: &str, rev: &str, is_forced: bool) -> String {
     let force = if is_forced { "-f " } else { "" };
     let names = [

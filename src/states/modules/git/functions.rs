@@ -1,9 +1,10 @@
-//! The functions of the `git` module.
+//! The table of the state functions of the module `git`, with their arguments and reversals.
+//!
+//! The functions are defined in the sibling files; the engine finds them by name through [`MODULE`].
 
 use super::{config, create, detached, latest};
 use crate::states::{StateFunction, StateModule};
 
-/// The module.
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "git",
     functions: &[
@@ -40,6 +41,6 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     aggregate: None,
 };
 
-/// A repository may hold the only copy of what was done in it.
+/// The reason why deploying a repository is not undone: it may hold the only copy of someone's work.
 const IRREVERSIBLE_REASON: &str =
     "a repository may hold work that is nowhere else; remove it with file.absent";

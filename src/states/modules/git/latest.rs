@@ -1,4 +1,7 @@
-//! A repository is cloned, and brought to the newest commit.
+//! The state `git.latest`: clones a repository, and updates it to the newest commit of a revision.
+//!
+//! [`latest`] reads the remote and the local repository, and clones; `update` handles an existing
+//! repository.
 
 use super::desired::{DesiredRepository, Upstream, join_comments};
 use super::repository::{
@@ -10,12 +13,12 @@ use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcom
 use crate::text::{quote_word, with_login_redacted};
 use crate::value::{Map, Value};
 
-/// Brings a repository to be there, at the newest commit.
+/// Decides `git.latest`: clones or updates a repository.
 pub(super) fn latest(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let desired = DesiredRepository::from_call(call)?;
     let remote = match RemoteRefs::probe(&desired.access, facts, &desired.url)? {
         Ok(remote) => remote,
-        // git itself may come with a package of the same run.
+        // An earlier state of the same run may install git.
         Err(why) if call.mode == Mode::Test && why.contains("git: not found") => {
             return done(clone_dry_run_outcome(&desired));
         }
@@ -69,7 +72,7 @@ fn clone_dry_run_outcome(desired: &DesiredRepository) -> StateOutcome {
     )
 }
 
-/// Empties a folder, but leaves the folder itself.
+/// Returns the command that removes the content of a folder but keeps the folder.
 pub(super) fn empty_folder_command(target: &str) -> String {
     format!("find {} -mindepth 1 -delete", quote_word(target))
 }
@@ -151,7 +154,7 @@ fn clone_command(desired: &DesiredRepository) -> String {
     )
 }
 
-/// What brings a fresh clone to the wanted branch and commit.
+/// Returns the commands that bring a fresh clone to the desired branch and commit.
 fn after_clone_commands(
     desired: &DesiredRepository,
     revision: &Revision,
@@ -201,23 +204,37 @@ fn after_clone_commands(
         ));
         comments.push(format!("Repository was reset to {label}"));
     }
-    match upstream {
-        Upstream::Branch(revision) if follows.as_ref() != Some(&revision) => {
-            commands.push(git_command(
-                target,
-                ["branch", "-q", "--set-upstream-to", &revision],
-            ));
-            let word = if follows.is_some() { "updated" } else { "set" };
-            comments.push(format!("Tracking branch was {word} to {revision}"));
-        }
-        Upstream::Unset if follows.is_some() => {
-            commands.push(git_command(target, ["branch", "--unset-upstream"]));
-            comments.push("Tracking branch was unset".to_owned());
-        }
-        _ => {}
+    if let Some((command, comment)) = upstream_command(target, &upstream, follows.as_deref()) {
+        commands.push(command);
+        comments.push(comment);
     }
     if desired.has_submodules {
         commands.push(update_submodules_command(target));
     }
     commands
+}
+
+/// Returns the command that sets the upstream of a fresh clone's branch, and its comment.
+///
+/// None means that the branch has the desired upstream already.
+fn upstream_command(
+    target: &str,
+    upstream: &Upstream,
+    follows: Option<&str>,
+) -> Option<(String, String)> {
+    match upstream {
+        Upstream::Branch(wanted) if follows != Some(wanted.as_str()) => {
+            let words = ["branch", "-q", "--set-upstream-to", wanted.as_str()];
+            let verb = if follows.is_some() { "updated" } else { "set" };
+            Some((
+                git_command(target, words),
+                format!("Tracking branch was {verb} to {wanted}"),
+            ))
+        }
+        Upstream::Unset if follows.is_some() => Some((
+            git_command(target, ["branch", "--unset-upstream"]),
+            "Tracking branch was unset".to_owned(),
+        )),
+        _ => None,
+    }
 }

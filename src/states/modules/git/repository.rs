@@ -1,4 +1,8 @@
-//! A repository on a machine and the one it comes from: how they are asked and changed.
+//! Readings of a git repository on a machine and of its remote, and the commands that change it.
+//!
+//! [`RepositoryQuery`] reads the local repository, [`RemoteRefs`] lists the remote's refs, and
+//! [`GitAccess`] holds the user and the credentials that all commands use. All functions of the module
+//! `git` build on this file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,15 +12,17 @@ use crate::states::{FactCache, Halt, StateCall, refuse};
 use crate::text::{base64, quote_word, quote_words};
 use crate::value::Value;
 
-/// Who runs git, and with which keys.
+/// The user, environment and credentials with which git runs.
 #[derive(Clone)]
 pub(super) struct GitAccess {
     setting: CommandSetting,
 }
 
 impl GitAccess {
-    /// What a state says of it. Passwords go through the environment: a list of processes never
-    /// shows them, and no repository keeps them.
+    /// Reads user, identities and password from a state's arguments.
+    ///
+    /// The password goes through the environment, so that no process list shows it and no repository stores
+    /// it.
     pub(super) fn from_call(call: &StateCall<'_>) -> Result<Self, Halt> {
         let mut env = vec![
             ("LC_ALL".to_owned(), "C".to_owned()),
@@ -61,7 +67,7 @@ impl GitAccess {
         Ok(Self { setting })
     }
 
-    /// Asks as this user.
+    /// Runs a reading git command with this access.
     pub(super) fn probe(
         &self,
         facts: &FactCache,
@@ -81,7 +87,7 @@ impl GitAccess {
         })
     }
 
-    /// Runs as this user.
+    /// Returns the change that runs a git command with this access and touches the path.
     pub(super) fn change(&self, text: String, path: &str) -> Change {
         let mut run = CommandRun::new(text).touching([Domain::Path(path.to_owned())]);
         run.setting = self.setting.clone();
@@ -89,20 +95,20 @@ impl GitAccess {
     }
 }
 
-/// What a question gave.
+/// The result of a reading git command.
 pub(super) struct GitOutput {
     pub(super) code: i32,
     pub(super) text: String,
     pub(super) error: String,
 }
 
-/// The references of the repository that another comes from.
+/// The refs of a remote repository by name, with their commits.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RemoteRefs {
     refs: BTreeMap<String, String>,
 }
 
-/// What kind of thing a wanted revision is there.
+/// The kind of ref that a revision names in the remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RevisionKind {
     Branch,
@@ -110,7 +116,7 @@ pub(super) enum RevisionKind {
     Commit,
 }
 
-/// A revision that is wanted.
+/// A revision resolved to a commit of the remote.
 #[derive(Debug, Clone)]
 pub(super) struct Revision {
     pub(super) commit: String,
@@ -118,7 +124,7 @@ pub(super) struct Revision {
 }
 
 impl RemoteRefs {
-    /// Asks for them.
+    /// Lists the refs of a remote. The inner error is git's message.
     pub(super) fn probe(
         access: &GitAccess,
         facts: &FactCache,
@@ -138,7 +144,7 @@ impl RemoteRefs {
         Ok(Ok(Self { refs }))
     }
 
-    /// What a name means there.
+    /// Resolves a name to a revision: HEAD, a branch, a tag or a commit ID, in this order.
     pub(super) fn find_revision(&self, rev: &str) -> Option<Revision> {
         let get = |name: String, kind| {
             let commit = self.refs.get(&name)?.clone();
@@ -159,7 +165,7 @@ impl RemoteRefs {
             })
     }
 
-    /// The names of its tags.
+    /// Returns the names of the remote's tags.
     pub(super) fn tags(&self) -> BTreeSet<String> {
         let tags = self
             .refs
@@ -170,7 +176,7 @@ impl RemoteRefs {
             .collect()
     }
 
-    /// Whether a repository has all its branches and tags as they are.
+    /// Whether a local repository has all branches and tags of the remote at the same commits.
     pub(super) fn is_mirrored_in(&self, repository: &Repository, remote: &str) -> bool {
         let has = |name: String, commit: &String| repository.refs.contains(&(name, commit.clone()));
         self.refs.iter().all(|(name, commit)| {
@@ -184,12 +190,12 @@ impl RemoteRefs {
         })
     }
 
-    /// The commit of its `HEAD`.
+    /// Returns the commit of the remote's `HEAD`.
     pub(super) fn head(&self) -> Option<&str> {
         self.refs.get("HEAD").map(String::as_str)
     }
 
-    /// The branch that its `HEAD` is.
+    /// Returns the branch whose commit equals that of the remote's `HEAD`.
     pub(super) fn default_branch(&self) -> Option<&str> {
         let head = self.refs.get("HEAD")?;
         self.refs
@@ -198,70 +204,68 @@ impl RemoteRefs {
     }
 }
 
-/// What there is at a path.
+/// The state of the target path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LocalTarget {
-    /// Nothing, or an empty folder.
+    /// The path does not exist, or is an empty folder.
     Empty,
-    /// A file.
+    /// A regular file exists at the path.
     File,
-    /// A folder with something else in it.
+    /// A folder that is not empty and is no repository.
     OtherFolder,
-    /// A repository.
     Repository(Box<Repository>),
 }
 
-/// A repository on the machine.
+/// A git repository on the machine, as one probe reads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a fact of its own that the machine answers"
 )]
 pub(super) struct Repository {
-    /// The commit it is at.
+    /// The commit of HEAD; None in an empty repository.
     pub(super) commit: Option<String>,
-    /// The branch it is at.
+    /// The branch that is checked out; None if HEAD is detached.
     pub(super) branch: Option<String>,
     pub(super) branches: BTreeSet<String>,
     pub(super) tags: BTreeSet<String>,
-    /// Where the remote is.
+    /// The URL of the queried remote; None if the repository lacks that remote.
     pub(super) url: Option<String>,
-    /// Whether something is not committed.
+    /// Whether tracked files have uncommitted changes.
     pub(super) is_dirty: bool,
-    /// Whether it is bare.
     pub(super) is_bare: bool,
-    /// What the branch it is to be at follows.
+    /// The upstream of the desired or else the current branch, such as `origin/main`.
     pub(super) upstream: Option<String>,
-    /// The commit of the branch it is to be at.
+    /// The commit of the desired branch, or of HEAD if the state names none.
     pub(super) base: Option<String>,
-    /// Whether it has the wanted commit.
+    /// Whether the repository contains the desired commit.
     pub(super) has_desired_commit: bool,
-    /// Whether the wanted commit comes after the branch's.
+    /// Whether the desired commit is a descendant of `base` or equal to it.
     pub(super) is_fast_forward: bool,
-    /// The commit of the remote's branch, as last fetched.
+    /// The commit of the remote-tracking branch, as of the last fetch.
     pub(super) remote_branch_commit: Option<String>,
-    /// The commit of the tag of that name.
+    /// The commit of the tag named like the desired revision.
     pub(super) tag_commit: Option<String>,
-    /// Whether a module in it is not where it is to be.
+    /// Whether a submodule is not checked out at its recorded commit.
     pub(super) has_stale_submodules: bool,
-    /// All its references and their commits.
+    /// The names of all refs with their commits.
     pub(super) refs: BTreeSet<(String, String)>,
 }
 
-/// What is asked of a repository.
+/// A query for the state of a local repository.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RepositoryQuery<'a> {
     pub(super) target: &'a str,
     pub(super) remote: &'a str,
     pub(super) branch: Option<&'a str>,
-    /// The name of the wanted revision.
+    /// The name of the desired revision.
     pub(super) rev: &'a str,
-    /// The wanted commit.
+    /// The desired commit, if it is known.
     pub(super) desired_commit: Option<&'a str>,
 }
 
 impl RepositoryQuery<'_> {
-    /// Asks it.
+    /// Reads the target path and the repository in it; fails with git's message.
     pub(super) fn probe(&self, access: &GitAccess, facts: &FactCache) -> Result<LocalTarget, Halt> {
         let reads = Domain::Path(self.target.to_owned());
         let answer = access.probe(facts, self.script(), reads)?;
@@ -359,12 +363,12 @@ fn parse_target(text: &str) -> LocalTarget {
     LocalTarget::Repository(Box::new(repository))
 }
 
-/// A git command in a repository.
+/// Returns a git command that runs in a repository.
 pub(super) fn git_command<'a>(target: &str, words: impl IntoIterator<Item = &'a str>) -> String {
     format!("git -C {} {}", quote_word(target), quote_words(words))
 }
 
-/// An absolute path that a state names, without a slash at its end.
+/// Returns an argument that must be an absolute path other than `/`, without a trailing slash.
 pub(super) fn target_path(call: &StateCall<'_>, key: &str) -> Result<String, Halt> {
     let path = if key == "name" {
         call.name.to_owned()
@@ -381,7 +385,7 @@ pub(super) fn target_path(call: &StateCall<'_>, key: &str) -> Result<String, Hal
     Ok(trimmed.to_owned())
 }
 
-/// The address of a repository, which is the name of the state.
+/// Returns the URL of the repository, which is the name of the state.
 pub(super) fn repository_url(call: &StateCall<'_>) -> Result<String, Halt> {
     let url = call.name;
     if url.starts_with('-') || url.contains(['\n', '\0']) {
@@ -390,7 +394,9 @@ pub(super) fn repository_url(call: &StateCall<'_>) -> Result<String, Halt> {
     Ok(url.to_owned())
 }
 
-/// A name that git takes, and not for an option.
+/// Returns an argument that is a valid name of a ref and cannot be mistaken for an option.
+///
+/// A boolean counts as missing, as in Salt.
 pub(super) fn ref_name(call: &StateCall<'_>, key: &str) -> Result<Option<String>, Halt> {
     let Some(value) = call
         .arg(key)
@@ -410,7 +416,7 @@ pub(super) fn ref_name(call: &StateCall<'_>, key: &str) -> Result<Option<String>
     Ok(Some(text))
 }
 
-/// Brings the modules within a repository to where they are to be.
+/// Returns the command that checks out all submodules at their recorded commits.
 pub(super) fn update_submodules_command(target: &str) -> String {
     git_command(
         target,

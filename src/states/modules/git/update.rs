@@ -1,4 +1,7 @@
-//! A repository that is there is brought to the newest commit.
+//! The update of an existing repository for `git.latest`.
+//!
+//! [`update_repository`] compares the repository with the remote, and plans fetch, checkout, merge or
+//! reset. It refuses to lose local changes unless the state forces the update.
 
 use std::collections::BTreeSet;
 
@@ -17,31 +20,31 @@ use crate::states::{FactCache, Halt, StateDecision, StateOutcome};
 use crate::text::{quote_word, with_login_redacted};
 use crate::value::Map;
 
-/// The exit code of a script that finds that something would be lost.
+/// The exit code of the update script if the update is no fast-forward and may not be forced.
 const EXIT_NO_FAST_FORWARD: i32 = 93;
 
-/// How it gets to the wanted commit.
+/// The way from the current to the desired commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UpdateMethod {
-    /// It is there.
+    /// The desired commit is checked out.
     AlreadyThere,
-    /// The wanted commit comes after its own.
+    /// The desired commit is a descendant of the current one.
     FastForward,
-    /// What stands in the way is thrown away.
+    /// The branch is reset, which discards local commits and changes.
     Reset,
-    /// It is not known before something is fetched.
+    /// Unknown before the fetch, because the desired commit is not local.
     Unknown,
 }
 
-/// What becomes of the remote's address.
+/// The change of the remote's URL.
 enum RemoteUrlChange {
     Unchanged,
     Add,
-    /// It was this.
+    /// The remote has this URL, which differs.
     Replace(String),
 }
 
-/// What is done, and what is said of it.
+/// The planned update and the comments about it.
 struct UpdatePlan {
     method: UpdateMethod,
     fetches: bool,
@@ -49,18 +52,18 @@ struct UpdatePlan {
     new_tags: Vec<String>,
     old_tags: Vec<String>,
     upstream: Option<(String, String)>,
-    /// What is said once the steps have run.
+    /// The comments for a successful update.
     comments: Vec<String>,
 }
 
-/// Commands, and what is said once they have run.
+/// A list of commands, and the comments for their success.
 #[derive(Default)]
 struct CommandScript {
     commands: Vec<String>,
     comments: Vec<String>,
 }
 
-/// Brings it to the newest commit.
+/// Decides the update of an existing repository.
 pub(super) fn update_repository(
     desired: DesiredRepository,
     revision: Option<Revision>,
@@ -104,8 +107,9 @@ pub(super) fn update_repository(
     })
 }
 
-/// Whether the wanted commit is there, under the name that it has on the other side; or why it
-/// may not be put there.
+/// Whether the desired commit exists locally under the remote's name for it.
+///
+/// The error is the comment of the failed state: a tag has moved, and the update is not forced.
 fn has_revision(
     desired: &DesiredRepository,
     revision: &Revision,
@@ -213,7 +217,7 @@ fn update_method(
     }
 }
 
-/// What the branch is to follow, as a command's option, and the remark on it.
+/// Returns the option of `git branch` that sets or removes the upstream, and its comment.
 fn upstream_option(
     desired: &DesiredRepository,
     revision: &Revision,
@@ -223,7 +227,7 @@ fn upstream_option(
     let is_new = !local.branches.contains(branch);
     let is = local.upstream.as_ref().filter(|_| !is_new);
     match (desired.desired_upstream(Some(revision)), is) {
-        // A branch that starts at another follows it.
+        // `git checkout -b` sets the upstream when it creates the branch.
         (Upstream::Branch(_), None) if is_new => None,
         (Upstream::Branch(revision), None) => Some((
             format!("--set-upstream-to={revision}"),
@@ -241,7 +245,7 @@ fn upstream_option(
     }
 }
 
-/// Fetches branches, and tags if they are wanted.
+/// Returns the command that fetches branches and, if desired, tags.
 fn fetch_command(desired: &DesiredRepository) -> String {
     let heads = format!("refs/heads/*:refs/remotes/{}/*", desired.remote);
     let mut words = vec!["fetch", "-q"];
@@ -320,7 +324,7 @@ fn update_steps(
     (steps, comments)
 }
 
-/// The command that checks another branch out, and the remark on it.
+/// Returns the command that checks out another branch, and its comment.
 fn checkout_command(
     desired: &DesiredRepository,
     revision: &Revision,
@@ -347,7 +351,7 @@ fn checkout_command(
     (git_command(&desired.target, words), comment)
 }
 
-/// The commands that move the branch.
+/// Adds the commands that check out, merge or reset the branch.
 fn add_branch_commands(
     desired: &DesiredRepository,
     revision: &Revision,
@@ -409,7 +413,7 @@ fn add_branch_commands(
     }
 }
 
-/// What a dry run says.
+/// Returns the outcome of a dry run.
 fn dry_run_outcome(
     desired: &DesiredRepository,
     revision: &Revision,
@@ -431,10 +435,6 @@ fn dry_run_outcome(
     if plan.fetches {
         actions.push(format!("Remote '{}' would be fetched", desired.remote));
     }
-    let (old, new) = (
-        short_commit(local.commit.as_deref().unwrap_or("None")),
-        short_commit(&revision.commit),
-    );
     let keeps_head = !desired.updates_head && desired.branch_to_check_out(local).is_none();
     let moves = local
         .commit
@@ -447,21 +447,7 @@ fn dry_run_outcome(
             old_new(commit, revision.commit.as_str()),
         ));
     }
-    let verb = match plan.method {
-        UpdateMethod::FastForward => "fast-forwarded",
-        UpdateMethod::Reset => "hard-reset",
-        UpdateMethod::AlreadyThere | UpdateMethod::Unknown => "updated",
-    };
-    if let Some(branch) = desired.branch_to_check_out(local) {
-        actions.push(if local.branches.contains(branch) {
-            format!("Branch '{branch}' would be checked out and {verb} to {new}")
-        } else {
-            let label = desired.revision_label(revision);
-            format!("New branch '{branch}' would be checked out, with {label} as a starting point")
-        });
-    } else if plan.method != UpdateMethod::AlreadyThere && !keeps_head {
-        actions.push(format!("Repository would be {verb} from {old} to {new}"));
-    }
+    actions.extend(branch_action(desired, revision, local, plan));
     if plan.method == UpdateMethod::Reset {
         changes.extend(single_change("forced update", true));
     }
@@ -477,6 +463,34 @@ fn dry_run_outcome(
         return StateOutcome::unchanged(text);
     }
     StateOutcome::would_change(changes, join_comments(&actions))
+}
+
+/// Returns the dry-run comment about the branch; None if it stays where it is.
+fn branch_action(
+    desired: &DesiredRepository,
+    revision: &Revision,
+    local: &Repository,
+    plan: &UpdatePlan,
+) -> Option<String> {
+    let new = short_commit(&revision.commit);
+    let verb = match plan.method {
+        UpdateMethod::FastForward => "fast-forwarded",
+        UpdateMethod::Reset => "hard-reset",
+        UpdateMethod::AlreadyThere | UpdateMethod::Unknown => "updated",
+    };
+    if let Some(branch) = desired.branch_to_check_out(local) {
+        return Some(if local.branches.contains(branch) {
+            format!("Branch '{branch}' would be checked out and {verb} to {new}")
+        } else {
+            let label = desired.revision_label(revision);
+            format!("New branch '{branch}' would be checked out, with {label} as a starting point")
+        });
+    }
+    if plan.method == UpdateMethod::AlreadyThere || !desired.updates_head {
+        return None;
+    }
+    let old = short_commit(local.commit.as_deref().unwrap_or("None"));
+    Some(format!("Repository would be {verb} from {old} to {new}"))
 }
 
 fn evaluate_result(
@@ -543,7 +557,7 @@ fn evaluate_result(
     ))
 }
 
-/// A bare repository is fetched if it lacks something.
+/// Decides the update of a bare repository: it is fetched if a ref of the remote is missing or differs.
 fn update_bare(
     desired: DesiredRepository,
     remote: &RemoteRefs,

@@ -1,9 +1,13 @@
-//! Transactions of packages are joined.
+//! Aggregation of `pkg` states: several installations become one apt transaction.
+//!
+//! The engine calls [`aggregate`] for a group of states that it may join.
 
 use crate::value::{Map, Value};
 
-/// Makes one transaction of several (S40): the packages of all, for the first one. Those that
-/// hold packages, or take them from other places, stay apart.
+/// Joins the arguments of several states to one transaction under the first state (S40).
+///
+/// Returns None if they cannot be joined: a state holds packages, or the sources or repositories
+/// differ.
 pub(super) fn aggregate(all: &[&Map]) -> Option<Map> {
     let (first, rest) = all.split_first()?;
     let key = if first.contains_key("sources") {
@@ -30,7 +34,7 @@ pub(super) fn aggregate(all: &[&Map]) -> Option<Map> {
     Some(joined)
 }
 
-/// What a state installs, as `pkgs` or `sources` has it.
+/// Returns the packages of a state in the form of `pkgs` or `sources`.
 fn package_entries(args: &Map, key: &str) -> Option<Vec<Value>> {
     match args.get(key).map(Value::reveal) {
         Some(Value::List(items)) => return Some(items.to_vec()),

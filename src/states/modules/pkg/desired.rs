@@ -1,4 +1,6 @@
-//! The packages that a state names, and the commands for them.
+//! The packages that a `pkg` state names, and the apt commands for them.
+//!
+//! [`parse_desired`] reads the arguments; `apt_*` builds non-interactive commands.
 
 use super::package_database::InstalledPackages;
 use super::version::VersionConstraint;
@@ -9,12 +11,12 @@ use crate::states::{Halt, StateCall, refuse};
 use crate::text::{quote_word, quote_words};
 use crate::value::Value;
 
-/// A package as a state names it.
+/// A package that a state names, with the desired version.
 #[derive(Debug, Clone)]
 pub(super) struct DesiredPackage {
     pub(super) name: String,
     pub(super) constraint: VersionConstraint,
-    /// The version as written.
+    /// The version as the state gives it.
     pub(super) version: Option<String>,
 }
 
@@ -38,7 +40,7 @@ impl DesiredPackage {
         }
     }
 
-    /// Its name and version as Salt's messages have them.
+    /// Returns the name and version in the form of Salt's messages.
     pub(super) fn shown(&self) -> String {
         match &self.version {
             None => self.name.clone(),
@@ -49,17 +51,17 @@ impl DesiredPackage {
         }
     }
 
-    /// Whether it is there as wanted, apart from being the latest.
+    /// Whether an installed package satisfies the constraint. `latest` is not compared here.
     pub(super) fn is_met(&self, packages: &InstalledPackages, ignore_epoch: bool) -> bool {
         match packages.version(&self.name) {
             Some(version) => self.constraint.accepts(version, ignore_epoch),
-            // What another package provides has no version of its own.
+            // A virtual package, provided by another package, has no version.
             None => self.constraint == VersionConstraint::Any && packages.provides(&self.name),
         }
     }
 }
 
-/// The packages that a state names: `pkgs`, or its name with `version`.
+/// Returns the packages of a state: from `pkgs`, else its name with `version`.
 pub(super) fn parse_desired(call: &StateCall<'_>) -> Result<Vec<DesiredPackage>, Halt> {
     let allow_updates = call.flag("allow_updates", false);
     let mut all_desired = Vec::new();
@@ -87,7 +89,7 @@ fn add_item(
     all_desired: &mut Vec<DesiredPackage>,
 ) -> Result<(), Halt> {
     let mut push = |name: &str, version| {
-        // A package that is named twice is wanted once, with the version that is given.
+        // A package that is named twice is listed once; a later version replaces an earlier one.
         match all_desired.iter_mut().find(|desired| desired.name == name) {
             None => all_desired.push(DesiredPackage::new(name, version, allow_updates)),
             Some(desired) if version.is_some() => {
@@ -122,7 +124,7 @@ fn add_item(
     Ok(())
 }
 
-/// Only what can be a package's name reaches a command.
+/// Refuses a text that cannot be the name of a package, so that none reaches a command line.
 fn check_name(name: &str) -> Result<(), Halt> {
     let is_good = |sign: char| sign.is_ascii_alphanumeric() || "+-.:_".contains(sign);
     if !name.is_empty() && !name.starts_with('-') && name.chars().all(is_good) {
@@ -131,7 +133,7 @@ fn check_name(name: &str) -> Result<(), Halt> {
     refuse(format!("`{name}` is no name of a package"))
 }
 
-/// What packages may change when they come and go: nearly all but people's homes.
+/// Returns the domains that installing or removing packages may change: nearly all but home folders.
 pub(super) fn touched_domains() -> Vec<Domain> {
     const FOLDERS: [&str; 9] = [
         "/etc", "/usr", "/var", "/opt", "/srv", "/run", "/lib", "/bin", "/sbin",
@@ -143,7 +145,7 @@ pub(super) fn touched_domains() -> Vec<Domain> {
         .collect()
 }
 
-/// An apt command that asks nothing and keeps configuration that people have edited.
+/// Returns an apt command that never asks and keeps configuration files that were edited.
 pub(super) fn apt_command<'a>(
     verb: &str,
     options: &[&str],
@@ -167,12 +169,12 @@ pub(super) fn apt_command<'a>(
     text
 }
 
-/// The same as a change.
+/// Returns the change that runs an apt command.
 pub(super) fn apt_change(text: String) -> Change {
     run_change(text, touched_domains())
 }
 
-/// Fetches the lists of packages, unless that was done lately.
+/// Returns the change that updates the package lists, unless they are younger than `cache_valid_time`.
 pub(super) fn refresh_change(call: &StateCall<'_>) -> Result<Change, Halt> {
     let update = "apt-get -q -o DPkg::Lock::Timeout=120 update";
     let text = match call.int("cache_valid_time")? {
@@ -185,7 +187,9 @@ pub(super) fn refresh_change(call: &StateCall<'_>) -> Result<Change, Halt> {
     Ok(run_change(text, [Domain::Packages, lists]))
 }
 
-/// The options that arguments ask for.
+/// Returns the apt options for a state's arguments.
+///
+/// With `falls`, the transaction may install older versions.
 pub(super) fn apt_options(call: &StateCall<'_>, falls: bool) -> Result<Vec<String>, Halt> {
     let flags = [
         (
@@ -212,7 +216,7 @@ pub(super) fn apt_options(call: &StateCall<'_>, falls: bool) -> Result<Vec<Strin
     Ok(options)
 }
 
-/// What apt complained, as Salt shows it.
+/// Formats apt's error message as Salt does.
 pub(super) fn install_error(complaint: &str) -> String {
     let lines: Vec<String> = complaint
         .lines()

@@ -1,11 +1,12 @@
-//! The functions of the `pkg` module.
+//! The table of the state functions of the module `pkg`, with their arguments and reversals.
+//!
+//! The functions are defined in the sibling files; the engine finds them by name through [`MODULE`].
 
 use super::aggregate::aggregate;
 use super::{hold, install, remove};
 use crate::states::modules::verdict::failure;
 use crate::states::{FactCache, Halt, StateCall, StateDecision, StateFunction, StateModule};
 
-/// The module.
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "pkg",
     functions: &[
@@ -39,7 +40,7 @@ const OPTIONS: &str = "version refresh fromrepo skip_verify skip_suggestions pkg
     allow_updates pkg_verify normalize ignore_epoch reinstall update_holds hold install_recommends \
     only_upgrade cache_valid_time resolve_capabilities";
 
-/// What is watched has changed: the state is done once more (S23).
+/// Runs the state again when a watched state has changed (S23).
 fn watch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let function = call.text("sfun")?.unwrap_or_else(|| call.fun.to_owned());
     match function.as_str() {

@@ -1,4 +1,6 @@
-//! Packages are held at their version, or no longer.
+//! The states `pkg.held` and `pkg.unheld`, and the argument `hold` of installations.
+//!
+//! A held package keeps its version in upgrades (`apt-mark hold`).
 
 use super::desired::{DesiredPackage, parse_desired};
 use super::package_database::InstalledPackages;
@@ -9,12 +11,13 @@ use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 use crate::text::quote_words;
 use crate::value::{Map, Value};
 
-/// Whether `hold` is asked for, or its end.
+/// Returns whether the state holds (true) or unholds (false) its packages; None without the argument
+/// `hold`.
 pub(super) fn desired_hold(call: &StateCall<'_>) -> Option<bool> {
     call.arg("hold").map(Value::is_truthy)
 }
 
-/// Holds packages, or ends that.
+/// Returns the change that holds or unholds packages.
 pub(super) fn hold_change<'a>(hold: bool, names: impl IntoIterator<Item = &'a str>) -> Change {
     let word = if hold { "hold" } else { "unhold" };
     let text = format!("apt-mark {word} {}", quote_words(names));
@@ -38,7 +41,7 @@ fn hold_comment(name: &str, hold: bool, is_new: bool) -> String {
     }
 }
 
-/// Adds to the result of an installation what became of holding.
+/// Adds the effect of holding or unholding to the changes and comments of an installation.
 pub(super) fn add_hold_changes(
     hold: bool,
     before: &InstalledPackages,
@@ -71,7 +74,7 @@ pub(super) fn add_hold_changes(
     }
 }
 
-/// Changes holds where nothing had to be installed.
+/// Decides the hold changes of a state that has nothing to install.
 pub(super) fn hold_after_install<'a>(
     facts: &FactCache,
     names: impl IntoIterator<Item = &'a str>,
@@ -100,7 +103,7 @@ pub(super) fn hold_after_install<'a>(
     act_or_fail(predicted, steps, outcome, complaint)
 }
 
-/// Brings packages to be held.
+/// Decides `pkg.held`. With `replace`, all other packages are unheld.
 pub(super) fn held(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let all_desired = parse_desired(call)?;
     let packages = InstalledPackages::probe(facts)?;
@@ -125,7 +128,7 @@ pub(super) fn held(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
     hold_verdict(&to_hold, &to_free)
 }
 
-/// Brings packages to be held no longer.
+/// Decides `pkg.unheld`. With `all`, every held package is unheld.
 pub(super) fn unheld(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let packages = InstalledPackages::probe(facts)?;
     let all = call.flag("all", false);

@@ -1,4 +1,8 @@
-//! Packages are installed, or brought to a version.
+//! The states `pkg.installed` and `pkg.latest`: install packages, or bring them to a version.
+//!
+//! Both compare dpkg's database and apt's candidates with the desired packages, run one apt
+//! transaction, and compare again to judge the result. Package files (`sources`) are handled in
+//! `source`.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +19,7 @@ use crate::states::modules::verdict::{act, done, failure, old_new, unchanged};
 use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 use crate::value::{Map, Value};
 
-/// Brings packages to be installed.
+/// Decides `pkg.installed`: installs packages that are missing or at another version.
 pub(super) fn installed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     if matches!(call.arg("pkgs"), Some(Value::List(items)) if items.is_empty()) {
         return unchanged("No packages to install provided");
@@ -57,10 +61,8 @@ pub(super) fn installed(call: &StateCall<'_>, facts: &FactCache) -> Result<State
     steps.push(install_step(call, &targets, &before, &candidates)?);
     let holding = hold::desired_hold(call);
     if let Some(hold) = holding {
-        steps.push(hold::hold_change(
-            hold,
-            all_desired.iter().map(|desired| desired.name.as_str()),
-        ));
+        let names = all_desired.iter().map(|desired| desired.name.as_str());
+        steps.push(hold::hold_change(hold, names));
     }
     let plan = InstallPlan {
         all_desired,
@@ -72,16 +74,14 @@ pub(super) fn installed(call: &StateCall<'_>, facts: &FactCache) -> Result<State
     };
     let predicted = dry_run_outcome(&plan, &candidates);
     act(predicted, steps, move |complaint, facts| {
-        Ok(evaluate_result(
-            &plan,
-            complaint,
-            &InstalledPackages::probe(facts)?,
-        ))
+        let after = InstalledPackages::probe(facts)?;
+        Ok(evaluate_result(&plan, complaint, &after))
     })
 }
 
-/// Whether the lists of packages are fetched first: if that is asked, or apt has not heard of a
-/// package. If it is forbidden, the unknown ones cannot be.
+/// Whether the package lists are updated first: on request, or if apt does not know a package.
+///
+/// The error is the failed outcome if the update is forbidden and a package is unknown.
 fn needs_refresh(
     call: &StateCall<'_>,
     targets: &[DesiredPackage],
@@ -104,7 +104,7 @@ fn needs_refresh(
     ))))
 }
 
-/// What is to be installed, and what was there before.
+/// The packages to install, and the reading from before the transaction.
 struct InstallPlan {
     all_desired: Vec<DesiredPackage>,
     targets: Vec<DesiredPackage>,
@@ -125,7 +125,7 @@ fn can_upgrade(
         if compare(newest, installed).is_gt())
 }
 
-/// All is installed; at most holds change.
+/// Decides the case in which all packages are installed: at most their holds change.
 fn already_installed(
     call: &StateCall<'_>,
     facts: &FactCache,
@@ -164,7 +164,7 @@ fn install_step(
         });
         let version = match &desired.constraint {
             VersionConstraint::Any | VersionConstraint::Latest => None,
-            // apt says which versions there are if there is none like this.
+            // If no version matches, apt gets the text as it is and reports the available versions.
             VersionConstraint::Exact(version) => Some(best.unwrap_or(version).to_owned()),
             VersionConstraint::All(_) => best.map(str::to_owned),
         };
@@ -185,7 +185,7 @@ fn install_step(
     )))
 }
 
-/// What a dry run says.
+/// Returns the outcome of a dry run.
 fn dry_run_outcome(plan: &InstallPlan, candidates: &Candidates) -> StateOutcome {
     let mut changes = Map::new();
     for desired in &plan.targets {
@@ -268,7 +268,7 @@ fn evaluate_result(
     }
 }
 
-/// Few packages are named; many are counted.
+/// Returns Salt's comment, which names a few packages but only counts many.
 fn installed_comment(modified: &[&DesiredPackage]) -> String {
     let summary: Vec<String> = modified.iter().map(|desired| desired.shown()).collect();
     let summary = summary.join(", ");
@@ -299,7 +299,7 @@ fn plural(count: usize) -> (&'static str, &'static str) {
     }
 }
 
-/// Brings packages to their newest version.
+/// Decides `pkg.latest`: brings packages to apt's candidate version.
 pub(super) fn latest(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     if matches!(call.arg("pkgs"), Some(Value::List(items)) if items.is_empty()) {
         return unchanged("No packages to install provided");
@@ -344,6 +344,7 @@ pub(super) fn latest(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
     )
 }
 
+/// The packages of `pkg.latest`, and the reading from before the transaction.
 struct UpgradePlan {
     all_desired: Vec<DesiredPackage>,
     targets: Vec<DesiredPackage>,
@@ -360,7 +361,7 @@ fn upgrade(
     if refresh_first {
         steps.push(refresh_change(call)?);
     }
-    // Fresh lists may have newer versions of all of them.
+    // The updated lists may offer newer versions of all desired packages.
     let words = if refresh_first {
         &plan.all_desired
     } else {

@@ -1,4 +1,7 @@
-//! The `pkg` module: packages through apt (P15, P17).
+//! The state module `pkg`: packages through apt and dpkg (P15, P17).
+//!
+//! `package_database` reads what is installed and available; `desired` parses the arguments; `install`,
+//! `remove`, `hold` and `source` decide the states. Other package managers are not supported.
 
 mod aggregate;
 mod desired;

@@ -1,4 +1,6 @@
-//! What apt and dpkg say of packages.
+//! Readings of dpkg's and apt's databases: installed packages, candidates and upgrades.
+//!
+//! [`InstalledPackages`] is read in a single probe that all `pkg` states share.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,28 +11,28 @@ use crate::states::{FactCache, Halt, refuse};
 use crate::text::quote_words;
 use crate::value::Map;
 
-/// All packages of a machine at once, so that any number of states ask once.
+/// The probe that lists all packages of a machine, so that any number of states share one reading.
 const PACKAGES_PROBE: &str = "dpkg --print-architecture && dpkg-query -W -f '${Package}\\t${Architecture}\\t${db:Status-Want}\\t${db:Status-Status}\\t${Version}\\t${Provides}\\n'";
 
-/// The packages of a machine, by name; those of another architecture as `name:architecture`.
+/// The packages of a machine by name; packages of a foreign architecture as `name:architecture`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct InstalledPackages {
-    /// The versions of those that are installed.
+    /// The installed packages with their versions.
     pub(super) installed: BTreeMap<String, String>,
-    /// Those that are removed and have left their configuration.
+    /// Removed packages that left configuration files.
     pub(super) config_only: BTreeSet<String>,
-    /// Those that are held.
     pub(super) held: BTreeSet<String>,
-    /// What installed ones provide beside themselves.
+    /// The virtual packages that installed packages provide.
     provided: BTreeSet<String>,
     native_architecture: String,
 }
 
 impl InstalledPackages {
-    /// Those of the machine.
+    /// Reads the packages of the machine; fails if it has no apt and dpkg.
     pub(super) fn probe(facts: &FactCache) -> Result<Self, Halt> {
         let probed = run_probe(facts, PACKAGES_PROBE, Domain::Packages)?;
-        // dpkg-query fails if there are no packages at all.
+        // `dpkg-query` fails if no package is installed, so only missing output or a missing program is an
+        // error.
         if probed.code == 127 || probed.stdout.is_empty() {
             let why = String::from_utf8_lossy(&probed.stderr);
             return refuse(format!(
@@ -82,7 +84,7 @@ impl InstalledPackages {
         }
     }
 
-    /// A name without this machine's own architecture.
+    /// Returns a package name without the suffix of the machine's own architecture.
     pub(super) fn native_name<'a>(&self, name: &'a str) -> &'a str {
         match name.split_once(':') {
             Some((plain, architecture))
@@ -94,19 +96,19 @@ impl InstalledPackages {
         }
     }
 
-    /// The version of a package, if it is installed.
+    /// Returns the version of an installed package.
     pub(super) fn version(&self, name: &str) -> Option<&str> {
         self.installed
             .get(self.native_name(name))
             .map(String::as_str)
     }
 
-    /// Whether an installed package provides this.
+    /// Whether an installed package provides the virtual package.
     pub(super) fn provides(&self, name: &str) -> bool {
         self.provided.contains(name)
     }
 
-    /// What has changed since, as changes show it.
+    /// Returns the differences to a later reading, in the form of Salt's changes.
     pub(super) fn changes_to(&self, after: &Self) -> Map {
         let names: BTreeSet<&String> = self
             .installed
@@ -125,11 +127,11 @@ impl InstalledPackages {
     }
 }
 
-/// What could be installed.
+/// The versions that apt can install, by package name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Candidates(BTreeMap<String, Candidate>);
 
-/// What apt would install by a name.
+/// The installable versions of one package.
 #[derive(Debug, Clone, Default)]
 struct Candidate {
     newest: Option<String>,
@@ -137,7 +139,7 @@ struct Candidate {
 }
 
 impl Candidates {
-    /// What apt knows of these packages.
+    /// Reads apt's policy for packages, optionally with `fromrepo` as target release.
     pub(super) fn probe<'a>(
         facts: &FactCache,
         names: impl IntoIterator<Item = &'a str>,
@@ -179,12 +181,12 @@ impl Candidates {
         Self(all)
     }
 
-    /// The newest version of a package.
+    /// Returns apt's candidate version of a package.
     pub(super) fn newest(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.newest.as_deref()
     }
 
-    /// The newest version that is taken.
+    /// Returns the best version that `takes` accepts: apt's candidate, else the highest.
     pub(super) fn best(&self, name: &str, takes: impl Fn(&str) -> bool) -> Option<&str> {
         let candidate = self.0.get(name)?;
         if let Some(newest) = candidate.newest.as_deref().filter(|it| takes(it)) {
@@ -196,13 +198,13 @@ impl Candidates {
             .max_by(|one, other| compare(one, other))
     }
 
-    /// Whether apt has heard of it: a package, or what packages provide.
+    /// Whether apt knows the name, as a real or virtual package.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 }
 
-/// `  Candidate: 1.2`, or a line of the version table: ` *** 1.2 500`.
+/// Parses `  Candidate: 1.2` or a line of the version table: ` *** 1.2 500`.
 fn read_policy_line(line: &str, candidate: &mut Candidate) {
     let trimmed = line.trim();
     if let Some(version) = trimmed.strip_prefix("Candidate: ") {
@@ -216,7 +218,9 @@ fn read_policy_line(line: &str, candidate: &mut Candidate) {
     }
 }
 
-/// What an upgrade of everything would install: name, old version, new version.
+/// Returns the upgrades that apt would install: name, old version, new version.
+///
+/// With `is_full`, simulates `dist-upgrade`, which may also install and remove packages.
 pub(super) fn available_upgrades(
     facts: &FactCache,
     is_full: bool,
@@ -233,7 +237,7 @@ pub(super) fn available_upgrades(
         .collect())
 }
 
-/// `Inst name [old] (new …)`.
+/// Parses a line `Inst name [old] (new …)` of a simulated upgrade.
 fn parse_upgrade(line: &str) -> Option<[String; 3]> {
     let (name, rest) = line.strip_prefix("Inst ")?.split_once(' ')?;
     let (old, rest) = match rest.strip_prefix('[') {

@@ -1,4 +1,6 @@
-//! Packages are removed, or purged with their configuration; everything is upgraded.
+//! The states `pkg.removed`, `pkg.purged` and `pkg.uptodate`.
+//!
+//! Purging also removes configuration files. `uptodate` upgrades all installed packages.
 
 use super::desired::{DesiredPackage, apt_change, apt_command, parse_desired, refresh_change};
 use super::package_database::{InstalledPackages, available_upgrades};
@@ -6,6 +8,7 @@ use crate::states::modules::verdict::{act, old_new, unchanged};
 use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 use crate::value::{Map, Value};
 
+/// Whether a removal keeps or deletes configuration files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RemovalMode {
     Remove,
@@ -21,12 +24,12 @@ impl RemovalMode {
     }
 }
 
-/// Brings packages to be gone; their configuration stays.
+/// Decides `pkg.removed`: removes packages but keeps their configuration files.
 pub(super) fn removed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     uninstall(call, facts, RemovalMode::Remove)
 }
 
-/// Brings packages to be gone with their configuration.
+/// Decides `pkg.purged`: removes packages with their configuration files.
 pub(super) fn purged(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     uninstall(call, facts, RemovalMode::Purge)
 }
@@ -56,16 +59,7 @@ fn uninstall(
         .collect();
     targets.sort();
     if targets.is_empty() {
-        let has_versions = all_desired.iter().any(|desired| desired.version.is_some());
-        return unchanged(match mode {
-            RemovalMode::Remove if has_versions => {
-                "All specified packages (matching specified versions) are already absent"
-            }
-            RemovalMode::Remove => "All specified packages are already absent",
-            RemovalMode::Purge => {
-                "None of the targeted packages are installed or partially installed"
-            }
-        });
+        return unchanged(absence_comment(&all_desired, mode));
     }
     let word = mode.word();
     let removal = |name: &String| (name.as_str().into(), old_new("", format!("{word}d")));
@@ -102,7 +96,19 @@ fn uninstall(
     })
 }
 
-/// Purged leftovers are changes too.
+/// Returns the comment if none of the packages is installed.
+fn absence_comment(all_desired: &[DesiredPackage], mode: RemovalMode) -> &'static str {
+    let has_versions = all_desired.iter().any(|desired| desired.version.is_some());
+    match mode {
+        RemovalMode::Remove if has_versions => {
+            "All specified packages (matching specified versions) are already absent"
+        }
+        RemovalMode::Remove => "All specified packages are already absent",
+        RemovalMode::Purge => "None of the targeted packages are installed or partially installed",
+    }
+}
+
+/// Returns the changes of a removal; purged configuration counts as a change.
 fn removal_changes(
     before: &InstalledPackages,
     after: &InstalledPackages,
@@ -118,7 +124,7 @@ fn removal_changes(
             purged.insert(name.as_str().into(), old_new("", ""));
         }
     }
-    // Salt's shape: what was installed, and what had only left its configuration.
+    // Salt's form: packages that were installed, and packages of which only configuration was left.
     Map::from_iter([
         ("installed".into(), Value::from(removed)),
         ("removed".into(), Value::from(purged)),
@@ -167,7 +173,7 @@ fn evaluate_result(
     StateOutcome::changed(changes, comment)
 }
 
-/// Brings all packages, or those named, to their newest version.
+/// Decides `pkg.uptodate`: upgrades all packages, or those named in `pkgs`.
 pub(super) fn uptodate(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let is_full = call.flag("dist_upgrade", false);
     let before = InstalledPackages::probe(facts)?;

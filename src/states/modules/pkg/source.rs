@@ -1,4 +1,7 @@
-//! Packages are installed from files: on the machine, in the state tree, or on the web.
+//! Installation of packages from files (argument `sources`): on the machine, in the state tree or on
+//! the web.
+//!
+//! [`installed`] fetches the files to a cache folder and installs them with apt.
 
 use super::desired::{apt_change, apt_command, apt_options, install_error};
 use super::package_database::InstalledPackages;
@@ -12,10 +15,10 @@ use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome, ref
 use crate::text::quote_word;
 use crate::value::{Map, Value};
 
-/// Where files of packages are put.
+/// The folder that keeps fetched package files.
 const CACHE_DIR: &str = "/var/cache/unfurl/packages";
 
-/// A package and the file it comes from.
+/// A package and the address of its file.
 struct PackageSource {
     name: String,
     from: String,
@@ -43,7 +46,7 @@ fn parse_sources(call: &StateCall<'_>) -> Result<Vec<PackageSource>, Halt> {
     Ok(sources)
 }
 
-/// Brings packages to be installed from files.
+/// Decides `pkg.installed` if the state has the argument `sources`.
 pub(super) fn installed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let before = InstalledPackages::probe(facts)?;
     let mut targets = Vec::new();
@@ -96,7 +99,7 @@ pub(super) fn installed(call: &StateCall<'_>, facts: &FactCache) -> Result<State
     })
 }
 
-/// Whether it is installed; of a file on the machine, whether that very version is.
+/// Whether the package is installed. For a file on the machine, the version must be that of the file.
 fn is_installed(
     source: &PackageSource,
     before: &InstalledPackages,
@@ -118,7 +121,7 @@ fn local_path(from: &str) -> Option<&str> {
     path.starts_with('/').then_some(path)
 }
 
-/// Brings the file to the machine, and says where it is then.
+/// Adds the changes that fetch the file, and returns its path on the machine.
 fn fetch_package(
     call: &StateCall<'_>,
     source: &PackageSource,
@@ -148,7 +151,9 @@ fn fetch_package(
     Ok(path)
 }
 
-/// A command that fetches a file of the web: beside first, so that half a file is none.
+/// Returns the command that downloads a URL to a file.
+///
+/// The content goes to `path.new` first, so that `path` never holds a partial download.
 pub(in crate::states::modules) fn download_command(url: &str, path: &str) -> String {
     let (url, new, path) = (
         quote_word(url),

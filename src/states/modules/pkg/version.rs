@@ -1,4 +1,6 @@
-//! Versions of Debian packages: their order, and conditions on them.
+//! Versions of Debian packages: comparison and constraints.
+//!
+//! [`compare`] implements the order of Debian policy; [`VersionConstraint`] parses a state's `version`.
 
 use std::cmp::Ordering;
 
@@ -22,7 +24,9 @@ fn split_version(version: &str) -> (u64, &str, &str) {
     (epoch, upstream, revision)
 }
 
-/// Texts and numbers take turns; a tilde comes before the end, letters before other signs.
+/// Compares two parts of versions by alternating non-digit and digit sequences.
+///
+/// A tilde sorts before the end of the part, letters before other characters.
 fn compare_part(one: &str, other: &str) -> Ordering {
     let (mut one, mut other) = (one.as_bytes(), other.as_bytes());
     while !one.is_empty() || !other.is_empty() {
@@ -87,6 +91,7 @@ struct VersionCondition {
     version: String,
 }
 
+/// The operator of a version condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ComparisonOperator {
     Equal,
@@ -97,26 +102,25 @@ enum ComparisonOperator {
     AtLeast,
 }
 
-/// What version is wanted.
+/// The constraint that a state puts on a package's version.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) enum VersionConstraint {
-    /// Any.
     #[default]
     Any,
-    /// The newest there is.
+    /// The newest version that apt offers (`latest`).
     Latest,
-    /// This one; it may have `*` and `?` in it.
+    /// The given version, which may contain the wildcards `*` and `?`.
     Exact(String),
-    /// One that meets all of these.
+    /// A version that meets all of these conditions.
     All(Conditions),
 }
 
-/// Conditions that a version meets.
+/// Conditions that a version must meet together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Conditions(Vec<VersionCondition>);
 
 impl VersionConstraint {
-    /// Reads a version as people write it.
+    /// Parses the text of the argument `version`.
     pub(super) fn parse(text: &str) -> Self {
         let text = text.trim();
         if text.is_empty() {
@@ -134,7 +138,7 @@ impl VersionConstraint {
         Self::All(Conditions(conditions))
     }
 
-    /// Whether a version is wanted.
+    /// Whether a version satisfies the constraint. `Latest` accepts any version.
     pub(super) fn accepts(&self, version: &str, ignore_epoch: bool) -> bool {
         match self {
             Self::Any | Self::Latest => true,

@@ -1,10 +1,12 @@
-//! The entry that a state describes.
+//! The apt repository that a `pkgrepo` state describes.
+//!
+//! [`DesiredRepo`] combines the line in the state's name with arguments such as `comps` and `dist`.
 
 use super::entry::RepoEntry;
 use crate::states::{Halt, StateCall, refuse};
 use crate::value::Value;
 
-/// The entry that a state describes, and its line.
+/// The desired repository entry, its one-line form, and the file to put it in.
 pub(super) struct DesiredRepo {
     pub(super) entry: RepoEntry,
     pub(super) line: String,
@@ -12,7 +14,7 @@ pub(super) struct DesiredRepo {
 }
 
 impl DesiredRepo {
-    /// Reads the arguments of a state.
+    /// Reads the repository from the arguments of a state.
     pub(super) fn from_call(call: &StateCall<'_>) -> Result<Self, Halt> {
         let name = call.name.trim();
         if name.contains('\n') {
@@ -52,7 +54,7 @@ impl DesiredRepo {
         Ok(Self { entry, line, file })
     }
 
-    /// The path of the key that the entry names.
+    /// Returns the absolute path of the key that `signed-by` names.
     pub(super) fn signed_by(&self) -> Option<&str> {
         let mut options = self.entry.options.iter();
         let (_, path) = options.find(|(key, _)| key == "signed-by")?;
@@ -60,7 +62,8 @@ impl DesiredRepo {
     }
 }
 
-/// The entry as one line: as it was written, as far as nothing else was said.
+/// Returns the one-line form of the entry. The user's own text is kept if the arguments change nothing
+/// in it.
 fn build_line(name: &str, entry: &RepoEntry) -> String {
     let bare = name.trim_start_matches(['#', ' ']);
     let is_as_written = RepoEntry::parse_line(bare).is_some_and(|mut written| {

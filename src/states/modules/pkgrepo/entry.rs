@@ -1,22 +1,25 @@
-//! Where packages come from: entries of apt's lists, in one line or in paragraphs.
+//! Entries of apt's sources lists, in the one-line and in the deb822 format.
+//!
+//! [`RepoEntry`] is one entry; a [`SourcesFile`] is one file, split so that single entries can be
+//! replaced.
 
 use std::collections::BTreeSet;
 
-/// A source of packages.
+/// An entry of apt's sources, in either format.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RepoEntry {
-    /// `deb` or `deb-src`.
+    /// The package types: `deb` for binary packages, `deb-src` for sources.
     pub(super) kinds: BTreeSet<String>,
     pub(super) uris: BTreeSet<String>,
     pub(super) suites: BTreeSet<String>,
     pub(super) components: BTreeSet<String>,
-    /// Such as `arch` and `signed-by`, in the words of one line.
+    /// Options such as `arch` and `signed-by`, with the key names of the one-line format.
     pub(super) options: BTreeSet<(String, String)>,
     pub(super) is_disabled: bool,
 }
 
 impl RepoEntry {
-    /// Reads `deb [option=value] uri suite component…`, perhaps behind a `#`.
+    /// Parses `deb [option=value] uri suite component…`. A leading `#` marks a disabled entry.
     pub(super) fn parse_line(text: &str) -> Option<Self> {
         let text = text.trim();
         let (is_disabled, text) = match text.strip_prefix('#') {
@@ -49,7 +52,7 @@ impl RepoEntry {
         })
     }
 
-    /// Reads a paragraph of a `.sources` file.
+    /// Parses a paragraph of a `.sources` file in deb822 format.
     pub(super) fn parse_paragraph(text: &str) -> Option<Self> {
         let mut entry = Self::default();
         for (key, value) in parse_fields(text) {
@@ -83,7 +86,7 @@ impl RepoEntry {
         (!entry.uris.is_empty()).then_some(entry)
     }
 
-    /// It as a paragraph.
+    /// Formats the entry as a deb822 paragraph.
     pub(super) fn to_paragraph(&self) -> String {
         let join = |words: &BTreeSet<String>| {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -117,7 +120,7 @@ impl RepoEntry {
         text
     }
 
-    /// Whether both are the same place: the addresses, suites and kinds are.
+    /// Whether this entry covers all types, URIs and suites of the other.
     pub(super) fn is_same_repo(&self, other: &Self) -> bool {
         let same_kinds = other.kinds.is_subset(&self.kinds);
         same_kinds && other.uris.is_subset(&self.uris) && other.suites.is_subset(&self.suites)
@@ -128,14 +131,15 @@ fn word_set<const N: usize>(words: [&str; N]) -> BTreeSet<String> {
     words.map(str::to_owned).into()
 }
 
-/// The parts of a value, in one order.
+/// Sorts the comma-separated parts of a value, so that their order does not matter in comparisons.
 fn sorted(value: &str) -> String {
     let mut parts: Vec<&str> = value.split(',').collect();
     parts.sort_unstable();
     parts.join(",")
 }
 
-/// The fields of a paragraph, in lower case; lines that begin with a space go on.
+/// Parses the fields of a paragraph with lower-case names. A line that starts with white space
+/// continues a field.
 fn parse_fields(text: &str) -> Vec<(String, String)> {
     let mut fields: Vec<(String, String)> = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -151,7 +155,7 @@ fn parse_fields(text: &str) -> Vec<(String, String)> {
     fields
 }
 
-/// A file of entries, cut so that each can be replaced.
+/// A sources file, split into parts that can be replaced one by one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct SourcesFile {
     pub(super) path: String,
@@ -173,12 +177,12 @@ impl SourcesFile {
         Self { path, parts }
     }
 
-    /// Whether it has paragraphs.
+    /// Whether the file is in deb822 format.
     pub(super) fn has_paragraphs(&self) -> bool {
         self.path.ends_with(".sources")
     }
 
-    /// Its entries with their places.
+    /// Returns the entries with the indexes of their parts.
     pub(super) fn entries(&self) -> impl Iterator<Item = (usize, RepoEntry)> {
         let read = |text: &str| {
             if self.has_paragraphs() {
@@ -191,7 +195,7 @@ impl SourcesFile {
         read.filter_map(|(index, entry)| Some((index, entry?)))
     }
 
-    /// Puts text at a place, or at the end.
+    /// Replaces the part at an index, or appends the text.
     pub(super) fn put_text(&mut self, index: Option<usize>, text: String) {
         if let Some(part) = index.and_then(|index| self.parts.get_mut(index)) {
             *part = text;
@@ -213,7 +217,7 @@ impl SourcesFile {
         self.parts.clear();
     }
 
-    /// How many entries it has that are not disabled.
+    /// Counts the entries that are not disabled.
     pub(super) fn count(&self) -> usize {
         self.entries()
             .filter(|(_, entry)| !entry.is_disabled)

@@ -1,4 +1,6 @@
-//! The `pkgrepo` module: where packages come from (P18).
+//! The state module `pkgrepo`: apt repositories and their signing keys (P18).
+//!
+//! `entry` parses sources files, `desired` holds the arguments of a state, `states` decides.
 
 mod desired;
 mod entry;

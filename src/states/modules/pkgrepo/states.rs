@@ -1,4 +1,7 @@
-//! The states of the module `pkgrepo`: repositories of packages, with their keys and files.
+//! The states `pkgrepo.managed` and `pkgrepo.absent`: apt repositories with their keys and files.
+//!
+//! Edits the files in `/etc/apt` and refreshes the package lists. Other package managers are not
+//! supported.
 
 use std::path::Path;
 
@@ -17,7 +20,6 @@ use crate::states::{
 use crate::text::quote_word;
 use crate::value::{Map, Value};
 
-/// The module.
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "pkgrepo",
     functions: &[
@@ -36,7 +38,7 @@ const OPTIONS: &str = "humanname file key_url key_text keyid keyserver comps dis
     architectures clean_file refresh refresh_db consolidate comments aptkey signedby disabled \
     enabled allow_insecure_key";
 
-/// Configures a repository, with the key that signs its packages.
+/// Decides `pkgrepo.managed`: configures a repository and installs its signing key.
 pub(super) fn managed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     if call.args.contains_key("repo") {
         return failure(
@@ -123,7 +125,8 @@ fn entry_changes(name: &str, new: &RepoEntry, old: Option<&RepoEntry>) -> Map {
     changes
 }
 
-/// Writes the entry where it is, or into the file that is named.
+/// Returns the change that writes the entry: into the named file, else where it exists, else
+/// `sources.list`.
 fn write_step(call: &StateCall<'_>, desired: &DesiredRepo, files: &[SourcesFile]) -> Change {
     let found = find_entry(files, desired);
     let path = match (&found, &desired.file) {
@@ -148,7 +151,7 @@ fn write_step(call: &StateCall<'_>, desired: &DesiredRepo, files: &[SourcesFile]
     write_file(&path, file.text())
 }
 
-/// Removes a repository.
+/// Decides `pkgrepo.absent`: removes a repository from all files.
 pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let name = call.name;
     let desired = DesiredRepo::from_call(call)?;
@@ -191,7 +194,7 @@ pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
     act_or_fail(predicted, steps, outcome, complaint)
 }
 
-/// Where the key that signs packages is.
+/// Returns the path of the signing key on the machine.
 pub(super) fn key_path(desired: &DesiredRepo, url: Option<&str>) -> String {
     if let Some(path) = desired.signed_by() {
         return path.to_owned();
@@ -202,7 +205,7 @@ pub(super) fn key_path(desired: &DesiredRepo, url: Option<&str>) -> String {
     format!("/etc/apt/trusted.gpg.d/{end}{dot}")
 }
 
-/// The key itself; none if the machine has to fetch it.
+/// Returns the content of the signing key; None if the machine downloads it.
 fn key_bytes(
     call: &StateCall<'_>,
     url: Option<&str>,
@@ -219,7 +222,7 @@ fn key_bytes(
     Ok(Some(read.ok_or_else(missing)?.to_vec()))
 }
 
-/// The command that makes a key in letters one of bytes, as the name of its file says.
+/// Returns the command that converts an armored key to the binary format that the name `.gpg` demands.
 fn dearmor_command(path: &str) -> String {
     format!(
         "if head -c 64 {new} | grep -q 'BEGIN PGP'; then gpg --batch --yes --dearmor -o {path} {new} && rm -f {new}; else mv -f {new} {path}; fi && chmod 644 {path}",
@@ -228,7 +231,7 @@ fn dearmor_command(path: &str) -> String {
     )
 }
 
-/// What brings the key that signs the packages, if it is not there.
+/// Returns the changes that install the signing key; empty if it is up to date.
 pub(super) fn key_steps(
     call: &StateCall<'_>,
     desired: &DesiredRepo,
@@ -288,10 +291,10 @@ pub(super) fn key_steps(
     })
 }
 
-/// Where apt keeps its lists.
+/// The folder of apt's configuration, including the sources files.
 pub(super) const APT_DIR: &str = "/etc/apt";
 
-/// The files of apt's lists.
+/// Reads all sources files of the machine in one probe.
 pub(super) fn sources_files(facts: &FactCache) -> Result<Vec<SourcesFile>, Halt> {
     let text = "for f in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do \
                 [ -f \"$f\" ] && printf '\\001%s\\n' \"$f\" && cat \"$f\"; done; exit 0";
@@ -304,7 +307,9 @@ pub(super) fn sources_files(facts: &FactCache) -> Result<Vec<SourcesFile>, Halt>
     Ok(text.split('\u{1}').skip(1).map(file).collect())
 }
 
-/// The entry of the same place: in the file that is named, or in any.
+/// Finds the entry of the desired repository, preferably in the named file and not disabled.
+///
+/// Returns the index of the file, the index of the part, and the entry.
 pub(super) fn find_entry(
     files: &[SourcesFile],
     desired: &DesiredRepo,
@@ -326,7 +331,7 @@ pub(super) fn find_entry(
     found.into_iter().next()
 }
 
-/// Writes a file of which nothing is secret.
+/// Returns the change that writes a file with default attributes.
 pub(super) fn write_file(path: &str, text: String) -> Change {
     file_change::write(path, text, ModeAndOwner::default())
 }

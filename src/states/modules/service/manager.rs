@@ -1,4 +1,8 @@
-//! How a machine starts and stops services, what it says of one, and the commands for it.
+//! Services on a machine: which service manager runs them, their status, and the commands that change
+//! them.
+//!
+//! Supports systemd, init scripts, and plain processes with a pid file for machines without an init
+//! system (containers). The states are in `states`.
 
 use crate::host::change::{Change, CommandRun};
 use crate::host::fact::Domain;
@@ -6,19 +10,18 @@ use crate::states::modules::verdict::{line_value, run_probe, stdout_text};
 use crate::states::{FactCache, Halt, StateCall, StateOutcome, refuse};
 use crate::text::quote_word;
 
-/// Who keeps a service.
+/// The program that manages a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServiceManager {
-    /// Systemd.
     Systemd,
-    /// Its init script.
+    /// A System V init script in `/etc/init.d`.
     InitScript,
-    /// Nobody: it is a process with a file that holds its number.
+    /// None: the service is a process that Unfurl starts itself and tracks with a pid file.
     PlainProcess,
 }
 
 impl ServiceManager {
-    /// Its name in results.
+    /// Returns the name of the manager in results.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Systemd => "systemd",
@@ -28,7 +31,7 @@ impl ServiceManager {
     }
 }
 
-/// What is done to a service.
+/// An action on a service, mapped to a command per service manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServiceAction {
     Start,
@@ -40,32 +43,32 @@ pub(super) enum ServiceAction {
     Disable,
 }
 
-/// What is known of a service.
+/// The status of a service, as one probe reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a fact of its own that the machine answers"
 )]
 pub(super) struct ServiceStatus {
-    /// Who keeps it; none if nobody knows it.
+    /// The manager of the service; None if the service is unknown.
     pub(super) manager: Option<ServiceManager>,
     pub(super) is_running: bool,
     pub(super) is_enabled: bool,
-    /// Whether it is masked for good.
+    /// Whether the unit is masked permanently.
     pub(super) is_masked: bool,
-    /// Whether it is masked until the machine starts again.
+    /// Whether the unit is masked until the next boot.
     pub(super) is_runtime_masked: bool,
-    /// Whether systemd has old words of it.
+    /// Whether the unit file changed after systemd loaded it, so that `daemon-reload` is needed.
     needs_reload: bool,
 }
 
-/// A service as a state describes it.
+/// A service as described by a state's arguments.
 #[derive(Debug, Clone)]
 pub(super) struct Service {
     pub(super) name: String,
-    /// What its processes look like.
+    /// A regular expression that matches the command line of the service's processes.
     sig: Option<String>,
-    /// How it is started where no init knows it.
+    /// The command that starts the service as a plain process, if no init system knows it.
     cmd: Option<String>,
 }
 
@@ -83,7 +86,7 @@ impl Service {
         })
     }
 
-    /// What the machine says of it.
+    /// Reads the status of the service.
     pub(super) fn status(&self, facts: &FactCache) -> Result<ServiceStatus, Halt> {
         let probed = run_probe(facts, self.status_script(), Domain::Services)?;
         let text = stdout_text(probed);
@@ -122,7 +125,7 @@ impl Service {
         quote_word(&format!("/run/unfurl/{}.pid", self.name))
     }
 
-    /// A question whose answer has `way`, `running` and `enabled`.
+    /// Returns the script that prints the lines `way`, `running` and `enabled`.
     fn status_script(&self) -> String {
         let Self { sig, cmd, .. } = self;
         let (unit, name) = (self.unit(), self.script_name());
@@ -152,8 +155,9 @@ impl Service {
         )
     }
 
-    /// A shell function that says whether the process of the pid file lives and is the same one:
-    /// another may have its number by now, and one that has ended may not be buried yet.
+    /// Returns the shell functions that tell whether the process of the pid file is alive.
+    ///
+    /// They also compare the start time, because the pid may be reused, and treat a zombie as dead.
     fn alive_function(&self) -> String {
         let file = self.pid_file();
         format!(
@@ -162,7 +166,7 @@ impl Service {
         )
     }
 
-    /// The command that does something to it.
+    /// Returns the command that performs an action on the service.
     pub(super) fn command(
         &self,
         verb: ServiceAction,
@@ -209,7 +213,7 @@ impl Service {
     fn process_command(&self, verb: ServiceAction) -> String {
         let file = self.pid_file();
         let command = quote_word(self.cmd.as_deref().unwrap_or("true"));
-        // The shell waits a moment, so that what ends at once is no running service.
+        // Waiting a second detects a process that exits at once: it does not count as a running service.
         let start = format!(
             "alive || {{ mkdir -p /run/unfurl && setsid sh -c 'echo $$ >\"$0\" && exec sh -c \"exec $1\"' {file} {command} </dev/null >/dev/null 2>&1 & \
              sleep 1; read -r p b <{file} && n=$(born \"$p\") && [ -n \"$n\" ] && echo \"$p $n\" >{file}; }}"
@@ -226,26 +230,26 @@ impl Service {
             ServiceAction::Reload | ServiceAction::ForceReload => {
                 format!("{functions}; alive && kill -HUP \"$p\"")
             }
-            // Where no init runs, nothing starts by itself.
+            // Without an init system, no service starts at boot.
             ServiceAction::Enable | ServiceAction::Disable => "true".to_owned(),
         }
     }
 
-    /// The command that masks or unmasks it.
+    /// Returns the change that runs `systemctl mask` or `systemctl unmask`.
     pub(super) fn mask_change(&self, word: &str, is_runtime: bool) -> Change {
         let runtime = if is_runtime { "--runtime " } else { "" };
         service_change(format!("systemctl {word} {runtime}{}", self.unit()))
     }
 }
 
-/// A command for services as a change.
+/// Returns the change that runs a command for services. Background processes survive it.
 pub(super) fn service_change(text: String) -> Change {
     let mut run = CommandRun::new(text).touching([Domain::Services]);
     run.keeps_background = true;
     Change::Run(run)
 }
 
-/// A plain process is said to be one: no init looks after it.
+/// Returns a note for comments if the service is a plain process, which no init system supervises.
 pub(super) fn process_note(status: &ServiceStatus) -> &'static str {
     match status.manager {
         Some(ServiceManager::PlainProcess) => " (as a plain process, no init runs here)",
@@ -253,7 +257,7 @@ pub(super) fn process_note(status: &ServiceStatus) -> &'static str {
     }
 }
 
-/// Adds the way to an outcome, if it is not the usual one.
+/// Adds the service manager to an outcome if it is not systemd.
 pub(super) fn with_manager(mut outcome: StateOutcome, status: &ServiceStatus) -> StateOutcome {
     if let Some(manager) = status.manager.filter(|way| *way != ServiceManager::Systemd) {
         outcome.more.insert("way".into(), manager.name().into());
@@ -261,8 +265,10 @@ pub(super) fn with_manager(mut outcome: StateOutcome, status: &ServiceStatus) ->
     outcome
 }
 
-/// A test whether a process looks like this. It does not look like that itself: the first sign
-/// stands in brackets. What stands between arguments is matched by a point.
+/// Returns the command that prints `running` if a process matches the expression.
+///
+/// The first character is put in brackets, so that the test does not match its own command line. Spaces
+/// become dots, which match the zero bytes between arguments in `/proc`.
 fn process_test(sig: &str) -> String {
     let mut pattern = sig.replace(' ', ".");
     if let Some(first) = pattern.chars().next().filter(char::is_ascii_alphanumeric) {

@@ -1,4 +1,6 @@
-//! The `service` module: services run or are dead, start with the machine or do not (P25).
+//! The state module `service`: running, stopped, enabled and masked services (P25).
+//!
+//! `manager` knows the service managers and their commands, `states` decides.
 
 mod manager;
 mod states;

@@ -1,4 +1,6 @@
-//! The states of the module `service`.
+//! The states of the module `service`: running, dead, enabled, disabled, masked and unmasked.
+//!
+//! Each state reads the status, decides on one action, and reads the status again to judge the result.
 
 use super::manager::{
     Service, ServiceAction, ServiceManager, ServiceStatus, process_note, service_change,
@@ -11,7 +13,6 @@ use crate::states::{
 };
 use crate::value::{Map, Value};
 
-/// The module.
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "service",
     functions: &[
@@ -41,13 +42,13 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
 const OPTIONS: &str =
     "enable sig init_delay no_block unmask unmask_runtime reload full_restart force timeout cmd";
 
-/// What a state wants of a service.
+/// A service as described by the arguments of `service.running` or `service.dead`.
 #[derive(Debug, Clone)]
 struct DesiredService {
     service: Service,
-    /// Whether it runs in the end.
+    /// Whether the service is to be running.
     should_run: bool,
-    /// Whether it starts with the machine, if that matters.
+    /// Whether the service is to start at boot; None if it does not matter.
     enable: Option<bool>,
     start_delay: Option<i64>,
     no_block: bool,
@@ -75,7 +76,7 @@ impl DesiredService {
     }
 }
 
-/// Words for yes are taken for it.
+/// Whether a value is true; the texts `true`, `yes`, `on` and `1` are.
 fn is_truthy_text(value: &Value) -> bool {
     match value {
         Value::Str(text) => ["true", "yes", "on", "1"].contains(&text.to_lowercase().as_str()),
@@ -83,12 +84,12 @@ fn is_truthy_text(value: &Value) -> bool {
     }
 }
 
-/// Has a service run.
+/// Decides `service.running`: starts a service that does not run.
 pub(super) fn running(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     ensure_running_state(call, facts, DesiredService::from_call(call, true)?)
 }
 
-/// Has a service not run.
+/// Decides `service.dead`: stops a service that runs.
 pub(super) fn dead(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     ensure_running_state(call, facts, DesiredService::from_call(call, false)?)
 }
@@ -136,7 +137,7 @@ fn ensure_running_state(
     switch_state(desired, status, unmask)
 }
 
-/// A service that nobody knows.
+/// Decides the state of a service that the machine does not know.
 fn missing_service(
     call: &StateCall<'_>,
     name: &str,
@@ -179,7 +180,7 @@ fn unmask_steps(
     }
 }
 
-/// Starts or stops it, and has it start with the machine or not.
+/// Decides to start or stop a service, and to enable or disable it if the state says so.
 fn switch_state(
     desired: DesiredService,
     before: ServiceStatus,
@@ -268,7 +269,7 @@ fn outcome_or_failure(complaint: Option<&str>, well: StateOutcome) -> StateOutco
     complaint.map_or(well, StateOutcome::failed)
 }
 
-/// What became of having it start with the machine.
+/// Returns Salt's comment about enabling or disabling a service.
 pub(super) fn enablement_comment(
     name: &str,
     enable: bool,
@@ -287,12 +288,12 @@ pub(super) fn enablement_comment(
     format!("Failed when setting service {name} to {not}start at boot, and the service {state}")
 }
 
-/// Has a service start with the machine.
+/// Decides `service.enabled`: the service starts at boot.
 pub(super) fn enabled(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     ensure_enablement(call, facts, true)
 }
 
-/// Has a service not start with the machine.
+/// Decides `service.disabled`: the service does not start at boot.
 pub(super) fn disabled(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     ensure_enablement(call, facts, false)
 }
@@ -327,7 +328,7 @@ fn ensure_enablement(
     change_enablement(&service, &status, enable)
 }
 
-/// Enables or disables a service that is not as wanted.
+/// Decides to enable or disable a service whose setting differs.
 pub(super) fn change_enablement(
     service: &Service,
     before: &ServiceStatus,
@@ -363,12 +364,12 @@ pub(super) fn change_enablement(
     })
 }
 
-/// Masks a service.
+/// Decides `service.masked`: a masked unit cannot be started.
 pub(super) fn masked(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     change_mask(call, facts, true)
 }
 
-/// Unmasks a service.
+/// Decides `service.unmasked`: removes the mask of a unit.
 pub(super) fn unmasked(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     change_mask(call, facts, false)
 }
@@ -417,7 +418,7 @@ fn change_mask(
     })
 }
 
-/// What happens when something that the service watches has changed (S23).
+/// Decides the reaction to a change of a watched state (S23).
 pub(super) fn watch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let function = call.text("sfun")?.unwrap_or_else(|| call.fun.to_owned());
     let service = Service::from_call(call)?;
@@ -437,7 +438,7 @@ pub(super) fn watch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDeci
     let no_block = call.flag("no_block", false);
     let mut text = service.command(verb, &status, no_block);
     if verb == ServiceAction::Start {
-        // What was left half dead goes first.
+        // A service that is only partly running is stopped before it is started.
         let stop = service.command(ServiceAction::Stop, &status, false);
         text = format!("{{ {stop}; }} >/dev/null 2>&1; {text}");
     }

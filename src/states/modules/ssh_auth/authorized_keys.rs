@@ -1,4 +1,6 @@
-//! The file of a user's keys, and how it is written.
+//! The `authorized_keys` file of a user: its path, content and changes.
+//!
+//! The states read the file here, edit its text with `keys`, and write it back.
 
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::Fact;
@@ -7,16 +9,16 @@ use crate::states::modules::file_change;
 use crate::states::modules::verdict::{act_or_fail, require_facts};
 use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 
-/// Where a user's keys are.
+/// The `authorized_keys` file of a user.
 pub(super) struct AuthorizedKeysFile {
     pub(super) user: User,
     pub(super) path: String,
-    /// What is in the file; none if there is none.
+    /// The content of the file; None if the file does not exist.
     pub(super) text: Option<String>,
 }
 
 impl AuthorizedKeysFile {
-    /// Finds it; none if there is no such user.
+    /// Locates and reads the file of the state's user; None if no such user exists.
     pub(super) fn from_call(call: &StateCall<'_>, facts: &FactCache) -> Result<Option<Self>, Halt> {
         let name = call.required("user")?;
         check_name(&name)?;
@@ -40,7 +42,7 @@ impl AuthorizedKeysFile {
         Ok(Some(Self { user, path, text }))
     }
 
-    /// The text of the file; empty if there is none.
+    /// Returns the content of the file; empty if the file does not exist.
     pub(super) fn text(&self) -> &str {
         self.text.as_deref().unwrap_or_default()
     }
@@ -53,7 +55,7 @@ impl AuthorizedKeysFile {
         }
     }
 
-    /// What writes the file, and makes its folder where there is none.
+    /// Returns the changes that write the file, and create its folder if it does not exist.
     fn write_steps(&self, text: String, facts: &FactCache) -> Result<Vec<Change>, Halt> {
         let folder = self.path.rsplit_once('/').map_or("/", |(folder, _)| folder);
         let folder = if folder.is_empty() { "/" } else { folder };
@@ -75,14 +77,14 @@ impl AuthorizedKeysFile {
     }
 }
 
-/// The outcome where there is no such user.
+/// Returns the outcome of a state whose user does not exist.
 pub(super) fn missing_user_outcome() -> StateOutcome {
     StateOutcome::failed(
         "Failed to add the ssh key. Is the home directory available, and/or does the key file exist?",
     )
 }
 
-/// Writes the file.
+/// Decides to write the file with a new content.
 pub(super) fn commit_keys(
     place: &AuthorizedKeysFile,
     text: String,

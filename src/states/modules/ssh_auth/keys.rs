@@ -1,4 +1,6 @@
-//! Keys of an `authorized_keys` file: its lines, and what they say.
+//! Public keys in an `authorized_keys` file: parsing lines, and adding or removing keys.
+//!
+//! Pure text functions; nothing here reads the machine.
 
 use std::sync::LazyLock;
 
@@ -6,12 +8,12 @@ use regex::Regex;
 
 use crate::text::base64;
 
-/// `options kind key comment`: the kind begins like those of OpenSSH.
+/// Matches `options kind key comment`, in which the kind is one of OpenSSH's.
 static KEY_LINE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(.*?)\s?((?:sk-)?(?:ssh-|ecds)[\w@.-]+\s.+)$").expect("it is a pattern")
 });
 
-/// A key that lets somebody in.
+/// A public key that may log in: one line of `authorized_keys`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AuthorizedKey {
     pub(super) kind: String,
@@ -21,7 +23,7 @@ pub(super) struct AuthorizedKey {
 }
 
 impl AuthorizedKey {
-    /// Reads a line; none if it is no key.
+    /// Parses a line; None if it holds no key.
     pub(super) fn parse(line: &str) -> Option<Self> {
         let found = KEY_LINE.captures(line.trim())?;
         let mut words = found[2].split_whitespace();
@@ -36,7 +38,7 @@ impl AuthorizedKey {
         })
     }
 
-    /// It as a line.
+    /// Formats the key as a line of the file.
     pub(super) fn to_line(&self) -> String {
         let mut line = String::new();
         if !self.options.is_empty() {
@@ -46,13 +48,13 @@ impl AuthorizedKey {
         line.trim_end().to_owned()
     }
 
-    /// Whether the key itself can be one.
+    /// Whether the key text is valid, padded base64.
     pub(super) fn is_valid(&self) -> bool {
         base64::is_padded(&self.text)
     }
 }
 
-/// Options have commas between them, and in quotes within them.
+/// Splits options at commas, except for commas within quotes.
 pub(super) fn split_options(text: &str) -> Vec<String> {
     let mut options = vec![String::new()];
     let mut is_quoted = false;
@@ -70,7 +72,7 @@ pub(super) fn split_options(text: &str) -> Vec<String> {
     options
 }
 
-/// The kind of a key as it stands in a file: short names are spelled out.
+/// Returns the key type as the file spells it, also for Salt's short names; None if it is unknown.
 pub(super) fn full_kind(kind: &str) -> Option<String> {
     Some(match kind {
         "r" | "rsa" | "ssh-rsa" => "ssh-rsa".to_owned(),
@@ -83,7 +85,7 @@ pub(super) fn full_kind(kind: &str) -> Option<String> {
     })
 }
 
-/// How a file stands to a key.
+/// The presence of a key in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyStatus {
     Same,
@@ -91,7 +93,7 @@ pub(super) enum KeyStatus {
     Missing,
 }
 
-/// How a file stands to a key.
+/// Compares a file with a key. Keys are identified by their text, not by comment or options.
 pub(super) fn key_status(file: &str, wanted: &AuthorizedKey) -> KeyStatus {
     let found = file
         .lines()
@@ -105,7 +107,7 @@ pub(super) fn key_status(file: &str, wanted: &AuthorizedKey) -> KeyStatus {
     }
 }
 
-/// The file with the key in it, once.
+/// Returns the file with the key added, or with its line replaced.
 pub(super) fn with_key(file: &str, wanted: &AuthorizedKey) -> String {
     let mut lines: Vec<String> = file.lines().map(str::to_owned).collect();
     match lines.iter().position(|line| is_line_of(line, &wanted.text)) {
@@ -115,7 +117,7 @@ pub(super) fn with_key(file: &str, wanted: &AuthorizedKey) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The file without the key.
+/// Returns the file without the lines of the key.
 pub(super) fn without_key(file: &str, key: &str) -> String {
     let lines = file.lines().filter(|line| !is_line_of(line, key));
     lines.flat_map(|line| [line, "\n"]).collect()

@@ -1,4 +1,6 @@
-//! The `ssh_auth` module: keys that let people in as a user.
+//! The state module `ssh_auth`: public keys that may log in as a user.
+//!
+//! `authorized_keys` reads and writes the file, `keys` parses its lines, `states` decides.
 
 mod authorized_keys;
 mod keys;

@@ -1,4 +1,6 @@
-//! The states of the module `ssh_auth`: keys that may log in as a user.
+//! The states `ssh_auth.present`, `ssh_auth.absent` and `ssh_auth.manage`.
+//!
+//! Each state edits the text of the user's `authorized_keys` file and writes it as a whole.
 
 use super::authorized_keys::{AuthorizedKeysFile, commit_keys, missing_user_outcome};
 use super::keys::{
@@ -11,7 +13,6 @@ use crate::states::{
 };
 use crate::value::Map;
 
-/// The module.
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "ssh_auth",
     functions: &[
@@ -34,7 +35,7 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
 
 const OPTIONS: &str = "enc comment source options config fingerprint_hash_type";
 
-/// Lets keys in.
+/// Decides `ssh_auth.present`: adds or updates keys.
 pub(super) fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let keys = match desired_keys(call)? {
         Ok(keys) => keys,
@@ -88,13 +89,13 @@ pub(super) fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     commit_keys(&key_file, text, facts, predicted, outcome)
 }
 
-/// Removes keys.
+/// Decides `ssh_auth.absent`: removes keys from the user's file.
 pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let is_file = call.non_empty_text("source")?.is_some();
     let keys = match desired_keys(call)? {
         Ok(keys) => keys,
         Err(why) if is_file => return failure(why),
-        // What is no key is not there.
+        // A text that is no valid key cannot be in the file, so nothing is to be removed.
         Err(_) => Vec::new(),
     };
     let title = title(call, &keys)?;
@@ -121,7 +122,7 @@ pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
     commit_keys(&key_file, text, facts, predicted, outcome)
 }
 
-/// Brings a user to have these keys and no others.
+/// Decides `ssh_auth.manage`: the user has exactly these keys.
 pub(super) fn manage(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let names = call.texts("ssh_keys")?;
     let name = call.required("user")?;
@@ -180,11 +181,14 @@ pub(super) fn manage(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
     commit_keys(&key_file, text, facts, predicted, outcome)
 }
 
-/// The complaint about a key that is none.
+/// The comment about an invalid key, in Salt's words.
 pub(super) const INVALID_KEY: &str =
     "Invalid public ssh key, most likely has spaces or invalid syntax";
 
-/// The key that a state names: the whole line, or the key with `enc`, `comment` and `options`.
+/// Parses the key that a state names: a whole line, or a key with the arguments `enc`, `comment` and
+/// `options`.
+///
+/// None means that the key is invalid.
 pub(super) fn parse_key(call: &StateCall<'_>, name: &str) -> Result<Option<AuthorizedKey>, Halt> {
     let options = call.texts("options")?;
     if let Some(mut key) = AuthorizedKey::parse(name) {
@@ -217,7 +221,7 @@ pub(super) fn parse_key(call: &StateCall<'_>, name: &str) -> Result<Option<Autho
     Ok((key.is_valid() && is_one_line).then_some(key))
 }
 
-/// The keys of a file of the state tree; or why there are none.
+/// Reads the keys of a file of the state tree. The inner error is the comment of the failed state.
 fn source_keys(
     call: &StateCall<'_>,
     source: &str,
@@ -249,7 +253,7 @@ fn source_keys(
     Ok(Ok(keys))
 }
 
-/// The keys that a state is about.
+/// Returns the keys that a state names. The inner error is the comment of the failed state.
 pub(super) fn desired_keys(
     call: &StateCall<'_>,
 ) -> Result<Result<Vec<AuthorizedKey>, String>, Halt> {
@@ -261,7 +265,7 @@ pub(super) fn desired_keys(
     }
 }
 
-/// What a key is called in results: the key itself, or the state's name if they are from a file.
+/// Returns the name of the keys in results: the key text, or the state's name if they come from a file.
 pub(super) fn title(call: &StateCall<'_>, keys: &[AuthorizedKey]) -> Result<String, Halt> {
     let is_file = call.non_empty_text("source")?.is_some();
     Ok(match keys {

@@ -1,12 +1,14 @@
-//! What a state wants of a user, and how a user differs from it.
+//! The user that a `user` state describes, and the differences to an existing user.
+//!
+//! [`DesiredUser`] holds the parsed arguments; `states` turns the differences into commands.
 
 use super::password_hash::{self, Password};
 use crate::states::modules::accounts::{GECOS_FIELDS, Groups, User, check_name};
 use crate::states::{Halt, StateCall, refuse};
 use crate::value::{Map, Value};
 
-/// The days of a password that people set, by their argument and `chage`'s option, and their
-/// place in what the machine says.
+/// The password aging arguments: the argument, the option of `chage`, and the index in the shadow
+/// entry's days.
 pub(super) const AGING_OPTIONS: [(&str, &str, usize); 6] = [
     ("date", "-d", 0),
     ("mindays", "-m", 1),
@@ -16,7 +18,7 @@ pub(super) const AGING_OPTIONS: [(&str, &str, usize); 6] = [
     ("expire", "-E", 5),
 ];
 
-/// What a state wants of a user.
+/// A user as described by the arguments of `user.present`.
 #[derive(Clone)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -89,7 +91,7 @@ impl DesiredUser {
         })
     }
 
-    /// How a user differs from it, in Salt's order and shape; the password is not shown.
+    /// Returns the differences to an existing user, in Salt's order and form. Passwords are redacted.
     pub(super) fn differences(&self, user: &User, groups: &Groups) -> Map {
         let mut changes = Map::new();
         let mut put = |key: &str, value: Value| changes.insert(key.into(), value);
@@ -164,7 +166,7 @@ impl DesiredUser {
         }
     }
 
-    /// The group of its own that it is to have, if that is said.
+    /// Returns the desired primary group, if the state names one.
     fn primary_group(&self, groups: &Groups) -> Option<String> {
         if self.has_own_group == Some(true) && groups.by_name(&self.name).is_some() {
             return Some(self.name.clone());
@@ -172,7 +174,7 @@ impl DesiredUser {
         self.gid.clone()
     }
 
-    /// The groups beside its own that it is to be in, if it is not in just those.
+    /// Returns the desired supplementary groups; None if the user is already in them.
     fn group_difference(&self, user: &User, groups: &Groups) -> Option<Vec<String>> {
         let is_there = |name: &&String| groups.by_name(name).is_some();
         let optional = self.optional_groups.iter().filter(is_there);
@@ -202,7 +204,7 @@ impl DesiredUser {
         (is_missing || (is_more && self.removes_groups)).then_some(desired)
     }
 
-    /// Why a difference must not be undone.
+    /// Returns why a difference may not be applied: a change of uid or gid needs explicit permission.
     pub(super) fn forbidden_change(&self, user: &User, differences: &Map) -> Option<String> {
         let listed = |key: &str, old: i64| {
             let new = differences.get(key)?;
@@ -223,7 +225,7 @@ impl DesiredUser {
     }
 }
 
-/// What stands for passwords in results.
+/// The text that replaces passwords in results, as in Salt.
 pub(super) const REDACTED_PASSWORD: &str = "XXX-REDACTED-XXX";
 
 fn number_or_text(text: &str) -> Value {

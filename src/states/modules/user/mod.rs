@@ -1,4 +1,7 @@
-//! The `user` module: users, their groups, homes and passwords (P23).
+//! The state module `user`: users with their groups, homes and passwords (P23).
+//!
+//! `desired` compares a user with a state's arguments, `password_hash` compares passwords, `states`
+//! decides.
 
 mod desired;
 mod password_hash;

@@ -1,20 +1,23 @@
-//! Whether a password fits a hash: SHA-crypt, `$5$` and `$6$`.
+//! Comparison of a password with a SHA-crypt hash (`$5$` and `$6$`).
+//!
+//! Needed to tell whether a plain-text password differs from the stored one; hashing for storage
+//! happens on the machine.
 
 use base64ct::{Base64ShaCrypt, Encoding as _};
 use sha_crypt::{Params, sha256_crypt, sha512_crypt};
 
-/// A password that a user is to have.
+/// The password that a user is to have.
 #[derive(Clone)]
 pub(super) enum Password {
-    /// This hash.
+    /// A hash, written to the shadow file as it is.
     Hash(String),
-    /// This text, hashed on the machine.
+    /// A plain text, hashed on the machine.
     Plain(String),
-    /// None at all.
+    /// An empty password: login without one.
     Empty,
 }
 
-/// Whether a password is that of a hash.
+/// Whether a password corresponds to a stored hash.
 pub(super) fn matches_hash(password: &Password, hash: &str) -> bool {
     match password {
         Password::Hash(expected) => expected == hash,
@@ -25,12 +28,13 @@ pub(super) fn matches_hash(password: &Password, hash: &str) -> bool {
     }
 }
 
-/// More rounds than this are not tried: a hash that asks for them would stop everything.
+/// The maximum number of rounds to compute. A hash with more would block the program for too long.
 const MAX_ROUNDS: u32 = 1_000_000;
 
-/// The hash of a password with the kind, rounds and salt of another; none if its kind is not
-/// known. Hashes are compared as texts, as `crypt` compares them: the library's own comparison
-/// refuses salts with signs that are not digits of base 64, and it takes longer ones for the same.
+/// Hashes a password with the kind, rounds and salt of another hash; None if the kind is unknown.
+///
+/// The caller compares the texts, as `crypt` does. The library's own comparison is not used: it refuses
+/// salts with characters outside its base 64, and takes salts longer than 16 characters for equal.
 fn crypt(password: &[u8], like: &str) -> Option<String> {
     let (kind, rest) = like.strip_prefix('$')?.split_once('$')?;
     let (rounds, rest, shown) = match rest.strip_prefix("rounds=") {
@@ -61,7 +65,7 @@ fn crypt(password: &[u8], like: &str) -> Option<String> {
     Some(format!("${kind}${shown}{salt}${computed}"))
 }
 
-/// Which byte of a digest is the first, the second and so on that becomes letters.
+/// The order in which SHA-crypt encodes the bytes of a digest.
 const SHA256_BYTE_ORDER: [usize; 32] = [
     20, 10, 0, 11, 1, 21, 2, 22, 12, 23, 13, 3, 14, 4, 24, 5, 25, 15, 26, 16, 6, 17, 7, 27, 8, 28,
     18, 29, 19, 9, 30, 31,
@@ -83,7 +87,7 @@ mod tests {
 
     #[test]
     fn hashes_are_those_that_other_programs_make() {
-        // What the `passwd` command of OpenSSL gives for them.
+        // Expected values from OpenSSL's `passwd` command.
         let cases = [
             (
                 "Hello world!",

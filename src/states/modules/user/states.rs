@@ -1,4 +1,7 @@
-//! The states of the module `user`.
+//! The states `user.present` and `user.absent`.
+//!
+//! Changes users with `useradd`, `usermod`, `userdel`, `chpasswd` and `chage`, and reads the accounts
+//! again to judge the result.
 
 use super::desired::{self, DesiredUser, REDACTED_PASSWORD};
 use super::password_hash::Password;
@@ -15,7 +18,6 @@ use crate::states::{
 use crate::text::quote_word;
 use crate::value::{Map, Value};
 
-/// The module.
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "user",
     functions: &[
@@ -35,7 +37,7 @@ const OPTIONS: &str = "uid gid usergroup gid_from_name groups optional_groups re
     shell unique system fullname roomnumber workphone homephone other loginclass date mindays \
     maxdays inactdays warndays expire nologinit allow_uid_change allow_gid_change local";
 
-/// Makes a user, or changes one.
+/// Decides `user.present`: creates or changes a user.
 pub(super) fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let mut desired = DesiredUser::from_call(call)?;
     prefetch_user(facts, &desired.name)?;
@@ -73,7 +75,7 @@ pub(super) fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     change_user(desired, user, &groups, &differences, &missing)
 }
 
-/// Brings a user that is there to be as wanted.
+/// Decides to change an existing user.
 fn change_user(
     desired: DesiredUser,
     before: User,
@@ -141,7 +143,8 @@ fn add_shadow_changes(before: &User, after: &User, changes: &mut Map) {
     }
 }
 
-/// The commands for what differs: one for the user, one for its days, one for its password.
+/// Returns the changes for the differences: one command for the user, one for aging, one for the
+/// password.
 fn change_steps(desired: &DesiredUser, user: &User, differences: &Map) -> Vec<Change> {
     let name = quote_word(&desired.name);
     let mut options = Vec::new();
@@ -196,7 +199,8 @@ fn change_steps(desired: &DesiredUser, user: &User, differences: &Map) -> Vec<Ch
                 group: Some(user.gid.to_string()),
             },
         ));
-        // A home is a fact of accounts too.
+        // The folder change touches only the path; this makes the account facts, which include the home,
+        // stale too.
         steps.push(account_change("true".to_owned()));
     }
     if differences.contains_key("passwd") || differences.contains_key("empty_password") {
@@ -206,7 +210,7 @@ fn change_steps(desired: &DesiredUser, user: &User, differences: &Map) -> Vec<Ch
     steps
 }
 
-/// Removes a user.
+/// Decides `user.absent`: removes a user and, with `purge`, the home folder.
 pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     check_name(call.name)?;
     let name = call.name.to_owned();
@@ -246,7 +250,7 @@ pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
     })
 }
 
-/// Makes a user.
+/// Decides to create a user who does not exist.
 pub(super) fn create_user(
     desired: DesiredUser,
     groups: &Groups,
@@ -370,12 +374,12 @@ fn evaluate_creation(
     }
 }
 
-/// A command that changes accounts.
+/// Returns the change that runs a command for accounts.
 pub(super) fn account_change(text: String) -> Change {
     run_change(text, [Domain::Accounts])
 }
 
-/// The long name with the parts that are wanted, and those that are there.
+/// Returns the GECOS text: desired fields first, else those of the existing user.
 pub(super) fn long_name(desired: &DesiredUser, user: Option<&User>) -> String {
     let part = |index: usize| {
         let is = || user.map(|user| user.gecos[index].clone());
@@ -385,7 +389,9 @@ pub(super) fn long_name(desired: &DesiredUser, user: Option<&User>) -> String {
     parts.join(",").trim_end_matches(',').to_owned()
 }
 
-/// Sets the password. It goes through a pipe: a list of processes never shows it.
+/// Returns the change that sets the password; None if the state gives none.
+///
+/// The password goes through standard input, so that no process list shows it.
 pub(super) fn password_step(desired: &DesiredUser) -> Option<Change> {
     let (text, stdin) = match desired.password.as_ref()? {
         Password::Empty => {
@@ -402,7 +408,7 @@ pub(super) fn password_step(desired: &DesiredUser) -> Option<Change> {
     Some(Change::Run(run))
 }
 
-/// Sets the days of the password that are wanted.
+/// Returns the change that sets the selected aging fields; None if the state sets none of them.
 pub(super) fn days_step(
     desired: &DesiredUser,
     is_selected: impl Fn(&str) -> bool,

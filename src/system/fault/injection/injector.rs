@@ -1,4 +1,4 @@
-//! The fault of this process, and the calls that meet it.
+//! Applies the configured fault to the system calls of this process.
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use std::fs::{File, OpenOptions};
@@ -13,10 +13,10 @@ use super::plan::{FaultMode, FaultPlan};
 use super::power_loss::UnsyncedChanges;
 use crate::system::fault::SystemCall;
 
-/// The variable with the fault to inject. Programs that are started do not get it.
+/// The variable that configures the fault. It is removed from the environment of child processes.
 const FAULT_VARIABLE: &str = "UNFURL_TEST_FAULT";
 
-/// The fault of this process, if there is one.
+/// The fault of this process, read from the variable once.
 static INJECTOR: LazyLock<Option<Mutex<FaultInjector>>> = LazyLock::new(|| {
     let mode = FaultPlan::parse(std::env::var(FAULT_VARIABLE).ok()?.as_str())?;
     Some(Mutex::new(FaultInjector {
@@ -26,7 +26,7 @@ static INJECTOR: LazyLock<Option<Mutex<FaultInjector>>> = LazyLock::new(|| {
     }))
 });
 
-/// Makes a change, unless it is to fail.
+/// Runs a system call, or makes it fail if the fault applies to it.
 pub fn call<T>(call: SystemCall<'_>, run: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     match &*INJECTOR {
         None => run(),
@@ -37,7 +37,7 @@ pub fn call<T>(call: SystemCall<'_>, run: impl FnOnce() -> io::Result<T>) -> io:
     }
 }
 
-/// Writes all bytes to a file, whose path is for the account only.
+/// Writes all bytes to a file. `path` serves only to identify the call.
 pub fn write_all(mut file: &File, path: &Path, bytes: &[u8]) -> io::Result<()> {
     match &*INJECTOR {
         None => file.write_all(bytes),
@@ -48,7 +48,7 @@ pub fn write_all(mut file: &File, path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Takes the variable with the fault from a program that is about to start.
+/// Removes the fault variable from the environment of a child process.
 pub fn hide_from(command: &mut Command) {
     command.env_remove(FAULT_VARIABLE);
 }
@@ -56,13 +56,14 @@ pub fn hide_from(command: &mut Command) {
 #[derive(Debug)]
 struct FaultInjector {
     mode: FaultPlan,
-    /// How many calls there were.
+    /// The number of calls so far.
     calls: u64,
     power_loss: UnsyncedChanges,
 }
 
 impl FaultInjector {
-    /// Counts a call and says what is to happen with it; it may never return.
+    /// Counts a call and returns the fault that applies to it. Does not return if the process must die before
+    /// the call.
     fn next_call(&mut self, call: SystemCall<'_>) -> Option<FaultMode> {
         self.calls += 1;
         let (kind, target) = call.kind_and_path();
@@ -90,7 +91,7 @@ impl FaultInjector {
         let what = self.next_call(call);
         match what {
             Some(FaultMode::DieWithin) => die(),
-            // The standard library tries these again by itself.
+            // The standard library repeats these calls after `EINTR`, so the error must not reach the caller.
             Some(FaultMode::Fail(libc::EINTR)) if is_retried(call) => {}
             Some(FaultMode::Fail(errno)) => return Err(io::Error::from_raw_os_error(errno)),
             _ => {}
@@ -139,7 +140,8 @@ impl FaultInjector {
     }
 }
 
-/// A file whose first write takes fewer bytes than it is given; none means: interrupted.
+/// A writer whose first write accepts fewer bytes than requested. A count of 0 simulates an interrupted
+/// write.
 struct PartialWriter<'a> {
     file: &'a File,
     first: Vec<usize>,
@@ -169,7 +171,7 @@ fn is_retried(call: SystemCall<'_>) -> bool {
     )
 }
 
-/// Ends the process without another instruction of it.
+/// Kills this process without running any further code, as `kill -9` does.
 fn die() -> ! {
     use nix::sys::signal::{Signal, kill};
     kill(nix::unistd::Pid::this(), Signal::SIGKILL).ok();

@@ -1,24 +1,24 @@
-//! Faults that tests inject: the values of the variable `UNFURL_TEST_FAULT`.
+//! Fault injection for tests. The variable `UNFURL_TEST_FAULT` selects the fault:
 //!
-//! | value | what happens |
+//! | value | effect |
 //! |---|---|
-//! | `count:FILE` | each call adds a line to FILE: its number, its kind, its path |
-//! | `kill:N` | the process dies at once, as by `kill -9`, before the Nth call |
-//! | `kill-within:N` | the same in the middle of the Nth call, if it is a write: half of it is there |
+//! | `count:FILE` | each call appends a line to FILE: its number, kind and path |
+//! | `kill:N` | the process dies before the Nth call, as by `kill -9` |
+//! | `kill-within:N` | the same in the middle of the Nth call if it is a write: half is written |
 //! | `kill-after:N` | the same after the Nth call |
-//! | `cut:N` | before the Nth call the power goes: all that was not synced is undone |
-//! | `cut-data:N` | the same, but names are on disk that were not synced, without their bytes |
-//! | `fail:ERRNO:N` | the Nth call fails; a write leaves half of its bytes |
-//! | `fail-from:ERRNO:N` | the Nth call and all after it fail |
-//! | `fail-from:ERRNO:N in FOLDER` | the same, but only calls for paths in that folder |
-//! | `short:N` | the Nth call, if it is a write, writes half at first |
+//! | `cut:N` | a loss of power before the Nth call: all unsynced changes are undone |
+//! | `cut-data:N` | the same, but unsynced names are on disk without their bytes |
+//! | `fail:ERRNO:N` | the Nth call fails; a write writes half of its bytes |
+//! | `fail-from:ERRNO:N` | the Nth call and all later ones fail |
+//! | `fail-from:ERRNO:N in FOLDER` | the same, only for calls with paths in that folder |
+//! | `short:N` | the Nth call, if it is a write, first writes only half |
 //!
-//! Instead of a number, N may say what the call does: `rename=ensemble.yaml` is the first rename to
-//! a path with that end, `write=.journal#3` the third write to such a file. A file that is written
-//! beside the one that it is to become counts as that.
+//! N can also describe the call: `rename=ensemble.yaml` is the first rename to a path with that end,
+//! `write=.journal#3` is the third write to such a file. A temporary file counts as the file that it will
+//! replace.
 //!
-//! `ERRNO` is one of `EIO`, `ENOSPC`, `EROFS`, `EMFILE`, `EACCES` and `EINTR`. What other programs
-//! write, and libgit2, does not pass here.
+//! `ERRNO` is `EIO`, `ENOSPC`, `EROFS`, `EMFILE`, `EACCES` or `EINTR`. Changes made by other programs and by
+//! libgit2 do not pass through this layer.
 
 mod injector;
 mod plan;

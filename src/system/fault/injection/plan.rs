@@ -1,43 +1,42 @@
-//! What is to go wrong, and where.
+//! Parses the fault variable and decides which system call it applies to.
 
 use std::path::{Path, PathBuf};
 
 use nix::libc;
 
-/// What the variable asks for.
+/// The fault requested by the variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FaultPlan {
-    /// Calls are written down.
+    /// Record all calls in a file.
     Count(PathBuf),
-    /// One call has this done to it.
+    /// Apply a fault to one call.
     At(FaultMode, CallSelector),
-    /// This call and all later ones fail with a number of the system.
+    /// Make this call and all later ones fail with an errno; with a path, only calls in that folder.
     From(i32, CallSelector, Option<PathBuf>),
-    /// All calls fail from now on, or those in a folder.
+    /// Make all calls fail from now on; with a path, only calls in that folder.
     On(i32, Option<PathBuf>),
 }
 
-/// What is done to a call.
+/// The effect of a fault on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FaultMode {
     DieBefore,
     DieWithin,
     DieAfter,
-    /// Unsynced bytes go, and unsynced names too if `names`.
+    /// Undo unsynced bytes, and unsynced changes of names if `names` is set.
     PowerLoss {
         names: bool,
     },
-    /// It fails with a number of the system.
     Fail(i32),
     Short,
 }
 
-/// One call of all.
+/// The selection of one call among all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CallSelector {
-    /// By its number, from 1.
+    /// The call with this number, counted from 1.
     Number(u64),
-    /// By its kind, the end of its path, and how many such calls there are up to it.
+    /// The nth call of a kind whose path has this end.
     Nth {
         kind: String,
         end: String,
@@ -46,7 +45,7 @@ pub(super) enum CallSelector {
 }
 
 impl FaultPlan {
-    /// Reads the variable's value; what has no meaning has no effect.
+    /// Parses the value of the variable; `None` if it is invalid, so that it has no effect.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (word, rest) = text.split_once(':')?;
         let with_errno = || {
@@ -82,12 +81,12 @@ impl FaultPlan {
         Some(Self::At(mode, CallSelector::parse(rest)?))
     }
 
-    /// Whether what is not synced must be known.
+    /// Whether unsynced changes must be recorded, to undo them later.
     pub(super) fn tracks_unsynced(&self) -> bool {
         matches!(self, Self::At(FaultMode::PowerLoss { .. }, _))
     }
 
-    /// What is done to the next call, which has this number, kind and path.
+    /// Returns the fault for the next call, given its number, kind and path.
     pub(super) fn fault_for(&mut self, number: u64, kind: &str, path: &Path) -> Option<FaultMode> {
         match self {
             Self::Count(_) => None,
@@ -132,7 +131,7 @@ impl CallSelector {
                 remaining,
             } => {
                 let path = path.to_string_lossy();
-                // A file that is written beside counts as the one that it is to become.
+                // A temporary file counts as the file that it will replace.
                 let path = path.rsplit_once(".tmp.").map_or(&*path, |(path, _)| path);
                 if wanted != kind || !path.ends_with(end.as_str()) || *remaining == 0 {
                     return false;
@@ -160,7 +159,7 @@ fn errno_of(name: &str) -> Option<i32> {
 mod tests {
     use super::*;
 
-    /// Which of ten calls, that write a file and its sibling in turn, are met.
+    /// Returns the numbers of the affected calls among ten that write a file and its sibling in turn.
     fn met(text: &str) -> Vec<u64> {
         let mut mode = FaultPlan::parse(text).unwrap();
         let names = ["/e/ensemble.yaml.tmp.01", "/e/jobs.tsv"];

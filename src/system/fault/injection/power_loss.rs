@@ -1,9 +1,9 @@
-//! What a loss of power would undo: bytes since the last sync of their file, names since the last
-//! sync of their folder.
+//! Simulates a loss of power: undoes all bytes written since a file's last sync and all name changes since a
+//! folder's last sync.
 //!
-//! It is what the standard allows at worst: a sync of a file says nothing about its name, and a
-//! folder's own name is durable only once the folder that it is in is synced. A move from one
-//! folder to another is durable with the folder that it goes to.
+//! The simulation assumes the worst case that POSIX permits: syncing a file does not make its name durable,
+//! and a folder's own name is durable only after its parent folder is synced. A move between folders becomes
+//! durable with the target folder.
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use std::collections::HashMap;
@@ -13,42 +13,41 @@ use std::path::{Path, PathBuf};
 
 use crate::system::fault::SystemCall;
 
-/// What is not durable yet.
+/// The changes that are not durable yet.
 #[derive(Debug, Default)]
 pub(super) struct UnsyncedChanges {
-    /// Files with bytes that were not synced, by device and inode.
+    /// Files with unsynced bytes, by device and inode.
     bytes: HashMap<(u64, u64), Unsynced>,
-    /// Changes of names that were not synced, oldest first.
+    /// Unsynced changes of names, oldest first.
     names: Vec<NameChange>,
 }
 
 #[derive(Debug)]
 struct Unsynced {
-    /// Where the file is now.
+    /// The current path of the file.
     path: PathBuf,
-    /// What it held when it was last synced.
+    /// The content at the last sync.
     durable: Vec<u8>,
 }
 
-/// A change of a name, which is durable once its folder is synced.
+/// A change of a name, which becomes durable when its folder is synced.
 #[derive(Debug)]
 struct NameChange {
     folder: PathBuf,
     undo: Undo,
 }
 
-/// How a change of a name is undone.
+/// The way to undo a change of a name.
 #[derive(Debug)]
 pub(super) enum Undo {
     Remove(PathBuf),
-    /// Moves the second back to the first, and puts back what was there.
+    /// Move the second path back to the first and restore the replaced entry.
     MoveBack(PathBuf, PathBuf, Option<SavedEntry>),
     PutBack(SavedEntry),
-    /// Lets the two change places again.
     Exchange(PathBuf, PathBuf),
 }
 
-/// A file, link or folder as it would be after the power went.
+/// A file, link or folder with its durable content.
 #[derive(Debug)]
 pub(super) struct SavedEntry {
     path: PathBuf,
@@ -62,11 +61,11 @@ enum SavedContent {
     Folder(Vec<SavedEntry>),
 }
 
-/// What is to be noted if a call succeeds.
+/// The bookkeeping to do if a call succeeds.
 #[derive(Debug)]
 pub(super) enum CallEffect {
     NoEffect,
-    /// A file that may be new is to hold bytes.
+    /// A file was opened for writing; the flag tells whether it is new.
     Opened(PathBuf, bool),
     Synced(PathBuf),
     SyncedFolder(PathBuf),
@@ -74,7 +73,7 @@ pub(super) enum CallEffect {
 }
 
 impl UnsyncedChanges {
-    /// Looks at what is there before a call.
+    /// Records the state before a call and returns the bookkeeping to do after it.
     pub(super) fn before(&mut self, call: SystemCall<'_>) -> CallEffect {
         match call {
             SystemCall::Open(path) => {
@@ -112,7 +111,7 @@ impl UnsyncedChanges {
         }
     }
 
-    /// Notes what a call that succeeded has changed.
+    /// Records the changes of a successful call.
     pub(super) fn after(&mut self, note: CallEffect) {
         match note {
             CallEffect::NoEffect | CallEffect::Opened(_, false) => {}
@@ -142,7 +141,7 @@ impl UnsyncedChanges {
         }
     }
 
-    /// Undoes all that is not durable: bytes, and names too if asked.
+    /// Undoes all unsynced bytes, and unsynced name changes if `names` is set.
     pub(super) fn lose_power(&mut self, names: bool) {
         for (inode, unsynced) in self.bytes.drain() {
             if inode_of(&unsynced.path) == Some(inode) {
@@ -177,7 +176,7 @@ impl UnsyncedChanges {
         self.names.push(NameChange { folder, undo });
     }
 
-    /// Keeps what a file holds durably, before its bytes change.
+    /// Saves the durable content of a file before its bytes change.
     fn record_durable_bytes(&mut self, path: &Path) {
         if let (Some(inode), Ok(durable)) = (inode_of(path), fs::read(path)) {
             let path = resolved_path(path);
@@ -187,7 +186,7 @@ impl UnsyncedChanges {
         }
     }
 
-    /// Lets files be where moves at one time have put them.
+    /// Updates the paths of unsynced files after simultaneous moves.
     fn follow_moves(&mut self, moves: &[(&Path, &Path)]) {
         for unsynced in self.bytes.values_mut() {
             let moved = moves.iter().find_map(|(from, to)| {
@@ -205,7 +204,7 @@ impl UnsyncedChanges {
         }
     }
 
-    /// What would be there after the power went.
+    /// Returns an entry with its durable content.
     fn save(&self, path: &Path) -> Option<SavedEntry> {
         let metadata = fs::symlink_metadata(path).ok()?;
         let what = if metadata.is_symlink() {
@@ -229,7 +228,7 @@ impl UnsyncedChanges {
     }
 }
 
-/// The path of a name in a folder that is there, the same however it is written.
+/// Resolves the folder of a path, so that equal files have equal paths. The last component may be missing.
 fn resolved_path(path: &Path) -> PathBuf {
     if let (Some(parent), Some(name)) = (path.parent(), path.file_name()) {
         let parent = if parent.as_os_str().is_empty() {
@@ -278,7 +277,7 @@ fn put_back(saved: &SavedEntry) {
 mod tests {
     use super::*;
 
-    /// Makes a change as the layer does.
+    /// Runs a change together with its bookkeeping, as the fault layer does.
     fn make(power: &mut UnsyncedChanges, call: SystemCall<'_>, change: impl FnOnce()) {
         let note = power.before(call);
         change();
