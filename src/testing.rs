@@ -14,6 +14,11 @@ pub mod states {
     };
 }
 
+/// Items of the module `dag`.
+pub mod dag {
+    pub use crate::dag::{ReadyQueue, dependencies_first};
+}
+
 /// Items of the module `diagnostic`.
 pub mod diagnostic {
     pub use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
@@ -116,7 +121,8 @@ pub mod ops {
 /// Items of the module `plan`.
 pub mod plan {
     pub use crate::plan::{
-        JobGoal, Plan, Reason, StepActivity, StepId, StepTarget, WorkflowKind, refuse_cycles,
+        JobGoal, Plan, Reason, StepActivity, StepId, StepTarget, WorkflowKind, plan,
+        refuse_cycles,
     };
 }
 

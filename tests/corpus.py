@@ -1,9 +1,9 @@
-"""Compares a report of the corpus runner with the list of cases that must pass.
+"""Compares a report of the corpus runner with the list of required cases.
 
     corpus.py REPORT.json PASSING.txt
 
-Fails if a listed case does not pass, and names those that fail but are not listed. UPDATE=1 rewrites the
-list instead: one case a line, sorted.
+Fails if a listed case does not pass, and prints the unlisted cases that fail. UPDATE=1 rewrites the
+list instead: one case per line, sorted.
 """
 
 import json
@@ -21,18 +21,18 @@ if os.path.exists(listing):
 
 
 def failed_facets(case):
-    """What of the case differs, in words."""
-    return ", ".join(facet for facet, ok in case["facets"].items() if not ok) or "another number of steps"
+    """The names of the facets that differ."""
+    return ", ".join(facet for facet, ok in case["facets"].items() if not ok) or "a different number of steps"
 
 
 def reason(case):
-    """Why the case fails, in a line."""
+    """The first message of the case, in one line."""
     first = " ".join(case["messages"][0].split()) if case["messages"] else "no message"
     return first if len(first) <= 160 else first[:159] + "…"
 
 
 passing = {name for name, case in cases.items() if case["ok"]}
-print(f"{len(passing)} of {len(cases)} cases pass, {len(listed)} of them must.")
+print(f"{len(passing)} of {len(cases)} cases pass, {len(listed)} of them are required.")
 
 if os.environ.get("UPDATE") == "1":
     with open(listing, "w") as file:
@@ -46,14 +46,14 @@ for name in sorted(passing - listed):
     print(f"newly passing: {name} (UPDATE=1 adds it to {listing})")
 failing = sorted(set(cases) - passing - listed)
 if failing:
-    print(f"{len(failing)} cases fail that need not pass:")
+    print(f"{len(failing)} cases fail that are not required:")
 for name in failing:
     print(f"    {name} ({failed_facets(cases[name])}): {reason(cases[name])}")
 broken = sorted(listed - passing)
 for name in broken:
     case = cases.get(name)
     if case is None:
-        print(f"gone: {name} is listed, but the corpus does not have it")
+        print(f"missing: {name} is listed, but the corpus does not contain it")
         continue
     print(f"broken: {name} passed before and fails now ({failed_facets(case)})")
     for message in case["messages"][:5]:

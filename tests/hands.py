@@ -1,19 +1,20 @@
-"""Checks that ensembles can change hands between this program and the real Unfurl.
+"""Checks that ensembles can move between this program and the real Unfurl.
 
     hands.py UNFURL PYTHON CORPUS EXCEPTIONS.tsv [CASE...] [--keep FOLDER]
 
-PYTHON has Unfurl 1.2 (tests/unfurl.sh makes it). Of the cases of CORPUS those count that Unfurl deploys
-with status ok and whose second deploy by Unfurl runs no task. For each of them:
+PYTHON has Unfurl 1.2 (`tests/python.sh FOLDER tests/data/unfurl-packages.txt` creates it). A case of CORPUS
+is eligible if Unfurl deploys it with status ok and a second deploy by Unfurl runs no task. The checks of an
+eligible case are:
 
-    back    Unfurl deploys; then UNFURL runs no task and changes no tracked byte, and its teardown leaves
-            what Unfurl's leaves, which Unfurl shows as it shows its own
-    forth   UNFURL deploys; then Unfurl shows the status that it shows of its own, runs no task, and
-            its teardown leaves what it leaves of its own
-    clean   UNFURL deploys in a git repository; all that git ignores is deleted; then UNFURL runs no
-            task and changes no tracked byte
+    back    Unfurl deploys. Then UNFURL runs no task and changes no tracked byte. Its teardown leaves the
+            same instances as Unfurl's teardown, and Unfurl shows the same status for them.
+    forth   UNFURL deploys. Then Unfurl shows the same status as for its own deployment, runs no task, and
+            its teardown leaves the same instances as after its own deployment.
+    clean   UNFURL deploys in a git repository. All files that git ignores are deleted. Then UNFURL runs no
+            task and changes no tracked byte.
 
-A check that fails must be a row of EXCEPTIONS.tsv (case, check, reason); at most two cases may be there, and
-a row whose check passes is a failure.
+A failing check must have a row in EXCEPTIONS.tsv (case, check, reason). At most two cases may have one. A
+row whose check passes is a failure.
 """
 
 import argparse
@@ -32,7 +33,7 @@ import yaml
 LEAST_CASES = 40
 MOST_EXCEPTIONS = 2
 CHECKS = ("back", "forth", "clean")
-# What the skeleton of a project keeps out of git.
+# The .gitignore in Unfurl's project skeleton.
 GITIGNORE = """\
 .DS_Store
 Thumbs.db
@@ -57,23 +58,23 @@ __pycache__
 **/failed.*
 **/secrets
 """
-# Terraform's cases; this program has no configurator for it yet.
+# Terraform's cases. This program has no configurator for Terraform yet.
 NEEDS_PROGRAM = ("terraform-",)
 NO_INPUT = {"expected.json", "expected-head.json", "skip-facets", "cmds", "origin", "notes"}
 DEPLOY = re.compile(r"unfurl -q deploy\b(.*)")
 KEPT_OPTIONS = re.compile(r"--var \S+ \S+|--use-environment \S+")
 ENVIRONMENT_OPTION = re.compile(r"--use-environment \S+")
-# The record in a manifest. Unfurl may write the rest in a way that only its own reader takes for YAML.
+# The record in a manifest. Only Unfurl's own reader accepts some of the rest that Unfurl writes.
 STATUS = re.compile(r"^status:.*\n(?:[ \n].*\n?)*", re.MULTILINE)
 CHANGE_ID = re.compile(r"\bA[0-9A-Za-z]{7}[0-9a-f]{4}\b")
 
 
 class Wrong(Exception):
-    """What a check found."""
+    """The problem that a check found."""
 
 
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-    """Reads records: tags are passed over."""
+    """A YAML loader for records. It ignores tags."""
 
 
 def constructed(loader, _, node):
@@ -84,7 +85,7 @@ Loader.add_multi_constructor("!", constructed)
 
 
 class Case:
-    """One case of the corpus, always in the same folder, so that paths in records stay true."""
+    """One case of the corpus. It always runs in the same folder, so that paths in records stay valid."""
 
     def __init__(self, name, options, base):
         self.name, self.base = name, base
@@ -93,7 +94,7 @@ class Case:
         with open(os.path.join(self.source, "cmds")) as file:
             lines = [line.strip() for line in file]
         self.setup, self.deploy_line = first_deploy(lines)
-        # The ensemble may be in a project of its own that the set-up makes.
+        # The set-up may create a separate project for the ensemble.
         inside = re.match(r"cd (\S+) && ", self.deploy_line or "")
         self.project = os.path.join(self.work, inside[1]) if inside else self.work
         self.bins = {}
@@ -145,7 +146,7 @@ class Case:
         )
 
     def fresh(self):
-        """The files of the case, with its set-up, which is the real Unfurl's where it is a command of Unfurl."""
+        """Restores the files of the case and runs its set-up; Unfurl commands in it run the real Unfurl."""
         shutil.rmtree(self.work, ignore_errors=True)
 
         def left_out(folder, names):
@@ -163,7 +164,7 @@ class Case:
         shutil.copytree(os.path.join(self.base, name), self.work, symlinks=True)
 
     def job(self, who, line):
-        """Runs a job; answers its summary, which must tell of a job in status ok."""
+        """Runs a job and returns its summary. The exit code must be 0."""
         done = self.shell(who, line)
         summary = summary_in(done.stdout)
         if done.returncode != 0 or summary is None:
@@ -174,11 +175,11 @@ class Case:
         return self.job(who, self.deploy_line)
 
     def again(self, who):
-        """Deploys without what prepared the first deploy."""
+        """Deploys again, without the commands that prepared the first deploy."""
         return self.job(who, self.deploy_line.split(";")[-1].strip())
 
     def other(self, command, options=KEPT_OPTIONS):
-        """Another command under the variables and those options of the deploy."""
+        """Returns the line of another command with the variables and the given options of the deploy."""
         line = self.deploy_line.split(";")[-1].strip()
         kept = " ".join(options.findall(DEPLOY.search(line)[1]))
         return DEPLOY.sub(f"{command} {kept}", line)
@@ -187,9 +188,9 @@ class Case:
         return self.job(who, self.other("unfurl -q teardown -a --output json"))
 
     def status(self, who):
-        """What `unfurl status` shows: a line for each instance after those it is in, without change ids.
+        """Returns the output of `unfurl status`: for each instance a line with its parents, without change ids.
 
-        None if Unfurl cannot read what it saved itself: expressions in `{}` whose quotes it dropped.
+        None if Unfurl cannot read its own record: expressions in `{}` whose quotes it dropped.
         """
         done = self.shell(who, self.other("unfurl status", ENVIRONMENT_OPTION))
         if done.returncode != 0 and "while parsing a flow node" in done.stderr:
@@ -206,7 +207,7 @@ class Case:
         return shown
 
     def tracked(self):
-        """The bytes of all files but those that jobs write for themselves."""
+        """Returns the bytes of all files except the working files of jobs."""
         found = {}
         for folder, folders, files in os.walk(self.project):
             folders[:] = [name for name in folders if name not in ("planned", "jobs", ".git")]
@@ -216,7 +217,7 @@ class Case:
         return found
 
     def instances(self):
-        """Local and effective status and state of each recorded instance, by its path."""
+        """Returns local status, effective status and state of each recorded instance, by path."""
         found = {}
         for folder, folders, files in os.walk(self.work):
             folders[:] = [name for name in folders if name not in ("planned", "jobs", "changes", ".git")]
@@ -232,7 +233,7 @@ class Case:
 
 
 def first_deploy(lines):
-    """The lines that prepare the first deploy that is no dry run, and that deploy."""
+    """Returns the first deploy that is no dry run, and the lines that prepare it."""
     setup = []
     for line in lines:
         if not line or line.startswith("#"):
@@ -242,7 +243,7 @@ def first_deploy(lines):
         elif "unfurl -q init" in line:
             setup.append(line.split("#")[0])
         elif DEPLOY.search(line) and "--dryrun" not in line:
-            # Whether the job commits is not what is looked at.
+            # The checks do not cover commits.
             return setup, line.split("#")[0].replace(" --commit", "")
     return setup, None
 
@@ -252,7 +253,7 @@ def tail(text):
 
 
 def summary_in(text):
-    """The last JSON object in `text` that stands on lines of its own."""
+    """Returns the last JSON object in `text` that has its own lines."""
     lines = text.split("\n")
     found = None
     for start, line in enumerate(lines):
@@ -267,7 +268,7 @@ def summary_in(text):
 
 
 def ran(summary):
-    """The tasks that ran, also those of jobs for other ensembles."""
+    """Returns the tasks that ran, including those of jobs for other ensembles."""
     tasks = [task for task in summary.get("tasks") or [] if task.get("status") is not None]
     for other in summary.get("external_jobs") or []:
         tasks += ran(other)
@@ -282,7 +283,7 @@ def expect_nothing_ran(summary, who):
             f"{who} ran {len(tasks)}: {first['operation']} on {first['target']}, {first['reason']}"
         )
     if summary["job"]["status"] != "ok":
-        raise Wrong(f"{who}: the job that ran nothing is {summary['job']['status']}")
+        raise Wrong(f"{who}: no task ran, but the job is {summary['job']['status']}")
 
 
 def walk(instances, prefix, found):
@@ -299,11 +300,11 @@ def walk(instances, prefix, found):
 
 
 class NotEligible(Exception):
-    """Why a case does not count."""
+    """The reason why a case is not eligible."""
 
 
 def qualify(case):
-    """Deploys with Unfurl; answers what it shows and leaves of its own work."""
+    """Deploys and tears down with Unfurl; returns the status that Unfurl shows and the instances that it leaves."""
     case.fresh()
     try:
         summary = case.deploy("theirs")
@@ -327,19 +328,19 @@ def qualify(case):
 
 
 def expect_torn_down(case, theirs, torn, who):
-    """Expects that what Unfurl tears down is absent, and nothing forgotten."""
+    """Expects that the instances that Unfurl tears down are absent, and that none is missing from the record."""
     if torn["job"]["status"] not in ("ok", theirs["torn"]):
         raise Wrong(f"{who}: teardown: the job is {torn['job']['status']}")
     left = case.instances()
     for path, (local, _, _) in theirs["left"].items():
         if path not in left:
-            raise Wrong(f"{who}: teardown: {path} is gone from the record")
+            raise Wrong(f"{who}: teardown: {path} is missing from the record")
         if local == "absent" and left[path][0] != "absent":
             raise Wrong(f"{who}: teardown: {path} is {left[path][0]}, not absent")
 
 
 def expect_status(case, wanted, deployed):
-    """Expects that Unfurl shows what it shows of its own work."""
+    """Expects that Unfurl shows the same status as for its own deployment."""
     status = case.status("theirs")
     if wanted is None:
         if case.instances() != deployed:
@@ -392,7 +393,7 @@ def check_clean(case, _):
 
 
 def examine(name, options):
-    """What the checks found: a text for each, empty if it passes; or why the case does not count."""
+    """Returns a text for each check, empty if it passes; or the reason why the case is not eligible."""
     if options.keep:
         base = os.path.join(options.keep, name)
         os.mkdir(base)
@@ -433,7 +434,7 @@ def read_exceptions(path):
 
 
 def judge(results, exceptions, everything):
-    """The problems to report, given what each case found."""
+    """Returns the problems to report, from the results of all cases."""
     problems = []
     eligible = {name: found for name, found in results.items() if isinstance(found, dict)}
     for name, found in sorted(eligible.items()):
@@ -441,13 +442,13 @@ def judge(results, exceptions, everything):
             if told and (name, check) not in exceptions:
                 problems.append(f"{name}\t{check}\t{told}")
             elif not told and (name, check) in exceptions:
-                problems.append(f"{name}\t{check}\tis an exception, but passes")
+                problems.append(f"{name}\t{check}\tlisted as an exception, but passes")
     if everything:
         if len(eligible) < LEAST_CASES:
-            problems.append(f"only {len(eligible)} cases count, at least {LEAST_CASES} must")
+            problems.append(f"only {len(eligible)} cases are eligible, at least {LEAST_CASES} are required")
         for name, check in exceptions:
             if name not in eligible:
-                problems.append(f"{name}\t{check}\tis an exception, but does not count")
+                problems.append(f"{name}\t{check}\tlisted as an exception, but the case is not eligible")
         if len({name for name, _ in exceptions}) > MOST_EXCEPTIONS:
             problems.append(f"more than {MOST_EXCEPTIONS} cases are exceptions")
     return eligible, problems
@@ -461,7 +462,7 @@ def parse():
     parser.add_argument("exceptions")
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--keep", help="keep the working copies in this folder")
-    parser.add_argument("-v", "--verbose", action="store_true", help="tell of every case")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print the result of every case")
     return parser.parse_intermixed_args()
 
 
@@ -518,7 +519,7 @@ def main():
         print(f"wrong: {problem}")
     passed = {check: sum(not found[check] for found in eligible.values()) for check in CHECKS}
     told = ", ".join(f"{check} {count}" for check, count in passed.items())
-    print(f"{len(eligible)} of {len(results)} ensembles count for changing hands; of them pass: {told}.")
+    print(f"{len(eligible)} of {len(results)} ensembles are eligible; of them pass: {told}.")
     sys.exit(1 if problems else 0)
 
 

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Makes a server for locks of git-lfs: sh tests/lfs.sh FOLDER
+# Builds a server for git-lfs locks: sh tests/lfs.sh FOLDER
 #
-# FOLDER/bin gets `git-lfs-transfer`, which a real sshd runs in tests. Where it is there already, nothing is
-# done and no network is needed; else it is built from its sources, which takes some minutes once.
-# sshd, ssh and git-lfs have to be installed; sh tests/run.sh does that.
+# FOLDER/bin gets `git-lfs-transfer`, which a real sshd runs in tests. An existing program is kept and needs no
+# network. Otherwise the program is built from its sources, which takes some minutes.
+# sshd, ssh and git-lfs must be installed; sh tests/run.sh does that.
 set -eu
 folder=$1
 version=0.3.0
@@ -16,24 +16,24 @@ die() {
   exit 1
 }
 
-# sshd is not on the path of users.
+# The PATH of most users lacks the folder of sshd.
 PATH=$PATH:/usr/sbin:/sbin
 for program in sshd ssh ssh-keygen git-lfs; do
   command -v "$program" >/dev/null || die "\`$program\` is missing; sh tests/run.sh installs it"
 done
-# As root, sshd wants this folder.
+# sshd needs this folder when it runs as root.
 [ "$(id -u)" -ne 0 ] || mkdir -p /run/sshd
 
 is_complete && exit 0
 mkdir -p "$folder"
-# Several tests may ask at the same time.
+# Several tests may call this script at the same time.
 exec 9>"$folder.lock"
 flock 9
 is_complete && exit 0
 echo "Building git-lfs-transfer in $folder"
-# `--root` alone would share the build with the project, which may be building.
+# A target folder of its own: the project may be building in the default one.
 cargo install --quiet --debug --locked --root "$folder" --target-dir "$folder/build" \
   --version "$version" scutiger-lfs ||
-  die "git-lfs-transfer could not be built; the registry must be in reach the first time"
+  die "git-lfs-transfer could not be built; the first build needs access to crates.io"
 rm -rf "$folder/build"
 echo "$version" >"$mark"

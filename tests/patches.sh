@@ -1,10 +1,10 @@
 #!/bin/sh
 # Applies the patches of docs/contributing/examples/ to a copy of the project, builds it, and runs the lines
-# that the patches name: sh tests/patches.sh TARGET PROFILE
+# in the patches: sh tests/patches.sh TARGET PROFILE
 #
 # The text above the first `diff` of a patch describes the change. Lines of it that begin with `$ ` are shell
-# commands; each runs in an empty folder with the built program first on the PATH and must exit with 0. The
-# lines below a command that begin with `> ` are texts that its output must have.
+# commands. Each command runs in an empty folder with the built program first on the PATH and must exit with 0.
+# The lines below a command that begin with `> ` are texts that its output must contain.
 set -eu
 cd "$(dirname "$0")/.."
 mkdir -p "$1"
@@ -14,7 +14,7 @@ copy=$target/patched
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The files of the project as they are now, with those that are not committed yet.
+# The current files of the project, including uncommitted ones.
 rm -rf "$copy"
 mkdir -p "$copy"
 git ls-files --cached --others --exclude-standard | while IFS= read -r file; do
@@ -25,11 +25,11 @@ tar -cf - -T "$work/files" | tar -xpf - -C "$copy"
 for patch in docs/contributing/examples/*.patch; do
   echo "applying $patch"
   patch -p1 -s -d "$copy" <"$patch" || {
-    echo "error: $patch does not apply: bring it up to date with the code, or the code with it"
+    echo "error: $patch does not apply; update the patch or the code"
     exit 1
   }
 done
-# The libraries are built already; links to them let the copy have a folder of its own for what it builds.
+# Hard links to the built libraries: the copy has its own target folder and compiles no library again.
 build=$target/patched-build
 if [ ! -d "$build/$profile" ] && [ -d "$target/$profile" ]; then
   mkdir -p "$build"
@@ -42,7 +42,7 @@ export PATH
 failed=
 for patch in docs/contributing/examples/*.patch; do
   sed '/^diff /,$d' "$patch" | grep -E '^(\$|>) ' >"$work/lines" || {
-    echo "error: $patch names no command that shows what it does"
+    echo "error: $patch has no line with a command (\`\$ …\`)"
     exit 1
   }
   command=

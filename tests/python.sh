@@ -1,9 +1,9 @@
 #!/bin/sh
-# Makes a Python with packages: sh tests/python.sh FOLDER [PACKAGES]
+# Creates a Python environment with packages: sh tests/python.sh FOLDER [PACKAGES]
 #
-# FOLDER becomes a virtual environment with the packages that the file PACKAGES lists, if none is given those
-# of tests/data/python-packages.txt, with which tests convert service templates. Where it is complete already,
-# nothing is done and no network is needed.
+# FOLDER becomes a virtual environment with the packages that the file PACKAGES lists. The default is
+# tests/data/python-packages.txt, with which tests convert service templates. A complete environment is kept
+# and needs no network.
 set -eu
 folder=$1
 packages=${2:-$(dirname "$0")/data/python-packages.txt}
@@ -18,15 +18,15 @@ die() {
 
 is_complete && exit 0
 mkdir -p "$(dirname "$folder")"
-# Several tests may ask at the same time.
+# Several tests may call this script at the same time.
 exec 9>"$folder.lock"
 flock 9
 is_complete && exit 0
 rm -rf "$folder"
-echo "Making a Python environment in $folder"
+echo "Creating a Python environment in $folder"
 python3 -m venv "$folder" ||
-  die "python3 cannot make a virtual environment; install the system package python3-venv"
+  die "python3 cannot create a virtual environment; install the system package python3-venv"
 "$folder/bin/python3" -m pip install --quiet --disable-pip-version-check --no-deps \
   --retries 1 --timeout 20 -r "$packages" ||
-  die "the Python packages of $packages could not be installed; the registry must be in reach the first time"
+  die "the Python packages of $packages could not be installed; the first run needs access to PyPI"
 cp "$packages" "$mark"

@@ -8,8 +8,8 @@
 #   unfurl_VERSION_ARCH.deb            the same as a Debian package
 #   SHA256SUMS                         the checksums of both
 #
-# Ends with a commit and a tag in this clone, and pushes nothing. If a step fails, the files of the project
-# are as before.
+# The script ends with a commit and a tag in this clone, and pushes nothing. If a step fails, it restores the
+# files of the project.
 #
 #   RELEASE_PARTS=    the parts of tests/run.sh to run, all of them if not set
 #   RELEASE_PROFILE=  the cargo profile to build with, `dist` if not set
@@ -35,13 +35,13 @@ echo "$version" | grep -Eq '^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$' ||
 for program in cargo git gzip tar dpkg-deb sha256sum; do
   command -v "$program" >/dev/null || die "\`$program\` is missing; install it and run this again"
 done
-[ -z "$(git status --porcelain)" ] || die "there are changes that are not committed; commit them first"
+[ -z "$(git status --porcelain)" ] || die "the working tree has uncommitted changes; commit them first"
 ! git rev-parse -q --verify "refs/tags/v$version" >/dev/null || die "the tag v$version exists already"
 grep -q '^## \[Unreleased\]' CHANGELOG.md || die "CHANGELOG.md has no section [Unreleased]"
 [ -n "$(sed -n '/^## \[Unreleased\]/,/^## \[[0-9]/p' CHANGELOG.md | grep '^- ' || true)" ] ||
   die "CHANGELOG.md has no change under [Unreleased]"
 
-# Puts the edited files back unless the release was committed.
+# Restores the edited files unless the release was committed.
 restore() {
   [ -n "${committed:-}" ] || git checkout -q -- $edited
 }
@@ -61,10 +61,10 @@ sh tests/run.sh ${RELEASE_PARTS:-}
 
 step "program"
 cargo build --locked --profile "$profile" --bin unfurl
-# Cargo has its own name for the folder of the profile `dev`.
+# The folder has the name of the profile, except for the profile `dev`.
 binary=$target/$profile/unfurl
 [ "$("$binary" version | cut -d ' ' -f 3)" = "$version" ] || die "the program does not report version $version"
-! grep -q UNFURL_TEST_FAULT "$binary" || die "the program has the fault injection of the tests in it"
+! grep -q UNFURL_TEST_FAULT "$binary" || die "the program contains the fault injection of the tests; build it without the feature \`fault-injection\`"
 
 step "packages"
 machine=$(uname -m)
@@ -72,7 +72,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"; restore' EXIT
 mkdir -p "$out" "$work/completions"
 install -m 755 "$binary" "$work/unfurl"
-strip "$work/unfurl" 2>/dev/null || echo "strip is missing: the packages are larger than needed"
+strip "$work/unfurl" 2>/dev/null || echo "warning: strip is missing; the packages are larger than necessary"
 for shell in bash zsh fish; do
   "$binary" completions "$shell" >"$work/completions/unfurl.$shell"
 done
@@ -121,5 +121,5 @@ git tag -a "v$version" -m "unfurl $version"
 committed=yes
 step "done"
 ls -l "$out/$name.tar.gz" "$out/unfurl_${debian_version}_$architecture.deb" "$out/SHA256SUMS"
-echo "Commit and tag v$version are in this clone only. Push them when the packages are right:"
+echo "The commit and the tag v$version are in this clone only. To publish them:"
 echo "  git push origin HEAD v$version"

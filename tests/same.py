@@ -40,16 +40,16 @@ MOST_OF_A_CASE = 4
 MOST_LINES = 60
 MOST_LETTERS = 6000
 TRIES = 6
-# What is compared, in the order in which it is counted.
+# The kinds of results that are compared, in the order of the output.
 KINDS = ("exit", "stdout", "stderr", "records", "locks", "rendered", "other", "trees", "git")
-# Folders that are read another way.
+# Folders that `repositories` and `history` read.
 APART = {".git"}
 KEY = "local/digest.key"
 CACHES = {"__pycache__", ".terraform"}
 
 
 class World:
-    """A folder in which both builds run in turn, so that they see the same paths."""
+    """A folder in which both builds run one after the other, so that they see the same paths."""
 
     def __init__(self, base, options):
         self.base, self.options = base, options
@@ -83,7 +83,7 @@ class World:
             "GIT_CONFIG_GLOBAL": "/dev/null",
             "GIT_CONFIG_SYSTEM": "/dev/null",
             "SHARED": self.options.shared,
-            # Where operations put copies of what they see.
+            # The folder into which operations copy what they see.
             "SEEN": f"{self.base}/seen",
         }
         variables.update(case.variables)
@@ -93,7 +93,7 @@ class World:
         shutil.rmtree(self.base, ignore_errors=True)
         for folder in (self.work, f"{self.home}/bin", f"{self.home}/tmp", f"{self.base}/seen"):
             os.makedirs(folder)
-        # A symbolic link would show where the binary is to programs that ask who they are.
+        # A symbolic link would reveal the path of the binary to a program that reads /proc/self/exe.
         os.link(binary, f"{self.home}/bin/unfurl")
         if case.source:
 
@@ -113,14 +113,14 @@ class World:
             os.chmod(path, 0o600)
 
     def run(self, case, binary):
-        """All that a build gives for a case: (step, kind, name, text), with the names of this run replaced."""
+        """Returns the results of a build for a case as (step, kind, name, text), with the names of this run replaced."""
         self.fresh(case, binary)
         before, seen, names = {}, [], Names()
         for number, step in enumerate(case.steps, 1):
             if callable(step):
                 step(self)
                 continue
-            # Lines of set-up, such as `git init`, run as the others do.
+            # Lines of set-up, such as `git init`, run like the others.
             code, out, err = self.shell(case, step.removeprefix("!"))
             title = f"{number}: {step}"
             seen += [(title, "exit", "", f"{code}\n"), (title, "stdout", "", out), (title, "stderr", "", err)]
@@ -162,8 +162,8 @@ class World:
         return code, out.decode("utf-8", "backslashreplace"), err.decode("utf-8", "backslashreplace")
 
     def files(self):
-        """Each file by its path with its content, in an order that does not depend on the names of
-        this run, and the list of all there is."""
+        """Returns each file by its path with its content, in an order that does not depend on the names of
+        this run, and the list of all paths."""
         found, tree = [], []
         for folder, folders, names in os.walk(self.base):
             here = os.path.relpath(folder, self.base)
@@ -210,7 +210,7 @@ class World:
         return sorted(found)
 
     def history(self, folder, names):
-        """The commits of a repository with what they changed, its state, and how it is set up."""
+        """Returns the commits of a repository with their changes, its state, and its configuration."""
 
         def git(*arguments):
             command = ["git", "-c", "safe.directory=*", "-C", f"{self.base}/{folder}", *arguments]
@@ -228,14 +228,14 @@ class World:
         return "\n".join(shown)
 
     def end_what_still_runs(self):
-        """Ends the servers whose process numbers an example has left in its folder."""
+        """Ends the servers whose process ids an example left in its folder."""
         for folder, _, names in os.walk(self.work):
             if "pid" not in names:
                 continue
             try:
                 with open(f"{folder}/pid") as file:
                     pid = int(file.read())
-                # A process that merely got the old number does not run here.
+                # A process that reuses the id does not run in this folder.
                 if os.readlink(f"/proc/{pid}/cwd").startswith(self.base):
                     os.kill(pid, signal.SIGKILL)
             except (OSError, ValueError):
@@ -243,12 +243,12 @@ class World:
 
 
 def is_bare(folder):
-    """Whether a folder is the inside of a git repository."""
+    """Whether a folder is a git folder, such as a bare repository."""
     return os.path.isfile(f"{folder}/HEAD") and os.path.isdir(f"{folder}/objects")
 
 
 def kind_of(path):
-    """Whether a file is a record, a lock, rendered for a job, or something else."""
+    """Returns the kind of a file: a record, a lock, rendered for a job, or other."""
     parts, name = path.split("/"), os.path.basename(path)
     if name.endswith(".lock"):
         return "locks"
@@ -260,7 +260,7 @@ def kind_of(path):
 
 
 def prepared(case, kind, path, text):
-    """The text with words that say what its numbers are, for names to be given to them."""
+    """Returns the text with a word before each number that is to be replaced by a name."""
     if kind == "locks" or os.path.basename(path) == "pid":
         text = re.sub(r"\A(?=\d+\n?\Z)", "process ", text)
     if path.endswith(".journal"):
@@ -276,19 +276,19 @@ def prepared(case, kind, path, text):
 
 
 def without_order(case, text):
-    """The text without the numbers that tasks get in the order in which they end, where that is no matter."""
+    """Returns the text without task numbers if the order in which tasks end is irrelevant."""
     return re.sub(r"\b(A[0-9A-Za-z]{7})[0-9a-f]{4}\b", r"\1<task>", text) if case.orderless else text
 
 
 def with_sum_checked(line):
-    """A line of a journal, with a word for the checksum, which depends on the moments in it."""
+    """Returns a line of a journal with a word for its checksum, which depends on the times in it."""
     found, _, rest = line.partition(" ")
     right = hashlib.sha256(rest.rstrip("\n").encode()).hexdigest()[: len(found)]
     return f"{'right' if found == right else f'wrong sum {found}'} {rest}"
 
 
 class Verdict:
-    """What came of a case."""
+    """The result of a case."""
 
     def __init__(self, case):
         self.case, self.counts, self.differences = case, collections.Counter(), []
@@ -312,7 +312,7 @@ def compared(case, world, options):
 
 
 def numbered(answer):
-    """The texts by what they are; where that is the same for two, by their number, too."""
+    """Returns the texts by step, kind, name, and a number that tells equal keys apart."""
     texts, seen = {}, collections.Counter()
     for step, kind, name, text in answer:
         seen[step, kind, name] += 1
@@ -321,17 +321,17 @@ def numbered(answer):
 
 
 def differing(old, new):
-    """What the new build never answers as the old one does, in the order of the steps."""
+    """Returns the keys for which the new build never matches the old one, in the order of the steps."""
     keys = {key: None for answer in (*old, *new) for key in answer}
     texts = ((key, [[answer.get(key) for answer in answers] for answers in (old, new)]) for key in keys)
     return [key for key, (olds, news) in texts if not is_met(olds, news)]
 
 
 def is_met(old, new):
-    """Whether a text of one build is one of the other's.
+    """Whether one of the old texts equals one of the new texts.
 
-    Where they are not the same each time, each line is judged for itself, and one on which the old
-    build does not agree with itself may be as it likes.
+    If the texts vary from run to run, each line is compared separately. A line that varies within the
+    old build may have any text.
     """
     if not set(old).isdisjoint(new):
         return True
@@ -345,7 +345,7 @@ def is_met(old, new):
 
 
 def difference(case, key, old, new):
-    """The kind of what differs, and a diff."""
+    """Returns the kind of the difference, and a diff."""
     step, kind, name, _ = key
     title = " ".join(word for word in (case.name, step[:200].replace("\n", " "), kind, name) if word)
     texts = [answer.get(key, "(there is none)\n").splitlines(keepends=True) for answer in (old, new)]
@@ -360,13 +360,13 @@ def arguments():
     parser.add_argument("old")
     parser.add_argument("new")
     parser.add_argument("--shared", default="../shared", help="the folder that holds corpus/")
-    parser.add_argument("--random", type=int, default=200, help="how many random topologies")
-    parser.add_argument("--seed", type=int, default=1, help="the seed of the first of them")
-    parser.add_argument("--group", nargs="*", choices=[*same_cases.GROUPS, "random"], help="only these groups")
-    parser.add_argument("--case", default="", help="only cases whose names contain this")
+    parser.add_argument("--random", type=int, default=200, help="the number of random topologies")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the first random topology")
+    parser.add_argument("--group", nargs="*", choices=[*same_cases.GROUPS, "random"], help="run only these groups")
+    parser.add_argument("--case", default="", help="run only cases whose names contain this text")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--timeout", type=int, default=120, help="seconds for one line of shell")
-    parser.add_argument("--keep", help="a folder for all diffs, a file for each case")
+    parser.add_argument("--timeout", type=int, default=120, help="the timeout of one shell line, in seconds")
+    parser.add_argument("--keep", help="a folder for all diffs, one file per case")
     options = parser.parse_args()
     options.old, options.new = (os.path.abspath(path) for path in (options.old, options.new))
     options.shared = os.path.abspath(options.shared)
@@ -389,11 +389,11 @@ def main():
     failed = False
     if options.keep:
         os.makedirs(options.keep, exist_ok=True)
-    # Memory where that is possible: jobs wait for the disk often.
+    # A memory disk if possible, because jobs often wait for the disk.
     memory = "/dev/shm" if can_run_in("/dev/shm") else None
     with tempfile.TemporaryDirectory(prefix="same-", dir=memory) as top:
         for number, path in enumerate((options.old, options.new)):
-            # A build that goes on in the background must not change what is compared.
+            # Copies, because a build in the background must not replace the compared programs.
             shutil.copy2(path, f"{top}/{number}")
         options.old, options.new = f"{top}/0", f"{top}/1"
         worlds = queue.Queue()
@@ -423,7 +423,7 @@ def main():
 
 
 def keep(folder, group, verdict):
-    """Writes all diffs of a case."""
+    """Writes all diffs of a case to files."""
     for word, diffs in (("", verdict.differences), ("-unsteady", verdict.unsteady)):
         if folder and diffs:
             with open(f"{folder}/{group}-{verdict.case.name.replace('/', '_')}{word}.diff", "w") as file:
@@ -431,7 +431,7 @@ def keep(folder, group, verdict):
 
 
 def can_run_in(folder):
-    """Whether programs can be started from a folder, of which there is enough."""
+    """Whether a folder can hold programs and has more than 2 GiB of free space."""
     if not os.access(folder, os.W_OK):
         return False
     told = os.statvfs(folder)

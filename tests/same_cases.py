@@ -1,4 +1,4 @@
-"""The cases of same.py that are not random: the corpus, the examples, locks, and TOSCA files."""
+"""The fixed cases of same.py: the corpus, the examples, locks, and TOSCA files."""
 
 import dataclasses
 import os
@@ -7,13 +7,13 @@ import textwrap
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NO_INPUT = {"expected.json", "expected-head.json", "skip-facets", "cmds", "origin", "notes"}
-# Programs that cases of the corpus call, by the beginning of the name of the case.
+# Programs that cases of the corpus call, by the prefix of the case name.
 NEEDS = {"terraform-": "terraform"}
 
 
 @dataclasses.dataclass
 class Case:
-    """A folder, and the lines of shell that run in it; a step may be a function of the folder's world."""
+    """A folder and the shell lines that run in it. A step may be a function of the World."""
 
     name: str
     steps: list
@@ -21,12 +21,12 @@ class Case:
     source: str = ""
     left_out: frozenset = frozenset()
     variables: dict = dataclasses.field(default_factory=dict)
-    # Whether tasks run at the same time, so that their order is no matter.
+    # Whether tasks run at the same time, so that their order is irrelevant.
     orderless: bool = False
 
 
 def corpus(options):
-    """The cases that the real Unfurl has answered."""
+    """Returns the cases of the corpus, whose expected results come from the real Unfurl."""
     folder = os.path.join(options.shared, "corpus/unfurl")
     cases, skipped = [], []
     if not os.path.isdir(folder):
@@ -42,7 +42,7 @@ def corpus(options):
         with open(os.path.join(source, "cmds")) as file:
             lines = [line.strip() for line in file]
         steps = [line.removesuffix("#stdout").strip() for line in lines if line and not line.startswith("#")]
-        # What people read is printed as well where the corpus asks for what machines read.
+        # Commands with JSON output also run with text output.
         asked = [step.replace("--output json", "").replace("-q ", "") for step in steps if "plan" in step]
         steps += [*asked[:1], "unfurl status", "unfurl history", "unfurl history --output json"]
         case = Case(name, steps, source=source, left_out=frozenset(NO_INPUT))
@@ -62,7 +62,7 @@ def free_port():
 
 
 def around(name, deploy="", instance=None):
-    """The life of an ensemble, each command once for people and once for machines."""
+    """Returns the steps of an ensemble's life cycle, each command with text output and with JSON output."""
     steps = ["unfurl validate", "unfurl validate --output json", "unfurl deploy"]
     for output in ("", " --output json"):
         look = [f"unfurl status{output}", f"unfurl history{output}"]
@@ -89,7 +89,7 @@ def around(name, deploy="", instance=None):
 
 
 def examples(_options):
-    """The ensembles that come with this program."""
+    """Returns the cases of the examples in ensembles/."""
     folder = os.path.join(HERE, "../ensembles")
     cases, skipped = [], []
     more = {
@@ -111,7 +111,7 @@ def examples(_options):
         if name == "tasks":
             calls = ["--list", "-l --output json", "", "--output json", "deploy:2.0", "migrate:hosts=db7", "nothing"]
             steps = [f"unfurl task {call}".strip() for call in calls]
-            # One of the tasks runs on two hosts at the same time.
+            # One of the tasks runs on two hosts in parallel.
             cases.append(Case(name, steps, source=source, orderless=True))
         elif name == "webapp":
             if not is_there("python3"):
@@ -139,7 +139,7 @@ def examples(_options):
     return cases, skipped
 
 
-# What an operation sees while its job runs: every file, who has the lock, and that others are refused.
+# The view of an operation while its job runs: all files, the holder of the lock, and the refusal of other jobs.
 LOOK = """\
 mkdir -p $SEEN/{name} && cp -RL . $SEEN/{name} && ls -A | sort > $SEEN/{name}.ls;
 flock -n ensemble.yaml.lock true; echo $? > $SEEN/{name}.flock;
@@ -154,7 +154,7 @@ def look(name):
 
 
 def looking():
-    """An ensemble whose operations look at the locks of their job, at the first task and at a later one."""
+    """Returns an ensemble whose operations look at the locks of their job, at the first task and at a later one."""
     return textwrap.dedent(
         f"""\
         apiVersion: unfurl/v1.0.0
@@ -192,7 +192,7 @@ OWNER = (
 
 
 def locks(_options):
-    """Ensembles that show the lock of the job that runs them, and locks that others have left."""
+    """Returns cases with the lock of the running job, and with stale or foreign locks."""
     files = {"ensemble.yaml": looking()}
     jobs = ["unfurl deploy -a", "unfurl deploy -a --force --output json", "unfurl teardown -a --output json"]
     adhoc = [f"unfurl run -a -- sh -c '{look('adhoc')}'", "unfurl history"]
@@ -239,7 +239,7 @@ spec:
 
 
 def tosca(options):
-    """What is said of the TOSCA files of public projects, some to a case."""
+    """Returns cases that validate the TOSCA files of public projects, several files per case."""
     listing = os.path.join(options.shared, "corpus/tosca/expected.tsv")
     if not os.path.exists(listing):
         return [], [f"all: there is no {listing}"]

@@ -17,7 +17,7 @@ RELATIONSHIP = ("pre_configure_source", "pre_configure_target", "post_configure_
 RELATIONSHIP += ("add_source", "add_target", "remove_source", "remove_target")
 STATUSES = ("ok", "ok", "degraded", "error", "pending", "absent", "unknown")
 PRIORITIES = ("required", "optional", "ignore")
-# What an ensemble has after its `spec` once a job has run.
+# The sections after `spec` that a job adds to an ensemble.
 RECORD = re.compile(r"^(?!apiVersion|kind|spec|environment)\w+:", re.MULTILINE)
 
 
@@ -26,12 +26,12 @@ def cases(seed, count):
 
 
 class Topology:
-    """A topology as data, which is edited between jobs."""
+    """A topology as data. It is edited between jobs."""
 
     def __init__(self, seed):
         self.seed, self.pick = seed, random.Random(f"topology {seed}")
         self.texts = 0
-        # Whether tasks run at the same time: what they see of each other is not the same in each run.
+        # Whether tasks run at the same time. What they see of each other then varies between runs.
         self.orderless = self.chance(0.15)
         self.inputs = {f"i{number}": self.word() for number in range(self.pick.randint(0, 3))}
         self.nodes = {}
@@ -50,7 +50,7 @@ class Topology:
         self.texts += 1
         return f"{self.pick.choice(('red', 'Grün', 'a b', 'x-y', 'it is'))} {self.texts}"
 
-    # What the ensemble says.
+    # The content of the ensemble.
 
     def add_node(self):
         name = f"n{len(self.nodes)}"
@@ -65,7 +65,7 @@ class Topology:
             node["metadata"] = {"note": self.word()}
         if self.chance(0.08):
             node["instance_keys"] = [["p0"]]
-        # A property that is always there, if there is one.
+        # A property that is always present, if the node has one.
         self.own = "p2" if node["type"] == "Special" else ""
         properties = {f"p{at}": self.value(others) for at in range(3) if self.chance(0.6)}
         if properties:
@@ -103,7 +103,7 @@ class Topology:
         return {kind: {"node": other, "relationship": {"type": base, "interfaces": {"Configure": operations}}}}
 
     def value(self, others):
-        """A value of a property; `others` are the nodes that it may read, all where it is an output."""
+        """Returns a value of a property. `others` are the nodes that it may read; an output may read all."""
         names = list(self.nodes) if others is None else others
         kind = self.pick.choice(("text", "text", "number", "list", "input", "own", "other", "other", "concat", "jinja"))
         if kind == "number":
@@ -232,7 +232,7 @@ class Topology:
         }
 
     def spec(self):
-        """The files that say what is wanted."""
+        """Returns the files of the specification."""
         files, template = {}, self.service_template()
         if self.included:
             files["service-template.yaml"] = dumped(template)
@@ -252,10 +252,10 @@ class Topology:
             )
         return files
 
-    # What happens to it.
+    # The edits and jobs.
 
     def edit(self, kind=None):
-        """Changes something, and gives the step that writes it."""
+        """Makes a random edit and returns the step that writes it."""
         kind = kind or self.pick.choice(("property", "property", "input", "command", "add", "remove", "remove", "output", "flag"))
         names = list(self.nodes)
         node = self.nodes[self.pick.choice(names)]
@@ -284,7 +284,7 @@ class Topology:
         return write
 
     def remove(self, name):
-        """Leaves out a node with the requirements that name it; what reads it may fail now."""
+        """Removes a node with the requirements that name it. Expressions that read it may fail now."""
         del self.nodes[name]
         for node in self.nodes.values():
             left = [it for it in node.get("requirements", []) if name not in json.dumps(list(it.values()))]
@@ -315,7 +315,7 @@ class Topology:
         if self.chance(0.2):
             steps.append(f"unfurl export --format {pick.choice(('deployment', 'blueprint', 'model-json', 'model-yaml'))}")
         if self.chance(0.7):
-            # Else each run makes up a key of its own for what is sensitive.
+            # Without this, each run creates its own key for sensitive values.
             files["local/digest.key"] = "134463a781d22b9d6e608d867556885571d5c8e543c86efe3b1af70d0eacf042\n"
         made = Case(f"topology {self.seed}", steps, files, orderless=self.orderless)
         if self.orderless:
@@ -329,7 +329,7 @@ class Topology:
         return made
 
     def job(self, line, fixed):
-        """The line of a job, with how it prints and when it started where that is fixed."""
+        """Returns the command line of a job, with its output format and, if fixed, its start time."""
         command = line.split()[0]
         words = [f"unfurl{self.pick.choice(('', '', ' -v', ' -q'))}", command]
         rest = line.split()[1:]
@@ -355,7 +355,7 @@ class Topology:
         return self.pick.choice(options)
 
     def look(self):
-        """Some of the commands that only tell."""
+        """Returns some of the read-only commands."""
         name = self.pick.choice(list(self.nodes))
         told = ["status", "status --output json", "history", "history --output json", f"explain {name}"]
         told += [f"explain {name} --output json", "lock list"]
@@ -367,7 +367,7 @@ def dumped(data):
 
 
 def with_record(world, path, text):
-    """The new text of a file, followed by the record that jobs have added to the old one."""
+    """Returns the new text of a file, followed by the record that jobs added to the old one."""
     try:
         with open(f"{world.work}/{path}") as file:
             old = file.read()

@@ -1,7 +1,7 @@
-"""Checks documents against a JSON schema: what is wrong with each, as JSON.
+"""Checks documents against a JSON schema and prints their problems as JSON.
 
-Reads {"schema": SCHEMA, "documents": [DOCUMENT...]} and writes a list of complaints for each document,
-each of them [POINTER, MESSAGE].
+Reads {"schema": SCHEMA, "documents": [DOCUMENT...]} and writes a list of problems for each document. A
+problem is [POINTER, MESSAGE].
 """
 
 import json

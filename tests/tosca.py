@@ -1,11 +1,11 @@
-"""Checks what `unfurl validate` answers for the TOSCA files of public projects.
+"""Checks the results of `unfurl validate` for the TOSCA files of public projects.
 
     tosca.py UNFURL CORPUS DEVIATIONS.tsv
 
-CORPUS/expected.tsv says of each file whether it is valid. A file that is answered otherwise must be
-a row of DEVIATIONS.tsv (its path, a tab, the reason), and at most three in a hundred may be. A row
-whose file is answered as expected, a refusal that names no place, and any end but exit code 0 or 1
-are failures. Files in TOSCA 2.0 only have to be answered.
+CORPUS/expected.tsv says of each file whether it is valid. A file with another result must have
+a row in DEVIATIONS.tsv (path, tab, reason); at most three in a hundred may have one. These are
+failures: a row whose file has the expected result, a refusal without a place, and any exit code but
+0 and 1. For files in TOSCA 2.0, only the exit code is checked.
 """
 
 import concurrent.futures
@@ -33,7 +33,7 @@ def validate(row):
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except subprocess.TimeoutExpired:
-        return row, None, "it took more than 60 s"
+        return row, None, "took more than 60 s"
     return row, done.returncode, done.stderr
 
 
@@ -45,28 +45,28 @@ with concurrent.futures.ThreadPoolExecutor(2) as pool:
     for (path, version, expected), code, told in pool.map(validate, rows()):
         answered += 1
         if code not in (0, 1):
-            problems.append(f"{path}: ended with {code}: {told[-300:]}")
+            problems.append(f"{path}: exit code {code}: {told[-300:]}")
             continue
         if version.startswith("tosca_2") or path.startswith("oasis/"):
             continue
         if code == 1 and not HAS_PLACE.search(told):
-            problems.append(f"{path}: is refused without a place: {told[:300]}")
+            problems.append(f"{path}: refused without a place: {told[:300]}")
         if expected == "unknown":
             continue
         answer = "invalid" if code == 1 else "valid"
         judged += bool(IS_1_X.match(version)) or version == "-"
         if answer == expected:
             if path in deviations:
-                problems.append(f"{path}: is listed in {listing}, but answered as expected")
+                problems.append(f"{path}: listed in {listing}, but the result is as expected")
         elif path not in deviations:
-            problems.append(f"{path}: is {expected}, but answered as {answer}: {told[:600]}")
+            problems.append(f"{path}: expected {expected}, but the result is {answer}: {told[:600]}")
         else:
             deviating += bool(IS_1_X.match(version))
 
-print(f"{answered} TOSCA files were answered; {judged} in TOSCA 1.0 to 1.3 were judged,")
-print(f"{deviating} of them otherwise than expected, with a reason in {listing}.")
+print(f"{answered} TOSCA files were validated; {judged} in TOSCA 1.0 to 1.3 have an expected result,")
+print(f"{deviating} of them deviate from it, with a reason in {listing}.")
 if deviating * 100 > judged * MOST_IN_A_HUNDRED:
-    problems.append(f"more than {MOST_IN_A_HUNDRED} in a hundred are answered otherwise")
+    problems.append(f"more than {MOST_IN_A_HUNDRED} in a hundred deviate")
 for problem in problems:
     print(f"wrong: {problem}")
 sys.exit(1 if problems else 0)

@@ -1,11 +1,11 @@
-"""Runs the commands of the real Unfurl, imported once and forked for each of them.
+"""Runs commands of the real Unfurl, which is imported once and forked for each command.
 
     unfurl_server.py SOCKET
 
-Answers on the Unix socket SOCKET until its standard input ends. It must run in the Python that has
-Unfurl (tests/unfurl.sh makes one). A program that asks it behaves as `unfurl` would, and is what
-`client(SOCKET)` gives: its arguments, working directory, environment and standard streams are those of
-the command, and so is its exit code.
+The server listens on the Unix socket SOCKET until its standard input ends. It must run in a Python that has
+Unfurl (`tests/python.sh FOLDER tests/data/unfurl-packages.txt` creates one). `client(PYTHON, SOCKET)`
+returns the text of a program that behaves like `unfurl`: the server runs the command with the program's
+arguments, working directory, environment and standard streams, and the program ends with its exit code.
 """
 
 import array
@@ -21,7 +21,7 @@ HEADER = struct.Struct("!I")
 
 
 def client(python, path):
-    """The text of a program that has the server at `path` run a command."""
+    """Returns the text of a program that runs a command through the server at `path`."""
     return f"""#!{python} -IS
 import array, json, os, socket, struct, sys
 server = socket.socket(socket.AF_UNIX)
@@ -46,7 +46,7 @@ def exactly(connection, length):
 
 
 def receive(connection):
-    """The streams and what to run on them."""
+    """Returns the standard streams and the command to run on them."""
     streams = array.array("i")
     header, ancillary, _, _ = connection.recvmsg(HEADER.size, socket.CMSG_SPACE(12))
     for _, _, data in ancillary:
@@ -56,7 +56,7 @@ def receive(connection):
 
 
 def run(main, set_by_import, arguments, folder, environment):
-    """Becomes the command; ends this process."""
+    """Runs the command in this process and ends the process."""
     code = 70
     try:
         os.chdir(folder)
@@ -76,7 +76,7 @@ def run(main, set_by_import, arguments, folder, environment):
 
 
 def handle(connection, main, set_by_import):
-    """Runs one command in a process of its own and answers its exit code."""
+    """Runs one command in a child process and sends its exit code."""
     streams, *command = receive(connection)
     child = os.fork()
     if child == 0:
@@ -99,7 +99,7 @@ def serve(path):
     listener.listen(8)
     print("ready", flush=True)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    # Whoever started the server holds its standard input; when that ends, so does this.
+    # The caller holds the standard input open. The server ends when the standard input ends.
     while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
         connection, _ = listener.accept()
         if os.fork() == 0:

@@ -1,4 +1,5 @@
-//! Expressions: a text is a path, and a YAML text with expressions in it, over a small topology.
+//! Fuzzes expressions. Each input is used twice, as a path and as YAML with expressions in it, over the
+//! topology of `fixture.yaml`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What a server for locks of git-lfs answers: read as JSON and as packets.
+//! Fuzzes the answers of a git-lfs lock server: each input is read as JSON and as packet lines.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Templates: a text is rendered over a small topology.
+//! Fuzzes templates: each input is rendered over the topology of `fixture.yaml`.
 
 #![no_main]
 

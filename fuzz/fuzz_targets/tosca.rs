@@ -1,4 +1,4 @@
-//! TOSCA: a text is read as a service template that can import nothing.
+//! Fuzzes the TOSCA reader: each input is read as a service template that cannot import files.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! YAML: a text is read, expanded, written and read again, edited and merged.
+//! Fuzzes YAML: each input is read, expanded, written, read again, edited and merged.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use unfurl::testing::yaml::{
 };
 use unfurl_fuzz::{on_text, read, show};
 
-/// How many places of a text are edited.
+/// The largest number of places in a text that are edited.
 const EDITS: usize = 12;
 
 fuzz_target!(|bytes: &[u8]| on_text(bytes, check));
@@ -21,7 +21,7 @@ fn check(text: &str) {
         return;
     };
     assert_eq!(apply(text, &root, &[]).as_deref(), Ok(text));
-    // What aliases unfold may be large; it is bounded, but not worth the time here.
+    // Expanded aliases are bounded but can still be large; such an input is not worth the time here.
     if root.weight() > 100_000 {
         return;
     }
@@ -59,7 +59,7 @@ fn merging(old: &Value, new: &Value) {
     let plain = |value: &Value| !emit(value, 0).contains("+%");
     if old.as_map().is_some() && new.as_map().is_some() && plain(old) && plain(new) {
         let merged = merge(old, &diff(old, new));
-        // Not a number is never equal, so the texts are compared.
+        // NaN never equals itself, so the hashes of the texts are compared.
         let sorted = |value: &Value| unfurl::testing::value::canonical_sha256(value);
         assert_eq!(sorted(&merged), sorted(new), "{}", diff(old, new));
     }

@@ -1,4 +1,5 @@
-//! What the fuzz targets share: a deep stack, a small topology and a world in which nothing happens.
+//! The parts that the fuzz targets share: a deep stack, a small topology (`fixture.yaml`) and an environment
+//! without files and programs (`world.rs`).
 
 mod world;
 
@@ -17,17 +18,18 @@ use unfurl::testing::yaml::{Limits, Node, parse};
 
 pub use world::Nowhere;
 
-/// How many groups of inputs there are where no branches are seen.
+/// The number of groups into which [`count`] sorts inputs where branches are not measured.
 const GROUPS: usize = 1024;
 
-/// What libFuzzer reads after each input, beside the branches that it sees.
+/// Counters that libFuzzer reads after each input, in addition to the branches that it measures.
 #[used]
 #[unsafe(link_section = "__libfuzzer_extra_counters")]
 static TRIED: [AtomicU8; GROUPS] = [const { AtomicU8::new(0) }; GROUPS];
 
-/// Counts an input for its group, so that the first of each group is kept and changed further. Which
-/// branches are taken depends on the seeds of hash maps; this depends on the input alone, so that a
-/// run finds the same again. In a search the branches say more.
+/// Counts an input for its group, so that libFuzzer keeps the first input of each group and mutates it.
+///
+/// The branches taken depend on the seeds of hash maps. The group depends on the input alone, so a run is
+/// reproducible. In a search (`cfg(fuzzing)`) the branches say more, so nothing is counted.
 pub fn count(bytes: &[u8]) {
     if cfg!(fuzzing) {
         return;
@@ -38,10 +40,10 @@ pub fn count(bytes: &[u8]) {
     TRIED[group % GROUPS].store(1, Ordering::Relaxed);
 }
 
-/// As large as that of the program's own thread.
+/// The stack size of the check: as large as that of the program's own thread.
 const STACK: usize = 1 << 30;
 
-/// Runs a check on texts, with a stack as deep as the program has.
+/// Runs a check on an input that is UTF-8 text, with a stack as deep as that of the program.
 pub fn on_text(bytes: &[u8], check: impl Fn(&str) + Sync) {
     count(bytes);
     let Ok(text) = std::str::from_utf8(bytes) else {
@@ -56,7 +58,7 @@ pub fn on_text(bytes: &[u8], check: impl Fn(&str) + Sync) {
     });
 }
 
-/// Reads a text; what is wrong with it must be fit to be shown.
+/// Reads a text as YAML. Errors are rendered, which must not panic.
 pub fn read(sources: &mut Sources, text: &str) -> Option<Node> {
     let source = sources.add("fuzz.yaml", text, None);
     match parse(sources, source, &Limits::default()) {
@@ -68,7 +70,7 @@ pub fn read(sources: &mut Sources, text: &str) -> Option<Node> {
     }
 }
 
-/// Writes problems as the program shows them.
+/// Renders problems as the program shows them: as text and as JSON.
 pub fn show(problems: &Diagnostics, sources: &Sources) {
     let mut renderer = DiagnosticRenderer::new(sources, 100);
     assert!(problems.is_empty() || !renderer.render(problems.iter()).is_empty());
@@ -77,7 +79,7 @@ pub fn show(problems: &Diagnostics, sources: &Sources) {
 
 const FIXTURE: &str = include_str!("fixture.yaml");
 
-/// An evaluator over the topology of `fixture.yaml`, and the surroundings of its node `web`.
+/// Returns an evaluator over the topology of `fixture.yaml`, and the context of its node `web`.
 pub fn evaluator() -> (Evaluator, Context) {
     static TOPOLOGY: OnceLock<Arc<Topology>> = OnceLock::new();
     let topology = Arc::clone(TOPOLOGY.get_or_init(topology));

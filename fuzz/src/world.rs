@@ -1,4 +1,5 @@
-//! A world in which nothing is and nothing happens.
+//! An environment without files, programs and state, so that fuzzed expressions have no effect on the
+//! machine.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use unfurl::testing::expr::{
 use unfurl::testing::value::{Map, Value};
 use unfurl::testing::yaml::{Limits, emit, parse};
 
-/// No files, no programs; it is always 1970 there.
+/// An environment without files and programs. The time is always 1970.
 #[derive(Debug)]
 pub struct Nowhere;
 

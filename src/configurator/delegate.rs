@@ -1,4 +1,4 @@
-//! Delegate: another operation does the work (spec/unfurl.md § (k)).
+//! The Delegate configurator: runs another operation as a subtask (rule U-k).
 
 use super::template::error_outcome;
 use crate::expr::Error;
@@ -7,7 +7,7 @@ use crate::task::{
 };
 use crate::value::{Map, Value};
 
-/// Runs `operation` on `target` with `inputs`, if `when` holds.
+/// Runs `operation` on `target` with `inputs`, if `when` is true.
 #[derive(Debug)]
 pub(super) struct DelegateConfigurator;
 
@@ -41,6 +41,7 @@ impl Configurator for DelegateConfigurator {
     }
 }
 
+/// The run of a Delegate task: waits for its subtask.
 #[derive(Debug)]
 struct DelegateRun {
     request: Value,

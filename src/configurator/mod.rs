@@ -1,4 +1,7 @@
-//! Ways to implement an operation: shell, template, delegate, task, states. Each decides and runs nothing.
+//! Configurators: the implementations of operations by shell commands, templates, delegation, task lists
+//! and states.
+//!
+//! [`choose`] selects one for an operation. A configurator decides what to do and runs nothing itself.
 
 mod delegate;
 mod named_task;

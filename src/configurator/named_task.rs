@@ -1,4 +1,8 @@
-//! Task: a task of `tasks.yaml` as an operation, one action after the other (spec/hosts.md F).
+//! The Task configurator: runs a task of `tasks.yaml` as an operation, one action after the other (rules
+//! F).
+//!
+//! It drives the [`TaskEngine`] of `tasks`, which also serves command-line runs, and passes its requests
+//! to the job as effects.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -20,12 +24,12 @@ use crate::tasks::{
 };
 use crate::value::{Map, Value};
 
-/// The input that stands for the texts of the tasks.
+/// The input that holds the digests of the task files.
 const FILES_INPUT: &str = "task_files";
-/// The inputs that say where a task runs.
+/// The inputs that determine on which hosts a task runs.
 const SCOPE_INPUTS: [&str; 3] = ["hosts", "roles", "exclude_hosts"];
 
-/// Runs `task`, a task of `tasks.yaml`.
+/// Runs a task of `tasks.yaml`, named by the input `task`.
 #[derive(Debug)]
 pub(super) struct TaskConfigurator;
 
@@ -40,7 +44,7 @@ impl Configurator for TaskConfigurator {
 
     fn add_inputs(&self, inputs: &mut Map, local_context: &dyn LocalContext, base_dir: &Path) {
         inputs.shift_remove(FILES_INPUT);
-        // What is wrong with the file is said when the task is rendered.
+        // Errors in the file are reported when the task is rendered.
         if let Ok(file) = TaskFile::read(explicit_file(inputs), local_context, base_dir) {
             inputs.insert(FILES_INPUT.into(), Value::from(file.digests));
         }
@@ -52,7 +56,7 @@ impl Configurator for TaskConfigurator {
 
     fn render(&self, task: &TaskView<'_>) -> Result<RenderedTask, Error> {
         let invocation = TaskInvocation::from_inputs(task)?;
-        // Where a host has no address yet, the task waits for it.
+        // If a host has no address yet, the task waits for it.
         task.helpers(&invocation.call.scope.hosts)?;
         let file = read_task_file(task).map_err(input_error)?;
         if file.tasks.find(&invocation.call.task, "").is_none() {
@@ -86,7 +90,7 @@ fn input_error(problem: impl Into<String>) -> Error {
     }
 }
 
-/// What an operation asks for: a task, where, and with what.
+/// The invocation that an operation describes: a task, its hosts, and its arguments.
 #[derive(Debug)]
 struct TaskInvocation {
     call: TaskCall,
@@ -137,7 +141,7 @@ impl TaskInvocation {
     }
 }
 
-/// The host strings or roles of an input: a text with semicolons, or a list.
+/// Parses the hosts or roles of an input: a list, or a text with semicolons.
 fn parse_hosts(name: &str, value: &Value) -> Result<Vec<String>, Error> {
     let items: Vec<String> = match value.reveal() {
         Value::Str(text) => text.split(';').map(str::to_owned).collect(),
@@ -162,7 +166,7 @@ fn parse_hosts(name: &str, value: &Value) -> Result<Vec<String>, Error> {
     Ok(items)
 }
 
-/// One run of the operation.
+/// A run of the Task configurator.
 #[derive(Debug, Default)]
 struct TaskRun {
     execution: Option<Box<TaskExecution>>,
@@ -186,16 +190,16 @@ impl OperationRun for TaskRun {
     }
 }
 
-/// A task that is under way.
+/// The execution of a task on its hosts.
 #[derive(Debug)]
 struct TaskExecution {
     name: String,
     runbook: TaskEngine,
-    /// What is to be performed: hosts that run at the same time take turns here.
+    /// Requests of hosts that run at the same time. They are performed one after the other.
     pending: VecDeque<(u64, Box<ActionRequest>)>,
-    /// The number of what is performed now.
+    /// The id of the request being performed.
     current: Option<u64>,
-    /// Whether anything was begun on any host.
+    /// Whether any action was started on any host.
     acted: bool,
     host_ends: Vec<HostEnd>,
     warnings: Vec<String>,
@@ -248,7 +252,7 @@ impl TaskExecution {
         })
     }
 
-    /// Takes the result of what was performed.
+    /// Handles the result of the current request.
     fn receive_result(&mut self, result: &ActionResult) {
         let Some(id) = self.current.take() else {
             return;
@@ -256,7 +260,7 @@ impl TaskExecution {
         self.acted |= !never_started(result.exit());
         if *result.exit() == Exit::Cancelled {
             self.runbook.interrupt();
-            // Who asks for an end does not wait for those whose turn has not come.
+            // After a cancellation, requests that are still pending are not performed.
             for (id, request) in std::mem::take(&mut self.pending) {
                 let none = ActionResult::not_performed(&request.action, Exit::Cancelled);
                 self.runbook.complete_action(id, &none);
@@ -265,7 +269,7 @@ impl TaskExecution {
         self.runbook.complete_action(id, result);
     }
 
-    /// Goes on until something is to be performed, or to the end.
+    /// Continues until a request is to be performed or the task ends.
     fn advance(&mut self, task: &TaskView<'_>) -> RunStep {
         loop {
             let todo = self.runbook.next();
@@ -276,7 +280,7 @@ impl TaskExecution {
                     EngineRequest::Perform { id, request, .. } => {
                         self.pending.push_back((id, request));
                     }
-                    // There is nobody to ask (F52).
+                    // A job is not interactive, so prompts get no answer (F52).
                     EngineRequest::PromptSecret { id, .. } => self.runbook.answer_secret(id, None),
                     EngineRequest::Prompt { id, .. } => self.runbook.answer_prompt(id, None),
                 }
@@ -291,7 +295,7 @@ impl TaskExecution {
         }
     }
 
-    /// Keeps what is worth telling of what has happened.
+    /// Keeps the events that are relevant for the outcome.
     fn collect_events(&mut self) {
         for event in self.runbook.take_events() {
             match event {
@@ -337,7 +341,7 @@ impl TaskExecution {
         outcome
     }
 
-    /// What the task gave on each host; `ok` where it returns nothing.
+    /// Returns the task's result on each host, or `ok` if it returned none.
     fn results(&self) -> Map {
         let mut results = self.runbook.results().clone();
         for value in results.values_mut().filter(|value| value.is_null()) {
@@ -347,7 +351,7 @@ impl TaskExecution {
     }
 }
 
-/// What a run of tasks asks for, as an operation does.
+/// Converts a request of a task run to an effect.
 fn effect(request: ActionRequest, task: &TaskView<'_>) -> TaskEffect {
     let mut action = request.action;
     if let Action::Run(command) = &mut action {
@@ -360,7 +364,7 @@ fn effect(request: ActionRequest, task: &TaskView<'_>) -> TaskEffect {
     }
 }
 
-/// Why a task failed on a host, in words.
+/// Returns a message about the failure of a task on a host.
 fn describe_failure(end: &HostEnd) -> Option<String> {
     let (reason, line) = match &end.outcome {
         HostOutcome::Failed {

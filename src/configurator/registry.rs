@@ -1,4 +1,4 @@
-//! Which configurator implements what.
+//! The registry of configurators: selects the implementation for an operation.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::task::{ChooseError, Configurator};
 use crate::tosca::{Implementation, ImplementationKind, Operation};
 use crate::value::{Map, Value};
 
-/// The configurator of a short or class name.
+/// Returns a configurator by its short name or class name.
 pub fn find_configurator(name: &str) -> Option<Arc<dyn Configurator>> {
     Some(match name {
         "Shell"
@@ -26,7 +26,8 @@ pub fn find_configurator(name: &str) -> Option<Arc<dyn Configurator>> {
     })
 }
 
-/// The configurator of an operation, and its inputs with what a plain command adds to them.
+/// Selects the configurator of an operation, and returns it with the inputs. A plain command adds to
+/// these.
 pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), ChooseError> {
     let inputs = operation.inputs.clone();
     let Some(implementation) = &operation.implementation else {
@@ -66,7 +67,7 @@ pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), Cho
     }
 }
 
-/// Which artifact asks for a configurator, if one does.
+/// Returns a message suffix with the artifact that names a configurator, if there is one.
 fn artifact_suffix(implementation: &Implementation) -> String {
     let artifact = implementation.primary.as_ref();
     artifact.map_or_else(String::new, |artifact| {
@@ -88,8 +89,9 @@ fn shell_for_command(
     (Arc::new(shell), with_command(command, inputs))
 }
 
-/// Whether an operation names another host than this machine; `Shell` always runs on this one, as
-/// in upstream.
+/// Whether an operation names a host other than this machine.
+///
+/// `Shell` always runs on this machine, as in Unfurl (Python).
 fn runs_on_other_host(implementation: &Implementation) -> bool {
     let host = implementation.operation_host.as_deref();
     !matches!(host, None | Some("" | "localhost" | "ORCHESTRATOR"))
@@ -105,7 +107,7 @@ fn with_cmd(inputs: Map) -> Map {
     }
 }
 
-/// A word alone is a program; everything else is a line for the shell.
+/// Adds the `command` input. A single word is a program; anything else is a shell line.
 fn with_command(command: &str, inputs: Map) -> Map {
     let command = command.trim_start();
     let plain = !command.is_empty()

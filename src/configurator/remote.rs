@@ -1,7 +1,7 @@
-//! A command on the machine that an operation names as its host (spec/unfurl.md § (k), `Cmd`).
+//! Commands on the machine that an operation names as its host (rule U-k, `Cmd`).
 //!
-//! A script of the ensemble goes there first: into a folder of its own beneath `~/.cache/unfurl`,
-//! which nobody else may enter, in which it runs, and which is gone after it.
+//! A script of the ensemble is uploaded first, into a folder of its own beneath `~/.cache/unfurl` that no
+//! other user can enter. The command runs in that folder, which is removed afterwards.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,14 +16,14 @@ use crate::task::{
 };
 use crate::text::shlex_quote;
 
-/// Where the folders of scripts are, beneath the home.
+/// The parent folder of uploaded scripts, relative to the home folder.
 const SCRIPTS_FOLDER: &str = ".cache/unfurl";
-/// How long it may take to prepare a folder, or to clear it away.
+/// The time limit for preparing or removing a script's folder.
 const AUXILIARY_TIME_LIMIT: Duration = Duration::from_mins(1);
-/// The permission bits of a script.
+/// The permission bits of an uploaded script.
 const SCRIPT_MODE: u32 = 0o700;
 
-/// Runs a command elsewhere.
+/// A run of a command on another machine.
 #[derive(Debug)]
 pub(super) struct RemoteCommandRun {
     shell: ShellRun,
@@ -31,6 +31,7 @@ pub(super) struct RemoteCommandRun {
     remote_command: Option<RemoteCommand>,
 }
 
+/// The stages of a remote command, with the effect being performed.
 #[derive(Debug, Default)]
 enum RemoteStage {
     #[default]
@@ -41,7 +42,7 @@ enum RemoteStage {
     CleanUp(Box<RunOutput>),
 }
 
-/// All that is done there.
+/// The command, its machine, and its script.
 #[derive(Debug)]
 struct RemoteCommand {
     location: Location,
@@ -49,8 +50,8 @@ struct RemoteCommand {
     script: Option<UploadedScript>,
 }
 
-/// A script that is taken along: its path within the ensemble, and the folder it goes to, beneath
-/// the home until that is known.
+/// A script to upload: its path within the ensemble, and its folder on the machine. The folder is
+/// relative to the home folder until its absolute path is known.
 #[derive(Debug)]
 struct UploadedScript {
     path: String,
@@ -94,7 +95,7 @@ impl RemoteCommandRun {
         })
     }
 
-    /// The file of the ensemble that the command begins with, if it is one.
+    /// Returns the ensemble's file that the command starts with, if it is one.
     fn find_script(&self, task: &TaskView<'_>, machine: &OperationHost) -> Option<UploadedScript> {
         let word = self.shell.first_word()?;
         let path = word.strip_prefix("./").unwrap_or(&word);
@@ -108,7 +109,8 @@ impl RemoteCommandRun {
         })
     }
 
-    /// What takes the script to its folder, which was told where it is.
+    /// Returns the action that uploads the script. The output of preparing the folder contains its
+    /// absolute path.
     fn upload_script(&mut self, base: &Path, output: &RunOutput) -> Option<Action> {
         let remote_command = self.remote_command.as_mut()?;
         let script = remote_command.script.as_mut()?;
@@ -155,7 +157,7 @@ impl RemoteCommandRun {
             .remote_command
             .as_ref()
             .and_then(|it| it.script.as_ref());
-        // Where it was cancelled or the machine is gone, nothing more is done there.
+        // After a cancellation or with an unreachable machine, no clean-up is attempted.
         let is_there = matches!(
             output.exit,
             Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut | Exit::NotFound(_)
@@ -173,7 +175,7 @@ impl RemoteCommandRun {
         RunStep::Done(Box::new(self.shell.finish(task, output)))
     }
 
-    /// Nothing of what the operation is for has been done.
+    /// Finishes a run whose command was not started, so nothing was changed.
     fn finish_not_started(&self, task: &TaskView<'_>, output: &RunOutput) -> RunStep {
         let mut outcome = self.shell.finish(task, output);
         outcome.modified = Some(false);
@@ -213,7 +215,7 @@ impl UploadedScript {
     fn prepare_folder_action(&self) -> Action {
         let path = shlex_quote(&self.path);
         let folder = shlex_quote(&self.folder);
-        // Files are put where the home is said to be, which need not be where a shell begins.
+        // Uploads are relative to the home folder, but a shell may start elsewhere, hence the `cd`.
         auxiliary_action(format!(
             "umask 077; cd && mkdir -p -- {folder} && cd -- {folder} && \
              {{ case {path} in */*) mkdir -p -- \"$(dirname -- {path})\";; esac; }} && pwd -P"

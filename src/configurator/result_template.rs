@@ -1,11 +1,13 @@
-//! What the shell and the template configurator share: `resultTemplate` and `done`.
+//! Handling of `resultTemplate` and `done`, shared by configurators.
 
 use crate::name::Status;
 use crate::task::{TaskOutcome, TaskView};
 use crate::value::{Map, Value};
 
-/// Evaluates `resultTemplate` with the result's fields as variables and puts what it gives into
-/// the outcome. A status that it sets is the outcome's status.
+/// Evaluates `resultTemplate` with the result's fields as variables, and stores the updates in the
+/// outcome.
+///
+/// A status that it sets for the target becomes the outcome's status.
 pub(super) fn apply_result_template(task: &TaskView<'_>, result: &Map, outcome: &mut TaskOutcome) {
     let Some(raw) = task.raw("resultTemplate") else {
         return;
@@ -58,7 +60,7 @@ fn status_of_target(updates: &Value) -> Option<Status> {
     words.filter_map(Status::parse).next_back()
 }
 
-/// Lets `done` override the outcome.
+/// Overrides parts of the outcome with the input `done`.
 pub(super) fn apply_done(done: &Value, outcome: &mut TaskOutcome) {
     let Some(done) = done.as_map() else {
         outcome

@@ -1,4 +1,4 @@
-//! Shell: one command, on this machine or on the host of its operation (spec/unfurl.md § (k)).
+//! The Shell configurator: runs one command, on this machine or on the operation's host (rule U-k).
 
 use super::remote::RemoteCommandRun;
 use super::shell_run::{ShellRun, shell_script};
@@ -10,13 +10,13 @@ use crate::task::{
 use crate::text::shlex_quote;
 use crate::value::{Map, Secrets, Value};
 
-/// Runs `command`.
+/// Runs the shell command of the input `command`.
 #[derive(Debug)]
 pub(super) struct ShellConfigurator {
     command_host: CommandHost,
 }
 
-/// Which machine a command runs on.
+/// The machine that a command runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CommandHost {
     Local,
@@ -24,14 +24,14 @@ enum CommandHost {
 }
 
 impl ShellConfigurator {
-    /// Runs it on this machine.
+    /// Creates a configurator that runs commands on this machine.
     pub(super) fn local() -> Self {
         Self {
             command_host: CommandHost::Local,
         }
     }
 
-    /// Runs it on the machine that the operation names.
+    /// Creates a configurator that runs commands on the operation's host.
     pub(super) fn on_operation_host() -> Self {
         Self {
             command_host: CommandHost::OperationHost,
@@ -76,7 +76,7 @@ impl Configurator for ShellConfigurator {
 
     fn render(&self, task: &TaskView<'_>) -> Result<RenderedTask, Error> {
         if self.command_host == CommandHost::OperationHost {
-            // Where it has no address yet, the task waits for it.
+            // If the machine has no address yet, the task waits for it.
             task.machine()?;
         }
         let command = task.input("command")?.unwrap_or(Value::Null);
@@ -92,7 +92,7 @@ impl Configurator for ShellConfigurator {
             .input("keeplines")?
             .is_some_and(|value| value.is_truthy());
         let command = one_line(command, keeplines);
-        // The file is for people to look at, and may end up in a repository.
+        // The file is for inspection and may be committed to a repository, so secrets are redacted.
         let script = shell_script(&command.redacted());
         let file = RenderedFile {
             folder: WorkFolder::Operation,
@@ -123,7 +123,7 @@ impl Configurator for ShellConfigurator {
     }
 }
 
-/// Puts the input `dryrun` into the command, or takes its placeholder out.
+/// Inserts the input `dryrun` into the command, or removes its placeholder.
 fn resolve_dry_run(command: Value, task: &TaskView<'_>) -> Result<Value, Error> {
     const PLACEHOLDER: &str = "%dryrun%";
     let argument = task.input("dryrun")?;

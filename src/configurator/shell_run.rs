@@ -1,4 +1,4 @@
-//! The command of an operation: how it is made, and what its output says.
+//! The run of a shell command: builds the command and interprets its output.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::task::{
 use crate::text::shlex_join;
 use crate::value::{Map, REDACTED, Secrets, Value};
 
-/// The text of a command for a shell.
+/// Returns a command as text for a shell.
 pub(super) fn shell_script(command: &Value) -> String {
     match command.reveal() {
         Value::List(words) => words
@@ -25,7 +25,7 @@ pub(super) fn shell_script(command: &Value) -> String {
     }
 }
 
-/// The words of a command that needs no shell.
+/// Returns the words of a command that needs no shell.
 fn argv_words(command: &Value) -> Vec<String> {
     match command.reveal() {
         Value::List(words) => words.iter().map(|word| word.reveal().to_string()).collect(),
@@ -33,13 +33,15 @@ fn argv_words(command: &Value) -> Vec<String> {
     }
 }
 
-/// What runs words. Secret ones go to a shell, which is given its text off the command line: what
-/// it can do itself, such as `echo` or `printf`, shows them to nobody.
+/// Returns the program that runs a command's words.
+///
+/// Secret words are passed to a shell whose text is not on the command line. Builtins such as `echo` and
+/// `printf` then do not expose them in the process list.
 fn program_for(words: Vec<String>, secret: bool) -> Program {
     if !secret {
         return Program::Argv(words);
     }
-    // A text for a shell goes to that one.
+    // A text that is meant for a certain shell is given to that shell.
     let (text, shell) = match &words[..] {
         [shell, option, text] if option == "-c" => (text.clone(), Some(shell.clone())),
         words => (shlex_join(words), None),
@@ -51,12 +53,12 @@ fn program_for(words: Vec<String>, secret: bool) -> Program {
     };
     match program.variable() {
         Some(_) => program,
-        // What takes its text with `-c` is no shell that can have it in another way.
+        // A program that takes its text only with `-c` cannot receive it another way.
         None => Program::Argv(words),
     }
 }
 
-/// A command that is on its way on this machine.
+/// The run of a command on this machine.
 #[derive(Debug)]
 pub(super) struct ShellRun {
     pub(super) rendered: Value,
@@ -84,7 +86,7 @@ impl ShellRun {
         self.rendered.get(name).cloned().unwrap_or(Value::Null)
     }
 
-    /// The command, on this machine or on another.
+    /// Returns the command to run on this machine, or on `machine` if given.
     pub(super) fn command(
         &mut self,
         task: &TaskView<'_>,
@@ -122,7 +124,7 @@ impl ShellRun {
         }
         command.time_limit = task.settings.time_limit;
         let echo = task.input("echo")?.filter(|echo| !echo.is_null());
-        // What a secret command writes counts as secret.
+        // The output of a secret command counts as secret and is not shown.
         command.echo = !secret && echo.map_or(task.settings.echo, |echo| echo.is_truthy());
         self.secrets = command.hidden();
         command.background = Background::Keep;
@@ -138,7 +140,7 @@ impl ShellRun {
         self.field("cwd").as_str().unwrap_or_default().into()
     }
 
-    /// What the command begins with.
+    /// Returns the first word of the command.
     pub(super) fn first_word(&self) -> Option<String> {
         argv_words(&self.field("command")).into_iter().next()
     }
@@ -179,7 +181,7 @@ impl ShellRun {
         self.secrets.are_in(text)
     }
 
-    /// Why the command failed, in words.
+    /// Returns a message about the failure of the command.
     fn failure(&self, task: &TaskView<'_>, output: &RunOutput) -> String {
         let command = self.field("command");
         let secret = command.has_sensitive();
@@ -208,7 +210,7 @@ impl ShellRun {
         }
     }
 
-    /// The variables of `resultTemplate` and of the record.
+    /// Returns the result's fields, which are the variables of `resultTemplate` and part of the record.
     fn result(&self, output: &RunOutput, success: bool) -> Map {
         let command = self.field("command");
         let secret = command.has_sensitive();
@@ -243,7 +245,7 @@ impl ShellRun {
     }
 }
 
-/// Whether a command has not begun for certain: nobody was let in, or let act as another.
+/// Whether a command certainly did not start, because login or a change of user failed.
 pub(super) fn never_started(exit: &Exit) -> bool {
     match exit {
         Exit::Unreachable(_) => true,
@@ -266,7 +268,7 @@ fn evaluate_outputs(task: &TaskView<'_>, result: &Map, outcome: &mut TaskOutcome
     }
 }
 
-/// The variables that `done` sees.
+/// Returns the variables available to `done`.
 fn variables_of_done(outcome: &TaskOutcome, result: Map) -> Map {
     Map::from_iter([
         ("success".into(), Value::Bool(outcome.success)),
@@ -280,7 +282,7 @@ fn variables_of_done(outcome: &TaskOutcome, result: Map) -> Map {
     ])
 }
 
-/// Splits a line into words as a shell would, quotes and backslashes understood.
+/// Splits a line into words like a shell, with quotes and backslashes.
 fn split_words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut open) = (Vec::new(), String::new(), false);
     let mut characters = line.chars();
@@ -308,7 +310,7 @@ fn split_words(line: &str) -> Vec<String> {
     words
 }
 
-/// The beginning of a command, enough to recognise it.
+/// Truncates a command to a recognisable length.
 fn shorten(command: &str) -> String {
     const LENGTH: usize = 80;
     let mut short: String = command.chars().take(LENGTH).collect();
@@ -318,7 +320,7 @@ fn shorten(command: &str) -> String {
     short
 }
 
-/// Takes terminal escapes out of an output.
+/// Removes terminal escape sequences from output.
 fn strip_escapes(text: &str) -> String {
     if !text.contains('\x1b') {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! The state tree of an operation, read whole, with what stands for its texts.
+//! The state tree of an operation: the files that the States configurator reads, with their digests.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,25 +8,25 @@ use crate::expr::LocalContext;
 use crate::states::{FileRoots, FileRootsError};
 use crate::value::{Map, Value};
 
-/// The folder of state files beside the ensemble, if an operation names none.
+/// The default folder of state files, next to the ensemble.
 const DEFAULT_ROOT: &str = "states";
-/// The most bytes that a state tree may have.
+/// The maximum total size of a state tree in bytes.
 const MAX_BYTES: usize = 256 << 20;
-/// The most files.
+/// The maximum number of files in a state tree.
 const MAX_FILES: usize = 100_000;
-/// The permission bits of files whose own nobody asked for.
+/// The permission bits of files for which states set none.
 const DEFAULT_MODE: u32 = 0o644;
 
-/// The files of a state tree.
+/// The files of a state tree, in memory.
 #[derive(Debug, Default)]
 pub(super) struct StateTree {
     files: BTreeMap<String, Arc<[u8]>>,
-    /// The digest of each file, by its path in the tree.
+    /// The digest of each file by its path in the tree.
     pub(super) digests: Map,
 }
 
 impl StateTree {
-    /// Reads the tree that an operation names (`file_root`), or else `states` beside the ensemble.
+    /// Reads the tree of the input `file_root`, or of the folder `states` next to the ensemble.
     pub(super) fn read(
         stated: Option<&Value>,
         local_context: &dyn LocalContext,

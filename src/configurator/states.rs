@@ -1,4 +1,8 @@
-//! States: brings the machine of an operation to what state files describe (spec/hosts.md S, P).
+//! The States configurator: brings the operation's machine to the state that state files describe (rules
+//! S and P).
+//!
+//! It compiles the states and drives a [`HostRun`], whose reads and changes it passes to the job as
+//! effects.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +26,7 @@ use crate::task::{
 };
 use crate::value::{Map, Value};
 
-/// The input that stands for the texts of the state tree.
+/// The input that holds the digests of the state tree.
 const FILES_INPUT: &str = "state_files";
 
 /// Runs the states of `sls`, or those of the top file.
@@ -40,7 +44,7 @@ impl Configurator for StatesConfigurator {
 
     fn add_inputs(&self, inputs: &mut Map, local_context: &dyn LocalContext, base_dir: &Path) {
         inputs.shift_remove(FILES_INPUT);
-        // What is wrong with the tree is said when the task is rendered.
+        // Errors in the tree are reported when the task is rendered.
         if let Ok(tree) = StateTree::read(explicit_root(inputs), local_context, base_dir) {
             inputs.insert(FILES_INPUT.into(), Value::from(tree.digests));
         }
@@ -52,7 +56,7 @@ impl Configurator for StatesConfigurator {
 
     fn render(&self, task: &TaskView<'_>) -> Result<RenderedTask, Error> {
         compile_input(task)?;
-        // Where the machine has no address yet, the task waits for it.
+        // If the machine has no address yet, the task waits for it.
         task.machine()?;
         task.input(FILES_INPUT)?;
         Ok(RenderedTask::default())
@@ -86,7 +90,7 @@ fn map_input(task: &TaskView<'_>, name: &str) -> Result<Map, Error> {
     }
 }
 
-/// What the inputs ask for.
+/// Reads the inputs of the operation into the input of the state compiler.
 fn compile_input(task: &TaskView<'_>) -> Result<CompileInput, Error> {
     let base = task.settings.base_dir;
     let tree = StateTree::read(explicit_root(task.inputs), task.local_context(), base)
@@ -141,15 +145,15 @@ fn compile_input(task: &TaskView<'_>) -> Result<CompileInput, Error> {
     })
 }
 
-/// What an operation does with states.
+/// The way in which an operation uses states.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum StatesOperation {
-    /// Brings the machine there.
+    /// Applies the states to the machine.
     #[default]
     Apply,
-    /// Looks whether it is there.
+    /// Checks whether the machine is in the described state (test mode).
     Check,
-    /// Takes back what can be.
+    /// Reverts the states that can be reverted.
     Revert,
 }
 
@@ -163,7 +167,7 @@ impl StatesOperation {
     }
 }
 
-/// One run of the operation.
+/// A run of the States configurator.
 #[derive(Debug, Default)]
 struct StatesRun {
     execution: Option<Box<StatesExecution>>,
@@ -188,7 +192,7 @@ impl OperationRun for StatesRun {
     }
 }
 
-/// What was asked of the machine.
+/// The request to the machine that the run waits for.
 #[derive(Debug)]
 enum PendingRequest {
     Read(Vec<Fact>),
@@ -196,7 +200,7 @@ enum PendingRequest {
     Sleep(ActionId),
 }
 
-/// States that are under way.
+/// The execution of states on the machine.
 #[derive(Debug)]
 struct StatesExecution {
     operation: StatesOperation,
@@ -205,11 +209,11 @@ struct StatesExecution {
     location: Location,
     run: HostRun,
     pending: Option<PendingRequest>,
-    /// Whether all was read that the states need first.
+    /// Whether the facts that the states need first have been read.
     is_ready: bool,
-    /// Whether anything was changed, or begun to be.
+    /// Whether any change of the machine was started.
     acted: bool,
-    /// What cannot be taken back, in words.
+    /// Descriptions of states that cannot be reverted.
     irreversible: Vec<String>,
 }
 
@@ -233,7 +237,7 @@ impl StatesExecution {
 }
 
 impl StatesExecution {
-    /// Takes what came of what was asked for.
+    /// Handles the result of the pending request.
     fn receive_result(&mut self, result: ActionResult, task: &TaskView<'_>) -> Result<(), String> {
         let exit = result.exit().clone();
         match (self.pending.take(), result) {
@@ -261,7 +265,7 @@ impl StatesExecution {
         Ok(())
     }
 
-    /// Goes on until something is to be performed, or to the end.
+    /// Continues until a request is to be performed or the run ends.
     fn advance(&mut self, task: &TaskView<'_>) -> RunStep {
         let (operation, test, kept) = (self.operation, self.test, &mut self.irreversible);
         let begin = |prepared: &PreparedStates| {
@@ -328,7 +332,7 @@ impl StatesExecution {
         RunStep::Perform(Box::new(effect))
     }
 
-    /// The end where something stood in the way.
+    /// Ends the run because of a problem.
     fn finish_with_problem(&mut self, task: &TaskView<'_>, problem: String) -> RunStep {
         let mut outcome = self.finish(task);
         outcome.success = false;
@@ -345,7 +349,7 @@ impl StatesExecution {
             ..TaskOutcome::default()
         };
         if self.acted && summary.failed > 0 {
-            // What failed may have changed something.
+            // A failed state may have changed something.
             outcome.modified = None;
         }
         let drifted = |result: &&StateResult| result.outcome.result.is_none();
@@ -385,12 +389,12 @@ impl StatesExecution {
     }
 }
 
-/// A state whose result is worth telling, with its difference.
+/// Returns the text for a state's result, with its diff.
 fn describe_result(result: &StateResult) -> String {
     let StateResult { state, fun, id, .. } = result;
     let diff = result.outcome.changes.get("diff").and_then(Value::as_str);
     match diff.filter(|diff| diff.starts_with("---")) {
-        // The names of the file before and after say nothing.
+        // The header lines with the file names are not informative.
         Some(diff) => {
             let lines: Vec<&str> = diff.trim_end().lines().skip(2).collect();
             format!("{id} ({state}.{fun}):\n{}", lines.join("\n"))
@@ -399,7 +403,7 @@ fn describe_result(result: &StateResult) -> String {
     }
 }
 
-/// What is wrong with state files, all of it, with the lines.
+/// Returns all problems of state files with their positions, as one text.
 fn describe_problems(problems: &Diagnostics, sources: &Sources) -> String {
     let lines = problems.iter().map(|problem| {
         let place = problem.span().and_then(|span| sources.position(span));
@@ -411,7 +415,7 @@ fn describe_problems(problems: &Diagnostics, sources: &Sources) -> String {
     lines.collect::<Vec<_>>().join("; ")
 }
 
-/// A command of this machine that takes so long.
+/// Returns a local command that waits for a duration.
 fn pause(time: Duration) -> Command {
     let words = vec!["sleep".to_owned(), time.as_secs_f64().to_string()];
     let mut command = Command::new(Program::Argv(words), "/");

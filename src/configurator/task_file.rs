@@ -1,4 +1,5 @@
-//! Finds the `tasks.yaml` of an operation and reads it, with what stands for its text.
+//! Lookup of an operation's `tasks.yaml`: finds and reads the file and computes digests of all files
+//! read.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -8,20 +9,21 @@ use crate::expr::{DirectoryOwner, LocalContext};
 use crate::tasks::{Tasks, read_tasks};
 use crate::value::{Map, Value};
 
-/// The names of the file, in the order in which they are looked for.
+/// The file names to look for, in order.
 const FILE_NAMES: [&str; 2] = ["tasks.yaml", "tasks.yml"];
 
-/// Tasks, and what stands for the files that they were read from.
+/// Tasks with the digests of the files they were read from.
 #[derive(Debug)]
 pub(super) struct TaskFile {
     pub(super) tasks: Tasks,
-    /// The digest of each file, by its path within the project.
+    /// The digest of each file by its path within the project.
     pub(super) digests: Map,
 }
 
 impl TaskFile {
-    /// Reads the file that an operation names, or else the nearest one: in the folder of the
-    /// ensemble or above it, no further than the project.
+    /// Reads the file that an operation names, or the nearest one.
+    ///
+    /// The search starts in the ensemble's folder and goes up to the project's.
     pub(super) fn read(
         explicit: Option<&Value>,
         local_context: &dyn LocalContext,
@@ -92,7 +94,7 @@ fn find_in_folder(local_context: &dyn LocalContext, folder: &Path) -> Option<Pat
     files.find(|file| local_context.exists(file) && !local_context.is_dir(file))
 }
 
-/// The first problem of a file, with its place.
+/// Returns the first problem of a file with its position, and the number of others.
 fn describe_first_problem(problems: &Diagnostics, sources: &Sources, file: &Path) -> String {
     let Some(first) = problems.iter().next() else {
         return format!("`{}` cannot be read", file.display());

@@ -1,4 +1,4 @@
-//! Template: no process; the result is what its inputs evaluate to (spec/unfurl.md § (k)).
+//! The Template configurator: starts no process; the result is the value of its inputs (rule U-k).
 
 use super::result_template::{apply_done, apply_result_template};
 use crate::expr::Error;
@@ -43,6 +43,7 @@ impl Configurator for TemplateConfigurator {
     }
 }
 
+/// The run of a Template task, which ends at once.
 #[derive(Debug)]
 struct TemplateRun {
     result: Value,
@@ -94,7 +95,8 @@ impl TemplateRun {
     }
 }
 
-/// An error while running: nobody knows what happened, so the target is in error.
+/// Returns the outcome for an error during a run. The effect is unknown, so the target gets the status
+/// error.
 pub(super) fn error_outcome(error: &Error) -> TaskOutcome {
     TaskOutcome {
         success: false,

@@ -19,6 +19,18 @@ enum VisitMark {
 ///
 /// The walk goes depth first from each root in order. It ignores an edge that would close a cycle and uses
 /// no recursion.
+///
+/// ```
+/// use unfurl::testing::dag::dependencies_first;
+///
+/// // The app needs the database, and the database needs the disk.
+/// let order = dependencies_first(["app"], |node| match node {
+///     "app" => vec!["database"],
+///     "database" => vec!["disk"],
+///     _ => vec![],
+/// });
+/// assert_eq!(order, ["disk", "database", "app"]);
+/// ```
 pub fn dependencies_first<N: Copy + Eq + Hash>(
     roots: impl IntoIterator<Item = N>,
     dependencies: impl FnMut(N) -> Vec<N>,

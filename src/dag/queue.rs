@@ -8,6 +8,19 @@ use std::hash::Hash;
 ///
 /// Ready nodes come out by rank, lowest first, and within a rank in the order in which they were added.
 /// Every step costs O(log n) plus the edges it touches.
+///
+/// ```
+/// use unfurl::testing::dag::ReadyQueue;
+///
+/// let mut queue = ReadyQueue::default();
+/// queue.add_ranked("app", 0);
+/// queue.add_ranked("database", 0);
+/// queue.add_dependency("app", "database");
+/// assert_eq!(queue.pop(), Some("database"));
+/// assert_eq!(queue.pop(), None, "the app waits for the database");
+/// queue.mark_done("database");
+/// assert_eq!(queue.pop(), Some("app"));
+/// ```
 #[derive(Debug, Clone)]
 pub struct ReadyQueue<N> {
     nodes: Vec<Entry<N>>,

@@ -258,6 +258,7 @@ fn id_at(text: &str, range: &Range<usize>) -> Option<ChangeId> {
     ChangeId::parse(line.strip_prefix(TASK_ITEM_START)?.trim()).ok()
 }
 
+/// The parsed records of a file, with the id of each task record that has one.
 type Whole = (TaskRecords, Vec<Option<ChangeId>>);
 
 fn read_whole(text: &str) -> Result<Whole, RecordReadError> {

@@ -92,6 +92,7 @@ enum Pick {
     Finish(Status),
 }
 
+/// A randomly chosen task: its target, operation, group and texts.
 #[derive(Debug, Clone)]
 struct TaskPick {
     instance: Index,
@@ -101,6 +102,7 @@ struct TaskPick {
     text: String,
 }
 
+/// A randomly chosen end of a task.
 #[derive(Debug, Clone)]
 struct EndPick {
     status: Status,

@@ -27,6 +27,7 @@ pub fn model(service: &ServiceTemplate, sources: &Sources, base: &Path) -> Json 
     writer.model()
 }
 
+/// Writes a service template as JSON, with source positions relative to a base folder.
 #[derive(Debug)]
 pub(super) struct ModelWriter<'a> {
     pub(super) service: &'a ServiceTemplate,

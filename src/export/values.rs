@@ -6,6 +6,7 @@ use crate::expr::{Evaluator, is_template, port_spec};
 use crate::tosca::{DataKind, PropertyDef, ScalarKind};
 use crate::value::{Map, REDACTED, Value, units};
 
+/// A JSON object that keeps the order of its keys.
 pub(super) type Object = serde_json::Map<String, Json>;
 
 /// Functions that the user interface evaluates.

@@ -191,6 +191,29 @@ impl Evaluator {
     }
 
     /// Evaluates a raw value completely, including the elements of maps and lists.
+    ///
+    /// ```
+    /// # use std::{path::Path, sync::Arc};
+    /// # use unfurl::testing::diagnostic::Sources;
+    /// # use unfurl::testing::tosca::{NoImports, ReadOptions, read};
+    /// # use unfurl::testing::topology::{Topology, TopologyInputs};
+    /// # use unfurl::testing::yaml::{Limits, parse};
+    /// use unfurl::testing::expr::{Context, Evaluator, FixedSources, Memo, NullContext};
+    /// use unfurl::testing::value::Value;
+    ///
+    /// # let mut sources = Sources::default();
+    /// # let text = "tosca_definitions_version: tosca_simple_unfurl_1_0_0\ntopology_template: {}\n";
+    /// # let source = sources.add("service.yaml", text, None);
+    /// # let root = parse(&sources, source, &Limits::default()).unwrap();
+    /// # let (service, _) = read(&root, Path::new("/"), &mut NoImports, &ReadOptions::default());
+    /// # let topology = Topology::new(Arc::new(service.unwrap()), TopologyInputs::default());
+    /// # let root = topology.root();
+    /// # let system = NullContext::new("no file is read here", FixedSources::default());
+    /// let evaluator = Evaluator::new(Arc::new(topology), Arc::new(system), Arc::new(Memo::default()));
+    /// let expression = Value::map([("concat", Value::list(["web".into(), 1.into()]))]);
+    /// let value = evaluator.evaluate(&expression, &Context::new(root)).unwrap();
+    /// assert_eq!(value, "web1".into());
+    /// ```
     pub fn evaluate(&self, raw: &Value, context: &Context) -> Result<Value, Error> {
         if !syntax::needs_evaluation(raw) {
             return Ok(raw.clone());

@@ -108,6 +108,15 @@ pub struct Address {
 
 impl Address {
     /// Parses a host string. `user` and `port` fill in what it leaves out.
+    ///
+    /// ```
+    /// use unfurl::testing::host::Address;
+    ///
+    /// let address = Address::parse("deploy@[2001:db8::1]:2222", "root", 22).unwrap();
+    /// assert_eq!(address.to_string(), "deploy@[2001:db8::1]:2222");
+    /// assert_eq!(Address::parse("web1", "root", 22).unwrap().to_string(), "root@web1:22");
+    /// assert!(Address::parse("-oProxyCommand=x", "root", 22).is_err());
+    /// ```
     pub fn parse(text: &str, user: &str, port: u16) -> Result<Self, AddressError> {
         HostParts::parse(text).address(text, user, port)
     }

@@ -3,7 +3,7 @@
 /// The result of comparing an operation's inputs with its last record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum DetectedChange {
-    /// No recorded value has changed.
+    /// No value that the operation read has changed.
     #[default]
     None,
     /// Secrets cannot be compared because the key of their digest is missing. Other values have not
@@ -15,7 +15,7 @@ pub enum DetectedChange {
     Inputs(Vec<String>),
     /// A value that is not secret has changed.
     Values,
-    /// A secret value has changed.
+    /// A value that is secret has changed.
     Secrets,
 }
 

@@ -1,8 +1,8 @@
 //! Differences since the last run of an operation: which values changed, from what to what, and where
 //! they are written.
 //!
-//! [`Evaluation::compare_with_record`] is called only for tasks that have changed, because it evaluates
-//! more than change detection does.
+//! [`Evaluation::compare_with_record`] is the entry. Proposals call it for tasks that they explain; change
+//! detection itself (`compare`) does not need it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub enum DifferenceKind {
     TopologyInput,
     /// A property, which the model sets.
     Property,
-    /// An attribute, which tasks set.
+    /// An attribute, which tasks set (unlike a property).
     Attribute,
     /// An external dependency: a file, a folder, or an image.
     File,
@@ -62,7 +62,6 @@ pub enum DifferenceSide {
     Unknown,
     /// The value did not exist, or no longer exists.
     Missing,
-    /// The value, with secrets redacted.
     Value(Value),
     /// The value cannot be evaluated, for this reason.
     Failed(String),
@@ -91,7 +90,6 @@ pub struct Difference {
 pub struct Comparison {
     /// The task that last ran the operation.
     pub since: Option<ChangeId>,
-    /// The number of compared values.
     pub compared: usize,
     pub differences: Vec<Difference>,
     /// The keys of which at least one differs, if the record does not show which.
@@ -160,6 +158,7 @@ impl Evaluation<'_> {
     }
 }
 
+/// A comparison of one task with the recorded reads of its operation.
 struct Comparer<'e> {
     evaluation: Evaluation<'e>,
     task: &'e Task,

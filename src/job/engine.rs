@@ -22,7 +22,7 @@ use crate::task::TaskEffect;
 use crate::topology::{Topology, snapshot};
 use crate::value::{Handle, Map, Value};
 
-/// The coordinator of one job.
+/// The coordinator of one job: owns its topology, plan, tasks and scheduler.
 pub struct Engine {
     pub options: JobOptions,
     /// The current topology. Only the engine changes it.
@@ -64,7 +64,6 @@ pub struct EngineParts {
     pub local_context: Arc<dyn SystemContext>,
     /// Selects the configurator of an operation.
     pub choose: ChooseConfigurator,
-    /// The records of earlier jobs.
     pub history: Box<dyn OperationHistory>,
     /// The keys for digests of secrets.
     pub keys: Box<dyn DigestKeyProvider>,

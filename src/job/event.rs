@@ -17,13 +17,11 @@ pub enum LogLevel {
     /// Details that most users do not need.
     Verbose,
     Info,
-    /// A probable problem.
     Warning,
     Error,
 }
 
 impl LogLevel {
-    /// Returns the level's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Debug => "debug",
@@ -43,7 +41,6 @@ pub struct JobFacts {
     pub options: Map,
     /// The commit of the ensemble when the job started.
     pub start_commit: Option<String>,
-    /// The digest of the specification.
     pub spec_digest: String,
 }
 
@@ -52,7 +49,6 @@ pub struct JobFacts {
 pub struct JobHead {
     pub id: ChangeId,
     pub start: jiff::Timestamp,
-    /// The name of the workflow.
     pub workflow: String,
     pub facts: JobFacts,
 }
@@ -63,7 +59,6 @@ pub struct JobStart {
     pub head: JobHead,
     /// The time at which tasks begin to run.
     pub started: jiff::Timestamp,
-    /// The number of planned steps.
     pub steps: usize,
     /// The job's goal, including the progress of a job that it resumes.
     pub goal: JobGoal,
@@ -92,10 +87,10 @@ pub enum JobEvent {
     /// A task has added a node template.
     TemplateAdded {
         name: Arc<str>,
-        /// The template, with secrets redacted.
+        /// The template as written, with secrets redacted.
         template: Value,
     },
-    /// All steps of these groups are done.
+    /// Every step of these groups is done.
     GroupsSettled(Vec<GroupId>),
     InstanceChanged(InstanceChange),
     Message {
@@ -126,7 +121,7 @@ impl JobEvent {
 
 /// Durable storage of events. Events are stored before later actions rely on them; this can fail.
 pub trait EventJournal {
-    /// Appends events of a job.
+    /// Appends events without waiting for the disk; see [`Self::sync`].
     fn append(&mut self, events: &[JobEvent]) -> Result<(), JournalError>;
 
     /// Waits until all appended events are on disk.
@@ -138,7 +133,6 @@ pub trait EventJournal {
 #[error("the job's journal cannot be written: {message}")]
 pub struct JournalError {
     pub message: String,
-    /// Advice for the user.
     pub hint: Option<String>,
 }
 

@@ -11,7 +11,7 @@ pub struct LastOperation {
     pub id: Option<ChangeId>,
     /// The keys in Unfurl (Python)'s digest, in order.
     pub digest_keys: Vec<String>,
-    /// Unfurl (Python)'s digest.
+    /// The digest in the form of Unfurl (Python).
     pub digest_value: String,
     /// The keys of attributes that the task set.
     pub digest_put: Vec<String>,
@@ -69,6 +69,6 @@ pub trait OperationHistory {
 
     /// Returns the values that a task has read. None if they are not recorded.
     ///
-    /// Called only if a change was detected, because reading the record is slow.
+    /// Called only to explain a detected change.
     fn recorded_reads(&self, change: ChangeId) -> Result<Option<RecordedReads>, PortError>;
 }

@@ -178,17 +178,17 @@ impl Engine {
         Ok(())
     }
 
-    /// The template of a name, as the target of a task knows it.
+    /// Returns a template by the name under which a task's target can refer to it.
     fn find_template(&self, target: Handle, name: &str) -> Option<Arc<NodeTemplate>> {
         let whole = TemplateName::new(self.topology.name_within(target, name));
         let found = self.topology.template().nodes.get(&whole).cloned();
-        // Templates that tasks have added since are known by what was made from them.
+        // Templates that tasks have added are not in the model. They are found through their instances.
         let existing = self.topology.instances_of(&whole).first();
         let existing = existing.and_then(|of| self.topology.entity(*of).node());
         found.or_else(|| existing.map(|node| Arc::clone(&node.template)))
     }
 
-    /// The parent of an instance that is added: the one that is named, or the root.
+    /// Returns the parent of an added instance: the named one, or the root.
     fn parent_of_new(&self, target: Handle, name: &str, fields: &Map) -> Result<Handle, String> {
         let root = self.topology.root_of(target);
         match fields.get("parent").and_then(Value::as_str) {
@@ -202,7 +202,7 @@ impl Engine {
         }
     }
 
-    /// Reads the template that a run gives for an instance, and notes it for the record.
+    /// Reads the template that a run supplies for an instance, and keeps it for the record.
     fn add_template(
         &mut self,
         target: Handle,
@@ -256,7 +256,7 @@ impl Engine {
         }
         for (name, value) in &outputs {
             let mapping = operation.outputs.get(name);
-            // A map defines the output; it may say where it goes.
+            // A map defines the output and may contain the mapping.
             let mapping = mapping.and_then(|mapping| match mapping.as_map() {
                 Some(definition) => definition.get("mapping").cloned(),
                 None => Some(mapping.clone()),
@@ -270,7 +270,7 @@ impl Engine {
                 continue;
             };
             if let Err(message) = self.map_output(index, &mapping, value) {
-                // Nobody knows what state the target is in.
+                // The state of the target is unknown if an output cannot be mapped.
                 outcome.errors.push(format!("output `{name}`: {message}"));
                 outcome.success = false;
                 outcome.status = Some(Status::Error);
@@ -312,8 +312,7 @@ impl Engine {
     }
 }
 
-/// A template with the requirement of a host, where the instance that is made from it says what
-/// it is hosted on and the template does not.
+/// Adds a `host` requirement to a template if its instance names a parent and the template does not.
 fn with_host_requirement(inline: &Map, fields: &Map, own: &str) -> Map {
     let mut inline = inline.clone();
     let parent = match fields.get("parent").and_then(Value::as_str) {

@@ -1,10 +1,10 @@
-//! Whether attributes are live: set by tasks rather than given by the model (§ (e)).
+//! Classification of attributes as live (set by tasks) or model values (rule U-e).
 
 use crate::topology::{EntityKind, Topology};
 use crate::value::Handle;
 
-/// Whether an attribute is live: set by tasks rather than given by the model (§ (e)). None for
-/// what is not kept in the topology.
+/// Whether an attribute is live: set by tasks rather than by the model (rule U-e). None if the topology
+/// does not store it.
 pub(super) fn is_live(topology: &Topology, of: Handle, name: &str) -> Option<bool> {
     let entity = topology.get(of)?;
     if entity.attributes.contains_key(name) {
@@ -31,7 +31,7 @@ pub(super) fn is_live(topology: &Topology, of: Handle, name: &str) -> Option<boo
     }
 }
 
-/// Whether an attribute is declared by the type of its entity.
+/// Whether the entity's type declares the attribute.
 pub(super) fn is_declared(topology: &Topology, of: Handle, name: &str) -> bool {
     match topology.get(of).map(|entity| &entity.kind) {
         Some(EntityKind::Node(node)) => node.template.attributes.contains_key(name),
@@ -44,8 +44,7 @@ pub(super) fn is_declared(topology: &Topology, of: Handle, name: &str) -> bool {
     }
 }
 
-/// Whether an attribute that is not there may be set by a task: it is declared, or the type is
-/// open to any attribute.
+/// Whether a task may set a missing attribute, because the type declares it or is open to any attribute.
 pub(super) fn may_be_set(topology: &Topology, of: Handle, name: &str) -> bool {
     match topology.get(of).map(|entity| &entity.kind) {
         Some(EntityKind::Node(node)) => {

@@ -1,4 +1,4 @@
-//! Secrets that tasks set in earlier jobs, and that the record therefore does not hold.
+//! Missing secrets: values that tasks set in earlier jobs and that records therefore do not contain.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use crate::expr::Reads;
 use crate::value::Handle;
 
 impl Evaluation<'_> {
-    /// An attribute among those that a task read, directly or through others, which has a value
-    /// that nobody here knows.
+    /// Returns an attribute with a missing secret value among those that a task read, directly or through
+    /// others.
     pub(super) fn missing_secret_read(
         &self,
         task: &Task,
@@ -30,7 +30,7 @@ impl Evaluation<'_> {
         all.find(|(of, name)| is_missing(*of, name))
     }
 
-    /// Why a task that reads such an attribute cannot run, and what to do.
+    /// Returns the message for a task that cannot run because it reads a missing secret, with advice.
     pub(super) fn describe_missing_secret(&self, of: Handle, name: &str) -> String {
         let instance = &self.topology.entity(of).name;
         format!(

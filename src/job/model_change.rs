@@ -1,10 +1,10 @@
-//! What the model says of `create` and `start`: they run again where that has changed, on
-//! instances that work.
+//! Change detection for `create` and `start`: on a working instance they run again only if model values
+//! that they read have changed.
 //!
-//! What tasks do must not count, or a deployment would change what it depends on itself: an
-//! attribute that `configure` sets and `create` reads would make `create` run each time. So what
-//! is live is left out, and an input whose value depends on it counts as it is written. What is
-//! compared is evaluated when a job ends, in the state that the next one begins with.
+//! Results of tasks must not count, otherwise a deployment would change its own inputs: an attribute that
+//! `configure` sets and `create` reads would repeat `create` at each job. Therefore live attributes are
+//! left out, and an input that depends on one is compared as written. The compared values are evaluated
+//! at the end of a job, which is the state that the next job starts with.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::topology::EntityKind;
 use crate::tosca::Operation;
 use crate::value::{Handle, Value};
 
-/// How many attributes are looked at to find out whether one of them is live.
+/// The maximum number of attributes to search for a live one.
 const MAX_READS: usize = 1000;
 
-/// The keys of entities that the life cycle changes.
+/// Special keys that depend on the life cycle of an instance.
 const LIFE_CYCLE_KEYS: &[&str] = &[
     ".status",
     ".state",
@@ -34,7 +34,7 @@ const LIFE_CYCLE_KEYS: &[&str] = &[
 ];
 
 impl Evaluation<'_> {
-    /// What of the model has changed that an operation on an instance read when it ran last.
+    /// Returns the change of the model values that an operation on an instance read at its last run.
     pub(super) fn model_change(
         &self,
         target: Handle,
@@ -54,7 +54,7 @@ impl Evaluation<'_> {
         let evaluator = self.evaluator_for(&task);
         let change = self.compare(&task, &last, &evaluator);
         match &change {
-            // What was the model's is now set by tasks: the record says nothing of it.
+            // A model value has since become one that tasks set, so the record cannot be compared.
             DetectedChange::Values | DetectedChange::Secrets => {
                 let mut keys = last.exact_keys.iter().chain(&last.secret_keys);
                 if keys.any(|key| self.is_unstable(&task, key, &evaluator)) {
@@ -66,7 +66,7 @@ impl Evaluation<'_> {
         change
     }
 
-    /// Whether a task is one of those of which only what the model says is compared.
+    /// Whether a task is compared by its model values only.
     pub(super) fn compares_model_only(&self, task: &Task) -> bool {
         let is_node = matches!(
             self.topology.entity(task.spec.target).kind,
@@ -78,7 +78,7 @@ impl Evaluation<'_> {
             && matches!(operation, "create" | "start")
     }
 
-    /// What a task read of the model, with its values now.
+    /// Returns the model values that a task read, as they are now.
     pub(super) fn model_entries(&self, task: &Task) -> DigestEntries {
         let (reference, operation) = (
             task.spec.reference.clone(),
@@ -98,7 +98,8 @@ impl Evaluation<'_> {
         entries.into_iter().collect()
     }
 
-    /// What stands for a key: its value if tasks do not change it, else what the model says.
+    /// Returns the entries to compare for a key: its value if no task changes it, otherwise the written
+    /// input and the model values it depends on.
     fn stable_entries(&self, task: &Task, key: &str, evaluator: &Evaluator) -> DigestEntries {
         drop(evaluator.take_reads());
         let value = self.current_value(task, key, evaluator);
@@ -134,8 +135,8 @@ impl Evaluation<'_> {
         value.is_err() || self.has_unstable_reads(&evaluator.take_reads())
     }
 
-    /// Whether something that was read, directly or not, is other than what the model says: live,
-    /// not there, or different each time.
+    /// Whether any value that was read, directly or indirectly, is not determined by the model: it is
+    /// live, missing, or volatile.
     fn has_unstable_reads(&self, reads: &Reads) -> bool {
         self.context
             .memo
@@ -147,7 +148,7 @@ impl Evaluation<'_> {
             })
     }
 
-    /// Gives a task variables that are the same in each job.
+    /// Sets the task's variables to values that are the same in every job.
     fn set_model_variables(&self, task: &mut Task) {
         self.set_task_variables(task);
         let settings = Value::map([

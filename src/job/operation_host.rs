@@ -1,4 +1,4 @@
-//! Where the commands of a task run.
+//! The machines on which a task's commands run: resolves operation hosts and executor chains.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -12,13 +12,13 @@ use crate::task::{EffectRole, TaskEffect};
 use crate::tosca::Operation;
 use crate::value::Handle;
 
-/// What errors about the host of an operation are told of.
+/// The function name in errors about an operation's host.
 const HOST_SUBJECT: &str = "operation_host";
-/// What errors about the hosts of tasks are told of.
+/// The function name in errors about a task list's hosts.
 const HOSTS_SUBJECT: &str = "hosts";
 
 impl Evaluation<'_> {
-    /// What the runner is asked to do for an effect.
+    /// Returns the request to the runner for an effect.
     pub(super) fn request(&self, effect: TaskEffect) -> ActionRequest {
         let chain = self.options.chain.clone();
         let chain = chain.filter(|_| effect.role == EffectRole::Primary);
@@ -32,14 +32,14 @@ impl Evaluation<'_> {
         }
     }
 
-    /// The instance that an operation names as its host; none where that is this machine, or is
-    /// not there.
+    /// Returns the instance that an operation names as its host. None if that is this machine or does not
+    /// exist.
     pub(super) fn operation_host(&self, target: Handle, operation: &Operation) -> Option<Handle> {
         let word = host_word(operation);
         self.topology.operation_host(target, word).ok().flatten()
     }
 
-    /// The machine on which the commands of an operation run.
+    /// Returns the machine on which the commands of an operation run.
     pub(super) fn operation_location(
         &self,
         target: Handle,
@@ -55,7 +55,7 @@ impl Evaluation<'_> {
         self.instance_location(host, evaluator, HOST_SUBJECT)
     }
 
-    /// The machine that an instance is or is hosted on; `what` asks for it.
+    /// Returns the machine that an instance is or is hosted on. `subject` is the input named in errors.
     fn instance_location(
         &self,
         host: Handle,
@@ -77,7 +77,7 @@ impl Evaluation<'_> {
         place.map_err(|why| failed(format!("`{name}` cannot be reached: {why}")))
     }
 
-    /// What a run of tasks over hosts needs for an operation.
+    /// Returns the services that a run of a task list over hosts needs.
     pub(super) fn helpers_for(
         &self,
         target: Handle,
@@ -118,12 +118,12 @@ impl Evaluation<'_> {
     }
 }
 
-/// Where the hosts of tasks are.
+/// A directory of the hosts of a task list.
 #[derive(Debug)]
 struct InstanceDirectory {
-    /// Those that are instances.
+    /// Hosts that are instances of the topology, by name.
     instances: HashMap<String, Location>,
-    /// All others are host strings.
+    /// The resolver of all other hosts, which are host strings.
     host_strings: Rc<dyn HostResolver>,
 }
 
@@ -136,8 +136,8 @@ impl HostResolver for InstanceDirectory {
     }
 }
 
-/// The executors of a job, and then those that an effect asks for itself: who it runs as is what
-/// it says, and not what the job says.
+/// Joins the executors of a job with those of an effect. The effect decides which user it runs as, so the
+/// job's `sudo` and `su` are dropped.
 fn join_chains(of_job: &ExecutorChain, own: &ExecutorChain) -> ExecutorChain {
     let ends = |executor: &&ChainExecutor| {
         !matches!(
@@ -151,7 +151,7 @@ fn join_chains(of_job: &ExecutorChain, own: &ExecutorChain) -> ExecutorChain {
     chain
 }
 
-/// Whether an executor takes what it performs to where nothing can follow it.
+/// Whether an executor changes the root file system, so that task lists cannot follow it.
 fn changes_root(executor: &ChainExecutor) -> bool {
     matches!(
         executor,

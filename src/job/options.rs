@@ -1,4 +1,4 @@
-//! How a job is run.
+//! Options of a job run: the goal, the limits, and how much is recorded.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,34 +9,33 @@ use crate::plan::JobGoal;
 /// How much of a job is recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Recording {
-    /// Nothing: it does not run, or nobody wants its record.
+    /// No record: the job only plans, or the record is not wanted.
     #[default]
     Disabled,
-    /// Its record, made when it has ended.
+    /// The record is written when the job has ended.
     AtEnd,
-    /// Each event as it happens, and its record.
+    /// Each event is journaled as it happens, and the record is written at the end.
     Journal,
 }
 
-/// How a job is run.
+/// The options of one job run. They do not change while it runs.
 #[derive(Debug, Clone)]
 pub struct JobOptions {
-    /// What it is to reach.
     pub goal: JobGoal,
-    /// What tells the ensemble from all others.
+    /// The unique identity of the ensemble, part of idempotency keys.
     pub ensemble: String,
-    /// When it starts: the basis of its change ids.
+    /// The start time, from which change ids are derived.
     pub start: jiff::Timestamp,
-    /// How many tasks may run at the same time; 1 gives upstream's order exactly.
+    /// The maximum number of tasks that run in parallel. With 1, the order is exactly that of Unfurl
+    /// (Python).
     pub parallel: usize,
-    /// The folder of the ensemble.
     pub base_dir: PathBuf,
-    /// Whether the output of commands is shown while they run.
+    /// Whether output of commands is shown while they run.
     pub echo: bool,
-    /// The process's environment with the rules of the ensemble's environment applied.
+    /// The process environment with the rules of the ensemble's environment applied.
     pub environment: Vec<(String, String)>,
-    /// The executors that the commands of operations go through, if any.
+    /// The executors through which commands of operations run.
     pub chain: Option<Arc<ExecutorChain>>,
-    /// Variables that the user gave to all expressions.
+    /// Variables that the user sets for all expressions.
     pub vars: Vec<(String, String)>,
 }

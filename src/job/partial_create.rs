@@ -1,18 +1,18 @@
-//! Finds instances that earlier jobs have left undone: those whose creation began and did not come
-//! to its end may exist, although no record says that somebody created them.
+//! Partial creation: finds instances whose creation an earlier job began and did not finish.
+//!
+//! Such an instance may exist although no record states that it was created.
 
 use super::history::OperationHistory;
 use crate::name::{ChangeId, OperationName, Status};
 use crate::topology::{Entity, Topology};
 
-/// The operations that bring an instance into being.
+/// The operations that create an instance.
 const CREATING_OPERATIONS: [&str; 3] = ["create", "configure", "start"];
 
-/// The operations that find what is there already.
+/// The operations that find existing instances.
 const FINDING_OPERATIONS: [&str; 2] = ["check", "discover"];
 
-/// Marks the instances that earlier jobs began to create, and those of which nobody knows what has
-/// become of the last operation.
+/// Marks instances that earlier jobs began to create, and instances with an operation in doubt.
 pub fn mark_unfinished_instances(topology: &mut Topology, history: &dyn OperationHistory) {
     for handle in topology.nodes() {
         let entity = topology.entity(handle);
@@ -52,8 +52,8 @@ fn may_be_partially_created(entity: &Entity) -> bool {
     entity.local.is_some_and(|status| unsure.contains(&status))
 }
 
-/// Whether an operation that makes things ran after the last one that removed them. What was found
-/// before anything was done to it is not ours.
+/// Whether a creating operation ran after the last `delete`. An instance that was found before any
+/// operation ran was not created here.
 fn is_partially_created(
     first_change: Option<ChangeId>,
     key: &str,
@@ -71,6 +71,7 @@ mod tests {
     use super::*;
     use crate::job::{LastOperation, PortError, RecordedReads, UnfinishedWork};
 
+    /// A history that knows only the id of each operation's last record.
     struct Told(&'static [(&'static str, &'static str)]);
 
     impl OperationHistory for Told {

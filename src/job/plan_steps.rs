@@ -1,4 +1,5 @@
-//! The steps of a plan with their targets and tasks, as the scheduler asks about them.
+//! The steps of a plan with their targets and tasks. [`JobSteps`] answers the scheduler's questions about
+//! them.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,16 +17,16 @@ use crate::plan::{self, Plan, Reason, RepeatPolicy, StepId, WorkflowKind};
 use crate::tosca::Operation;
 use crate::value::Handle;
 
-/// The target and the task of each step.
+/// The targets and tasks of steps.
 #[derive(Debug, Default)]
 pub(super) struct StepTable {
-    /// The entity that each step is applied to.
+    /// The target entity of each step.
     pub(super) targets: Vec<Handle>,
-    /// The task of each step; none for steps that set a state.
+    /// The task of each step. None for steps that set a state.
     pub(super) tasks: Vec<Option<TaskIndex>>,
 }
 
-/// The steps of a job, as they are now.
+/// A view of a job's steps in their current state.
 #[derive(Clone, Copy)]
 pub(super) struct JobSteps<'t> {
     pub(super) evaluation: Evaluation<'t>,
@@ -34,7 +35,7 @@ pub(super) struct JobSteps<'t> {
 }
 
 impl JobSteps<'_> {
-    /// Whether a task is part of the job: templates that are only defaults wait until somebody
+    /// Whether a task is part of the job. Tasks of `default` templates are not until a required template
     /// needs them.
     pub(super) fn includes(&self, task: TaskIndex) -> bool {
         let task = &self.ledger.tasks[task].spec;
@@ -53,7 +54,7 @@ impl JobSteps<'_> {
         topology.priority(owner) >= Priority::Required
     }
 
-    /// Whether a step runs only where another has failed.
+    /// Whether a step runs only if another step has failed.
     pub(super) fn is_conditional(&self, step: StepId) -> bool {
         let group = self.group(step);
         group.is_some_and(|group| self.plan().is_conditional(group))
@@ -116,10 +117,10 @@ impl Steps for JobSteps<'_> {
     }
 }
 
-/// Compares operations with their last records while a plan is made.
+/// The repeat policy of planning: compares operations with their last records.
 struct RecordRepeatPolicy<'t> {
     evaluation: Evaluation<'t>,
-    /// Entities that read secrets of which nobody can tell whether they have changed.
+    /// Entities that read secrets for which it is unknown whether they have changed.
     unknown_secrets: RefCell<BTreeSet<Handle>>,
 }
 
@@ -134,7 +135,7 @@ impl RepeatPolicy for RecordRepeatPolicy<'_> {
 }
 
 impl Engine {
-    /// Makes the plan for the goal of the job.
+    /// Makes the plan for the job's goal.
     pub fn plan(&mut self) -> Result<Plan, plan::Error> {
         let comparing = RecordRepeatPolicy {
             evaluation: self.evaluation(),

@@ -1,4 +1,5 @@
-//! The hands of a job: who keeps its files and keys, who knows where machines are.
+//! Ports of the job engine: traits for task folders, digest keys and host lookup, which callers
+//! implement.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -11,64 +12,65 @@ use crate::secret::{self, DigestKey};
 use crate::task::RenderedFile;
 use crate::topology::Endpoint;
 
-/// Knows how machines are reached.
+/// Locates the machines of endpoints and host strings.
 pub trait HostLocator {
-    /// Where the machine of an endpoint is, with all that is needed to get there.
+    /// Returns the location of an endpoint's machine, with everything needed to connect.
     fn locate(&self, endpoint: &Endpoint) -> Result<Location, LocationError>;
 
-    /// Where host strings lead.
+    /// Returns a resolver for host strings.
     fn host_directory(&self) -> Result<Rc<dyn HostResolver>, LocationError>;
 }
 
-/// Has the keys for digests of secrets.
+/// Provides the keys for digests of secrets.
 pub trait DigestKeyProvider {
-    /// The key for new records; where there is none it is made if it may be. An error says why
-    /// there is none although there should be.
+    /// Returns the key for new records. If there is none, `make` permits creating it.
+    ///
+    /// # Errors
+    ///
+    /// The key should exist but is not available.
     fn recording_key(&self, make: bool) -> Result<Option<Arc<DigestKey>>, secret::Error>;
 
-    /// The key with the id that a record carries, if it is there.
+    /// Returns the key with the id that a record states, if it is available.
     fn key_by_id(&self, id: &str) -> Result<Option<Arc<DigestKey>>, secret::Error>;
 }
 
-/// Names the folders of a task: the directory name of its target, and its operation.
+/// The key of a task's folders: its target's directory name and its operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderKey {
-    /// The directory name of the instance.
     pub instance: String,
-    /// The operation.
     pub operation: String,
 }
 
-/// The reason why files of a task or records of earlier jobs cannot be had.
+/// The reason why a task's files or earlier jobs' records are not available.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct PortError(Box<dyn Error + Send + Sync>);
 
 impl PortError {
-    /// The error of those who keep them.
+    /// Wraps the error of an implementation.
     pub fn of(error: impl Error + Send + Sync + 'static) -> Self {
         Self(Box::new(error))
     }
 }
 
-/// Keeps the files of tasks: `planned`, then `active` or `failed`.
+/// Storage of task files, which move from `planned` to `active` or `failed`.
 pub trait TaskFolders {
-    /// Writes rendered files; gives the folders they are in.
+    /// Writes rendered files and returns the folders that contain them.
     fn write(
         &mut self,
         key: &FolderKey,
         files: &[RenderedFile],
     ) -> Result<Vec<(String, PathBuf)>, PortError>;
 
-    /// Whether anything is planned at all.
+    /// Whether any task has planned files.
     fn has_any(&self) -> bool;
 
-    /// Moves the folders of a task that succeeded to `active`.
+    /// Moves the folders of a successful task to `active`.
     fn activate(&mut self, key: &FolderKey) -> Result<(), PortError>;
 
-    /// Moves the folders of a task that failed to `failed/<task id>`.
+    /// Moves the folders of a failed task to `failed/<task id>`.
     fn fail(&mut self, key: &FolderKey, task: &str) -> Result<(), PortError>;
 
-    /// Makes durable where the files of tasks are.
+    /// Makes all moves of folders durable.
     fn sync(&mut self) -> Result<(), PortError>;
 }

@@ -1,4 +1,4 @@
-//! Errors of expressions as people read them: with the places of what was evaluated.
+//! Diagnostics for expression errors, with the source positions of the evaluated values.
 
 use super::evaluation::Evaluation;
 use super::task::Task;
@@ -6,8 +6,10 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::expr::{Error, Site};
 use crate::topology::{EntityKind, Topology};
 
-/// Says what is wrong, and where: in what was evaluated first of all, and in what asked for it.
-/// `input` gives the place of an input of the task.
+/// Creates a diagnostic for an error.
+///
+/// It labels the position where the error occurred first, followed by the values that depend on it.
+/// `input` returns the position of a task input.
 pub fn explain_error(
     topology: &Topology,
     message: String,
@@ -41,8 +43,8 @@ pub fn explain_error(
 }
 
 impl Evaluation<'_> {
-    /// The problem that a task cannot be rendered, with the places of what was evaluated, or else
-    /// that of its operation.
+    /// Returns the diagnostic for a task that cannot be rendered. If no value's position is known, the
+    /// label is at the operation.
     pub(super) fn render_problem(&self, task: &Task, error: &Error) -> Diagnostic {
         let operation = &task.spec.operation;
         let input = |name: &str| {

@@ -1,5 +1,6 @@
-//! A rendered plan as data: what would be done, and why. It is shown to people and programs before a
-//! job runs, and where nothing is left to run.
+//! The proposal: a rendered plan as data, with the reasons for each task.
+//!
+//! It is shown to users and programs before a job runs, and also if no task is left to run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,49 +15,43 @@ use crate::plan::{JobGoal, Plan, Reason, StepId};
 use crate::topology::Topology;
 use crate::value::Handle;
 
-/// The difference between a rendered task and one that is ready to run.
+/// Whether a rendered task is ready to run, and otherwise why not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Readiness {
-    /// It is ready, or not rendered yet.
+    /// The task is ready or not rendered yet.
     Ready,
-    /// It reads what others have yet to set.
+    /// The task reads values that other tasks have yet to set.
     Deferred,
-    /// It cannot be rendered.
+    /// The task cannot run because rendering it failed.
     Unrenderable,
-    /// It is left out, and why.
+    /// The task is skipped, for this reason.
     Skipped(String),
 }
 
-/// A task of a plan.
+/// A task of a proposed plan.
 #[derive(Debug, Clone)]
 pub struct ProposedTask {
-    /// The entity that it acts on.
     pub target: Handle,
-    /// The name of its operation.
     pub operation: OperationName,
-    /// Why it runs.
     pub reason: Reason,
-    /// The reason in more words.
+    /// The reason as a phrase with details.
     pub reason_text: Option<String>,
-    /// Whether it is part of the job.
+    /// Whether the task is part of the job.
     pub is_included: bool,
-    /// Whether it is ready to run.
     pub readiness: Readiness,
-    /// The folders rendered for it, by kind.
     pub folders: Vec<(String, PathBuf)>,
-    /// Why it runs again, for a task with the reason `reconfigure`.
+    /// The detected change, for a task with the reason `reconfigure`.
     pub change: DetectedChange,
-    /// The comparison with the last record of its operation; none if it never ran, or nobody asked.
+    /// The comparison with the operation's last record. None if it never ran or was not compared.
     pub comparison: Option<Comparison>,
 }
 
 impl ProposedTask {
-    /// Whether it is left out.
     pub fn is_skipped(&self) -> bool {
         matches!(self.readiness, Readiness::Skipped(_))
     }
 
-    /// Something else to know about it, in words.
+    /// Returns a remark about the readiness of the task. None if it is ready.
     pub fn note(&self) -> Option<&str> {
         match &self.readiness {
             Readiness::Ready => None,
@@ -67,35 +62,33 @@ impl ProposedTask {
     }
 }
 
-/// A rendered plan.
+/// A rendered plan that can be shown to the user.
 #[derive(Debug)]
 pub struct Proposal {
-    /// What the job is to reach.
     pub goal: JobGoal,
-    /// The steps and their groups.
     pub plan: Plan,
-    /// What exists.
+    /// The topology, including drafted instances of the plan.
     pub topology: Arc<Topology>,
-    /// The entity that each step is applied to.
+    /// The target entity of each step.
     pub targets: Vec<Handle>,
-    /// The task of each step; none for steps that set a state.
+    /// The task of each step. None for steps that set a state.
     pub tasks: Vec<Option<ProposedTask>>,
 }
 
 impl Proposal {
-    /// The entity that a step is applied to.
+    /// Returns the target entity of a step.
     pub fn target_of(&self, step: StepId) -> Option<Handle> {
         self.targets.get(step).copied()
     }
 
-    /// The task of a step; none for steps that set a state.
+    /// Returns the task of a step. None for steps that set a state.
     pub fn task_of(&self, step: StepId) -> Option<&ProposedTask> {
         self.tasks.get(step)?.as_ref()
     }
 }
 
 impl Engine {
-    /// The plan as it is rendered now.
+    /// Returns the plan as currently rendered.
     pub fn proposal(&self) -> Proposal {
         let tasks = self.steps.tasks.iter();
         let tasks = tasks.map(|index| index.map(|index| self.propose_task(index)));
@@ -132,8 +125,8 @@ impl Engine {
         }
     }
 
-    /// The tasks of the plan for an instance and its relationships, those that are left out compared
-    /// with their records as well.
+    /// Returns the planned tasks for an instance and its relationships. Skipped tasks are compared with
+    /// their records too.
     pub fn proposed_tasks_for(&self, of: Handle) -> Vec<ProposedTask> {
         let tasks = self.ledger.tasks.iter().enumerate();
         let own = tasks.filter(|(_, task)| {
@@ -150,7 +143,7 @@ impl Engine {
         .collect()
     }
 
-    /// The attributes that tasks of the plan have read: the target of the task, the entity, the name.
+    /// Returns the attributes that planned tasks have read, as task target, entity and name.
     pub fn planned_reads(&self) -> Vec<(Handle, Handle, String)> {
         let tasks = self.ledger.tasks.iter();
         let reads = tasks.flat_map(|task| {

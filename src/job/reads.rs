@@ -1,4 +1,5 @@
-//! Learns from what was read: which attributes are live, what properties were seen to be.
+//! Recording of reads: stores in the topology and the task which attributes were read and with which
+//! values.
 
 use std::sync::Arc;
 
@@ -9,14 +10,16 @@ use crate::expr::{Read, Reads};
 use crate::topology::EntityKind;
 use crate::value::{Handle, Value};
 
-/// The most attributes that one task's record lists; upstream's form lists those read through
-/// others, too, which for long chains would be very many.
+/// The maximum number of attributes in one task's record.
+///
+/// Unfurl (Python)'s format includes attributes read through others, which would be very many for long
+/// chains.
 const MAX_DEPENDENCIES: usize = 1000;
 
 impl Engine {
-    /// Keeps in the topology what reads have shown.
+    /// Stores observed values in the topology.
     pub(super) fn observe(&mut self, reads: &Reads) {
-        // The evaluator is gone before the topology changes.
+        // The evaluator must be dropped before the topology changes.
         let closure = self
             .evaluation()
             .evaluator()
@@ -38,7 +41,7 @@ impl Engine {
         Some(live)
     }
 
-    /// Adds what a task has read to the task and to the topology.
+    /// Adds the values that a task has read to the task and to the topology.
     pub(super) fn commit_reads(&mut self, index: TaskIndex, reads: &Reads) {
         let mut read_inputs = false;
         let task = &self.ledger.tasks[index];
@@ -78,7 +81,8 @@ impl Engine {
     }
 
     fn commit_inputs(&mut self, index: TaskIndex, reads: &Reads) {
-        // The inputs and outputs as a whole are no more than their parts, which count alone.
+        // Reads of all inputs or outputs as a whole are left out, because their parts are recorded
+        // individually.
         let task = &self.ledger.tasks[index];
         let evaluation = self.evaluation();
         let is_whole = |of: &Handle| matches!(self.topology.entity(*of).kind, EntityKind::Root);
@@ -98,7 +102,7 @@ impl Engine {
             Read::Input(name) => Some((name, value)),
             _ => None,
         });
-        // Upstream lists those of the operation as they are declared, the others as they are read.
+        // Unfurl (Python) lists the operation's own inputs as declared, followed by the others as read.
         let mut inputs: Vec<_> = inputs.collect();
         let own = &task.inputs;
         let place = |name: &str| own.raw.get_index_of(name).unwrap_or(own.declared);
@@ -108,7 +112,7 @@ impl Engine {
         }
     }
 
-    /// Sets an attribute for a task and notes the change.
+    /// Sets an attribute on behalf of a task and records the change.
     pub(super) fn set_attribute(
         &mut self,
         index: TaskIndex,
@@ -120,7 +124,7 @@ impl Engine {
         let value = self.mark_sensitive(of, name, value.with_externals_resolved());
         let was_set = self.topology.entity(of).attributes.contains_key(name);
         let changed = self.topology_mut().set_attribute(of, name, value.clone());
-        // Null where there was nothing is kept, but it is no change.
+        // Setting a missing attribute to null stores it but does not count as a change.
         let changed = changed && (was_set || !value.is_null());
         let key = (of, Arc::clone(name));
         let task = &mut self.ledger.tasks[index];

@@ -1,4 +1,4 @@
-//! Why a task is in a plan, in words.
+//! Texts that explain to users why a task is in the plan.
 
 use super::evaluation::Evaluation;
 use super::task::Task;
@@ -7,7 +7,7 @@ use crate::plan::{Reason, WorkflowKind};
 use crate::topology::Entity;
 
 impl Evaluation<'_> {
-    /// Why a task is in the plan, as a phrase; none where its reason says all.
+    /// Returns the reason for a task as a phrase. None if the reason's name suffices.
     pub(super) fn reason_text(&self, task: &Task) -> Option<String> {
         let owner = self
             .topology
@@ -45,7 +45,7 @@ impl Evaluation<'_> {
         })
     }
 
-    /// Whether a task has no other reason than that what comes before it is done again.
+    /// Whether a task runs only because an earlier operation is repeated.
     fn follows_create(&self, task: &Task) -> bool {
         let decided = task
             .spec
@@ -67,7 +67,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Why an operation of another workflow than the job's runs.
+    /// Returns the text for an operation of a workflow other than the job's.
     fn workflow_reason_text(&self, name: &str, entity: &Entity) -> Option<String> {
         let deploys = self.options.goal.workflow == WorkflowKind::Deploy;
         match name {
@@ -82,7 +82,7 @@ impl Evaluation<'_> {
     }
 }
 
-/// The status of an entity and since when it has that, as a phrase.
+/// Returns a phrase with an entity's status and the id of its last change.
 fn status_text(entity: &Entity) -> String {
     let status = entity.local.unwrap_or(Status::Unknown);
     match entity.last_change() {

@@ -1,4 +1,4 @@
-//! Makes the records of tasks: while they run, when they end, and when the job ends.
+//! Building of task records: while tasks run, when they end, and when the job ends.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::task_stage::FinishedTask;
 use crate::value::{Handle, Map, Value, insert_some};
 
 impl Engine {
-    /// The record of a task as it is now, without digests.
+    /// Returns the current record of a task, without digests.
     pub(super) fn record_of(&self, index: TaskIndex) -> TaskRecord {
         let task = &self.ledger.tasks[index];
         let spec = &task.spec;
@@ -135,8 +135,9 @@ impl Engine {
         .collect()
     }
 
-    /// Makes the record of a task that has ended, with digests where each event is recorded. Returns
-    /// a warning if the key of digests cannot be had.
+    /// Makes the record of a finished task. If the job is journaled, digests are included.
+    ///
+    /// Returns a warning if the key for digests is not available.
     pub(super) fn record_end(&mut self, index: TaskIndex) -> (Arc<TaskRecord>, Option<String>) {
         let mut record = self.record_of(index);
         let mut warning = None;
@@ -149,21 +150,23 @@ impl Engine {
         (record, warning)
     }
 
-    /// As [`Self::get_digest_key`], for one task that has ended.
+    /// Gets the digest key for one finished task, like [`Self::get_digest_key`].
     fn get_digest_key_for(&mut self, index: TaskIndex) -> Option<String> {
         let task = &self.ledger.tasks[index];
         let is_missing = self.is_digest_key_missing(std::iter::once(task));
         is_missing.then(|| self.fetch_digest_key()).flatten()
     }
 
-    /// Gets the key for digests of secrets, if a listed task has read any; without a key digests say
-    /// nothing of secrets. Returns a warning if there is none although there should be one.
+    /// Gets the key for digests of secrets if a listed task has read any.
+    ///
+    /// Without a key, records contain no digests of secrets. Returns a warning if the key should exist
+    /// but does not.
     fn get_digest_key(&mut self) -> Option<String> {
         let is_missing = self.is_digest_key_missing(self.ledger.listed());
         is_missing.then(|| self.fetch_digest_key()).flatten()
     }
 
-    /// Whether there is no key yet, and one of these tasks has read secrets.
+    /// Whether a key is needed because one of these tasks has read secrets, and none is loaded.
     fn is_digest_key_missing<'t>(&self, mut tasks: impl Iterator<Item = &'t Task>) -> bool {
         let evaluation = self.evaluation();
         self.context.digest_key.is_none() && tasks.any(|it| evaluation.has_read_secrets(it))
@@ -184,9 +187,11 @@ impl Engine {
         }
     }
 
-    /// Brings the records of all listed tasks up to date once the job has ended: what happened after
-    /// a task may add to its record, and digests of what the model says are those that the next job
-    /// compares with. Returns the records of tasks that this has changed since their end.
+    /// Completes the records of listed tasks at the end of the job, and returns those that differ from
+    /// the ones reported before.
+    ///
+    /// Later tasks may add to a record. Digests of model values use the final values, because the next
+    /// job compares with those.
     pub(super) fn complete_records(&mut self) -> Vec<Arc<TaskRecord>> {
         let mut changed = Vec::new();
         if std::mem::replace(&mut self.ledger.has_complete_records, true) {
@@ -211,7 +216,7 @@ impl Engine {
         changed
     }
 
-    /// The record of a task as it is at the end of the job; none if the one that is kept is the same.
+    /// Returns the final record of a task. None if it equals the stored one.
     fn final_record(&self, index: TaskIndex) -> Option<TaskRecord> {
         let task = &self.ledger.tasks[index];
         let digest = || self.evaluation().digest(task);
@@ -240,8 +245,8 @@ impl Engine {
         }
     }
 
-    /// The record of a task whose end has become another one since it was told; none if it is the
-    /// same, or if nobody was told of it yet.
+    /// Returns an updated record if a task's end has changed since it was reported. None if it has not
+    /// changed or was not reported.
     pub(super) fn amended_record(&self, index: TaskIndex) -> Option<TaskRecord> {
         let task = &self.ledger.tasks[index];
         let stored = self.ledger.record(index)?;
@@ -257,7 +262,7 @@ impl Engine {
         Some(record)
     }
 
-    /// Whether the digest of a task is made of values as they are when the job ends.
+    /// Whether the task's digest uses the values at the end of the job.
     fn reads_state_at_end(&self, task: &Task) -> bool {
         let implementation = task.spec.operation.implementation.as_ref();
         let has_environment = implementation.is_some_and(|it| !it.environment.is_empty());

@@ -1,4 +1,5 @@
-//! What a job leaves undone when it is cut off, and what another one makes of it.
+//! Crash recovery. A task that started but has no result leaves its instance `unknown`; this decides
+//! whether the next job checks it, repeats it or refuses.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +14,19 @@ use crate::plan::Reason;
 use crate::task::TaskEffect;
 use crate::value::{Handle, Value, canonical_sha256};
 
-/// The variable by which a system that a task calls can tell that it was called before for the same
-/// thing. It begins as variables do that are nobody's own, so that what lists its environment may
-/// pass it over.
+/// The variable that lets external systems recognise repeated calls for the same task.
+///
+/// The leading underscore follows the convention for internal variables, so programs that list their
+/// environment may ignore it.
 const IDEMPOTENCY_VARIABLE: &str = "_UNFURL_IDEMPOTENCY_KEY";
-/// How many hexadecimal digits a key has.
+/// The number of hexadecimal digits of an idempotency key.
 const KEY_LENGTH: usize = 32;
 
 impl Evaluation<'_> {
-    /// What stays the same where an operation is run again because nobody knows whether it was, and
-    /// is another for each further run that is meant: of the ensemble, the target, the operation,
-    /// and its last record (R15).
+    /// Returns the idempotency key of a task (R15).
+    ///
+    /// The key depends on the ensemble, the target, the operation, and the operation's last record. It
+    /// stays the same if an operation in doubt is repeated, and differs for each further intended run.
     pub(super) fn idempotency_key(&self, task: &Task) -> String {
         let target = self.topology.whole_key(task.spec.target);
         let name = task.spec.reference.operation.as_str();
@@ -43,7 +46,7 @@ impl Evaluation<'_> {
 }
 
 impl Engine {
-    /// Gives an effect the variable that tells it apart.
+    /// Notes the role of an effect and adds the idempotency variable to its command.
     pub(super) fn mark_effect(&mut self, index: TaskIndex, effect: &mut TaskEffect) {
         let task = &mut self.ledger.tasks[index];
         if let TaskStage::Running(running) = &mut task.stage {
@@ -55,8 +58,10 @@ impl Engine {
         }
     }
 
-    /// An instance that was to be brought up again, and was not to the end, does not work: it is
-    /// repaired next time. One that was gone and begun anew is not gone any more.
+    /// Updates the target's status if only some steps of its group succeeded.
+    ///
+    /// An instance whose reconfiguration did not finish gets the status error, so the next job repairs
+    /// it. An absent instance whose creation has begun becomes pending.
     pub(super) fn note_partial_turn(&mut self, index: TaskIndex) {
         let task = &self.ledger.tasks[index];
         let (target, again) = (task.spec.target, task.spec.reason == Reason::Reconfigure);
@@ -79,8 +84,8 @@ impl Engine {
         }
     }
 
-    /// Whether a task has done its work in a job that was interrupted before all was done that it
-    /// is part of: then the next job does what is left, and not this.
+    /// Whether a task completed in an interrupted job before the rest of its group ran. The next job then
+    /// runs the rest only.
     pub(super) fn is_half_done(&self, task: &Task) -> bool {
         let was_interrupted = self.ledger.interrupted.is_some();
         let Some(group) = task.spec.group.filter(|_| was_interrupted) else {
@@ -96,7 +101,7 @@ impl Engine {
             })
     }
 
-    /// Whether nobody knows if a task has done its work, since it was ended in the middle of it.
+    /// Whether it is unknown if a task completed, because it was interrupted.
     pub(super) fn is_in_doubt(&self, task: &Task) -> bool {
         let turn = self.turn_instance(task);
         let unknown =
@@ -104,14 +109,14 @@ impl Engine {
         task.was_interrupted() && unknown && task.spec.reference.interface.is_lifecycle()
     }
 
-    /// The instance whose turn a task is part of; none for the root.
+    /// Returns the instance whose group of steps a task belongs to. None for the root.
     pub(super) fn turn_instance(&self, task: &Task) -> Option<Handle> {
         let steps = self.job_steps();
         let of = task.spec.step.map(|step| steps.instance(step));
         self.topology.instance_of(of.unwrap_or(task.spec.target))
     }
 
-    /// Why a task need not do again what a job that was cut off has done.
+    /// Returns the reason to skip a task that an interrupted job has already completed.
     pub(super) fn already_done_reason(&mut self, index: TaskIndex) -> Option<&'static str> {
         if !self.options.goal.is_resumed() && !self.context.history.has_unfinished_work() {
             return None;
@@ -138,8 +143,9 @@ impl Engine {
         stays.then_some("a job that was cut off has done it")
     }
 
-    /// Why a task must not run although its turn has come: nobody knows whether it has run before,
-    /// nobody has found out, and nobody has said that it may run again.
+    /// Returns the reason to refuse a task with an operation in doubt.
+    ///
+    /// It is refused unless a check has determined the state or the user permits repeating the operation.
     pub(super) fn doubt_reason(&self, index: TaskIndex) -> Option<String> {
         let task = &self.ledger.tasks[index];
         let goal = &self.options.goal;
@@ -164,7 +170,7 @@ impl Engine {
         })
     }
 
-    /// What is planned: operations by the keys of their targets.
+    /// Returns the planned operations by the key of their target.
     pub fn planned_operations(&self) -> BTreeMap<String, Vec<String>> {
         let mut planned: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for step in 0..self.plan.steps.len() {
@@ -182,7 +188,7 @@ impl Engine {
         planned
     }
 
-    /// The tasks that may have run before, in words; they run again only if somebody says so.
+    /// Returns the operations in doubt that the plan repeats. They run only if the user permits it.
     pub fn operations_in_doubt(&self) -> Vec<String> {
         let steps = 0..self.plan.steps.len();
         let tasks = steps.filter_map(|step| self.task_of(step));

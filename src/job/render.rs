@@ -1,4 +1,4 @@
-//! Renders tasks: decides which are left out, which must wait for others, and which are ready.
+//! Rendering: decides which tasks are skipped, which must wait for others, and which are ready to run.
 
 use super::change::DetectedChange;
 use super::compare::RecordComparison;
@@ -16,22 +16,22 @@ use crate::plan::{ChangeDetection, Reason, StepId};
 use crate::task::RenderedTask;
 use crate::value::Value;
 
-/// The reason why a task takes no part in a dry run.
+/// The skip reason of tasks that do not support dry runs.
 pub(super) const NO_DRY_RUN: &str = "it does not support dry run";
-/// The reason why a task is left out that reads what it read before.
+/// The skip reason of tasks whose inputs have not changed.
 pub(super) const NO_CHANGE: &str = "no change detected";
 
-/// What came of rendering one task.
+/// The result of rendering a task.
 enum RenderResult {
     Ready(RenderedTask),
-    /// It must wait for others.
+    /// The task must wait for other steps.
     Deferred(WaitKind),
     Failed(String),
     Invalid(Box<Error>),
 }
 
 impl Evaluation<'_> {
-    /// Renders a task; gives what was read as well.
+    /// Renders a task, and also returns the values read.
     pub(super) fn render(&self, task: &Task) -> (Result<RenderedTask, Error>, Reads) {
         self.with_view(task, true, |view| {
             let rendered = task.spec.configurator.render(view)?;
@@ -39,7 +39,7 @@ impl Evaluation<'_> {
         })
     }
 
-    /// Whether a task can take part in a dry run; gives what was read as well.
+    /// Whether a task can take part in a dry run. Also returns the values read.
     pub(super) fn can_dry_run(&self, task: &Task) -> (bool, Reads) {
         let (can, reads) =
             self.with_view(task, true, |view| task.spec.configurator.can_dry_run(view));
@@ -48,15 +48,18 @@ impl Evaluation<'_> {
 }
 
 impl Engine {
-    /// Renders the whole plan, in order. What reads attributes that others have yet to set is
-    /// deferred, and so is the rest of its group.
+    /// Renders the whole plan in order.
+    ///
+    /// A task that reads attributes which other tasks have yet to set is deferred together with the rest
+    /// of its group.
     pub fn render(&mut self, folders: &mut dyn TaskFolders) {
         self.compare_upgrades();
         self.render_steps(0, folders);
     }
 
-    /// Finds the tasks whose target has recorded properties that are others now. It comes before
-    /// anything else is evaluated: what is read is recorded.
+    /// Finds upgrade tasks whose target has properties that differ from the recorded ones.
+    ///
+    /// Must run before any other evaluation, because reading a property updates the recorded value.
     fn compare_upgrades(&mut self) {
         for index in 0..self.ledger.tasks.len() {
             let task = &self.ledger.tasks[index];
@@ -67,7 +70,7 @@ impl Engine {
         }
     }
 
-    /// Renders the steps of the plan from one on.
+    /// Renders the steps of the plan from `first` on.
     pub(super) fn render_steps(&mut self, first: StepId, folders: &mut dyn TaskFolders) {
         let mut unchanged = Vec::new();
         for step in first..self.plan.steps.len() {
@@ -84,7 +87,7 @@ impl Engine {
             };
             let is_planned = matches!(self.ledger.tasks[task].stage, TaskStage::Planned);
             let steps = self.job_steps();
-            // What may not be needed is rendered when it is.
+            // Steps that may not be needed are rendered only when they are.
             if !is_planned || steps.is_conditional(step) || !steps.includes(task) {
                 continue;
             }
@@ -98,7 +101,8 @@ impl Engine {
         }
     }
 
-    /// Leaves out what cannot take part in a dry run, and what has not changed.
+    /// Skips a step that does not support dry runs or is already done. Returns it if it is unchanged and
+    /// may be skipped too.
     pub(super) fn prepare_step(&mut self, step: StepId) -> Option<UnchangedStep> {
         let index = self.steps.tasks[step]?;
         let task = &self.ledger.tasks[index];
@@ -149,7 +153,7 @@ impl Engine {
         None
     }
 
-    /// Compares a task with the last record of its operation; gives what was read as well.
+    /// Compares a task with its operation's last record, and also returns the values read.
     pub(super) fn compare(&mut self, index: TaskIndex) -> (DetectedChange, Reads) {
         let task = &self.ledger.tasks[index];
         let RecordComparison {
@@ -163,7 +167,7 @@ impl Engine {
         (change, reads)
     }
 
-    /// Compares a task with the last record of its operation in the model.
+    /// Compares a task with its operation's last record by model values only.
     pub(super) fn compare_model(&mut self, index: TaskIndex) -> DetectedChange {
         let spec = &self.ledger.tasks[index].spec;
         let change = self.evaluation().model_change(spec.target, &spec.operation);
@@ -182,7 +186,7 @@ impl Engine {
         }
     }
 
-    /// Says of which instances nobody can tell whether secrets have changed, and what to do.
+    /// Warns about instances for which it is unknown whether secrets have changed.
     fn warn_unknown_secrets(&mut self) {
         let unknown = std::mem::take(&mut self.unknown_secrets);
         let warning = self.evaluation().describe_unknown_secrets(&unknown);
@@ -198,7 +202,7 @@ impl Engine {
         self.reassign_final(step);
     }
 
-    /// Renders one task; says whether it must wait for others.
+    /// Renders one task and returns whether it must wait for others.
     pub(super) fn render_task(
         &mut self,
         step: StepId,
@@ -234,7 +238,7 @@ impl Engine {
     fn mark_unrenderable(&mut self, index: TaskIndex, message: String) {
         let task = &mut self.ledger.tasks[index];
         task.stage = TaskStage::Unrenderable;
-        // What made the task impossible from the start is among them already.
+        // Errors from creating the task are already in the list.
         if !task.errors.contains(&message) {
             task.errors.push(message);
         }
@@ -277,7 +281,7 @@ impl Engine {
         RenderResult::Ready(rendered)
     }
 
-    /// Marks the step before a left-out one as the one that completes the workflow.
+    /// Makes the preceding step of a skipped final step the one that completes the workflow.
     pub(super) fn reassign_final(&mut self, step: StepId) -> Option<TaskIndex> {
         let task = &self.ledger.tasks[self.steps.tasks[step]?];
         let group = task.spec.group.filter(|_| task.spec.is_final)?;
@@ -295,7 +299,7 @@ impl Engine {
         Some(previous)
     }
 
-    /// Gives the job up where a required task cannot be rendered; says whether it did.
+    /// Gives up the job if a required task cannot be rendered. Returns whether it did.
     pub fn abort_if_unrenderable(&mut self) -> bool {
         let serious = self.fatal_errors();
         if serious.is_empty() {
@@ -307,7 +311,7 @@ impl Engine {
         true
     }
 
-    /// The render errors for which the job must not run: those of required tasks.
+    /// Returns the render errors of required tasks, which prevent the job from running.
     fn fatal_errors(&self) -> Vec<String> {
         let failed = self.ledger.tasks.iter().enumerate().filter(|(_, task)| {
             let is_unrenderable = matches!(task.stage, TaskStage::Unrenderable);
@@ -320,13 +324,13 @@ impl Engine {
 }
 
 impl Evaluation<'_> {
-    /// The first property of a task's target that is another now, in words.
+    /// Returns a phrase for the first property of a task's target that has changed.
     pub(super) fn outdated_property(&self, task: &Task) -> Option<String> {
         let target = task.spec.target;
         let evaluator = self.evaluator();
         let recorded = self.topology.entity(target).properties.iter();
         let mut changed = recorded.filter_map(|(name, recorded)| {
-            // One that cannot be evaluated is told when the task is rendered.
+            // A property that cannot be evaluated is reported when the task is rendered.
             let now = evaluator.attribute(target, name).ok()?;
             let now = now.map_or(Value::Null, |now| now.with_externals_resolved());
             (now != *recorded).then(|| {

@@ -1,5 +1,4 @@
-//! The report of a job: all that it has come to, as data. Records, summaries and exit codes are made
-//! of it.
+//! The report of a finished job, as data. Records, summaries and exit codes are made from it.
 
 use std::sync::Arc;
 
@@ -18,112 +17,100 @@ use crate::plan::{JobGoal, Plan};
 use crate::topology::{SectionValues, Topology, status_section};
 use crate::value::{Handle, Map, Value};
 
-/// A task that a report lists.
+/// A task that the report lists, with its record.
 #[derive(Debug, Clone)]
 pub struct ReportedTask {
-    /// Its record.
     pub record: Arc<TaskRecord>,
-    /// The status of its target at the end of the job, together with what that depends on.
+    /// The effective status of the task's target at the end of the job.
     pub final_status: Status,
 }
 
-/// How far a step of the plan has come at the end of a job.
+/// The state of a plan's step at the end of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepState {
-    /// Its turn never came, or it sets a state.
+    /// The step was never started, or it sets a state.
     Open,
-    /// It waited for others.
+    /// The step was waiting for others.
     Deferred,
-    /// It was left out: nothing changed, or it takes no part in a dry run.
+    /// The step was skipped because nothing changed or it does not support dry runs.
     Skipped,
-    /// It was passed over when its turn came.
+    /// The step was due but not needed.
     Passed,
-    /// Its task has succeeded.
     Succeeded,
-    /// Its task has failed.
     Failed,
 }
 
 /// A step of the plan at the end of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportedStep {
-    /// The entity that it is applied to.
     pub target: Handle,
-    /// The number of its task within the job, from 1; none if it sets a state.
+    /// The number of the step's task within the job, from 1. None if the step sets a state.
     pub task: Option<usize>,
-    /// Whether it is part of the job.
+    /// Whether the step is part of the job.
     pub is_included: bool,
-    /// How far it has come.
     pub state: StepState,
 }
 
 /// The values of a topology at the end of a job.
 #[derive(Debug, Clone, Default)]
 pub struct ReportedValues {
-    /// The outputs; one that cannot be evaluated is null.
+    /// The outputs. An output that cannot be evaluated is null.
     pub outputs: Map,
-    /// Whether an output could not be evaluated.
+    /// Whether any output could not be evaluated.
     pub outputs_failed: bool,
-    /// The `status` section of the ensemble; none where the job is not recorded.
+    /// The `status` section of the ensemble. None if the job is not recorded.
     pub status_section: Option<Value>,
-    /// The node templates that tasks have added, by name.
+    /// Node templates that tasks have added, by name.
     pub discovered: Map,
 }
 
-/// All that a job has come to.
+/// The results of a finished job.
 #[derive(Debug)]
 pub struct Report {
-    /// The head of its record.
     pub head: JobHead,
-    /// What it was to reach.
     pub goal: JobGoal,
-    /// Its status: the worst of its tasks.
+    /// The job's status: the worst of its tasks.
     pub status: Status,
-    /// The signal that ended it early.
+    /// The signal that ended the job early.
     pub interrupted: Option<i32>,
-    /// Why it was given up, if it was.
+    /// The reason why the job was given up, if it was.
     pub aborted: Option<String>,
-    /// Its tasks, in the order in which records and summaries list them.
+    /// The tasks in the order in which records and summaries list them.
     pub tasks: Vec<ReportedTask>,
-    /// The values of the topology.
     pub values: ReportedValues,
-    /// What exists.
+    /// The topology at the end of the job.
     pub topology: Arc<Topology>,
-    /// The plan, with what came to it while the job ran.
+    /// The plan, including steps that were added while the job ran.
     pub plan: Plan,
-    /// The steps of the plan.
     pub steps: Vec<ReportedStep>,
-    /// The instances of which tasks changed more than their own record, or on which an operation of
-    /// the life cycle ran, in words; empty where the job is recorded.
+    /// Names of instances that the job changed or operated on without recording it. Empty if the job is
+    /// recorded.
     pub unrecorded: Vec<String>,
 }
 
 impl Report {
-    /// Whether it is only a rehearsal.
     pub fn is_dry_run(&self) -> bool {
         self.goal.dry_run
     }
 
-    /// The records of its tasks.
+    /// Returns the records of the listed tasks.
     pub fn records(&self) -> impl Iterator<Item = &TaskRecord> {
         self.tasks.iter().map(|task| &*task.record)
     }
 }
 
-/// A job that has ended.
+/// A finished job: its report, remaining events, and access for queries.
 #[derive(Debug)]
 pub struct FinishedJob {
-    /// The report.
     pub report: Report,
-    /// The plan, if it was asked for.
+    /// The plan, if it was requested.
     pub proposal: Option<Proposal>,
     /// The events since the last call of [`Engine::take_events`].
     pub events: Vec<JobEvent>,
-    /// Answers questions about the job.
     pub queries: JobQueries,
 }
 
-/// Answers questions about a job that has ended.
+/// The context of a finished job, kept to evaluate expressions on its report.
 pub struct JobQueries {
     options: JobOptions,
     context: JobContext,
@@ -136,7 +123,7 @@ impl std::fmt::Debug for JobQueries {
 }
 
 impl JobQueries {
-    /// The value of an expression in the topology at the end of a job, as [`Engine::query`] gives it.
+    /// Evaluates an expression in the topology at the end of a job, like [`Engine::query`].
     ///
     /// # Errors
     ///
@@ -158,12 +145,13 @@ impl JobQueries {
 }
 
 impl Engine {
-    /// Ends the job: evaluates the outputs and completes the records. The plan is given with
-    /// `with_plan`.
+    /// Ends the job: evaluates the outputs and completes the records.
+    ///
+    /// `with_plan` adds the proposal to the result.
     ///
     /// # Errors
     ///
-    /// The start of the job is no time that an id can be made of.
+    /// No change id can be made from the start time of the job.
     pub fn into_finished(mut self, with_plan: bool) -> Result<FinishedJob, Error> {
         self.complete_records();
         let values = self.values_at_end();
@@ -201,7 +189,8 @@ impl Engine {
             steps,
             unrecorded,
         };
-        // A process runs one job: these are left to its end, which frees them at once.
+        // A process runs only one job, so freeing these is left to the exit of the process, which is
+        // faster.
         std::mem::forget((ledger, table, scheduler, execution));
         Ok(FinishedJob {
             report,
@@ -211,7 +200,7 @@ impl Engine {
         })
     }
 
-    /// The head of the job's record.
+    /// Returns the head of the job's record.
     pub(super) fn head(&self) -> Result<JobHead, Error> {
         Ok(JobHead {
             id: self.id()?,
@@ -221,7 +210,7 @@ impl Engine {
         })
     }
 
-    /// The `status` section of the ensemble as it is now.
+    /// Returns the current `status` section of the ensemble.
     pub fn status_section(&mut self) -> Value {
         let (outputs, _) = self.outputs();
         self.evaluate_section(outputs)

@@ -1,4 +1,4 @@
-//! Starts a step when its turn comes, and takes it to its end.
+//! Starting and continuing tasks: takes a due step through rendering, its checks, its run and its end.
 
 use std::sync::Arc;
 
@@ -20,24 +20,24 @@ use crate::task::{EffectResult, EffectRole, RenderedTask, RunStep, TaskEffect, T
 use crate::topology::Creator;
 use crate::value::{Handle, Map, Value};
 
-/// What a step asks for after it was started or continued.
+/// The request of a step after it was started or continued.
 #[derive(Debug)]
 pub(super) enum NextEffect {
-    /// Nothing: it has ended, was passed over or put back.
+    /// No effect: the step ended, was skipped or was requeued.
     None,
-    /// An effect of a task.
+    /// An effect to perform for a task.
     Perform(TaskIndex, Box<TaskEffect>),
 }
 
-/// Whether nobody has seen how an action ended that had begun: it was cancelled, or the connection
-/// to its machine was lost. One that never began took no time.
+/// Whether an action was cut off after it began: it was cancelled, or the connection was lost. An action
+/// that never began has no elapsed time.
 fn is_interrupted(result: &ActionResult) -> bool {
     let connection_lost = matches!(result.exit(), Exit::Failed(_)) && !result.elapsed().is_zero();
     *result.exit() == Exit::Cancelled || connection_lost
 }
 
 impl Engine {
-    /// Takes a step from the queue as far as it goes without the world.
+    /// Starts a step and runs it until it needs an effect or ends.
     pub(super) fn start_step(
         &mut self,
         step: StepId,
@@ -63,7 +63,7 @@ impl Engine {
         }
         let is_planned = matches!(self.ledger.tasks[index].stage, TaskStage::Planned);
         if is_planned && self.job_steps().is_conditional(step) {
-            // A step that is needed now runs, changed or not.
+            // A conditional step that is needed runs whether its inputs changed or not.
             drop(self.prepare_step(step));
             if self.ledger.tasks[index].is_skipped() {
                 return Ok(NextEffect::None);
@@ -80,7 +80,7 @@ impl Engine {
         self.render_and_enter(step, index, folders)
     }
 
-    /// Renders a task unless it is rendered, and lets it in if it may run.
+    /// Renders a task if necessary, and starts it if it may run.
     fn render_and_enter(
         &mut self,
         step: StepId,
@@ -115,7 +115,7 @@ impl Engine {
         }
     }
 
-    /// Ends a task that comes after a failed one of its group.
+    /// Ends a task that follows a failed one in its group.
     fn end_after(
         &mut self,
         failed: TaskIndex,
@@ -211,8 +211,9 @@ impl Engine {
         self.proceed(index, None)
     }
 
-    /// Whether the target of a task does not meet the conditions of the operation, and why. What
-    /// they look at counts as read by the task if they are met.
+    /// Returns the reason why the target does not meet the operation's preconditions.
+    ///
+    /// If they are met, the values read count as read by the task.
     fn unmet_precondition(&mut self, index: TaskIndex) -> Option<String> {
         match self
             .evaluation()
@@ -243,7 +244,7 @@ impl Engine {
         self.complete_task(index)
     }
 
-    /// Lets a run go on until it asks for an effect or ends.
+    /// Continues a run until it requests an effect or ends.
     pub(super) fn proceed(
         &mut self,
         index: TaskIndex,
@@ -274,7 +275,7 @@ impl Engine {
             }
             RunStep::Subtask(subtask) => {
                 self.store_run(index, run);
-                // What it asks for is its doing, too.
+                // Subtasks count as actions of the task that requests them.
                 self.emit_started(index);
                 self.start_subtask(index, &subtask)
             }
@@ -292,14 +293,14 @@ impl Engine {
         }
     }
 
-    /// Puts a run back that has taken a step and goes on later.
+    /// Stores a run again after it has taken a step.
     fn store_run(&mut self, index: TaskIndex, run: Box<dyn crate::task::OperationRun>) {
         if let TaskStage::Running(running) = &mut self.ledger.tasks[index].stage {
             running.run = Some(run);
         }
     }
 
-    /// Tells, once, that a task acts on the world.
+    /// Emits the event that a task starts to act, once.
     fn emit_started(&mut self, index: TaskIndex) {
         let task = &mut self.ledger.tasks[index];
         let TaskStage::Running(running) = &mut task.stage else {
@@ -312,7 +313,7 @@ impl Engine {
         self.ledger.push(JobEvent::TaskStarted(record));
     }
 
-    /// What follows the end of a task that was entered.
+    /// Handles the end of a task that was entered.
     pub(super) fn complete_task(&mut self, index: TaskIndex) -> Result<NextEffect, Error> {
         self.advance_state(index);
         let task = &self.ledger.tasks[index];
@@ -350,8 +351,9 @@ impl Engine {
         NextEffect::None
     }
 
-    /// Whether a step that may complete what is done to its target does so: operations of a
-    /// relationship are part of the turns of both its ends, and the last one to end completes it.
+    /// Whether a final step completes the workflow on its target.
+    ///
+    /// Operations of a relationship belong to the groups of both ends. The last one to end completes it.
     fn completes_workflow(&mut self, step: StepId, index: TaskIndex) -> bool {
         let task = &self.ledger.tasks[index];
         let target = task.spec.target;
@@ -365,7 +367,7 @@ impl Engine {
         is_last && !self.broken_relationships.contains(&target)
     }
 
-    /// Ends a task that cannot run because a task before it in its group has failed.
+    /// Ends a task that cannot run because an earlier task of its group has failed.
     fn finish_blocked_step(
         &mut self,
         step: StepId,
@@ -392,7 +394,7 @@ impl Engine {
         Ok(self.close_step(step, index))
     }
 
-    /// Records what a job that was given up never came to.
+    /// Records the tasks that a job did not start because it was given up.
     pub fn finish_unstarted(&mut self) -> Result<(), Error> {
         let Some(why) = self.ledger.aborted.clone() else {
             return Ok(());
@@ -411,7 +413,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends what is left when nothing can go on.
+    /// Ends a step that waits for itself through other steps, when none can continue.
     pub(super) fn finish_stalled(&mut self, step: StepId) -> Result<(), Error> {
         if let Some(index) = self.steps.tasks[step] {
             self.finish_never_run(step, index, "it waits for tasks that wait for it")?;
@@ -421,7 +423,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The first task in the group of a step that has failed.
+    /// Returns the first failed task in the group of a step.
     fn failed_before(&self, step: StepId) -> Option<TaskIndex> {
         let steps = self.job_steps();
         let siblings = steps.steps_of(steps.group(step)?).into_iter();
@@ -429,8 +431,8 @@ impl Engine {
         tasks.find(|task| self.ledger.tasks[*task].has_failed())
     }
 
-    /// Whether a deferred step has not got what it waited for: nothing of it has changed. Then it
-    /// goes on with what there is, after all others.
+    /// Whether none of a deferred step's awaited attributes has changed. The step then runs after all
+    /// others, with the current values.
     fn is_still_waiting(&self, step: StepId, index: TaskIndex) -> bool {
         let deferred = matches!(self.ledger.tasks[index].stage, TaskStage::Deferred);
         let awaited = self.scheduler.awaited(step).unwrap_or_default();
@@ -449,13 +451,14 @@ impl Engine {
         value.ok().flatten().unwrap_or_default()
     }
 
-    /// The attributes a deferred step waits for that were not set by instances that work.
+    /// Returns a message with the awaited attributes of a deferred step that working instances have not
+    /// set.
     fn unfulfilled(&self, step: StepId) -> Option<String> {
         if self.options.goal.workflow != WorkflowKind::Deploy {
             return None;
         }
         let awaited = self.scheduler.awaited(step)?;
-        // One that was released may still get other values from those that wait for it.
+        // A released step's attributes may still be set by steps that wait for it.
         let released = self.scheduler.is_released(step) || self.waited_for_unrun(step);
         let open = awaited.iter().filter(|awaited| {
             !self.is_working(awaited.of)
@@ -490,16 +493,16 @@ impl Engine {
     }
 }
 
-/// Whether a target meets the conditions of an operation.
+/// The result of checking an operation's preconditions.
 pub(super) enum PreconditionCheck {
-    /// It does; these were read.
+    /// The preconditions are met; checking them read these values.
     Met(Reads),
-    /// It does not, and why.
+    /// The preconditions are not met, for this reason.
     Unmet(String),
 }
 
 impl Evaluation<'_> {
-    /// Compares a target with the `preConditions` of a task's operation; none if it has none.
+    /// Compares a target with the `preConditions` of a task's operation. None if there are none.
     pub(super) fn check_preconditions(&self, task: &Task) -> Option<PreconditionCheck> {
         let implementation = task.spec.operation.implementation.as_ref()?;
         let schema = implementation.pre_conditions.as_ref()?;
@@ -522,7 +525,7 @@ impl Evaluation<'_> {
         })
     }
 
-    /// All attributes and properties of an entity, evaluated.
+    /// Returns all evaluated attributes and properties of an entity.
     fn attributes_of(
         &self,
         evaluator: &crate::expr::Evaluator,

@@ -1,4 +1,4 @@
-//! Decides, when a task's turn comes, whether it may start (§ (g), 5).
+//! Start checks: decides whether a due task may start (rule U-g, 5).
 
 use super::engine::Engine;
 use super::schedule::Steps as _;
@@ -8,28 +8,28 @@ use crate::plan::{Reason, WorkflowKind};
 use crate::topology::{Creator, EntityKind};
 use crate::value::Handle;
 
-/// What a gate says to a task.
+/// The decision about a due task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StartDecision {
-    /// It may start.
     Start,
-    /// It need not run, and why.
+    /// The task need not run, for this reason.
     Pass(String),
 }
 
-/// How far the dependencies of an entity must have come.
+/// The level that the dependencies of an entity must have reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DependencyLevel {
-    /// Their own status is `ok` or `degraded`, unless they have no operations.
+    /// Their own status is `ok` or `degraded`, or they have no operations.
     Ready,
-    /// They work, together with what they depend on.
+    /// Their effective status is `ok` or `degraded`.
     Operational,
     /// They have entered a node state.
     Entered(NodeState),
 }
 
 impl Engine {
-    /// Whether the target still needs the operation: others may have advanced it meanwhile.
+    /// Decides whether the target still needs the operation, because other tasks may have advanced it
+    /// meanwhile.
     pub(super) fn decide_start(&mut self, index: TaskIndex) -> StartDecision {
         if let Some(why) = self.already_done_reason(index) {
             return StartDecision::Pass(why.to_owned());
@@ -54,7 +54,7 @@ impl Engine {
         } else if operation == "restart" && !entity.local.is_some_and(Status::is_present) {
             return StartDecision::Pass("instance can't be restart".to_owned());
         }
-        // It is there, and is brought up again.
+        // The instance exists and is configured again.
         if task.reason == Reason::Reconfigure {
             return StartDecision::Start;
         }
@@ -69,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// A check of an instance that cannot exist yet is passed over.
+    /// Decides about a check. An instance that cannot exist yet is not checked.
     fn decide_check(&mut self, index: TaskIndex) -> StartDecision {
         let target = self.ledger.tasks[index].spec.target;
         let parent = self.topology.entity(target).parent;
@@ -104,7 +104,7 @@ impl Engine {
         StartDecision::Start
     }
 
-    /// Whether `start` is all that brings an instance into being.
+    /// Whether `start` is the only operation that creates an instance.
     fn has_only_start(&self, instance: Handle) -> bool {
         let node = self.topology.entity(instance).node();
         node.is_some_and(|node| {
@@ -114,7 +114,7 @@ impl Engine {
         })
     }
 
-    /// What a task needs and does not have, in words; none where it can run.
+    /// Returns a message about unmet dependencies of a task. None if it can run.
     pub(super) fn blocking_reason(&self, index: TaskIndex) -> Option<String> {
         let Task {
             spec: task, reads, ..
@@ -130,11 +130,12 @@ impl Engine {
             .dependencies
             .iter()
             .filter(|(_, dependency)| dependency.live);
-        // The operations of relationships run while their ends are on the way.
+        // Operations of relationships run while their ends are not complete yet.
         let turn = task.step.map(|step| steps.instance(step));
         let turn = turn.filter(|turn| *turn != task.target);
         let live = live.map(|((of, _), _)| *of);
-        // What a removal reads of others is on record, also when those are gone before.
+        // Values that a removal reads from other instances are on record, even if those were removed
+        // before.
         let removes = task.step.is_some_and(|step| steps.removes(step));
         let live = live.filter(|of| !removes && *of != task.target && Some(*of) != turn);
         let mut missing: Vec<Handle> = live
@@ -167,9 +168,10 @@ impl Engine {
         (!missing.is_empty()).then(|| self.describe_unmet(&missing, state))
     }
 
-    /// The required dependencies of an entity that are not as they must be. A relationship needs
-    /// its target to be operational, not to be ready: what is done to connect the two may come
-    /// before the target's own operations.
+    /// Returns the required dependencies of an entity that have not reached a level.
+    ///
+    /// A relationship needs its target to be operational but not ready: operations that connect the two
+    /// may come before the target's own.
     fn unmet_dependencies(&self, of: Handle, need: DependencyLevel) -> Vec<Handle> {
         if self.topology.entity(of).is_relationship() && need != DependencyLevel::Operational {
             return Vec::new();

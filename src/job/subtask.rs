@@ -1,4 +1,4 @@
-//! Tasks that other tasks ask for.
+//! Subtasks: tasks that other tasks request, for example through `Delegate`.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::topology::EntityKind;
 use crate::tosca::Operations;
 use crate::value::{Handle, Value};
 
-/// How many tasks may ask for each other in a row.
+/// The maximum depth of tasks that request each other.
 const MAX_SUBTASK_DEPTH: usize = 100;
 
 impl Engine {
@@ -45,7 +45,7 @@ impl Engine {
         self.run_subtask(index)
     }
 
-    /// Lets a task go on with a subtask that failed before it began.
+    /// Continues a task whose subtask failed before it began.
     fn refuse_subtask(&mut self, parent: TaskIndex, message: String) -> Result<NextEffect, Error> {
         let outcome = TaskOutcome {
             errors: vec![message.clone()],
@@ -82,7 +82,7 @@ impl Engine {
 }
 
 impl Evaluation<'_> {
-    /// The task that another asks for, or why there is none.
+    /// Creates the requested task, or returns the reason why it cannot be created.
     fn subtask(&self, caller: &Task, subtask: &Subtask) -> Result<Task, String> {
         let target = match &subtask.target {
             None => caller.spec.target,
@@ -110,7 +110,7 @@ impl Evaluation<'_> {
             let on = &self.topology.entity(target).name;
             return Err(format!("`{on}` has no operation `{interface}.{name}`"));
         };
-        // Without inputs of its own it has those of the task that asks for it.
+        // Without inputs of its own, a subtask gets those of the requesting task.
         let own = || {
             let mut inputs = caller.inputs.raw.as_ref().clone();
             inputs.retain(|name, _| !subtask.control.contains(&&**name));

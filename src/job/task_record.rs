@@ -1,4 +1,4 @@
-//! The record of a task: all that the journal, the files of records and the summary say of it.
+//! The record of a task, from which the journal, record files and the summary are written.
 
 use std::sync::Arc;
 
@@ -9,155 +9,140 @@ use crate::name::{ChangeId, NodeState, OperationRef, Priority, Status, TaskNumbe
 use crate::plan::GroupId;
 use crate::value::{Map, Value};
 
-/// The target of a task, by its names.
+/// The names of a task's target.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TargetName {
-    /// Its key, such as `::web`; those of nested topologies may be alike.
+    /// The key, such as `::web`. Keys are not unique across nested topologies.
     pub key: Arc<str>,
-    /// Its key among all topologies.
+    /// The key that is unique across all topologies.
     pub whole_key: String,
-    /// Whether it is part of a nested topology.
+    /// Whether the target belongs to a nested topology.
     pub is_nested: bool,
-    /// Its name.
+    /// The name within the target's own topology.
     pub name: String,
-    /// Its name with those of the topologies around it.
+    /// The full name, including the enclosing topologies.
     pub nested_name: String,
-    /// The name of its template.
+    /// The name of the target's template.
     pub template: String,
-    /// The type of its template.
+    /// The type of the target's template.
     pub type_name: String,
 }
 
-/// The turn that a task is part of.
+/// The group of steps on one instance that a task belongs to.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskTurn {
-    /// The group of steps that it belongs to; those of subtasks and single operations have none.
+    /// The group of steps. None for subtasks and single operations.
     pub group: Option<GroupId>,
-    /// The workflow that the group is for.
+    /// The workflow that the group carries out.
     pub workflow: Option<String>,
-    /// The key of the instance whose turn it is, among all topologies.
+    /// The unique key of the instance that the group is for.
     pub instance: String,
-    /// The way from the `status` section to that instance.
+    /// The path of keys from the `status` section to the instance.
     pub route: Vec<String>,
 }
 
-/// Something that a task read or wrote.
+/// An attribute that a task has read or written, as recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DependencyRecord {
     /// The key of the attribute, such as `::web::port`.
     pub key: String,
-    /// Its value, secrets redacted.
     pub value: Value,
-    /// Whether it was written without being read.
+    /// Whether the attribute was written without being read.
     pub write_only: bool,
 }
 
-/// The values that a task has read and set, secrets redacted.
+/// The values that a task has read and set, with secrets redacted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskData {
-    /// Inputs that were evaluated, in the order of access.
+    /// Evaluated inputs in the order of access.
     pub inputs: Map,
-    /// The changes of entities, by their keys.
+    /// Changes that the task made, by entity key.
     pub changes: Map,
-    /// What went wrong, in words.
     pub messages: Vec<String>,
-    /// Attributes read and written.
+    /// Attributes that the task read or wrote.
     pub dependencies: Vec<DependencyRecord>,
-    /// The outputs of the operation.
     pub outputs: Option<Map>,
-    /// What the operation gave; null for nothing.
+    /// The result of the operation; null if there is none.
     pub result: Value,
 }
 
-/// How a task ended.
+/// The part of a task's record that exists once it has ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskEnd {
-    /// Its id.
     pub id: ChangeId,
-    /// The number that the id was made of.
+    /// The task number from which the id is made.
     pub number: TaskNumber,
-    /// `ok` or `error`.
+    /// Either `ok` or `error`; other statuses do not occur.
     pub status: Status,
-    /// When it ended.
     pub time: jiff::Timestamp,
-    /// The change of the target before it.
+    /// The previous change of the target.
     pub previous: Option<ChangeId>,
-    /// Whether it never ran because something it needs has failed.
+    /// Whether the task never ran because a dependency has failed.
     pub blocked: bool,
-    /// Whether it changed its target.
+    /// Whether the task changed its target.
     pub changed: bool,
-    /// How much of its work is done.
     pub completion: Completion,
 }
 
-/// How much of the work of a task is done when it has ended.
+/// How far the work of a task was completed when it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completion {
-    /// The task ended by itself.
+    /// The task ended normally, with success or failure.
     Complete,
-    /// The task was ended before its work was done.
+    /// The task was cut off before it was done.
     Interrupted,
-    /// The task was ended in the middle of its work, and nobody knows how far the work is done.
+    /// The task was cut off while it was acting, and its effect is unknown.
     InDoubt,
-    /// The task did its work, and others of the same turn never came to run.
+    /// The task was completed, but others of the same group never ran.
     HalfDone,
 }
 
-/// The record of a task.
+/// The record of a task at some point of the job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskRecord {
-    /// The number of the task within the job, in the order of starting, from 1.
+    /// The number of the task within the job, from 1.
     pub task: usize,
-    /// Its target.
     pub target: TargetName,
-    /// Its operation.
     pub operation: OperationRef,
-    /// What implements the operation.
+    /// The class name of the configurator.
     pub class_name: &'static str,
-    /// Why it runs.
     pub reason: String,
-    /// Its priority.
     pub priority: Priority,
-    /// The node state that it enters when it starts.
+    /// The node state that the target enters when the task starts.
     pub start_state: Option<NodeState>,
-    /// Its target as it saw it last.
+    /// The target as the task last saw it.
     pub target_state: TargetState,
-    /// The turn that it is part of.
     pub turn: TaskTurn,
-    /// Names its folders.
     pub folder: FolderKey,
-    /// When it started, or else when the job did.
+    /// The time at which the task started, or the start of the job if it did not.
     pub started: jiff::Timestamp,
-    /// How it ended; none while it runs, or where it was skipped.
+    /// The end of the task. None while it runs, or if it was skipped.
     pub end: Option<TaskEnd>,
-    /// The values that it has read and set.
     pub data: TaskData,
-    /// The digests of what it has read.
     pub digest: TaskDigest,
 }
 
 impl TaskRecord {
-    /// Whether it did what it is for.
     pub fn is_ok(&self) -> bool {
         self.status() == Some(Status::Ok)
     }
 
-    /// `ok` or `error` once it has ended.
+    /// Returns `ok` or `error` once the task has ended.
     pub fn status(&self) -> Option<Status> {
         self.end.as_ref().map(|end| end.status)
     }
 
-    /// Whether it never ran because something it needs has failed.
+    /// Whether the task never ran because a dependency has failed.
     pub fn is_blocked(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.blocked)
     }
 
-    /// Whether it changed its target.
+    /// Whether the task changed its target.
     pub fn has_changed(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.changed)
     }
 
-    /// Why it failed, in words: its errors, or else what it gave instead of a result.
+    /// Returns the task's error messages, or its result if it failed without any.
     pub fn errors(&self) -> Vec<&str> {
         let messages = &self.data.messages;
         let message = self.data.result.as_str().filter(|_| messages.is_empty());
@@ -167,16 +152,15 @@ impl TaskRecord {
         }
     }
 
-    /// Whether it belongs to what is committed: it ran, and it did not fail without changing
-    /// anything.
+    /// Whether the record is committed. A task that failed without a change is not.
     pub fn is_committed(&self) -> bool {
         self.end.as_ref().is_some_and(|end| {
-            // Whatever it has done, the next job must know.
+            // The next job must know about tasks that were cut off, whatever their effect was.
             end.completion != Completion::Complete || end.status != Status::Error || end.changed
         })
     }
 
-    /// The task in one line, as records carry it.
+    /// Returns a one-line description of the task, in the form of Unfurl's records.
     pub fn summary(&self) -> String {
         let TargetName {
             name,

@@ -1,82 +1,75 @@
-//! Where a task is on its way, with what holds there.
+//! The stages of a task, each with the data that exists in it.
 
 use crate::name::{ChangeId, NodeState, Status, TaskNumber};
 use crate::task::{EffectRole, OperationRun, RenderedTask, TaskOutcome};
 
-/// Where a task is on its way.
+/// The stage of a task, from planned to finished or skipped.
 #[derive(Debug)]
 pub enum TaskStage {
-    /// Not rendered, or it must be rendered again.
+    /// Not rendered, or to be rendered again.
     Planned,
-    /// Rendered: it can run when its turn comes.
+    /// Rendered and able to run when due.
     Rendered(RenderedTask),
-    /// It reads what others have yet to set.
+    /// Waiting for attributes that other tasks have yet to set.
     Deferred,
-    /// It cannot be rendered.
+    /// Not runnable because rendering it failed.
     Unrenderable,
-    /// It is left out, and why: nothing changed, or it cannot take part in a dry run.
+    /// Skipped before the run, for this reason: no change, or no support for dry runs.
     Skipped(String),
-    /// Passed over when its turn came, and why: the target is already there.
+    /// Due but not needed, for this reason, such as that the target is already in the desired state.
     PassedOver(String),
-    /// Its turn came and it was let in.
+    /// Due and passing its start checks.
     Entered(EntrySnapshot, RenderedTask),
-    /// It runs.
     Running(Box<RunningTask>),
-    /// It has ended.
     Finished(Box<FinishedTask>),
 }
 
-/// The moment at which a task was let in.
+/// The state of a task's target when the task was entered.
 #[derive(Debug, Clone, Copy)]
 pub struct EntrySnapshot {
-    /// When it started.
     pub started_at: jiff::Timestamp,
-    /// The node state of its target then.
+    /// The target's node state at that time.
     pub state: Option<NodeState>,
-    /// The own status of its target then.
+    /// The target's own status at that time.
     pub status: Option<Status>,
 }
 
-/// A run that is under way.
+/// The data of a running task.
 #[derive(Debug)]
 pub struct RunningTask {
-    /// When it was let in.
     pub entry: EntrySnapshot,
-    /// The run; none while it takes a step.
+    /// The configurator's run. None while it is executing a step.
     pub(super) run: Option<Box<dyn OperationRun>>,
-    /// What the effect is that it waits for.
+    /// The role of the effect that the task waits for.
     pub(super) role: EffectRole,
-    /// Whether it was ended before it had done its work, by whoever asked for an end.
+    /// Whether the effect was cut off, by a signal or a lost connection.
     pub(super) interrupted: bool,
-    /// Whether the journal knows that it acts.
+    /// Whether the event that the task started has been emitted.
     pub(super) is_announced: bool,
 }
 
-/// How a task ended.
+/// The data of a finished task.
 #[derive(Debug, Clone)]
 pub struct FinishedTask {
-    /// Its id.
     pub id: ChangeId,
-    /// The number that the id was made of.
+    /// The task number from which the id is made.
     pub number: TaskNumber,
-    /// What came of it.
     pub outcome: TaskOutcome,
-    /// When it was let in; none if it never ran.
+    /// The snapshot at the start. None if the task never ran.
     pub entry: Option<EntrySnapshot>,
-    /// When it ended.
     pub finished_at: jiff::Timestamp,
-    /// Whether something it needs has failed.
+    /// Whether the task did not run because a dependency has failed.
     pub blocked: bool,
-    /// Whether it was ended before it had done its work.
+    /// Whether the task was cut off before it was done.
     pub interrupted: bool,
-    /// Whether it changed its target.
+    /// Whether the task changed its target.
     pub changed: bool,
-    /// The change of the target before it.
+    /// The previous change of the target.
     pub previous: Option<ChangeId>,
 }
 
 impl FinishedTask {
-    /// `ok` or `error`.
+    /// Returns `ok` or `error`, by the success of the outcome.
     pub fn status(&self) -> Status {
         if self.outcome.success {
             Status::Ok

@@ -1,4 +1,4 @@
-//! Lets a configurator look at one task.
+//! Task views: gives a configurator access to one task and records the values that it reads.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +12,7 @@ use crate::topology::EntityKind;
 use crate::value::{EnvRuleOptions, Handle, Value, filter_env};
 
 impl Evaluation<'_> {
-    /// Calls `look` with a view of a task; gives what it gave and what was read meanwhile.
+    /// Calls `inspect` with a view of a task. Returns its result and the values read meanwhile.
     pub(super) fn with_view<T>(
         &self,
         task: &Task,
@@ -57,19 +57,19 @@ impl Evaluation<'_> {
         (result, reads)
     }
 
-    /// What the environment of a task reads, where the operation says something of it.
+    /// Returns the values that the operation's environment rules read.
     pub(super) fn environment_reads(&self, task: &Task) -> Reads {
         let implementation = task.spec.operation.implementation.as_ref();
         if implementation.is_none_or(|it| it.environment.is_empty()) {
             return Reads::default();
         }
-        // What is wrong about it is said when the task is rendered.
+        // Errors in the environment are reported when the task is rendered.
         let (is_right, reads) = self.with_view(task, true, |view| view.environment().is_ok());
         if is_right { reads } else { Reads::default() }
     }
 
-    /// The entities that the variables of a task mean, in the order in which records list what was
-    /// read of them.
+    /// Returns the entities that a task's variables refer to, in the order in which records list reads of
+    /// them.
     fn context_entities(&self, task: &Task) -> impl Iterator<Item = Handle> {
         let of = task.spec.target;
         let topology = &self.topology;
@@ -92,6 +92,7 @@ impl Evaluation<'_> {
     }
 }
 
+/// The environment of one task's commands, evaluated on demand.
 struct TaskEnvironment<'a> {
     evaluation: Evaluation<'a>,
     evaluator: &'a Evaluator,
@@ -112,7 +113,7 @@ impl EnvironmentProvider for TaskEnvironment<'_> {
         let place = self
             .evaluation
             .operation_location(*target, operation, self.evaluator)?;
-        // What this machine has in its environment means nothing on another one.
+        // Variables of this machine are meaningless on another one, so only added ones are passed.
         let added = EnvRuleOptions {
             add_only: true,
             ..EnvRuleOptions::default()
@@ -150,7 +151,7 @@ impl TaskEnvironment<'_> {
         Ok(variables)
     }
 
-    /// Adds the variables of TOSCA 1.3 for operations of relationships.
+    /// Adds the variables that TOSCA 1.3 defines for operations of relationships.
     fn add_relationship(&self, variables: &mut Variables) {
         let topology = &self.evaluation.topology;
         let EntityKind::Relationship {
@@ -194,7 +195,7 @@ impl TaskEnvironment<'_> {
     }
 }
 
-/// The variables that rules made, marked as secret where a rule was.
+/// Returns the variables that rules produce. They are secret if their rule is.
 fn rule_variables(
     rules: &[(String, Value)],
     base: &BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! What a task must wait for: steps that may still set what it reads.
+//! Wait conditions: determines which open steps may still set attributes that a task reads.
 
 use super::engine::Engine;
 use super::evaluation::Evaluation;
@@ -12,11 +12,11 @@ use crate::plan::{StepId, WorkflowKind};
 use crate::value::{Handle, Value};
 
 impl Engine {
-    /// The steps that may still set a live attribute among those that a task read.
+    /// Returns the steps that may still set live attributes which a task has read.
     ///
-    /// An attribute that is set, or declared, makes the task wait until the steps of its instance
-    /// have ended, in the second round. One that only an open type lets somebody set, and those
-    /// of the task's own target, are read again after the steps before this one, in its place.
+    /// A declared or existing attribute defers the task to the late round, until the steps of the
+    /// attribute's instance have ended. Attributes that only an open type permits, and those of the
+    /// task's own target, are read again when the task is due.
     pub(super) fn wait_set(
         &self,
         step: StepId,
@@ -51,8 +51,8 @@ impl Engine {
         waits
     }
 
-    /// The reads of a step that follows a failed one; none if it is deferred and could not be
-    /// rendered, since it reads what belongs to instances that do not work.
+    /// Returns the values read by a step that follows a failed one. None if the step is deferred and
+    /// could not be rendered because it reads from instances that do not work.
     pub(super) fn reads_if_renderable(&self, step: StepId, index: TaskIndex) -> Option<Reads> {
         let task = &self.ledger.tasks[index];
         if !matches!(task.stage, TaskStage::Deferred) {
@@ -69,7 +69,7 @@ impl Engine {
         (!is_missing).then_some(reads)
     }
 
-    /// Whether a step waited for one that never ran.
+    /// Whether a step waited for a step that never ran.
     pub(super) fn waited_for_unrun(&self, step: StepId) -> bool {
         let on = self.scheduler.waits_for(step).iter();
         let tasks = on.filter_map(|on| self.steps.tasks[*on]);
@@ -77,14 +77,14 @@ impl Engine {
         finished.any(|it| it.entry.is_none() && it.outcome.status.is_none())
     }
 
-    /// Whether an instance works by itself, or together with what it depends on.
+    /// Whether an instance works, by its own status or by its effective one.
     pub(super) fn is_working(&self, of: Handle) -> bool {
         let local = self.topology.entity(of).local;
         local.is_some_and(Status::is_operational) || self.topology.is_operational(of)
     }
 
-    /// Whether a step that waits for others, which wait for it, can go on with what there is: those
-    /// before it in its group have ended, and what it reads belongs to what works.
+    /// Whether a step in a cycle of waits can run with the current values: the steps before it in its
+    /// group have ended, and the instances it reads from work.
     pub(super) fn can_proceed(&self, step: StepId) -> bool {
         if !self.scheduler.may_be_released(step, &self.job_steps()) {
             return false;
@@ -96,8 +96,8 @@ impl Engine {
 }
 
 impl Evaluation<'_> {
-    /// The live attributes among those that a task read, directly and through others, and those
-    /// that were not there but may be set.
+    /// Returns the live attributes that a task has read, directly or through others, and the missing
+    /// attributes that may still be set.
     fn live_reads(&self, task: &Task, reads: &Reads) -> Vec<AwaitedAttribute> {
         let nested = self.evaluator_for(task).closure(reads, usize::MAX);
         let absent = self.context.memo.absent(reads, usize::MAX).into_iter();

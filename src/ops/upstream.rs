@@ -62,6 +62,7 @@ pub(super) fn fast_forward_all(
     Err(Failure::new(FailureKind::Refused, message, Some(help)))
 }
 
+/// A repository with its upstream and the result of the fetch.
 type FetchResult = (Repository, Upstream, Result<(), Error>);
 
 /// Fetches from all remotes in parallel.

@@ -14,15 +14,15 @@ use crate::name::{EnumWords, InstanceName, OperationRef, Status, TemplateName};
 /// The kind of change that a job makes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum WorkflowKind {
-    /// Create and configure all templates.
+    /// Create, configure and start instances of all templates.
     #[default]
     Deploy,
-    /// Remove the created instances.
+    /// Remove the instances that this ensemble created.
     Undeploy,
     Stop,
     /// Query the status of each instance.
     Check,
-    /// Find existing instances.
+    /// Find instances that exist already.
     Discover,
     /// Run a single operation or command.
     Run,
@@ -101,7 +101,7 @@ impl EnumWords for Repair {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChangeDetection {
     Skip,
-    /// All but the customised instances are compared.
+    /// Compares all instances except customised ones.
     #[default]
     Evaluate,
     Always,
@@ -155,7 +155,6 @@ pub struct JobGoal {
     pub excluded: BTreeSet<InstanceName>,
     /// Run operations whatever the status is.
     pub force: bool,
-    /// Do not create new instances.
     pub skip_new: bool,
     pub repair: Repair,
     pub change_detection: ChangeDetection,
@@ -163,10 +162,8 @@ pub struct JobGoal {
     pub upgrade: bool,
     /// Check new instances before they are created.
     pub check: bool,
-    /// Which further instances are removed.
     #[serde(flatten)]
     pub removal: Removal,
-    /// Run without changing anything.
     #[serde(skip)]
     pub dry_run: bool,
     /// The operation or command of an ad-hoc run.
@@ -196,7 +193,6 @@ pub struct Removal {
 #[serde(default)]
 pub struct AdHoc {
     pub operation: Option<OperationRef>,
-    /// The command and its arguments.
     pub command: Vec<String>,
     /// The instance on whose machine the command runs. None stands for this machine.
     #[serde(rename = "operation_host")]

@@ -26,7 +26,7 @@ pub enum NoActionReason {
     NoComparison,
     /// An operation other than this ensemble's `configure` has changed the instance.
     Customized,
-    /// Another instance manages this one.
+    /// Another instance, named here, manages this one.
     Managed(Arc<str>),
     /// No task has ever changed the instance.
     NeverChanged,

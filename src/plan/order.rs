@@ -11,6 +11,7 @@ use crate::name::TemplateName;
 use crate::topology::{Topology, is_computed};
 use crate::tosca::{NodeTemplate, RelationshipTemplate, Requirement};
 
+/// Node templates by name, in the order of the model.
 type Templates = indexmap::IndexMap<TemplateName, Arc<NodeTemplate>, crate::value::Fold>;
 
 /// Returns the node templates that a workflow applies to, each after those it requires.

@@ -39,6 +39,35 @@ pub(super) struct PlannedInstance {
 }
 
 /// Makes the plan for a goal. `repeats` decides which operations of existing instances must be repeated.
+///
+/// ```
+/// # use std::{path::Path, sync::Arc};
+/// # use unfurl::testing::diagnostic::Sources;
+/// # use unfurl::testing::tosca::{NoImports, ReadOptions, read};
+/// # use unfurl::testing::topology::{Topology, TopologyInputs};
+/// # use unfurl::testing::yaml::{Limits, parse};
+/// use unfurl::testing::plan::{JobGoal, WorkflowKind, plan};
+///
+/// # let mut sources = Sources::default();
+/// let text = "
+/// tosca_definitions_version: tosca_simple_unfurl_1_0_0
+/// topology_template:
+///   node_templates:
+///     web:
+///       type: tosca:Root
+///       interfaces:
+///         Standard:
+///           operations:
+///             configure: echo hello
+/// ";
+/// # let source = sources.add("service.yaml", text, None);
+/// # let root = parse(&sources, source, &Limits::default()).unwrap();
+/// # let (service, _) = read(&root, Path::new("/"), &mut NoImports, &ReadOptions::default());
+/// # let topology = Topology::new(Arc::new(service.unwrap()), TopologyInputs::default());
+/// let goal = JobGoal { workflow: WorkflowKind::Deploy, ..JobGoal::default() };
+/// let plan = plan(&topology, &goal, &()).unwrap();
+/// assert_eq!(plan.drafts.len(), 1, "the instance of `web` does not exist yet");
+/// ```
 pub fn plan(
     topology: &Topology,
     goal: &JobGoal,

@@ -22,7 +22,6 @@ pub enum Reason {
     Missing,
     /// An operation was interrupted, and its effect on the instance is unknown.
     InDoubt,
-    /// The instance is in error.
     Repair,
     Degraded,
     /// Values that the instance was made from may have changed.
@@ -44,7 +43,7 @@ pub enum Reason {
     Workflow(Arc<str>),
     /// A step of a workflow that the model defines.
     Step(Arc<str>),
-    /// Another task requested this one.
+    /// Another task, named here, requested this one.
     Subtask(Arc<str>),
 }
 
@@ -72,7 +71,7 @@ impl Display for Reason {
     }
 }
 
-/// The target of a step.
+/// The node instance or relationship that a step acts on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum StepTarget {
     /// A node instance. `root` is the topology itself.
@@ -85,7 +84,7 @@ pub enum StepTarget {
     },
 }
 
-/// The activity of a step.
+/// The activity of a step: an operation, or a change of state.
 #[derive(Debug, Clone)]
 pub enum StepActivity {
     Operation {
@@ -116,11 +115,9 @@ pub struct PlanStep {
 #[derive(Debug, Clone)]
 pub struct StepGroup {
     pub target: StepTarget,
-    /// The name of the workflow.
     pub workflow: Arc<str>,
     /// The contained steps and groups, in order.
     pub items: Vec<PlanItem>,
-    /// The enclosing group, if any.
     pub parent: Option<GroupId>,
     /// The condition under which the group runs.
     pub condition: RunCondition,
@@ -129,7 +126,6 @@ pub struct StepGroup {
 /// The condition under which a group runs, given by the result of other groups.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum RunCondition {
-    /// The group runs unconditionally.
     #[default]
     Always,
     /// The group runs after the other one succeeded, and is blocked if that failed.

@@ -1,3 +1,5 @@
+//! Tests of planning: single rules by example, and invariants of plans for generated models.
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;

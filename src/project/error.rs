@@ -19,11 +19,13 @@ pub enum Error {
     /// The folder that the user names has neither an ensemble nor a project.
     #[error("there is no ensemble and no project in `{}`", folder.display())]
     NotFoundIn {
+        /// The folder that the user's argument refers to.
         folder: PathBuf,
     },
     /// The file does not exist, and no project is present that could have an ensemble of the name.
     #[error("there is no ensemble `{name}`")]
     NoSuchFile {
+        /// The argument of the user, as typed.
         name: String,
     },
     /// The project has no ensemble with the name.

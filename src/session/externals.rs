@@ -218,6 +218,7 @@ fn file_of(session: &Session, location: &Node) -> Result<PathBuf, ExternalError>
     Ok(fs::absolute(Path::new(file), &folder))
 }
 
+/// The topology of an external ensemble, and the system context for its expressions.
 type LoadedExternal = (Arc<Topology>, Arc<LocalSystem>);
 
 /// Loads another ensemble with its recorded state; returns `None` if it is this ensemble or one that uses it.

@@ -1,7 +1,6 @@
 //! Loads an ensemble: finds it, reads and checks it, and builds its topology.
 //!
-//! [`Session`] is the loaded ensemble, used by all operations in `ops`. Nothing here executes tasks or writes
-//! files.
+//! [`Session`] is the loaded ensemble, used by all operations in `ops`. Nothing here runs tasks.
 
 mod blueprint;
 mod decorators;

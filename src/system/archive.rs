@@ -55,6 +55,7 @@ fn read_limited(
     Ok(reading.files)
 }
 
+/// The state of reading an archive: the files so far and the remaining size limit.
 struct ArchiveReader<'a> {
     files: ArchiveFiles,
     /// The number of bytes that may still be kept.

@@ -264,6 +264,7 @@ fn remove_stale_files(path: &Path) {
     }
 }
 
+/// The result of trying to take the kernel lock.
 #[derive(PartialEq, Eq)]
 enum Flock {
     Acquired,

@@ -228,6 +228,7 @@ fn spawn(helper: &Helper, program: &str) -> Result<Child, Error> {
     })
 }
 
+/// The kept bytes of an output, and whether more were discarded.
 type RetainedOutput = (Vec<u8>, bool);
 
 /// Waits for both outputs; returns `None` on timeout or interruption.

@@ -1,7 +1,7 @@
 //! The state of termination signals, such as SIGINT from Ctrl-C.
 //!
-//! Each part of the program asks [`Interrupts`] and decides where it can stop. `exec::signal_watcher` receives
-//! the signals and reports them here.
+//! Each part of the program asks [`Interrupts`] and decides where it can stop. `exec::signal_watcher`
+//! receives the signals and reports them here.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -40,6 +40,7 @@ pub fn block_termination_signals() {
 /// A callback for each signal, with its number and the count of signals so far.
 type SignalListener = Box<dyn Fn(i32, usize) + Send>;
 
+/// The signals received so far, and the listener.
 #[derive(Default)]
 struct InterruptState {
     /// The number of the first signal.
@@ -54,6 +55,7 @@ struct InterruptState {
     listeners: u64,
 }
 
+/// The state shared by all clones of [`Interrupts`], with a condition variable for waiting.
 #[derive(Default)]
 struct SharedInterrupts {
     state: Mutex<InterruptState>,

@@ -60,7 +60,7 @@ pub enum EffectResult {
 /// An operation that a task requests to be run as a task of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subtask {
-    /// The operation as `interface.operation`.
+    /// The operation, written as `interface.operation`.
     pub operation: String,
     /// The instance to act on, by name. None stands for the task's own target.
     pub target: Option<Value>,
@@ -77,6 +77,5 @@ pub enum RunStep {
     Perform(Box<TaskEffect>),
     /// Run this subtask and call `step` with its outcome.
     Subtask(Subtask),
-    /// The run has ended.
     Done(Box<TaskOutcome>),
 }

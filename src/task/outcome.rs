@@ -6,7 +6,7 @@ use crate::value::{Map, Value};
 /// The folder of the ensemble that a rendered file belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WorkFolder {
-    /// The task's own folder, `tasks/<instance>/<operation>`.
+    /// The folder of the task itself, `tasks/<instance>/<operation>`.
     Operation,
     /// Files that the deployment needs permanently.
     Artifacts,
@@ -20,7 +20,7 @@ pub enum WorkFolder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenderedFile {
     pub folder: WorkFolder,
-    /// The path within the folder.
+    /// The file's path within the folder.
     pub path: String,
     pub bytes: Vec<u8>,
     /// Whether only the owner may read the file.
@@ -35,7 +35,7 @@ pub struct RenderedTask {
     pub data: Value,
 }
 
-/// The outcome of a run.
+/// The outcome of a run: its success, its result and its updates.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskOutcome {
     /// Whether the operation achieved its purpose.
@@ -46,13 +46,12 @@ pub struct TaskOutcome {
     pub status: Option<Status>,
     /// The result that is reported and recorded.
     pub result: Option<Value>,
-    /// The operation's outputs.
     pub outputs: Option<Map>,
     /// Changes to instances, already evaluated: a list of maps.
     pub updates: Option<Value>,
     /// Whether the updates were written as text. The record then shows them without additions.
     pub updates_as_text: bool,
-    /// Further error messages.
+    /// Error messages besides those in the result.
     pub errors: Vec<String>,
     /// Notes to report with a failure.
     pub notes: Vec<String>,

@@ -130,7 +130,6 @@ impl<'a> TaskView<'a> {
         self.evaluator.evaluate(raw, &context)
     }
 
-    /// Parses YAML text.
     pub fn parse_yaml(&self, text: &str) -> Result<Value, Error> {
         self.local_context
             .parse_yaml(text)

@@ -23,7 +23,7 @@ pub enum Creator {
 }
 
 impl Creator {
-    /// Reads the recorded form.
+    /// Reads the form in which records state the creator.
     pub fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Bool(false) => Some(Self::Unmanaged),
@@ -35,7 +35,7 @@ impl Creator {
         }
     }
 
-    /// Returns the recorded form.
+    /// Returns the form in which records state the creator.
     pub fn to_value(&self) -> Value {
         match self {
             Self::Task(id) => Value::str(id.as_str()),
@@ -53,7 +53,6 @@ impl Creator {
 /// The kind of an entity, with the data that only this kind has.
 #[derive(Debug, Clone)]
 pub enum EntityKind {
-    /// The root of a topology.
     Root,
     /// The topology's inputs, each of which is an attribute.
     Inputs,
@@ -102,7 +101,7 @@ pub struct NodeData {
 /// The inputs that a topology is created with.
 #[derive(Debug, Clone, Default)]
 pub struct TopologyInputs {
-    /// Raw values by name.
+    /// Values by input name, not evaluated.
     pub values: Map,
     /// The source positions of values that are given explicitly, not by default.
     pub spans: HashMap<Arc<str>, Span>,
@@ -123,7 +122,7 @@ pub struct Entity {
     ///
     /// Names of instances in nested topologies begin with the name of the outer template and a colon.
     pub name: InstanceName,
-    /// The key that records use.
+    /// The key that records use, such as `::web`.
     pub key: InstanceKey,
     pub kind: EntityKind,
     /// The root of the topology that the entity belongs to.

@@ -52,9 +52,9 @@ impl Debug for ExternalEnsemble {
 impl ExternalEnsemble {
     /// Creates a reference to another ensemble.
     ///
-    /// `instance` selects the instance that the ensemble's name denotes. With `root` or `*` (denotes the
-    /// root), templates that name no instance also search this ensemble for theirs. Returns None if the
-    /// instance does not exist.
+    /// `instance` selects the instance that the ensemble's name denotes; `*` and None denote the root. With
+    /// `root` or `*`, templates that name no instance also search this ensemble for theirs. Returns None if
+    /// the instance does not exist.
     pub fn new(
         name: &str,
         topology: Arc<Topology>,

@@ -251,6 +251,7 @@ fn redacted_names(recorded: Option<&Value>) -> Vec<Arc<str>> {
     redacted.map(|(name, _)| Arc::clone(name)).collect()
 }
 
+/// A parser of statuses and other fixed words in a record, which collects errors.
 struct WordReader<'a> {
     name: &'a Arc<str>,
     errors: &'a mut Vec<Error>,

@@ -1,4 +1,4 @@
-//! Recorded instances whose templates are not in the model: they stay as they were recorded.
+//! Recorded instances whose templates are missing from the model. Their records are kept unchanged.
 
 use std::sync::Arc;
 
@@ -6,22 +6,21 @@ use super::entity::Creator;
 use crate::name::{ChangeId, InstanceName, NodeState, Status, TemplateName};
 use crate::value::{Handle, Map, Value};
 
-/// A recorded instance whose template is not in the model.
+/// A recorded instance whose template is missing from the model.
 #[derive(Debug, Clone)]
 pub struct Orphan {
-    /// Its name.
     pub name: InstanceName,
-    /// Its template, which is not there.
+    /// The name of the missing template.
     pub template: TemplateName,
-    /// What it stands on, or the nearest that is there: an instance or a root.
+    /// The nearest existing host: an instance or a root.
     pub parent: Handle,
-    /// The orphan that it stands on, by its place among all.
+    /// The index of the orphan that this one is hosted on.
     pub(super) host_index: Option<usize>,
-    /// Its name within its own topology.
+    /// The name within the instance's own topology.
     pub(super) local_name: Arc<str>,
-    /// What is recorded of it, without the instances that stand on it.
+    /// The record without the instances hosted on this one.
     pub(super) record: Map,
-    /// Why it cannot be removed, where that was tried.
+    /// The reason why the last attempt to remove the instance failed.
     pub retention_reason: Option<String>,
 }
 
@@ -32,35 +31,33 @@ impl Orphan {
         ready.get(key).and_then(Value::as_str).or_else(local)
     }
 
-    /// What is recorded of it, without the instances that stand on it.
+    /// Returns the record without the instances hosted on this one.
     pub fn record(&self) -> Value {
         Value::from(self.record.clone())
     }
 
-    /// Its own status.
+    /// Returns the recorded status of the instance itself; unknown if none is recorded.
     pub fn status(&self) -> Status {
         let status = self.ready("local").and_then(Status::parse);
         status.unwrap_or(Status::Unknown)
     }
 
-    /// Where it is in its life cycle.
     pub fn state(&self) -> Option<NodeState> {
         self.ready("state").and_then(NodeState::parse)
     }
 
-    /// Who made it.
     pub fn created(&self) -> Option<Creator> {
         self.record.get("created").and_then(Creator::from_value)
     }
 
-    /// The last task that changed it.
+    /// Returns the id of the last task that changed the instance.
     pub fn last_change(&self) -> Option<ChangeId> {
         let changes = ["lastConfigChange", "lastStateChange"].into_iter();
         let changes = changes.filter_map(|key| self.record.get(key)?.as_str());
         changes.filter_map(|id| ChangeId::parse(id).ok()).max()
     }
 
-    /// Whether there is anything to remove: it was not removed already, and something was made.
+    /// Whether there may be anything to remove: the instance was created and has not been removed.
     pub fn exists(&self) -> bool {
         let made = || self.created().is_some() || self.last_change().is_some();
         match self.status() {
@@ -70,7 +67,7 @@ impl Orphan {
         }
     }
 
-    /// Whether it is what keeps that it stands on from being removed.
+    /// Whether the instance prevents the removal of its host.
     pub fn blocks_host_removal(&self) -> bool {
         let required = self.record.get("priority").and_then(Value::as_str);
         self.status().is_operational() && required.is_none_or(|it| it == "required")

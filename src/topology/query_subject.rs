@@ -32,7 +32,7 @@ pub enum SubjectError {
     #[error("there is no instance and no template `{name}`")]
     NotFound {
         name: String,
-        /// A "did you mean" suggestion.
+        /// A "did you mean" suggestion, if a similar name exists.
         hint: Option<String>,
     },
 }

@@ -1,4 +1,4 @@
-//! The cache of effective statuses.
+//! The cache of effective statuses, which a topology fills on demand and clears on changes.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

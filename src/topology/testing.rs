@@ -171,7 +171,6 @@ pub(crate) fn add(topology: &mut Topology, name: &str, template: &str, parent: H
     topology.add_node(name.into(), template, parent, Some(Status::Unknown))
 }
 
-/// Returns a fixed change id.
 pub(crate) fn change() -> ChangeId {
     ChangeId::parse("A6BL7ntS0001").expect("it is an id")
 }

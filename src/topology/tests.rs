@@ -1,3 +1,5 @@
+//! Tests of the topology: lookups, relationships, effective status and records of changes.
+
 use std::sync::Arc;
 
 use proptest::prelude::*;

@@ -38,7 +38,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Creates a topology without instances.
+    /// Creates a topology of a service template, without instances.
     pub fn new(service: Arc<ServiceTemplate>, inputs: TopologyInputs) -> Self {
         let mut topology = Self {
             sources: sources_of(&service.topology),
@@ -381,7 +381,9 @@ impl Topology {
         self.touched.push(of);
     }
 
-    /// Changes fields of an entity that neither expressions nor generations track.
+    /// Changes recorded fields of an entity.
+    ///
+    /// For attributes use [`Self::set_attribute`], which also advances their version.
     pub fn update_record(&mut self, of: Handle, change: impl FnOnce(&mut Entity)) {
         change(&mut self.entities[of.0 as usize]);
         self.touched.push(of);

@@ -69,12 +69,16 @@ pub enum WorkflowActivity {
     },
     /// Runs a declarative workflow, such as `deploy` or `check`, on the target.
     Delegate {
+        /// The name of the declarative workflow.
         workflow: Arc<str>,
+        /// The inputs, which may contain unevaluated expressions.
         inputs: Map,
     },
     /// Runs another workflow of the topology.
     Inline {
+        /// The name of a workflow of the same topology.
         workflow: Arc<str>,
+        /// The inputs, which may contain unevaluated expressions.
         inputs: Map,
     },
 }

@@ -131,7 +131,7 @@ impl Debug for Secrets {
 
 /// A filter that redacts secrets in a stream of output.
 ///
-/// It works line by line, so that it also finds a secret that arrives in two pieces.
+/// Works line by line and therefore also finds a secret that arrives in two pieces.
 pub struct Redactor {
     parts: Vec<Vec<u8>>,
     /// The texts that are removed without a replacement.

@@ -11,6 +11,17 @@ use crate::value::{Map, Value};
 /// Merges `over` into `base`: merges maps, appends new list items, and replaces other values.
 ///
 /// Null or an empty map over a map changes nothing, and neither does a merge that the base forbids.
+///
+/// ```
+/// use unfurl::testing::value::Value;
+/// use unfurl::testing::yaml::merge;
+///
+/// let base = Value::map([("size", 1.into()), ("tags", Value::list(["a".into()]))]);
+/// let over = Value::map([("size", 2.into()), ("tags", Value::list(["b".into()]))]);
+/// let merged = merge(&base, &over);
+/// assert_eq!(merged.get("size"), Some(&2.into()));
+/// assert_eq!(merged.get("tags"), Some(&Value::list(["a".into(), "b".into()])));
+/// ```
 pub fn merge(base: &Value, over: &Value) -> Value {
     match merge_field("", (), Some(base), over) {
         Ok(KeyOutcome::Put(value)) => value,
@@ -224,6 +235,17 @@ impl Tables {
 /// Returns the smallest map for which `merge(old, diff) == new`. The maps must not contain strategies.
 ///
 /// A list cannot express the removal of items, so the map that contains it is replaced (`+%: replace`).
+///
+/// ```
+/// use unfurl::testing::value::Value;
+/// use unfurl::testing::yaml::{diff, merge};
+///
+/// let old = Value::map([("name", "web".into()), ("size", 1.into())]);
+/// let new = Value::map([("name", "web".into()), ("size", 2.into())]);
+/// let change = diff(&old, &new);
+/// assert_eq!(change, Value::map([("size", 2.into())]));
+/// assert_eq!(merge(&old, &change), new);
+/// ```
 pub fn diff(old: &Value, new: &Value) -> Value {
     match (old, new) {
         (Value::Map(before), Value::Map(after)) => {

@@ -15,6 +15,17 @@ use super::{Limits, Node, NodeKind, Schema, scalar};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 
 /// Parses a text of `sources` as one document. An empty text gives null.
+///
+/// ```
+/// use unfurl::testing::diagnostic::Sources;
+/// use unfurl::testing::yaml::{Limits, parse};
+///
+/// let mut sources = Sources::default();
+/// let source = sources.add("hosts.yaml", "web:\n  port: 80\n", None);
+/// let root = parse(&sources, source, &Limits::default()).unwrap();
+/// let port = root.get("web").and_then(|web| web.get("port")).unwrap();
+/// assert_eq!(port.as_int(), Some(80));
+/// ```
 pub fn parse(sources: &Sources, source: SourceId, limits: &Limits) -> Result<Node, Diagnostics> {
     parse_as(Schema::Core, sources, source, limits)
 }

@@ -1,9 +1,9 @@
-//! Artifacts: what expressions see of them, and operations that execute them.
+//! Artifacts: their attributes in expressions, and operations that execute them.
 
 use super::drafts::{ensemble, topology};
 use super::support::TestEnv;
 
-/// A type of scripts whose output is data, with what executing them takes.
+/// An artifact type for scripts whose output is data, with the inputs that its execution takes.
 const SCRIPT: &str = "    artifact_types:
       Script:
         derived_from: unfurl.artifacts.ShellExecutable
@@ -21,7 +21,7 @@ const SCRIPT: &str = "    artifact_types:
                   name: {type: string}
 ";
 
-/// A node whose operation `create` is the given text, and what else it has.
+/// An environment with a node whose operation `create` is the given text, plus further node templates.
 fn node_with(create: &str, more: &str) -> TestEnv {
     let text = "
         node_templates:
@@ -46,7 +46,7 @@ fn deploy(env: &TestEnv) -> serde_json::Value {
         .json()
 }
 
-/// The second deploy finds nothing to do and leaves every tracked byte as it is.
+/// Asserts that a second deploy has nothing to do and leaves every tracked byte unchanged.
 #[track_caller]
 fn stays_as_it_is(env: &TestEnv) {
     let before = env.tracked();
@@ -56,7 +56,7 @@ fn stays_as_it_is(env: &TestEnv) {
     assert!(before == env.tracked(), "the second deploy changed a file");
 }
 
-/// The lines of all records of changes.
+/// The text of all change records.
 fn changes(env: &TestEnv) -> String {
     let files = env.tracked().into_iter();
     let records = files.filter(|(path, _)| path.to_string_lossy().contains("/changes/"));

@@ -1,5 +1,5 @@
-//! What users get wrong and what machines do wrong: each gets a clear message at its place and the
-//! right exit code, nothing is half-written, and nothing panics.
+//! Bad input and failing machines: each mistake gets a clear message with its position and the right exit
+//! code. No file is half-written, and the program does not panic.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,7 +7,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use super::drafts;
 use super::support::{Run, TestEnv};
 
-/// An ensemble with these node templates.
 fn ensemble(templates: &str) -> String {
     let indented: Vec<String> = templates
         .lines()
@@ -25,7 +24,6 @@ fn ensemble(templates: &str) -> String {
     )
 }
 
-/// A node whose configure operation runs a command.
 fn shell(command: &str) -> String {
     ensemble(&format!(
         "web:\n  type: tosca.nodes.Root\n  interfaces:\n    Standard:\n      configure:\n        \
@@ -34,7 +32,7 @@ fn shell(command: &str) -> String {
     ))
 }
 
-/// Deploys, and expects that it is refused with these words, and that nothing was written.
+/// Deploys and asserts that the deploy is refused with these words and writes no file.
 #[track_caller]
 fn refused(text: &str, words: &[&str]) -> Run {
     let env = TestEnv::with_ensemble(text);
@@ -51,7 +49,7 @@ fn refused(text: &str, words: &[&str]) -> Run {
     run
 }
 
-/// Where a text stands first, as messages name it.
+/// The position of the first occurrence of a text, in the form in which messages name it.
 fn place(text: &str, words: &str) -> String {
     let before = &text[..text.find(words).unwrap()];
     let line = before.matches('\n').count() + 1;
@@ -175,7 +173,7 @@ fn a_directory_that_cannot_be_written_is_named() {
     let env = TestEnv::with_example("hello");
     let before = env.tracked();
     fs::set_permissions(env.work(), Permissions::from_mode(0o555)).unwrap();
-    // Root may write everywhere; then there is nothing to see.
+    // Root may write everywhere, so the test has nothing to check then.
     let is_root = fs::write(env.work().join("probe"), "").is_ok();
     if is_root {
         fs::remove_file(env.work().join("probe")).unwrap();
@@ -192,7 +190,7 @@ fn a_directory_that_cannot_be_written_is_named() {
 #[test]
 fn a_file_in_the_way_of_a_folder_is_named() {
     let env = TestEnv::with_example("hello");
-    // Holds for root as well: nobody can make a folder where a file is.
+    // This holds for root as well: a folder cannot be made where a file is.
     env.write("planned", "in the way");
     let before = env.read("ensemble.yaml");
     let run = env.unfurl(["deploy", "--approve"]).does_not_panic();
@@ -208,7 +206,7 @@ fn a_full_disk_while_saving_leaves_the_old_record() {
     let padding = "# padding\n".repeat(10_000);
     let text = format!("{padding}{}", env.read("ensemble.yaml"));
     env.write("ensemble.yaml", &text);
-    // The ensemble is larger than any file may become, everything else is smaller.
+    // The ensemble is larger than the limit for files; all other files are smaller.
     let limit = "trap '' XFSZ; ulimit -f 100";
     let run = env
         .unfurl_after(limit, &["deploy", "--approve"])
@@ -220,7 +218,7 @@ fn a_full_disk_while_saving_leaves_the_old_record() {
         "{:?}",
         env.names()
     );
-    // What ran is not forgotten: it is put on record, and not done again.
+    // The task that ran is not forgotten: the next job records it and does not repeat it.
     let again = env.unfurl(["deploy", "--approve"]).succeeds();
     let again = again.says(&["was cut off"]);
     assert!(again.stdout.contains("Nothing to do"), "{again}");
@@ -240,7 +238,7 @@ fn a_command_that_is_not_found_fails_its_task() {
     run.says(&["no-such-command-here"]);
     let recorded = env.ensemble();
     let instance = &recorded["status"]["instances"]["web"];
-    // A command that failed does not say what it left behind.
+    // A failed command does not say what it left behind, so the status is `unknown`.
     assert_eq!(instance["readyState"]["local"], "unknown", "{recorded}");
 }
 
@@ -255,7 +253,7 @@ fn the_exit_code_of_a_failed_job_can_be_turned_off() {
 
 #[test]
 fn a_command_that_hangs_is_ended_with_all_its_children() {
-    // The grandchild ignores what ends its parent, and holds the output open.
+    // The grandchild ignores the signals that end its parent, and keeps the output open.
     let command = "sh -c 'trap \"\" TERM INT; echo $$ > child.pid; sleep 1000' & sleep 1000";
     let env = TestEnv::with_ensemble(&shell(command));
     let run = env
@@ -307,7 +305,7 @@ fn an_alias_bomb_is_refused_at_once() {
         "{bomb}{}",
         ensemble("web: {type: tosca.nodes.Root, properties: *a11}")
     );
-    // Nobody waits as long as it would take to write the bomb out.
+    // The refusal must come at once, not after the time that writing out the bomb would take.
     refused(&text, &["error: ", "ensemble.yaml:"]);
 }
 
@@ -419,7 +417,7 @@ fn a_secret_is_not_told_by_the_error_of_what_was_given_it() {
             vec!["deploy", "--approve", "--output", "json"],
         ] {
             let told = env.unfurl(arguments).all();
-            // The text of the file itself may be shown, evaluated values may not.
+            // The source text of the file may be shown; evaluated values may not.
             let evaluated = told
                 .lines()
                 .filter(|line| !line.contains("properties: {pw"));

@@ -1,4 +1,5 @@
-//! That a job neither acts on what it does not know nor forgets what exists.
+//! Caution with the record: a job does not act on values that it does not know, and does not forget instances
+//! that exist.
 
 use super::support::TestEnv;
 
@@ -48,7 +49,7 @@ fn nothing_acts_on_a_secret_that_the_record_does_not_hold() {
         .exits(64)
         .says(&["`made` of `maker`", "--force --instance maker"]);
     assert_eq!(env.read("ran"), "hunter2hunter2 1\n");
-    // With the instance that sets it there is a value, and the record tells of it as before.
+    // With the instance that sets the secret there is a value, and the record shows it redacted as before.
     let both = ["--instance", "user", "--instance", "maker"];
     env.unfurl(["deploy", "--approve", "--force"].iter().chain(&both))
         .succeeds();
@@ -82,7 +83,7 @@ fn jobs_may_follow_each_other_at_once() {
     for _ in 0..12 {
         env.unfurl(["deploy"].iter().chain(&maker)).succeeds();
     }
-    // The log of each job has its id, and no two are the same.
+    // The log of each job is named by the job's id, and ids are unique.
     let jobs = std::fs::read_dir(env.work().join("jobs")).unwrap().count();
     assert!(jobs >= 24, "{jobs}");
 }

@@ -1,8 +1,8 @@
-//! Ensembles that Unfurl made or deployed.
+//! Takeover of ensembles that the real Unfurl created or deployed.
 
 use super::support::TestEnv;
 
-/// A project in `work`, and its ensemble in a repository of its own, as `unfurl init` lays them out.
+/// Creates a project in `work` and its ensemble in a separate repository, laid out like `unfurl init` does.
 fn project_with_an_ensemble(project: &str, template_in: &str) -> TestEnv {
     let env = TestEnv::new();
     env.write(

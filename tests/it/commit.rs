@@ -1,4 +1,4 @@
-//! What a job leaves is committed, and nothing else is.
+//! `--commit` and `unfurl commit`: a job's own files are committed, and no others.
 
 use std::fs;
 
@@ -38,7 +38,7 @@ fn work_that_is_staged_or_unrelated_stays_as_it_is() {
     env.write("untracked", "");
     env.write("active/artifacts/mine", "");
     let before = env.git(&["status", "--porcelain"]);
-    // What is changed and not committed stops the commit unless that is said to be right.
+    // Uncommitted changes stop the commit unless `--dirty ok` allows them.
     deploy(&env, ".", &["--commit"])
         .exits(1)
         .says(&["not committed: `staged`, `tracked`"]);
@@ -111,7 +111,7 @@ fn an_earlier_record_that_was_not_committed_goes_along() {
     let env = with_repository(&["a"]);
     deploy(&env, ".", &[]).succeeds();
     assert_eq!(subjects(&env, ".", "HEAD").len(), 1);
-    // There is nothing to do, and something to commit.
+    // The job has nothing to do, but the earlier record is not committed yet.
     deploy(&env, ".", &["--commit"]).succeeds();
     assert_eq!(files_of(&env, ".", "HEAD"), RECORD);
     assert_eq!(env.git(&["status", "--porcelain"]), "");
@@ -211,25 +211,25 @@ fn without_a_name_nothing_runs_and_the_message_says_how_to_give_one() {
 
 #[test]
 fn any_layout_of_a_repository_will_do() {
-    // The first commit of all.
+    // Case 1: the first commit of the repository.
     let env = TestEnv::with_ensemble(&ensemble(&["a"]));
     env.git(&["init", "-q"]);
     deploy(&env, ".", &["--commit"]).succeeds();
     assert_eq!(files_of(&env, ".", "HEAD"), RECORD);
-    // No branch.
+    // Case 2: a detached HEAD, so no branch is checked out.
     env.git(&["checkout", "-q", "--detach"]);
     let run = deploy(&env, ".", &["--commit", "--force"]).succeeds();
     run.says(&["no branch is checked out", "will be on none"]);
     assert_eq!(subjects(&env, ".", "HEAD").len(), 2);
     is_whole(&env, ".");
-    // A second working tree.
+    // Case 3: a second working tree.
     env.git(&["worktree", "add", "-q", "-b", "more", "../tree"]);
     let run = env
         .unfurl(["deploy", "-a", "../tree", "--force", "--commit"])
         .succeeds();
     assert_eq!(subjects(&env, "../tree", "more").len(), 3, "{run}");
     assert_eq!(env.git(&["-C", "../tree", "status", "--porcelain"]), "");
-    // A submodule.
+    // Case 4: a submodule.
     let source = env.work();
     let env = TestEnv::new();
     env.git(&["init", "-q"]);
@@ -304,7 +304,7 @@ fn hooks_run_only_where_they_are_asked_for() {
         "`unfurl commit` tries again",
     ]);
     assert_eq!(subjects(&env, ".", "HEAD").len(), 2);
-    // The hook sees what will be committed.
+    // The hook sees the files that will be committed.
     hook(
         &env,
         ".git/hooks/pre-commit",
@@ -402,7 +402,7 @@ fn commit_takes_what_is_changed_in_the_ensemble_alone() {
     let answer = run.json();
     assert_eq!(answer["commits"][0]["files"], serde_json::json!(["e/new"]));
     assert_eq!(env.git(&["status", "--porcelain"]), "A  outside");
-    // `--skip-add` takes what is staged and nothing else.
+    // `--skip-add` commits only staged files.
     env.write("e/more", "");
     env.unfurl(["commit", "e", "-m", "staged", "--skip-add"])
         .succeeds();
@@ -461,14 +461,14 @@ fn commit_in_the_folder_of_a_project_takes_the_project_and_its_ensemble() {
     assert_eq!(run.stdout, "Committed to 2 repositories.\n");
     assert_eq!(files_of(&env, ".", "HEAD"), ["unfurl.yaml"]);
     assert_eq!(files_of(&env, "e", "HEAD"), ["ensemble.yaml"]);
-    // From within a hook of another repository.
+    // The same works from within a hook of another repository, where git's variables point elsewhere.
     let env = env
         .variable("GIT_DIR", "/nowhere")
         .variable("GIT_INDEX_FILE", "/nowhere");
     deploy(&env, "e", &["--commit"]).succeeds();
     assert_eq!(files_of(&env, "e", "HEAD"), RECORD);
     assert_eq!(env.git(&["-C", "e", "status", "--porcelain"]), "");
-    // Git is there where the ensemble is broken.
+    // `unfurl git` works even if the ensemble is broken.
     env.write("e/ensemble.yaml", "a: [");
     env.unfurl(["git", "status", "-s"]).succeeds();
 }

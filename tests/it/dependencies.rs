@@ -1,9 +1,9 @@
-//! The libraries that the program is built from.
+//! The features of the libraries that the program is built from.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// The packages with their features that cargo builds, a line each.
+/// The packages that cargo builds for these kinds of edges, one line each, with their features.
 fn packages(kinds: &str) -> BTreeSet<String> {
     let arguments = ["tree", "--locked", "--offline", "--prefix", "none"];
     let output = Command::new(env!("CARGO"))
@@ -18,7 +18,7 @@ fn packages(kinds: &str) -> BTreeSet<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// A package whose features differ is compiled twice: for the tests and for the program alone.
+/// Cargo compiles a package twice if its features differ between the tests and the program.
 #[test]
 fn tests_need_no_other_features_of_the_libraries_of_the_program() {
     let program = packages("normal,build");

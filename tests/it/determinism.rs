@@ -1,5 +1,5 @@
-//! B7 and B8 of docs/reliability.md: the same text gives the same plan and the same record, whatever
-//! the order in which threads and hash maps happen to go; what is done already is not done again.
+//! Rules B7 and B8: the same ensemble gives the same plan and the same record, whatever the order of threads
+//! and of entries in hash maps. A second deploy repeats nothing.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::support::TestEnv;
 
 const NODES: usize = 40;
 
-/// How often each is tried: few times, or as often as the bar asks for.
+/// The number of repetitions: 8, or 100 with `UNFURL_LOOPS=full`.
 fn rounds() -> usize {
     match std::env::var("UNFURL_LOOPS") {
         Ok(word) if word == "full" => 100,
@@ -15,7 +15,7 @@ fn rounds() -> usize {
     }
 }
 
-/// Nodes in chains of four; each sets an attribute that the next one reads.
+/// An ensemble with chains of four nodes. Each node sets an attribute that the next one reads.
 fn ensemble() -> String {
     let mut text = "apiVersion: unfurl/v1.0.0
 kind: Ensemble
@@ -52,7 +52,7 @@ spec:
     text
 }
 
-/// The text without the lines that name a moment.
+/// The text without the lines that hold a time.
 fn timeless(text: &str) -> String {
     let moments = ["startTime:", "endTime:"];
     let kept = text
@@ -61,7 +61,7 @@ fn timeless(text: &str) -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-/// The text without what names the order in which tasks ended, too.
+/// The text without times and without the ids that depend on the order in which tasks ended.
 fn orderless(text: &str) -> String {
     let ids = ["lastConfigChange:", "created:"];
     let text = timeless(text);

@@ -1,4 +1,4 @@
-//! What the documents promise is what the files hold.
+//! Checks that the documentation matches the files of the repository.
 
 use std::fs;
 use std::path::Path;

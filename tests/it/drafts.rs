@@ -1,11 +1,11 @@
-//! Ensembles and other texts as users write them: without the head that is always the same, as
-//! deeply indented as the test around them, and with `<name>` for each value of the test.
+//! Builders for the texts of test ensembles. A draft omits the constant head, may be indented like the code
+//! around it, and has a placeholder `<name>` for each value that the test fills in.
 
 use std::fmt::Display;
 
 use super::support::TestEnv;
 
-/// How each of the ensembles begins.
+/// The head of every ensemble, above the draft's own text.
 const HEAD: &str = "apiVersion: unfurl/v1.0.0
 kind: Ensemble
 spec:
@@ -13,36 +13,33 @@ spec:
     tosca_definitions_version: tosca_simple_unfurl_1_0_0
 ";
 
-/// A text of which some values may be missing yet.
+/// A text with placeholders that are not filled in yet.
 #[derive(Debug, Clone)]
 #[must_use]
 pub(crate) struct Draft(String);
 
-/// An ensemble with this service template.
 pub(crate) fn ensemble(service_template: &str) -> Draft {
     Draft(format!("{HEAD}{}", indented(service_template, "    ")))
 }
 
-/// An ensemble with this topology.
 pub(crate) fn topology(topology: &str) -> Draft {
     let topology = indented(topology, "  ");
     ensemble(&format!("topology_template:\n{topology}"))
 }
 
-/// An ensemble with these node templates.
 pub(crate) fn nodes(node_templates: &str) -> Draft {
     let nodes = indented(node_templates, "  ");
     topology(&format!("node_templates:\n{nodes}"))
 }
 
-/// Any other text.
+/// A text that is not an ensemble, without its common indentation.
 pub(crate) fn text(text: &str) -> Draft {
     Draft(indented(text, ""))
 }
 
 impl Draft {
-    /// Puts a value where the text has its name. A value of several lines, in a line of its own, is
-    /// indented as its name is.
+    /// Replaces the placeholder `<name>`. A value of several lines whose placeholder has its own line is
+    /// indented like the placeholder.
     #[track_caller]
     pub(crate) fn with(self, name: &str, value: impl Display) -> Self {
         let (marker, value) = (format!("<{name}>"), value.to_string());
@@ -58,7 +55,7 @@ impl Draft {
         Self(text)
     }
 
-    /// The text.
+    /// Returns the text. Panics if a placeholder is not filled in.
     #[track_caller]
     pub(crate) fn build(self) -> String {
         let missing = self.0.split('<').skip(1).find_map(|after| {
@@ -70,14 +67,14 @@ impl Draft {
         self.0
     }
 
-    /// A world with the text as its only ensemble.
+    /// Creates an environment with the text as its only ensemble.
     #[track_caller]
     pub(crate) fn env(self) -> TestEnv {
         TestEnv::with_ensemble(&self.build())
     }
 }
 
-/// The lines of a text with this indentation instead of the one that all of them have.
+/// Replaces the common indentation of all lines by this one.
 fn indented(text: &str, indentation: &str) -> String {
     let lines = || text.lines().skip_while(|line| line.trim().is_empty());
     let written = lines().filter(|line| !line.trim().is_empty());

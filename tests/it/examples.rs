@@ -1,4 +1,4 @@
-//! Each example deploys, stays as it is, and goes away without a trace.
+//! The complete cycle of each example: deploy, deploy again without changes, teardown without leftovers.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -10,13 +10,13 @@ use serde_json::Value as Json;
 
 use super::support::{TestEnv, forget_what_git_ignores, wait_for};
 
-/// What the examples need besides themselves: ports nobody listens on.
+/// The options of an example: free ports for those that listen.
 fn options(name: &str) -> Vec<String> {
     let ports: &[&str] = match name {
         "webapp" => &["input_app_port", "input_site_port"],
         _ => &[],
     };
-    // All of them are taken at the same time, or the system might give one twice.
+    // Keep all ports taken until the end, or the system might hand out the same port twice.
     let listeners: Vec<(&&str, TcpListener)> = ports
         .iter()
         .map(|input| (input, TcpListener::bind("127.0.0.1:0").unwrap()))
@@ -36,7 +36,7 @@ fn call(command: &str, more: &[&str], options: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// The status of every instance, those inside of others too.
+/// The status of every instance, including nested ones.
 fn statuses(instances: &Json) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (name, instance) in instances.as_object().into_iter().flatten() {
@@ -84,7 +84,7 @@ fn lives_through_its_cycle(name: &str, while_deployed: impl FnOnce(&TestEnv, &Js
         "{changed:?}"
     );
 
-    // As from a fresh clone, where the lock, logs, plans and working folders are not.
+    // Like a fresh clone, which has no lock, logs, plans and working folders.
     forget_what_git_ignores(&env.work());
     let fourth = env
         .unfurl(call("deploy --approve", &[], &options))
@@ -196,7 +196,7 @@ fn every_example_has_a_readme_and_a_test() {
     }
 }
 
-/// A page that was changed by hand is found by a check, told with the difference, and repaired.
+/// A check finds a page that was edited by hand and reports the difference; a deploy repairs it.
 #[test]
 fn the_states_example_finds_drift_and_repairs_it() {
     let env = TestEnv::with_example("states");
@@ -206,7 +206,7 @@ fn the_states_example_finds_drift_and_repairs_it() {
     assert_eq!(env.read("site/current"), page);
     env.unfurl(["check", "--approve"]).succeeds();
     assert_all(&env, "ok");
-    // Nothing has changed, so nothing runs.
+    // The input has not changed, so no task runs.
     let run = env.unfurl(["deploy", "--approve"]).succeeds();
     assert!(run.all().contains("Nothing to do."), "{run}");
 
@@ -222,7 +222,7 @@ fn the_states_example_finds_drift_and_repairs_it() {
     let welcome = ["deploy", "--approve", "--var", "input_greeting", "Welcome"];
     env.unfurl(welcome).succeeds();
     assert!(env.read("site/index.html").contains("Welcome from"));
-    // A file that states name is part of what the operation depends on.
+    // The states refer to this file, so the operation depends on it.
     env.write("states/site/index.html", "{{ pillar['greeting'] }}!\n");
     env.unfurl(welcome).succeeds();
     assert_eq!(env.read("site/index.html"), "Welcome!\n");

@@ -1,4 +1,5 @@
-//! Executors for real: `sudo` with and without a password, programs of the user's own, waiting.
+//! Executors with real programs: `sudo` with and without a password, custom executors, and the executor that
+//! waits.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,14 +15,14 @@ use unfurl::testing::host::{
     ExecutorChain, ExecutorEnvironment, Exit, Program, Question, RunOutput, Secret, Spread,
 };
 
-/// Users of this machine that are there for one test, with a rule for one of them.
+/// Users of this machine who exist during one test, and a sudo rule for one of them.
 struct Users {
     names: Vec<String>,
     rule: PathBuf,
 }
 
 impl Users {
-    /// Two users, of which the first may act as the second after giving this password, or none.
+    /// Creates two users. The first may act as the second, after giving the password if there is one.
     fn two(password: Option<&str>) -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let of = format!(
@@ -68,7 +69,7 @@ fn succeeds(command: &mut Process) {
     assert!(output.status.success(), "{command:?}: {complaint}");
 }
 
-/// A shell text as a command on this machine.
+/// A command that runs a shell text on this machine.
 fn sh(text: &str) -> Command {
     let program = Program::Shell {
         text: text.to_owned(),
@@ -134,7 +135,7 @@ fn sudo_runs_a_command_as_another_user() {
 fn sudo_gets_secrets_and_input_there_and_shows_them_to_nobody() {
     requires!("root", "sudo");
     let users = Users::two(None);
-    // What all users can see of every process.
+    // The command lines of all processes, which every user can read.
     let look = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c 'sesam[e]'; ";
     let text = format!("{look} echo \"$PASSWORD\" | wc -c; echo sesame | wc -c; wc -c");
     let mut command = sh("");
@@ -151,9 +152,9 @@ fn sudo_gets_secrets_and_input_there_and_shows_them_to_nobody() {
     assert_eq!(output.stderr.text(), "");
 }
 
-/// Calls `su` as a user who may act as another, so that a password is asked for.
+/// Runs the command of a chain as `user` (through `setpriv`), so that `sudo` asks for a password.
 fn as_user(user: &str, chain: ExecutorChain, command: Command) -> RunOutput {
-    // The runner acts as root here: root is never asked. The shell in between is the user's.
+    // The runner is root, and sudo never asks root. So sudo is started as the user.
     let request = ActionRequest::local(Action::Run(command));
     let start = unfurl::testing::host::ChainContext {
         token: "0TOKEN0".to_owned(),
@@ -285,7 +286,7 @@ fn a_wait_can_be_cancelled_and_holds_up_nobody() {
     );
 }
 
-/// A program of the user's own.
+/// Writes a custom executor into the folder `executors`.
 fn own(folder: &Path, name: &str, text: &str) {
     let file = folder.join("executors").join(name);
     fs::create_dir_all(file.parent().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What `export` prints, and what it keeps to itself.
+//! The output of `unfurl export`, and the secrets that it hides.
 
 use std::fs;
 use std::process::Command;

@@ -1,11 +1,11 @@
-//! What expressions and templates read and may do, from the command line.
+//! Expressions and templates from the command line: the data they read, and the effects they may have.
 
 use serde_json::Value as Json;
 
 use super::drafts::{ensemble, topology};
 use super::support::TestEnv;
 
-/// An ensemble with one node whose `configure` shows an input.
+/// An ensemble with one node whose `configure` prints an input.
 fn one_node(input: &str) -> TestEnv {
     topology(
         "
@@ -25,7 +25,7 @@ fn one_node(input: &str) -> TestEnv {
     .env()
 }
 
-/// How many tasks a deploy ran.
+/// Deploys and returns the number of tasks that ran.
 fn deployed(env: &TestEnv) -> u64 {
     let run = env
         .unfurl(["deploy", "--approve", "--output", "json"])
@@ -164,7 +164,7 @@ fn files_and_images_are_recorded_as_expressions_in_properties_and_as_text_elsewh
     ");
 }
 
-/// An ensemble in which `::db::url` cannot be evaluated.
+/// An ensemble in which `::db::url` fails to evaluate.
 fn broken(inputs: &str) -> TestEnv {
     ensemble(
         "

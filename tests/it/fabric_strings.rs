@@ -1,4 +1,4 @@
-//! Host strings and `ssh_config`, compared with what Fabric answers.
+//! Host strings and `ssh_config`, compared with recorded answers of the real Fabric.
 
 use std::path::Path;
 
@@ -50,7 +50,7 @@ fn host_strings_are_filled_in_as_fabric_does_and_none_without_a_host() {
     }
 }
 
-/// What is no default is what Fabric shows of an address.
+/// Fabric leaves default values out when it shows an address.
 #[test]
 fn two_strings_that_fabric_shows_alike_are_one_address() {
     requires!("corpus/fabric");
@@ -61,7 +61,7 @@ fn two_strings_that_fabric_shows_alike_are_one_address() {
     }
 }
 
-/// The book of what Fabric was told beside the configuration.
+/// A resolver with Fabric's settings (`env`) and its `ssh_config` file.
 fn book_of(env: &Value, file: &Path, local: &LocalUser) -> LocationResolver {
     let is_used = env["use_ssh_config"] != false;
     let files = if is_used {
@@ -82,8 +82,8 @@ fn book_of(env: &Value, file: &Path, local: &LocalUser) -> LocationResolver {
     )
 }
 
-/// The port of an option goes before that of the configuration, as the first Fabric had it; later
-/// ones have it the other way round.
+/// The port option takes precedence over the configuration, as in the first version of Fabric. Later versions
+/// have it the other way round.
 #[test]
 fn configurations_count_as_they_do_for_fabric_except_for_the_port_option() {
     requires!("corpus/fabric");

@@ -1,11 +1,11 @@
-//! In which order the tasks of a job run, what they wait for and what follows from them.
+//! The task order of a job: dependencies, waiting, and consequences of results.
 
 use serde_json::Value as Json;
 
 use super::drafts::{ensemble, topology};
 use super::support::{Run, TestEnv};
 
-/// Types whose instances write down what they read, and give it on.
+/// Node types whose instances log the value they read and pass it on.
 const TYPES: &str = "    node_types:
       D:
         derived_from: tosca.nodes.Root
@@ -40,7 +40,7 @@ fn deploy(env: &TestEnv, more: &[&str]) -> Run {
     env.unfurl(&arguments)
 }
 
-/// The tasks of a job: `target.operation status reason`.
+/// The tasks of a job, each as `target.operation status reason`.
 fn tasks(run: &Run) -> Vec<String> {
     let summary = run.json();
     let word = |task: &Json, key: &str| task[key].as_str().unwrap_or("none").to_owned();
@@ -184,7 +184,7 @@ fn instances_that_a_task_adds_are_deployed_by_the_same_job() {
     ];
     assert_eq!(deployed, expected);
     assert_eq!(env.read("made"), "kid\nkid\n");
-    // What came with a status is managed by the instance that brought it.
+    // An instance that was added with a status is managed by the instance that added it.
     assert_eq!(instance(&env, "k3")["created"], "::a");
 
     let before = env.tracked();

@@ -1,5 +1,5 @@
-//! Nothing that a job started outlives a job that is killed, apart from daemons that its tasks
-//! left behind on purpose.
+//! The guard process: processes that a job started do not outlive the job if it is killed, except daemons
+//! that its tasks left behind on purpose.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -7,8 +7,8 @@ use unfurl::testing::system::machine::is_running;
 
 use super::support::{TestEnv, wait_for, wait_until_gone};
 
-/// A node that leaves a daemon, and one that requires it and has processes that do not want to end:
-/// one in its group, and one that left it.
+/// An ensemble with a node that leaves a daemon, and a node that requires it. The second starts processes
+/// that ignore signals: one in its process group, and one that left the group.
 const ENSEMBLE: &str = r#"apiVersion: unfurl/v1.0.0
 kind: Ensemble
 spec:
@@ -50,7 +50,7 @@ fn end(pid: u32) {
     kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGKILL).unwrap();
 }
 
-/// The guard of a job: its child that is called so.
+/// The process id of the job's guard, the child process with that name.
 fn guard_of(job: u32) -> u32 {
     wait_for("the guard", || {
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
@@ -68,7 +68,7 @@ fn guard_of(job: u32) -> u32 {
     })
 }
 
-/// Whether a signal that was sent to a process waits there, or is ignored by it.
+/// Whether a signal is pending in a process, or ignored by it.
 fn holds_back(pid: u32, signal: Signal) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     ["ShdPnd:", "SigIgn:"].iter().any(|name| {
@@ -102,7 +102,7 @@ fn the_next_job_ends_first_what_neither_job_nor_guard_could() {
     end(guard_of(job.pid()));
     drop(job);
     assert!(left.iter().all(|pid| is_running(*pid)));
-    // Whether it goes on is not for this test: it is about what comes before.
+    // The check may fail or succeed; this test is about the cleanup that comes before it.
     let run = env.unfurl(["check"]).does_not_panic();
     assert!(left.iter().all(|pid| !is_running(*pid)), "{run}");
     assert!(!is_running(bare), "{run}");
@@ -159,7 +159,6 @@ fn the_guard_goes_with_a_job_that_ends_and_leaves_daemons_alone() {
     job.ends().succeeds();
     wait_until_gone(&[guard]);
     assert!(is_running(daemon));
-    // A job that takes over nothing ends nothing.
     env.unfurl(["check"]).succeeds();
     assert!(is_running(daemon));
     end(daemon);

@@ -1,4 +1,4 @@
-//! Ctrl-C and TERM: a job ends in order, its record is true, and nothing of it runs on.
+//! Ctrl-C and SIGTERM: an interrupted job ends in order, leaves a true record, and leaves no process behind.
 //!
 //! The loop is short; `UNFURL_LOOPS=full` makes it long.
 
@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 use super::drafts::{self, text};
 use super::support::{Run, Started, TestEnv, is_full};
 
-/// A node with a command, and what it requires.
+/// The text of a node template with a command and, optionally, a requirement.
 fn node(name: &str, command: &str, requires: Option<&str>) -> String {
     let draft = text(
         "
@@ -37,7 +37,7 @@ fn node(name: &str, command: &str, requires: Option<&str>) -> String {
     draft.with("command", format!("{command:?}")).build()
 }
 
-/// Three nodes, each requiring the one before; the second has the command.
+/// An ensemble with three nodes in a chain. Only the command of the second is given.
 fn three(command: &str) -> TestEnv {
     let nodes = [
         node("first", "echo first", None),
@@ -51,7 +51,7 @@ fn status(env: &TestEnv, name: &str) -> Json {
     env.ensemble()["status"]["instances"][name]["readyState"]["local"].clone()
 }
 
-/// The rest of a job to which a signal was sent.
+/// Waits for a job that has received a signal, and asserts that it did not panic.
 fn end(job: Started) -> Run {
     job.ends().does_not_panic()
 }
@@ -143,7 +143,7 @@ fn the_second_signal_kills_at_once_and_the_record_says_so() {
     let command = "trap '' INT TERM; setsid sh -c 'trap \"\" INT TERM; echo $$ > far; sleep 150; sleep 150' & \
                    echo $$ > near; sleep 150; sleep 150";
     let env = three(command);
-    // The grace is longer than anybody waits here.
+    // The grace period is longer than the test, so only the second signal can end the command.
     let job = env.start(["deploy", "--approve", "--grace", "5m"]);
     let pids = [env.wait_for("near"), env.wait_for("far")];
     job.signal(Signal::SIGINT);
@@ -199,7 +199,7 @@ fn a_job_is_interrupted_while_it_plans() {
 
 #[test]
 fn a_command_that_holds_nothing_ends_as_any_other_program() {
-    // More than a pipe holds, and nobody reads.
+    // The output is larger than a pipe's buffer, and nobody reads it, so the program blocks.
     let mut child = Command::new(env!("CARGO_BIN_EXE_unfurl"))
         .args(["schema", "ensemble"])
         .stdout(Stdio::piped())
@@ -222,7 +222,7 @@ fn what_a_job_runs_takes_signals_as_usual() {
     assert_eq!(u64::from_str_radix(bits, 16), Ok(0), "{blocked}");
 }
 
-/// An ensemble of twenty tasks in four rows of five.
+/// An ensemble with twenty tasks in four rows of five. Each row requires the row before.
 fn twenty() -> String {
     let mut nodes = String::new();
     for row in 0..4 {
@@ -237,7 +237,7 @@ fn twenty() -> String {
     drafts::nodes(&nodes).build()
 }
 
-/// What a deploy leaves, without what tells when it was.
+/// The ready state of each instance, without times, to compare deploys.
 fn state(env: &TestEnv) -> Vec<(String, Json)> {
     let ensemble = env.ensemble();
     let instances = ensemble["status"]["instances"].as_object().unwrap();
@@ -249,7 +249,7 @@ fn state(env: &TestEnv) -> Vec<(String, Json)> {
     state
 }
 
-/// Whether any process works in a folder.
+/// Whether a process has its working directory in a folder.
 fn works_in(folder: &Path) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let mut folders = processes.filter_map(|it| fs::read_link(it.path().join("cwd")).ok());
@@ -270,11 +270,11 @@ fn signals_at_any_time_leave_a_record_from_which_the_next_job_goes_on() {
             _ => (Signal::SIGTERM, 143),
         };
         let job = env.start(["deploy", "--approve"]);
-        // At a time of its own in each round.
+        // A different time in each round.
         std::thread::sleep(Duration::from_millis(15) + whole * (round * 37 % 101) / 101);
         job.signal(signal);
         let run = job.ends();
-        // One that is so early that nobody listens yet ends the program as any other.
+        // A signal that arrives before the handler is installed ends the program like any other.
         let early = run.code < 0 && env.read("ensemble.yaml") == twenty();
         assert!([code, 0].contains(&run.code) || early, "{round} {run}");
         interrupted += u32::from(run.code == code);
@@ -287,7 +287,7 @@ fn signals_at_any_time_leave_a_record_from_which_the_next_job_goes_on() {
         let count = ran.len();
         ran.sort_unstable();
         ran.dedup();
-        // What ended is not done again.
+        // No ended task runs again.
         assert_eq!((ran.len(), count), (20, 20), "{round} {run}");
     }
     println!("{interrupted} of {rounds} jobs were interrupted");

@@ -1,4 +1,4 @@
-//! Inventories of Ansible, compared with what `ansible-inventory --list` of ansible-core 2.19 says.
+//! Ansible inventories, compared with the output of `ansible-inventory --list` of ansible-core 2.19.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ fn json(value: &Value) -> Json {
     }
 }
 
-/// The hosts of a group and of those below it, by what Ansible printed.
+/// Collects the hosts of a group and of its subgroups from Ansible's output.
 fn members(groups: &Json, name: &str, found: &mut Vec<String>) {
     let listed = |key: &str| groups[name][key].as_array().cloned().unwrap_or_default();
     for host in listed("hosts") {
@@ -194,7 +194,7 @@ fn an_ensemble_that_is_named_must_be_there() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever stands in a file, it is read or refused.
+    /// Any text is either read or refused with an error; the reader does not panic.
     #[test]
     fn no_text_breaks_the_reader(
         pieces in prop::collection::vec((0..PIECES.len(), any::<char>()), 0..30),

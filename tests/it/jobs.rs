@@ -1,11 +1,11 @@
-//! What jobs do and leave behind, as a user sees it.
+//! Jobs from the user's view: output, exit codes, and the files they leave.
 
 use serde_json::Value as Json;
 
 use super::drafts::{self, text, topology};
 use super::support::TestEnv;
 
-/// Two nodes; `after` runs once `before` is there, and says so with the command given.
+/// An ensemble with the nodes `before` and `after`. `after` requires `before` and runs the given command.
 fn two_nodes(command: &str) -> String {
     topology(
         r#"
@@ -190,14 +190,14 @@ fn the_record_is_the_same_however_many_tasks_run_at_the_same_time() {
             ids.push(instance["created"].as_str().unwrap().to_owned());
             others.push((name.clone(), instance["readyState"].clone()));
         }
-        // Ids follow the order in which tasks ended.
+        // Ids depend on the order in which tasks end, so only the set of ids is compared.
         ids.sort();
         (ids, others)
     };
     assert_eq!(record("1"), record("8"));
 }
 
-/// Instances that say in the file `order` when they are deleted.
+/// An ensemble whose instances write their names to the file `order` when they are deleted.
 fn told_nodes(nodes: &[(&str, &str)]) -> String {
     let nodes = nodes.iter().map(|(name, more)| {
         text("
@@ -350,7 +350,7 @@ fn a_dry_run_of_a_secret_command_is_one() {
 fn a_second_signal_ends_a_command_that_ignores_the_first() {
     let command = "trap '' INT TERM; kill -INT $PPID; sleep 0.3; kill -INT $PPID; sleep 300";
     let env = TestEnv::with_ensemble(&two_nodes(command));
-    // The grace is longer than anybody waits here.
+    // The grace period is longer than the test, so only the second signal can end the command.
     let run = env.unfurl(["deploy", "--approve", "--grace", "5m"]);
     assert_eq!(run.code, 130, "{run}");
     assert_eq!(status(&env, "before"), "ok", "{run}");

@@ -1,5 +1,6 @@
-//! That a job which an earlier version has left cut off is put on record and gone on with. How the
-//! folders were made stands in `tests/data/journals/README.md`.
+//! Journals of interrupted jobs from the previous version: this version recovers them and continues the job.
+//!
+//! `tests/data/journals/README.md` says how the folders were made.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,16 +11,16 @@ use super::support::TestEnv;
 
 const SECRET: &str = "correct-horse-battery";
 
-/// The folder that the version before has left.
+/// An environment with the folder that the previous version left.
 fn left() -> TestEnv {
     let env = TestEnv::with_folder("tests/data/journals/previous/left");
-    // In git it is for everybody.
+    // Git does not keep the file mode, but the key must be readable by its owner only.
     let key = env.work().join("local/digest.key");
     fs::set_permissions(key, fs::Permissions::from_mode(0o600)).unwrap();
     env.variable("STORE_PASSWORD", SECRET)
 }
 
-/// All files of a folder, with the time at which its job was put on record left open.
+/// The files of the folder. A constant replaces the end time of the last job.
 fn files(env: &TestEnv) -> BTreeMap<String, String> {
     let ended = env.ensemble()["lastJob"]["endTime"].clone();
     let ended = ended.as_str().unwrap();
@@ -77,7 +78,7 @@ fn a_job_that_the_version_before_has_left_is_gone_on_with() {
         for name in ["db", "app", "web"] {
             assert_eq!(ready(&env, name), "ok configured");
         }
-        // What it has read, secrets too, is as it was.
+        // The values that the tasks read, including secrets, have not changed.
         let run = env.unfurl(deploy).succeeds();
         assert!(run.all().contains("Nothing to do"), "{run}");
         assert!(!run.all().contains("warning"), "{run}");

@@ -1,6 +1,6 @@
-//! One job at a time: real processes that want the same lock.
+//! The lock of an ensemble: one job at a time, tested with real processes that compete for it.
 //!
-//! The loops are short; `UNFURL_LOOPS=full` makes them as long as the bars ask.
+//! The loops are short; `UNFURL_LOOPS=full` makes them long.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader};
@@ -26,7 +26,7 @@ spec:
           type: tosca.nodes.Root
 ";
 
-/// The variables in which a process of these tests is told its part.
+/// Environment variables that pass the arguments to a child process of these tests.
 const MANIFEST: &str = "UNFURL_TEST_MANIFEST";
 const STARTS: &str = "UNFURL_TEST_STARTS";
 
@@ -34,7 +34,7 @@ fn world() -> TestEnv {
     TestEnv::with_ensemble(ENSEMBLE)
 }
 
-/// A job that holds the lock until it is ended, and does.
+/// Starts a job that holds the lock until it is killed or interrupted.
 fn holder(env: &TestEnv) -> Started {
     let command = "echo $$ > held; exec sleep 90";
     let job = env.start(["run", "-a", "--", "sh", "-c", command]);
@@ -43,8 +43,10 @@ fn holder(env: &TestEnv) -> Started {
     job
 }
 
-/// Ends a job at once: the second of two signals does, once the job has heard the first. Two that come
-/// together are one.
+/// Sends a signal twice, which kills the job at once.
+///
+/// The second signal waits until the job has reported the first, because the system may merge two pending
+/// signals into one.
 fn signal_twice(job: &Started, signal: Signal) {
     job.signal(signal);
     job.wait_until_it_says("a second signal kills it");
@@ -124,7 +126,7 @@ fn two_paths_to_one_ensemble_lead_to_one_lock() {
         run.says(&["is locked by process"]);
     }
     drop(job);
-    // A program that looks beside the link only is kept out as well.
+    // The lock exists at both paths, so a program that looks only beside the link is kept out, too.
     let look = "cat link.yaml.lock > seen; cat ensemble.yaml.lock >> seen";
     let arguments = [
         "run",
@@ -146,7 +148,7 @@ fn two_paths_to_one_ensemble_lead_to_one_lock() {
 #[test]
 fn a_folder_that_cannot_be_written_is_told_and_can_be_planned() {
     let env = world();
-    // In a file system that is read-only for this call alone; that takes a privilege.
+    // The file system is read-only for this call only. This needs the privilege to mount.
     let lines = "exec unshare -m /bin/sh -c 'mount --bind . . && mount -o remount,bind,ro \"$PWD\" \
                  && cd \"$PWD\" && exec \"$0\" \"$@\"' \"$0\" \"$@\"";
     let run = env.unfurl_after(lines, &["deploy", "--approve"]);
@@ -195,7 +197,7 @@ fn who_waits_for_the_lock_can_be_interrupted() {
     let job = env.start(["deploy", "--approve", "--lock-timeout", "5m"]);
     job.wait_until_it_says("note: waiting up to 300 s for the lock");
     job.signal(Signal::SIGINT);
-    // Nobody waits as long for it as it would for the lock.
+    // The signal ends the wait at once, long before the lock timeout.
     let run = job.ends().exits(130);
     run.says(&["interrupted before anything was done"]);
     assert_eq!(env.read("ensemble.yaml.lock"), pid);
@@ -282,7 +284,7 @@ fn the_real_unfurl_and_this_program_respect_each_others_lock() {
 
     let env = TestEnv::with_ensemble(&text);
     let job = theirs(&env);
-    // They run operations elsewhere.
+    // The real Unfurl runs operations in another folder.
     let (held, _) = wait_for("the lock of the real unfurl", || {
         let mut files = env.files().into_iter();
         files.find(|(path, _)| path.ends_with("/held"))
@@ -295,7 +297,7 @@ fn the_real_unfurl_and_this_program_respect_each_others_lock() {
     env.unfurl(["deploy", "--approve"]).succeeds();
 }
 
-/// Runs one of the tests below in a process of its own.
+/// Runs one of the tests below in a separate process.
 fn process(test: &str, manifest: &Path, starts: usize) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args([
@@ -317,7 +319,8 @@ fn told() -> Option<(PathBuf, usize)> {
     Some((manifest.into(), starts))
 }
 
-/// Tries to get in so many times; gives how often it was. Fails if it is not alone inside.
+/// Tries to acquire the lock `starts` times and returns the number of successes. Panics if another process
+/// holds the lock at the same time.
 fn contend(manifest: &Path, starts: usize) -> usize {
     let inside = manifest.with_file_name("inside");
     let mut entered = 0;
@@ -408,7 +411,7 @@ fn victim() {
     let Some((manifest, _)) = told() else {
         return;
     };
-    // It is killed while it takes, holds or gives back the lock.
+    // The parent kills this process while it takes, holds or releases the lock.
     println!("\nSTARTED");
     loop {
         if let Ok(acquired) = Lock::acquire(&manifest, "victim") {
@@ -431,7 +434,7 @@ fn after_each_killed_holder_the_next_start_gets_in_at_its_first_try() {
         let mut child = process("victim", &manifest, 0);
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert!(lines.any(|line| line.unwrap() == "STARTED"));
-        // At a time of its own in each round.
+        // A different time in each round.
         std::thread::sleep(Duration::from_micros(500 + 137 * (round % 50)));
         child.kill().unwrap();
         child.wait().unwrap();

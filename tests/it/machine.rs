@@ -1,4 +1,4 @@
-//! Facts and changes on this machine and over SSH: a real server, real users, a real full disk.
+//! Facts and changes on this machine and over SSH, with a real server, real users and a real full disk.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -47,7 +47,7 @@ fn probe(text: &str) -> Fact {
     }))
 }
 
-/// Performs an action as a job does.
+/// Performs an action like a job does, and returns its result.
 fn perform(place: Location, chain: Option<ExecutorChain>, action: Action) -> ActionResult {
     let runner = LocalRunner::start(RunLimits::default(), None).unwrap();
     let request = ActionRequest {
@@ -80,7 +80,7 @@ fn at(host: Destination) -> Location {
     Location::Ssh(Arc::new(host))
 }
 
-/// This machine, in process, and the same over SSH.
+/// The two locations of each test: this machine in the process, and the same machine over SSH.
 fn places(sshd: &Sshd) -> [Location; 2] {
     [Location::Local, at(sshd.host())]
 }
@@ -205,12 +205,12 @@ fn a_thousand_facts_and_a_thousand_writes_go_in_one_round_trip_each() {
     }
 }
 
-/// How many commands were begun there.
+/// The number of SSH sessions that the server has started.
 fn sessions(sshd: &Sshd) -> usize {
     sshd.log().matches("Starting session").count()
 }
 
-/// A small disk, which is unmounted with this.
+/// A small disk in memory, which is unmounted when this value is dropped.
 struct Disk {
     folder: tempfile::TempDir,
 }
@@ -276,7 +276,7 @@ fn a_lost_connection_leaves_no_half_file_and_a_true_account() {
     let path = |at: usize| folder.path().join(format!("{at}"));
     let flag = folder.path().join("flag");
     let mut changes: Vec<Change> = (0..50).map(|at| write(&path(at), &[b'x'; 5000])).collect();
-    // Whoever kills the connection waits for this.
+    // The thread that kills the connection waits for this file.
     changes.push(run(&format!("touch {}; sleep 1", text(&flag))));
     changes.extend((50..100).map(|at| write(&path(at), &[b'y'; 5000])));
     let place = at(sshd.host());
@@ -284,7 +284,7 @@ fn a_lost_connection_leaves_no_half_file_and_a_true_account() {
     let killer = std::thread::spawn(move || {
         wait_for(waits.display(), || waits.exists().then_some(()));
         let on_the_host = descendants(parent);
-        // The server's children are the connections; nothing else is touched.
+        // The server's children are its connections; no other process is touched.
         for child in children(parent) {
             let pid = nix::unistd::Pid::from_raw(i32::try_from(child).unwrap());
             nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).ok();
@@ -299,7 +299,7 @@ fn a_lost_connection_leaves_no_half_file_and_a_true_account() {
         "{:?}",
         changed.exit
     );
-    // What goes on there ends by itself.
+    // Processes that were running on the host end by themselves.
     wait_until_gone(&on_the_host);
     wait_for("the end of half files", || {
         let names = names(folder.path());
@@ -313,8 +313,7 @@ fn a_lost_connection_leaves_no_half_file_and_a_true_account() {
     assert!(!path(60).exists(), "nobody listened any more");
 }
 
-/// The processes that a process has started.
-/// Its children, and theirs, and so on.
+/// The processes that a process has started, directly and indirectly.
 fn descendants(parent: u32) -> Vec<u32> {
     let mut all = children(parent);
     let mut done = 0;
@@ -333,7 +332,7 @@ fn children(parent: u32) -> Vec<u32> {
         .collect()
 }
 
-/// A user of this machine that is there for one test.
+/// A user of this machine who exists during one test.
 struct Person {
     name: String,
     rule: Option<PathBuf>,
@@ -352,7 +351,8 @@ impl Person {
         Self { name, rule: None }
     }
 
-    /// Lets this user act as root, after its password if it has one.
+    /// Lets this user act as root. If the user has a password, `sudo` asks for it, unless `tag` says
+    /// otherwise.
     fn may_be_root(mut self, tag: &str) -> Self {
         let rule = PathBuf::from(format!("/etc/sudoers.d/unfurl-test-{}", self.name));
         fs::write(&rule, format!("{} ALL=(ALL) {tag}ALL\n", self.name)).unwrap();
@@ -381,7 +381,7 @@ fn succeeds(command: &mut Process) {
     assert!(output.status.success(), "{command:?}: {complaint}");
 }
 
-/// The server lets in any user with its key.
+/// The location of this user on the server, which accepts its key for any user.
 fn login(sshd: &Sshd, person: &Person) -> Location {
     let mut host = sshd.host();
     host.address.user.clone_from(&person.name);
@@ -488,7 +488,7 @@ fn changes_go_through_sudo_with_a_password() {
 fn a_user_who_may_not_act_as_another_is_told_so() {
     requires!("root", "sshd", "sudo");
     let sshd = Sshd::start();
-    // The server lets in nobody whose account is locked.
+    // A password is set because the server refuses locked accounts.
     let person = Person::new(Some("pass word"));
     let mut forbidden = CommandRun::new("id -un");
     forbidden.setting.user = Some("daemon".to_owned());

@@ -1,4 +1,5 @@
-//! The one integration program: what holds between modules, and what the binary does.
+//! The integration tests, built as one program: rules that span several modules, and the behavior of the
+//! binary.
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,

@@ -1,10 +1,9 @@
-//! Git merges two people's records of one ensemble through the driver that the first commit
-//! installs.
+//! The git merge driver, which the first commit installs: it merges two users' records of one ensemble.
 
 use crate::repos::{deploy, is_whole, try_git, with_repository};
 use crate::support::TestEnv;
 
-/// Two branches, `left` and `right`, on each of which an instance was deployed.
+/// A repository with the branches `left` and `right`. On each, the given instance was deployed.
 fn branches(left: &str, right: &str) -> TestEnv {
     let env = with_repository(&["a", "b", "c"]);
     deploy(&env, ".", &["--commit", "--instance", "c"]).succeeds();
@@ -69,7 +68,7 @@ fn records_of_different_instances_are_merged() {
     );
     let last = ids.iter().filter(|id| id.ends_with("0000")).max().unwrap();
     assert_eq!(ensemble["lastJob"]["changeId"], **last);
-    // What is merged is an ensemble like any other.
+    // The merged ensemble works like any other.
     let run = deploy(&env, ".", &["--output", "json"]).succeeds();
     assert_eq!(run.json()["job"]["ok"], 1, "{run}");
     is_whole(&env, ".");

@@ -1,4 +1,4 @@
-//! What Unfurl adds to the model of TOSCA: blueprints, other ensembles, directives.
+//! Unfurl's extensions of the TOSCA model: blueprints, imported ensembles, decorators and directives.
 
 use serde_json::Value as Json;
 
@@ -20,7 +20,7 @@ fn deploy(env: &TestEnv) -> Json {
         .json()
 }
 
-/// An ensemble with blueprints; `environment` and `spec` are more of these sections.
+/// An ensemble with blueprints. `environment` and `spec` are additional content of these sections.
 fn with_blueprints(environment: &str, spec: &str) -> TestEnv {
     TestEnv::with_ensemble(&format!(
         "apiVersion: unfurl/v1.0.0
@@ -171,7 +171,7 @@ spec:
     ]);
 }
 
-/// The types of both ensembles.
+/// The types that both ensembles use.
 const NETS: &str = "node_types:
       Net:
         derived_from: tosca.nodes.Root
@@ -194,8 +194,9 @@ const NETS: &str = "node_types:
               inputs: {done: {status: ok}, run: '{{ \".targets::net::id\" | eval }} {{ \"::net::twice\" | eval }} {{ \"::net::.name\" | eval }}'}
             delete: {implementation: Template, inputs: {done: {status: absent}}}";
 
-/// Two ensembles of one project: `net` with an instance, and `app` that uses it; `external` and
-/// `net` are the environment's `external` and what `app` says of the template `net`.
+/// Two ensembles in one project: `net` has an instance, and `app` uses it.
+///
+/// `external` is the environment's `external` section; `net` is the template `net` in `app`.
 fn two_ensembles(external: &str, net: &str) -> TestEnv {
     let head = "apiVersion: unfurl/v1.0.0
 kind: Ensemble
@@ -274,7 +275,7 @@ fn a_template_stands_for_an_instance_of_another_ensemble() {
     let changes = std::fs::read_to_string(&changes[0]).unwrap();
     assert!(changes.contains("run: ten-id ten ten net\n"), "{changes}");
     assert!(changes.contains("digestKeys: run\n"), "{changes}");
-    // What is recorded is read as it is now.
+    // The recorded values are still current, so no task runs.
     let again = in_folder(&env, "app", "deploy");
     assert_eq!(again["job"]["changed"], 0);
     env.write("net/ensemble.yaml", &net.replace("ten-id", "other-id"));
@@ -389,7 +390,7 @@ fn ensembles_that_use_each_other_are_read_once() {
     assert_eq!(in_folder(&env, "app", "deploy")["outputs"]["id"], "ten-id");
 }
 
-/// An ensemble with decorators, and a file of types that has one too.
+/// An ensemble with decorators that imports a file with types and a decorator.
 fn with_decorators(decorators: &str) -> TestEnv {
     let env = ensemble("
             imports: [types.yaml]
@@ -450,7 +451,7 @@ fn a_decorator_that_cannot_be_told_is_refused_with_its_place() {
     ]);
 }
 
-/// One template for each directive.
+/// An ensemble with a template for each directive.
 const DIRECTIVES: &str = "apiVersion: unfurl/v1.0.0
 kind: Ensemble
 spec:

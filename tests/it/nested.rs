@@ -1,11 +1,11 @@
-//! Topologies that stand in for node templates of others.
+//! Substitution mapping: nested topologies that implement node templates of an outer topology.
 
 use serde_json::Value as Json;
 
 use super::drafts::{Draft, ensemble, text};
 use super::support::TestEnv;
 
-/// Types whose operations write what they do to a file.
+/// Node types whose operations write their actions to a file.
 const TYPES: &str = "node_types:
   Told:
     derived_from: tosca.nodes.Root
@@ -26,7 +26,7 @@ const TYPES: &str = "node_types:
           inputs: {done: {status: absent}}
 ";
 
-/// An ensemble with this topology, which may use `nested.yaml`.
+/// An ensemble with this topology, which can use `nested.yaml`.
 fn with_nested(topology: &str) -> Draft {
     let text = "
         imports: [nested.yaml]
@@ -49,7 +49,7 @@ fn deploy(env: &TestEnv) -> Json {
         .json()
 }
 
-/// Two templates for which the same topology stands in, and one that needs the first of them.
+/// Two templates substituted by the same topology, and a template that requires the first of them.
 fn two_copies() -> TestEnv {
     let env = with_nested("
             node_templates:

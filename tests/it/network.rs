@@ -1,30 +1,30 @@
-//! Machines of a test: network namespaces of this machine, each at the end of a link of its own.
+//! Simulated machines: network namespaces of this machine, each connected by a separate link.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How many machines this process has made.
+/// The number of machines that this process has created, used for names and addresses.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-/// A network namespace; it goes when this is dropped. What runs in it has to be ended before.
+/// A network namespace. Dropping this value deletes it; its processes have to be ended before.
 #[derive(Debug)]
 pub(crate) struct Machine {
     name: String,
-    /// Its own address.
+    /// The IP address within the namespace.
     pub(crate) address: String,
-    /// Its end of the link, and the other one.
+    /// The interface names of the link: the machine's own end and the other end.
     link: (String, String),
-    /// The namespace of the other end, if that is not this machine's own.
+    /// The namespace with the other end of the link, if that is not this machine's own.
     behind: Option<String>,
 }
 
 impl Machine {
-    /// A machine that this one reaches.
+    /// Creates a machine that is reachable from this machine.
     pub(crate) fn new() -> Self {
         Self::linked(None)
     }
 
-    /// A machine that only that one reaches.
+    /// Creates a machine that is reachable only from the gateway.
     pub(crate) fn behind(gateway: &Self) -> Self {
         Self::linked(Some(gateway.name.clone()))
     }
@@ -66,14 +66,14 @@ impl Machine {
         ip(&words.collect::<Vec<&str>>());
     }
 
-    /// A command that runs on the machine.
+    /// A command that runs a program in this namespace.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name, program]);
         command
     }
 
-    /// Takes its cable out.
+    /// Takes the link down, which simulates a pulled cable.
     pub(crate) fn cut(&self) {
         self.other(&["link", "set", &self.link.1, "down"]);
     }
@@ -81,7 +81,7 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // The link goes with one of its ends.
+        // Deleting the namespace deletes both ends of the link.
         let deleted = Command::new("ip")
             .args(["netns", "del", &self.name])
             .status();

@@ -1,4 +1,4 @@
-//! The options of jobs: which command takes which, and what they do.
+//! The options of job commands: the commands that accept them, and their effects.
 
 use serde_json::Value as Json;
 
@@ -36,12 +36,10 @@ const TYPES: &str = "
       <topology>
 ";
 
-/// An ensemble with this topology.
 fn with_types(topology: &str) -> Draft {
     ensemble(TYPES).with("topology", topology)
 }
 
-/// An ensemble with these node templates.
 fn nodes(nodes: &str) -> Draft {
     let text = "
         node_templates:
@@ -50,7 +48,7 @@ fn nodes(nodes: &str) -> Draft {
     with_types(text).with("nodes", nodes)
 }
 
-/// A chain of three, each of which needs the one before.
+/// An ensemble with three nodes in a chain, each of which requires the one before.
 fn chain() -> TestEnv {
     nodes(
         "
@@ -131,7 +129,7 @@ fn excluded_instances_stay_and_so_does_what_they_need() {
     assert_eq!(status(&env, "two"), "ok");
     assert_eq!(status(&env, "one"), "ok");
     env.unfurl(["stop", "-a", "--exclude", "one"]).succeeds();
-    // What is gone is not stopped.
+    // An instance that is absent is not stopped.
     assert_eq!(env.read("stopped"), "three\ntwo\n");
 }
 
@@ -139,7 +137,7 @@ fn excluded_instances_stay_and_so_does_what_they_need() {
 fn prune_leaves_excluded_instances() {
     let env = chain();
     env.unfurl(["deploy", "-a"]).succeeds();
-    // The last one is wanted no longer, since what it needs now does not exist.
+    // The last node is not wanted any more, because a node that it requires does not exist now.
     let text = env.read("ensemble.yaml");
     let types = "    node_types:
       Nowhere: {derived_from: tosca.nodes.Root}
@@ -300,7 +298,7 @@ fn an_upgrade_configures_customised_instances_whose_properties_are_others_now() 
     assert_ne!(text, customized);
     env.write("ensemble.yaml", &customized);
     let before = env.tracked();
-    // Nothing is another property yet.
+    // No property has changed yet.
     env.unfurl(["deploy", "-a", "--upgrade"]).succeeds();
     assert_eq!(env.tracked(), before);
 
@@ -364,7 +362,7 @@ fn a_job_can_be_refused_where_something_is_not_committed() {
     assert!(!env.names().contains(&"configured".to_owned()));
 
     git(&env, &["commit", "-q", "-a", "-m", "y"]);
-    // The ensemble itself may differ, and what git does not track is nobody's loss.
+    // The ensemble file itself may differ, and untracked files are not at risk.
     let text = env.read("ensemble.yaml");
     env.write("ensemble.yaml", &format!("# a remark\n{text}"));
     env.write("untracked.txt", "x");
@@ -466,7 +464,7 @@ fn a_job_starts_when_it_is_told_to() {
     assert!(help.stdout.contains("--starttime"), "{help}");
 }
 
-/// An instance that adds another when it is configured.
+/// An ensemble with an instance that adds another when it is configured.
 fn adding(result: &str) -> TestEnv {
     nodes(
         "

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::TestEnv;
 
-/// One ensemble with a node of a type from each file, and more.
+/// An ensemble with imports from the predefined repository `unfurl`, and nodes of the imported types.
 const ALL: &str = r#"apiVersion: unfurl/v1alpha1
 kind: Ensemble
 spec:

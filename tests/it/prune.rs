@@ -1,11 +1,12 @@
-//! Instances whose template has left the model: they are kept and named, and `--prune` removes them.
+//! Instances whose template was removed from the model: jobs keep and report them, and `--prune` removes
+//! them.
 
 use serde_json::Value as Json;
 
 use super::drafts::{self, ensemble, text, topology};
 use super::support::{Run, TestEnv};
 
-/// A template that tells in the file `order` that it is deleted.
+/// A template whose `delete` writes the node's name to the file `order`.
 fn node(name: &str, more: &str) -> String {
     text(
         r#"
@@ -28,7 +29,7 @@ fn model(nodes: &[String]) -> String {
     drafts::nodes(&written).build()
 }
 
-/// An ensemble whose model is in a file of its own, so that it can be changed.
+/// An environment whose model is in a separate file, so that a test can change it.
 fn world(model: &str) -> TestEnv {
     let env = TestEnv::new();
     let done = env.work().join("order").to_string_lossy().into_owned();
@@ -37,7 +38,7 @@ fn world(model: &str) -> TestEnv {
     env
 }
 
-/// Gives the ensemble another model; what is recorded stays.
+/// Replaces the model of the ensemble and keeps its record.
 fn change(env: &TestEnv, model: &str) {
     let old = if env.names().contains(&"ensemble.yaml".to_owned()) {
         env.read("ensemble.yaml")
@@ -68,7 +69,7 @@ fn names(instances: &Json) -> Vec<&str> {
     map.keys().map(String::as_str).collect()
 }
 
-/// Three nodes in a row; `c` needs `b`, which needs `a`.
+/// Three nodes in a chain: `c` requires `b`, and `b` requires `a`.
 fn chain() -> [String; 3] {
     [
         node("a", ""),
@@ -129,7 +130,7 @@ fn prune_removes_instances_without_template_dependents_first() {
         assert_eq!(order(&env), expected, "{run}");
         assert_eq!(names(&instances(&env)), ["a"], "{run}");
 
-        // What was removed is not missed.
+        // A second job does not miss the removed instances.
         let before = env.tracked();
         let again = job(&env, &[command, "--prune"]).succeeds();
         assert_eq!(env.tracked(), before, "{again}");
@@ -147,11 +148,11 @@ fn a_living_instance_that_stands_on_one_without_template_goes_before_it() {
     };
     let env = world(&on("a_box"));
     job(&env, &["deploy"]).succeeds();
-    // It is to move, and is where it was no less.
+    // The model moves `app` to another host, but the instance still exists on the old one.
     change(&env, &on("crate"));
     let run = job(&env, &["teardown", "--prune"]).succeeds();
     assert_eq!(order(&env), ["app", "a_box"], "{run}");
-    // What stands on it has a template, and so a record.
+    // The record of `app` is kept, because it has a template, and so is that of its host.
     let left = &instances(&env)["a_box"];
     assert_eq!(left["readyState"]["local"], "absent", "{run}");
     assert_eq!(left["instances"]["app"]["readyState"]["local"], "absent");
@@ -163,7 +164,7 @@ fn one_without_template_does_not_wait_for_what_needs_it_no_more() {
     let env = world(&model(&[a, b]));
     job(&env, &["deploy"]).succeeds();
     change(&env, &model(&[node("b", "")]));
-    // One task at a time, because the two could run side by side.
+    // With more tasks the two could run in parallel, because neither waits for the other.
     job(&env, &["teardown", "--prune", "--parallel", "1"]).succeeds();
     assert_eq!(order(&env), ["a", "b"]);
 }
@@ -334,7 +335,7 @@ fn a_secret_is_not_kept_and_its_loss_is_told() {
     let run = run.says(&["password", "secret", "put the template back"]);
     assert_eq!(names(&instances(&env)), ["db"], "{run}");
 
-    // One that only names where its secret comes from can be removed.
+    // A template that only names the source of its secret can be used for removal.
     let env = world(&db("{get_env: SECRET}")).variable("SECRET", "hunter3hunter3");
     job(&env, &["deploy"]).succeeds();
     change(&env, &gone);
@@ -356,7 +357,7 @@ fn the_latest_template_counts() {
     job(&env, &["deploy"]).succeeds();
     change(&env, &model(&[says("two"), node("b", "")]));
     job(&env, &["deploy"]).succeeds();
-    // Nothing about it changes, so that it is not kept once more.
+    // The template has not changed, so it is not saved again.
     change(&env, &model(&[says("two"), node("b", ""), node("c", "")]));
     job(&env, &["deploy"]).succeeds();
     let kept = env.tracked();
@@ -429,7 +430,7 @@ fn a_template_that_no_record_keeps_is_found_in_the_history() {
     env.write("model.yaml", &service(&[a.clone(), b]));
     commit("without c");
     env.write("model.yaml", &service(&[a]));
-    // As if another program had deployed it, which keeps no templates.
+    // Imitate a deploy by a program that keeps no templates.
     std::fs::remove_dir_all(env.work().join("changes")).unwrap();
     let lines = env.read("jobs.tsv");
     env.write(
@@ -491,7 +492,7 @@ fn prune_removes_what_a_task_added_when_its_maker_is_gone() {
               delete: 'echo boss >> \"$DONE\"'
 "
     );
-    // What tasks of its own have made is removed by one.
+    // Case 1: the instance was created by tasks of its own, so a task removes it.
     let env = world(&model(&[
         node("other", ""),
         boss.replace("READY", "attributes: {x: 1}"),
@@ -506,7 +507,8 @@ fn prune_removes_what_a_task_added_when_its_maker_is_gone() {
     assert_eq!(removed, ["boss", "part"], "{run}");
     assert_eq!(names(&instances(&env)), ["other"], "{run}");
 
-    // What another manages may go with it; where it did not, it goes by itself.
+    // Case 2: the instance is managed by another one, and may go with it. If it did not, the next job removes
+    // it.
     let env = world(&model(&[
         node("other", ""),
         boss.replace("READY", "readyState: ok"),

@@ -1,4 +1,4 @@
-//! Records are pushed; where somebody else was first, both stay.
+//! `--push`: records are pushed, and if another user has pushed first, both records are kept.
 
 use std::fs;
 use std::thread;
@@ -6,7 +6,7 @@ use std::thread;
 use crate::repos::{deploy, hook, is_whole, masked, subjects, try_git, with_clones};
 use crate::support::{TestEnv, wait_for};
 
-/// The instances that are deployed according to what everybody has.
+/// The deployed instances according to the remote repository.
 fn instances(env: &TestEnv) -> Vec<String> {
     let text = env.git(&["-C", "origin.git", "show", "main:ensemble.yaml"]);
     let ensemble: serde_json::Value = serde_yaml::from_str(&text).unwrap();
@@ -18,7 +18,7 @@ fn instances(env: &TestEnv) -> Vec<String> {
     deployed.map(|(name, _)| name.clone()).collect()
 }
 
-/// The jobs in the list that everybody has.
+/// The jobs according to `jobs.tsv` in the remote repository.
 fn jobs(env: &TestEnv) -> Vec<String> {
     let text = env.git(&["-C", "origin.git", "show", "main:jobs.tsv"]);
     let jobs = text.lines().filter_map(|line| line.split('\t').next());
@@ -27,7 +27,7 @@ fn jobs(env: &TestEnv) -> Vec<String> {
         .collect()
 }
 
-/// How often a loop goes round: few times, or as often as the bar asks for.
+/// The number of rounds of a loop: `few`, or `full` with `UNFURL_LOOPS=full`.
 fn rounds(few: usize, full: usize) -> usize {
     match std::env::var("UNFURL_LOOPS") {
         Ok(word) if word == "full" => full,
@@ -48,7 +48,7 @@ fn a_record_is_committed_and_pushed() {
         env.git(&["-C", "a", "status", "--porcelain", "--branch"]),
         "## main...origin/main"
     );
-    // There is nothing to push then.
+    // A second job has nothing to push.
     let run = deploy(&env, "a", &["--push", "--output", "json"]).succeeds();
     assert_eq!(run.json()["commits"], serde_json::json!([]));
     is_whole(&env, "origin.git");
@@ -72,7 +72,7 @@ fn records_of_different_instances_come_together() {
     }
     assert_eq!(env.git(&["-C", "b", "status", "--porcelain"]), "?? mine");
     assert_eq!(env.read("b/mine"), "not committed");
-    // What came together is an ensemble like any other: nothing but `c` is left to do.
+    // The combined ensemble works like any other: only `c` is still to be deployed.
     let run = deploy(&env, "b", &["--output", "json"]).succeeds();
     let targets: Vec<String> = run.json()["tasks"]
         .as_array()
@@ -108,7 +108,7 @@ fn records_of_the_same_instance_both_stay_and_the_push_is_refused() {
     assert_eq!(env.git(&["-C", "b", "status", "--porcelain"]), "");
     let text = env.read("b/ensemble.yaml");
     assert!(!text.contains("<<<<<<<"), "{text}");
-    // Git shows both versions, through the driver that the first commit installed.
+    // Git shows both versions, because the first commit installed the merge driver.
     let (code, said) = try_git(&env.work().join("b"), &["pull", "--rebase", "-q"]);
     assert_ne!(code, 0);
     assert!(
@@ -133,7 +133,7 @@ fn commits_that_are_no_records_are_not_moved() {
         "git pull --rebase",
     ]);
     assert_eq!(subjects(&env, "b", "main")[1..], ["own work", "ensemble"]);
-    // As told: the driver merges the records, and then they can be pushed.
+    // Follow the hint: the merge driver merges the records, and then the push succeeds.
     env.git(&["-C", "b", "pull", "-q", "--rebase"]);
     let run = env
         .unfurl(["commit", "b", "--no-edit", "--push"])
@@ -180,7 +180,7 @@ fn a_remote_that_does_not_take_it_leaves_a_commit_that_can_be_pushed() {
         "`unfurl commit --push` tries again",
     ]);
     fs::remove_file(env.work().join("origin.git/hooks/pre-receive")).unwrap();
-    // Where the remote is gone for a while.
+    // Case 2: the remote is gone for a while.
     fs::rename(env.work().join("origin.git"), env.work().join("away.git")).unwrap();
     let run = env.unfurl(["commit", "a", "--push", "--output", "json"]);
     let run = run.exits(64).says(&["cannot be reached"]);
@@ -203,7 +203,7 @@ fn a_password_in_the_url_of_a_remote_is_not_shown() {
 #[test]
 fn a_push_that_was_cut_off_is_made_up_for() {
     let env = with_clones(&["a", "b"]);
-    // The remote has taken it, and the answer never came.
+    // The remote has accepted the push, but its answer was lost.
     deploy(&env, "a", &["--commit", "--instance", "a"]).succeeds();
     env.git(&["-C", "a", "push", "-q"]);
     env.git(&[
@@ -226,7 +226,7 @@ fn a_push_that_was_cut_off_is_made_up_for() {
 fn a_rebase_that_was_cut_off_is_made_up_for() {
     let env = with_clones(&["a", "b"]);
     deploy(&env, "a", &["--push", "--instance", "a"]).succeeds();
-    // The files have moved on, and the branch does not follow.
+    // The rebase has updated the files, but cannot update the branch.
     let lock = "b/.git/refs/heads/main.lock";
     let script = "grep -q refs/remotes/origin && touch .git/refs/heads/main.lock; exit 0";
     hook(&env, "b/.git/hooks/reference-transaction", script);
@@ -250,7 +250,7 @@ fn a_rebase_that_was_cut_off_is_made_up_for() {
     }
 }
 
-/// Rounds in which both clones deploy and push at the same time; `UNFURL_LOOPS=full` for more.
+/// Both clones deploy and push at the same time. `UNFURL_LOOPS=full` runs more rounds.
 #[test]
 fn no_update_is_lost_where_two_push_at_the_same_time() {
     let rounds = rounds(4, 100);
@@ -276,8 +276,8 @@ fn no_update_is_lost_where_two_push_at_the_same_time() {
     }
 }
 
-/// Jobs that are killed at moments spread over their whole time, commit and push included;
-/// `UNFURL_LOOPS=full` for more of them.
+/// Kills a job at moments spread over its whole duration, including commit and push. `UNFURL_LOOPS=full` runs
+/// more rounds.
 #[test]
 fn a_kill_at_any_moment_leaves_what_the_next_job_commits_and_pushes() {
     let rounds = u64::try_from(rounds(8, 200)).unwrap();
@@ -291,13 +291,13 @@ fn a_kill_at_any_moment_leaves_what_the_next_job_commits_and_pushes() {
         let after = time * u64::try_from(round).unwrap() / rounds;
         env.killed_after(std::time::Duration::from_millis(after), &words);
         is_whole(&env, "a");
-        // A push that git had begun goes on without us, and its objects come one by one.
+        // A push that git had started continues after the kill, and its objects arrive one by one.
         wait_for("the end of a push", || {
             let (code, _) = try_git(&env.work().join("origin.git"), &["fsck", "--strict"]);
             (code == 0).then_some(())
         });
         is_whole(&env, "origin.git");
-        // Git's own locks are for people to remove: they are told of.
+        // The program reports leftover locks of git, but users have to remove them.
         for lock in ["index.lock", "HEAD.lock", "refs/heads/main.lock"] {
             fs::remove_file(env.work().join("a/.git").join(lock)).ok();
         }
@@ -319,7 +319,8 @@ fn deploy_and_push(env: &TestEnv, clone: &str, node: &str) {
     let words = ["--push", "--check-upstream", "--instance", node];
     let run = deploy(env, clone, &words);
     if run.code == 64 && run.stderr.contains("have changed the same: `changes/job") {
-        // Both jobs began in the same 16 ms and have the same id: refused, and both kept.
+        // Both jobs began within the same 16 ms and got the same id. The push is refused, and both records
+        // are kept.
         let ours = env.git(&["-C", clone, "show", "main:ensemble.yaml"]);
         assert!(ours.contains("changeId"), "{run}");
         env.git(&["-C", clone, "reset", "-q", "--hard", "origin/main"]);
@@ -333,7 +334,7 @@ fn deploy_and_push(env: &TestEnv, clone: &str, node: &str) {
 fn an_index_that_a_kill_left_behind_its_commit_is_brought_up_to_date() {
     let env = with_clones(&["n0"]);
     deploy(&env, "a", &["--commit"]).succeeds();
-    // As if the last job had been killed between its commit and the index.
+    // Imitate a job that was killed between its commit and the update of the index.
     env.git(&["-C", "a", "read-tree", "HEAD~1"]);
     assert_ne!(env.git(&["-C", "a", "status", "--porcelain"]), "");
     let head = env.git(&["-C", "a", "rev-parse", "HEAD"]);

@@ -1,4 +1,4 @@
-//! Service templates written in Python: converted by a real Python with the real package.
+//! Service templates in Python, converted by a real Python with the real `tosca` package.
 
 use std::fs;
 use std::net::TcpListener;
@@ -57,13 +57,13 @@ print('this is no answer')
 hello = Writer(whom=Inputs.whom)
 ";
 
-/// Writes a file as soon as it runs.
+/// A template that creates a file when it runs.
 const MARKING: &str = "\
 import pathlib
 pathlib.Path(__file__).with_name('marker').write_text('ran')
 ";
 
-/// The Python that `tests/python.sh` makes.
+/// The path of the Python that `tests/python.sh` installs.
 fn python() -> PathBuf {
     target().join("py/bin/python3")
 }
@@ -72,7 +72,7 @@ fn path_with(folder: &Path) -> String {
     format!("{}:{}", folder.display(), std::env::var("PATH").unwrap())
 }
 
-/// A world whose `python3` has the package.
+/// An environment whose `python3` has the package.
 fn with_python(env: TestEnv) -> TestEnv {
     let path = path_with(python().parent().unwrap());
     env.variable("PATH", &path)
@@ -85,7 +85,7 @@ fn world(template: &str) -> TestEnv {
     env
 }
 
-/// Puts a program named `python3` into a folder of its own, and gives a `PATH` that begins there.
+/// Writes a program named `python3` into a folder, and returns a `PATH` that begins with this folder.
 fn python_that_runs(env: &TestEnv, folder: &str, command: &str) -> String {
     let file = env.work().join(folder).join("python3");
     env.write(
@@ -109,7 +109,7 @@ fn can_take_network_away() -> bool {
         })
 }
 
-/// Waits until no process has the id that a file names.
+/// Waits until the process whose id is in a file has ended.
 fn assert_gone(file: &Path) {
     let pid = fs::read_to_string(file).unwrap();
     wait_until_gone(&[pid.trim().parse().unwrap()]);
@@ -336,7 +336,7 @@ fn an_unchanged_file_runs_once() {
     env.unfurl(["--allow", "python", "validate"]).succeeds();
     let env = env.variable("PATH", "/nowhere");
     env.unfurl(["--allow", "python", "validate"]).succeeds();
-    // What is kept is not for those who may not use it.
+    // The cached result is not used if the caller does not allow Python.
     env.unfurl(["validate"]).exits(1).says(&["not allowed"]);
     env.write(
         "shapes.py",

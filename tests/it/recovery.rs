@@ -1,9 +1,9 @@
-//! That a job which is cut off is put on record, and that nothing is done again without need.
+//! Recovery after an interrupted job: its results are recorded, and no ended task runs again.
 
 use super::support::{Run, TestEnv};
 
-/// Two instances, each made in three steps that leave a line in `world`; the step that `fatal`
-/// names kills the job that runs it, once.
+/// An ensemble with two instances. Each is created in three steps that append a line to `world`. The step
+/// named in the file `fatal` kills its job, once.
 const ENSEMBLE: &str = "apiVersion: unfurl/v1.0.0
 kind: Ensemble
 spec:
@@ -26,7 +26,8 @@ spec:
         b: {type: Made, requirements: [{dependency: a}]}
 ";
 
-/// Before `fatal` is reached: `early`; after its line is in the world: `late`.
+/// The script of a step. `fatal` selects a step and a time: `early` kills the job before the step writes its
+/// line, `late` after it.
 const STEP: &str = "#!/bin/sh
 if [ -e fatal ] && [ \"$(cat fatal)\" = \"early $1 $2\" ]; then rm fatal; kill -9 $PPID; sleep 1; exit; fi
 echo \"$1 $2 $_UNFURL_IDEMPOTENCY_KEY\" >> world
@@ -132,7 +133,7 @@ fn a_key_is_the_same_where_an_operation_is_run_again_for_doubt_and_else_another(
     assert!(keys[0].len() > 40, "{text}");
 }
 
-/// The ensemble with an operation that finds the status in the file `found`.
+/// The ensemble with an additional check operation that reports the status in the file `found`.
 fn with_check(fatal: &str, found: &str) -> TestEnv {
     let env = made(fatal);
     let check = "          Install:\n            operations:\n              check:\n                \
@@ -155,7 +156,7 @@ fn a_check_settles_what_is_in_doubt() {
         env.unfurl(["deploy", "--approve"]).succeeds();
         assert_eq!(world(&env).len(), runs, "found {found}: {:?}", world(&env));
         assert!(ready(&env, "b").starts_with("ok"));
-        // It was begun here, so that it is removed here.
+        // This ensemble started to create the instance, so its teardown removes it.
         env.unfurl(["teardown", "--approve"]).succeeds();
         assert!(
             world(&env).contains(&"delete b".to_owned()),
@@ -229,7 +230,8 @@ fn a_teardown_that_was_cut_off_goes_on_where_it_was() {
     }
 }
 
-/// `create` of `a` fails until `ready` is there, and brings it past `configure`, which is left out.
+/// An ensemble in which `create` of `a` fails until the file `ready` exists, and then sets the state to
+/// `started`, so that `configure` is skipped.
 const SHORT_TURN: &str = "apiVersion: unfurl/v1.0.0
 kind: Ensemble
 spec:
@@ -323,7 +325,7 @@ fn resume_goes_on_with_the_plan_of_the_job_that_was_cut_off() {
     let resumed = env.unfurl(["deploy", "--approve", "--resume", "--redo-in-doubt"]);
     resumed.succeeds();
     let world = world(&env).split_off(6);
-    // What runs is not configured again by force alone.
+    // `--force` does not configure instances that already run.
     let forced = ["create a", "start a", "create b", "start b"];
     assert_eq!(world, forced, "each step of the forced job ran once");
     env.unfurl(["deploy", "--approve", "--resume"])
@@ -364,7 +366,7 @@ fn a_job_that_was_cut_off_is_recorded_as_others_are() {
         5
     );
     assert!(lines.contains("status=unknown"), "{lines}");
-    // Nothing is left of the journal, and nothing half-written.
+    // Neither the journal nor half-written files are left.
     let names = env.files().into_iter().map(|(path, _)| path);
     let left: Vec<String> = names
         .filter(|name| name.contains(".journal") || name.contains(".tmp."))

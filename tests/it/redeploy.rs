@@ -1,11 +1,11 @@
-//! What a second deploy runs, and what it leaves alone.
+//! Change detection: the operations that a second deploy runs, and those that it skips.
 
 use serde_json::Value as Json;
 
 use super::drafts::{text, topology};
 use super::support::TestEnv;
 
-/// What a deploy ran: operation, target and reason of each task that was not left out.
+/// Deploys and returns the operation, target and reason of each task that ran.
 #[track_caller]
 fn deploy(env: &TestEnv, more: &[&str]) -> Vec<String> {
     let arguments = ["deploy", "--approve", "--output", "json"];
@@ -23,7 +23,7 @@ fn deploy(env: &TestEnv, more: &[&str]) -> Vec<String> {
     .collect()
 }
 
-/// Deploys, and then finds nothing to do and nothing changed.
+/// Asserts that a deploy has nothing to do and changes no tracked file.
 #[track_caller]
 fn settles(env: &TestEnv) {
     let before = env.tracked();
@@ -31,7 +31,7 @@ fn settles(env: &TestEnv) {
     assert_eq!(env.tracked(), before);
 }
 
-/// Replaces a text of the model.
+/// Replaces a text in the model. The record stays as it is.
 #[track_caller]
 fn edit(env: &TestEnv, old: &str, new: &str) {
     let text = env.read("ensemble.yaml");
@@ -65,7 +65,7 @@ fn record(env: &TestEnv, operation: &str) -> Json {
     found
 }
 
-/// A node with the three operations, each of which reads a property of its own.
+/// An ensemble with a node with three operations, each of which reads a different property.
 fn three(operations: &str) -> TestEnv {
     topology(
         "
@@ -166,7 +166,7 @@ fn variables_that_an_operation_sets_for_its_commands_are_part_of_what_it_reads()
     edit(&env, "{V: create}", "{V: create, W: more}");
     assert_eq!(deploy(&env, &[]).len(), 3);
     settles(&env);
-    // One that had no variables before.
+    // An operation that had no variables before.
     let text = env.read("ensemble.yaml");
     let at = text
         .find("start: {implementation: {primary: Shell")
@@ -263,8 +263,8 @@ fn a_bring_up_that_is_cut_off_in_between_is_finished_by_the_next_job() {
     settles(&env);
 }
 
-/// A node that another one manages, a node that an operation of its own has customised, and a
-/// plain one; all read the same input.
+/// An ensemble with a node that another one manages, a node customized by one of its operations, and a plain
+/// node. All read the same input.
 fn managed_and_customized() -> TestEnv {
     topology(
         "
@@ -426,7 +426,7 @@ fn upstreams_keys_are_in_the_order_in_which_upstream_lists_them() {
     );
 }
 
-/// A node whose operations read a secret in several ways.
+/// An ensemble with a node whose operations read a secret in several ways.
 fn with_secret(secret: &str) -> TestEnv {
     let text = topology(r#"
             inputs:
@@ -518,7 +518,7 @@ fn without_the_key_nothing_runs_and_that_is_said_once() {
     let is_key = |(path, _): &(std::path::PathBuf, Vec<u8>)| path.ends_with("local/digest.key");
     let without_key: Vec<_> = before.into_iter().filter(|file| !is_key(file)).collect();
     assert_eq!(env.tracked(), without_key);
-    // What is not secret is compared as ever, and what runs is recorded with a new key.
+    // Values that are not secret are compared as usual, and tasks that run are recorded with a new key.
     edit(&env, "{open: 1,", "{open: 2,");
     deploy(&env, &["--force"]);
     settles(&env);
@@ -595,7 +595,7 @@ fn the_key_stays_out_of_git() {
     assert!(files.contains("jobs.tsv"), "{files}");
 }
 
-/// Every digest of a secret that can be made without a key and that somebody might write.
+/// Returns the plausible digests of a secret that need no key. None of them may occur in a file.
 fn unkeyed(secret: &str) -> Vec<String> {
     use sha2::Digest as _;
     use unfurl::testing::value::{Value, canonical_sha256, hex, upstream_digest};
@@ -622,7 +622,7 @@ fn unkeyed(secret: &str) -> Vec<String> {
 proptest::proptest! {
     #![proptest_config(proptest::test_runner::Config::with_cases(6))]
 
-    /// Six jobs a case: the property is about files, and the digests themselves have tests of
+    /// Only six cases, because each takes six jobs. The property is about files; the digests have tests of
     /// their own.
     #[test]
     fn nothing_that_is_written_tells_of_a_secret(secret in "[a-zA-Z0-9]{12,24}") {

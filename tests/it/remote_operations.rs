@@ -30,12 +30,11 @@ const TYPES: &str = "
       <topology>
 ";
 
-/// An ensemble with this topology.
 fn with_types(topology: &str) -> Draft {
     ensemble(TYPES).with("topology", topology)
 }
 
-/// How `machine` is reached, with a host or without.
+/// The endpoint of the node `machine`, with or without a host.
 fn endpoint(sshd: &Sshd, key: &str, host: &str) -> String {
     let key = fs::read_to_string(sshd.path(key)).unwrap();
     let id = sshd.path("id");
@@ -49,7 +48,7 @@ fn endpoint(sshd: &Sshd, key: &str, host: &str) -> String {
     )
 }
 
-/// An application on a machine; its operations are given.
+/// An ensemble with an application on a machine. `operations` are those of the application.
 fn app_on(sshd: &Sshd, operations: &str) -> TestEnv {
     let endpoint = endpoint(sshd, "host_ed25519.pub", "host: 127.0.0.1, ");
     with_types(
@@ -69,7 +68,7 @@ fn app_on(sshd: &Sshd, operations: &str) -> TestEnv {
     .env()
 }
 
-/// The attribute that the operation of the application set.
+/// The attribute that the operation of an instance has set.
 fn told(env: &TestEnv, name: &str) -> String {
     let ensemble = env.ensemble();
     let instances = &ensemble["status"]["instances"];
@@ -85,7 +84,7 @@ fn told(env: &TestEnv, name: &str) -> String {
         .map_or_else(|| told.to_string(), str::to_owned)
 }
 
-/// A second deploy finds nothing to do: it runs no task, talks to no machine and changes no file.
+/// Asserts that a second deploy has nothing to do: no task runs, no machine is contacted, no file changes.
 #[track_caller]
 fn nothing_is_done_again(env: &TestEnv, sshd: &Sshd) {
     let logins = || sshd.log().matches("Accepted").count();
@@ -95,7 +94,7 @@ fn nothing_is_done_again(env: &TestEnv, sshd: &Sshd) {
     let again = env.unfurl(["deploy", "--approve", "--output", "json"]);
     let summary = again.succeeds().json();
     let tasks = summary["tasks"].as_array().cloned().unwrap_or_default();
-    // What was looked at is listed, as for operations on this machine, and did not run.
+    // Skipped tasks are listed, as for operations on this machine.
     assert_eq!(summary["job"]["skipped"], tasks.len(), "{summary:#}");
     assert!(
         tasks.iter().all(|task| task["status"].is_null()),

@@ -1,4 +1,4 @@
-//! Real git repositories for the tests: an ensemble in one, bare ones to push to.
+//! Fixtures with real git repositories: one with an ensemble, or clones with a bare remote.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::support::{Run, TestEnv};
 
-/// An ensemble with nodes `a`, `b` and so on, each of which prints something.
+/// An ensemble with the given nodes, each of which prints a text.
 pub(crate) fn ensemble(nodes: &[&str]) -> String {
     let mut text = "apiVersion: unfurl/v1.0.0\nkind: Ensemble\nspec:\n  service_template:\n    \
                     topology_template:\n      node_templates:\n"
@@ -22,7 +22,7 @@ pub(crate) fn ensemble(nodes: &[&str]) -> String {
     text
 }
 
-/// A world in which `work` is a repository with an ensemble that is committed.
+/// An environment in which `work` is a repository with a committed ensemble.
 pub(crate) fn with_repository(nodes: &[&str]) -> TestEnv {
     let env = TestEnv::with_ensemble(&ensemble(nodes));
     env.git(&["init", "-q", "-b", "main"]);
@@ -31,7 +31,7 @@ pub(crate) fn with_repository(nodes: &[&str]) -> TestEnv {
     env
 }
 
-/// A world in which `a` and `b` are clones of the bare `origin.git` with an ensemble in it.
+/// An environment in which `a` and `b` are clones of the bare `origin.git` with an ensemble.
 pub(crate) fn with_clones(nodes: &[&str]) -> TestEnv {
     let env = TestEnv::new();
     env.git(&["init", "-q", "--bare", "-b", "main", "origin.git"]);
@@ -53,36 +53,34 @@ pub(crate) fn with_clones(nodes: &[&str]) -> TestEnv {
     env
 }
 
-/// Deploys the ensemble of a clone.
 pub(crate) fn deploy(env: &TestEnv, clone: &str, words: &[&str]) -> Run {
     env.unfurl([&["deploy", clone, "--approve"], words].concat())
 }
 
-/// Fails the test unless git finds the repository whole.
+/// Asserts that `git fsck` finds no error in the repository.
 #[track_caller]
 pub(crate) fn is_whole(env: &TestEnv, repository: &str) {
     env.git(&["-C", repository, "fsck", "--strict", "--no-progress"]);
 }
 
-/// What a commit changes, by name.
+/// The files that a commit changes, with ids masked.
 pub(crate) fn files_of(env: &TestEnv, repository: &str, commit: &str) -> Vec<String> {
     let words = ["-C", repository, "show", "--format=", "--name-only", commit];
     env.git(&words).lines().map(masked).collect()
 }
 
-/// The subjects of the history, the newest first, ids masked.
+/// The subjects of the history with ids masked, newest first.
 pub(crate) fn subjects(env: &TestEnv, repository: &str, of: &str) -> Vec<String> {
     let words = ["-C", repository, "log", "--format=%s", of];
     env.git(&words).lines().map(masked).collect()
 }
 
-/// The text with ids of jobs, and the times before them, masked.
+/// The text with job ids, including their times, masked.
 pub(crate) fn masked(text: &str) -> String {
     let id = regex::Regex::new(r"(job[-\d]+-)?\bA[0-9A-Za-z]{7}([0-9a-f]{4})?\b").unwrap();
     id.replace_all(text, "ID").into_owned()
 }
 
-/// Writes a hook.
 pub(crate) fn hook(env: &TestEnv, path: &str, script: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     env.write(path, &format!("#!/bin/sh\n{script}\n"));
@@ -90,7 +88,7 @@ pub(crate) fn hook(env: &TestEnv, path: &str, script: &str) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Runs git where it may fail; gives its exit code and all it said.
+/// Runs git, which may fail. Returns the exit code and the complete output.
 pub(crate) fn try_git(folder: &Path, words: &[&str]) -> (i32, String) {
     let output = Command::new("git")
         .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])

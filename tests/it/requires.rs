@@ -1,17 +1,17 @@
-//! What a test needs and a machine may lack.
+//! The requirements of tests: programs, privileges and data that a machine may not have.
 //!
-//! A test that begins with `requires!("root", "ip")` is left out where one of these is missing: it says
-//! why, and adds a line to the file that `UNFURL_TESTS_LEFT_OUT` names, which `sh tests/run.sh` prints at
-//! its end. Under `CI=true` it fails instead. `UNFURL_TESTS_WITHOUT` names what counts as missing in any
-//! case, with spaces between.
+//! A test that begins with `requires!("root", "ip")` is skipped if one of these is missing. It prints the
+//! reason and adds a line to the file named by `UNFURL_TESTS_LEFT_OUT`, which `sh tests/run.sh` prints at its
+//! end. With `CI=true` the test fails instead. `UNFURL_TESTS_WITHOUT` lists requirements, separated by
+//! spaces, that count as missing in any case.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nix::unistd::geteuid;
 
-/// Leaves the test out unless everything is there that it names: `root`, programs, `corpus/` with a
-/// folder, one of the scripts of [`made`], or `target/unfurl-py`, the real Unfurl.
+/// Skips the test unless all its requirements are met: `root`, programs, folders with recorded answers below
+/// [`shared`], the scripts known to [`made`], or the real Unfurl (`target/unfurl-py`).
 macro_rules! requires {
     ($($name:literal),+) => {
         if let Some(reason) = [$($name),+].into_iter().find_map($crate::requires::lack) {
@@ -20,17 +20,17 @@ macro_rules! requires {
     };
 }
 
-/// Leaves the test out for a reason.
+/// Skips the test for a reason.
 macro_rules! left_out {
     ($reason:expr) => {{
-        // The name of what is defined here begins with that of the test.
+        // The closure's type name begins with the path of the test.
         let name = std::any::type_name_of_val(&|| ());
         $crate::requires::leave_out(name, $reason);
         return;
     }};
 }
 
-/// Says that a test is left out, and why; fails under `CI=true`.
+/// Reports that a test is skipped, and why. Panics with `CI=true`.
 #[track_caller]
 #[expect(clippy::print_stderr, reason = "a test says why it is left out")]
 pub(crate) fn leave_out(name: &str, reason: &str) {
@@ -51,7 +51,7 @@ pub(crate) fn leave_out(name: &str, reason: &str) {
     list.unwrap().write_all(line.as_bytes()).unwrap();
 }
 
-/// Why something that a test needs is not there; none if it is.
+/// Returns why a requirement is not met, or None if it is met.
 pub(crate) fn lack(name: &str) -> Option<String> {
     let without = std::env::var("UNFURL_TESTS_WITHOUT").unwrap_or_default();
     if without.split_whitespace().any(|it| it == name) {
@@ -75,7 +75,7 @@ pub(crate) fn lack(name: &str) -> Option<String> {
     }
 }
 
-/// A program of this machine, also one for administrators.
+/// Finds a program in `PATH` or in the folders for administrators.
 pub(crate) fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let administrators = ["/usr/sbin", "/sbin"].map(PathBuf::from);
@@ -85,7 +85,8 @@ pub(crate) fn program(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// The folder that a script makes for tests, made where it is not there yet; else what the script says.
+/// Returns the folder that a script prepares for tests. Runs the script if the folder does not exist; an
+/// error is the output of the script.
 pub(crate) fn made(script: &str) -> Result<PathBuf, String> {
     let folder = match script {
         "tests/python.sh" => "py",
@@ -106,13 +107,13 @@ pub(crate) fn made(script: &str) -> Result<PathBuf, String> {
     Err(format!("`sh {script}` failed: {}", said.trim()))
 }
 
-/// The target folder of cargo, which holds what scripts make for tests.
+/// Cargo's target folder, which also holds the folders that scripts prepare for tests.
 pub(crate) fn target() -> &'static Path {
     let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
     tmp.parent().unwrap()
 }
 
-/// The folder that holds the corpus.
+/// The folder with the recorded answers of peer programs.
 pub(crate) fn shared() -> PathBuf {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
     std::env::var_os("SHARED").map_or_else(beside, PathBuf::from)

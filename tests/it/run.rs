@@ -1,4 +1,4 @@
-//! `unfurl run`: commands, operations and workflows, as a user sees it.
+//! `unfurl run` from the user's view: commands, operations and workflows.
 
 use serde_json::Value as Json;
 
@@ -33,12 +33,11 @@ const TYPES: &str = "
       <topology>
 ";
 
-/// An ensemble with this topology.
 fn with_types(topology: &str) -> Draft {
     ensemble(TYPES).with("topology", topology)
 }
 
-/// Two databases, of which the second needs the first.
+/// An ensemble with two databases, of which the second requires the first.
 fn two() -> TestEnv {
     with_types(
         "
@@ -394,7 +393,7 @@ fn a_command_that_fails_or_is_not_there_is_a_failed_job() {
     env.unfurl(["run", "-a", "--", "echo", "{{ SELF.nope"])
         .exits(64)
         .says(&["run of `root`"]);
-    // None of this is known to the ensemble.
+    // `run` leaves no trace in the ensemble.
     let before = env.tracked();
     env.unfurl(["deploy", "-a"]).succeeds();
     assert_eq!(env.tracked(), before);
@@ -435,7 +434,7 @@ fn a_secret_in_a_command_is_on_no_command_line_and_in_no_file() {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let own = path.ends_with("ensemble.yaml");
         let seen = text.matches(secret).count();
-        // The ensemble itself says what the default is.
+        // Only the ensemble file shows the secret, as the default of its input.
         assert_eq!(seen, usize::from(own), "{path}:\n{text}");
     }
 }

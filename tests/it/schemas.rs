@@ -1,4 +1,4 @@
-//! The schemas for editors: up to date, and no stricter or laxer than the readers.
+//! The JSON schemas for editors: they are up to date, and as strict as the program's own readers.
 
 use std::fs;
 use std::io::Write as _;
@@ -17,8 +17,8 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What a schema has against each of some documents: where, and why. The validator is that of Python,
-/// whose schema it has to be, too.
+/// Validates documents with Python's `jsonschema`, which also checks the schema itself. Returns the path and
+/// the message of each error, per document.
 fn complaints(of: SchemaKind, documents: &[Json]) -> Vec<Vec<(String, String)>> {
     let request = json!({ "schema": schema(of), "documents": documents });
     let mut python = Command::new(target().join("unfurl-py/bin/python3"))
@@ -44,7 +44,7 @@ fn read(name: &str, text: &str) -> Option<Json> {
     Some(serde_json::to_value(node.to_value()).unwrap())
 }
 
-/// Fails if the schema has anything against an ensemble; says how many could be read.
+/// Asserts that these ensembles meet the schema. Returns how many of them are readable.
 #[track_caller]
 fn assert_meet_the_schema(files: &[PathBuf]) -> usize {
     let (mut names, mut documents) = (Vec::new(), Vec::new());
@@ -62,7 +62,7 @@ fn assert_meet_the_schema(files: &[PathBuf]) -> usize {
     documents.len()
 }
 
-/// The ensembles in the folders of a folder.
+/// The ensembles in the direct subfolders of a folder.
 fn ensembles(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap();
     let files = entries.map(|entry| entry.unwrap().path().join("ensemble.yaml"));
@@ -103,7 +103,7 @@ fn ensembles_of_the_corpus_meet_the_schema() {
     assert!(count > 50, "only {count} ensembles could be read");
 }
 
-/// An ensemble with something in its service template.
+/// An ensemble with this service template.
 fn ensemble(template: &str) -> String {
     format!("apiVersion: unfurl/v1.0.0\nkind: Ensemble\nspec: {{service_template: {template}}}\n")
 }

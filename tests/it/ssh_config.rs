@@ -1,4 +1,4 @@
-//! What configurations say about hosts, compared with what `ssh -G` says.
+//! `ssh_config` files, compared with the output of `ssh -G`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use unfurl::testing::host::ssh_config::{
 };
 use unfurl::testing::system::env::Env;
 
-/// What is compared: the name of the option and its value as `ssh -G` prints it.
+/// The compared options and their values, as `ssh -G` prints them.
 type Answer = BTreeMap<&'static str, String>;
 
 const COMPARED: &[&str] = &[
@@ -38,7 +38,7 @@ const COMPARED: &[&str] = &[
     "canonicalizehostname",
 ];
 
-/// The keys that are tried where no file is named.
+/// The keys that `ssh` tries if the configuration names no file.
 const DEFAULT_KEYS: &str = "~/.ssh/id_rsa ~/.ssh/id_ecdsa ~/.ssh/id_ecdsa_sk ~/.ssh/id_ed25519 \
     ~/.ssh/id_ed25519_sk ~/.ssh/id_xmss ~/.ssh/id_dsa";
 
@@ -54,7 +54,7 @@ fn local() -> LocalUser {
     LocalUser::of_this_process(env)
 }
 
-/// What `ssh -G` says, or why it says nothing.
+/// The answer of `ssh -G`, or its error message.
 fn theirs(file: &Path, host: &str) -> Result<Answer, String> {
     let output = Command::new("ssh")
         .args(["-n", "-G", "-F"])
@@ -196,7 +196,7 @@ fn or_none(files: &[String]) -> String {
     }
 }
 
-/// What is different, unless both say the same or both refuse.
+/// Describes the difference, or returns None if both give the same answer or both refuse.
 fn disagreement(file: &Path, host: &str) -> Option<String> {
     let (theirs, ours) = (theirs(file, host), ours(file, host));
     let text = fs::read_to_string(file).unwrap_or_default();
@@ -220,7 +220,7 @@ fn disagreement(file: &Path, host: &str) -> Option<String> {
     Some(message)
 }
 
-/// Files of one test.
+/// A temporary folder for the configuration files of one test.
 struct Written(tempfile::TempDir);
 
 impl Written {
@@ -236,7 +236,7 @@ impl Written {
     }
 }
 
-/// Each text is asked about each of the hosts.
+/// The hosts for which each configuration is compared.
 const HOSTS: &[&str] = &["foo", "u@foo", "FOO", "web1.example.com", "::1"];
 
 const TEXTS: &[&str] = &[
@@ -356,7 +356,7 @@ fn written_files_say_what_ssh_says_of_them() {
     assert!(disagreements.is_empty(), "{}", disagreements.join("\n"));
 }
 
-/// A number generator that gives the same numbers in every run.
+/// A random generator that gives the same numbers in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -426,7 +426,7 @@ const SETTINGS: &[&str] = &[
     "",
 ];
 
-/// A file of a few blocks, which may include others.
+/// A random configuration of a few blocks, which may include other files.
 fn generated(dice: &mut Dice, includes: &[&str]) -> String {
     let mut text = String::new();
     for block in 0..=dice.roll(5) {
@@ -476,7 +476,7 @@ fn a_file_that_includes_itself_is_refused() {
     let error = ours(&file, "foo").unwrap_err();
     let folder = written.0.path().display().to_string();
     insta::assert_snapshot!(error.replace(&folder, "DIR"), @"DIR/a:2: files include each other more than 16 deep");
-    // Two inclusions each time would be 65,536 files.
+    // Two inclusions at each level would be 65,536 files.
     let twice = |next: &str| format!("Include DIR/{next} DIR/{next}\n");
     let names: Vec<String> = (0..17).map(|number| format!("t{number}")).collect();
     for pair in names.windows(2) {
@@ -490,7 +490,7 @@ fn a_file_that_includes_itself_is_refused() {
     );
 }
 
-/// A home with a file for the user.
+/// Reads the configuration of a user whose home has a file with these bytes and this mode.
 fn at_home(written: &Written, bytes: &[u8], mode: u32) -> (Result<SshConfig, String>, PathBuf) {
     use std::os::unix::fs::PermissionsExt as _;
     let file = written.file("home/.ssh/config", "");
@@ -539,7 +539,7 @@ fn odd_bytes_are_said_and_what_is_around_them_counts() {
 #[test]
 fn a_usual_file_that_cannot_be_read_is_a_warning_and_one_that_was_named_an_error() {
     let written = Written::new();
-    // A folder cannot be read, whoever tries.
+    // Even root cannot read a folder as a file.
     fs::create_dir_all(written.0.path().join("home/.ssh/config")).unwrap();
     let mut local = local();
     local.home = written.0.path().join("home");
@@ -554,7 +554,7 @@ fn a_usual_file_that_cannot_be_read_is_a_warning_and_one_that_was_named_an_error
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever stands in a file, it is read or refused.
+    /// Any text is either read or refused with an error; the reader does not panic.
     #[test]
     fn no_text_breaks_the_reader(
         lines in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..6),
@@ -580,7 +580,7 @@ proptest! {
     }
 }
 
-/// A machine on which nothing is run.
+/// A context that runs no command.
 #[derive(Debug)]
 struct Fake;
 

@@ -1,5 +1,5 @@
-//! States on a real Debian, over a real ssh server that runs in it: sixty states install and
-//! configure nginx and `PostgreSQL`, a second run changes nothing, and drift is found and repaired.
+//! States on a real Debian, over a real SSH server in it. Sixty states install and configure nginx and
+//! `PostgreSQL`; a second run changes nothing; drift is found and repaired.
 
 use std::fmt;
 use std::fs;
@@ -15,7 +15,7 @@ use super::support::wait_for;
 
 const ADDRESS: &str = "127.0.0.77";
 
-/// A Debian that runs an ssh server. What is changed in it goes with it.
+/// A Debian in a namespace with an SSH server. Its changes are discarded at the end.
 struct Debian {
     folder: TempDir,
     server: Child,
@@ -45,7 +45,7 @@ impl Debian {
             format!("[{ADDRESS}]:{port} {host_key}"),
         )
         .unwrap();
-        // Changes are kept in memory: the Debian itself stays as it was made.
+        // Changes go to an overlay in memory, so the Debian itself stays as it was.
         let script = r#"set -e
             mount -t tmpfs tmpfs "$2"
             mkdir "$2/upper" "$2/work" "$2/root"
@@ -109,7 +109,7 @@ impl Debian {
         self.folder.path().join(name)
     }
 
-    /// Runs a command in it as root.
+    /// Runs a command as root in the Debian and returns its output.
     #[track_caller]
     fn shell(&self, text: &str) -> String {
         let output = Command::new("ssh")
@@ -132,7 +132,7 @@ impl Debian {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// Applies the states.
+    /// Runs `unfurl state apply` with the states of the test.
     fn apply(&self, more: &[&str]) -> Run {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/states/debian");
         let output = Command::new(env!("CARGO_BIN_EXE_unfurl"))
@@ -161,7 +161,7 @@ impl Drop for Debian {
     }
 }
 
-/// What a run said.
+/// The results of a state run.
 struct Run {
     steps: Vec<(String, Value)>,
     text: String,
@@ -190,7 +190,7 @@ impl Run {
         Self { steps, text }
     }
 
-    /// The IDs of states with this result that changed something, or would.
+    /// The IDs of states that have changed something, or would change something in a dry run.
     fn changed(&self) -> Vec<&str> {
         let is_changed = |step: &Value| {
             step["result"].is_null() || step["changes"].as_object().is_some_and(|it| !it.is_empty())
@@ -214,7 +214,7 @@ impl Run {
     }
 }
 
-/// An archive in the state tree, which names a file in a folder.
+/// Adds an archive with a file in a folder to the state tree.
 fn add_archive(debian: &Debian) {
     let files = debian.path("files");
     fs::create_dir_all(files.join("site")).unwrap();
@@ -245,8 +245,8 @@ fn sixty_states_install_nginx_and_postgresql_once_and_repair_what_drifts() {
 
     let first = debian.apply(&[]);
     first.must_succeed();
-    // Each step was predicted, or said to depend on one before it: what a package brings is known
-    // only when it is there.
+    // The dry run must have predicted each change, or marked the step as dependent on earlier changes: the
+    // content of a package is known only after its installation.
     let open = dry.ids(|step| step["depends_on_earlier_changes"] == Value::Bool(true));
     for id in first.changed() {
         let is_told = dry.changed().contains(&id) || open.contains(&id);

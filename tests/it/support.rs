@@ -1,4 +1,4 @@
-//! A world of its own for each test: a home, a folder to work in, the built binary.
+//! Test environments: each test gets its own home, its own working folder and the built binary.
 
 use std::ffi::OsStr;
 use std::fmt::{self, Display};
@@ -16,14 +16,14 @@ use unfurl::testing::system::machine::is_running;
 
 use crate::requires::shared;
 
-/// How long one call of the binary may take, and anything that a test waits for.
+/// The time limit for a call of the binary and for everything that a test waits for.
 const LIMIT: Duration = Duration::from_secs(100);
 
-/// How long to wait before the next look.
+/// The pause between two attempts of [`wait_for`].
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Looks again and again until there is something, and gives it. Fails the test, which says `what`
-/// it waited for, if that takes too long.
+/// Calls `look` until it returns a value, and returns the value. Panics after [`LIMIT`], with `what` in the
+/// message.
 #[track_caller]
 pub(crate) fn wait_for<T>(what: impl Display, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + LIMIT;
@@ -36,7 +36,7 @@ pub(crate) fn wait_for<T>(what: impl Display, mut look: impl FnMut() -> Option<T
     }
 }
 
-/// As [`wait_for`], while other tasks go on.
+/// Like [`wait_for`], but lets other async tasks run in the meantime.
 pub(crate) async fn wait_meanwhile<T>(
     what: impl Display,
     mut look: impl FnMut() -> Option<T>,
@@ -51,7 +51,6 @@ pub(crate) async fn wait_meanwhile<T>(
     }
 }
 
-/// Waits until none of these processes runs.
 #[track_caller]
 pub(crate) fn wait_until_gone(pids: &[u32]) {
     wait_for(format_args!("the end of {pids:?}"), || {
@@ -59,14 +58,14 @@ pub(crate) fn wait_until_gone(pids: &[u32]) {
     });
 }
 
-/// The binary that is tested: the one just built, unless `UNFURL_TEST_BINARY` names another, which
-/// may be of another profile.
+/// The binary under test: the one just built, or the one named by `UNFURL_TEST_BINARY`, which may have
+/// another profile.
 fn binary() -> PathBuf {
     std::env::var_os("UNFURL_TEST_BINARY")
         .map_or_else(|| env!("CARGO_BIN_EXE_unfurl").into(), PathBuf::from)
 }
 
-/// A temporary world.
+/// A temporary folder with a home and a working folder, and the environment variables for calls.
 #[derive(Debug)]
 pub(crate) struct TestEnv {
     root: tempfile::TempDir,
@@ -74,14 +73,14 @@ pub(crate) struct TestEnv {
     removed: Vec<String>,
 }
 
-/// What one call of the binary gave.
+/// The output and exit code of a finished call of the binary.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// The call, for messages.
+    /// The command line, for messages.
     pub(crate) command: String,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// The exit code; negative if a signal ended it.
+    /// The exit code, or a negative number if a signal ended the process.
     pub(crate) code: i32,
     pub(crate) time: Duration,
 }
@@ -99,19 +98,19 @@ impl TestEnv {
         }
     }
 
-    /// The world with the text as its only ensemble.
+    /// An environment with the text as its only ensemble.
     pub(crate) fn with_ensemble(text: &str) -> Self {
         let env = Self::new();
         env.write("ensemble.yaml", text);
         env
     }
 
-    /// The world with a copy of one of the examples.
+    /// An environment with a copy of one of the examples.
     pub(crate) fn with_example(name: &str) -> Self {
         Self::with_folder(&format!("ensembles/{name}"))
     }
 
-    /// The world with a copy of a folder of the repository.
+    /// An environment with a copy of a folder of the repository.
     pub(crate) fn with_folder(path: &str) -> Self {
         let env = Self::new();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
@@ -125,13 +124,13 @@ impl TestEnv {
         self
     }
 
-    /// Takes an environment variable away from all calls.
+    /// Removes an environment variable for all calls.
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.removed.push(name.to_owned());
         self
     }
 
-    /// The folder in which the binary is called.
+    /// The working folder, in which the binary is called.
     pub(crate) fn work(&self) -> PathBuf {
         self.root.path().join("work")
     }
@@ -147,12 +146,12 @@ impl TestEnv {
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// Calls the binary in the working folder.
+    /// Calls the binary in the working folder and waits for its end.
     pub(crate) fn unfurl<I: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = I>) -> Run {
         self.call(Command::new(binary()), arguments)
     }
 
-    /// Calls the binary and kills it after a time; says whether it had ended by then.
+    /// Calls the binary and kills it after a time. Returns whether it had ended by then.
     pub(crate) fn killed_after(&self, time: Duration, arguments: &[&str]) -> bool {
         let command = Command::new(binary());
         let mut command = self.command(command, arguments);
@@ -165,7 +164,7 @@ impl TestEnv {
         ended
     }
 
-    /// Calls the binary with one more environment variable.
+    /// Calls the binary with an additional environment variable.
     #[cfg(feature = "fault-injection")]
     pub(crate) fn unfurl_with(&self, (name, value): (&str, &str), arguments: &[&str]) -> Run {
         let mut shell = Command::new("/usr/bin/env");
@@ -174,7 +173,7 @@ impl TestEnv {
         self.call(shell, arguments)
     }
 
-    /// Calls the binary after lines of shell that set limits.
+    /// Calls the binary after lines of shell, which can set limits.
     pub(crate) fn unfurl_after(&self, lines: &str, arguments: &[&str]) -> Run {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", &format!("{lines}\nexec \"$0\" \"$@\"")]);
@@ -190,12 +189,12 @@ impl TestEnv {
         run(self.command(command, arguments))
     }
 
-    /// Calls the binary in the working folder and goes on at once.
+    /// Starts the binary in the working folder and returns at once.
     pub(crate) fn start<I: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = I>) -> Started {
         self.start_command(Command::new(env!("CARGO_BIN_EXE_unfurl")), arguments)
     }
 
-    /// Calls a program in the working folder as the binary is called, and goes on at once.
+    /// Starts another program like the binary and returns at once.
     pub(crate) fn start_command<I: AsRef<OsStr>>(
         &self,
         command: Command,
@@ -238,7 +237,7 @@ impl TestEnv {
         command
     }
 
-    /// Waits until a file of the working folder is there, and gives what is in it.
+    /// Waits until a file of the working folder exists and is not empty, and returns its content.
     #[track_caller]
     pub(crate) fn wait_for(&self, path: &str) -> String {
         let path = self.work().join(path);
@@ -248,7 +247,7 @@ impl TestEnv {
         })
     }
 
-    /// Runs git in the working folder, and gives what it prints.
+    /// Runs git in the working folder and returns its output.
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         let identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
         let output = Command::new("git")
@@ -261,13 +260,13 @@ impl TestEnv {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// The ensemble as data.
+    /// The content of `ensemble.yaml`, parsed.
     pub(crate) fn ensemble(&self) -> serde_json::Value {
         serde_yaml::from_str(&self.read("ensemble.yaml")).unwrap()
     }
 
-    /// Every file of the working folder with its bytes, without what git would not track: logs,
-    /// locks and the folders of jobs, plans and failures.
+    /// The files of the working folder that git would track. Logs, locks and the folders of jobs, plans and
+    /// failures are left out.
     pub(crate) fn tracked(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut files = Vec::new();
         let mut folders = vec![self.work()];
@@ -275,7 +274,7 @@ impl TestEnv {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
                 let name = path.file_name().and_then(OsStr::to_str).unwrap();
-                // The example `webapp` keeps its processes in `run`.
+                // The example `webapp` keeps the data of its processes in `run`.
                 if is_ignored(name) || name == "run" {
                     continue;
                 }
@@ -291,7 +290,7 @@ impl TestEnv {
         files
     }
 
-    /// Every file of the working folder, whatever git would do with it, by its path.
+    /// The files of the working folder by path, including those that git ignores.
     pub(crate) fn files(&self) -> Vec<(String, Vec<u8>)> {
         let (mut files, mut folders) = (Vec::new(), vec![self.work()]);
         while let Some(folder) = folders.pop() {
@@ -308,7 +307,7 @@ impl TestEnv {
         files
     }
 
-    /// The names of all files and folders in the working folder, sorted.
+    /// The sorted names of the files and folders directly in the working folder.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.work()).unwrap();
         let mut names: Vec<String> = entries
@@ -320,7 +319,6 @@ impl TestEnv {
 }
 
 impl Run {
-    /// Fails the test unless the exit code is the one given.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self}");
@@ -332,7 +330,7 @@ impl Run {
         self.exits(0)
     }
 
-    /// Fails the test if the program broke instead of answering.
+    /// Asserts that the program did not panic.
     #[track_caller]
     pub(crate) fn does_not_panic(self) -> Self {
         for sign in [
@@ -347,7 +345,7 @@ impl Run {
         self
     }
 
-    /// Fails the test unless the messages contain each of the texts.
+    /// Asserts that the messages on standard error contain these texts.
     #[track_caller]
     pub(crate) fn says(self, texts: &[&str]) -> Self {
         for text in texts {
@@ -356,7 +354,7 @@ impl Run {
         self
     }
 
-    /// Fails the test unless the answer contains each of the texts.
+    /// Asserts that standard output contains these texts.
     #[track_caller]
     pub(crate) fn prints(self, texts: &[&str]) -> Self {
         for text in texts {
@@ -365,13 +363,12 @@ impl Run {
         self
     }
 
-    /// What it wrote to standard output, as JSON.
     #[track_caller]
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}\n{self}"))
     }
 
-    /// Everything it wrote.
+    /// Standard output followed by standard error.
     pub(crate) fn all(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
     }
@@ -393,7 +390,7 @@ impl Display for Run {
     }
 }
 
-/// What the `.gitignore` of new projects names, and what jobs keep out of git themselves.
+/// Whether git ignores a path, by the `.gitignore` of new projects and the rules of jobs.
 pub(crate) fn is_ignored(path: &str) -> bool {
     let folders = [
         "jobs",
@@ -411,7 +408,7 @@ pub(crate) fn is_ignored(path: &str) -> bool {
     folders.contains(&name) || ends.iter().any(|end| name.ends_with(end))
 }
 
-/// Deletes what git ignores, so that a folder is as its clone would be.
+/// Deletes the files that git ignores, so that the folder looks like a fresh clone.
 pub(crate) fn forget_what_git_ignores(folder: &Path) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -424,7 +421,7 @@ pub(crate) fn forget_what_git_ignores(folder: &Path) {
     }
 }
 
-/// A call that runs. What still runs when it is dropped is killed.
+/// A running process. Dropping this value kills it.
 #[derive(Debug)]
 pub(crate) struct Started {
     child: Child,
@@ -453,18 +450,16 @@ impl Started {
         }
     }
 
-    /// Its process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends it a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.pid()).unwrap();
         kill(Pid::from_raw(pid), signal).unwrap();
     }
 
-    /// Waits until its messages contain a text.
+    /// Waits until the process's messages contain a text.
     #[track_caller]
     pub(crate) fn wait_until_it_says(&self, text: &str) {
         let so_far = || self.outputs.as_ref().unwrap()[1].so_far();
@@ -472,14 +467,14 @@ impl Started {
         wait_for(what, || so_far().contains(text).then_some(()));
     }
 
-    /// Waits for its end; it has nothing to read any more.
+    /// Closes standard input and waits for the end.
     #[track_caller]
     pub(crate) fn ends(mut self) -> Run {
         drop(self.child.stdin.take());
         self.ends_by_itself()
     }
 
-    /// Waits for its end; what it reads goes on.
+    /// Waits for the end and leaves standard input open.
     #[track_caller]
     pub(crate) fn ends_by_itself(mut self) -> Run {
         let what = format!("the end of {}", self.command);
@@ -498,7 +493,7 @@ impl Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended already, so errors are ignored.
         self.child.kill().ok();
         self.child.wait().ok();
     }
@@ -508,7 +503,7 @@ fn run(command: Command) -> Run {
     Started::new(command).ends()
 }
 
-/// What a program writes, read while it runs.
+/// A thread that collects the output of a running program.
 #[derive(Debug)]
 struct Reading {
     text: Arc<Mutex<Vec<u8>>>,
@@ -551,12 +546,12 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Whether loops run as long as the bars of the product ask, which takes many minutes.
+/// Whether loops have their full length, which takes many minutes.
 pub(crate) fn is_full() -> bool {
     std::env::var("UNFURL_LOOPS").is_ok_and(|loops| loops == "full")
 }
 
-/// What real Fabric answered; it is in `corpus/fabric`.
+/// The recorded answers of the real Fabric.
 pub(crate) fn fabric_answers() -> serde_json::Value {
     let file = shared().join("corpus/fabric/expected.json");
     let text = fs::read_to_string(file).unwrap();

@@ -1,4 +1,4 @@
-//! Operations that are tasks of `tasks.yaml`, on this machine and over a real `sshd`.
+//! Operations implemented by tasks of `tasks.yaml`, on this machine and over a real `sshd`.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::drafts::ensemble;
 use super::hosts::sshd::{Sshd, user};
 use super::support::TestEnv;
 
-/// An instance whose operation is a task, with these inputs.
+/// An ensemble with an instance whose operation is a task with these inputs.
 fn app_with(inputs: &str, more: &str) -> TestEnv {
     ensemble("
             node_types:
@@ -30,7 +30,7 @@ fn app_with(inputs: &str, more: &str) -> TestEnv {
             ").with("more", more).with("inputs", inputs).env()
 }
 
-/// Two machines of a server, `one` and `two`.
+/// The templates of two machines, `one` and `two`, on addresses of one server.
 fn machines(sshd: &Sshd) -> String {
     let key = fs::read_to_string(sshd.path("host_ed25519.pub")).unwrap();
     let machine = |name: &str, last: u8| {
@@ -46,7 +46,7 @@ fn machines(sshd: &Sshd) -> String {
     format!("{}{}", machine("one", 1), machine("two", 2))
 }
 
-/// An ensemble with two machines.
+/// An ensemble with an instance and two machines.
 fn over(sshd: &Sshd, inputs: &str) -> TestEnv {
     let env = app_with(inputs, "");
     let text = env.read("ensemble.yaml");
@@ -59,7 +59,7 @@ fn over(sshd: &Sshd, inputs: &str) -> TestEnv {
     env
 }
 
-/// The record of the last job.
+/// The change record of the last job.
 fn record(env: &TestEnv) -> String {
     let ensemble = env.ensemble();
     let file = ensemble["lastJob"]["changelog"].as_str().unwrap();
@@ -107,7 +107,7 @@ fn a_task_without_hosts_is_an_operation() {
     nothing_is_done_again(&env);
     assert_eq!(env.read("said"), "hello you\n");
 
-    // Another text of the task is a change.
+    // A change of the task's text is detected.
     let text = env.read("tasks.yaml").replace("hello", "bye");
     env.write("tasks.yaml", &text);
     env.unfurl(["deploy", "--approve"]).succeeds();

@@ -1,12 +1,12 @@
-//! What a teardown removes, in which order, what it leaves alone and why; and that a deploy brings
-//! everything back.
+//! Teardown: the instances that it removes, their order, the instances that it keeps and why; and that a
+//! second deploy restores all of them.
 
 use serde_json::Value as Json;
 
 use super::drafts::{ensemble, text};
 use super::support::{Run, TestEnv};
 
-/// Types whose instances tell in the file `order` what happens to them.
+/// Node types whose operations write a line to the file `order`.
 const TYPES: &str = "    node_types:
       Told:
         derived_from: tosca.nodes.Root
@@ -55,7 +55,7 @@ fn status(env: &TestEnv, name: &str) -> Json {
     env.ensemble()["status"]["instances"][name]["readyState"]["local"].clone()
 }
 
-/// Deploys; gives what a teardown then did, and what it said.
+/// An environment in which the nodes are deployed.
 fn deployed(nodes: &str) -> TestEnv {
     let env = with_nodes(nodes);
     job(&env, &["deploy"]).succeeds();
@@ -82,7 +82,7 @@ fn a_protected_instance_stays_with_all_that_it_needs() {
         "{plan}"
     );
 
-    // It stays whatever the user says; what it needs does not.
+    // `--force` removes the instances that a protected one requires, but not the protected one itself.
     let run = teardown(&env, &["--force"]);
     assert!(order(&env).contains(&"drop a".to_owned()), "{run}");
     assert_eq!(status(&env, "b"), "ok", "{run}");
@@ -200,7 +200,8 @@ fn filters_leave_the_others_and_what_the_others_need() {
 
 #[test]
 fn an_instance_whose_create_failed_is_removed() {
-    // What ran may have made something, even where it said so of nothing; what never ran has not.
+    // A task that ran may have created a resource, even if it did not report one; a task that never ran has
+    // not.
     for (command, expected) in [
         ("'exit 1'", &["drop"][..]),
         (
@@ -276,7 +277,7 @@ fn what_a_check_found_is_not_removed_when_its_configuration_fails() {
     assert!(order(&env).is_empty(), "{run}");
 }
 
-/// Runs deploy, teardown and deploy; gives what each of the two deploys did.
+/// Runs deploy, teardown and deploy, and returns the operations of the two deploys.
 fn twice(env: &TestEnv) -> [Vec<String>; 2] {
     job(env, &["deploy"]).succeeds();
     let first = order(env);
@@ -318,7 +319,7 @@ fn a_deploy_after_a_teardown_does_all_that_the_first_one_did() {
             let chosen: Vec<String> = chosen
                 .map(|place| format!("{}: {}", operations[place], say(operations[place])))
                 .collect();
-            // What has nothing that removes it stays, and is not made again.
+            // An instance without an operation that removes it stays, and is not created again.
             if ends.is_empty() {
                 continue;
             }
@@ -432,7 +433,7 @@ fn what_is_discovered_is_discovered_again() {
     );
     job(&env, &["deploy"]).succeeds();
     assert_eq!(order(&env), ["found"]);
-    // It was found and not made.
+    // The instance was found, not created.
     teardown(&env, &[]);
     assert!(order(&env).is_empty());
     teardown(&env, &["--destroyunmanaged"]);
@@ -479,7 +480,7 @@ fn instances_that_a_task_adds_go_with_it_and_come_back() {
     assert_eq!(part(&env), "ok", "{run}");
 }
 
-/// A random graph: for each node those it needs, all of them before it.
+/// A random acyclic graph: for each node the earlier nodes that it requires.
 fn graph(nodes: usize, mut seed: u64) -> Vec<Vec<usize>> {
     let mut next = |below: usize| {
         seed = seed

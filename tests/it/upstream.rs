@@ -1,4 +1,4 @@
-//! A job first looks whether others have pushed.
+//! `--check-upstream`: before it starts, a job looks whether others have pushed.
 
 use unfurl::testing::system::machine::is_running;
 
@@ -18,7 +18,7 @@ fn a_checkout_that_is_behind_is_brought_up_to_date_before_the_job() {
     env.write("b/mine", "new");
     let run = deploy(&env, "b", &[CHECK, "--output", "json"]).succeeds();
     let run = run.says(&["is brought up to `origin/main`, which was 1 commit ahead"]);
-    // The other's record is known, so that nothing is done twice.
+    // The other user's record is known now, so no task runs twice.
     assert_eq!(run.json()["job"]["ok"], 0, "{run}");
     assert_eq!(head(&env, "b"), head(&env, "origin.git"));
     assert_eq!(env.git(&["-C", "b", "status", "--porcelain", "-uno"]), "");
@@ -103,7 +103,7 @@ fn remotes_that_do_not_answer_are_waited_for_ten_seconds_together() {
         env.git(&["-C", clone, "config", "core.sshCommand", &asks]);
     }
     let job = env.start(["deploy", "b/e", "--approve", CHECK]);
-    // The second is asked while the first still is.
+    // The second remote is asked before the first has answered.
     let pids = wait_for("the second question", || {
         let text = std::fs::read_to_string(&begun).ok()?;
         let pids: Vec<u32> = text.lines().map_while(|pid| pid.parse().ok()).collect();

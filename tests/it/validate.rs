@@ -1,4 +1,4 @@
-//! `unfurl validate`: what it takes, and what it says.
+//! `unfurl validate`: the files that it accepts, and its messages.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -161,7 +161,7 @@ fn a_csar_whose_entry_is_missing_says_where_it_is_named() {
         assert_eq!(run.code, 1, "{name}: {}", run.stderr);
         assert!(run.stderr.contains(told), "{name}: {}", run.stderr);
     }
-    // The types of an archive are no business of its files.
+    // With TOSCA 1.3, an archive with a single template of only types is valid.
     let run = env.unfurl(["validate", "e.csar"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
 }

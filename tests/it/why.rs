@@ -1,4 +1,5 @@
-//! Why a job would do something or not, and what jobs have done: `plan`, `explain`, `history`.
+//! Explanations: `plan`, `explain` and `history` say why a job would run a task or not, and what jobs have
+//! done.
 
 use serde_json::Value as Json;
 
@@ -64,7 +65,7 @@ fn edit(env: &TestEnv, from: &str, to: &str) {
     env.write("ensemble.yaml", &text.replacen(from, to, 1));
 }
 
-/// What was printed, without what differs from one run to the next.
+/// Standard output, with paths, times and other varying parts replaced by constants.
 fn shown(env: &TestEnv, run: &Run) -> String {
     let work = env.work().display().to_string();
     let lines = run.stdout.lines().map(|line| {

@@ -61,7 +61,7 @@ fn mutable_copy(value: &JinjaValue, depth: usize) -> Result<JinjaValue> {
     }
 }
 
-/// Whether a map is a literal of a template.
+/// Whether a map was created by a template, unlike objects such as namespaces.
 fn is_plain(value: &JinjaValue) -> bool {
     value.as_object().is_none_or(|object| {
         object.type_name().contains("Map<") && !object.type_name().contains("Namespace")

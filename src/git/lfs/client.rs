@@ -31,6 +31,7 @@ pub struct Client {
     transport: LfsTransport,
 }
 
+/// The protocol with which the server is reached.
 #[derive(Debug)]
 enum LfsTransport {
     Http(Box<HttpApi>),

@@ -1,28 +1,29 @@
-//! Steps that run depending on how others end: `on_success` and `on_failure` of workflows.
+//! Conditions of groups: steps that run depending on the result of others (`on_success` and `on_failure`
+//! of workflows).
 
 use std::collections::HashMap;
 
 use super::steps::Steps;
 use crate::plan::{GroupId, PlanItem, RunCondition};
 
-/// Whether a step is part of the job once those before it have ended.
+/// Whether a step runs, as decided when the steps before it have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// It runs.
     Runs,
-    /// What it follows has failed.
+    /// The step on which this one depends has failed.
     Blocked,
-    /// What it is for has not happened.
+    /// The failure that the step handles has not occurred.
     NotNeeded,
 }
 
-/// Whether groups run, as far as that is known.
+/// The admissions of groups decided so far.
 #[derive(Debug, Default)]
 pub(super) struct Admissions(HashMap<GroupId, Admission>);
 
 impl Admissions {
-    /// Decides whether a group runs, and those before it that this depends on. Uses no recursion:
-    /// steps may follow each other in long chains.
+    /// Decides whether a group runs, together with the groups that this depends on.
+    ///
+    /// Works without recursion because steps may form long chains.
     pub(super) fn of(&mut self, group: GroupId, steps: &dyn Steps) -> Admission {
         let mut stack = vec![group];
         while let Some(at) = stack.last().copied() {
@@ -84,7 +85,7 @@ fn group_dependencies(group: GroupId, steps: &dyn Steps) -> Vec<GroupId> {
     needed
 }
 
-/// Whether a task of a group has failed.
+/// Whether any task of a group has failed.
 fn has_failed(group: GroupId, steps: &dyn Steps) -> bool {
     let mut stack = vec![group];
     while let Some(group) = stack.pop() {
@@ -104,7 +105,7 @@ mod tests {
     use super::super::testing::FakeSteps;
     use super::*;
 
-    /// A step, and a group with another one that depends on how the first ends.
+    /// Returns a step in a group, and another group whose condition depends on the first.
     fn after(when: impl Fn(GroupId) -> RunCondition) -> (FakeSteps, GroupId) {
         let mut steps = FakeSteps::default();
         steps.add_turn(1, 1);

@@ -1,20 +1,19 @@
-//! Keeps steps apart that must not run at the same time: those of instances on the same node.
+//! Mutual exclusion of steps on the same node when tasks run in parallel.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::plan::StepId;
 use crate::value::Handle;
 
-/// The nodes that are worked on, and the steps that wait for their turn there.
+/// The nodes that are in use, and the steps waiting for them.
 #[derive(Debug, Default)]
 pub(crate) struct ExclusiveNodes {
-    /// The nodes that are worked on.
     busy: HashSet<Handle>,
-    /// The node that each task works on.
+    /// The node that each task uses.
     task_nodes: HashMap<usize, Handle>,
-    /// The steps that wait for a node.
+    /// Steps that wait for a node, in order.
     waiting: HashMap<Handle, VecDeque<StepId>>,
-    /// The steps whose node is free again.
+    /// Steps whose node has become free.
     free: VecDeque<StepId>,
 }
 
@@ -24,12 +23,12 @@ impl ExclusiveNodes {
         self.free.pop_front()
     }
 
-    /// Whether no step has got its node.
+    /// Whether no step is ready because its node became free.
     pub(crate) fn is_empty(&self) -> bool {
         self.free.is_empty()
     }
 
-    /// Keeps a step until a node is free; says whether the node is worked on.
+    /// Queues a step if its node is in use, and returns whether it is.
     pub(crate) fn wait_if_busy(&mut self, key: Handle, step: StepId) -> bool {
         let busy = self.busy.contains(&key);
         if busy {
@@ -38,13 +37,13 @@ impl ExclusiveNodes {
         busy
     }
 
-    /// Gives a node to a task.
+    /// Assigns a node to a task.
     pub(crate) fn occupy(&mut self, key: Handle, task: usize) {
         self.busy.insert(key);
         self.task_nodes.insert(task, key);
     }
 
-    /// Frees the node of a task that has ended, for those that wait for it.
+    /// Releases the node of a finished task and readies the steps that wait for it.
     pub(crate) fn free(&mut self, task: usize) {
         if let Some(key) = self.task_nodes.remove(&task) {
             self.busy.remove(&key);

@@ -1,4 +1,4 @@
-//! The order of steps: which of them wait for which, as the plan and the requirements say.
+//! The order of steps: derives from the plan and the requirements which step waits for which.
 
 use std::collections::HashMap;
 
@@ -6,18 +6,18 @@ use super::steps::Steps;
 use crate::plan::StepId;
 use crate::value::Handle;
 
-/// When the turn of a step comes.
+/// The round in which a step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum StepRound {
-    /// As soon as what it requires is there.
+    /// As soon as its requirements are met.
     First,
-    /// After those that set what it reads.
+    /// After the steps that set the attributes it reads.
     Late,
-    /// After late ones that it requires.
+    /// After steps of the late round that it requires.
     AfterLate,
 }
 
-/// The steps whose order is sought, and those that they wait for already.
+/// The input for ordering steps: their properties, progress, and known waits.
 pub(super) struct StepOrdering<'a> {
     pub(super) steps: &'a dyn Steps,
     pub(super) done: &'a [bool],
@@ -30,8 +30,10 @@ impl StepOrdering<'_> {
         !self.done[step] && self.steps.runs(step)
     }
 
-    /// The steps that come in the second round: deferred ones, what follows them in their unit,
-    /// and what requires their instance unless they wait for it.
+    /// Returns the round of each step.
+    ///
+    /// Late are deferred steps, the steps after them in their unit, and the steps of instances that
+    /// require theirs, unless the deferred step waits for those.
     pub(super) fn rounds(&self, units: &[Vec<StepId>]) -> Vec<StepRound> {
         let mut late = vec![StepRound::First; self.done.len()];
         let mut late_instances: HashMap<Handle, Vec<StepId>> = HashMap::new();
@@ -47,7 +49,8 @@ impl StepOrdering<'_> {
                     .get(required)
                     .is_some_and(|steps| !steps.iter().any(|step| self.waits_on(*step, instance)))
             });
-            // What an instance does is in order: a late check comes before what it may spare.
+            // Steps of an instance stay in order, because a late check precedes the step that it may make
+            // unnecessary.
             let own = late_instances.get(&instance).and_then(|own| own.last());
             let own = own.map_or(StepRound::First, |step| late[*step]);
             let mut turn = if follows { StepRound::AfterLate } else { own };
@@ -64,19 +67,20 @@ impl StepOrdering<'_> {
         late
     }
 
-    /// Whether a step waits for one of an instance.
+    /// Whether a step waits for a step of an instance.
     fn waits_on(&self, step: StepId, instance: Handle) -> bool {
         let on = self.waiting.get(&step).into_iter().flatten();
         on.into_iter()
             .any(|producer| self.steps.instance(*producer) == instance)
     }
 
-    /// Each step after the one before it, in its unit and between units of one instance.
+    /// Returns the order within units, and between units of the same instance, as pairs of a step and its
+    /// predecessor.
     pub(super) fn sequence_edges(&self, units: &[Vec<StepId>]) -> Vec<(StepId, StepId)> {
         let mut edges = Vec::new();
         let mut last: HashMap<Handle, StepId> = HashMap::new();
         for unit in units {
-            // What is left out must not break the chain.
+            // Skipped steps must not break the chain.
             let alive = unit.iter().copied().filter(|step| self.is_open(*step));
             let alive: Vec<StepId> = alive.collect();
             let Some(first) = alive.first() else { continue };
@@ -90,8 +94,8 @@ impl StepOrdering<'_> {
         edges
     }
 
-    /// Between instances: the first step of one waits for the last steps of those it requires, or
-    /// the other way round where things are removed.
+    /// Returns the order between instances: the first step of an instance waits for the last step of each
+    /// required one. For removals it is reversed.
     pub(super) fn requirement_edges(
         &self,
         units: &[Vec<StepId>],
@@ -106,7 +110,7 @@ impl StepOrdering<'_> {
                 let Some(other) = steps.get(&required) else {
                     continue;
                 };
-                // What waits for the instance itself, and what follows that, comes after it.
+                // Steps that wait for the instance itself, and the steps after them, come later.
                 let waits = |step: &StepId| self.waits_on(*step, *instance);
                 let free = other.iter().position(waits).unwrap_or(other.len());
                 let (later, earlier) = match removes {
@@ -126,7 +130,7 @@ impl StepOrdering<'_> {
         edges
     }
 
-    /// The steps of each instance, those that count.
+    /// Returns the steps of each instance that pass a filter.
     fn by_instance(
         &self,
         units: &[Vec<StepId>],
@@ -140,8 +144,8 @@ impl StepOrdering<'_> {
         steps
     }
 
-    /// The instances with steps that one requires, be it through others that have none. What was
-    /// found for those is kept in `through`.
+    /// Returns the instances with steps that an instance requires, directly or through instances without
+    /// steps. `through` caches results for the latter.
     fn required_in(
         &self,
         of: Handle,

@@ -1,4 +1,4 @@
-//! The scheduler: which steps are done, which wait for which, and which comes next.
+//! The scheduler: keeps track of which steps are done and which wait, and selects the next step.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,30 +10,30 @@ use crate::dag::ReadyQueue;
 use crate::plan::{GroupId, StepId};
 use crate::value::Handle;
 
-/// The rank of steps for instances that the job has added: after the first round.
+/// The rank of steps for instances added by the job, which run after the first round.
 pub(crate) const ADDED_RANK: u8 = 1;
-/// The rank of steps that wait for what others set.
+/// The rank of steps that wait for attributes set by others.
 pub(crate) const LATE_RANK: u8 = 2;
-/// The rank of steps that waited for what then did not change.
+/// The rank of steps whose awaited attributes did not change.
 pub(crate) const STALLED_RANK: u8 = 4;
 
-/// The steps of a job on their way.
+/// The scheduling state of a job's steps.
 #[derive(Debug, Default)]
 pub(crate) struct Scheduler {
     queue: ReadyQueue<StepId>,
     done: Vec<bool>,
-    /// The steps that act on an entity and have not ended.
+    /// The open steps that act on each entity.
     producers: HashMap<Handle, Vec<StepId>>,
-    /// The steps that a deferred step waits for.
+    /// The steps that each deferred step waits for.
     waiting: HashMap<StepId, Vec<StepId>>,
-    /// Steps that go on with what there is, since what they wait for waits for them.
+    /// Steps that run with the current values because the steps they wait for also wait for them.
     released: HashSet<StepId>,
-    /// The live attributes that a deferred step read, with their values then.
+    /// The live attributes that each deferred step read, with their values at that time.
     awaited: HashMap<StepId, Vec<AwaitedAttribute>>,
-    /// Steps whose recorded reads are compared again when their turn comes.
+    /// Steps whose recorded inputs are compared again when they are due.
     pending_comparison: HashSet<StepId>,
     admissions: Admissions,
-    /// The groups of which all steps are done, until somebody asks.
+    /// Groups with all steps done that were not reported yet.
     settled_groups: Vec<GroupId>,
 }
 
@@ -45,12 +45,11 @@ impl Scheduler {
         self.producers.entry(target).or_default().push(step);
     }
 
-    /// Whether a step is done.
     pub(crate) fn is_done(&self, step: StepId) -> bool {
         self.done[step]
     }
 
-    /// How many steps are queued and not done.
+    /// Returns the number of queued steps that are not done.
     pub(crate) fn remaining(&self) -> usize {
         self.queue.unfinished()
     }
@@ -63,9 +62,10 @@ impl Scheduler {
         }
     }
 
-    /// Builds the queue once the plan is rendered. Steps of a group follow each other; an
-    /// instance follows what it requires (before it, where things are removed); a deferred step
-    /// follows those that set what it reads.
+    /// Builds the queue from the rendered plan.
+    ///
+    /// Steps of a group follow each other. An instance follows the instances it requires, or precedes
+    /// them if it is removed. A deferred step follows the steps that set the attributes it reads.
     pub(crate) fn build(&mut self, steps: &dyn Steps) {
         let units = steps.units(0);
         let ordering = self.ordering(steps);
@@ -97,8 +97,9 @@ impl Scheduler {
         }
     }
 
-    /// Queues the steps of the plan from an item on, which came to it while the job runs: they
-    /// also wait for what is left to do on the instances that theirs require.
+    /// Queues steps that were added to the plan while the job runs, starting with an item.
+    ///
+    /// They also wait for open steps on the instances that theirs require.
     pub(crate) fn extend(&mut self, first_item: usize, steps: &dyn Steps) {
         let units = steps.units(first_item);
         let ordering = self.ordering(steps);
@@ -129,27 +130,27 @@ impl Scheduler {
         }
     }
 
-    /// Takes the next step that waits for nothing.
+    /// Takes the next step that is ready.
     pub(crate) fn pop(&mut self) -> Option<StepId> {
         self.queue.pop()
     }
 
-    /// Whether a step waits for nothing.
+    /// Whether any step is ready to run.
     pub(crate) fn has_ready(&self) -> bool {
         self.queue.has_ready()
     }
 
-    /// The rank of the next step that waits for nothing.
+    /// Returns the rank of the next ready step.
     pub(crate) fn next_rank(&self) -> Option<u8> {
         self.queue.next_rank()
     }
 
-    /// The steps that were queued and not taken.
+    /// Returns the queued steps that were not taken.
     pub(crate) fn queued(&self) -> impl Iterator<Item = StepId> {
         self.queue.queued()
     }
 
-    /// Puts a step back that was taken, to come again once it waits for nothing.
+    /// Returns a taken step to the queue, with its current waits.
     pub(crate) fn requeue(&mut self, step: StepId) {
         self.queue.put_back(step);
         for on in self.waiting.get(&step).into_iter().flatten() {
@@ -157,8 +158,8 @@ impl Scheduler {
         }
     }
 
-    /// Puts a step back that gets nothing by waiting: it comes after all others, and so does the
-    /// rest of its group.
+    /// Returns a step that gains nothing by waiting to the queue. The step and the rest of its group run
+    /// after all others.
     pub(crate) fn requeue_last(&mut self, step: StepId, steps: &dyn Steps) {
         self.queue.set_rank(step, STALLED_RANK);
         let group = steps.group(step).map(|group| steps.steps_of(group));
@@ -169,12 +170,12 @@ impl Scheduler {
         self.queue.put_back(step);
     }
 
-    /// Whether others than a step that waits come first still.
+    /// Whether a waiting step can still let other steps go first.
     pub(crate) fn may_wait(&self, step: StepId) -> bool {
         self.queue.has_ready() && self.queue.rank(step) < STALLED_RANK
     }
 
-    /// Marks a step as done, for the queue and for those that read what it sets.
+    /// Marks a step as done for the queue and for the readers of its attributes.
     pub(crate) fn finish(&mut self, step: StepId, steps: &dyn Steps) {
         if std::mem::replace(&mut self.done[step], true) {
             return;
@@ -196,26 +197,26 @@ impl Scheduler {
         all.all(|step| self.done[step] || !steps.runs(step))
     }
 
-    /// The groups of which all steps were done since the last call.
+    /// Takes the groups that became settled since the last call.
     pub(crate) fn take_settled_groups(&mut self) -> Vec<GroupId> {
         std::mem::take(&mut self.settled_groups)
     }
 
-    /// Whether a step whose turn has come runs.
+    /// Decides whether a step that is due runs.
     pub(crate) fn admission(&mut self, step: StepId, steps: &dyn Steps) -> Admission {
         let group = steps.group(step);
         group.map_or(Admission::Runs, |group| self.admissions.of(group, steps))
     }
 
-    /// The steps that act on an entity and have not ended.
+    /// Returns the open steps that act on an entity.
     pub(crate) fn open_steps(&self, of: Handle, steps: &dyn Steps) -> Vec<StepId> {
         let open = self.producers.get(&of).into_iter().flatten().copied();
         open.filter(|step| !self.done[*step] && steps.runs(*step))
             .collect()
     }
 
-    /// The other open steps of a step's own target: those before it, and, for an attribute without
-    /// a value, those of other groups.
+    /// Returns the open steps on a step's own target: the preceding ones and, for an attribute without
+    /// value, those of other groups.
     pub(crate) fn own_steps_before(
         &self,
         step: StepId,
@@ -231,7 +232,7 @@ impl Scheduler {
         open
     }
 
-    /// Whether a step ended last among those of its target that may complete what is done to it.
+    /// Whether no other step that may complete the workflow on the target is open.
     pub(crate) fn is_last_final(&self, step: StepId, steps: &dyn Steps) -> bool {
         let open = self
             .producers
@@ -242,28 +243,28 @@ impl Scheduler {
         !others.any(|other| steps.plan().steps[*other].is_final && steps.runs(*other))
     }
 
-    /// Lets a step wait for others, and for attributes to get other values.
+    /// Makes a step wait for other steps and for changes of attributes.
     pub(crate) fn defer(&mut self, step: StepId, on: Vec<StepId>, awaited: Vec<AwaitedAttribute>) {
         self.waiting.insert(step, on);
         self.awaited.insert(step, awaited);
     }
 
-    /// Lets a step wait for others.
+    /// Makes a step wait for other steps.
     pub(crate) fn wait(&mut self, step: StepId, on: Vec<StepId>) {
         self.waiting.insert(step, on);
     }
 
-    /// The steps that a step waits for, done or not.
+    /// Returns the steps that a step waits for, done or not.
     pub(crate) fn waits_for(&self, step: StepId) -> &[StepId] {
         self.waiting.get(&step).map_or(&[], Vec::as_slice)
     }
 
-    /// The attributes that a deferred step waits for; none if it was not deferred.
+    /// Returns the attributes that a deferred step waits for. None if the step is not deferred.
     pub(crate) fn awaited(&self, step: StepId) -> Option<&[AwaitedAttribute]> {
         self.awaited.get(&step).map(Vec::as_slice)
     }
 
-    /// Whether an instance has steps that wait for one of another: then the other goes first.
+    /// Whether any open step of an instance waits for a step of another, which then goes first.
     pub(crate) fn instance_waits_on(
         &self,
         instance: Handle,
@@ -278,25 +279,25 @@ impl Scheduler {
         })
     }
 
-    /// Leaves open whether a step runs, until its turn comes and those that it waits for have ended.
+    /// Defers the decision whether a step runs until it is due and the steps it waits for have ended.
     pub(crate) fn defer_comparison(&mut self, step: StepId, mut on: Vec<StepId>) {
         on.retain(|producer| !self.done[*producer]);
         self.waiting.insert(step, on);
         self.pending_comparison.insert(step);
     }
 
-    /// Says once whether it was left open if a step runs.
+    /// Returns whether the comparison of a step was deferred, and clears this.
     pub(crate) fn take_pending_comparison(&mut self, step: StepId) -> bool {
         self.pending_comparison.remove(&step)
     }
 
-    /// Whether a step goes on with what there is.
+    /// Whether a step runs with the current values.
     pub(crate) fn is_released(&self, step: StepId) -> bool {
         self.released.contains(&step)
     }
 
-    /// Whether a step that waits for others, which wait for it, can be released: those before it in
-    /// its group have ended.
+    /// Whether a step in a cycle of waits can be released, because the steps before it in its group have
+    /// ended.
     pub(crate) fn may_be_released(&self, step: StepId, steps: &dyn Steps) -> bool {
         let group = steps.group(step).map(|group| steps.steps_of(group));
         let before = group.into_iter().flatten();
@@ -304,7 +305,7 @@ impl Scheduler {
         !self.released.contains(&step) && before.all(|other| self.done[other])
     }
 
-    /// Lets a step go on although others that it waits for have not ended.
+    /// Lets a step run although steps it waits for have not ended.
     pub(crate) fn release(&mut self, step: StepId) {
         self.waiting.remove(&step);
         self.released.insert(step);
@@ -312,7 +313,7 @@ impl Scheduler {
     }
 }
 
-/// The places of steps in an order.
+/// Returns the position of each step in an order.
 fn positions(order: &[StepId]) -> HashMap<StepId, usize> {
     order.iter().copied().zip(0..).collect()
 }
@@ -642,7 +643,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each instance requires instances of smaller numbers only, so that there is no circle.
+        /// Each instance requires only instances with smaller numbers, so cycles cannot occur.
         #[test]
         fn every_step_comes_once_and_after_those_that_it_requires(
             picks in prop::collection::vec((any::<u8>(), 1_usize..4), 1..30),

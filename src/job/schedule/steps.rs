@@ -1,43 +1,43 @@
-//! The facts about the steps of a job that their order depends on.
+//! The interface through which the scheduler queries the steps of a job.
 
 use crate::plan::{GroupId, Plan, PlanItem, StepId};
 use crate::value::Handle;
 
-/// Answers what the scheduler asks about the steps of a job.
+/// Answers the scheduler's questions about the steps of a job.
 pub(crate) trait Steps {
-    /// The plan that the steps are part of.
+    /// Returns the plan that contains the steps.
     fn plan(&self) -> &Plan;
 
-    /// The entity that a step is applied to.
+    /// Returns the target entity of a step.
     fn target(&self, step: StepId) -> Handle;
 
-    /// The instance whose turn a step is part of: its target, or an end of the relationship.
+    /// Returns the instance to whose group a step belongs: its target, or one end of the relationship.
     fn instance(&self, step: StepId) -> Handle;
 
     /// Whether a step is part of the job.
     fn runs(&self, step: StepId) -> bool;
 
-    /// Whether a step reads what others have yet to set.
+    /// Whether a step reads attributes that others have yet to set.
     fn is_deferred(&self, step: StepId) -> bool;
 
     /// Whether the task of a step has failed.
     fn has_failed(&self, step: StepId) -> bool;
 
-    /// Whether a step takes something away, be it as part of a deployment.
+    /// Whether a step removes or stops its target, even as part of a deployment.
     fn removes(&self, step: StepId) -> bool;
 
-    /// The instances that an instance requires, and what is within them.
+    /// Returns the instances that an instance requires, and those nested in them.
     fn required(&self, instance: Handle) -> Vec<Handle>;
 
-    /// The node whose instances must not be worked on at the same time, if a step works on one.
+    /// Returns the node on which a step needs exclusive access, if any.
     fn exclusive_key(&self, step: StepId) -> Option<Handle>;
 
-    /// The group of a step.
+    /// Returns the group of a step.
     fn group(&self, step: StepId) -> Option<GroupId> {
         self.plan().steps[step].group
     }
 
-    /// The steps directly in a group, in order.
+    /// Returns the steps directly in a group, in order.
     fn steps_of(&self, group: GroupId) -> Vec<StepId> {
         let items = self.plan().groups[group].items.iter();
         items
@@ -48,7 +48,7 @@ pub(crate) trait Steps {
             .collect()
     }
 
-    /// The steps of each top-level item of the plan from one on, in order.
+    /// Returns the steps of each top-level item of the plan, starting with the given item.
     fn units(&self, first: usize) -> Vec<Vec<StepId>> {
         let plan = self.plan();
         plan.items[first..]

@@ -1,4 +1,4 @@
-//! Steps of a job that exist in tests only.
+//! Fake steps for tests of the scheduler.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use crate::plan::{
 };
 use crate::value::Handle;
 
-/// Steps in groups, one group for each turn of an instance.
+/// Steps in groups, with one group for each workflow run on an instance.
 #[derive(Debug, Default)]
 pub(super) struct FakeSteps {
     plan: Plan,
@@ -23,14 +23,14 @@ pub(super) struct FakeSteps {
 }
 
 impl FakeSteps {
-    /// Adds a group of steps for an instance at the end of the plan; returns the steps.
+    /// Adds a group of steps for an instance at the end of the plan, and returns the steps.
     pub(super) fn add_turn(&mut self, instance: u32, steps: usize) -> Vec<StepId> {
         let group = self.add_group(None, RunCondition::Always);
         self.plan.items.push(PlanItem::Group(group));
         (0..steps).map(|_| self.add_step(group, instance)).collect()
     }
 
-    /// Adds a group that is part of no item yet.
+    /// Adds a group that does not belong to any item yet.
     pub(super) fn add_group(&mut self, parent: Option<GroupId>, when: RunCondition) -> GroupId {
         self.plan.groups.push(StepGroup {
             target: StepTarget::Node("any".into()),
@@ -42,7 +42,6 @@ impl FakeSteps {
         self.plan.groups.len() - 1
     }
 
-    /// Adds a group within another.
     pub(super) fn add_inner_group(&mut self, outer: GroupId) -> GroupId {
         let group = self.add_group(Some(outer), RunCondition::Always);
         self.plan.groups[outer].items.push(PlanItem::Group(group));
@@ -66,7 +65,7 @@ impl FakeSteps {
         step
     }
 
-    /// The number of items, before a turn is added to a running job.
+    /// Returns the number of items, to be read before adding a group to a running job.
     pub(super) fn items(&self) -> usize {
         self.plan.items.len()
     }
@@ -75,13 +74,12 @@ impl FakeSteps {
         self.plan.steps[step].is_final = true;
     }
 
-    /// Lets an instance require another.
     pub(super) fn require(&mut self, instance: u32, required: u32) {
         let all = self.requires.entry(Handle(instance)).or_default();
         all.push(Handle(required));
     }
 
-    /// A scheduler that knows all steps, not queued yet.
+    /// Returns a scheduler that knows all steps but has not queued them.
     pub(super) fn scheduler(&self) -> Scheduler {
         let mut scheduler = Scheduler::default();
         for instance in &self.instances {
@@ -90,7 +88,7 @@ impl FakeSteps {
         scheduler
     }
 
-    /// A scheduler with all steps queued.
+    /// Returns a scheduler with all steps queued.
     pub(super) fn queued(&self) -> Scheduler {
         let mut scheduler = self.scheduler();
         scheduler.build(self);
@@ -136,7 +134,7 @@ impl Steps for FakeSteps {
     }
 }
 
-/// Takes all steps in the order in which they come, each done before the next is taken.
+/// Takes all steps in order, finishing each before taking the next.
 pub(super) fn drain(scheduler: &mut Scheduler, steps: &FakeSteps) -> Vec<StepId> {
     let mut order = Vec::new();
     while let Some(step) = scheduler.pop() {
@@ -146,7 +144,7 @@ pub(super) fn drain(scheduler: &mut Scheduler, steps: &FakeSteps) -> Vec<StepId>
     order
 }
 
-/// Takes all steps that wait for nothing.
+/// Takes all steps that are ready.
 pub(super) fn ready(scheduler: &mut Scheduler) -> Vec<StepId> {
     std::iter::from_fn(|| scheduler.pop()).collect()
 }

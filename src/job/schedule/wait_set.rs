@@ -1,11 +1,11 @@
-//! The steps that a step must wait for, since they may still set what it reads.
+//! Wait sets: the steps that a step must wait for because they may still set attributes it reads.
 
 use std::sync::Arc;
 
 use crate::plan::StepId;
 use crate::value::{Handle, Value};
 
-/// A live attribute that a deferred step read, with the value it had.
+/// A live attribute that a deferred step read, with its value at that time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AwaitedAttribute {
     pub(crate) of: Handle,
@@ -13,24 +13,24 @@ pub(crate) struct AwaitedAttribute {
     pub(crate) value: Value,
 }
 
-/// The steps that may still set attributes which a task has read.
+/// Steps that may still set attributes which a task has read.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct WaitSet {
-    /// Those of other instances.
+    /// Open steps of the other instances read from.
     steps: Vec<StepId>,
-    /// Those of its own target.
+    /// Open steps of the task's own target.
     own: Vec<StepId>,
     awaited: Vec<AwaitedAttribute>,
-    /// Whether the task must be looked at again only because steps before it come first anyway.
+    /// Whether at least one of the attributes is sure to be set.
     is_certain: bool,
 }
 
-/// The consequence of waits for a step.
+/// The kind of wait that a wait set implies for a step.
 #[derive(Debug, PartialEq)]
 pub(crate) enum WaitKind {
-    /// It reads what others have yet to set.
+    /// The step reads attributes that other steps have yet to set.
     Deferred(Vec<StepId>, Vec<AwaitedAttribute>),
-    /// It reads what steps before it set, which have ended when its turn comes.
+    /// The step reads attributes of preceding steps, which have ended when it is due.
     UntilTurn(Vec<StepId>),
 }
 
@@ -40,8 +40,9 @@ impl WaitSet {
         self.own.extend(steps);
     }
 
-    /// Adds the open steps of another instance, of which an attribute was read. The attribute is
-    /// certain to be set if it is declared or has a value.
+    /// Adds the open steps of another instance with the attribute that was read.
+    ///
+    /// The attribute is certain to be set if it is declared or has a value.
     pub(crate) fn add_other(
         &mut self,
         read: AwaitedAttribute,
@@ -53,14 +54,14 @@ impl WaitSet {
         self.awaited.push(read);
     }
 
-    /// The steps of other instances, each once.
+    /// Returns the steps of other instances, without duplicates.
     pub(crate) fn on_others(mut self) -> Vec<StepId> {
         self.steps.sort_unstable();
         self.steps.dedup();
         self.steps
     }
 
-    /// The consequence for a step; none where it can go on.
+    /// Returns the kind of wait for a step. None if it need not wait.
     pub(crate) fn for_step(mut self, step: StepId) -> Option<WaitKind> {
         self.steps.append(&mut self.own);
         self.steps.sort_unstable();

@@ -56,6 +56,7 @@ pub(in crate::project) enum ConversionFailure {
     NotPermitted,
     /// The file is in an archive, which Python cannot read.
     InArchive,
+    /// No Python interpreter was found on the `PATH`.
     NoPython,
     /// A required package is not installed.
     MissingPackage { package: String, python: PathBuf },
@@ -69,6 +70,7 @@ pub(in crate::project) enum ConversionFailure {
     OutputTooLarge,
     /// The converter ended without any output.
     NoOutput { code: i32, complaint: String },
+    /// The interpreter could not be started, or its output not read.
     StartFailed(process::Error),
     /// The environment variable for the time limit has an invalid value.
     InvalidTimeLimit(String),

@@ -20,6 +20,7 @@ pub(super) fn missing_files(template: &ServiceTemplate, loader: &FileLoader<'_>)
     files.problems
 }
 
+/// Visits the node templates and collects missing files.
 struct FileChecker<'l, 's> {
     loader: &'l FileLoader<'s>,
     problems: Diagnostics,

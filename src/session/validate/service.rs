@@ -55,6 +55,7 @@ fn read_csar(
     Ok(problems)
 }
 
+/// The service template, if it could be read, and the problems found.
 type ServiceRead = (Option<ServiceTemplate>, Diagnostics);
 
 fn read(file: &Path, loader: &mut FileLoader<'_>, env: &Env) -> Result<ServiceRead, Diagnostics> {

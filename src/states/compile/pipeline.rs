@@ -22,6 +22,51 @@ use crate::value::Value;
 ///
 /// If templates read facts that are not yet in the cache, returns [`CompileError::Needs`]; the caller
 /// collects them and calls this again.
+///
+/// ```
+/// # use std::{collections::BTreeMap, sync::Arc};
+/// # use unfurl::testing::states::{FileRoots, FileRootsError, MinionData};
+/// # use unfurl::testing::value::Value;
+/// use unfurl::testing::states::{
+///     CompileRequest, FactCache, RunOrdering, StateRenderer, StateTargets, compile,
+/// };
+///
+/// # struct Files(BTreeMap<&'static str, &'static str>);
+/// # impl FileRoots for Files {
+/// #     fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, FileRootsError> {
+/// #         Ok(self.0.get(path).map(|text| text.as_bytes().into()))
+/// #     }
+/// #     fn list(&self, _folder: &str) -> Result<Vec<String>, FileRootsError> {
+/// #         Ok(self.0.keys().map(ToString::to_string).collect())
+/// #     }
+/// #     fn mode(&self, _path: &str) -> Result<Option<u32>, FileRootsError> {
+/// #         Ok(None)
+/// #     }
+/// # }
+/// let web = "
+/// page:
+///   test.nop:
+///     - require:
+///       - test: server
+/// server:
+///   test.nop: []
+/// ";
+/// # let minion = MinionData {
+/// #     id: "web1".into(),
+/// #     roots: Arc::new(Files(BTreeMap::from([("web.sls", web)]))),
+/// #     grains: Value::default(),
+/// #     pillar: Value::default(),
+/// #     options: Value::default(),
+/// # };
+/// let request = CompileRequest {
+///     targets: StateTargets::Sls(vec!["web".to_owned()]),
+///     ordering: RunOrdering::Dag,
+///     exclude: Vec::new(),
+/// };
+/// let compiled = compile(&request, &StateRenderer::new(minion), &FactCache::default()).unwrap();
+/// let ids: Vec<&str> = compiled.order.iter().map(|it| &*compiled.low.chunks[it.chunk as usize].id).collect();
+/// assert_eq!(ids, ["server", "page"]);
+/// ```
 pub fn compile(
     request: &CompileRequest,
     renderer: &StateRenderer,

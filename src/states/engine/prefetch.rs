@@ -1,5 +1,5 @@
 //! Prefetch: collects the facts that all states will need before any of them runs, so that one round trip
-//! reads them together (P19).
+//! reads them together (P1).
 
 use super::Engine;
 use super::graph::to_index;

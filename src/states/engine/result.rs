@@ -28,7 +28,7 @@ pub struct StateResult {
     /// The duration with all attempts and the pauses between them.
     pub duration: Duration,
     /// Whether the result is marked as not run (`__state_ran__: false`). The two orderings differ in this
-    /// (S.8).
+    /// (S18).
     pub skipped: bool,
     /// Whether the state ran in parallel to others.
     pub parallel: bool,

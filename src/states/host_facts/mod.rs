@@ -1,4 +1,4 @@
-//! Named facts: facts that users request by name, with the names and results of pyinfra (P.10).
+//! Named facts: facts that users request by name, with the names and results of pyinfra (P16).
 //!
 //! [`find`] looks up a fact, which is given arguments and becomes a [`FactQuery`]: that says which raw fact
 //! to read, and converts the reading to a value.

@@ -1,4 +1,4 @@
-//! The state module `group`: groups and their members (P24).
+//! The state module `group`: groups and their members (OP24).
 //!
 //! Creates, changes and removes groups with `groupadd`, `groupmod`, `gpasswd` and `groupdel`.
 

@@ -15,6 +15,7 @@ pub enum EntryKind {
     Other,
 }
 
+/// An entry of a folder, as [`list`] and [`walk`] return it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirEntry {
     pub path: PathBuf,

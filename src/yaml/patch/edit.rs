@@ -60,6 +60,19 @@ impl PatchError {
 /// Applies patches to the text from which the unexpanded tree `root` was parsed.
 ///
 /// Other bytes stay unchanged. The result is parsed again and returned only if it has the intended value.
+///
+/// An empty list of patches returns the text as it was:
+///
+/// ```
+/// use unfurl::testing::diagnostic::Sources;
+/// use unfurl::testing::yaml::{Limits, apply, parse};
+///
+/// let text = "web:  # the front\n  port: 80\n";
+/// let mut sources = Sources::default();
+/// let source = sources.add("ensemble.yaml", text, None);
+/// let root = parse(&sources, source, &Limits::default()).unwrap();
+/// assert_eq!(apply(text, &root, &[]).unwrap(), text);
+/// ```
 pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, PatchError> {
     let change = ValueChange::from_patches(patches)?;
     if matches!(&change, ValueChange::Inside(parts) if parts.is_empty()) {

@@ -1,28 +1,29 @@
-//! B1: a job that is killed anywhere loses nothing that has ended, and the next one goes on.
+//! Rule B1: a job that is killed at any call loses no result of an ended task, and the next job recovers.
 
 use super::world::{Picture, World};
 use super::{Loops, again};
 
 const DEPLOY: [&str; 4] = ["deploy", "--approve", "--parallel", "4"];
 const GO_ON: [&str; 5] = ["deploy", "--approve", "--parallel", "4", "--redo-in-doubt"];
-/// The most tasks that can be in doubt.
+/// The largest number of tasks that one crash leaves in doubt.
 const PARALLEL: usize = 4;
 
-/// What an undisturbed deploy leaves.
+/// The state of a world after a deploy without faults.
 pub(super) fn undisturbed(nodes: usize, checks: bool) -> Picture {
     let world = World::new(nodes, checks);
     world.rerun(&DEPLOY).succeeds();
     world.picture()
 }
 
-/// How a world is gone on with.
+/// How a test continues after a crash: the next command and the losses that are allowed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct After {
-    /// How often it has crashed.
+    /// The number of crashes so far. Each may leave [`PARALLEL`] tasks in doubt, which run again.
     pub(super) crashes: usize,
-    /// The command to go on with.
+    /// The command that runs after the crash.
     pub(super) arguments: &'static [&'static str],
-    /// Whether what is in doubt is found out by checks, which leave records of their own.
+    /// Whether checks settle the tasks in doubt. Checks leave records of their own, so the history is not
+    /// compared.
     pub(super) checks: bool,
 }
 
@@ -36,7 +37,9 @@ impl After {
     }
 }
 
-/// Goes on after crashes and fails if anything is lost or done again without need.
+/// Runs the next job after a crash and asserts that no result is lost and no ended task runs again.
+///
+/// At most [`PARALLEL`] tasks per crash may run twice.
 pub(super) fn goes_on(world: &World, wanted: &Picture, after: After) {
     world.is_whole();
     let ended = world.ended();
@@ -47,7 +50,7 @@ pub(super) fn goes_on(world: &World, wanted: &Picture, after: After) {
     for (task, id) in &ended {
         let again = acts.get(task) != acts_before.get(task);
         assert!(!again, "`{task}` had ended and ran again\n{run}");
-        // Those before it were in doubt.
+        // The earlier records of the task are those of crashed attempts, so they must be in doubt.
         let records = recorded.get(task).map_or(&[][..], Vec::as_slice);
         let (last, earlier) = records
             .split_last()
@@ -78,19 +81,19 @@ pub(super) fn goes_on(world: &World, wanted: &Picture, after: After) {
     };
     assert!(differences.is_empty(), "{differences:#?}\n{run}");
     assert_eq!(world.litter(), [""; 0], "{run}");
-    // Once all is well, nothing is left to do.
+    // The record is complete now, so another deploy has nothing to do.
     let run = world.rerun(&DEPLOY).succeeds();
     assert_eq!(world.acts(), acts, "{run}");
 }
 
-/// Takes down what there is.
+/// Tears down the deployment and asserts that it leaves no files.
 pub(super) fn goes_down(world: &World) {
     let run = world.rerun(&["teardown", "--approve"]).succeeds();
     assert!(world.made().is_empty(), "{:?}\n{run}", world.made());
     assert_eq!(world.litter(), [""; 0], "{run}");
 }
 
-/// Kills a deploy and goes on; says whether it was killed.
+/// Kills a deploy, runs the next job and the teardown. Returns whether the deploy was killed.
 fn survives(fault: &str, wanted: &Picture, nodes: usize) -> bool {
     let world = World::new(nodes, false);
     let run = world.run(fault, &DEPLOY);
@@ -111,7 +114,7 @@ fn a_job_killed_at_any_call_loses_nothing_and_the_next_one_goes_on() {
         eprintln!("{}", again("kill", fault));
         killed += usize::from(survives(fault, &wanted, loops.nodes()));
     }
-    // No two jobs make quite the same calls, so that some come to their end.
+    // No two jobs make exactly the same calls, so some jobs end before their fault occurs.
     assert!(
         killed * 4 >= faults.len() * 3,
         "{killed} of {}",
@@ -120,7 +123,8 @@ fn a_job_killed_at_any_call_loses_nothing_and_the_next_one_goes_on() {
     eprintln!("{killed} of {} were killed", faults.len());
 }
 
-/// Without a record to compare with: what runs at the same time ends in another order each time.
+/// Kills a job at random times. The calls are not recorded beforehand, because tasks that run in parallel end
+/// in a different order each time.
 #[test]
 fn a_job_killed_at_random_loses_nothing_and_the_next_one_goes_on() {
     let loops = Loops::wanted();
@@ -137,7 +141,7 @@ fn a_job_killed_at_random_loses_nothing_and_the_next_one_goes_on() {
         .time;
     for turn in 0..times {
         let world = World::new(loops.nodes(), false);
-        // Spread over the time that it takes, each time a bit later.
+        // Spread the kills evenly over the duration of an undisturbed deploy.
         let after = whole.mul_f64(f64::from(turn) / f64::from(times));
         let ended = world.env.killed_after(after, &DEPLOY);
         eprintln!("killed after {after:?}");
@@ -169,8 +173,9 @@ fn a_check_settles_what_is_in_doubt_after_a_kill_at_any_call() {
     }
 }
 
-/// A job is cut off in its middle by a fault, and so is each that tries to recover it, one call
-/// further on, by faults of the modes.
+/// Crashes a deploy in the middle, then crashes the job that recovers, one call later each time.
+///
+/// `middle` is the first fault; `modes` are the kinds of the second.
 #[expect(
     clippy::print_stderr,
     reason = "a test tells how to repeat its failure"
@@ -203,7 +208,7 @@ fn a_recovery_that_is_killed_is_gone_on_with() {
     );
 }
 
-/// What was rendered for an instance that exists is where it belongs, old or new.
+/// The rendered file of an instance that exists is always in its folder, in the old or the new version.
 #[test]
 fn a_folder_that_replaces_another_is_there_at_every_instant() {
     let rendered = "active/tasks/n0/configure/rendered.sh";

@@ -1,10 +1,12 @@
-//! What a crash leaves: jobs that are killed, lose their power or their disk at every change of a
-//! file and every start of a program, and what the next job makes of it.
+//! Crash tests: a job is killed, loses power or gets an error at every change of a file and every start of a
+//! program, and the next job has to recover.
 //!
-//! The loops are short unless `UNFURL_LOOPS=full` is set: they take some calls of a deploy of a few tasks.
-//! The full ones take every call of a deploy of 100 tasks, and 2,000 random moments; `UNFURL_LOOPS=every:10` takes every tenth call and all
-//! where the record is written. `UNFURL_LOOPS=kill:17` (any fault that `system::fault`
-//! knows) tries that one alone, which is how a failure is reproduced.
+//! The loops are short by default: they try some calls of a deploy with a few tasks. `UNFURL_LOOPS` changes
+//! that:
+//!
+//! - `full`: every call of a deploy of 100 tasks, and 2,000 random moments
+//! - `every:10`: every tenth call, and all calls while the record is written
+//! - `kill:17` (any fault that `system::fault` knows): only this fault, to reproduce a failure
 
 mod cut;
 mod fail;
@@ -12,14 +14,14 @@ mod kill;
 mod save;
 mod world;
 
-/// How much the loops try.
+/// The number of faults that the loops try, from `UNFURL_LOOPS`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Loops {
     Short,
     Full,
-    /// Every so many calls, and all where the record is written.
+    /// Every n-th call, and all calls while the record is written.
     Every(usize),
-    /// One fault alone.
+    /// A single fault, to reproduce a failure.
     One(String),
 }
 
@@ -33,13 +35,15 @@ impl Loops {
         }
     }
 
-    /// How many tasks a deploy has.
+    /// The number of tasks of a deploy.
     fn nodes(&self) -> usize {
         if *self == Self::Short { 6 } else { 100 }
     }
 
-    /// The faults to try, of those kinds, in a run that makes these calls. Short loops try some that are
-    /// spread evenly, and every third call after the last task has ended, where the record is written.
+    /// Returns the faults of these kinds to try in a run that makes these calls.
+    ///
+    /// Short loops try some calls that are spread evenly, and every third call after the last task has ended,
+    /// where the record is written.
     fn faults(&self, kinds: &[&str], calls: &[(String, String)]) -> Vec<String> {
         let last_spawn = calls.iter().rposition(|(kind, _)| kind == "spawn");
         let is_folder = |path: &str| path.contains("/active/") || path.contains("/planned/");
@@ -69,7 +73,7 @@ impl Loops {
         let numbers = (0..calls.len()).filter(|place| wanted(*place));
         for (turn, place) in numbers.enumerate() {
             for (index, kind) in kinds.iter().enumerate() {
-                // A short loop tries the kinds in turn.
+                // A short loop takes turns through the kinds.
                 if *self == Self::Full || turn % kinds.len() == index {
                     faults.push(format!("{kind}:{}", place + 1));
                 }
@@ -79,7 +83,7 @@ impl Loops {
     }
 }
 
-/// Says how a failure is had again.
+/// The message that says how to reproduce a failure.
 fn again(test: &str, fault: &str) -> String {
     format!(
         "again with: UNFURL_LOOPS='{fault}' cargo test --features fault-injection --test it crash::{test}"

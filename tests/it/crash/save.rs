@@ -1,4 +1,4 @@
-//! R4: a record that cannot be saved is kept elsewhere, and taken back.
+//! Rule R4: a record that cannot be saved goes to a rescue file, and `unfurl recover` takes it back.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,6 @@ use crate::support::TestEnv;
 const DEPLOY: [&str; 2] = ["deploy", "--approve"];
 const NODES: usize = 6;
 
-/// The rescue files in a folder of the world.
 fn rescues(world: &World, folder: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(world.env.work().join(folder)).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -18,7 +17,7 @@ fn rescues(world: &World, folder: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Deploys while the record cannot be saved at one of its calls.
+/// Deploys with a fault that stops the record from being saved after all tasks have run.
 fn unsaved(fault: &str) -> World {
     let world = World::new(NODES, false);
     let run = world.run(fault, &DEPLOY);
@@ -70,7 +69,7 @@ fn a_disk_that_takes_nothing_more_leaves_the_record_to_another() {
     world.rerun(&["recover"]).succeeds();
     assert_eq!(world.picture(), undisturbed(NODES, false));
     assert!(rescues(&world, "../tmp").is_empty());
-    // What was recovered is all there is to know.
+    // The recovered record is complete, so a deploy has nothing to do.
     let again = world.rerun(&DEPLOY).succeeds();
     assert!(again.all().contains("Nothing to do"), "{again}");
     goes_down(&world);
@@ -128,8 +127,8 @@ fn what_was_cut_off_is_put_on_record_without_another_job() {
     assert!(run.stdout.contains("nothing to recover"), "{run}");
 }
 
-/// Found by the simulation: the host had a record without a status, and what stood on it was in
-/// error from then on.
+/// A regression test; the simulation found the bug. The host had a record without a status, and the instance
+/// on it was in error from then on.
 #[test]
 fn what_stands_on_an_instance_without_operations_is_well_after_a_crash() {
     let text = "apiVersion: unfurl/v1.0.0

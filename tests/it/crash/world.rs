@@ -1,5 +1,5 @@
-//! A world that tasks change and that crashes cannot: each task appends what it does to a log
-//! outside of the ensemble, and makes or removes a file of its own.
+//! The fixture of the crash tests: an ensemble whose tasks change a folder that a crash of the program cannot
+//! change. Each task appends a line to a log outside of the ensemble, and creates or removes its own file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -31,7 +31,7 @@ spec:
               inputs: {command: "echo {{ '.name' | eval }} delete >> ../world/log; rm -f ../world/made/{{ '.name' | eval }}"}
 "#;
 
-/// Looks whether what an instance made is there.
+/// A `check` operation that looks for the file that the instance created.
 const CHECK: &str = r#"          Install:
             check:
               implementation: Shell
@@ -40,24 +40,24 @@ const CHECK: &str = r#"          Install:
                 resultTemplate: "{% if stdout | trim == 'absent' %}readyState: absent{% else %}{readyState: ok, attributes: {value: '{{ stdout | trim }}'}}{% endif %}"
 "#;
 
-/// How many nodes stand in a row, each reading an attribute of the one before.
+/// The number of nodes in a chain. Each node reads an attribute of the one before.
 const ROW: usize = 5;
 
-/// A world with an ensemble of so many nodes.
+/// An ensemble with `nodes` nodes, and the folder `../world` that its tasks change.
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) env: TestEnv,
     pub(super) nodes: usize,
 }
 
-/// What there is of a world and its record that is the same however it came about.
+/// The state of a world and its record, without the parts that depend on how the state came about.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Picture {
-    /// The files that tasks have made.
+    /// The names of the files that tasks have created.
     made: BTreeSet<String>,
-    /// The ensemble's status, without ids and times.
+    /// The ensemble's status without ids and times, one line per leaf.
     status: Vec<String>,
-    /// What `jobs.tsv` says last of each operation, without ids.
+    /// The last entry of each operation in `jobs.tsv`, without ids.
     operations: BTreeMap<String, String>,
 }
 
@@ -85,18 +85,18 @@ impl World {
         Self { env, nodes }
     }
 
-    /// Calls the binary with something that goes wrong.
+    /// Calls the binary with a fault, in the syntax of `system::fault`.
     pub(super) fn run(&self, fault: &str, arguments: &[&str]) -> Run {
         self.env
             .unfurl_with(("UNFURL_TEST_FAULT", fault), arguments)
     }
 
-    /// Calls the binary while all goes well.
+    /// Calls the binary without a fault.
     pub(super) fn rerun(&self, arguments: &[&str]) -> Run {
         self.env.unfurl(arguments)
     }
 
-    /// The calls that a run makes: kind and path of each.
+    /// The calls that a run makes: the kind and the path of each.
     pub(super) fn calls(&self, arguments: &[&str]) -> Vec<(String, String)> {
         let file = self.env.work().join("../calls");
         self.run(&format!("count:{}", file.display()), arguments)
@@ -109,7 +109,7 @@ impl World {
         text.lines().map(line).collect()
     }
 
-    /// How often each task has acted on the world: `node operation`.
+    /// How many times each task (`node operation`) has changed the world.
     pub(super) fn acts(&self) -> BTreeMap<String, usize> {
         let text = fs::read_to_string(self.env.work().join("../world/log")).unwrap_or_default();
         let mut acts = BTreeMap::new();
@@ -119,14 +119,14 @@ impl World {
         acts
     }
 
-    /// What tasks have made and not removed.
+    /// The files that tasks have created and not removed.
     pub(super) fn made(&self) -> BTreeSet<String> {
         let made = fs::read_dir(self.env.work().join("../world/made")).unwrap();
         made.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
             .collect()
     }
 
-    /// The tasks that a journal which was left says have ended well, with their change ids.
+    /// The tasks that ended with success according to a journal left by a crash, with their change ids.
     pub(super) fn ended(&self) -> BTreeMap<String, String> {
         let mut ended = BTreeMap::new();
         for (path, bytes) in self.env.files() {
@@ -134,7 +134,7 @@ impl World {
                 continue;
             }
             for line in String::from_utf8_lossy(&bytes).split_inclusive('\n') {
-                // A line without an end was cut off.
+                // A line without a line break was cut off by the crash.
                 let Some(json) = line.get(9..).filter(|_| line.ends_with('\n')) else {
                     continue;
                 };
@@ -155,7 +155,7 @@ impl World {
         ended
     }
 
-    /// The tasks on record: change id and status of each, oldest first.
+    /// The recorded tasks: change id and status of each record, oldest first.
     pub(super) fn recorded(&self) -> BTreeMap<String, Vec<(String, String)>> {
         let mut recorded: BTreeMap<String, Vec<_>> = BTreeMap::new();
         for line in self.lines() {
@@ -172,7 +172,6 @@ impl World {
 
     fn lines(&self) -> Vec<String> {
         let text = fs::read_to_string(self.env.work().join("jobs.tsv")).unwrap_or_default();
-        // A crash may have cut off the last line.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let lines: Vec<String> = text[..whole].lines().map(str::to_owned).collect();
         let ids: BTreeSet<&str> = lines.iter().filter_map(|l| l.split('\t').next()).collect();
@@ -180,7 +179,7 @@ impl World {
         lines
     }
 
-    /// What there is, without ids and times.
+    /// The current state without ids and times, to compare with another.
     pub(super) fn picture(&self) -> Picture {
         let tsv = fs::read_to_string(self.env.work().join("jobs.tsv")).unwrap_or_default();
         assert!(tsv.is_empty() || tsv.ends_with('\n'), "{tsv}");
@@ -209,7 +208,7 @@ impl World {
         }
     }
 
-    /// What should not be there once all is well: files that were being written, journals, locks.
+    /// The temporary files, journals, locks and rescue files, which must be gone after a complete job.
     pub(super) fn litter(&self) -> Vec<String> {
         let files = self.env.files().into_iter().map(|(path, _)| path);
         let signs = [".tmp.", ".journal", ".lock", ".rescue"];
@@ -218,7 +217,7 @@ impl World {
             .collect()
     }
 
-    /// Whether the ensemble is one that can be read, whatever happened.
+    /// Asserts that the ensemble is valid and that the record has no id twice.
     #[track_caller]
     pub(super) fn is_whole(&self) {
         self.rerun(&["validate"]).succeeds();
@@ -230,7 +229,7 @@ impl World {
 }
 
 impl Picture {
-    /// Only what exists and how it is, not which operations brought it there.
+    /// The picture without the parts that say which operations led to the state.
     pub(super) fn without_history(&self) -> Self {
         let status = self
             .status
@@ -243,7 +242,7 @@ impl Picture {
         }
     }
 
-    /// The lines in which this one and another differ.
+    /// The lines that are in only one of the two pictures, marked `+` and `-`.
     pub(super) fn differences(&self, other: &Self) -> Vec<String> {
         let (ours, theirs) = (format!("{self:#?}"), format!("{other:#?}"));
         let only = |of: &str, not: &str, sign: &str| -> Vec<String> {
@@ -264,7 +263,7 @@ fn field(line: &str, name: &str) -> Option<String> {
         .map(|(_, value)| value.to_owned())
 }
 
-/// Every leaf with the way to it.
+/// The leaves of a JSON value, each as `path: value`.
 fn flat(way: &str, value: &Json) -> Vec<String> {
     match value {
         Json::Object(map) => {
@@ -279,7 +278,7 @@ fn flat(way: &str, value: &Json) -> Vec<String> {
     }
 }
 
-/// Drops ids and times.
+/// Removes the fields that hold ids and times.
 fn forget(value: &mut Json) {
     match value {
         Json::Object(map) => {

@@ -1,4 +1,4 @@
-//! The commands beside `unfurl run -H`: files to hosts and from them, shells, and ports.
+//! The commands for hosts beside `unfurl run -H`: `put`, `get`, `shell` and port forwarding.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -13,7 +13,7 @@ use super::login::Person;
 use super::sshd::{Sshd, free_port, user};
 use crate::support::{Run, TestEnv};
 
-/// The options that lead to a server.
+/// The command-line options for the login on a test server.
 pub(super) fn options(sshd: &Sshd) -> Vec<String> {
     let path = |name: &str| sshd.path(name).display().to_string();
     let words = [
@@ -30,13 +30,13 @@ pub(super) fn options(sshd: &Sshd) -> Vec<String> {
     words.map(str::to_owned).to_vec()
 }
 
-/// The addresses of a server, as hosts.
+/// The first `count` addresses of a server, as the text of a host list.
 pub(super) fn hosts(sshd: &Sshd, count: u8) -> String {
     let all = (1..=count).map(|last| format!("127.0.0.{last}:{}", sshd.port));
     all.collect::<Vec<_>>().join(",")
 }
 
-/// Calls a command on so many addresses of a server, in parallel.
+/// Calls a command on the first `count` addresses of a server, in parallel.
 fn over(env: &TestEnv, sshd: &Sshd, count: u8, words: &[&str]) -> Run {
     let mut line = vec![words[0].to_owned(), "-PH".to_owned(), hosts(sshd, count)];
     line.extend(options(sshd));
@@ -44,7 +44,7 @@ fn over(env: &TestEnv, sshd: &Sshd, count: u8, words: &[&str]) -> Run {
     env.unfurl(line)
 }
 
-/// What tells the files of a folder: their paths and digests.
+/// The paths and digests of all files in a folder, to compare it with another.
 fn digests(folder: &Path) -> String {
     let output = Command::new("sh")
         .args(["-c", "find . -type f | LC_ALL=C sort | xargs sha256sum"])
@@ -55,7 +55,7 @@ fn digests(folder: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A folder with files of all kinds.
+/// Creates a folder with a file, a large nested file and an empty file.
 fn fill(env: &TestEnv) {
     env.write("tree/a.txt", "first\n");
     env.write("tree/sub/deep/b", &"second ".repeat(40_000));
@@ -110,7 +110,7 @@ fn a_file_gets_its_mode_and_comes_to_where_a_pattern_says() {
         assert_eq!(env.read(&format!("out/{host}.txt")), "content");
         assert_eq!(env.read(&format!("all/{host}{remote}")), "content");
     }
-    // Of a single host it is the file itself.
+    // With a single host, the local path is the file itself.
     over(&env, &sshd, 1, &["get", &remote, "alone"]).succeeds();
     assert_eq!(env.read("alone"), "content");
     let run = over(&env, &sshd, 1, &["get", &remote, "%(hots)s"]).exits(2);
@@ -155,14 +155,13 @@ fn transfers_tell_machines_what_came_of_them_also_where_a_host_is_not_reached() 
     }
 }
 
-/// The words of a command on one host.
+/// The words of a command on one host, with the options for the login.
 fn on_one(sshd: &Sshd, command: &str, host: &str) -> Vec<String> {
     let mut words = vec![command.to_owned(), host.to_owned()];
     words.extend(options(sshd));
     words
 }
 
-/// Calls `unfurl shell` with an input.
 fn shell(env: &TestEnv, words: &[String], input: &str) -> Run {
     env.write("input", input);
     let mut line = vec![
@@ -266,7 +265,8 @@ fn a_host_that_does_not_restart_has_failed() {
 fn a_host_that_has_gone_down_is_waited_for_until_it_has_started_anew() {
     requires!("sshd");
     let env = TestEnv::new();
-    // A kernel that starts anew is more than a test can have; the host just says it did.
+    // A test cannot restart a kernel. A `cat` in the path imitates the restart: it prints the boot ID from a
+    // file.
     env.write("boot_id", "first\n");
     let id = env.work().join("boot_id").display().to_string();
     let cat = format!(
@@ -335,7 +335,7 @@ fn a_role_may_be_an_expression_of_the_ensemble() {
     env.unfurl(over("odd")).exits(1).says(&["role `odd`"]);
 }
 
-/// A line is read for each question, also where that is no terminal.
+/// The answer to each question is read as one line, even if the input is not a terminal.
 #[test]
 fn a_password_is_asked_for_once_and_tried_on_the_hosts_after_that() {
     requires!("root", "sshd");
@@ -361,7 +361,7 @@ fn a_password_is_asked_for_once_and_tried_on_the_hosts_after_that() {
             &words,
         )
     };
-    // The first one is wrong, and asked for again.
+    // The first password is wrong, so the program asks again.
     let run = answers(&["wrong", Person::PASSWORD], over(&[])).succeeds();
     assert_eq!(run.stdout.matches("] in\n").count(), 3, "{run}");
     assert_eq!(run.stderr.matches("login password of").count(), 2, "{run}");

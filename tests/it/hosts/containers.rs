@@ -1,5 +1,5 @@
-//! Containers, entered by an engine. There is none on most machines that test, so a script stands
-//! for it: it runs what it is told in a folder of its own.
+//! Containers, entered through a container engine. Most test machines have none, so a script acts as the
+//! engine: it runs the command in a folder of its own.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,7 +13,7 @@ use unfurl::testing::host::{
 
 use super::sshd::{Sshd, call, pooled, sh};
 
-/// An engine that knows the container `box`.
+/// Writes an engine that knows a container named `box`.
 fn engine(folder: &Path) -> String {
     let file = folder.join("engine");
     let text = format!(

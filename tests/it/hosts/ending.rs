@@ -1,4 +1,4 @@
-//! Commands on hosts that must end before they would.
+//! Commands on hosts that end early: time limits, cancellation, leftovers and lost connections.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use unfurl::testing::system::machine::is_running;
 use super::sshd::{Sshd, call, perform, pooled, run, run_once, sh};
 use crate::support::{wait_meanwhile, wait_until_gone};
 
-/// Waits for the id of a process in a file.
+/// Waits until a file holds a process id, and returns the id.
 async fn pid_in(file: &Path) -> u32 {
     wait_meanwhile(format_args!("a process id in {}", file.display()), || {
         let text = std::fs::read_to_string(file).unwrap_or_default();
@@ -88,7 +88,7 @@ fn a_cancelled_command_ends_and_one_that_resists_is_killed_at_once() {
         let (result, pid) = tokio::join!(running, stopping);
         assert_eq!(*result.exit(), Exit::Cancelled);
         ends(pid).await;
-        // The signal that comes next in the usual order was never sent.
+        // A cancellation normally sends more signals after INT; here the kill came before them.
         let asked = std::fs::read_to_string(asked).unwrap();
         assert!(asked.lines().all(|signal| signal == "INT"), "{asked}");
     });
@@ -147,7 +147,7 @@ fn a_host_that_does_not_answer_any_more_is_given_up() {
         let mut host = sshd.host();
         host.keepalive = Some(Duration::from_millis(100));
         let file = sshd.path("pid");
-        // The parent of the shell is the server's process of this connection.
+        // The parent of the shell is the process of the server that serves this connection.
         let text = format!(
             "echo $PPID > {}; kill -STOP $PPID; sleep 60",
             file.display()

@@ -1,4 +1,4 @@
-//! Files and folders that go to hosts and come from there.
+//! Transfers of files and folders to and from hosts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -36,14 +36,14 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// A server with SFTP, one without, and one whose SFTP does not work.
+/// A server with SFTP, a server without, and a server whose SFTP fails.
 fn servers() -> [Sshd; 3] {
     let lines = ["Subsystem other /bin/false", "Subsystem sftp /bin/false"];
     let [without, broken] = lines.map(|line| Sshd::with(1, &[line]));
     [Sshd::start(), without, broken]
 }
 
-/// A file of this many bytes that do not repeat soon.
+/// Writes a file of this size whose bytes do not repeat soon.
 fn large(path: &Path, size: usize) {
     let mut state = 1_u64;
     let bytes: Vec<u8> = std::iter::repeat_with(|| {
@@ -199,13 +199,13 @@ fn a_transfer_that_takes_too_long_leaves_nothing_half_there() {
     let sshd = Sshd::start();
     let folder = tempfile::tempdir().unwrap();
     let from = tempfile::tempdir().unwrap();
-    // No machine sends as much in the time, and the file takes no room.
+    // A sparse file: larger than any machine can send in the time, and without use of disk space.
     let file = fs::File::create(from.path().join("from")).unwrap();
     file.set_len(1 << 40).unwrap();
     let has_begun = || fs::read_dir(folder.path()).unwrap().count() > 0;
     pooled(async |pool| {
         let host = sshd.host();
-        // The time is not for connecting.
+        // Connect first, because the time limit does not cover the connection.
         let before = put(
             Content::Bytes(vec![1]),
             &from.path().join("connected"),
@@ -218,7 +218,7 @@ fn a_transfer_that_takes_too_long_leaves_nothing_half_there() {
             mode: None,
             time_limit: Some(Duration::from_millis(500)),
         });
-        // It is there by half before the time is over.
+        // A part of the file exists before the time is over.
         let seen = wait_meanwhile("half a file", || has_begun().then_some(()));
         let (output, ()) = tokio::join!(transfer(&pool, &host, action), seen);
         assert_eq!(output.exit, Exit::TimedOut);

@@ -1,4 +1,4 @@
-//! Who is let in, and with what.
+//! Login on hosts: keys, agents, passwords, and the messages when a server refuses.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -108,7 +108,7 @@ fn who_is_not_let_in_learns_what_was_tried_and_what_would_do() {
     insta::assert_snapshot!(text, @"host1 (127.0.0.1) port PORT did not let in `USER`: there is nothing to log in with; it takes publickey");
 }
 
-/// An agent that runs.
+/// A running `ssh-agent`, which ends when this value is dropped.
 struct Agent {
     child: Child,
     socket: PathBuf,
@@ -165,7 +165,7 @@ fn an_agent_lets_in_and_is_lent_to_the_host_only_if_it_may() {
         run_once(&host, sh("true")).exit,
         Exit::Unreachable(_)
     ));
-    // A file with the public key alone chooses one of the agent's.
+    // A file with only the public key selects a key of the agent.
     std::fs::copy(sshd.path("id.pub"), sshd.path("chosen")).unwrap();
     host.identities.files = vec![sshd.path("chosen")];
     lets_in(&sshd, &host);
@@ -174,7 +174,7 @@ fn an_agent_lets_in_and_is_lent_to_the_host_only_if_it_may() {
     lets_in(&sshd, &host);
 }
 
-/// A user of this machine with a password, as long as the test runs.
+/// A user of this machine with a password. The user exists during the test.
 pub(super) struct Person(pub(super) String);
 
 impl Person {
@@ -240,7 +240,7 @@ fn a_password_lets_in_alone_by_questions_and_as_a_second_factor() {
     host.identities.password = Some(Secret::new(Person::PASSWORD));
     lets_in(&both, &host);
 
-    // The questions of PAM.
+    // PAM asks its questions through keyboard-interactive login.
     let pam = Sshd::with(1, &["UsePAM yes", "KbdInteractiveAuthentication yes"]);
     let mut host = pam.host();
     host.address.user.clone_from(&person.0);

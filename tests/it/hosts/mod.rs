@@ -1,4 +1,4 @@
-//! Hosts: a real server on addresses of this machine, reached as any host is.
+//! Tests of SSH hosts. A real `sshd` on addresses of this machine acts as the hosts.
 
 mod cli;
 mod containers;

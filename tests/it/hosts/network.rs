@@ -1,4 +1,4 @@
-//! `run` over hosts in networks of their own: reached through each other, and cut off.
+//! `unfurl run` over hosts in separate networks: jump hosts and lost connections.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use super::sshd::{Sshd, user};
 use crate::network::Machine;
 use crate::support::TestEnv;
 
-/// A machine with a server.
+/// A machine with an SSH server.
 struct Host {
-    // The server ends before its machine.
+    // Fields drop in order: the server has to end before its machine.
     sshd: Sshd,
     machine: Machine,
 }
@@ -26,7 +26,7 @@ impl Host {
     }
 }
 
-/// The words of a run over hosts, each of which lets in its own key.
+/// The words of a run over hosts, each of which accepts its own key.
 fn words(hosts: &[&Host], options: &[&str], command: &str) -> Vec<String> {
     let path = |host: &Host, name: &str| host.sshd.path(name).display().to_string();
     let known: Vec<String> = hosts

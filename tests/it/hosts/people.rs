@@ -1,4 +1,4 @@
-//! Sessions for people: a shell at a terminal, and ports that lead elsewhere.
+//! Interactive sessions: a shell at a terminal, and port forwarding.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn a_shell_shows_what_is_typed_and_knows_how_large_it_is() {
             }
             assert!(seen.contains("30 90"), "{seen}");
             size.send_replace((120, 40));
-            // The host hears of the size before it hears of what is typed next.
+            // Let the new size go out before the next input.
             tokio::task::yield_now().await;
             keyboard
                 .write_all(b"while [ \"$(stty size)\" != '40 120' ]; do :; done; exit 7\n")
@@ -52,7 +52,7 @@ fn a_shell_shows_what_is_typed_and_knows_how_large_it_is() {
     });
 }
 
-/// Listens on a port of this machine and says something to each that comes.
+/// Listens on a port of this machine, greets each client and returns the port.
 async fn greeter() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,4 +1,4 @@
-//! Hosts that are reached by way of others.
+//! Hosts that are reached through jump hosts.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn a_host_is_reached_through_two_others_whose_connections_are_shared() {
             assert!(text.contains(&format!("127.0.0.{last} ")), "{output:?}");
         }
     });
-    // One login each.
+    // Each host has exactly one login.
     assert_eq!(sshd.log().matches("Accepted publickey").count(), 4);
 }
 

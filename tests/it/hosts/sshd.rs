@@ -1,5 +1,5 @@
-//! A real `sshd` for tests: it listens on addresses of this machine on a free port, lets in the user
-//! that runs the tests with a key made for it, and ends with the test.
+//! A real `sshd` for tests. It listens on addresses of this machine on a free port, accepts a new key for the
+//! user who runs the tests, and ends with the test.
 
 use std::fmt;
 use std::fs;
@@ -21,7 +21,7 @@ use crate::network::Machine;
 use crate::requires::program;
 use crate::support::wait_for;
 
-/// A server that runs.
+/// A running SSH server and the folder with its keys, configuration and log.
 #[derive(Debug)]
 pub(crate) struct Sshd {
     folder: TempDir,
@@ -30,17 +30,18 @@ pub(crate) struct Sshd {
 }
 
 impl Sshd {
-    /// Starts a server on one address.
+    /// Starts a server on 127.0.0.1.
     pub(crate) fn start() -> Self {
         Self::with(1, &[])
     }
 
-    /// Starts a server on the addresses from 127.0.0.1 up, with more lines in its configuration,
-    /// which win over the usual ones.
+    /// Starts a server on so many addresses from 127.0.0.1 up.
+    ///
+    /// `lines` are configuration lines that win over the defaults.
     #[track_caller]
     pub(crate) fn with(addresses: u8, lines: &[&str]) -> Self {
         let port = free_port();
-        // It listens on sixteen addresses at most, unless it listens on all.
+        // `sshd` listens on at most sixteen addresses, or on all of them.
         let listens = |last| match addresses {
             ..=16 => format!("ListenAddress 127.0.0.{last}:{port}"),
             17.. => format!("ListenAddress 0.0.0.0:{port}"),
@@ -54,7 +55,7 @@ impl Sshd {
         )
     }
 
-    /// Starts a server on a machine of its own.
+    /// Starts a server in the network of a machine.
     #[track_caller]
     pub(crate) fn on(machine: &Machine) -> Self {
         let port = free_port();
@@ -68,14 +69,14 @@ impl Sshd {
     fn begin(mut program: Command, (port, listens): (u16, &[String]), lines: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        // Its home is empty, so that no start-up file of a shell takes its time.
+        // The home folder is empty, so that no shell start-up file costs time.
         fs::create_dir(root.join("home")).unwrap();
         fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
         make_key(&root.join("host_ed25519"), "ed25519", "");
         make_key(&root.join("host_rsa"), "rsa", "");
         make_key(&root.join("id"), "ed25519", "");
         fs::copy(root.join("id.pub"), root.join("authorized_keys")).unwrap();
-        // As root it wants this folder, which a package's service would make.
+        // As root, `sshd` needs this folder, which the service of the package would create.
         fs::create_dir_all("/run/sshd").ok();
         let mut config: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
         let path = root.display();
@@ -88,7 +89,7 @@ impl Sshd {
             "PermitRootLogin yes\nMaxStartups 200\nUseDNS no\nPrintMotd no".to_owned(),
             "KbdInteractiveAuthentication no\nLogLevel VERBOSE".to_owned(),
         ]);
-        // Twice would be an error.
+        // A second `Subsystem sftp` would be an error.
         if !lines.iter().any(|line| line.starts_with("Subsystem")) {
             config.push("Subsystem sftp internal-sftp".to_owned());
         }
@@ -125,34 +126,32 @@ impl Sshd {
         });
     }
 
-    /// Writes its key down as known.
+    /// Writes the server's host key to `known_hosts`.
     fn trust(&self) {
         let key = fs::read_to_string(self.path("host_ed25519.pub")).unwrap();
         let line = format!("[127.0.0.*]:{0},[10.*]:{0} {key}", self.port);
         fs::write(self.path("known_hosts"), line).unwrap();
     }
 
-    /// Its process.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// A file of its folder.
+    /// The path of a file in the server's folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// What it has logged.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.path("log")).unwrap_or_default()
     }
 
-    /// Its first address, with the key that it lets in.
+    /// The first address, as a destination with the key that the server accepts.
     pub(crate) fn host(&self) -> Destination {
         self.nth(1)
     }
 
-    /// One of its addresses, from 1.
+    /// The n-th address (from 1), as a destination with the key that the server accepts.
     pub(crate) fn nth(&self, last: u8) -> Destination {
         let address = Address {
             user: user(),
@@ -169,13 +168,13 @@ impl Sshd {
 
 impl Drop for Sshd {
     fn drop(&mut self) {
-        // Its children end with their connections.
+        // The server's children end with their connections.
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
-/// Makes a key with `ssh-keygen`.
+/// Creates a key pair with `ssh-keygen`.
 #[track_caller]
 pub(crate) fn make_key(file: &Path, kind: &str, passphrase: &str) {
     keygen(&[
@@ -190,7 +189,6 @@ pub(crate) fn make_key(file: &Path, kind: &str, passphrase: &str) {
     ]);
 }
 
-/// Calls `ssh-keygen`.
 #[track_caller]
 pub(crate) fn keygen(arguments: &[&str]) {
     let output = Command::new("ssh-keygen")
@@ -202,13 +200,13 @@ pub(crate) fn keygen(arguments: &[&str]) {
     assert!(output.status.success(), "{arguments:?}: {output:?}");
 }
 
-/// A port that nobody listens on.
+/// Returns a port that was free a moment ago.
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     listener.local_addr().unwrap().port()
 }
 
-/// The user that runs the tests.
+/// The name of the user who runs the tests.
 pub(crate) fn user() -> String {
     nix::unistd::User::from_uid(nix::unistd::getuid())
         .unwrap()
@@ -216,7 +214,7 @@ pub(crate) fn user() -> String {
         .name
 }
 
-/// Runs what a test does with connections, which end with it.
+/// Runs a test with a connection pool, and closes the pool at its end.
 pub(crate) fn with_pool<T>(
     limits: PoolLimits,
     test: impl AsyncFnOnce(Arc<ConnectionPool>) -> T,
@@ -233,12 +231,12 @@ pub(crate) fn with_pool<T>(
     })
 }
 
-/// The same with the usual limits.
+/// [`with_pool`] with the default limits.
 pub(crate) fn pooled<T>(test: impl AsyncFnOnce(Arc<ConnectionPool>) -> T) -> T {
     with_pool(PoolLimits::default(), test)
 }
 
-/// A call that nobody ends.
+/// The control of a call that is never stopped. Keep the sender alive during the call.
 pub(crate) fn call() -> (watch::Sender<StopLevel>, CallControl) {
     let (stop, stopped) = watch::channel(StopLevel::No);
     let call = CallControl {
@@ -248,7 +246,7 @@ pub(crate) fn call() -> (watch::Sender<StopLevel>, CallControl) {
     (stop, call)
 }
 
-/// A text for the shell of a host.
+/// A command that runs a shell text.
 pub(crate) fn sh(text: &str) -> unfurl::testing::host::Command {
     let program = Program::Shell {
         text: text.to_owned(),
@@ -258,7 +256,7 @@ pub(crate) fn sh(text: &str) -> unfurl::testing::host::Command {
     unfurl::testing::host::Command::new(program, "")
 }
 
-/// Runs a command on a host to its end.
+/// Runs a command on a host and waits for its end.
 pub(crate) async fn run(
     pool: &ConnectionPool,
     host: &Destination,
@@ -271,7 +269,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Performs a transfer to its end.
+/// Performs a file transfer and waits for its end.
 pub(crate) async fn transfer(
     pool: &ConnectionPool,
     host: &Destination,
@@ -284,7 +282,6 @@ pub(crate) async fn transfer(
     }
 }
 
-/// Performs an action on a host.
 pub(crate) async fn perform(
     pool: &ConnectionPool,
     host: &Destination,
@@ -295,12 +292,12 @@ pub(crate) async fn perform(
     pool.perform(&place, action, call).await
 }
 
-/// Runs a command on a host, for which a connection is opened.
+/// Runs a command on a host over a new connection.
 pub(crate) fn run_once(host: &Destination, command: unfurl::testing::host::Command) -> RunOutput {
     pooled(async |pool| run(&pool, host, command).await)
 }
 
-/// Why a host is not reached, without what differs from run to run.
+/// The message that says why a host cannot be reached, with `PORT` instead of the port number.
 pub(crate) fn refusal(host: &Destination) -> String {
     let output = run_once(host, sh("true"));
     assert!(!matches!(output.exit, Exit::Code(_)), "{output:?}");

@@ -1,4 +1,4 @@
-//! States over hosts, through the command line and a real server.
+//! State runs over hosts, through the command line and a real server.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use super::sshd::Sshd;
 use crate::drafts::text;
 use crate::support::{Run, TestEnv};
 
-/// Calls `state ACTION` on so many addresses of a server.
+/// Calls `unfurl state ACTION` on the first `count` addresses of a server.
 fn state(env: &TestEnv, sshd: &Sshd, count: u8, words: &[&str]) -> Run {
     env.unfurl(line(sshd, count, words))
 }
@@ -22,13 +22,13 @@ fn line(sshd: &Sshd, count: u8, words: &[&str]) -> Vec<String> {
     line
 }
 
-/// The words that commands have written, by the time they ran.
+/// The lines that the commands of states have written, in the order in which they ran.
 fn log(env: &TestEnv) -> Vec<String> {
     let text = fs::read_to_string(env.work().join("log")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
-/// A tree whose commands write to a log; `$H` is the last part of the address.
+/// Writes a state tree whose commands write to a log. `host` is the last part of the host's address.
 fn write(env: &TestEnv, name: &str, text: &str) {
     let head = format!(
         "{{% set log = '{}' %}}{{% set host = grains['id'].split(':')[0].split('.')[3] %}}\n",
@@ -52,7 +52,7 @@ after:
   cmd.run: [{name: 'echo after {{ host }} >> {{ log }}'}]
 ";
 
-/// The words of the log without hosts, and each only once in a row.
+/// The first word of each log line (so without the host), with repetitions in a row removed.
 fn phases(log: &[String]) -> Vec<&str> {
     let mut words: Vec<&str> = log
         .iter()
@@ -70,7 +70,7 @@ fn without_requisites_all_hosts_come_to_a_state_before_any_goes_on() {
     let run = state(&env, &sshd, 3, &["apply", "three"]).exits(1);
     let log = log(&env);
     assert_eq!(phases(&log), ["all", "web", "fails", "after"], "{run}");
-    // The host on which a state failed has left the run.
+    // A host with a failed state has left the run.
     assert!(!log.contains(&"after 2".to_owned()), "{log:?}");
     assert_eq!(log.len(), 3 + 2 + 1 + 2);
     assert!(run.stderr.contains("1 state not come to"), "{run}");
@@ -199,7 +199,7 @@ fn a_dry_run_shows_commands_and_differences_and_touches_nothing() {
 fn a_host_that_is_lost_in_the_middle_is_told_with_what_it_did_not_come_to() {
     requires!("sshd");
     let (sshd, env) = (Sshd::with(2, &[]), TestEnv::new());
-    // Whoever serves this session goes.
+    // The command kills the server process of this session.
     write(
         &env,
         "lost",

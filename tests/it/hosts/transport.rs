@@ -1,4 +1,4 @@
-//! Commands on hosts: what they give, how they share connections, and what nobody else sees.
+//! Commands on hosts: output, exit codes, shared connections, and the secrecy of their text and input.
 
 use std::time::{Duration, Instant};
 
@@ -206,7 +206,7 @@ fn questions_are_answered_once_and_else_end_the_command() {
         assert_eq!(output.exit, asked(true));
         command.answers = vec![answer("name? ", None)];
         assert_eq!(run(&pool, &host, command).await.exit, asked(false));
-        // Its own input comes behind the answer.
+        // The command's standard input follows the answer.
         let mut command = sh("printf 'name? '; read n; echo $n; cat");
         command.answers = vec![answer("name? ", Some("ann"))];
         command.stdin = Some(b"rest".to_vec());
@@ -247,7 +247,7 @@ fn a_connection_that_is_lost_is_told_and_the_next_command_opens_another() {
     pooled(async |pool| {
         let host = sshd.host();
         assert!(run(&pool, &host, sh("true")).await.exit.is_ok());
-        // The parent of the shell is the server's process of this connection.
+        // The parent of the shell is the process of the server that serves this connection.
         let action = Action::Run(sh("kill -KILL $PPID; sleep 60"));
         let (_stop, call) = super::sshd::call();
         let ActionResult::Run(output) = perform(&pool, &host, &action, call).await else {

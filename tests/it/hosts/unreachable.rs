@@ -1,4 +1,4 @@
-//! Hosts that are not reached: nobody listens, nobody answers, or what answers is not theirs.
+//! Hosts that cannot be reached: closed ports, servers without an answer, and wrong host keys.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use unfurl::testing::host::{Address, Destination, Exit, HostKeys};
 
 use super::sshd::{Sshd, free_port, keygen, make_key, pooled, refusal, run, run_once, sh, user};
 
-/// A host on a port of this machine.
+/// A destination on a port of this machine.
 fn at(port: u16) -> Destination {
     let address = Address {
         user: user(),
@@ -20,7 +20,7 @@ fn at(port: u16) -> Destination {
     host
 }
 
-/// Listens, and does something with each that connects, on its own.
+/// Listens on a port, serves each connection in a thread and returns the port.
 fn listener(serve: fn(TcpStream)) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -33,7 +33,7 @@ fn listener(serve: fn(TcpStream)) -> u16 {
 }
 
 fn hang(mut stream: TcpStream) {
-    // Until the other side goes.
+    // Read until the other side closes the connection.
     std::io::copy(&mut stream, &mut std::io::sink()).ok();
 }
 
@@ -121,7 +121,7 @@ fn an_unknown_key_is_refused_and_taken_down_once_if_new_ones_are_accepted() {
     let text = std::fs::read_to_string(&file).unwrap();
     assert_eq!(text.lines().count(), 1, "{text}");
     let found = format!("[127.0.0.1]:{}", sshd.port);
-    // The file is one that others read, too.
+    // `ssh-keygen` reads the file too.
     keygen(&["-F", &found, "-f", &file.to_string_lossy()]);
     keygen(&["-H", "-f", &file.to_string_lossy()]);
     assert!(
@@ -206,7 +206,7 @@ fn a_certificate_of_a_trusted_authority_vouches_for_a_host() {
     host.known_hosts = vec![path("known").into()];
     let output = run_once(&host, sh("true"));
     assert!(output.exit.is_ok(), "{output:?}");
-    // It is not for the other address.
+    // The certificate is not valid for the other address.
     let mut other = sshd.nth(2);
     other.known_hosts = host.known_hosts.clone();
     let text = refusal(&other);

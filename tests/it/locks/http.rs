@@ -1,4 +1,4 @@
-//! What the HTTP API may answer, and what a job makes of it.
+//! Locks over git-lfs's HTTP API: the possible answers of a server, and the reaction of a job.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -13,7 +13,7 @@ use crate::support::{Run, TestEnv};
 const PATH: &str = "ensemble_46_yaml_46_lock";
 const FORM: &str = "application/vnd.git-lfs+json";
 
-/// A repository whose ensemble is locked at this URL.
+/// A repository with an ensemble whose remote lock has this mode and URL.
 fn world(mode: &str, url: &str) -> TestEnv {
     let text = ensemble(&format!("{{lock: {mode}, url: '{url}'}}"), "touch here");
     let env = TestEnv::with_ensemble(&text);
@@ -27,7 +27,7 @@ fn deploy(env: &TestEnv) -> Run {
     env.unfurl(["deploy", "--approve"])
 }
 
-/// A server that gives a lock and takes it back.
+/// A server that grants a lock and frees it again.
 fn good(asked: &Asked) -> Answer {
     match &*asked.method {
         "POST" if asked.path == "/locks" => answer(201, &lock("7", PATH, "ann")),
@@ -36,7 +36,7 @@ fn good(asked: &Asked) -> Answer {
     }
 }
 
-/// A job that must be refused, and whose answer to `try` is to warn and go on.
+/// Asserts that `require` refuses the job because of these answers, while `try` warns and continues.
 fn unavailable(answers: fn(&Asked) -> Answer, says: &str) {
     let web = Web::start(answers);
     let env = world("require", &web.url());
@@ -207,7 +207,7 @@ fn a_lock_that_may_have_been_given_before_a_job_was_cut_off_is_told() {
     let told = "it may be from a job here that was cut off at 20";
     deploy(&env).exits(1).says(&["is locked by ann", told]);
     deploy(&env).exits(1).says(&[told]);
-    // What cannot be read tells nothing.
+    // An unreadable note is ignored.
     env.write("ensemble.yaml.lfs.lock", "\u{1}{");
     let run = deploy(&env).exits(1);
     assert!(!run.stderr.contains("cut off"), "{run}");
@@ -237,7 +237,7 @@ fn a_lock_that_cannot_be_freed_is_told_and_known_again() {
     assert!(env.work().join("ensemble.yaml.lfs.lock").exists());
     assert_eq!(env.git(&["status", "--short", "*.lfs.lock"]), "");
     drop(web);
-    // The server of the next job is at another address, and it is the server that was noted.
+    // A new test server would have another address than the one in the note, so only the note is checked.
     let note = env.read("ensemble.yaml.lfs.lock");
     assert!(note.contains("id: ") && note.contains("ann"), "{note}");
 }
@@ -245,7 +245,6 @@ fn a_lock_that_cannot_be_freed_is_told_and_known_again() {
 #[test]
 fn a_login_comes_from_gits_helpers_and_is_never_shown() {
     let web = Web::start(|asked| match asked.header("authorization") {
-        // ann:s3cret-w0rd
         Some("Basic YW5uOnMzY3JldC13MHJk") => good(asked),
         _ => answer(401, "{\"message\": \"no s3cret-w0rd, no lock\"}"),
     });
@@ -272,7 +271,7 @@ fn a_login_comes_from_gits_helpers_and_is_never_shown() {
             .iter()
             .all(|it| it.header("authorization").is_some())
     );
-    // A login that is wrong is forgotten.
+    // The program removes a wrong login from git's credential store.
     fs::write(&store, format!("http://ann:s3cret-wrong@{host}\n")).unwrap();
     let run = deploy(&env).exits(1);
     assert!(run.stderr.contains("does not accept who asks"), "{run}");
@@ -345,7 +344,8 @@ fn the_server_is_found_in_the_settings_of_git_as_git_lfs_finds_it() {
     assert_eq!(first(asked), "/locks");
 }
 
-/// Says its port, then gives a lock over TLS with the certificate and the key in this folder.
+/// A Python script that prints its port and serves locks over TLS, with the certificate and key in this
+/// folder.
 const TLS_SERVER: &str = "
 import http.server, ssl
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -398,7 +398,7 @@ fn over_tls_a_server_counts_only_with_a_certificate_that_is_trusted() {
     server.wait().unwrap();
     let strange = strange.exits(1);
     assert!(strange.stderr.contains("certificate"), "{strange}");
-    // This server has forgotten the lock when it is to be freed.
+    // This server has no record of the lock when the job frees it.
     trusted
         .succeeds()
         .says(&["was broken while the job ran: somebody has freed it"]);

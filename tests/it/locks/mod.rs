@@ -1,12 +1,12 @@
-//! Locks for all machines, through git-lfs: against a real server over SSH, and against one that
-//! speaks HTTP and does what it is told.
+//! Remote locks through git-lfs, which hold for all machines: tested against a real server over SSH and
+//! against an HTTP server with prepared answers.
 
 mod http;
 mod over_ssh;
 mod sshd;
 mod web;
 
-/// An ensemble that is locked for all machines, with one task that runs a command.
+/// An ensemble with a remote lock and one task that runs a command.
 fn ensemble(lock: &str, command: &str) -> String {
     format!(
         "\

@@ -1,4 +1,4 @@
-//! Against a real server over SSH, with the real client of git-lfs beside us.
+//! Remote locks against a real server over SSH, together with the real git-lfs client.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,23 +14,22 @@ use crate::support::{Run, TestEnv, wait_for};
 
 const PATH: &str = "ensemble_46_yaml_46_lock";
 
-/// A command that says it has begun, and ends when it is told.
+/// A command that reports its start in `here/began` and waits until `here/end` exists.
 const WAITS: &str = "mkdir -p here && touch here/began && for i in $(seq 600); do test -e here/end && \
                      break; sleep 0.1; done";
 
-/// Part of the note of a job that waits for the lock of another.
+/// A part of the message of a job that waits for another job's lock.
 const WAITING: &str = " s for the remote lock, which is held by ";
 
 fn deploy(env: &TestEnv) -> Run {
     env.unfurl(["deploy", "--approve"])
 }
 
-/// After a job that was killed: what it was about has to be done again.
+/// Deploys after a killed job, whose task is in doubt and has to run again.
 fn again(env: &TestEnv) -> Run {
     env.unfurl(["deploy", "--approve", "--redo-in-doubt"])
 }
 
-/// Waits until the command of a job runs.
 fn wait_until_it_began(env: &TestEnv) {
     let began = env.work().join("here/began");
     wait_for(began.display(), || began.exists().then_some(()));
@@ -40,7 +39,7 @@ fn end(env: &TestEnv) {
     fs::write(env.work().join("here/end"), "").unwrap();
 }
 
-/// Runs something while a job of an ensemble runs, and gives what became of the job.
+/// Runs `act` while a job of the ensemble runs, and returns the result of the job.
 fn meanwhile(env: &TestEnv, act: impl FnOnce()) -> Run {
     thread::scope(|scope| {
         let job = scope.spawn(|| deploy(env));
@@ -96,7 +95,7 @@ fn a_lock_of_the_git_lfs_client_refuses_a_job_and_names_its_holder() {
     assert!(!env.work().join("here").exists());
     assert!(!env.work().join("ensemble.yaml.lfs.lock").exists());
     assert_eq!(server.locks(&env).as_array().unwrap().len(), 1);
-    // A plan takes no lock and minds none.
+    // A plan neither takes a lock nor respects one.
     env.unfurl(["plan"]).succeeds();
     env.unfurl(["lock", "break"]).succeeds();
     assert_eq!(server.locks(&env).as_array().unwrap().len(), 1);
@@ -118,7 +117,7 @@ fn of_two_clones_that_deploy_at_once_the_second_is_refused() {
         );
         assert!(refused.stderr.contains(PATH), "{refused}");
         assert!(!two.work().join("here").exists());
-        // What the second was refused for is still there.
+        // The refused job did not touch the lock.
         assert_eq!(server.locks(&two)[0]["path"], PATH);
     });
     run.succeeds();
@@ -137,7 +136,7 @@ fn the_job_after_one_that_was_killed_takes_its_lock_up_again() {
     let killed = kill_a_job(&env);
     assert_ne!(killed, 0);
     assert_eq!(server.locks(&env)[0]["path"], PATH);
-    // For everybody else it is a lock like any other.
+    // Other users see it as a normal lock.
     deploy(&other)
         .exits(1)
         .says(&["the ensemble is locked by "]);
@@ -154,14 +153,14 @@ fn a_lock_that_was_made_after_one_that_was_left_is_somebody_elses() {
     let server = Server::start();
     let env = server.with_ensemble(&ensemble("{lock: require}", WAITS));
     kill_a_job(&env);
-    // This server gives a lock of the same path the same id.
+    // This server gives a lock of the same path the same id; only its age differs.
     server.make_locks_older();
     end(&env);
     again(&env).exits(1).says(&["the ensemble is locked by "]);
     assert_eq!(server.locks(&env)[0]["path"], PATH);
 }
 
-/// Kills a job that runs; gives its process id.
+/// Kills a running job and returns its process id.
 fn kill_a_job(env: &TestEnv) -> i32 {
     thread::scope(|scope| {
         let job = scope.spawn(|| deploy(env));
@@ -216,7 +215,7 @@ fn a_job_waits_for_a_lock_as_long_as_it_is_told_to() {
     let (first, second) = thread::scope(|scope| {
         let first = scope.spawn(|| deploy(&one));
         wait_until_it_began(&one);
-        // Who is interrupted while it waits has done nothing.
+        // A job that is interrupted during the wait has changed nothing.
         let waits = two.start(["deploy", "--approve", "--lock-timeout", "90s"]);
         waits.wait_until_it_says(WAITING);
         waits.signal(Signal::SIGINT);
@@ -270,7 +269,7 @@ fn a_lock_that_is_broken_while_a_job_runs_is_told() {
         .says(&["warning: the remote lock", "was broken while the job ran"]);
     let env = server.clone_it();
     let run = meanwhile(&env, || {
-        // Somebody breaks it and takes it: the id is the same, the lock is not.
+        // Another user broke the lock and took it again: the id is the same, the lock is not.
         server.make_locks_older();
     });
     run.succeeds().says(&["it was freed, and is held now by "]);

@@ -1,4 +1,4 @@
-//! A real sshd of this user, and a repository behind it whose locks `git-lfs-transfer` keeps.
+//! A real `sshd` of this user, with a repository whose locks are kept by `git-lfs-transfer`.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use crate::requires::{program, target};
 use crate::support::{TestEnv, wait_for};
 
-/// A server with one repository.
+/// An SSH server with one bare repository.
 #[derive(Debug)]
 pub(super) struct Server {
     folder: tempfile::TempDir,
@@ -17,12 +17,12 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts a server with the `git-lfs-transfer` that `tests/lfs.sh` makes.
+    /// Starts a server with the `git-lfs-transfer` that `tests/lfs.sh` builds.
     pub(super) fn start() -> Self {
         Self::with_programs(&target().join("lfs-tools/bin"))
     }
 
-    /// Starts a server whose users find the programs in this folder.
+    /// Starts a server whose users have this folder in their `PATH`.
     pub(super) fn with_programs(programs: &Path) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name).display().to_string();
@@ -32,7 +32,7 @@ impl Server {
         }
         fs::copy(at("user.pub"), at("authorized_keys")).unwrap();
         run(Command::new("git").args(["init", "-q", "--bare", "-b", "main", &at("remote.git")]));
-        // A free port may be taken before sshd has it.
+        // Retry, because another process may take the free port before `sshd` does.
         for _ in 0..5 {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let port = listener.local_addr().unwrap().port();
@@ -47,13 +47,12 @@ impl Server {
         );
     }
 
-    /// The URL of the repository.
     pub(super) fn url(&self) -> String {
         let path = self.folder.path().join("remote.git");
         format!("ssh://127.0.0.1:{}{}", self.port, path.display())
     }
 
-    /// How git calls this server.
+    /// The value of `GIT_SSH_COMMAND` for this server.
     fn ssh(&self) -> String {
         let folder = self.folder.path().display();
         format!(
@@ -62,7 +61,7 @@ impl Server {
         )
     }
 
-    /// A clone of the repository in a world of its own.
+    /// An environment with a clone of the repository.
     pub(super) fn clone_it(&self) -> TestEnv {
         let env = TestEnv::new().variable("GIT_SSH_COMMAND", &self.ssh());
         assert!(
@@ -73,7 +72,7 @@ impl Server {
         env
     }
 
-    /// A clone with an ensemble that is committed and pushed.
+    /// An environment with a clone, to which the ensemble is committed and pushed.
     pub(super) fn with_ensemble(&self, text: &str) -> TestEnv {
         let env = self.clone_it();
         env.write("ensemble.yaml", text);
@@ -89,7 +88,7 @@ impl Server {
         env
     }
 
-    /// Calls the real git in a clone.
+    /// Runs the real git in a clone.
     pub(super) fn git(&self, env: &TestEnv, words: &[&str]) -> Output {
         let identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
         Command::new("git")
@@ -102,14 +101,14 @@ impl Server {
             .unwrap()
     }
 
-    /// The locks that the real git-lfs sees.
+    /// The locks, as the real git-lfs client lists them.
     pub(super) fn locks(&self, env: &TestEnv) -> serde_json::Value {
         let output = self.git(env, &["lfs", "locks", "--json"]);
         assert!(output.status.success(), "{output:?}");
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// Makes another user the owner of all locks; says whether that is possible.
+    /// Makes another user the owner of all locks. Returns false if that is not possible here.
     pub(super) fn give_locks_to_nobody(&self) -> bool {
         let folder = self.folder.path().join("remote.git/lfs/locks");
         let files: Vec<_> = fs::read_dir(folder)
@@ -121,7 +120,7 @@ impl Server {
         files.iter().all(nobody)
     }
 
-    /// Dates all locks a minute back.
+    /// Sets the dates of all locks one minute back.
     pub(super) fn make_locks_older(&self) {
         let folder = self.folder.path().join("remote.git/lfs/locks");
         for entry in fs::read_dir(folder).unwrap() {
@@ -137,7 +136,6 @@ impl Server {
         }
     }
 
-    /// Stops the server.
     pub(super) fn stop(&mut self) {
         self.sshd.kill().unwrap();
         self.sshd.wait().unwrap();

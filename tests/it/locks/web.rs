@@ -1,4 +1,4 @@
-//! A server that speaks HTTP and answers as a test tells it to.
+//! An HTTP server for tests, whose answers are prepared by the test.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A request that came.
+/// A request that the server received.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Asked {
     pub(super) method: String,
@@ -17,22 +17,22 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// The header of this name, in lower case.
+    /// The value of a header. `name` is in lower case.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(header, _)| header == name);
         found.map(|(_, value)| value.as_str())
     }
 }
 
-/// What is sent back.
+/// The reaction of the server to a request.
 pub(super) enum Answer {
-    /// These bytes, then the end.
+    /// Sends these bytes and closes the connection.
     Bytes(Vec<u8>),
-    /// Nothing, for so long.
+    /// Sends no data for this time, then closes the connection.
     Silence(Duration),
 }
 
-/// An answer with a status and a body.
+/// An HTTP answer with a status and a body.
 pub(super) fn answer(status: u16, body: &str) -> Answer {
     let text = format!(
         "HTTP/1.1 {status} x\r\nContent-Type: application/vnd.git-lfs+json\r\nContent-Length: \
@@ -42,7 +42,7 @@ pub(super) fn answer(status: u16, body: &str) -> Answer {
     Answer::Bytes(text.into_bytes())
 }
 
-/// A lock as JSON.
+/// A lock as a JSON object, without an envelope.
 pub(super) fn bare(id: &str, path: &str, owner: &str) -> String {
     format!(
         "{{\"id\": \"{id}\", \"path\": \"{path}\", \"locked_at\": \"2026-11-21T19:00:00Z\", \
@@ -50,12 +50,12 @@ pub(super) fn bare(id: &str, path: &str, owner: &str) -> String {
     )
 }
 
-/// The answer that has one lock.
+/// The body of an answer with one lock.
 pub(super) fn lock(id: &str, path: &str, owner: &str) -> String {
     format!("{{\"lock\": {}}}", bare(id, path, owner))
 }
 
-/// The answer that has a list of locks.
+/// The body of an answer with a list of locks, and the cursor of the next page.
 pub(super) fn locks(locks: &[&str], next: Option<&str>) -> String {
     let next = next.map_or(String::new(), |next| {
         format!(", \"next_cursor\": \"{next}\"")
@@ -63,7 +63,7 @@ pub(super) fn locks(locks: &[&str], next: Option<&str>) -> String {
     format!("{{\"locks\": [{}]{next}}}", locks.join(", "))
 }
 
-/// The server.
+/// A running HTTP server that records its requests.
 pub(super) struct Web {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -72,7 +72,7 @@ pub(super) struct Web {
 }
 
 impl Web {
-    /// Starts a server on a free port.
+    /// Starts a server on a free port. `answers` decides the answer to each request.
     pub(super) fn start(answers: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -103,12 +103,11 @@ impl Web {
         }
     }
 
-    /// Its URL.
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// All it was asked.
+    /// The requests so far, oldest first.
     pub(super) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }

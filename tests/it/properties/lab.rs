@@ -1,4 +1,4 @@
-//! Runs jobs in this process, in a folder that is memory where that is possible.
+//! An environment for the property tests: it runs jobs in this process, in a folder in memory if possible.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,53 +20,53 @@ use unfurl::testing::value::Handle;
 
 use crate::support::{forget_what_git_ignores, is_ignored};
 
-/// A folder with an ensemble.
+/// A temporary folder with an ensemble, in which jobs run one after the other.
 #[derive(Debug)]
 pub(super) struct Lab {
     folder: tempfile::TempDir,
     jobs: u32,
 }
 
-/// A step of a plan.
+/// A step of a plan, identified by names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Step {
-    /// The instance that it is for; that of a relationship is the one whose turn it is.
+    /// The instance whose turn this is. A step of a relationship belongs to its source or its target.
     pub(super) of: String,
-    /// What it acts on.
+    /// The key of the instance or relationship that the operation acts on.
     pub(super) target: String,
     pub(super) operation: String,
     pub(super) reason: String,
 }
 
-/// How a step ended.
+/// The state in which a step ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum End {
     Succeeded,
     Failed,
-    /// Nothing changed.
+    /// Skipped because its inputs have not changed.
     Skipped,
-    /// Its target is there already.
+    /// Passed over because the target already has the desired status.
     Passed,
-    /// It is planned.
+    /// Planned, but not run.
     Open,
-    /// Whether it is due depends on what others set.
+    /// Not decided when planned: whether the step has to run depends on attributes that other tasks set.
     Undecided,
 }
 
-/// A job that has ended.
+/// The result of a finished job.
 #[derive(Debug)]
 pub(super) struct Ran {
     /// The steps in the order of the plan.
     pub(super) steps: Vec<(Step, End)>,
-    /// When each step began and ended, counted in events; only those that ran.
+    /// The start and the end of each step that ran, as positions in the sequence of events.
     pub(super) times: Vec<(Step, usize, usize)>,
     pub(super) ok: bool,
     pub(super) problems: Vec<String>,
-    /// The instances and their parts as the job left them; none where nothing was to be done.
+    /// The instances and their parts after the job. Empty if the job had nothing to do.
     pub(super) picture: Picture,
 }
 
-/// What is known of instances and their parts, by their keys.
+/// The recorded state of instances and their parts, by key.
 pub(super) type Picture = BTreeMap<String, String>;
 
 fn picture(topology: &Topology) -> Picture {
@@ -100,7 +100,7 @@ fn picture(topology: &Topology) -> Picture {
 }
 
 impl Ran {
-    /// The steps that ended in a way, sorted.
+    /// The steps that ended in this state, sorted.
     pub(super) fn with(&self, end: End) -> Vec<&Step> {
         let mut all: Vec<&Step> = self
             .steps
@@ -129,7 +129,7 @@ impl Lab {
         lab
     }
 
-    /// Another folder with all that is tracked.
+    /// Creates another lab with a copy of all files that git would track.
     pub(super) fn copy(&self) -> Self {
         let copy = Self::new("");
         for (name, text) in self.tracked() {
@@ -159,7 +159,7 @@ impl Lab {
         fs::write(self.path(), format!("{}{rest}", spec.replace(from, to))).unwrap();
     }
 
-    /// Writes a file beside the ensemble.
+    /// Writes a file into the folder of the ensemble.
     pub(super) fn put(&self, name: &str, bytes: &[u8]) {
         let path = self.folder.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -206,7 +206,7 @@ impl Lab {
         watch.ran(&report)
     }
 
-    /// Runs a job with a face of the caller's own.
+    /// Runs a job with the caller's own front end.
     pub(super) fn run(
         &mut self,
         (goal, parallel): (JobGoal, usize),
@@ -216,7 +216,7 @@ impl Lab {
         ops::deploy::deploy(&request, view)
     }
 
-    /// Puts on record what a job did that was cut off.
+    /// Runs `unfurl recover`, which records the results of an interrupted job.
     pub(super) fn recover(&self) -> Result<String, Failure> {
         let options = SessionOptions {
             ensemble: self.path().to_string_lossy().into_owned(),
@@ -225,14 +225,14 @@ impl Lab {
         ops::rescue::recover(&options, None, "unfurl")
     }
 
-    /// The steps that a job would run or skip, and what is there before it.
+    /// The steps that a job would run or skip, and the state before the job.
     pub(super) fn plan(&mut self, workflow: WorkflowKind) -> (Vec<(Step, End)>, Picture) {
         let goal = JobGoal {
             workflow,
             ..JobGoal::default()
         };
         let request = self.request(goal, 1);
-        // A plan takes no time of its own.
+        // Planning does not count as a job, so it does not advance the clock.
         self.jobs -= 1;
         let planned = ops::plan::plan(&request, &mut Watch::default());
         let planned = planned.unwrap_or_else(|failure| panic!("{failure:?}\n{}", self.text()));
@@ -251,7 +251,7 @@ impl Lab {
         (steps.collect(), picture(&proposal.topology))
     }
 
-    /// The status of every instance, its own and the effective one, and the attribute that is set.
+    /// The status of every instance (its own and the effective one) and the attribute that a task set.
     pub(super) fn statuses(&self) -> BTreeMap<String, String> {
         let ensemble: Json = serde_yaml::from_str(&self.text()).unwrap();
         let mut found = BTreeMap::new();
@@ -268,13 +268,13 @@ impl Lab {
         found
     }
 
-    /// The own status of an instance.
+    /// The instance's own status, without that of its dependencies.
     pub(super) fn local(&self, name: &str) -> Option<String> {
         let status = self.statuses().get(name)?.clone();
         Some(status.split('"').nth(1)?.to_owned())
     }
 
-    /// Every file that git would track, by its path.
+    /// The files that git would track, by path.
     pub(super) fn tracked(&self) -> BTreeMap<String, String> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.folder.path().to_owned()];
@@ -296,13 +296,13 @@ impl Lab {
         files
     }
 
-    /// Deletes what git ignores.
+    /// Deletes the files that git ignores, like a fresh clone.
     pub(super) fn forget_what_git_ignores(&self) {
         forget_what_git_ignores(self.folder.path());
     }
 }
 
-/// A step of a plan by its names.
+/// Describes a step of a plan by names.
 fn named(plan: &Plan, id: StepId, target: Handle, topology: &Topology) -> Step {
     let step = &plan.steps[id];
     let StepActivity::Operation { reference, .. } = &step.activity else {
@@ -321,8 +321,8 @@ fn named(plan: &Plan, id: StepId, target: Handle, topology: &Topology) -> Step {
     }
 }
 
-/// The steps of a job that ran operations, apart from those that are only held ready, each with the
-/// number of its task.
+/// The steps of a job that run operations, with their task numbers. Steps that are only prepared are left
+/// out.
 fn steps(report: &Report) -> Vec<(usize, Step, End)> {
     let all = report.steps.iter().enumerate();
     all.filter_map(|(id, step)| {
@@ -342,7 +342,7 @@ fn steps(report: &Report) -> Vec<(usize, Step, End)> {
     .collect()
 }
 
-/// Approves and remembers.
+/// A front end that approves every plan and records events and problems.
 #[derive(Debug, Default)]
 struct Watch {
     events: Vec<(usize, bool)>,

@@ -1,4 +1,4 @@
-//! The laws, each about a model and its life so far.
+//! The laws that hold for every service template. Each checks a model and the record of its jobs so far.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::model::{Directive, Expr, Model, Node, name};
 use super::oracle::Act;
 use super::same;
 
-/// Says what is wrong, with the record.
+/// Returns an error with the ensemble's text unless a condition holds.
 macro_rules! must {
     ($what:expr, $lab:expr, $($why:tt)*) => {
         if !$what {
@@ -20,7 +20,7 @@ macro_rules! must {
 
 type Law = Result<(), String>;
 
-/// A life from nothing to nothing and back.
+/// Checks the complete life of a model: deploy, repeat, edit, teardown, deploy again.
 pub(super) fn hold_for(model: &Model) -> Law {
     let mut lab = Lab::new(&model.text());
     let first = deploys_as_planned(model, &mut lab)?;
@@ -29,7 +29,7 @@ pub(super) fn hold_for(model: &Model) -> Law {
     is_checked_without_a_change(model, &mut lab)?;
     follows_edits(model, &mut lab)?;
     goes_and_comes_back(model, &mut lab)?;
-    // These live further lives, so that each is for some of the models only.
+    // These laws run further complete lives, so each is checked for a part of the models only.
     match model.text().len() % 4 {
         0 => same::lives_are_the_same(model),
         1 => same::parallel_is_the_same(model),
@@ -45,8 +45,8 @@ fn acts<'s>(steps: impl IntoIterator<Item = &'s Step>) -> BTreeSet<Act> {
     steps.into_iter().map(split).collect()
 }
 
-/// Plans a job, runs it, and compares: what is to be done is done, apart from what a check before
-/// it has made unnecessary.
+/// Plans a job, runs it and compares both. Planned steps must have run, except those that a check before them
+/// made unnecessary.
 fn as_planned(
     model: &Model,
     lab: &mut Lab,
@@ -86,7 +86,7 @@ fn as_planned(
     Ok(ran)
 }
 
-/// Every task of a node comes after those of what it requires; before them where things go.
+/// Checks that the tasks of a node run after those of the nodes it requires, or before them if `reverse`.
 pub(super) fn in_order(model: &Model, ran: &Ran, lab: &Lab, reverse: bool) -> Law {
     let mut spans: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for (step, began, ended) in &ran.times {
@@ -121,7 +121,7 @@ fn deploys_as_planned(model: &Model, lab: &mut Lab) -> Result<Ran, String> {
     Ok(ran)
 }
 
-/// The steps that every deploy takes.
+/// The steps that every deploy runs: the checks of nodes with the directive `check`.
 fn always(model: &Model) -> BTreeSet<Act> {
     let nodes = (0..model.nodes.len()).filter(|node| {
         let is_checked = model.nodes[*node].directive == Some(Directive::Check);
@@ -135,9 +135,9 @@ fn always(model: &Model) -> BTreeSet<Act> {
 
 fn is_the_same_again(model: &Model, first: &Ran, lab: &mut Lab) -> Law {
     let (_, picture) = lab.plan(WorkflowKind::Deploy);
-    // A plan that checks an instance takes its status for unknown.
+    // The plan treats the status of an instance that will be checked as unknown.
     let recorded = first.picture.iter().filter(|_| always(model).is_empty());
-    // A default that nobody requires is nowhere on record, whatever was read of it.
+    // A `default` node that no node requires is not recorded, even if its values were read.
     let nowhere = (0..model.nodes.len()).filter(|node| {
         model.nodes[*node].directive == Some(Directive::Default) && !model.deploys(*node)
     });
@@ -172,12 +172,12 @@ fn needs_nothing_that_git_ignores(model: &Model, lab: &mut Lab) -> Law {
 }
 
 fn is_checked_without_a_change(model: &Model, lab: &mut Lab) -> Law {
-    // Defaults are checked, too, and found: that is another life.
+    // The check also finds `default` nodes, which would change later laws. So it runs in a copy.
     let lab = &mut lab.copy();
     let before = lab.statuses();
     as_planned(model, lab, &WorkflowKind::Check, 1)?;
     let after = lab.statuses();
-    // What no operation makes has no status of its own until a check reports one.
+    // A node without operations has no own status until a check reports one.
     let made = (0..model.nodes.len()).filter(|node| !model.is_computed(*node));
     for node in made.filter(|node| model.deploys(*node)) {
         let name = name(node);
@@ -191,7 +191,7 @@ fn is_checked_without_a_change(model: &Model, lab: &mut Lab) -> Law {
     Ok(())
 }
 
-/// Edits each of a few properties in its turn.
+/// Edits some properties one after the other and checks that the right operations run again.
 fn follows_edits(model: &Model, lab: &mut Lab) -> Law {
     let nodes = (0..model.nodes.len()).rev();
     let all = nodes.flat_map(|node| model.nodes[node].properties.iter());
@@ -247,7 +247,7 @@ fn goes_and_comes_back(model: &Model, lab: &mut Lab) -> Law {
     }
     as_planned(model, lab, &WorkflowKind::Deploy, 1)?;
     let after = lab.statuses();
-    // What is checked is not compared with the model, so that what it had set may be older.
+    // A checked node is not compared with the model, so its attribute may hold an older value.
     let checks = |node: &Node| node.directive == Some(Directive::Check);
     let older = model.nodes.iter().any(checks);
     let shown = |all: BTreeMap<String, String>| -> BTreeMap<String, String> {

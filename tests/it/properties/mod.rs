@@ -1,4 +1,7 @@
-//! What holds for every service template, tried on random ones.
+//! Property tests: laws that hold for every service template, checked for random ones.
+//!
+//! `picks` generates the models, `oracle` says what must happen to them, `laws` compares this with real jobs.
+//! `simulation` and `replay` run jobs with a simulated runner, to test crashes and the journal.
 
 mod lab;
 mod laws;
@@ -13,11 +16,13 @@ mod simulation;
 use proptest::prelude::{ProptestConfig, TestCaseError, proptest};
 use proptest::test_runner::{FileFailurePersistence, RngSeed};
 
-/// How many cases each of the parts tries; `UNFURL_PROPERTY_CASES` is the number of all. The test
-/// command sets it to 300, or 2,000 with `UNFURL_LOOPS=full`; without it there are few.
+/// The settings of one part of the property tests. `part` selects the random seed.
 ///
-/// They are the same each time, so that a change and nothing else makes a test fail;
-/// `UNFURL_PROPERTY_SEED` takes another number for others, or `random`.
+/// `UNFURL_PROPERTY_CASES` is the number of cases of all four parts together: 40 by default, 300 in the test
+/// command, 2,000 there with `UNFURL_LOOPS=full`.
+///
+/// The cases are the same in each run, so that only a change of the code makes a test fail. Set
+/// `UNFURL_PROPERTY_SEED` to a number or to `random` for other cases.
 fn config(part: u64) -> ProptestConfig {
     let all = std::env::var("UNFURL_PROPERTY_CASES");
     let all: u32 = all.map_or(40, |all| all.parse().unwrap());
@@ -49,7 +54,7 @@ macro_rules! part {
     };
 }
 
-// Parts run at the same time.
+// The test runner runs the parts in parallel.
 part!(any_topology_keeps_the_laws_part_1, 1);
 part!(any_topology_keeps_the_laws_part_2, 2);
 part!(any_topology_keeps_the_laws_part_3, 3);

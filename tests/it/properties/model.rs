@@ -1,4 +1,4 @@
-//! A service template made of few picks, its text, and what must hold for it.
+//! A random service template as a model, and its text. The `oracle` derives from the model what jobs must do.
 
 use std::fmt::{Debug, Formatter, Write as _};
 
@@ -51,7 +51,7 @@ impl Op {
     }
 }
 
-/// The operations of a relationship.
+/// The operations of a relationship. A set of them is a bit mask over these indices.
 pub(super) const RELATIONSHIP_OPS: [&str; 8] = [
     "pre_configure_source",
     "pre_configure_target",
@@ -63,7 +63,7 @@ pub(super) const RELATIONSHIP_OPS: [&str; 8] = [
     "remove_target",
 ];
 
-/// How a reference is written.
+/// The syntax of a reference to a property or attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Function,
@@ -72,27 +72,27 @@ pub(super) enum Form {
     Concat,
 }
 
-/// What a value is made of.
+/// The expression that a value consists of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Expr {
-    /// A text of its own; an edit changes the number.
+    /// A constant text with a number. An edit changes the number.
     Text(String, u32),
     Input(usize),
-    /// A property of a node.
+    /// A property of a node: node index, property index, syntax.
     Property(usize, usize, Form),
-    /// The attribute that a task of a node sets, or one with a default where none does.
+    /// The attribute that a task of a node sets, or an attribute with a default if no task sets one.
     Attribute(usize, Form),
 }
 
-/// How an operation is implemented.
+/// The implementation of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Implementation {
-    /// By a process, not by a template.
+    /// Whether a process runs (`Shell`). Otherwise only a template is evaluated.
     pub(super) process: bool,
     pub(super) reads: Vec<Expr>,
-    /// What the node's attribute is set to.
+    /// The new value of the node's attribute `a`.
     pub(super) sets: Option<Expr>,
-    /// Whether it says that the node works.
+    /// Whether the result sets the node's status to `ok`.
     pub(super) reports: bool,
 }
 
@@ -122,7 +122,7 @@ impl Directive {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Requirement {
     pub(super) target: usize,
-    /// Its operations, as a set of the bits of [`RELATIONSHIP_OPS`].
+    /// The operations of the relationship, as bits of [`RELATIONSHIP_OPS`].
     pub(super) operations: u8,
 }
 
@@ -130,26 +130,26 @@ pub(super) struct Requirement {
 pub(super) struct Node {
     pub(super) host: Option<Requirement>,
     pub(super) needs: Vec<Requirement>,
-    /// The node from whose type its own is derived.
+    /// The index of the node whose type is the base of this node's type.
     pub(super) base: Option<usize>,
     pub(super) properties: Vec<Expr>,
-    /// The operations that it states itself.
+    /// The operations that the node or its type defines itself.
     pub(super) own: Vec<(Op, Implementation)>,
-    /// Whether these stand in its type.
+    /// Whether the operations are defined in the type instead of the template.
     pub(super) in_type: bool,
     pub(super) directive: Option<Directive>,
 }
 
-/// A service template.
+/// A service template, reduced to the parts that the property tests vary.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Model {
-    /// The defaults of the inputs.
+    /// The default value of each input.
     pub(super) inputs: Vec<u32>,
     pub(super) nodes: Vec<Node>,
     pub(super) outputs: Vec<Expr>,
 }
 
-/// A failing case is shown as the text that it stands for.
+/// Shows a failing case as the text of its ensemble.
 impl Debug for Model {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "\n{}", self.text())
@@ -161,7 +161,7 @@ pub(super) fn name(node: usize) -> String {
 }
 
 impl Model {
-    /// The operations of a node with those that its type inherits.
+    /// The operations of a node, including those that its type inherits.
     pub(super) fn operations(&self, node: usize) -> Vec<(Op, &Implementation)> {
         let of = |op: Op| {
             let mut at = Some(node);
@@ -182,7 +182,7 @@ impl Model {
         self.operations(node).iter().any(|(own, _)| *own == op)
     }
 
-    /// What a node requires directly.
+    /// The nodes that a node requires directly.
     pub(super) fn targets(&self, node: usize) -> impl Iterator<Item = usize> {
         self.requirements(node)
             .map(|(_, requirement)| requirement.target)
@@ -198,8 +198,8 @@ impl Model {
         host.chain(node.needs.iter().map(|need| ("dependency", need)))
     }
 
-    /// The attribute of a node that others read: one that is set while it is brought up, else one
-    /// with a default.
+    /// The attribute of a node that other nodes read: `a` if an operation sets it when the node is brought
+    /// up, otherwise `d`, which has a default.
     pub(super) fn attribute(&self, node: usize) -> &'static str {
         let finds = self.nodes[node].directive == Some(Directive::Discover);
         let sets = |(op, implementation): &(Op, &Implementation)| {

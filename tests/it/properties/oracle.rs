@@ -1,10 +1,10 @@
-//! What must happen to a model, by the rules alone.
+//! The oracle: computes from a model, by the planning rules alone, which operations each job must run.
 
 use std::collections::BTreeSet;
 
 use super::model::{Directive, Expr, Form, Implementation, Model, Op, RELATIONSHIP_OPS, name};
 
-/// An operation of a node or of a relationship: the key of its target, and its name.
+/// An operation of a node or relationship: the key of its target, and its name.
 pub(super) type Act = (String, String);
 
 fn act(node: usize, op: Op) -> Act {
@@ -12,7 +12,6 @@ fn act(node: usize, op: Op) -> Act {
 }
 
 impl Model {
-    /// Whether a node is deployed.
     pub(super) fn deploys(&self, node: usize) -> bool {
         match self.nodes[node].directive {
             Some(Directive::Virtual) => false,
@@ -22,13 +21,13 @@ impl Model {
         }
     }
 
-    /// Whether a node is no default, or something required requires it (rule 3).
+    /// Whether a node is not a default, or a required node requires it (rule U-f).
     fn is_required(&self, node: usize) -> bool {
         self.nodes[node].directive != Some(Directive::Default)
             || self.sources(node).any(|source| self.is_required(source))
     }
 
-    /// All that a node requires, be it through others.
+    /// The nodes that a node requires, directly and indirectly.
     pub(super) fn needed(&self, node: usize) -> BTreeSet<usize> {
         let mut all = BTreeSet::from([node]);
         for at in (0..=node).rev() {
@@ -40,18 +39,18 @@ impl Model {
         all
     }
 
-    /// What requires a node directly.
+    /// The nodes that require a node directly.
     fn sources(&self, node: usize) -> impl Iterator<Item = usize> {
         let later = node + 1..self.nodes.len();
         later.filter(move |source| self.targets(*source).any(|target| target == node))
     }
 
-    /// Whether no operation makes a node, so that it is the sum of what it requires.
+    /// Whether a node has no operation that creates it, so that its status is computed from its requirements.
     pub(super) fn is_computed(&self, node: usize) -> bool {
         self.operations(node).iter().all(|(op, _)| *op == Op::Check)
     }
 
-    /// Whether a node is found, not made. What stands on something new cannot be there yet.
+    /// Whether a node is found instead of created. A node on a new host cannot exist yet, so it is not found.
     pub(super) fn is_found(&self, node: usize) -> bool {
         let host = self.nodes[node].host.as_ref().map(|host| host.target);
         match self.nodes[node].directive {
@@ -65,7 +64,7 @@ impl Model {
         !self.is_computed(node) && !self.is_found(node)
     }
 
-    /// What the first deploy runs.
+    /// The operations that the first deploy runs.
     pub(super) fn first_deploy(&self) -> BTreeSet<Act> {
         let mut acts = BTreeSet::new();
         for node in (0..self.nodes.len()).filter(|node| self.deploys(*node)) {
@@ -92,8 +91,8 @@ impl Model {
         acts
     }
 
-    /// The operations of a node's relationships that run in its turn: those of its own as their
-    /// source, those of others as their target.
+    /// Adds the operations of relationships that run in a node's turn: those that run on the source if the
+    /// node is the source, and those that run on the target if it is the target.
     fn relationships(&self, node: usize, which: &[&str], acts: &mut BTreeSet<Act>) {
         for source in (0..self.nodes.len()).filter(|source| self.deploys(*source)) {
             for (kind, requirement) in self.requirements(source) {
@@ -113,8 +112,8 @@ impl Model {
         }
     }
 
-    /// The nodes that a teardown leaves alone (rules 18 to 21): what is protected or was found,
-    /// and all that these need.
+    /// The nodes that a teardown keeps (rule U-f): protected and found nodes, and all nodes that these
+    /// require.
     pub(super) fn kept(&self) -> BTreeSet<usize> {
         let mut kept = BTreeSet::new();
         for node in (0..self.nodes.len())
@@ -132,7 +131,7 @@ impl Model {
         kept
     }
 
-    /// The nodes that a teardown makes absent.
+    /// The nodes that are absent after a teardown.
     pub(super) fn gone(&self) -> BTreeSet<usize> {
         let kept = self.kept();
         let nodes =
@@ -145,17 +144,18 @@ impl Model {
             .collect()
     }
 
-    /// Whether a node is started, or a check said that it works.
+    /// Whether a node was started, or a check reported that it works.
     fn runs(&self, node: usize) -> bool {
         self.has(node, Op::Start) || self.nodes[node].directive == Some(Directive::Check)
     }
 
-    /// What a teardown runs: what was started is stopped, and relationships go before their ends.
+    /// The operations that a teardown runs. Started nodes are stopped, and relationships are removed before
+    /// their ends.
     pub(super) fn teardown(&self) -> BTreeSet<Act> {
         let kept = self.kept();
         let mut acts = BTreeSet::new();
         for node in (0..self.nodes.len()).filter(|node| self.deploys(*node)) {
-            // What no operation makes takes no part, nor do its relationships in its turn.
+            // A computed node takes no part, and neither do the relationship operations in its turn.
             if kept.contains(&node) || self.is_computed(node) {
                 continue;
             }
@@ -172,7 +172,7 @@ impl Model {
         acts
     }
 
-    /// The operations that run again after a property, or an input, was edited.
+    /// The operations that run again after an edit of a property or an input.
     pub(super) fn rerun(&self, edited: &Expr) -> BTreeSet<Act> {
         let mut changed: Vec<Expr> = vec![edited.clone()];
         let mut acts = BTreeSet::new();
@@ -204,7 +204,7 @@ impl Model {
         let again: Vec<Op> = match self.nodes[node].directive {
             Some(Directive::Discover) => vec![Op::Discover],
             Some(Directive::Check) => Vec::new(),
-            // What is created anew is brought up from there.
+            // A node that is created again is brought up completely.
             _ if touched.contains(&Op::Create) => vec![Op::Create, Op::Configure, Op::Start],
             _ => vec![Op::Configure, Op::Start],
         };
@@ -222,7 +222,7 @@ impl Model {
     }
 }
 
-/// Whether an expression is among others, however it is written.
+/// Whether an expression is in a list, whatever its syntax.
 fn has(all: &[Expr], one: &Expr) -> bool {
     all.iter().any(|other| match (other, one) {
         (Expr::Property(a, b, _), Expr::Property(c, d, _)) => (a, b) == (c, d),

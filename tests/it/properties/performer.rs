@@ -1,4 +1,4 @@
-//! A runner that performs nothing: effects end one after the other, in any order.
+//! A simulated action runner: it performs nothing, and its effects end one at a time, in random order.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,13 +13,13 @@ use unfurl::testing::host::{
 use unfurl::testing::job::{JobEvent, Proposal};
 use unfurl::testing::ops::{Decision, JobFrontend};
 
-/// What a simulation thinks of next: the same for the same seed.
+/// A random generator for simulations, reproducible by its seed.
 #[derive(Debug)]
 pub(super) struct Chance(pub(super) u64);
 
 impl Chance {
     pub(super) fn below(&mut self, bound: usize) -> usize {
-        // SplitMix64.
+        // The SplitMix64 algorithm.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -28,28 +28,28 @@ impl Chance {
     }
 }
 
-/// What becomes of the effects of a job, and what else happens while it runs.
+/// Decides the results of a job's effects, and reacts to the events of the job.
 pub(super) trait Script: 'static {
     fn chance(&mut self) -> &mut Chance;
 
-    /// An effect begins.
+    /// Called when an effect begins. Does nothing by default.
     fn begins(&mut self, _id: u64, _command: &Command) {}
 
-    /// The job waits for the end of an effect.
+    /// Called when the job waits for the end of an effect.
     fn waits(&mut self) {}
 
-    /// An effect ends; gives its exit code.
+    /// Called when an effect ends. Returns its exit code.
     fn ends(&mut self, id: u64) -> i32;
 
-    /// The job says something.
+    /// Called for each event of the job.
     fn hears(&mut self, event: &JobEvent);
 }
 
-/// Performs effects by a script; also hears for it what the job says.
+/// The runner and front end of a simulated job, which passes all calls to a [`Script`].
 #[derive(Debug)]
 pub(super) struct Simulated<S> {
     script: Rc<RefCell<S>>,
-    /// The effects that run, with what they print.
+    /// The output of each running effect, by the effect's number.
     running: BTreeMap<u64, String>,
 }
 

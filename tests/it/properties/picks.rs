@@ -1,4 +1,5 @@
-//! Picks, which shrink one by one, and the service template that they stand for.
+//! Generators of random models. They draw small picks, which proptest can shrink one by one, and build a
+//! valid service template from them.
 
 use proptest::collection::vec;
 use proptest::option::weighted;
@@ -6,7 +7,7 @@ use proptest::prelude::{Just, Strategy, any, prop_oneof};
 
 use super::model::{Directive, Expr, Form, Implementation, Model, Node, Op, Requirement};
 
-/// How many properties a node has at most.
+/// The largest number of properties of a node.
 const PROPERTIES: usize = 3;
 
 #[derive(Debug, Clone)]
@@ -52,7 +53,7 @@ fn expr() -> impl Strategy<Value = ExprPick> {
 }
 
 fn operation() -> impl Strategy<Value = OpPick> {
-    // Most nodes are brought up; few operations need a process, which takes its time.
+    // Most operations bring nodes up. Few use a process, because processes are slow.
     let op = prop_oneof![4 => 2usize..5, 2 => 5usize..7, 1 => 0usize..2];
     let process = prop_oneof![24 => Just(false), 1 => Just(true)];
     (op, process, vec(expr(), 0..4), weighted(0.3, expr())).prop_map(
@@ -106,14 +107,14 @@ fn node() -> impl Strategy<Value = NodePick> {
     )
 }
 
-/// Random service templates: up to 12 nodes, sometimes 60.
+/// Random service templates with up to 12 nodes.
 pub(super) fn models() -> impl Strategy<Value = Model> {
     let nodes = prop_oneof![100 => vec(node(), 1..=12), 0 => vec(node(), 60)];
     let outputs = vec(expr(), 0..3);
     (nodes, outputs).prop_map(|(nodes, outputs)| build(&nodes, &outputs))
 }
 
-/// Random service templates of one size.
+/// Random service templates with a fixed number of nodes.
 pub(super) fn models_of(size: usize) -> impl Strategy<Value = Model> {
     vec(node(), size).prop_map(|nodes| build(&nodes, &[]))
 }
@@ -137,8 +138,8 @@ fn build(picks: &[NodePick], outputs: &[ExprPick]) -> Model {
         inherit_what_is_set(&mut model, place);
     }
     for place in 0..model.nodes.len() {
-        // A default that nothing acts on is nowhere on record, so that no later job can know what
-        // it stands between.
+        // A default node without operations is not recorded, so later jobs cannot know about the order of the
+        // nodes before and after it. Avoid such nodes.
         if model.nodes[place].directive == Some(Directive::Default) && model.is_computed(place) {
             model.nodes[place].directive = None;
         }
@@ -151,8 +152,8 @@ fn build(picks: &[NodePick], outputs: &[ExprPick]) -> Model {
     model
 }
 
-/// States what an operation inherits: it has the inputs of the one of the base type that it
-/// refines, and so sets what that sets. Still only one operation of a node sets anything.
+/// Adds the effects of inherited inputs. An operation that refines one of the base type inherits its inputs,
+/// and so sets the same attribute. Still, only one operation of a node sets it.
 fn inherit_what_is_set(model: &mut Model, place: usize) {
     let Some(base) = model.nodes[place].base else {
         return;
@@ -174,14 +175,14 @@ fn inherit_what_is_set(model: &mut Model, place: usize) {
     }
 }
 
-/// What a node requires, is derived from and is able to do.
+/// Chooses the requirements, the base type and the operations of a node.
 fn shape(model: &Model, place: usize, pick: &NodePick) -> Node {
     let earlier = |pick: u16| (place > 0).then(|| usize::from(pick) % place);
     let target = |pick: &RequirementPick| {
         let target = earlier(pick.target)?;
-        // What is virtual never exists, so nobody can need it.
+        // A virtual node never exists, so no node can require it.
         let exists = model.nodes[target].directive != Some(Directive::Virtual);
-        // What is only found has no turn in which operations of relationships could run.
+        // A discovered node has no turn in which relationship operations could run.
         let found = model.nodes[target].directive == Some(Directive::Discover);
         let operations = if found { 0 } else { pick.operations };
         exists.then_some(Requirement { target, operations })
@@ -221,7 +222,7 @@ fn shape(model: &Model, place: usize, pick: &NodePick) -> Node {
     node.own.sort_by_key(|(op, _)| *op);
     let mut with = model.clone();
     with.nodes.push(node.clone());
-    // What has operations but none that brings it up would never be there.
+    // A node with operations, but none that brings it up, would never exist.
     let all = with.operations(place);
     let acts = all.iter().any(|(op, _)| *op != Op::Check);
     if acts && !all.iter().any(|(op, _)| op.brings_up()) {
@@ -236,7 +237,7 @@ fn shape(model: &Model, place: usize, pick: &NodePick) -> Node {
     node
 }
 
-/// The inputs of a node's operations.
+/// Chooses the inputs and the result of a node's operations.
 fn fill(model: &mut Model, place: usize, pick: &NodePick) {
     for at in 0..model.nodes[place].own.len() {
         let op = model.nodes[place].own[at].0;
@@ -244,7 +245,8 @@ fn fill(model: &mut Model, place: usize, pick: &NodePick) {
             continue;
         };
         let text = |what: &str| format!("{}{place}-{what}", op.word());
-        // Whether `create` and `start` are done again is settled before anything sets an attribute.
+        // The plan decides whether `create` and `start` run again before any task sets an attribute, so these
+        // operations must not read attributes.
         let is_early = matches!(op, Op::Create | Op::Start);
         let value = |name: &str, pick: &ExprPick| match read(model, place, &text(name), pick) {
             Expr::Attribute(..) if is_early => Expr::Text(text(name), 0),
@@ -253,14 +255,15 @@ fn fill(model: &mut Model, place: usize, pick: &NodePick) {
         let reads = pick.reads.iter().enumerate();
         let reads = reads.map(|(at, pick)| value(&at.to_string(), pick));
         let reads = reads.collect();
-        // One operation sets what others read, so that it is the same whatever ran last.
+        // Only one operation sets the attribute, so its value does not depend on which one ran last.
         let free = model
             .operations(place)
             .iter()
             .all(|(_, other)| other.sets.is_none());
         let may_set = free && (op.brings_up() || op == Op::Discover);
         let sets = pick.sets.as_ref().filter(|_| may_set);
-        // A result is made when its task ends, and nothing waits for what it reads of others.
+        // The result template is evaluated when the task ends, and no dependency makes the task wait for
+        // attributes of other nodes that it reads.
         let sets = sets.map(|pick| match value("a", pick) {
             Expr::Attribute(..) => Expr::Text(text("a"), 0),
             other => other,
@@ -271,7 +274,7 @@ fn fill(model: &mut Model, place: usize, pick: &NodePick) {
     }
 }
 
-/// What a property is: it sees properties before it only, so that none is made of itself.
+/// Chooses the value of a property. A property refers only to earlier properties, so there are no cycles.
 fn property(model: &Model, place: usize, at: usize, pick: &ExprPick) -> Expr {
     let text = || Expr::Text(format!("n{place}-p{at}"), 0);
     match pick.kind {
@@ -294,7 +297,8 @@ fn property(model: &Model, place: usize, at: usize, pick: &ExprPick) -> Expr {
     }
 }
 
-/// What an operation or an output reads: properties of nodes up to its own, attributes of others.
+/// Chooses a value that an operation or an output reads: properties of nodes up to its own, or attributes of
+/// other nodes.
 fn read(model: &Model, place: usize, name: &str, pick: &ExprPick) -> Expr {
     let text = || Expr::Text(name.to_owned(), 0);
     let up_to = (place + 1).min(model.nodes.len());
@@ -316,7 +320,7 @@ fn form(pick: &ExprPick) -> Form {
 }
 
 impl Node {
-    /// Whether it exists whoever needs it.
+    /// Whether the node exists even if no other node requires it.
     pub(super) fn exists_always(&self) -> bool {
         let on_demand = [Directive::Default, Directive::Dependent, Directive::Virtual];
         self.directive

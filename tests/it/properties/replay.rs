@@ -1,5 +1,5 @@
-//! Random service templates are deployed and torn down by a runner of which some effects fail. What
-//! recovery makes of the whole journal of such a job is what the job itself has recorded.
+//! Recovery from complete journals. Random service templates are deployed and torn down by a simulated runner
+//! with failing effects. Recovery from the journal must give the same record as the job itself.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,14 +17,14 @@ use super::model::{Implementation, Model, Op};
 use super::performer::{Chance, Script, Simulated};
 use super::picks;
 
-/// The name of a journal that a job has left.
+/// The path of a journal left by a job.
 const JOURNAL: &str = "jobs/01M82BFY299Z7XGXVSS6DJECWD.journal";
 
-/// A job of which some effects fail.
+/// The script of a job in which a fifth of the effects fail.
 #[derive(Debug)]
 struct Running {
     chance: Chance,
-    /// The journal when all was in it.
+    /// The content of the journal at the end of the job.
     journal: Option<Vec<u8>>,
     folder: std::path::PathBuf,
 }
@@ -48,7 +48,7 @@ impl Script for Running {
     }
 }
 
-/// Runs a job; gives its journal.
+/// Runs a job and returns its journal.
 fn journal_of(lab: &mut Lab, workflow: WorkflowKind, seed: u64) -> Result<Option<Vec<u8>>, String> {
     let running = Running {
         chance: Chance(seed),
@@ -65,20 +65,20 @@ fn journal_of(lab: &mut Lab, workflow: WorkflowKind, seed: u64) -> Result<Option
     Ok(running.borrow_mut().journal.take())
 }
 
-/// What an ensemble says of its last job and of its instances, as far as a journal tells it.
+/// The record of an ensemble's last job and instances, reduced to the parts that a journal contains.
 #[derive(Debug, PartialEq)]
 struct Told {
-    /// The head of the last record, without its time and its summary: it counts tasks that never
+    /// The head of the last change record, without its time and its summary, which counts tasks that never
     /// ran.
     job: Json,
     status: Json,
-    /// The records of tasks, by their ids.
+    /// The records of tasks, by change id.
     tasks: BTreeMap<String, Json>,
     /// The lines of tasks in `jobs.tsv`.
     lines: BTreeSet<String>,
 }
 
-/// None if no task of the ensemble's jobs has ever done anything.
+/// Returns the record of the last job, or None if no job of the ensemble has run a task.
 fn told(lab: &Lab) -> Option<Told> {
     let ensemble: Json = serde_yaml::from_str(&lab.text()).unwrap();
     let mut job = ensemble["lastJob"].clone();
@@ -101,7 +101,7 @@ fn told(lab: &Lab) -> Option<Told> {
     })
 }
 
-/// Removes instances of which nothing is known but that they are to be; says whether there are any.
+/// Removes pending instances without a configuration change. Returns whether any were removed.
 fn remove_idle(status: &mut Json) -> bool {
     let Some(instances) = status.get_mut("instances").and_then(Json::as_object_mut) else {
         return false;
@@ -124,7 +124,7 @@ fn remove_idle(status: &mut Json) -> bool {
     removed
 }
 
-/// Removes what refers to other instances.
+/// Removes the parts of a status that refer to other instances.
 fn remove_references(status: &mut Json) {
     let Some(record) = status.as_object_mut() else {
         return;
@@ -137,9 +137,10 @@ fn remove_references(status: &mut Json) {
     }
 }
 
-/// Removes the values that follow from the model: properties, the default of the attribute that no
-/// task sets, and that the other has none. The record of a job has those that other instances have read, too, and the journal
-/// those that tasks of the instance itself have read.
+/// Removes values that follow from the model: properties, the default attribute `d`, and unset attributes.
+///
+/// The record of a job also has the values that other instances have read. The journal has only those that
+/// tasks of the instance itself have read.
 fn remove_values_of_the_model(status: &mut Json) {
     let instances = status.get_mut("instances").and_then(Json::as_object_mut);
     for instance in instances.into_iter().flat_map(serde_json::Map::values_mut) {
@@ -157,8 +158,8 @@ fn remove_values_of_the_model(status: &mut Json) {
     }
 }
 
-/// Both as far as a journal tells it: instances without operations are on record from the next job
-/// on.
+/// Removes the parts that only one of the two records has. Instances without operations are recorded by the
+/// next job.
 fn as_far_as_told(ours: &mut Told, theirs: &mut Told) {
     remove_values_of_the_model(&mut ours.status);
     remove_values_of_the_model(&mut theirs.status);
@@ -169,7 +170,7 @@ fn as_far_as_told(ours: &mut Told, theirs: &mut Told) {
     }
 }
 
-/// With an operation for each node that brings it up.
+/// A copy of the model in which each node has an operation that brings it up.
 fn busy(model: &Model) -> Model {
     let mut model = model.clone();
     for node in &mut model.nodes {

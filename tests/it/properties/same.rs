@@ -1,4 +1,4 @@
-//! The same model gives the same plans and records, whatever runs at the same time.
+//! Determinism: the same model gives the same plans and records, however many tasks run in parallel.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use super::laws;
 use super::model::Model;
 use super::picks;
 
-/// How often the job with many tasks at the same time is run; the test command does it 10 times, or
-/// 100 times with `UNFURL_LOOPS=full`.
+/// The number of runs with many parallel tasks: 3 by default, 10 in the test command, 100 there with
+/// `UNFURL_LOOPS=full`.
 fn runs() -> usize {
     let runs = std::env::var("UNFURL_PROPERTY_RUNS");
     runs.map_or(3, |runs| runs.parse().unwrap())
 }
 
-/// The text without times: those that say when a task or a job began or ended.
+/// The text without the lines with start and end times.
 fn without_times(text: &str) -> String {
     let is_time = |line: &&str| {
         let line = line.trim_start_matches(['-', ' ']);
@@ -28,7 +28,7 @@ fn without_times(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// All that is tracked, without times.
+/// The files that git would track, without times.
 fn timeless(lab: &Lab) -> BTreeMap<String, String> {
     let files = lab.tracked().into_iter();
     files
@@ -36,13 +36,13 @@ fn timeless(lab: &Lab) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Ids are given to tasks in the order in which they end.
+/// The text with ids masked, because tasks get their ids in the order in which they end.
 fn without_ids(text: &str) -> String {
     let id = regex::Regex::new("A[0-9A-Za-z]{7}[0-9a-f]{4}").unwrap();
     id.replace_all(text, "ID").into_owned()
 }
 
-/// Two lives of one model are one.
+/// Checks that two lives of a model give the same plans and files.
 pub(super) fn lives_are_the_same(model: &Model) -> Result<(), String> {
     let mut lives = Vec::new();
     for _ in 0..2 {
@@ -62,7 +62,7 @@ pub(super) fn lives_are_the_same(model: &Model) -> Result<(), String> {
     Ok(())
 }
 
-/// Tasks that run at the same time leave the same and keep the order of what needs each other.
+/// Checks that parallel tasks leave the same record as sequential ones, and run in the order of requirements.
 pub(super) fn parallel_is_the_same(model: &Model) -> Result<(), String> {
     let (mut one, mut many) = (Lab::new(&model.text()), Lab::new(&model.text()));
     for workflow in [
@@ -88,7 +88,7 @@ fn record(lab: &Lab) -> String {
     without_ids(&without_times(&lab.text()))
 }
 
-/// A record as a whole: the order of its tasks does not count, all else does.
+/// The complete record in an order that does not depend on the order of tasks.
 fn whole_record(lab: &Lab) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for (name, text) in timeless(lab) {
@@ -96,7 +96,7 @@ fn whole_record(lab: &Lab) -> Vec<String> {
         match &*name {
             "jobs.tsv" => {
                 let lines = text.lines().map(|line| {
-                    // The line of the job tells when it began.
+                    // The line of the job holds its start time.
                     let fields = line
                         .split('\t')
                         .filter(|field| !field.starts_with("startTime="));
@@ -119,7 +119,7 @@ fn runs_of_500_nodes_at_the_same_time_leave_the_same_record() {
     let strategy = picks::models_of(500);
     let mut runner = TestRunner::deterministic();
     let mut model = strategy.new_tree(&mut runner).unwrap().current();
-    // Enough processes that tasks do overtake each other, few enough to be done soon.
+    // Enough processes that tasks overtake each other, but few enough that the test is fast.
     let processes = model.nodes.iter_mut().flat_map(|node| &mut node.own);
     for (at, (_, implementation)) in processes.enumerate() {
         implementation.process = at % 100 == 0;

@@ -1,9 +1,9 @@
-//! Random service templates are deployed by a simulated runner, which completes effects in any
-//! order and cuts the job off at any event; after each cut the record tells the truth, and in the
-//! end all is as if nothing had happened.
+//! Crash simulation. A simulated runner deploys random service templates, completes effects in random order
+//! and interrupts the job at any event. After each interruption the record must be true, and the final state
+//! must be that of an undisturbed deploy.
 //!
-//! The engine and the ensemble are the real ones. A cut unwinds the job: nothing of it runs on, and
-//! nothing is published. `UNFURL_PROPERTY_CASES` says how many templates are tried.
+//! The engine and the ensemble are the real ones. An interruption unwinds the job, so no part of the job runs
+//! on and no record is published. `UNFURL_PROPERTY_CASES` is the number of templates.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,39 +21,39 @@ use super::model::{Directive, Model, Op};
 use super::performer::{Chance, Script, Simulated};
 use super::picks;
 
-/// The variable that tells effects apart.
+/// The environment variable that identifies an effect.
 const KEY: &str = "_UNFURL_IDEMPOTENCY_KEY";
-/// How often a job is cut off before it may end.
+/// The number of interruptions before the job may end.
 const CUTS: usize = 3;
 
-/// The world that effects change, and what of a job is known to have happened in it.
+/// The simulated world that effects change, and the events that the job has reported.
 #[derive(Debug)]
 struct World {
     chance: Chance,
-    /// How often each effect was performed, by its key.
+    /// How many times each effect was performed, by key.
     performed: BTreeMap<String, usize>,
-    /// The keys of those that were begun and of whose end nobody was told, by number.
+    /// The keys of effects that have begun and whose end is not reported yet, by number.
     open: BTreeMap<u64, String>,
-    /// The keys of effects by the numbers of their tasks.
+    /// The keys of effects, by number.
     keys: BTreeMap<u64, String>,
-    /// Effects of tasks whose end was told.
+    /// The keys of effects whose task has reported its end.
     told: BTreeSet<String>,
-    /// The targets of tasks that were begun, and of those whose end was told.
+    /// The targets of started tasks. `ended` has those of finished tasks.
     begun: BTreeSet<String>,
     ended: BTreeSet<String>,
-    /// How many things may still happen before the job is cut off.
+    /// The number of events until the job is interrupted. None: no interruption.
     left: Option<usize>,
 }
 
-/// The sign of a cut.
+/// The panic payload that marks an interruption.
 struct Cut;
 
 impl World {
-    /// One more thing happens, or the job ends here.
+    /// Counts an event, and interrupts the job if no event is left.
     fn happens(&mut self) {
         match &mut self.left {
             Some(0) => {
-                // What runs may do its work all the same, or not.
+                // An effect that is running at the interruption may still complete, or not.
                 for key in std::mem::take(&mut self.open).into_values() {
                     if self.chance.below(2) == 0 {
                         *self.performed.entry(key).or_default() += 1;
@@ -107,7 +107,7 @@ impl Script for World {
     }
 }
 
-/// Without what finds out by itself how things are: simulated effects answer the same always.
+/// A copy of the model without checks and discovery, because a simulated effect always gives the same answer.
 fn blind(model: &Model) -> Model {
     let mut model = model.clone();
     for node in &mut model.nodes {
@@ -129,7 +129,7 @@ fn goal() -> (JobGoal, usize) {
     (goal, 3)
 }
 
-/// Deploys in a world; says whether the job was cut off.
+/// Deploys in a world. Returns whether the job was interrupted.
 fn deploys(lab: &mut Lab, world: &Rc<RefCell<World>>, left: Option<usize>) -> Result<bool, String> {
     {
         let mut world = world.borrow_mut();
@@ -161,7 +161,7 @@ fn world(seed: u64) -> Rc<RefCell<World>> {
     }))
 }
 
-/// After a cut the record knows all that may exist.
+/// Checks that, after an interruption, the record knows every instance that may exist.
 fn tells_the_truth(lab: &Lab, world: &World) -> Result<(), String> {
     lab.recover()
         .map_err(|failure| format!("{failure}\n{}", lab.text()))?;
@@ -226,7 +226,7 @@ fn survives(model: &Model, seed: u64) -> Result<(), String> {
     }
     let found = lab.statuses();
     let names: BTreeSet<&String> = wanted.keys().chain(found.keys()).collect();
-    // An instance without operations is recorded by the next job that does anything.
+    // An instance without operations is recorded only by the next job that runs a task.
     let idle = |name: &String| {
         let was = wanted
             .get(name)

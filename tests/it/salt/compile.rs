@@ -1,4 +1,4 @@
-//! Low data, run order and compile errors are those of Salt.
+//! Compilation of states: low data, run order and compile errors, compared with those of the real Salt.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use unfurl::testing::states::{
 
 use super::corpus::{Case, cases};
 
-/// Where the product is meant to differ, and why.
+/// The intended deviations from Salt: case, ordering and reason.
 const DEVIATIONS: &[(&str, RunOrdering, &str)] = &[
     (
         "dag-negative-child",
@@ -23,7 +23,7 @@ const DEVIATIONS: &[(&str, RunOrdering, &str)] = &[
     ),
 ];
 
-/// What messages of each class say.
+/// The classes of compile errors, with a part of the message of each.
 const CLASSES: &[(&str, &str)] = &[
     ("conflicting_ids", "detected conflicting IDs"),
     ("not_a_list", "not formed as a list"),
@@ -84,7 +84,7 @@ fn rows(compiled: &CompiledStates) -> Json {
     compiled.order_entries.iter().map(row).collect()
 }
 
-/// What differs, in words.
+/// Describes the difference between the compiled case and Salt's result, or returns None.
 fn difference(case: &Case, ordering: RunOrdering) -> Option<String> {
     let expected = case.expected(ordering);
     let wanted = expected["run"]["compile_error"]["classes"].as_array();

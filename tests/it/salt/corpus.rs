@@ -1,4 +1,4 @@
-//! The cases: trees that real Salt compiled and ran.
+//! The recorded cases: state trees that the real Salt has compiled and run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use unfurl::testing::value::Value;
 
 use crate::requires::shared;
 
-/// A case.
+/// A state tree with its settings and Salt's results.
 pub(super) struct Case {
     pub(super) name: String,
     pub(super) folder: PathBuf,
@@ -21,7 +21,7 @@ pub(super) struct Case {
     expected: Json,
 }
 
-/// All cases of `corpus/salt`.
+/// Reads all recorded cases from their folders.
 pub(super) fn cases() -> Vec<Case> {
     let mut cases: Vec<Case> = fs::read_dir(shared().join("corpus/salt"))
         .unwrap()
@@ -42,7 +42,6 @@ fn json(path: &Path) -> Json {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// JSON as a value.
 pub(super) fn value(json: &Json) -> Value {
     match json {
         Json::Null => Value::Null,
@@ -57,7 +56,7 @@ pub(super) fn value(json: &Json) -> Value {
 }
 
 impl Case {
-    /// What Salt gave with an ordering.
+    /// Salt's results with an ordering. The classic ordering was recorded with Salt 3006.28 if it differs.
     pub(super) fn expected(&self, ordering: RunOrdering) -> &Json {
         let classic = &self.expected["others"]["3006.28"];
         if ordering == RunOrdering::Classic && classic.is_object() {
@@ -67,7 +66,7 @@ impl Case {
         }
     }
 
-    /// What is compiled.
+    /// The request to compile the case.
     pub(super) fn request(&self, ordering: RunOrdering) -> CompileRequest {
         let targets = match &self.about["target"] {
             Json::Array(names) => {
@@ -83,7 +82,7 @@ impl Case {
         }
     }
 
-    /// The machine, with `folder` in place of the token in all files.
+    /// The minion data of the case. `folder` replaces the placeholder `__TMP__` in all files.
     pub(super) fn machine(&self, folder: &Path) -> MinionData {
         let mut files = BTreeMap::new();
         gather(&self.folder, &self.folder, &mut files);
@@ -105,7 +104,7 @@ impl Case {
     }
 }
 
-/// The few settings of cases: `key: value`, or `key: [a, b]`.
+/// Reads the simple settings of cases: `key: value` or `key: [a, b]` per line.
 fn serde_yaml_like(text: &str) -> Json {
     let mut map = serde_json::Map::new();
     for line in text.lines() {
@@ -151,11 +150,10 @@ fn gather(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
     }
 }
 
-/// State files in memory.
+/// A file system of state files in memory, by path.
 pub(super) struct Files(pub(super) BTreeMap<String, String>);
 
 impl Files {
-    /// Files by path.
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let own = |(path, text): &(&str, &str)| ((*path).to_owned(), (*text).to_owned());
         Self(files.iter().map(own).collect())

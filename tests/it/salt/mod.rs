@@ -1,4 +1,4 @@
-//! What real Salt made of small state trees, and what this program makes of them.
+//! Salt's states: small state trees, compared with the recorded results of the real Salt.
 
 mod compile;
 mod corpus;

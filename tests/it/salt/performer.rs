@@ -1,4 +1,4 @@
-//! Reads facts and makes changes on this machine, plainly.
+//! A simple executor for the state tests: reads facts and makes changes directly on this machine.
 
 use std::fs;
 use std::io::Write as _;
@@ -66,7 +66,6 @@ fn tree(root: &Path, below: &str, found: &mut Vec<(String, FileStat)>) {
     }
 }
 
-/// Reads a fact.
 pub(super) fn read(fact: &Fact) -> FactReading {
     let content = |path: &String| fs::read(path).ok().filter(|_| Path::new(path).is_file());
     match fact {
@@ -117,7 +116,7 @@ fn run(text: &str, setting: &CommandSetting, stdin: Option<&[u8]>) -> RunOutput 
         Ok(child) => child,
         Err(error) => return RunOutput::not_run(Exit::Failed(error.to_string())),
     };
-    // Not everything reads its input.
+    // A write error is ignored, because some commands do not read their input.
     child
         .stdin
         .take()
@@ -151,7 +150,7 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes a change. Says whether it succeeded too.
+/// Makes a change. Returns its output and whether it succeeded.
 #[expect(clippy::too_many_lines, reason = "it is a table of changes")]
 pub(super) fn change(change: &Change) -> (RunOutput, bool) {
     let done = match change {

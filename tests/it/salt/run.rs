@@ -1,5 +1,5 @@
-//! Every case is run for real in a folder of its own, in both orderings, and compared with what
-//! real Salt did: what came of each state, in which order, and which commands really ran.
+//! Runs of the recorded cases. Each runs for real in a separate folder, with both orderings, and is compared
+//! with the real Salt: the result of each state, the order, and the commands that really ran.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -18,12 +18,12 @@ use unfurl::testing::value::Value;
 use super::corpus::{Case, cases};
 use super::performer::{change, read};
 
-/// How the engine is driven; all ways must give the same.
+/// A way to drive the engine. All ways must give the same results.
 #[derive(Debug, Clone, Copy)]
 struct Way {
-    /// See [`Setup::ahead`].
+    /// The value of [`EngineOptions::max_batch`].
     ahead: usize,
-    /// Whether facts are read before anything runs.
+    /// Whether all facts are read before the first state runs.
     surveys: bool,
 }
 
@@ -42,8 +42,8 @@ const WAYS: [Way; 3] = [
     },
 ];
 
-/// Cases of the newer ordering that come out otherwise on purpose: there, Salt looks at a negative
-/// order before it counts it from the end, so that what such a state requires runs too early.
+/// Intended deviations with the DAG ordering. Salt lifts requirements before it resolves a negative order
+/// (rule S16), so the requirements of such a state run too early there.
 const DEVIATIONS: [&str; 1] = ["dag-negative-child"];
 
 #[test]
@@ -92,7 +92,8 @@ fn all_cases(ordering: RunOrdering) {
     );
 }
 
-/// Runs a case; none if it is not for running. Gives the comments that differ, or what is wrong.
+/// Runs a case and returns the comments that differ, or a description of the errors. None if Salt did not run
+/// the case.
 fn one(
     case: &Case,
     ordering: RunOrdering,
@@ -204,7 +205,7 @@ fn setup(case: &Case, options: &Value, way: Way) -> EngineOptions {
     }
 }
 
-/// Does what an engine asks, on this machine.
+/// Performs the engine's requests on this machine until the run ends.
 fn drive(engine: &mut Engine, way: Way) {
     let mut facts = FactCache::default();
     let mut under_way: VecDeque<(ActionId, Vec<RunOutput>)> = VecDeque::new();

@@ -1,4 +1,4 @@
-//! Order is a permutation, always the same, and keeps requisites.
+//! The run order of random state trees: it contains each state once, is reproducible and respects requisites.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use unfurl::testing::states::{LinkTarget, RunOrdering};
 
 use super::trees::{machine, tree};
 
-/// A tree in which states require earlier ones of a hidden order, so that there is no cycle.
+/// A random tree without cycles: each state requires only earlier states of a hidden order.
 fn random_tree() -> impl Strategy<Value = String> {
     let kinds = [
         "require",
@@ -26,7 +26,7 @@ fn random_tree() -> impl Strategy<Value = String> {
     ];
     let state = (links, order, any::<u32>());
     prop::collection::vec(state, 1..25).prop_map(move |states| {
-        // States are written in another order than that of their requisites.
+        // The states are written in an order that differs from the order of their requisites.
         let mut places: Vec<usize> = (0..states.len()).collect();
         places.sort_by_key(|place| states[*place].2);
         let mut text = String::new();
@@ -53,7 +53,8 @@ proptest! {
     fn order_is_a_permutation_that_keeps_requisites(text in random_tree()) {
         for ordering in [RunOrdering::Classic, RunOrdering::Dag] {
             let files = [("main.sls", text.as_str())];
-            // What a `prereq` turns round may close a cycle; that is told.
+            // A `prereq` reverses the direction of a requisite and may close a cycle, which is reported as an
+            // error.
             let Ok(first) = tree(machine(&files), &["main"], ordering) else {
                 continue;
             };

@@ -1,4 +1,4 @@
-//! Templates of state files: Salt's words, tags, filters and functions.
+//! Templates in state files: Salt's variables, tags, filters and functions.
 
 use unfurl::testing::states::{
     CompileError, CompileRequest, FactCache, RunOrdering, StateRenderer, StateTargets, compile,
@@ -8,7 +8,7 @@ use unfurl::testing::value::Value;
 
 use super::trees::{machine, problems, tree};
 
-/// The names of the states that a template makes: it writes one line for each.
+/// Renders a template that writes a line for each state, and returns the names of the states.
 fn names(template: &str) -> Vec<String> {
     names_with(template, &[])
 }
@@ -31,7 +31,7 @@ fn names_with(template: &str, more: &[(&str, &str)]) -> Vec<String> {
     chunks.map(|chunk| chunk.name.to_string()).collect()
 }
 
-/// What an expression gives.
+/// The value of an expression as text.
 fn given(expression: &str) -> String {
     let template = format!("a:\n  test.nop:\n    - name: {{{{ ({expression}) | yaml_dquote }}}}\n");
     names(&template).join("; ")

@@ -1,4 +1,4 @@
-//! State trees that the corpus lacks: globs, the top file, exclude, requisites for others.
+//! State trees beyond the recorded cases: globs, the top file, `exclude`, and requisites of the form `_in`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use unfurl::testing::value::Value;
 
 use super::corpus::Files;
 
-/// A machine with these files.
+/// The minion data of a machine with these state files.
 pub(super) fn machine(files: &[(&str, &str)]) -> MinionData {
     MinionData {
         id: "web-1".into(),
@@ -36,7 +36,7 @@ pub(super) fn machine(files: &[(&str, &str)]) -> MinionData {
     }
 }
 
-/// What comes of compiling.
+/// Compiles the targets, or the highstate if there are none.
 pub(super) fn tree(
     machine: MinionData,
     targets: &[&str],
@@ -59,14 +59,14 @@ pub(super) fn tree(
     )
 }
 
-/// The IDs in order.
+/// The IDs of the states in run order.
 fn ids(files: &[(&str, &str)], targets: &[&str]) -> String {
     let compiled = tree(machine(files), targets, RunOrdering::Classic).unwrap();
     let chunks = compiled.low.chunks.iter();
     chunks.map(|chunk| &*chunk.id).collect::<Vec<_>>().join(" ")
 }
 
-/// The problems, each with its place.
+/// The compile errors with their positions, or `none`.
 pub(super) fn problems(files: &[(&str, &str)], targets: &[&str], ordering: RunOrdering) -> String {
     match tree(machine(files), targets, ordering) {
         Ok(_) => "none".to_owned(),
@@ -82,7 +82,6 @@ pub(super) fn problems(files: &[(&str, &str)], targets: &[&str], ordering: RunOr
     }
 }
 
-/// An SLS that declares one state.
 fn nop(id: &str) -> String {
     format!("{id}: test.nop\n")
 }
@@ -194,7 +193,7 @@ fn what_is_excluded_is_gone_after_requisites_were_turned_round() {
     );
 }
 
-/// Each chunk with what it asks, by IDs.
+/// Each chunk with its requisites and their targets, by ID.
 fn links(files: &[(&str, &str)], ordering: RunOrdering) -> Vec<String> {
     let compiled = tree(machine(files), &["main"], ordering).unwrap();
     let low = &compiled.low;

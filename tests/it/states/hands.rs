@@ -1,5 +1,4 @@
-//! Reads facts of this machine and makes changes on it, for tests of state modules: the plainest
-//! way that is true to what the words say.
+//! A simple executor for tests of state modules: reads facts and makes changes directly on this machine.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,7 +12,6 @@ use unfurl::testing::host::change::{Change, CommandRun, ModeAndOwner};
 use unfurl::testing::host::fact::{Fact, FactReading, FileKind, FileStat, ProbeOutput};
 use unfurl::testing::host::{CapturedOutput, Exit, RunOutput};
 
-/// Reads one fact.
 pub(crate) fn read(fact: &Fact) -> FactReading {
     match fact {
         Fact::Path(path) => fs::symlink_metadata(path).map_or(FactReading::Absent, |meta| {
@@ -89,7 +87,7 @@ fn entry(path: &Path, meta: &fs::Metadata) -> FileStat {
     }
 }
 
-/// Makes changes until one fails.
+/// Makes changes one after the other, and stops at the first failure.
 pub(crate) fn make(changes: &[Change]) -> Vec<RunOutput> {
     let mut outputs = Vec::new();
     for change in changes {
@@ -123,7 +121,7 @@ fn ran(run: &CommandRun) -> RunOutput {
         .spawn()
         .unwrap();
     let mut input = child.stdin.take().unwrap();
-    // Who does not read is ended by nobody.
+    // A write error is ignored, because some commands do not read their input.
     input
         .write_all(run.stdin.as_deref().unwrap_or_default())
         .ok();

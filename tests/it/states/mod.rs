@@ -1,4 +1,4 @@
-//! State modules against the real thing, and against what Salt says.
+//! The state modules on a real machine, compared with Salt's results.
 
 mod files;
 mod hands;

@@ -1,4 +1,4 @@
-//! What the peer of the corpus does, ours does too; where the spec says otherwise, it is listed.
+//! Tasks, compared with recorded answers of the real Fabric. Intended deviations are listed with their rules.
 
 use serde_json::{Value as Json, json};
 use unfurl::testing::tasks::TaskCall;
@@ -10,7 +10,7 @@ use crate::support::{TestEnv, fabric_answers};
 fn calls_are_read_as_in_the_corpus() {
     requires!("corpus/fabric");
     let golden = fabric_answers();
-    // F62: split at the first equals sign. F7: an empty item is refused.
+    // Deviations: F62 splits at the first equals sign, F7 refuses an empty item.
     let product = ["t:k=a=b", "t:hosts="];
     let mut count = 0;
     for row in golden["task_args"].as_array().unwrap() {
@@ -45,7 +45,7 @@ fn host_lists_are_those_of_the_corpus() {
         let result = &row["result"];
         let own = host_list(case);
         if case["dedupe"] == false {
-            // F16: exclusion works with twins, too.
+            // Deviation: F16 excludes hosts even if they are listed twice.
             assert_eq!(own, Ok((vec!["a".into(), "a".into()], Vec::new())));
         } else if let Some(abort) = result.get("abort") {
             assert!(abort.as_str().unwrap().contains("nope"));
@@ -60,7 +60,7 @@ fn host_lists_are_those_of_the_corpus() {
     assert!(count > 15);
 }
 
-/// What ran where with what, as the corpus tells it.
+/// The tasks that ran in Fabric: host, task and arguments of each.
 fn expected(stdout: &Json) -> Vec<Json> {
     let lines = stdout
         .as_array()
@@ -76,7 +76,7 @@ fn expected_line(line: &str) -> Option<Json> {
     {
         return Some(json!(["begin", host, task.trim_matches('\'')]));
     }
-    // What stands in brackets is written as the peer's language does.
+    // Fabric prints the arguments in Python's syntax.
     let as_json = |text: &str| -> Json {
         let text = text.replace('\'', "\"").replace('(', "[").replace(')', "]");
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -97,7 +97,7 @@ fn expected_line(line: &str) -> Option<Json> {
     ]))
 }
 
-/// The same of our events.
+/// The tasks that ran here, in the form of [`expected`].
 fn ours(stdout: &str) -> Vec<Json> {
     let events = stdout
         .lines()
@@ -136,7 +136,7 @@ fn runs_go_as_in_the_corpus() {
     for row in golden["runs"]["cases"].as_array().unwrap() {
         let words = row["argv"].as_array().unwrap().iter();
         let words: Vec<&str> = words.map(|it| it.as_str().unwrap()).collect();
-        // F63: these options are not taken over; what is shown is chosen by `--quiet` and -v.
+        // Rule F63: these options are not supported; `--quiet` and `-v` choose the output.
         let left_out = ["--hide=everything", "-F", "--shortlist"];
         if words.iter().any(|word| left_out.contains(word)) {
             continue;

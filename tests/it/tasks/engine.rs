@@ -1,4 +1,4 @@
-//! The engine with hands that only pretend.
+//! The task engine with simulated actions: the test decides the result of each command.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -20,7 +20,7 @@ use unfurl::testing::tasks::{
     read_tasks,
 };
 
-/// Leads to the host itself.
+/// A resolver that leads to each host directly.
 #[derive(Debug)]
 struct Straight;
 
@@ -32,7 +32,7 @@ impl HostResolver for Straight {
     }
 }
 
-/// A machine without anything that templates could read.
+/// A template context without files, environment and YAML.
 fn void() -> NullContext<FixedSources> {
     let yaml = |_: &str| Err(YamlError("no YAML".to_owned()));
     NullContext::new("nothing is there", FixedSources(yaml))
@@ -66,7 +66,7 @@ fn result(exit: Exit) -> ActionResult {
     })
 }
 
-/// The text of a command, and the name of the host.
+/// The text of a command and the name of its host.
 fn text_of(request: &ActionRequest) -> (String, String) {
     let Action::Run(command) = &request.action else {
         return (String::new(), request.location.to_string());
@@ -78,8 +78,9 @@ fn text_of(request: &ActionRequest) -> (String, String) {
     (text, request.location.to_string())
 }
 
-/// Runs to the end: `exit` says how the command of a host ends. Gives what ran, in order, and what
-/// happened.
+/// Drives the engine to its end. `exit` decides the result of each command, from its text and host.
+///
+/// Returns the commands in the order in which they ran, and the events.
 fn drive(
     runbook: &mut TaskEngine,
     mut exit: impl FnMut(&str, &str) -> Exit,
@@ -146,7 +147,7 @@ fn hosts(names: &str) -> TaskOptions {
     options
 }
 
-/// The list of hosts and roles of a case of the corpus, by way of a task that is run.
+/// The hosts and roles of a recorded case, found by running a task that prints them.
 pub(super) fn host_list(case: &Json) -> Result<(Vec<String>, Vec<String>), String> {
     let section = |name: &str| {
         case.get(name)
@@ -461,7 +462,7 @@ fn a_hundred_thousand_runs_take_little_time() {
         calls.push(format!("t{task}"));
     }
     let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
-    // What renders templates is slow where nothing is optimised.
+    // Rendering templates is slow without optimization.
     let count = if cfg!(debug_assertions) {
         1_000
     } else {

@@ -1,4 +1,4 @@
-//! Tasks over hosts: the engine as a whole, and the command that runs them.
+//! Tasks over hosts: the task engine, and the command `unfurl task`.
 
 mod corpus;
 mod engine;

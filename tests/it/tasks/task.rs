@@ -1,4 +1,4 @@
-//! `unfurl task`.
+//! The command `unfurl task` from the user's view.
 
 use std::process::{Command, Stdio};
 

@@ -1,4 +1,4 @@
-//! The state module `archive`: unpacks tar and zip archives (P14).
+//! The state module `archive`: unpacks tar and zip archives (OP14).
 //!
 //! `extracted` decides the state; `unpack` builds the shell commands and parses their listings.
 

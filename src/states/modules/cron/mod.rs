@@ -1,4 +1,4 @@
-//! The state module `cron`: jobs and variables of crontabs, in Salt's format (P28).
+//! The state module `cron`: jobs and variables of crontabs, in Salt's format (OP28).
 //!
 //! `crontab` reads and writes the table, `desired` is the job of a state, `states` decides.
 

@@ -1,4 +1,4 @@
-//! The state module `git`: repositories and their settings (P29).
+//! The state module `git`: repositories and their settings (OP29).
 //!
 //! `repository` reads a local repository and its remote, `desired` holds the arguments of a state, and
 //! `latest`, `update`, `create`, `detached` and `config` decide the states.

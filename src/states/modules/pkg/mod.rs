@@ -1,4 +1,4 @@
-//! The state module `pkg`: packages through apt and dpkg (P15, P17).
+//! The state module `pkg`: packages through apt and dpkg (OP15, OP17).
 //!
 //! `package_database` reads what is installed and available; `desired` parses the arguments; `install`,
 //! `remove`, `hold` and `source` decide the states. Other package managers are not supported.

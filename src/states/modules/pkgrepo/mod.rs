@@ -1,4 +1,4 @@
-//! The state module `pkgrepo`: apt repositories and their signing keys (P18).
+//! The state module `pkgrepo`: apt repositories and their signing keys (OP18, OP19).
 //!
 //! `entry` parses sources files, `desired` holds the arguments of a state, `states` decides.
 

@@ -1,4 +1,4 @@
-//! The state module `service`: running, stopped, enabled and masked services (P25).
+//! The state module `service`: running, stopped, enabled and masked services (OP25).
 //!
 //! `manager` knows the service managers and their commands, `states` decides.
 

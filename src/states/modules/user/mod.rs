@@ -1,4 +1,4 @@
-//! The state module `user`: users with their groups, homes and passwords (P23).
+//! The state module `user`: users with their groups, homes and passwords (OP23).
 //!
 //! `desired` compares a user with a state's arguments, `password_hash` compares passwords, `states`
 //! decides.

@@ -53,6 +53,7 @@ pub fn hide_from(command: &mut Command) {
     command.env_remove(FAULT_VARIABLE);
 }
 
+/// Counts the calls of this process and applies the planned fault.
 #[derive(Debug)]
 struct FaultInjector {
     mode: FaultPlan,

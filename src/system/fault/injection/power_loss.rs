@@ -22,6 +22,7 @@ pub(super) struct UnsyncedChanges {
     names: Vec<NameChange>,
 }
 
+/// A file with unsynced bytes.
 #[derive(Debug)]
 struct Unsynced {
     /// The current path of the file.
@@ -54,6 +55,7 @@ pub(super) struct SavedEntry {
     content: SavedContent,
 }
 
+/// The content of a saved entry, by kind.
 #[derive(Debug)]
 enum SavedContent {
     File(Vec<u8>, Permissions),

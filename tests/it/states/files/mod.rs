@@ -1,6 +1,8 @@
-//! The state module `file`, each case run three times in a folder of its own (a dry run, and
-//! twice for good) and compared with what Salt 3008.3 answered: `cases` says what is done,
-//! `answers.json` what Salt made of it, `differs.yaml` where we differ on purpose, and why.
+//! The state module `file`, compared with Salt 3008.3. Each case runs three times in a separate folder: a dry
+//! run and two real runs.
+//!
+//! `cases` describes the cases, `answers.json` has Salt's results, and `differs.yaml` the intended deviations
+//! with their reasons.
 
 mod own;
 
@@ -22,7 +24,7 @@ use unfurl::testing::value::{Map, Value};
 
 use super::hands;
 
-/// The state tree that the cases share.
+/// The folder with the cases and their shared state tree.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/states/files")
 }
@@ -58,7 +60,7 @@ impl FileRoots for Tree {
     }
 }
 
-/// Renders with the grains of the cases.
+/// A template renderer with the grains of the cases.
 #[derive(Debug)]
 struct Renderer;
 
@@ -139,14 +141,14 @@ fn map_json(map: &Map) -> Json {
     Json::Object(pairs.collect())
 }
 
-/// One case in its folder.
+/// A case in a temporary folder.
 struct Case {
     name: String,
     said: Json,
     tmp: tempfile::TempDir,
 }
 
-/// The part of a path that stands for the folder of a case.
+/// The placeholder for the folder of a case.
 const TOKEN: &str = "__TMP__";
 
 impl Case {
@@ -209,7 +211,7 @@ impl Case {
         }
     }
 
-    /// What is in the folder.
+    /// The current content of the folder, to compare it with Salt's.
     fn look(&self) -> Json {
         let mut all = BTreeMap::new();
         let mut todo = vec![self.tmp.path().to_owned()];
@@ -244,7 +246,7 @@ impl Case {
         self.folded(&json!(all))
     }
 
-    /// Runs all states of the case.
+    /// Runs all states of the case and returns their results.
     fn run(&self, mode: Mode) -> Json {
         let low = self.low();
         let world = world();
@@ -316,7 +318,7 @@ impl Case {
         }
     }
 
-    /// The states with what they ask of each other.
+    /// The low data of the case: its states with their requisites.
     fn low(&self) -> LowData {
         let mut low = LowData::default();
         let states = self.filled(&self.said["states"]);
@@ -376,7 +378,7 @@ impl Case {
     }
 }
 
-/// Asks again and again until all facts are known.
+/// Repeats a query until all facts that it needs are known.
 fn known<T>(
     facts: &mut FactCache,
     ask: impl Fn(&FactCache) -> Result<T, Halt>,
@@ -396,7 +398,8 @@ fn known<T>(
     panic!("it asks for facts without end");
 }
 
-/// Where Salt raises an exception, its name stands before what we say too.
+/// Replaces the comments of Salt's exceptions. Salt puts the name of the exception before the message, this
+/// program does not.
 fn raised(wanted: &Json, got: &Json) -> Json {
     let mut wanted = wanted.clone();
     for (wanted, got) in wanted
@@ -416,7 +419,7 @@ fn raised(wanted: &Json, got: &Json) -> Json {
     wanted
 }
 
-/// Salt lists some things in the order of its sets and folders.
+/// Sorts the parts that Salt lists in the random order of its sets and folders.
 fn sorted(rows: &Json) -> Json {
     let mut rows = rows.clone();
     for row in rows.as_array_mut().into_iter().flatten() {
@@ -433,7 +436,7 @@ fn sorted(rows: &Json) -> Json {
     rows
 }
 
-/// Runs the cases of one file.
+/// Runs all cases of a file and reports the differences.
 fn check(file: &str) {
     let text = fs::read_to_string(folder().join("cases").join(file)).unwrap();
     let cases: Vec<Json> = serde_yaml::from_str(&text).unwrap();

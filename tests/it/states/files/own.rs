@@ -1,4 +1,5 @@
-//! What Salt was not asked: downloads, secrets, copies kept, hints of other tools.
+//! The state module `file` beyond Salt's recorded cases: downloads, secrets, backups, and hints of other
+//! tools.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -13,7 +14,7 @@ use unfurl::testing::value::{Map, Value};
 
 use super::{hands, known, to_value, world};
 
-/// Decides a state of this machine; what it would change is given too.
+/// Decides a state on this machine. Returns the outcome and the planned changes.
 fn decided(
     fun: &str,
     name: &Path,
@@ -63,7 +64,7 @@ fn args(json: serde_json::Value) -> Map {
     }
 }
 
-/// Serves one text to whoever asks, as often as told.
+/// Serves a text over HTTP for a number of requests. Returns the URL and the server's thread.
 fn served(text: &'static str, times: usize) -> (String, std::thread::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/file.txt", listener.local_addr().unwrap());
