@@ -1,4 +1,4 @@
-"""Measures unfurl from outside; see README.md beside it. Called by the scripts of this folder."""
+"""Measures unfurl from outside. The scripts of this folder call this program; README.md describes it."""
 
 import json
 import os
@@ -52,10 +52,10 @@ READS = """\
 
 
 def ensemble(count, length, reads=False, version="unfurl/v1.0.0"):
-    """`count` nodes in chains of `length`.
+    """Returns an ensemble of `count` nodes in chains of `length`.
 
-    With `reads`, each but the first of a chain reads an attribute of the one before; in chains of
-    one, each reads a property of its own, in as many words.
+    With `reads`, each node except the first of a chain reads an attribute of the previous node. In chains
+    of one, each node reads a property of its own, with equally long text.
     """
     parts = [HEAD.format(version=version)]
     for number in range(count):
@@ -83,13 +83,13 @@ def environment(home):
 
 
 def one_core():
-    """Runs in the child: binds it to the first core it may use."""
+    """Binds the child process, in which it runs, to the first available core."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 def call(binary, arguments, folder, expect=0, bind=one_core):
-    """Runs a command, on one core unless told otherwise, and gives (CPU seconds, wall seconds, standard output)."""
+    """Runs a command, by default on one core. Returns (CPU seconds, wall seconds, standard output)."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages:
         began = time.perf_counter()
         process = subprocess.Popen(
@@ -140,7 +140,7 @@ OWN_OPERATION = """\
 
 
 def ladder(count, own_operations=False):
-    """A template of TOSCA 1.3 with `count` nodes, each of which requires the one ten before it."""
+    """Returns a TOSCA 1.3 template with `count` nodes. Each node requires the node ten positions before it."""
     parts = [LADDER]
     for number in range(count):
         parts.append(f"    n{number}:\n      type: Item\n      properties:\n        number: {number}\n")
@@ -161,7 +161,7 @@ STEPS = [
 
 
 def cycle(binary, count, text):
-    """Deploys, deploys again and tears down; gives {step: (CPU, wall)} and fails on wrong counts."""
+    """Deploys, deploys again and tears down. Returns {step: (CPU, wall)} and fails on wrong counts."""
     folder = tempfile.mkdtemp(prefix="bench-")
     try:
         with open(os.path.join(folder, "ensemble.yaml"), "w") as file:
@@ -171,7 +171,7 @@ def cycle(binary, count, text):
             cpu, wall, output = call(binary, arguments, folder)
             job = json.loads(output)["job"]
             if job[counted] != count or job["total"] != count:
-                sys.exit(f"{step} of {count} nodes did not do what it should: {job}")
+                sys.exit(f"{step} of {count} nodes has the wrong result: {job}")
             times[step] = (cpu, wall)
         return times
     finally:
@@ -179,7 +179,7 @@ def cycle(binary, count, text):
 
 
 def best(binary, count, text, rounds):
-    """The least CPU time of each step over some rounds; noise only ever adds."""
+    """Returns the minimum CPU time of each step over some rounds, because noise only adds."""
     all_times = [cycle(binary, count, text) for _ in range(rounds)]
     return {step: min(times[step] for times in all_times) for step, *_ in STEPS}
 
@@ -196,7 +196,7 @@ def table(rows):
 
 
 def find_peer():
-    """A real Unfurl: UNFURL_PEER, or the `unfurl` of the path if it is a Python script.
+    """Returns the real Unfurl: UNFURL_PEER, or the `unfurl` of the PATH if it is a Python script.
 
     UNFURL_PEER may also be the `python` beside it.
     """
@@ -220,7 +220,7 @@ def deploy(count):
         ratio = cpu_many / cpu_few if cpu_few else float("inf")
         rows.append((step, f"{cpu_few:.3f} ({wall_few:.3f})", f"{cpu_many:.3f} ({wall_many:.3f})", f"{ratio:.1f}"))
     table(rows)
-    print(f"\nA ratio of {count / small:.0f} is linear; 12 is the most that is allowed for ten times as many.")
+    print(f"\nA ratio of {count / small:.0f} is linear; for ten times as many nodes the limit is 12.")
     startup()
     compare(1000)
 
@@ -230,7 +230,7 @@ def chain(count):
     rounds = rounds_of(count)
     apart = best(BINARY, count, ensemble(count, 1, reads=True), rounds)
     chained = best(BINARY, count, ensemble(count, count, reads=True), rounds)
-    rows = [("step", "apart", "each reads the one before", "ratio")]
+    rows = [("step", "independent", "each reads the previous", "ratio")]
     for step, *_ in STEPS:
         (cpu_apart, wall_apart), (cpu_chain, wall_chain) = apart[step], chained[step]
         ratio = cpu_chain / cpu_apart if cpu_apart else float("inf")
@@ -238,7 +238,7 @@ def chain(count):
     table(rows)
 
 
-# What `parse` allows: CPU seconds by number of nodes, and the ratio between them.
+# The limits of `parse`: CPU seconds by number of nodes, and the ratio between them.
 FEW, MANY = 5000, 100_000
 ALLOWED = {FEW: 0.060, MANY: 1.5}
 PARSE_RATIO = 1.2
@@ -255,7 +255,7 @@ print(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
 
 
 def validated(folder, text, rounds):
-    """The least CPU time, with its wall time, of `unfurl validate` of a template."""
+    """Returns the minimum CPU time of `unfurl validate` of a template, with its wall time."""
     with open(os.path.join(folder, "service.yaml"), "w") as file:
         file.write(text)
     return min(call(BINARY, ["validate", "./service.yaml"], folder)[:2] for _ in range(rounds))
@@ -263,7 +263,7 @@ def validated(folder, text, rounds):
 
 def parse(many):
     print("A service template is read, checked and resolved on one core, CPU seconds (wall seconds):\n")
-    rows = [("what each node says", f"{FEW} nodes", f"{many} nodes", "ratio", "MB/s")]
+    rows = [("each node has", f"{FEW} nodes", f"{many} nodes", "ratio", "MB/s")]
     worst = []
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         for title, own in [("a property, a requirement", False), ("an operation as well", True)]:
@@ -279,17 +279,17 @@ def parse(many):
                     worst.append(f"a ratio of {ratio:.1f} is not linear")
                 for count, cpu in [(FEW, cpu_few), (many, cpu_many)]:
                     if cpu > ALLOWED.get(count, cpu):
-                        worst.append(f"{count} nodes take {cpu:.3f} s, {ALLOWED[count]} s are allowed")
+                        worst.append(f"{count} nodes take {cpu:.3f} s, the limit is {ALLOWED[count]} s")
         table(rows)
         size = len(ladder(FEW)) / 1e3
-        print(f"\nThe first with {FEW} nodes has {size:.0f} kB. A ratio of {many / FEW:.0f} is linear.")
+        print(f"\nThe first template with {FEW} nodes has {size:.0f} kB. A ratio of {many / FEW:.0f} is linear.")
         compare_parsers(folder, ours[0])
     if worst:
-        sys.exit("That is too slow: " + "; ".join(worst))
+        sys.exit("error: too slow: " + "; ".join(worst))
 
 
 def compare_parsers(folder, ours):
-    """Others on the smaller template: Unfurl's parser without its start-up, and all of xOpera."""
+    """Measures the peers on the smaller template: Unfurl's parser without its start-up, and all of xOpera."""
     text = ladder(FEW)
     with open(os.path.join(folder, "service.yaml"), "w") as file:
         file.write(text)
@@ -300,13 +300,13 @@ def compare_parsers(folder, ours):
         cpu = float(call(python, ["-c", THEIR_PARSER, "service.yaml"], folder)[2])
         rows.append(("Unfurl's parser", f"{cpu:.2f}", f"{ours:.3f}", f"{cpu / ours:.0f}"))
     else:
-        print("Unfurl is not installed, as far as UNFURL_PEER and the path say.")
+        print("Unfurl was not found; set UNFURL_PEER to compare with it.")
     opera = os.environ.get("OPERA_PEER")
     if opera:
         cpu = call(opera, ["validate", "service.yaml"], folder)[0]
         rows.append(("xOpera", f"{cpu:.2f}", f"{ours:.3f}", f"{cpu / ours:.0f}"))
     else:
-        print("xOpera is not installed, as far as OPERA_PEER says.")
+        print("xOpera was not found; set OPERA_PEER to compare with it.")
     if rows[1:]:
         print(f"\nAgainst others, {FEW} nodes, CPU seconds:\n")
         table(rows)
@@ -322,7 +322,7 @@ def startup():
 def compare(count):
     peer = find_peer()
     if not peer:
-        print("No real Unfurl found to compare with; UNFURL_PEER may name one.")
+        print("The real Unfurl was not found; set UNFURL_PEER to compare with it.")
         return
     print(f"\nAgainst {peer}, {count} nodes, CPU seconds:\n")
     if "python" in os.path.basename(peer):
@@ -351,12 +351,12 @@ spec:
     topology_template:
       node_templates:
 """
-# What the journal may cost, and how often each of the two is measured.
+# The limit for the cost of the journal, and the number of runs of each program.
 JOURNAL_RATIO, JOURNAL_ROUNDS = 1.10, 11
 
 
 def journal(count, plain):
-    """A deploy of `count` shell tasks with the journal against one that has it compiled out."""
+    """Measures a deploy of `count` shell tasks with the journal, and with a program built without it."""
     parts = [SHELL]
     for number in range(count):
         parts.append(f"        n{number}:\n          type: Item\n")
@@ -364,7 +364,7 @@ def journal(count, plain):
             parts.append(f"          requirements: [{{dependency: n{number - 1}}}]\n")
     text = "".join(parts)
     times = {binary: [] for binary in (BINARY, plain)}
-    # The disk is the one that ensembles are on, not one of memory.
+    # A real disk, as for ensembles, and not a memory disk.
     within = os.environ.get("BENCH_FOLDER") or os.path.join(ROOT, os.environ.get("CARGO_TARGET_DIR", "target"))
     for turn in range(2 * JOURNAL_ROUNDS + 2):
         binary = (BINARY, plain)[turn % 2]
@@ -376,8 +376,8 @@ def journal(count, plain):
             cpu, wall, output = call(binary, DEPLOY, folder, bind=None)
             job = json.loads(output)["job"]
             if job["ok"] != count:
-                sys.exit(f"the deploy of {count} nodes did not do what it should: {job}")
-            # The first of each only warms up.
+                sys.exit(f"the deploy of {count} nodes has the wrong result: {job}")
+            # The first run of each program is a warm-up.
             if turn > 1:
                 times[binary].append((wall, cpu))
         finally:
@@ -389,11 +389,11 @@ def journal(count, plain):
     cells = [f"{plain_wall:.3f} ({plain_cpu:.3f})", f"{with_wall:.3f} ({with_cpu:.3f})", f"{ratio:.3f}"]
     table([("", "without journal", "with", "ratio"), ("deploy", *cells)])
     if ratio > JOURNAL_RATIO:
-        sys.exit(f"That is too slow: a ratio of {JOURNAL_RATIO} is allowed.")
+        sys.exit(f"error: too slow: the limit is a ratio of {JOURNAL_RATIO}")
 
 
 def alias_bomb():
-    """Ten levels of ten aliases each would be ten thousand million nodes."""
+    """Measures the refusal of twelve nested levels of ten aliases or items each, 10^12 nodes when expanded."""
     bomb = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"]
     for level in range(1, 12):
         bomb.append(f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n")
@@ -410,12 +410,12 @@ def alias_bomb():
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(f"An alias bomb is refused in {min(walls) * 1000:.1f} to {worst:.1f} ms; at most {peak:.0f} MB of memory.")
     if worst >= 100:
-        sys.exit("That is too slow: 100 ms are allowed.")
+        sys.exit("error: too slow: the limit is 100 ms")
 
 
 def main(arguments):
     if not os.access(BINARY, os.X_OK):
-        sys.exit(f"there is no {BINARY}; `cargo build --profile dist` makes it")
+        sys.exit(f"error: {BINARY} does not exist; build it with `cargo build --profile dist`")
     match arguments:
         case ["deploy", count] if count.isdigit():
             deploy(int(count))

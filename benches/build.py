@@ -1,8 +1,8 @@
-"""Measures how long builds take, cold and after one file was touched: python3 benches/build.py [PART...]
+"""Measures build times, cold and after one file was touched: python3 benches/build.py [PART...]
 
-Parts: `cold` builds the program from nothing, in the profiles that `ensembles/try.sh` and the benches use, in
-folders of their own; `edit` touches a file of a module and checks, builds the program, the unit tests and the
-integration tests. Both print CPU seconds (user and system, of all processes) and wall seconds. Without PART both run.
+Parts: `cold` builds the program from scratch, in the profiles that `ensembles/try.sh` and the benches use, in
+their own folders. `edit` touches a file of a module, then runs `cargo check` and builds the program, the unit
+tests and the integration tests. Both print CPU seconds (user and system, of all processes) and wall seconds. Without PART, both parts run.
 """
 
 import os
@@ -15,7 +15,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TARGET = os.path.join(ROOT, os.environ.get("CARGO_TARGET_DIR", "target"))
 TESTS = ["--features", "fault-injection", "--profile", "ci"]
 
-# A file of each of three modules: low, in the middle and high in the layers.
+# One file of each of three modules: in a low, a middle and a high layer.
 TOUCHED = ["src/states/fact_cache.rs", "src/job/report.rs", "src/cli/output.rs"]
 
 LOOPS = [

@@ -2,7 +2,7 @@
 # Measures deploy, no-op deploy and teardown:
 #
 #   sh benches/deploy.sh N         N nodes in chains of ten, against N/10 nodes
-#   sh benches/deploy.sh chain N   N nodes each reading an attribute of the one before, against N apart
+#   sh benches/deploy.sh chain N   N nodes, each reading an attribute of the previous one, against N independent ones
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 if [ "${1:-}" = chain ]; then

@@ -1,4 +1,4 @@
-"""Measures commands on many hosts; see README.md beside it. Called by hosts.sh."""
+"""Measures commands on many hosts. hosts.sh calls this program; README.md describes it."""
 
 import os
 import pwd
@@ -14,7 +14,7 @@ USER = pwd.getpwuid(os.getuid()).pw_name
 AT_A_TIME = 20
 ROUNDS = 3
 
-# What is allowed.
+# The limits.
 MOST_OF_FABRIC = 1 / 3
 MOST_OF_ANSIBLE = 1 / 20
 MOST_MEMORY = 100
@@ -36,7 +36,7 @@ with ThreadPoolExecutor(%d) as pool:
 
 
 def commands(server, hosts, folder):
-    """What is measured: a name, the words, and the environment."""
+    """Yields the measured commands: a name, the words, and the environment."""
     spelled = ",".join(f"{USER}@{host}:{server.port}" for host in hosts)
     login = ["-i", server.key, "-a", "-k", "--no-ssh-config", "--known-hosts", server.known]
     yield "unfurl", [BINARY, "run", "-P", "-z", str(AT_A_TIME), *login, "-H", spelled, "--", "true"], None
@@ -80,7 +80,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         server = Server(folder)
         try:
-            # In turn, so that what else the machine does meets all alike.
+            # The programs take turns, so that other load of the machine affects all of them.
             for _ in range(ROUNDS):
                 for name, words, env in commands(server, hosts, folder):
                     now = measure(words, folder, env)

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Measures `true` on many hosts over SSH, against Fabric, OpenSSH under xargs, and Ansible:
+# Measures `true` on many hosts over SSH, compared with Fabric, OpenSSH under xargs, and Ansible:
 #
-#   sh benches/hosts.sh [N]      N addresses of this machine, 100 if not given
+#   sh benches/hosts.sh [N]      N addresses of this machine, default 100
 #
-# The server is an sshd of its own, on a free port, that ends with the run. `UNFURL_PROFILE` names the profile to
-# build (dist); `FABRIC_PEER` a Python that has Fabric 3, `ANSIBLE_PEER` the program `ansible`: each is left out
-# where it is not named.
+# The script starts its own sshd on a free port and ends it. `UNFURL_PROFILE` names the build profile (default
+# dist), `FABRIC_PEER` a Python with Fabric 3, and `ANSIBLE_PEER` the program `ansible`. A peer without its variable
+# is left out.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/.." && pwd)

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Measures what the journal costs, against the same program with it compiled out; fails over 10 %:
+# Measures the cost of the journal, compared with the same program without it. Fails over 10 %:
 #
-#   sh benches/journal.sh [N]      a deploy of N shell tasks, 1,000 if not given
+#   sh benches/journal.sh [N]      a deploy of N shell tasks, default 1,000
 #
-# Both programs are built first, in the profile that `UNFURL_PROFILE` names (dist).
+# The script first builds both programs in the profile that `UNFURL_PROFILE` names (default dist).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/.." && pwd)

@@ -1,4 +1,4 @@
-"""A server to measure against, and what a command takes; the benches over hosts share it."""
+"""An SSH server and the measurement of commands, shared by the benchmarks over hosts."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ import time
 
 
 class Server:
-    """An sshd that answers on all addresses of this machine's own network."""
+    """An sshd that listens on all addresses of this machine, such as 127.0.0.N."""
 
     def __init__(self, folder):
         self.key = os.path.join(folder, "id")
@@ -19,7 +19,7 @@ class Server:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        # Start-up files of a shell would take more time than all else.
+        # An empty home, because the start-up files of a shell would take more time than everything else.
         home = os.path.join(folder, "home")
         os.mkdir(home)
         config = os.path.join(folder, "sshd_config")
@@ -33,7 +33,7 @@ class Server:
             os.makedirs("/run/sshd", exist_ok=True)
         sshd = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
         if not sshd:
-            sys.exit("error: there is no sshd; install openssh-server")
+            sys.exit("error: sshd is missing; install openssh-server")
         self.process = subprocess.Popen([sshd, "-D", "-e", "-f", config], stderr=subprocess.DEVNULL)
         self.known = os.path.join(folder, "known_hosts")
         with open(host_key + ".pub") as file:
@@ -53,7 +53,7 @@ class Server:
 
 
 def measure(words, folder, env=None):
-    """Runs a command; gives wall seconds, CPU seconds of it and its children, and its MB."""
+    """Runs a command. Returns wall seconds, CPU seconds including its children, and its memory in MB."""
     with open(os.path.join(folder, "messages"), "w+b") as messages:
         began = time.perf_counter()
         process = subprocess.Popen(

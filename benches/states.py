@@ -1,4 +1,4 @@
-"""Measures host states; see README.md beside it. Called by states.sh."""
+"""Measures host states. states.sh calls this program; README.md describes it."""
 
 import json
 import os
@@ -19,7 +19,7 @@ HOSTS = 100
 STATES = 50
 ROUNDS = 3
 
-# What is allowed: CPU against the peers, and CPU seconds of the compiler.
+# The limits: CPU time relative to the peers, and CPU seconds of the compiler.
 MOST_OF_SALT = {"first": 1 / 5, "second": 1 / 10}
 MOST_OF_PYINFRA = 1 / 100
 MOST_COMPILE = 0.3
@@ -32,7 +32,7 @@ def write(path, text):
 
 
 def trees(folder):
-    """The state trees: files, many states, a chain, and a small tree for many hosts."""
+    """Writes the state trees: files, many states, a chain, and a small tree for many hosts."""
     out = os.path.join(folder, "out")
     files = "".join(
         f"f{n}:\n  file.managed:\n    - name: {out}/here/f{n}\n    - contents: hello {n}\n" for n in range(FILES)
@@ -61,7 +61,7 @@ def forget(folder, name):
 
 
 class Best:
-    """The least of each figure: noise only ever adds."""
+    """The minimum of each figure, because noise only adds."""
 
     def __init__(self):
         self.rows = {}
@@ -82,7 +82,7 @@ def state(folder, action, *words):
 def check(folder, name, count):
     found = len(os.listdir(os.path.join(folder, "out", name)))
     if found != count:
-        sys.exit(f"error: {found} of {count} files are there: {name}")
+        sys.exit(f"error: {name}: {found} of {count} files exist")
 
 
 def own(best, folder, server):
@@ -119,7 +119,7 @@ def salt(best, folder):
 
 
 def pyinfra(best, folder):
-    """Its operation for files makes them empty and sets their modes: less than what is asked of the others."""
+    """Measures pyinfra. Its file operation creates empty files and sets modes, which is less work than the others do."""
     out = os.path.join(folder, "out", "here")
     write(f"{folder}/deploy.py", (
         "from pyinfra.operations import files\n"
@@ -160,7 +160,7 @@ def main():
                 own(best, folder, server)
                 if SALT:
                     salt(best, folder)
-            # Minutes each; once tells enough.
+            # Each run takes minutes; one is enough.
             if PYINFRA:
                 pyinfra(best, folder)
         finally:

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Measures host states, on this machine and over SSH, against Salt and pyinfra:
+# Measures host states, on this machine and over SSH, compared with Salt and pyinfra:
 #
 #   sh benches/states.sh
 #
-# The server is an sshd of its own, on a free port, that ends with the run. `UNFURL_PROFILE` names the profile to
-# build (dist); `SALT_PEER` the program `salt-call`, `PYINFRA_PEER` the program `pyinfra`: each is left out where
-# it is not named.
+# The script starts its own sshd on a free port and ends it. `UNFURL_PROFILE` names the build profile (default
+# dist), `SALT_PEER` the program `salt-call`, and `PYINFRA_PEER` the program `pyinfra`. A peer without its variable
+# is left out.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/.." && pwd)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Builds unfurl and deploys one of the examples: sh ensembles/try.sh NAME
 #
-# Works on a copy in target/try/NAME and keeps it, so that a second call runs nothing. What comes
-# after NAME goes to `unfurl deploy`, such as `--var input_name Ada`.
+# The script works on a copy in target/try/NAME and keeps the copy, so that a second call runs nothing.
+# Options after NAME are passed to `unfurl deploy`, such as `--var input_name Ada`.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -15,27 +15,27 @@ fi
 shift
 
 if ! command -v cargo >/dev/null; then
-  echo "error: cargo is missing, and unfurl is built with it" >&2
-  echo "hint: install Rust from https://rustup.rs, then call this again" >&2
+  echo "error: cargo is missing; it builds unfurl" >&2
+  echo "hint: install Rust from https://rustup.rs, then run this script again" >&2
   exit 1
 fi
 if ! command -v cc >/dev/null; then
-  echo "error: a C compiler is missing, and the git library is built with it" >&2
-  echo "hint: apt-get install gcc libc6-dev, or what your system calls it" >&2
+  echo "error: a C compiler is missing; it builds the git library" >&2
+  echo "hint: apt-get install gcc libc6-dev, or the equivalent packages of your system" >&2
   exit 1
 fi
 
-# The profile of the tests, so that neither compiles the libraries of the other again.
+# The profile of the tests, so that this build and the tests share their libraries.
 target=${CARGO_TARGET_DIR:-target}
 unfurl=$target/ci/unfurl
 if [ ! -x "$unfurl" ]; then
-  echo "Building $unfurl, which takes about 4 minutes on 2 cores and 1 GB in $target." >&2
+  echo "Building $unfurl. This takes about 4 minutes on 2 cores and 1 GB in $target." >&2
 fi
 cargo build --locked --profile ci --bin unfurl
 unfurl=$(cd "$target/ci" && pwd)/unfurl
 copy=$target/try/$name
 if [ ! -d "$copy" ]; then
-  # Copied aside and renamed, so that a copy cut short is not taken for a whole one.
+  # A copy under another name, then a rename, so that an interrupted copy does not count as complete.
   mkdir -p "$target/try"
   rm -rf "$copy.new"
   cp -R "ensembles/$name" "$copy.new"
@@ -43,7 +43,7 @@ if [ ! -d "$copy" ]; then
 fi
 cd "$copy"
 
-# The example needs no home project, whatever this user has.
+# The example must not depend on the home project of the user.
 UNFURL_HOME=
 export UNFURL_HOME
 status=0

@@ -3,10 +3,10 @@
 # seeds:
 #
 #   sh fuzz/run.sh [SECONDS [TARGET...]]     a search; 20 seconds and all targets if not given
-#   sh fuzz/run.sh again [TARGET...]         the same inputs every time
+#   sh fuzz/run.sh again [TARGET...]         a fixed set of inputs
 #
-# What a target finds is an input in target/fuzz/found; give it to the target's program to see it
-# fail again. Inputs that take longer than 2 seconds count as found.
+# A finding is an input in target/fuzz/found. Pass it to the target's program to see it fail again.
+# Inputs that take longer than 2 seconds are findings too.
 set -u
 cd "$(dirname "$0")/.."
 
@@ -19,7 +19,7 @@ found=$folder/found
 
 case $seconds in
   again)
-    # As `sh tests/run.sh` builds the program, so that only the targets are left to build.
+    # The same build as in `sh tests/run.sh`, so that only the targets remain to be built.
     programs=$target_dir/ci
     cargo build --locked --workspace --bins --test it --features unfurl/fault-injection --profile ci \
       --target-dir "$target_dir" || exit 1
@@ -31,7 +31,7 @@ case $seconds in
   *)
     triple=$(rustc -vV | sed -n 's/^host: //p')
     programs=$folder/$triple/fuzz
-    # What `cargo fuzz build --sanitizer none` gives the compiler.
+    # The compiler flags of `cargo fuzz build --sanitizer none`.
     passes="-Cpasses=sancov-module"
     for option in level=4 inline-8bit-counters pc-table trace-compares; do
       passes="$passes -Cllvm-args=-sanitizer-coverage-$option"
@@ -41,7 +41,7 @@ case $seconds in
     ;;
 esac
 
-# How many inputs are made up for a target when they are to be the same.
+# The number of generated inputs of a target under `again`.
 inputs() {
   case $1 in
     yaml) echo 100000 ;;
@@ -50,12 +50,12 @@ inputs() {
   esac
 }
 
-# Runs one target; its words go into a file.
+# Runs one target and writes its output to a file.
 fuzz() {
   target=$1
   mkdir -p "$found/$target"
   if [ "$seconds" = again ]; then
-    # Nothing that depends on time, on addresses or on what is in the folder meanwhile.
+    # Options that make the run independent of time, addresses, and changes of the folder.
     set -- -seed=1 -runs="$(inputs "$target")" -keep_seed=1 -reload=0 -reduce_inputs=0 -use_cmp=0
   else
     mkdir -p "$folder/corpus/$target"
@@ -66,8 +66,8 @@ fuzz() {
     >"$folder/$target.log" 2>&1
 }
 
-# The folder with the seeds of a target. libFuzzer puts what it keeps into the first folder that it is
-# given, so without one of earlier searches that is a copy.
+# Prints the folder with the seeds of a target. libFuzzer adds inputs to the first folder on its command line.
+# Under `again` that folder is a copy of the seeds.
 seeds() {
   if [ "$seconds" = again ]; then
     rm -rf "${folder:?}/again/$1"
@@ -79,7 +79,7 @@ seeds() {
   fi
 }
 
-# Forgets slow inputs that are fast when they are tried again: then the machine was busy.
+# Removes slow inputs that are fast on a second try, because the machine was busy the first time.
 forget_fast() {
   for input in "$found/$1"/slow-unit-*; do
     [ -f "$input" ] || continue
@@ -115,7 +115,7 @@ while [ $# -gt 0 ]; do
   done
 done
 for target in $failed; do
-  echo "$target found something; the end of $folder/$target.log:"
+  echo "$target has findings; the end of $folder/$target.log:"
   tail -n 40 "$folder/$target.log"
   ls "$found/$target"
 done

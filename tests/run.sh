@@ -2,31 +2,30 @@
 # Runs every check of the project: sh tests/run.sh [PART...]
 #
 # Parts, in this order: format lint docs corpus hands patches test fuzz. Without PART all of them run,
-# also after one failed. The time of each part is printed when it ends and in a table at the end, and
-# what failed is named in the last line.
+# even after a failure. The time of each part is printed when it ends and in a table at the end. The
+# last line names the failed parts.
 #
-#   UPDATE=1   rewrites tests/data/corpus-passing.txt from what passes now, and schemas/*.json
-#   CI=true    what is missing of the requirements is a failure; without it, what needs them is left out and
-#              named at the end, with the reason
-#   SHARED=    the folder that holds corpus/, ../shared if not set
-#   UNFURL_LOOPS=full   makes the loops of tests as long as the promises of docs/reliability.md ask: some hours
-#   UNFURL_TESTS_WITHOUT=   requirements that count as missing, to see what is left out: "sshd ip"
+#   UPDATE=1   rewrites tests/data/corpus-passing.txt with the passing cases, and schemas/*.json
+#   CI=true    a missing requirement is a failure; without it, tests that need the requirement are left out
+#              and named at the end, with the reason
+#   SHARED=    the folder that holds corpus/, default ../shared
+#   UNFURL_LOOPS=full   runs the long loops of docs/reliability.md, which takes some hours
+#   UNFURL_TESTS_WITHOUT=   requirements that count as missing, to see which tests are left out: "sshd ip"
 set -u
 cd "$(dirname "$0")/.."
 
 parts="format lint docs corpus hands patches test fuzz"
 shared=${SHARED:-../shared}
 target=${CARGO_TARGET_DIR:-target}
-# One profile for everything, and the dependencies always with the features that the tests' own ask
-# for too, so that one build of them serves all parts: cargo takes those features where a test or an
-# example is named.
+# One profile for all parts. Each build names a test or an example, so that cargo builds the dependencies
+# with the features that tests need. One build of the dependencies then serves all parts.
 profile=ci
-# Released programs lack what lets tests make any call of the system fail.
+# Lets tests make any system call fail. Released programs lack this feature.
 features=fault-injection
 failed=
 # The requirements that are missing.
 without=${UNFURL_TESTS_WITHOUT:-}
-# A line for each part that has ended: its name, its seconds, how it ended.
+# One line per finished part: name, seconds, result.
 times=
 
 say() { printf '\n== %s\n' "$*"; }
@@ -36,29 +35,29 @@ die() {
   exit 1
 }
 
-# What the checks need beside Rust, a line each: its name; the parts that need it; the packages that have
-# it, none if it cannot be installed; what for. Tests name it in the same way (tests/it/requires.rs).
+# The requirements besides Rust, one per line: name; the parts that need it; its packages (none if it cannot
+# be installed); purpose. Tests use the same names (tests/it/requires.rs).
 requirements() {
   cat <<'END'
 cc|lint docs corpus hands patches test fuzz|gcc libc6-dev|the git library is compiled from source
-c++|fuzz|g++|the library that makes up inputs is compiled from source
+c++|fuzz|g++|the fuzzing library is compiled from source
 git|corpus hands patches test|git|ensembles live in git repositories
 python3|corpus hands test|python3|the example webapp runs two Python processes, and the runner of the corpus is Python
-python3-yaml|corpus hands|python3-yaml|the runner of the corpus reads the ensembles that unfurl wrote
-python3-venv|hands test|python3-venv|service templates in Python are converted in a Python environment of its own
+python3-yaml|corpus hands|python3-yaml|the runner of the corpus reads the ensembles that unfurl writes
+python3-venv|hands test|python3-venv|service templates in Python are converted in a separate Python environment
 patch|patches|patch|the examples for contributors are patches
-bash|corpus|bash|the steps of the corpus are lines of bash
-sudo|test|sudo|commands run as other users by a real sudo
-flock|hands test|util-linux|what tests share is made once
-unshare|test|util-linux|a Debian of the tests' own runs in namespaces
-sshd|test|openssh-server|hosts of tests are called over a real sshd
-ssh|test|openssh-client|files that configure ssh mean what ssh makes of them
-ssh-keygen|test|openssh-client|hosts and users of tests have keys
-git-lfs|test|git-lfs|locks for all machines are seen by the real git-lfs
-ip|test|iproute2|hosts of tests stand in networks of their own
-openssl|test|openssl|a server of a test speaks TLS with a certificate that is made for it
-debootstrap|test|debootstrap|states are applied to a Debian of the tests' own
-root|test||users, networks and file systems are made for tests
+bash|corpus|bash|the steps of the corpus are bash lines
+sudo|test|sudo|commands run as other users with the real sudo
+flock|hands test|util-linux|shared test environments are created only once
+unshare|test|util-linux|a Debian for tests runs in namespaces
+sshd|test|openssh-server|test hosts run a real sshd
+ssh|test|openssh-client|results for ssh configuration files are compared with ssh
+ssh-keygen|test|openssh-client|hosts and users of tests need keys
+git-lfs|test|git-lfs|locks across machines are checked with the real git-lfs
+ip|test|iproute2|test hosts have separate networks
+openssl|test|openssl|a test server needs a TLS certificate
+debootstrap|test|debootstrap|states are applied to a Debian for tests
+root|test||tests create users, networks and file systems
 corpus/unfurl|corpus hands test||cases of Unfurl
 corpus/tosca|corpus||cases of TOSCA
 corpus/salt|test||cases of Salt
@@ -77,7 +76,7 @@ has() {
   esac
 }
 
-# The lines of the table that the parts need and that are not met.
+# Prints the lines of the table that the given parts need and that are not met.
 unmet() {
   requirements | while IFS='|' read -r name needing packages purpose; do
     for part in "$@"; do
@@ -93,7 +92,7 @@ unmet() {
 
 install() {
   command -v apt-get >/dev/null || {
-    echo "These packages are missing, and there is no apt-get to install them: $*"
+    echo "These packages are missing, and apt-get is not available to install them: $*"
     return
   }
   if [ "$(id -u)" -eq 0 ]; then
@@ -105,29 +104,29 @@ install() {
     return
   fi
   echo "Installing missing system packages with apt-get: $*"
-  # Words are split on purpose here and below.
-  $as_root apt-get update -qq || echo "warning: apt-get update failed, going on with the lists at hand"
+  # Unquoted on purpose, here and below: the words are separate arguments.
+  $as_root apt-get update -qq || echo "warning: apt-get update failed; using the existing package lists"
   DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends "$@" ||
     echo "apt-get could not install: $*"
 }
 
-# Installs what the parts need. What is missing then fails the command in CI; elsewhere it is told, and
-# named in `without`, so that what needs it is left out.
+# Installs the requirements of the parts. In CI, a requirement that is still missing is a failure. Elsewhere it
+# is printed and added to `without`, so that the tests that need it are left out.
 meet_requirements() {
   missing=$(unmet "$@" | cut -d '|' -f 3 | tr ' ' '\n' | sort -u | tr '\n' ' ')
   [ -z "${missing% }" ] || install $missing
   left=$(unmet "$@")
   [ -n "$left" ] || return 0
-  echo "Missing, and what it is needed for:"
+  echo "Missing requirements and their purpose:"
   echo "$left" | while IFS='|' read -r name needing packages purpose; do
     echo "  $name: $purpose"
   done
-  ! is_ci || die "in CI nothing may be missing"
+  ! is_ci || die "requirements are missing, which is a failure in CI"
   without="$without $(echo "$left" | cut -d '|' -f 1 | tr '\n' ' ')"
   for name in cc git; do
-    ! lacks "$name" || die "nothing can be tested without $name"
+    ! lacks "$name" || die "$name is missing; no test can run without it"
   done
-  echo "What needs it is left out, and named at the end."
+  echo "Tests that need them are left out and named at the end."
 }
 
 is_ci() { [ "${CI:-}" = true ]; }
@@ -139,7 +138,7 @@ lacks() {
   esac
 }
 
-# Whether a part has what it cannot do without; else it is left out.
+# Whether the requirements of the current part are met. If not, the part is left out.
 needs() {
   for name in "$@"; do
     ! lacks "$name" || {
@@ -149,14 +148,14 @@ needs() {
   done
 }
 
-# Leaves out a part.
+# Leaves out the current part, for the given reason.
 leave_out() {
   how="left out"
   echo "Left out: $1."
   echo "the part $running: $1" >>"$left_out"
 }
 
-# Makes something that tests need by a script: where that fails outside of CI, they are left out.
+# Runs a script that creates a test environment. If it fails outside of CI, the tests that need it are left out.
 make_for_tests() {
   sh "$@" && return
   ! is_ci || return 1
@@ -167,17 +166,17 @@ format() { cargo fmt --check; }
 
 lint() { cargo clippy --locked --all-targets --features $features --profile $profile -- -D warnings; }
 
-# The modules are private, and the documentation is that of private items. Its examples are run.
+# The modules are private, so the documentation includes private items. Its examples run as tests.
 docs() {
   RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --locked --no-deps --document-private-items --lib --examples \
     --profile $profile &&
     cargo test --locked --doc --features $features --profile $profile
 }
 
-# The examples of docs/contributing/adding.md apply, build and do what they say.
+# Checks that the examples of docs/contributing/adding.md apply, build and work as described.
 patches() { sh tests/patches.sh "$target" $profile; }
 
-# The program, with the tests that need it, which are built sooner or later.
+# Builds the program together with the integration tests, which are needed later anyway.
 build() { cargo build --locked --bin unfurl --test it --features $features --profile $profile; }
 
 corpus() {
@@ -189,7 +188,7 @@ corpus() {
   deviations=
   [ ! -f tests/data/deviations.tsv ] ||
     deviations="--deviations tests/data/deviations.tsv"
-  # The runner fails when any case fails; which ones may fail is for the list to say.
+  # The runner fails if any case fails. tests/corpus.py then decides by the list of required cases.
   facets=exit,job,tasks,outputs,status,state,attributes,flags,files,records,plan,digests
   python3 "$runner" --bin "$target/$profile/unfurl" --jobs 2 --timeout 60 --json "$report" \
     --facets $facets $deviations >"$target/corpus-report.txt" 2>&1
@@ -202,7 +201,7 @@ corpus() {
     tests/data/tosca-deviations.tsv
 }
 
-# Ensembles go from the real Unfurl to this program and back.
+# Checks that ensembles can move from the real Unfurl to this program and back.
 hands() {
   needs corpus/unfurl python3 python3-yaml python3-venv flock || return 0
   cases=$shared/corpus/unfurl
@@ -213,7 +212,7 @@ hands() {
 }
 
 unit_and_integration() {
-  # Tests make it themselves where it is missing; here its failure comes first and alone.
+  # Tests create missing environments themselves. Here a failure is reported first and on its own.
   make_for_tests tests/python.sh "$target/py" || return 1
   make_for_tests tests/lfs.sh "$target/lfs-tools" || return 1
   make_for_tests tests/debian.sh "$target/debian" || return 1
@@ -222,7 +221,7 @@ unit_and_integration() {
     without="$without target/unfurl-py"
   }
   export UNFURL_TESTS_WITHOUT="$without" UNFURL_TESTS_LEFT_OUT="$left_out"
-  # Random topologies, and runs of a large one; `UNFURL_PROPERTY_CASES=100000` tries more.
+  # The numbers of random topologies and of runs of a large one. `UNFURL_PROPERTY_CASES=100000` tries more.
   cases=100
   runs=5
   if [ "${UNFURL_LOOPS:-}" = full ]; then
@@ -232,7 +231,7 @@ unit_and_integration() {
   export UNFURL_PROPERTY_CASES="${UNFURL_PROPERTY_CASES:-$cases}"
   export UNFURL_PROPERTY_RUNS="${UNFURL_PROPERTY_RUNS:-$runs}"
   if cargo nextest --version >/dev/null 2>&1; then
-    # Many tests wait for hosts and processes, so that twice as many run as there are cores.
+    # Twice as many tests as cores, because many tests wait for hosts and processes.
     export NEXTEST_TEST_THREADS="${NEXTEST_TEST_THREADS:-$(($(nproc) * 2))}"
     cargo nextest run --locked --features $features --cargo-profile $profile
   else
@@ -240,7 +239,7 @@ unit_and_integration() {
   fi
 }
 
-# The same inputs every time, so that a commit is not failed for what an earlier one did.
+# Runs the same inputs every time, so that no commit fails because of an earlier one.
 fuzz() {
   needs c++ || return 0
   cargo fmt --check --manifest-path fuzz/Cargo.toml &&
@@ -251,7 +250,7 @@ run() {
   case $1 in
     format | lint | docs | corpus | hands | patches | fuzz) part=$1 ;;
     test) part=unit_and_integration ;;
-    *) die "there is no part \`$1\`; there are: $parts" ;;
+    *) die "\`$1\` is not a part; the parts are: $parts" ;;
   esac
   running=$1
   say "$running"
@@ -271,18 +270,18 @@ began=$(date +%s)
 for part in "$@"; do
   case " $parts " in
     *" $part "*) ;;
-    *) die "there is no part \`$part\`; there are: $parts" ;;
+    *) die "\`$part\` is not a part; the parts are: $parts" ;;
   esac
 done
 [ $# -gt 0 ] ||
-  echo "From a clean tree all parts take about 13 minutes on 2 cores, as measured."
+  echo "All parts take about 13 minutes on 2 cores from a clean tree."
 meet_requirements ${*:-$parts}
 command -v cargo >/dev/null || die "cargo is missing; install Rust from https://rustup.rs"
 mkdir -p "$target"
-# What is left out, a line each; tests add to it. They run in other folders.
+# The tests that are left out, one per line. Tests append to this file from other folders, so the path is absolute.
 left_out=$(cd "$target" && pwd)/left-out.txt
 : >"$left_out"
-# Both wait for the network most of the time, so they begin first; the parts that need them wait for their end.
+# Both wait for the network most of the time, so they start first. The parts that need them wait for them.
 case " ${*:-$parts} " in
   *" test "*) sh tests/debian.sh "$target/debian" >"$target/debian.txt" 2>&1 & ;;
 esac
@@ -291,7 +290,7 @@ case " ${*:-$parts} " in
     lacks python3-venv || sh tests/python.sh "$target/unfurl-py" tests/data/unfurl-packages.txt >"$target/unfurl-py.txt" 2>&1 &
     ;;
 esac
-# What is built once needs nothing that makes the next build faster.
+# A single build does not need incremental compilation.
 ! is_ci || export CARGO_INCREMENTAL="${CARGO_INCREMENTAL:-0}"
 for part in ${*:-$parts}; do
   run "$part"
@@ -312,5 +311,5 @@ if [ -n "$failed" ]; then
   exit 1
 fi
 but=
-[ ! -s "$left_out" ] || but=", but for what is left out"
+[ ! -s "$left_out" ] || but=", except for the tests that are left out"
 printf '\nAll passed in %s s%s: %s\n' "$took" "$but" "${*:-$parts}"

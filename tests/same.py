@@ -3,17 +3,17 @@
     same.py OLD NEW [--shared FOLDER] [--random N] [--seed N] [--group NAME...] [--case TEXT]
             [--jobs N] [--timeout S] [--keep FOLDER]
 
-Both run the same lines of shell in the same folder, one after the other: the cases of the corpus, the
+Both run the same shell lines in the same folder, one after the other: the cases of the corpus, the
 examples of ensembles/, ensembles that look at their own locks, N random topologies, and validations
-of the corpus of TOSCA files. After each line the exit code, stdout, stderr, the list of files and all
-bytes of the files that changed are compared, and so is the history of each git repository.
+of the corpus of TOSCA files. After each line, the exit code, stdout, stderr, the list of files, all
+bytes of the changed files, and the history of each git repository are compared.
 
-The moments, ids and process numbers of a run are renamed in the order in which they are seen; those
-that `--starttime` fixes are compared as they are. A case that differs is run again by both, at
-most five times: what never is the same differs. Lines on which OLD does not agree with itself are
-passed over. A case in which that happens is named as unsteady.
+Times, ids and process ids of a run are renamed in the order of their first occurrence; those
+that `--starttime` fixes are compared unchanged. Both builds run a differing case again, at
+most five times. A result that is never the same counts as a difference. Lines that vary within OLD are
+ignored, and their case is reported as unsteady.
 
-Prints a line for each group, each difference as a diff (the first 20), and exits with 1 if there is any.
+The output has one line per group and the first 20 differences as diffs. The exit code is 1 if there is one.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""Replaces what is different in each run of a program: moments, ids, process numbers, commits.
+"""Replaces the parts of output that vary between runs: times, ids, process ids, commits.
 
-Each gets a number in the order in which they are seen, moments the name of the place where they are first
-seen, so that what was one thing still is, and what were two still are. Only moments and ids of the day
-of the run are replaced: others are part of a case.
+Each part gets a number in the order of first occurrence, and each time the name of the place of its first
+occurrence. Equal parts stay equal and different parts stay different. Only times and ids of the day
+of the run are replaced; others belong to the case.
 """
 
 import datetime

@@ -1,6 +1,6 @@
 """Random topologies for same.py: ensembles, the edits that follow, and the jobs in between.
 
-The same seed always makes the same case.
+The same seed always creates the same case.
 """
 
 import copy

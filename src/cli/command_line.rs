@@ -1,4 +1,4 @@
-//! The command line: global options and commands.
+//! The clap definition of the command line: global options and all commands.
 
 use clap::{Parser, Subcommand};
 
@@ -44,7 +44,7 @@ pub(super) struct Cli {
     pub(super) command: Command,
 }
 
-/// The commands.
+/// The commands of the program, one variant each.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Bring the ensemble to the state that its template describes
@@ -63,7 +63,7 @@ pub(super) enum Command {
     Explain(ExplainArgs),
     History(HistoryArgs),
     Run(RunArgs),
-    // `route` calls `run` so where it chooses hosts.
+    // `route` renames `run` to this hidden command where the options choose hosts.
     #[command(name = RUN_HOSTS, hide = true)]
     RunHosts(RunHostsArgs),
     Task(TaskArgs),

@@ -1,4 +1,4 @@
-//! What was committed and pushed, for people and machines.
+//! Shows which commits were created and pushed, as messages and as JSON.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::ensemble::CommitReport;
 use crate::job::LogLevel;
 use crate::ops::Failure;
 
-/// Tells what was committed and pushed, and what was not.
+/// Prints created and pushed commits, warnings, and the failure if there is one.
 pub(super) fn show_commits(commits: &CommitReport, output: &Output) {
     for warning in &commits.warnings {
         output.message(LogLevel::Warning, warning);
@@ -36,7 +36,7 @@ fn short(id: &str) -> &str {
     id.get(..7).unwrap_or(id)
 }
 
-/// The commits, for machines.
+/// Returns the created commits as JSON.
 pub(super) fn json(commits: &CommitReport) -> Json {
     let made = commits.created.iter().map(|made| {
         json!({
@@ -49,7 +49,7 @@ pub(super) fn json(commits: &CommitReport) -> Json {
     made.collect()
 }
 
-/// The paths of files.
+/// Returns the paths of files as strings.
 pub(super) fn names(files: &[PathBuf]) -> Vec<String> {
     files
         .iter()
@@ -57,7 +57,7 @@ pub(super) fn names(files: &[PathBuf]) -> Vec<String> {
         .collect()
 }
 
-/// The exit code, where something that was to be committed is not.
+/// Returns the exit code of a command, or that of the commit failure if `code` is 0.
 pub(super) fn exit_code(commits: &CommitReport, code: u8) -> u8 {
     match commits.failure.as_ref().map(Failure::from) {
         Some(failure) if code == 0 => failure.kind.exit_code(),

@@ -1,4 +1,7 @@
-//! The way in from the program.
+//! The entry point of the program.
+//!
+//! [`main`] starts a thread with a large stack, parses the command line, runs one command and
+//! returns its exit code. The same executable also runs as the guard process (`exec::guard`).
 
 use std::process::ExitCode;
 
@@ -15,13 +18,15 @@ use crate::ops::{Failure, GUARD_COMMAND, run_guard, schema};
 use crate::plan::WorkflowKind;
 use crate::system::env;
 
-/// Deep models need a deep stack; memory is used only where the stack really grows.
+/// The stack sizes to try for the main thread, in bytes.
+///
+/// Deep models need a deep stack. The system only allocates the pages that are really used.
 const STACK_SIZES: [usize; 3] = [1 << 30, 256 << 20, 32 << 20];
 
-/// The version of Unfurl whose formats are followed.
+/// The version of Unfurl whose file formats this program follows.
 const UNFURL_VERSION: &str = "1.2.0";
 
-/// Parses the command line, runs the command and gives the exit code.
+/// Parses the command line, runs the command and returns the exit code.
 pub fn main() -> ExitCode {
     if env::arguments()
         .get(1)
@@ -42,10 +47,13 @@ pub fn main() -> ExitCode {
     start()
 }
 
-/// Makes the heap of this thread large at once: the C library grows that of any thread but the
-/// first page by page, with a system call for each.
+/// Enlarges the heap of this thread at once.
+///
+/// The C library grows the heap of any thread but the first one page by page, with a system call
+/// for each page.
 fn widen_heap() {
-    // The first one only tells the C library that blocks of this size belong on the heap.
+    // Freeing the first block raises the C library's mmap threshold, so that the second block comes
+    // from the heap.
     for size in [31 << 20, 30 << 20] {
         drop(std::hint::black_box(Vec::<u8>::with_capacity(size)));
     }
@@ -58,7 +66,7 @@ fn start() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => {
             let code = if error.use_stderr() { 2 } else { 0 };
-            // Where not even the usage can be shown, the exit code still tells.
+            // If even the usage cannot be printed, the exit code still reports the error.
             error.print().ok();
             return ExitCode::from(code);
         }
@@ -69,7 +77,7 @@ fn start() -> ExitCode {
     };
     let done = run_command(cli.command, cx);
     let code = done.unwrap_or_else(|failure| cx.output.failure(&failure, is_json));
-    // What was asked for did not get out, whatever became of it.
+    // The result could not be written, so the command failed even if its work succeeded.
     ExitCode::from(if cx.output.has_lost_output() && code == 0 {
         70
     } else {
@@ -77,7 +85,7 @@ fn start() -> ExitCode {
     })
 }
 
-/// The command line of some words, and whether it asks for JSON.
+/// Parses words into a command line. Also returns whether `--output json` is given.
 fn parse_command_line(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
     let mut matches = Cli::command().try_get_matches_from(words)?;
     let mut own = &matches;
@@ -93,7 +101,7 @@ fn parse_command_line(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
     ))
 }
 
-/// Performs a command; gives the exit code.
+/// Runs a command and returns the exit code.
 fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
     match command {
         Command::Deploy(args) => job::run(WorkflowKind::Deploy, &args, cx),
@@ -137,7 +145,7 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
     }
 }
 
-/// Prints the version.
+/// Prints the version and returns the exit code.
 fn version(semver: bool, output: &Output) -> u8 {
     if semver {
         output.print_result(&format!("{UNFURL_VERSION}\n"));
@@ -150,7 +158,7 @@ fn version(semver: bool, output: &Output) -> u8 {
     0
 }
 
-/// Prints a completion script.
+/// Prints a completion script and returns the exit code.
 fn completions(shell: clap_complete::Shell, command: &mut clap::Command, output: &Output) -> u8 {
     let mut script = Vec::new();
     clap_complete::generate(shell, command, "unfurl", &mut script);
@@ -158,7 +166,7 @@ fn completions(shell: clap_complete::Shell, command: &mut clap::Command, output:
     0
 }
 
-/// Prints the manual page.
+/// Prints the manual page and returns the exit code.
 fn man(command: clap::Command, output: &Output) -> u8 {
     let mut page = Vec::new();
     match clap_mangen::Man::new(command).render(&mut page) {

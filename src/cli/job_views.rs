@@ -1,4 +1,4 @@
-//! A plan and a report of a job as the views that `ui` shows.
+//! Converts plans and reports of jobs to the view types that `ui` renders.
 
 use std::collections::HashMap;
 
@@ -16,23 +16,25 @@ use crate::ui::{
 };
 use crate::value::{Handle, Value};
 
-/// Who reads a plan.
+/// The reader of a plan, who decides which steps are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlanDetail {
-    /// A person: what will be done.
+    /// For people: only the steps that will run.
     Planned,
-    /// A machine: what was considered, too.
+    /// For programs: also the steps that were considered and left out.
     Considered,
 }
 
-/// A plan that is shown, and the texts that it was made from.
+/// A plan to show, and a locator for positions in its source files.
 #[derive(Debug)]
 struct PlanSource<'a> {
     proposal: &'a Proposal,
     places: SourceLocator<'a>,
 }
 
-/// A plan. What was compared and has not changed is listed for machines only.
+/// Converts a plan to its view.
+///
+/// Steps that were compared and have not changed are only listed with [`PlanDetail::Considered`].
 pub(super) fn plan(proposal: &Proposal, sources: &Sources, detail: PlanDetail) -> PlanView {
     let shown = &PlanSource {
         proposal,
@@ -64,7 +66,9 @@ pub(super) fn plan(proposal: &Proposal, sources: &Sources, detail: PlanDetail) -
     }
 }
 
-/// What a job leaves alone and why; not what is no thing of its own.
+/// Lists the instances that a job leaves alone, with the reasons.
+///
+/// Virtual instances are not listed.
 fn skipped_view(topology: &Topology, skipped: &[(InstanceName, String)]) -> SkippedView {
     let skipped = skipped.iter();
     let skipped = skipped.filter(|(_, why)| why != "virtual instance");
@@ -156,7 +160,7 @@ fn entry(shown: &PlanSource<'_>, item: PlanItem, within: Handle) -> PlanEntry {
     }
 }
 
-/// A task with why it is there.
+/// Converts a planned task to its view, with the reason for which it runs.
 pub(super) fn task_of_plan(task: &ProposedTask, places: &SourceLocator<'_>) -> PlanTask {
     let mut shown = PlanTask {
         operation: task.operation.to_string(),
@@ -175,7 +179,7 @@ pub(super) fn task_of_plan(task: &ProposedTask, places: &SourceLocator<'_>) -> P
     shown
 }
 
-/// What a group is for: its workflow, and what must have happened.
+/// Describes a group of steps: its workflow, and the steps that must have failed before it runs.
 fn purpose(group: &StepGroup) -> String {
     match &group.condition {
         RunCondition::Failed(causes) => {
@@ -186,7 +190,9 @@ fn purpose(group: &StepGroup) -> String {
     }
 }
 
-/// The items of a group; those for another target stand below that target.
+/// Converts the items of a group.
+///
+/// Items for another target are nested below an entry for that target.
 fn sequence(shown: &PlanSource<'_>, items: &[PlanItem], within: Handle) -> Vec<PlanEntry> {
     let proposal = shown.proposal;
     let mut entries: Vec<PlanEntry> = Vec::new();
@@ -208,7 +214,9 @@ fn sequence(shown: &PlanSource<'_>, items: &[PlanItem], within: Handle) -> Vec<P
     entries
 }
 
-/// The summary of a job.
+/// Converts the report of a job to its summary.
+///
+/// `timed` says whether the elapsed time is shown.
 pub(super) fn summary(report: &JobReport, query: Option<QueryView>, timed: bool) -> SummaryView {
     let job = &report.job;
     SummaryView {
@@ -258,7 +266,7 @@ fn output(record: &TaskRecord) -> Value {
     }
 }
 
-/// Adds to a task of a plan what has changed since its operation ran last.
+/// Adds to a planned task the changes since its operation last ran.
 fn add_changes(comparison: &Comparison, places: &SourceLocator<'_>, task: &mut PlanTask) {
     task.changes = changes(comparison, places);
     task.candidates.clone_from(&comparison.candidates);

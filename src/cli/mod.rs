@@ -1,4 +1,8 @@
-//! Turns what was typed into one call of a use case and an exit code.
+//! The command line interface: turns the arguments into one call of a use case in `ops`, and the
+//! result into text and an exit code.
+//!
+//! `entry` is the way in, `commands` holds one file per command, `screen` shows running work, and
+//! `ui` (another module) renders the text.
 
 mod args;
 mod command_line;

@@ -1,4 +1,5 @@
-//! Where text goes: answers to the standard output, everything else to the error output.
+//! The output of the program: results go to the standard output, everything else to the error
+//! output.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -11,35 +12,32 @@ use crate::ops::Failure;
 use crate::system::env::Env;
 use crate::ui::{DiagnosticRenderer, pretty};
 
-/// The context of every command.
+/// The context that every command gets.
 #[derive(Debug)]
 pub(super) struct Context {
-    /// The options that stand before the command.
     pub(super) global: Global,
-    /// Where text goes.
     pub(super) output: Output,
 }
 
-/// What is shown, and how.
+/// The destination and the style of output.
 #[derive(Debug)]
 pub(super) struct Output {
-    /// The least level of messages shown.
+    /// The lowest level of messages that is printed.
     pub(super) level: LogLevel,
-    /// Whether only errors are shown.
     pub(super) quiet: bool,
-    /// Whether to use colour.
+    /// Whether diagnostics are printed in colour.
     pub(super) colour: bool,
-    /// How many columns there are.
+    /// The width of the terminal in columns.
     pub(super) width: u16,
-    /// Whether somebody watches a terminal.
+    /// Whether the error output is a terminal that can show progress.
     pub(super) terminal: bool,
     env: Env,
-    /// Whether an answer could not be written.
+    /// Whether writing a result has failed; see [`Output::has_lost_output`].
     has_write_failed: std::cell::Cell<bool>,
 }
 
 impl Output {
-    /// Reads the options and the environment.
+    /// Decides the style of output from the global options and the environment.
     pub(super) fn new(global: &Global) -> Self {
         let env = Env::of_this_process();
         let terminal = std::io::stderr().is_terminal();
@@ -60,12 +58,10 @@ impl Output {
         }
     }
 
-    /// A variable of the environment.
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         self.env.get(name)
     }
 
-    /// Prints an answer.
     pub(super) fn print_result(&self, text: &str) {
         let mut stdout = std::io::stdout();
         let written = stdout
@@ -73,7 +69,7 @@ impl Output {
             .and_then(|()| stdout.flush());
         match written {
             Ok(()) => {}
-            // Nobody reads any more: there is nobody to tell.
+            // A closed pipe means that the reader has gone. Reporting an error helps nobody.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
             Err(error) => {
                 self.print_stderr(&format!(
@@ -84,17 +80,17 @@ impl Output {
         }
     }
 
-    /// Whether an answer could not be written.
+    /// Whether a result could not be written.
     pub(super) fn has_lost_output(&self) -> bool {
         self.has_write_failed.get()
     }
 
-    /// Prints an answer for machines.
+    /// Prints a result as JSON.
     pub(super) fn json(&self, value: &serde_json::Value) {
         self.print_result(&format!("{}\n", pretty(value)));
     }
 
-    /// Prints a message.
+    /// Prints a message to the error output, if its level is high enough.
     pub(super) fn message(&self, level: LogLevel, text: &str) {
         if level < self.level {
             return;
@@ -111,7 +107,7 @@ impl Output {
         std::io::stderr().write_all(text.as_bytes()).ok();
     }
 
-    /// Prints diagnostics with their places.
+    /// Prints diagnostics with the source lines that they refer to.
     pub(super) fn diagnostics(&self, diagnostics: &Diagnostics, sources: &Sources) {
         if diagnostics.is_empty() || (self.quiet && !diagnostics.has_errors()) {
             return;
@@ -122,7 +118,7 @@ impl Output {
         self.print_stderr(&renderer.render(diagnostics));
     }
 
-    /// Diagnostics with their places, for machines.
+    /// Returns diagnostics with their source positions as JSON.
     pub(super) fn json_of(&self, diagnostics: &Diagnostics, sources: &Sources) -> Vec<Json> {
         let sources = relative(sources);
         let mut renderer = DiagnosticRenderer::new(&sources, usize::from(self.width));
@@ -132,7 +128,7 @@ impl Output {
         }
     }
 
-    /// Prints why a command failed; gives the exit code.
+    /// Prints the reason of a failure, as JSON too if `json` is set, and returns the exit code.
     pub(super) fn failure(&self, failure: &Failure, json: bool) -> u8 {
         if json {
             let problems = self.json_of(&failure.problems, &failure.sources);
@@ -143,14 +139,14 @@ impl Output {
     }
 }
 
-/// A path as people name it: without the current folder.
+/// Returns a path relative to the current folder if it is below it.
 pub(super) fn shown_path(path: &std::path::Path) -> String {
     let here = crate::system::env::current_dir();
     let path = here.map_or(path, |here| path.strip_prefix(here).unwrap_or(path));
     path.display().to_string()
 }
 
-/// Paths as people name them: those below the current folder without it.
+/// Returns the sources with paths relative to the current folder, where they are below it.
 pub(super) fn relative(sources: &Sources) -> Sources {
     let Ok(here) = crate::system::env::current_dir() else {
         return sources.clone();
@@ -184,7 +180,7 @@ fn level_of(global: &Global, quiet: bool) -> LogLevel {
     }
 }
 
-/// The width of the terminal; 100 where there is none.
+/// Returns the width of the terminal in columns, or 100 without a terminal.
 fn terminal_width() -> u16 {
     crate::system::terminal::width().unwrap_or(100)
 }

@@ -1,4 +1,6 @@
-//! Questions on the terminal. An interruption ends the wait for an answer.
+//! Questions on the terminal.
+//!
+//! A separate thread reads the answer, so that an interruption ends the wait.
 
 use std::io::{BufRead, IsTerminal as _, Write};
 use std::sync::mpsc::RecvTimeoutError;
@@ -8,13 +10,13 @@ use super::output::Output;
 use crate::system::signals::Interrupts;
 use crate::system::terminal::InputMode;
 
-/// The time between two looks whether the user has interrupted the wait for an answer.
+/// The interval at which the wait for an answer checks for an interruption.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Asks a question on one stream and reads the answer from another.
+/// A function that writes a question to one stream and reads the answer from another.
 pub(super) type AskFn = fn(&str, &mut dyn BufRead, &mut dyn Write) -> std::io::Result<bool>;
 
-/// Asks a question that is answered with yes or no; an interruption is a no.
+/// Asks a yes-or-no question. An interruption counts as "no".
 pub(super) fn yes_or_no(
     question: String,
     ask: AskFn,
@@ -32,8 +34,10 @@ pub(super) fn yes_or_no(
     answer.unwrap_or(false)
 }
 
-/// Asks for a line, which is not shown while it is typed if it is `hidden`; an interruption is no
-/// answer, and neither is the end of the input.
+/// Asks for a line of text.
+///
+/// The line is not shown while typed if `hidden` is set. None after an interruption or at the end
+/// of the input.
 pub(super) fn line(
     question: &str,
     hidden: bool,
@@ -53,13 +57,13 @@ pub(super) fn line(
     Some(answer?.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// The answer of a question that is asked on a thread of its own; none after an interruption.
+/// Asks on a separate thread and waits for the answer. None after an interruption.
 fn wait_for_answer<T: Send + 'static>(
     interrupts: &Interrupts,
     ask: impl FnOnce() -> Option<T> + Send + 'static,
 ) -> Option<T> {
     let (answer, answered) = std::sync::mpsc::sync_channel(1);
-    // A thread that waits for an answer cannot hear of anything else.
+    // A blocking read cannot be interrupted, so it runs on its own thread.
     let asker = std::thread::Builder::new().name("question".to_owned());
     let asker = asker.spawn(move || answer.send(ask()).ok());
     while asker.is_ok() {

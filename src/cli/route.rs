@@ -1,15 +1,16 @@
-//! Tells the two commands apart that are called `run`: one on instances, one over hosts. Their
-//! options are not the same, so that each is parsed, and explains itself, on its own.
+//! Tells apart the two commands called `run`: one on instances, one over hosts.
+//!
+//! Their options differ, so each is parsed, and prints its help, on its own.
 
-/// The name under which `run` over hosts is parsed.
+/// The name under which clap parses `run` over hosts.
 pub(super) const RUN_HOSTS: &str = "run-hosts";
 
-/// Global options that take a value, which is no command.
+/// Global options with a value. The value is not the command.
 const WITH_VALUE: [&str; 4] = ["--home", "--loglevel", "--logfile", "--allow"];
 /// Long options that choose hosts.
 const HOST_OPTIONS: [&str; 3] = ["--hosts", "--roles", "--hosts-file"];
 
-/// The words of a command line, of which a `run` that chooses hosts is called [`RUN_HOSTS`].
+/// Renames a `run` that chooses hosts to [`RUN_HOSTS`] in the words of a command line.
 pub(super) fn route(mut words: Vec<String>) -> Vec<String> {
     if let Some(index) = command_index(&words)
         && words[index] == "run"
@@ -20,7 +21,7 @@ pub(super) fn route(mut words: Vec<String>) -> Vec<String> {
     words
 }
 
-/// Where the command stands.
+/// Returns the index of the command in the words.
 fn command_index(words: &[String]) -> Option<usize> {
     let mut index = 1;
     while let Some(word) = words.get(index) {
@@ -36,8 +37,9 @@ fn command_index(words: &[String]) -> Option<usize> {
     None
 }
 
-/// Whether one of the options chooses hosts. They end at `--`, and at a word that cannot be the
-/// value of an option.
+/// Whether one of the words is an option that chooses hosts.
+///
+/// Options end at `--` and at a word that cannot be the value of an option.
 fn chooses_hosts(words: &[String]) -> bool {
     let mut after_option = false;
     for word in words {
@@ -58,7 +60,7 @@ fn is_host_option(word: &str) -> bool {
         let name = long.split('=').next().unwrap_or(long);
         return HOST_OPTIONS.iter().any(|known| known[2..] == *name);
     }
-    // Short options may stand together: `-PH a,b`. Those before take no value.
+    // Short options can be combined: `-PH a,b`. The flags before `H` or `R` take no value.
     let Some(short) = word.strip_prefix('-') else {
         return false;
     };

@@ -1,57 +1,65 @@
-//! The port through which a driver has actions performed, by this machine or in a simulation, and
-//! the news of them: their ends, notes and output.
+//! The port through which a driver runs actions, with [`LocalRunner`](super::LocalRunner) for real
+//! runs and fakes for tests.
+//!
+//! A runner reports results, notes and output as [`RunnerEvent`]s.
 
 use std::time::Instant;
 
 use crate::host::{ActionRequest, ActionResult, ChainNote, Stream};
 use crate::system::signals::{Interrupts, ListenerGuard};
 
-/// Performs actions; those begun may end in any order.
+/// Runs actions. Actions may end in any order.
 pub trait ActionRunner {
-    /// Begins an action. Its result comes with the same number, which no other action that runs
-    /// has.
+    /// Starts an action.
+    ///
+    /// Its result has the same id. No other running action may have this id.
     fn begin(&mut self, id: u64, request: ActionRequest) -> Result<(), Error>;
 
-    /// Waits for the news that come next, until a time if there is one; none if there were none
-    /// by then.
+    /// Waits for the next event, at most until the given time.
+    ///
+    /// None if no event came by then.
     fn next_event(&mut self, until: Option<Instant>) -> Result<Option<RunnerEvent>, Error>;
 
-    /// Ends all actions early; their results still come.
+    /// Cancels all running actions. Their results still come.
     fn cancel_all(&mut self);
 
-    /// Listens to signals from now on, if they reach this while it waits.
+    /// Registers the runner as a listener for signals, if signals shall reach it while it waits.
     fn listen(&self, _interrupts: &Interrupts) -> Option<ListenerGuard> {
         None
     }
 }
 
-/// What a runner tells.
+/// An event that a runner reports to its driver.
 #[derive(Debug)]
 pub enum RunnerEvent {
-    /// An action has ended.
+    /// An action has ended with this result.
     Ended(u64, ActionResult),
-    /// What an executor does with an action, in words without secrets.
+    /// A note of an executor about an action, in words without secrets.
     Note(u64, ChainNote),
-    /// Somebody asks for an end of all by this signal.
+    /// The user or the system requests termination with this signal.
     Interruption(i32),
-    /// The command of an action wrote something; only a runner that was started with
-    /// [`Local::start_telling`](super::Local::start_telling) tells it.
+    /// The command of an action wrote output.
+    ///
+    /// Only reported by a runner started with
+    /// [`LocalRunner::start_with_output`](super::LocalRunner::start_with_output).
     Output(u64, Stream, Vec<u8>),
 }
 
-/// Hears what commands with `echo` write, while they run. A slow one slows those commands down.
+/// Receives the output of commands with `echo` while they run.
+///
+/// A slow sink slows those commands down.
 pub trait OutputSink: Send {
-    /// Takes the next bytes that the command of an effect wrote.
+    /// Receives the next bytes that the command of an action wrote.
     fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]);
 }
 
-/// Why actions cannot be performed any more.
+/// The reason why a runner cannot run actions any more.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system gave it no thread or no event queue.
+    /// The system provided no thread or no event queue.
     #[error("could not start the local runner: {0}")]
     Start(#[from] std::io::Error),
-    /// Its thread ended.
+    /// The thread of the runner has ended.
     #[error("the local runner has ended")]
     Ended,
 }

@@ -1,5 +1,8 @@
-//! The driver of a run: has actions performed, and hears what comes of them, of people who ask for
-//! an end, and of the time. The one loop of all runs has it perform what a machine says.
+//! The driver of a run: starts actions with a runner and reports results, questions, signals and
+//! timeouts.
+//!
+//! [`drive`] is the one loop behind all runs (jobs, tasks, states, facts): it asks a
+//! [`StateMachine`] for its next step and lets the [`Driver`] perform it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,22 +19,22 @@ use crate::host::{
 };
 use crate::system::signals::{Interrupts, ListenerGuard};
 
-/// The effect of a signal on what runs.
+/// The effect of the first signal on running actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnInterrupt {
-    /// What runs has so long to end by itself; a second signal ends it at once.
+    /// Running actions may end by themselves within this time. A second signal kills them.
     Grace(Duration),
-    /// What runs is ended at once.
+    /// Running actions are cancelled at once.
     Cancel,
 }
 
-/// The way of what commands with `echo` write.
+/// The destination of the output of commands with `echo`.
 pub enum OutputMode {
-    /// Nobody hears it.
+    /// The output is dropped.
     Discard,
-    /// A sink hears it, on a thread of its own.
+    /// A sink receives the output on a separate thread.
     Sink(Box<dyn OutputSink>),
-    /// The driver tells it, see [`News::Output`].
+    /// The driver reports the output as [`DriverEvent::Output`].
     Events,
 }
 
@@ -45,45 +48,44 @@ impl std::fmt::Debug for OutputMode {
     }
 }
 
-/// News of a run.
+/// An event that the driver reports to a run.
 #[derive(Debug)]
 pub enum DriverEvent {
-    /// An action has ended.
     Outcome(u64, ActionResult),
-    /// Somebody has to be asked; [`Driver::answer`] takes the answer. Only a driver that asks for
-    /// passwords tells it.
+    /// A question for the user; [`Driver::answer`] takes the answer.
+    ///
+    /// Only a driver with passwords (see [`Driver::with_passwords`]) reports questions.
     Question(Question),
-    /// What an executor does with an action, in words without secrets.
+    /// A note of an executor about an action, in words without secrets.
     Note(u64, ChainNote),
-    /// The command of an action wrote something.
+    /// The command of an action wrote output.
     Output(u64, Stream, Vec<u8>),
-    /// Somebody asks for an end by this signal.
+    /// The user or the system requests termination with this signal.
     Interrupt(i32),
-    /// The time has come.
     Timeout,
 }
 
-/// Starts what performs actions.
+/// Starts the runner that performs actions.
 type StartRunner = Box<dyn FnOnce() -> Result<Box<dyn ActionRunner>, Error>>;
 
-/// What performs actions.
+/// The runner of a driver, which starts with the first action.
 enum RunnerState {
-    /// Not yet: many runs have no action.
+    /// Not started: many runs have no action.
     NotStarted(StartRunner),
     Running(Box<dyn ActionRunner>),
-    /// Its start has failed.
+    /// The start has failed and is not tried again.
     Failed,
 }
 
-/// An action of a driver that asks for passwords.
+/// A running action of a driver that asks for passwords.
 struct InFlightAction {
-    /// The action without passwords.
+    /// The request as submitted, without passwords.
     request: ActionRequest,
-    /// How many answers were known when it began.
+    /// The number of answers that were known when the action started.
     known_answers: usize,
 }
 
-/// An action that ended with a question.
+/// An action that ended with a question for the user.
 struct UnansweredAction {
     id: u64,
     action: InFlightAction,
@@ -91,7 +93,7 @@ struct UnansweredAction {
     question: Question,
 }
 
-/// Passwords, and the user to act as.
+/// The known passwords, and the user that actions run as.
 struct PasswordState {
     prompts: PasswordPrompts,
     user: Option<String>,
@@ -99,13 +101,15 @@ struct PasswordState {
     unanswered: Option<UnansweredAction>,
 }
 
-/// Has actions performed, each with a tag by which it is known again. What performs them starts
-/// with the first one; signals reach it from then on, until the driver is dropped.
+/// Runs actions, each identified by a tag.
+///
+/// The runner starts with the first action. From then on signals reach it, until the driver is
+/// dropped.
 pub struct Driver {
-    // Dropped first: a signal is told to what is there.
+    // The first field, so that it is dropped first: signals must not reach a runner that is gone.
     signal_listener: Option<ListenerGuard>,
     runner: RunnerState,
-    /// How many actions have begun and not ended.
+    /// The number of actions that have started and not ended.
     running: usize,
     interrupts: Interrupts,
     on_interrupt: OnInterrupt,
@@ -121,7 +125,7 @@ impl std::fmt::Debug for Driver {
 }
 
 impl Driver {
-    /// A driver whose actions are performed by what `start` starts with the first one.
+    /// Creates a driver. `start` starts its runner when the first action is submitted.
     pub fn new(
         interrupts: Interrupts,
         on_interrupt: OnInterrupt,
@@ -137,7 +141,7 @@ impl Driver {
         }
     }
 
-    /// A driver whose actions are performed by this process.
+    /// Creates a driver whose actions this process runs with a [`LocalRunner`].
     pub fn local(
         interrupts: Interrupts,
         on_interrupt: OnInterrupt,
@@ -161,9 +165,10 @@ impl Driver {
         })
     }
 
-    /// The same driver, which keeps the passwords that machines ask for, gives them to all actions
-    /// and lets actions begin again once somebody has answered. The actions are those of another
-    /// user of the machine if there is one.
+    /// Makes the driver ask for passwords and use them.
+    ///
+    /// Answers are kept and applied to all later actions. An action that failed for want of a
+    /// password starts again once it is answered. With a `user`, actions run as that user.
     #[must_use]
     pub fn with_passwords(mut self, user: Option<String>) -> Self {
         self.passwords = Some(PasswordState {
@@ -175,18 +180,22 @@ impl Driver {
         self
     }
 
-    /// The effect of a signal on what runs.
+    /// Returns the effect of a signal on running actions.
     pub fn on_interrupt(&self) -> OnInterrupt {
         self.on_interrupt
     }
 
-    /// Takes note of the signal that asked for an end, if one did: it may have come while nobody
-    /// waited for news, or before anything was performed.
+    /// Acknowledges the first signal and returns it, if one came.
+    ///
+    /// The signal may have come while the run did not wait for events, or before the runner
+    /// started.
     pub fn take_interrupt(&self) -> Option<i32> {
         self.interrupts.acknowledge()
     }
 
-    /// Begins an action. Its outcome comes with the same tag, which no other action that runs has.
+    /// Starts an action.
+    ///
+    /// Its outcome has the same tag. No other running action may have this tag.
     pub fn submit(&mut self, tag: u64, request: ActionRequest) -> Result<(), Error> {
         let request = match &mut self.passwords {
             Some(passwords) => passwords.track(tag, request),
@@ -197,7 +206,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Waits for the next news, until a time if there is one.
+    /// Waits for the next event, at most until the given time.
     pub fn next(&mut self, until: Option<Instant>) -> Result<DriverEvent, Error> {
         let unanswered = self.passwords.as_mut().and_then(|it| it.unanswered.take());
         if let Some(UnansweredAction { id, result, .. }) = unanswered {
@@ -225,8 +234,9 @@ impl Driver {
         }
     }
 
-    /// Takes the answer to the question that was told last: the action that asked it begins again.
-    /// If nobody answers, its outcome is the next news.
+    /// Takes the answer to the last question and starts the action again.
+    ///
+    /// Without an answer, the outcome of the action is the next event.
     pub fn answer(&mut self, answer: Option<Secret>) -> Result<(), Error> {
         let Some(passwords) = &mut self.passwords else {
             return Ok(());
@@ -245,15 +255,16 @@ impl Driver {
         Ok(())
     }
 
-    /// Ends all actions early; their outcomes still come.
+    /// Cancels all running actions. Their outcomes still come.
     pub fn cancel_all(&mut self) {
         if let RunnerState::Running(performer) = &mut self.runner {
             performer.cancel_all();
         }
     }
 
-    /// Ends all actions early and waits for them, as long as anything is heard. Gives the outcomes
-    /// that were still to come: those of actions that have begun.
+    /// Cancels all running actions and waits for their outcomes.
+    ///
+    /// Returns the outcomes of the actions that had started. Stops waiting if the runner has ended.
     pub fn end_all(&mut self) -> Vec<(u64, ActionResult)> {
         self.cancel_all();
         let mut outcomes = Vec::new();
@@ -273,7 +284,7 @@ impl Driver {
         self.running > 0 || self.passwords.as_ref().is_some_and(has_unanswered)
     }
 
-    /// The news of an action that has ended; none if it begins again.
+    /// Returns the event for an ended action. None if the action starts again.
     fn handle_ended(
         &mut self,
         id: u64,
@@ -306,8 +317,10 @@ impl Driver {
         }
     }
 
-    /// What performs actions, started with the first one. From then on signals end neither helper
-    /// programs nor this process.
+    /// Returns the runner, started if necessary.
+    ///
+    /// From its start on, signals end neither helper programs nor this process: the runner handles
+    /// them.
     fn runner(&mut self) -> Result<&mut dyn ActionRunner, Error> {
         if let RunnerState::NotStarted(_) = &self.runner {
             let not_started = std::mem::replace(&mut self.runner, RunnerState::Failed);
@@ -326,7 +339,7 @@ impl Driver {
 }
 
 impl PasswordState {
-    /// Keeps an action that begins, and gives it with the passwords that are known.
+    /// Remembers a starting action and returns it with the known passwords.
     fn track(&mut self, tag: u64, request: ActionRequest) -> ActionRequest {
         let whole = self.with_passwords(&request);
         let since = self.prompts.answer_count();
@@ -340,7 +353,7 @@ impl PasswordState {
         whole
     }
 
-    /// The action with the passwords that are known, as the user that it is for.
+    /// Returns the action with the known passwords and the `sudo` executor of the configured user.
     fn with_passwords(&self, request: &ActionRequest) -> ActionRequest {
         let known = self.prompts.passwords();
         let location = match &request.location {
@@ -363,28 +376,31 @@ impl PasswordState {
     }
 }
 
-/// The next step of a machine.
+/// The next step of a state machine.
 #[derive(Debug)]
 pub enum MachineStep {
-    /// This action begins; its result comes with the same tag.
+    /// Start this action. Its result comes with the same tag.
     Perform(u64, Box<ActionRequest>),
-    /// There is more to do, unless somebody asked for an end meanwhile.
+    /// Ask for the next step again at once, after a check for signals.
     Continue,
-    /// Nothing until there are news, or until a time.
+    /// Wait for an event, at most until the given time.
     Wait(Option<Instant>),
-    /// All has come to its end.
+    /// The run is finished.
     End,
 }
 
-/// A state machine: says what is to be performed, and is told what came of it. Performs nothing
-/// itself.
+/// A run as a state machine: decides which actions to perform and takes their results.
+///
+/// Performs nothing itself. [`drive`] connects it to a [`Driver`].
 pub trait StateMachine {
-    /// The one who is shown what happens, and who is asked.
+    /// The view that shows the run and asks the user.
     type View: ?Sized;
-    /// Why it cannot go on.
+    /// The error that stops the run.
     type Error: From<Error>;
 
-    /// Says what is next. An action that it gives has begun before it is asked again.
+    /// Returns the next step.
+    ///
+    /// A returned action has started before this is called again.
     fn next(&mut self, view: &mut Self::View) -> Result<MachineStep, Self::Error>;
 
     /// Takes the result of an action.
@@ -395,26 +411,27 @@ pub trait StateMachine {
         view: &mut Self::View,
     ) -> Result<(), Self::Error>;
 
-    /// Hears that somebody asked for an end by this signal: before each step, and when it comes
-    /// during a wait.
+    /// Handles a signal that requests termination.
+    ///
+    /// Called before each step, and when the signal comes during a wait.
     fn interrupt(&mut self, signal: i32);
 
-    /// Hears that the time has come that it waited for.
+    /// Handles the end of a wait whose time is over.
     fn wake(&mut self) {}
 
-    /// Hears what an executor does with an action, in words without secrets.
+    /// Shows a note of an executor about an action, in words without secrets.
     fn note(&mut self, _tag: u64, _note: ChainNote, _view: &mut Self::View) {}
 
-    /// Hears what the command of an action wrote.
+    /// Shows output that the command of an action wrote.
     fn output(&mut self, _tag: u64, _written: (Stream, Vec<u8>), _view: &mut Self::View) {}
 
-    /// Asks somebody for a secret; none if nobody answers.
+    /// Asks the user for a secret. None without an answer.
     fn prompt_secret(&mut self, _question: &Question, _view: &mut Self::View) -> Option<Secret> {
         None
     }
 }
 
-/// Runs a machine until it has come to its end.
+/// Runs a state machine to its end.
 pub fn drive<M: StateMachine>(
     machine: &mut M,
     driver: &mut Driver,
@@ -433,7 +450,7 @@ pub fn drive<M: StateMachine>(
     }
 }
 
-/// Tells a machine the news.
+/// Passes an event of the driver to the state machine.
 fn dispatch_event<M: StateMachine>(
     machine: &mut M,
     event: DriverEvent,

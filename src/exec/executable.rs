@@ -1,16 +1,17 @@
-//! Finds the file of a program, so that the system can start it without a fork.
+//! Finds the executable file of a program, so that the system can start it without a fork.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::host::{Command, Exit};
 
-/// Where programs are looked for if the environment names no `PATH`.
+/// The value of `PATH` for commands whose environment has none.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Gives the file to start, or how the command ends before it began. Starting a name that the
-/// system must look up in another `PATH` than ours would fork, which takes long in a large
-/// process; starting a file does not.
+/// Returns the file to start, or the exit of a command that cannot start.
+///
+/// If the system itself had to look up the name in a `PATH` other than ours, it would fork, which
+/// takes long in a large process. Starting a file by its path does not.
 pub(super) fn find_executable(command: &Command) -> Result<PathBuf, Exit> {
     let name = command.program.name();
     if !command.cwd.is_dir() {

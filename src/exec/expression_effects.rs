@@ -1,4 +1,4 @@
-//! Performs the effects of expressions on this machine.
+//! Performs the effects of expressions on this machine: runs programs, fetches URLs, writes files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,7 +6,9 @@ use std::path::Path;
 use crate::expr::{Effect, EffectError, EffectOutput};
 use crate::system::{fs, process};
 
-/// Performs one effect. Relative paths are below `base`, where programs run, too; they see
+/// Performs one effect.
+///
+/// Relative paths are below `base`, which is also the working folder of programs. Programs see
 /// `variables` only.
 ///
 /// # Errors

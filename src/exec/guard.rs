@@ -1,8 +1,8 @@
-//! The guard: a small process beside a job that ends its commands if the job is killed.
+//! The guard: a small process that ends the commands of a job if the job is killed.
 //!
-//! The job tells it through a pipe which process groups there are. When the pipe closes without a
-//! goodbye, the job is gone, and what it started must not outlive it. The guard holds nothing
-//! else: no lock, no output, no folder.
+//! The job reports its process groups to the guard through a pipe, one line each. If the pipe
+//! closes without the line `bye`, the job has died, and the guard kills what the job started. The
+//! guard holds nothing else: no lock, no output, no folder.
 #![expect(
     clippy::disallowed_methods,
     reason = "the runner is the one that starts processes"
@@ -22,32 +22,34 @@ use nix::unistd::Pid;
 
 use crate::system::{machine, signals, survivors};
 
-/// The word that makes this program a guard.
+/// The command line argument that makes this program a guard.
 pub const GUARD_COMMAND: &str = "guard-tasks";
 
-/// How long commands have between being asked to end and being killed.
+/// The time between SIGTERM and SIGKILL for the commands of a dead job.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How often it is looked whether they have ended.
+/// The interval at which the guard checks whether the commands have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What a guard needs of its environment: that of its job may hold secrets, and the token of
-/// another job that this one is a task of.
+/// The environment variables that a guard gets.
+///
+/// The environment of the job may hold secrets, and the token of an outer job that this job is a
+/// task of.
 const PASSED_VARIABLES: [&str; 2] = ["PATH", "LD_LIBRARY_PATH"];
 
-/// Who ends the commands of a job that is killed.
+/// The options of a guard.
 #[derive(Debug, Clone)]
 pub struct GuardOptions {
-    /// What tells the processes of this job from all others.
+    /// The token that identifies the processes of this job by their environment.
     pub token: String,
-    /// The program that stands guard; none in tests of other things.
+    /// The program to run as guard. None in tests that need no guard.
     pub program: Option<PathBuf>,
 }
 
 impl GuardOptions {
-    /// Guarded by this very program.
+    /// Returns options with which this very program is the guard.
     pub fn by_this_program(token: &str) -> Self {
-        // This name stays good if the file is replaced while the job runs.
+        // This path stays valid if the file of the program is replaced while the job runs.
         let own = PathBuf::from("/proc/self/exe");
         let program = if own.exists() {
             Some(own)
@@ -61,7 +63,9 @@ impl GuardOptions {
     }
 }
 
-/// The guard as its job sees it. It starts on the side: lines wait until it is there.
+/// The guard as its job sees it.
+///
+/// The process starts in the background. Lines are buffered until it runs.
 #[derive(Debug)]
 pub(super) struct Guard {
     token: String,
@@ -69,7 +73,7 @@ pub(super) struct Guard {
     ready: Mutex<Option<Receiver<()>>>,
 }
 
-/// The pipe to the guard.
+/// The pipe to the guard process, or the lines that wait for it.
 #[derive(Debug)]
 enum GuardPipe {
     Buffering(String),
@@ -83,7 +87,8 @@ impl GuardPipe {
             Self::Buffering(waiting) => waiting.push_str(text),
             Self::Open(pipe) => {
                 if pipe.write_all(text.as_bytes()).is_err() {
-                    // It was killed. The next job finds by the token what this one may leave.
+                    // The guard was killed. The next job finds the processes of this one by the
+                    // token.
                     *self = Self::Broken;
                 }
             }
@@ -124,7 +129,7 @@ impl Guard {
         }
     }
 
-    /// The token of the job.
+    /// Returns the token of the job.
     pub(super) fn token(&self) -> &str {
         &self.token
     }
@@ -134,24 +139,26 @@ impl Guard {
         line.write(text);
     }
 
-    /// A command of a task runs, in a process group of its own.
+    /// Reports a started command, which is the leader of its own process group.
     pub(super) fn command_started(&self, task: u64, group: u32) {
         if let Some(start_time) = machine::start_time(group) {
             self.send(&format!("begun {task} {group} {start_time}\n"));
         }
     }
 
-    /// It has ended; what it left behind may live on if `may_live`.
+    /// Reports the end of a command.
+    ///
+    /// Processes that it left behind may go on if `may_live` is set.
     pub(super) fn command_ended(&self, task: u64, may_live: bool) {
         let word = if may_live { "left" } else { "ended" };
         self.send(&format!("{word} {task}\n"));
     }
 
-    /// Nothing is left to guard.
+    /// Ends the guard: the job is done.
     pub(super) fn close(&self) {
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ready) = ready.take() {
-            // It ends when the guard is there, or cannot be.
+            // `ready` closes once the guard has started, or could not start.
             ready.recv().ok();
         }
         self.send("bye\n");
@@ -168,7 +175,7 @@ fn spawn_guard(program: PathBuf) -> Option<Child> {
             command.env(name, value);
         }
     }
-    // What a terminal sends to its foreground is not for the guard.
+    // Signals from a terminal to its foreground processes (Ctrl-C) must not end the guard.
     command.process_group(0);
     command.stdin(Stdio::piped());
     command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -179,7 +186,9 @@ fn spawn_guard(program: PathBuf) -> Option<Child> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct GuardedGroup {
     id: u32,
-    /// When its first process started: the id may be another's by now.
+    /// The start time of the group's first process.
+    ///
+    /// The system may have given the id to another process since.
     start_time: u64,
 }
 
@@ -200,22 +209,22 @@ impl GuardedGroup {
     }
 }
 
-/// What a guard was told.
+/// The state of a job as reported to its guard.
 #[derive(Debug, Default)]
 struct GuardState {
     token: Option<String>,
     running: HashMap<u64, GuardedGroup>,
-    /// The tasks whose processes may live on.
+    /// The ids of actions whose processes may outlive the job.
     detached: HashSet<u64>,
     is_closed: bool,
 }
 
 impl GuardState {
-    /// Hears until nobody can say any more.
+    /// Reads lines until the job closes the pipe.
     fn read_from(input: impl BufRead) -> Self {
         let mut watched = Self::default();
         for line in input.lines().map_while(Result::ok) {
-            // Lines that nobody of this program writes mean nothing.
+            // Unknown lines are ignored.
             watched.apply_line(&line);
         }
         watched
@@ -246,7 +255,7 @@ impl GuardState {
         Some(())
     }
 
-    /// Ends what runs: it is asked first, and killed once the grace is over.
+    /// Ends all running groups: SIGTERM first, SIGKILL when the grace is over.
     fn end_all(&self, grace: Duration) {
         let deadline = Instant::now() + grace;
         for group in self.running.values() {
@@ -255,7 +264,8 @@ impl GuardState {
         if let Some(token) = &self.token {
             survivors::terminate(token, &|task| self.detached.contains(&task), grace);
         }
-        // Those that gave themselves another environment, or another user.
+        // Some processes have cleared the token from their environment or run as another user, so
+        // `survivors` does not find them.
         while self.running.values().any(|group| group.is_alive()) && Instant::now() < deadline {
             std::thread::sleep(POLL_INTERVAL);
         }
@@ -265,7 +275,9 @@ impl GuardState {
     }
 }
 
-/// Closes what whoever called the job had open without need: it would wait for the guard's end.
+/// Closes inherited file descriptors.
+///
+/// Whoever reads the other end of such a pipe would wait for the end of the guard.
 fn close_inherited() {
     let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
     let numbers: Vec<i32> = open
@@ -273,14 +285,16 @@ fn close_inherited() {
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect();
     for number in numbers.into_iter().filter(|number| *number > 2) {
-        // The one through which they were listed is closed already.
+        // The descriptor that listed the folder is closed already.
         nix::unistd::close(number).ok();
     }
 }
 
-/// Stands guard until the standard input ends. Called by this program in its own guard only.
+/// Runs the guard process until the standard input ends.
+///
+/// Called only by this program in its own guard process.
 pub fn run_guard() {
-    // Whoever asks all processes for an end asks the job, too; the guard goes after it.
+    // A signal to all processes reaches the job as well. The guard must outlive the job.
     signals::block_termination_signals();
     close_inherited();
     let watched = GuardState::read_from(std::io::stdin().lock());
@@ -325,7 +339,7 @@ mod tests {
             ..GuardState::default()
         };
         let began = Instant::now();
-        // Nobody waits for the one that ended until here, so that it stays the same.
+        // No thread waits for the ended process before this point, so its id cannot be reused.
         let waits = std::thread::spawn(move || ours.wait().unwrap());
         watched.end_all(Duration::from_mins(1));
         assert!(began.elapsed() < Duration::from_secs(30));

@@ -1,4 +1,7 @@
-//! Goes along with a person on a host: a shell, or ports that lead elsewhere.
+//! Interactive sessions on a host over SSH: a login shell, or forwarded ports.
+//!
+//! [`InteractiveSession`] runs its own single-threaded runtime. `fleet::hosts` asks for passwords
+//! and calls it.
 
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::sync::Arc;
@@ -15,12 +18,14 @@ use crate::host::{
 use crate::system::signals::{Interrupts, ListenerGuard};
 use crate::system::terminal::{self, InputMode};
 
-/// How much is on its way between this process and a host, in bytes.
+/// The size of the buffers between this process and a host, in bytes.
 const PIECE_BYTES: usize = 32 << 10;
-/// How many pieces of what is typed wait.
+/// The number of pieces of keyboard input that may wait to be sent.
 const MAX_QUEUED_PIECES: usize = 4;
 
-/// A person on a host. Connections are shared by all that is done there, and end with this.
+/// A session on one host.
+///
+/// Its connections close when it is dropped.
 #[derive(Debug)]
 pub struct InteractiveSession {
     runtime: Option<Runtime>,
@@ -30,11 +35,13 @@ pub struct InteractiveSession {
 }
 
 impl InteractiveSession {
-    /// Prepares it. From now on signals end what is done, and not this process.
+    /// Creates a session.
+    ///
+    /// From now on signals end the work of the session, not this process.
     ///
     /// # Errors
     ///
-    /// The system gave it no event queue.
+    /// The system provided no event queue.
     pub fn new(interrupts: &Interrupts) -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -52,18 +59,21 @@ impl InteractiveSession {
         })
     }
 
-    /// Connects to the host, which may need answers.
+    /// Connects to the host.
     ///
     /// # Errors
     ///
-    /// Why it could not be reached; [`Exit::Cancelled`] if somebody asked for an end.
+    /// The host cannot be reached or asks a question ([`Exit::NeedsAnswer`]), or a signal requested
+    /// termination ([`Exit::Cancelled`]).
     pub fn reach(&self, host: &Arc<Destination>) -> Result<(), Exit> {
         self.until_interrupted(self.pool.connect(host))
             .unwrap_or(Err(Exit::Cancelled))
     }
 
-    /// Opens the login shell of the user there and goes along with it until it ends, at the
-    /// terminal of this process if its input is one. Else the shell reads what this process reads.
+    /// Opens the login shell of the user on the host and waits for its end.
+    ///
+    /// If the standard input is a terminal, the shell gets a terminal of the given `kind`.
+    /// Otherwise the shell reads the standard input of this process.
     pub fn shell(&self, host: &Arc<Destination>, kind: &str) -> Exit {
         let is_terminal = std::io::stdin().is_terminal();
         let visiting = async {
@@ -77,10 +87,10 @@ impl InteractiveSession {
                 errors: Some(Box::new(errors)),
                 command: None,
             };
-            // It is as before once this ends, whatever happens.
+            // The terminal leaves raw mode when this guard is dropped, even after a panic.
             let raw = is_terminal.then(InputMode::raw).flatten();
             let exit = self.pool.shell(host, terminal).await;
-            // What it wrote last is shown before anything else is.
+            // The last output of the shell is shown before anything else.
             shown.await.ok();
             complained.await.ok();
             drop(raw);
@@ -89,8 +99,9 @@ impl InteractiveSession {
         self.until_interrupted(visiting).unwrap_or(Exit::Cancelled)
     }
 
-    /// Lets ports lead elsewhere, each told with its number once it does, until somebody asks for
-    /// an end or the connection is lost.
+    /// Forwards ports until a signal requests termination or the connection is lost.
+    ///
+    /// Calls `on_open` with the port number of each opened forwarding.
     pub fn forward(
         &self,
         host: &Arc<Destination>,
@@ -117,14 +128,14 @@ impl InteractiveSession {
             .unwrap_or(Exit::Cancelled)
     }
 
-    /// Does something; none if somebody asked for an end before it was done.
+    /// Runs work to its end. None if a signal requested termination before.
     fn until_interrupted<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut interrupted = self.interrupted.clone();
         let runtime = self.runtime.as_ref()?;
         runtime.block_on(async {
             tokio::select! {
                 biased;
-                // The one that tells is let go only when this is.
+                // The sender lives as long as this session, so the channel is never closed here.
                 Ok(_) = interrupted.wait_for(|interrupted| *interrupted) => None,
                 done = work => Some(done),
             }
@@ -137,13 +148,13 @@ impl Drop for InteractiveSession {
         self.listening = None;
         if let Some(runtime) = self.runtime.take() {
             runtime.block_on(self.pool.close());
-            // What is typed is read until the process ends.
+            // The thread that reads the keyboard blocks until the process ends.
             runtime.shutdown_background();
         }
     }
 }
 
-/// How large the terminal is, and how large it becomes.
+/// Returns a channel with the size of the terminal, updated when it changes.
 fn watch_terminal_size() -> watch::Receiver<(u32, u32)> {
     let now = || {
         let (width, height) = terminal::size().unwrap_or((80, 24));
@@ -160,7 +171,9 @@ fn watch_terminal_size() -> watch::Receiver<(u32, u32)> {
     size
 }
 
-/// What this process reads. A thread reads it, for reading cannot be given up.
+/// Returns a stream of the standard input.
+///
+/// A thread reads it, because a blocking read cannot be cancelled.
 fn read_keyboard() -> DuplexStream {
     let (mut ours, theirs) = duplex(PIECE_BYTES);
     let (typed, mut pieces) = mpsc::channel::<Vec<u8>>(MAX_QUEUED_PIECES);
@@ -176,7 +189,7 @@ fn read_keyboard() -> DuplexStream {
             }
         }
     });
-    // Without it nothing is typed: the host reads the end of its input.
+    // If the thread could not start, the host reads the end of its input.
     drop(reader);
     tokio::spawn(async move {
         while let Some(piece) = pieces.recv().await {
@@ -188,15 +201,16 @@ fn read_keyboard() -> DuplexStream {
     theirs
 }
 
-/// Shows what a host writes, in order; a slow terminal slows the host down. Gives where it is
-/// written to, and the work that ends once all is shown.
+/// Shows output of a host in order. A slow terminal slows the host down.
+///
+/// Returns the stream to write to, and a task that ends once all output is shown.
 fn open_output(stream: Stream) -> (DuplexStream, JoinHandle<()>) {
     let (mut ours, theirs) = duplex(PIECE_BYTES);
     let showing = tokio::spawn(async move {
         let mut piece = vec![0; PIECE_BYTES];
         while let Ok(count @ 1..) = ours.read(&mut piece).await {
             let bytes = piece[..count].to_vec();
-            // Writing to a terminal may wait for a person.
+            // Writing to a terminal may block, for example after Ctrl-S.
             let written = tokio::task::spawn_blocking(move || write_output(stream, &bytes));
             if !matches!(written.await, Ok(Ok(()))) {
                 break;

@@ -1,4 +1,4 @@
-//! Runs jobs: starts what is ready, waits for what runs, until nothing is left.
+//! Runs jobs: joins the engine of a job to the loop of the driver.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::driver::{Driver, MachineStep, OnInterrupt, StateMachine, drive};
 use crate::host::{ActionRequest, ActionResult, ChainNote};
 use crate::job::{self, Engine, JobPorts, JobProgress, TaskIndex};
 
-/// Runs a job that has begun to its end.
+/// Runs a started job to its end.
 pub fn run_job(
     engine: &mut Engine,
     ports: &mut JobPorts<'_>,
@@ -34,7 +34,7 @@ pub fn run_job(
     ports.publish(engine)
 }
 
-/// After an error what runs is ended, and its end is taken into the record.
+/// Cancels the running actions after an error and records how they ended.
 fn end_running_actions(engine: &mut Engine, driver: &mut Driver, error: &job::Error) {
     engine.abort(error);
     for (tag, result) in driver.end_all() {
@@ -42,18 +42,18 @@ fn end_running_actions(engine: &mut Engine, driver: &mut Driver, error: &job::Er
     }
 }
 
-/// The task that an action is for.
+/// Returns the index of the task that an action belongs to.
 fn task_index(tag: u64) -> TaskIndex {
     usize::try_from(tag).unwrap_or(usize::MAX)
 }
 
-/// A job that runs.
+/// A running job as a state machine.
 struct JobRun<'a, 'p> {
     engine: &'a mut Engine,
     ports: &'a mut JobPorts<'p>,
-    /// The effects that are to begin.
+    /// The actions that are ready to start.
     requests: VecDeque<(TaskIndex, ActionRequest)>,
-    /// How the job goes on once they have begun.
+    /// The next progress of the job, once all requests have started.
     progress: Option<JobProgress>,
     grace: Duration,
 }
@@ -68,7 +68,7 @@ impl StateMachine for JobRun<'_, '_> {
             if progress == JobProgress::Started {
                 return Ok(MachineStep::Continue);
             }
-            // What ended is on record, and what starts is announced, before anything is awaited.
+            // Ended tasks are recorded and started tasks announced before any wait.
             self.ports.publish(self.engine)?;
             self.requests = self.engine.take_requests().into();
             self.progress = Some(progress);

@@ -1,29 +1,30 @@
-//! The bounds of what is performed at a time, and of how long.
+//! Limits of a runner: how many actions run at a time, and how long they may take to end.
 
 use std::time::Duration;
 
 use super::guard::GuardOptions;
 use crate::host::PoolLimits;
 
-/// Bounds of what the runner does at a time.
+/// Limits of a runner.
 #[derive(Debug, Clone)]
 pub struct RunLimits {
-    /// The most commands that run at a time; further ones wait their turn.
+    /// The maximum number of commands that run at the same time. Further ones wait.
     pub max_running: usize,
-    /// How long a command that is to end has between one signal and the next, harder one.
+    /// The time that a cancelled command has between one signal and the next, harder one.
     pub grace: Duration,
-    /// How long outputs are still read after a command ended, when what it left behind holds them.
+    /// The time that outputs are still read after a command ended, if left-over processes hold them
+    /// open.
     pub drain_timeout: Duration,
-    /// How long commands may go on after somebody asked for an end.
+    /// The time that commands may go on after the first signal that requests termination.
     pub interrupt_grace: Duration,
-    /// Bounds of the connections to other machines.
+    /// The limits of connections to other machines.
     pub connections: PoolLimits,
-    /// Who ends commands if this process is killed.
+    /// The guard that ends commands if this process is killed.
     pub guard: Option<GuardOptions>,
 }
 
 impl RunLimits {
-    /// The usual bounds, for commands that end with this process.
+    /// Returns the default limits, with a guard that ends commands together with this process.
     pub fn guarded() -> Self {
         let token = ulid::Ulid::generate().to_string();
         Self {

@@ -1,4 +1,6 @@
-//! Reads facts of this machine and changes it: files in this process, commands as any other.
+//! Reads facts of this machine and applies changes to it.
+//!
+//! File operations run within this process; commands run as child processes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +17,7 @@ use crate::host::{
 };
 use crate::system::env::Env;
 
-/// Facts or changes of this machine, on their way.
+/// A running action that reads facts of this machine or changes it.
 pub(super) struct LocalAction {
     pub(super) id: u64,
     pub(super) action: Action,
@@ -24,7 +26,7 @@ pub(super) struct LocalAction {
 }
 
 impl LocalAction {
-    /// Performs it. The result says how it went in every case.
+    /// Performs the action. The result reports success or failure in every case.
     pub(super) async fn perform(mut self, mut ends: CancelSignals) -> ActionResult {
         let start = Instant::now();
         let action = std::mem::replace(&mut self.action, Action::Read(Vec::new()));
@@ -128,7 +130,7 @@ impl LocalAction {
         (Exit::Code(0), outputs)
     }
 
-    /// Runs one command; what ends all of it ends that.
+    /// Runs one command. Cancelling the action cancels the command.
     async fn run(&self, command: Command, ends: &mut CancelSignals) -> RunOutput {
         let running = LocalCommand {
             id: self.id,
@@ -142,7 +144,7 @@ impl LocalAction {
     }
 }
 
-/// Makes changes to files until one fails.
+/// Applies file changes in order until one fails.
 fn apply(changes: &[Change], stop: &AtomicBool) -> (Exit, Vec<RunOutput>) {
     let mut names = AccountNames::default();
     let mut outputs = Vec::with_capacity(changes.len());
@@ -165,7 +167,9 @@ fn apply(changes: &[Change], stop: &AtomicBool) -> (Exit, Vec<RunOutput>) {
     (Exit::Code(0), outputs)
 }
 
-/// Does what may take long beside this thread; when all is to end, it is told to stop.
+/// Runs blocking work on another thread.
+///
+/// On cancellation the work is asked to stop by the flag. None if the work panicked.
 async fn in_background<T: Send + 'static>(
     work: impl FnOnce(&AtomicBool) -> T + Send + 'static,
     ends: &mut CancelSignals,

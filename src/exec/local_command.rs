@@ -1,4 +1,7 @@
-//! One command on this machine, from its start to its end.
+//! Runs one command on this machine, from its start to its end.
+//!
+//! [`LocalCommand::run`] starts the process in a group of its own, feeds its input, captures its
+//! outputs and ends the group.
 #![expect(
     clippy::disallowed_methods,
     reason = "the runner is the one that starts commands"
@@ -24,36 +27,37 @@ use crate::system::fault::{self, SystemCall};
 use crate::system::survivors;
 use crate::value::Redactor;
 
-/// The largest piece of output.
+/// The largest read buffer of an output pipe, in bytes.
 const MAX_READ_BYTES: usize = 64 << 10;
 
-/// What the sink's thread is told.
+/// A message to the thread of the output sink.
 pub(super) enum EchoMessage {
     Output(u64, Stream, Vec<u8>),
-    /// All before this was heard.
+    /// A request to confirm that all earlier output was delivered.
     Flush(oneshot::Sender<()>),
 }
 
 pub(super) type EchoSender = Option<mpsc::Sender<EchoMessage>>;
 
-/// What ends an action from outside.
+/// The channels that cancel an action from outside.
 pub(super) struct CancelSignals {
     pub(super) cancelled: oneshot::Receiver<()>,
-    /// Whether it is to be killed without grace.
+    /// Whether a cancelled action is killed without grace.
     pub(super) kill_now: watch::Receiver<bool>,
 }
 
 impl CancelSignals {
-    /// Waits until the action is to end.
+    /// Waits until the action is cancelled.
     pub(super) async fn until_cancelled(&mut self) {
         if !self.cancelled.is_terminated() {
-            // Whoever could say so is gone only when nobody waits for the action any more.
+            // The sender is dropped only when the result is no longer needed.
             (&mut self.cancelled).await.ok();
         }
     }
 
-    /// Does a part of the action, until a time at most if there is one. What ends the action ends
-    /// the part.
+    /// Runs a part of the action, at most until the given time.
+    ///
+    /// Cancelling the action also cancels the part.
     pub(super) async fn run_part<T>(
         &mut self,
         until: Option<Instant>,
@@ -78,7 +82,7 @@ impl CancelSignals {
     }
 }
 
-/// Waits until a time is over; for ever if there is none.
+/// Sleeps until a time, or forever without one.
 pub(super) async fn sleep_until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time.into()).await,
@@ -86,14 +90,16 @@ pub(super) async fn sleep_until(time: Option<Instant>) {
     }
 }
 
-/// The processes of one command; they die with this value unless they may live.
+/// The process group of one command.
+///
+/// Dropping it kills the group unless the processes may live on.
 struct ProcessGroup {
     id: Pid,
     kill_on_drop: bool,
 }
 
 fn signal_group(group: Pid, signal: Signal) {
-    // The last of them may have ended meanwhile.
+    // The last process may have ended already.
     killpg(group, signal).ok();
 }
 
@@ -105,7 +111,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// One command on its way.
+/// A command that is about to run.
 pub(super) struct LocalCommand {
     pub(super) id: u64,
     pub(super) command: Command,
@@ -156,7 +162,7 @@ impl LocalCommand {
             };
             self.kill_leftovers(&exit, &mut group).await;
             if !all_read {
-                // What left the group may hold the pipes open for ever.
+                // A process that left the group may hold the pipes open forever.
                 tokio::time::timeout(self.limits.drain_timeout, &mut reading)
                     .await
                     .ok();
@@ -172,7 +178,7 @@ impl LocalCommand {
         }
     }
 
-    /// Ends what the command left behind, unless that may live.
+    /// Kills the processes that the command left behind, unless they may live on.
     async fn kill_leftovers(&self, exit: &Exit, group: &mut ProcessGroup) {
         let by_itself = matches!(exit, Exit::Code(_) | Exit::Signal(_));
         let may_live = by_itself && self.command.background == Background::Keep;
@@ -184,7 +190,7 @@ impl LocalCommand {
             return;
         };
         if !by_itself {
-            // What left its group, too. To look for it takes some milliseconds.
+            // Also kills processes that left the group. The search takes some milliseconds.
             let (guard, id) = (Arc::clone(guard), self.id);
             let end =
                 move || survivors::terminate(guard.token(), &|task| task != id, Duration::ZERO);
@@ -229,7 +235,7 @@ impl LocalCommand {
             .map_err(|error| Exit::Failed(format!("could not run `{name}`: {error}")))
     }
 
-    /// Waits for the command to end by itself, or ends it in time.
+    /// Waits for the command to end, or ends it on cancellation, timeout or an unanswered prompt.
     async fn wait_for_exit(
         &self,
         child: &mut Child,
@@ -276,7 +282,7 @@ impl LocalCommand {
             }
         }
         signal_group(group, Signal::SIGKILL);
-        // Even a process stuck in the kernel must not hold the job for ever.
+        // A process that is stuck in the kernel must not block the job forever.
         tokio::time::timeout(self.limits.grace.max(Duration::from_secs(1)), child.wait())
             .await
             .ok();
@@ -315,7 +321,7 @@ pub(super) async fn send_output(
     }
 }
 
-/// An output that is being read.
+/// The reader of an output pipe.
 struct PipeReader<P> {
     pipe: Option<P>,
     capture: CaptureBuffer,
@@ -346,14 +352,14 @@ impl<P: AsyncRead + Unpin> PipeReader<P> {
             if let Some(echo) = echo {
                 send_output(id, stream, self.redactor.push(&buffer), echo).await;
             }
-            // A busy pipe gets a larger buffer; a thousand quiet ones stay small.
+            // A busy pipe gets a larger buffer; a thousand quiet pipes stay small.
             let full = count == buffer.capacity() && count < MAX_READ_BYTES;
             buffer.clear();
             if full {
                 buffer.reserve(2 * count);
             }
         }
-        // Once both outputs have ended nothing more is asked.
+        // After both outputs have ended, no more prompts can come.
         self.prompt_listener = None;
         if let Some(echo) = echo {
             send_output(id, stream, self.redactor.end(), echo).await;
@@ -369,7 +375,7 @@ impl<P: AsyncRead + Unpin> PipeReader<P> {
 mod tests {
     use super::*;
 
-    /// Says how a part of an action ended that would never end by itself.
+    /// Waits for the cancellation of a part that never ends by itself and reports how it came.
     async fn endless(ends: CancelSignals) -> &'static str {
         match ends.cancelled.await {
             Ok(()) => "cancelled",

@@ -1,4 +1,8 @@
-//! The runner: its own thread, many actions at a time, on this machine and elsewhere.
+//! The runner for real actions: its own thread runs many actions at a time, here and on other
+//! hosts.
+//!
+//! [`LocalRunner`] is the handle in the thread of the driver. It sends commands to the runner
+//! thread and receives [`RunnerEvent`]s. Each action is a tokio task that uses [`RequestExecutor`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,10 +24,12 @@ use crate::host::{ActionRequest, ActionResult, ConnectionPool, Exit, RunOutput};
 use crate::system::signals::{Interrupts, ListenerGuard};
 use crate::system::survivors;
 
-/// How many pieces of output wait for a sink before the commands that write them wait.
+/// The number of output pieces that wait for a sink before commands have to wait.
 const MAX_QUEUED_PIECES: usize = 64;
 
-/// Performs actions on this machine and others. When it is dropped, all that runs is killed.
+/// Runs actions on this machine and on other hosts.
+///
+/// Dropping it kills all running actions.
 #[derive(Debug)]
 pub struct LocalRunner {
     commands: mpsc::UnboundedSender<RunnerCommand>,
@@ -33,13 +39,15 @@ pub struct LocalRunner {
 }
 
 impl LocalRunner {
-    /// Starts the runner's thread.
+    /// Starts the thread of the runner, with an optional sink for output.
     pub fn start(limits: RunLimits, sink: Option<Box<dyn OutputSink>>) -> Result<Self, Error> {
         Self::start_with_channel(limits, sink, results::channel())
     }
 
-    /// Starts the runner's thread. What commands with `echo` write is heard with the results, and
-    /// before the result of its command; who does not listen slows those commands down.
+    /// Starts the thread of the runner and reports output as events.
+    ///
+    /// The output of commands with `echo` comes before their results. A reader that does not take
+    /// events slows those commands down.
     pub fn start_with_output(limits: RunLimits) -> Result<Self, Error> {
         let (result_sender, result_receiver) = results::channel();
         let unread = Arc::new(OutputBudget::default());
@@ -69,7 +77,7 @@ impl LocalRunner {
             .name("runner".to_owned())
             .spawn(move || {
                 runtime.block_on(run_loop(limits, sink, order_receiver, result_sender));
-                // A name that is being looked up would hold the end.
+                // A running name lookup would otherwise delay the end.
                 runtime.shutdown_background();
             })?;
         Ok(Self {
@@ -80,24 +88,28 @@ impl LocalRunner {
         })
     }
 
-    /// Begins an action. Its result comes with the same id, which no other action that runs has.
+    /// Starts an action.
+    ///
+    /// Its result has the same id. No other running action may have this id.
     pub fn submit(&self, id: u64, request: ActionRequest) {
         self.send(RunnerCommand::Begin(id, Box::new(request)));
     }
 
-    /// Ends all actions early; their results still come.
+    /// Cancels all running actions. Their results still come.
     pub fn cancel_all(&self) {
         self.send(RunnerCommand::CancelAll);
     }
 
-    /// Waits for the next result, or an interruption. Waits for ever if nothing was submitted.
+    /// Waits for the next event.
+    ///
+    /// Waits forever if no action was submitted.
     pub fn recv(&self) -> Result<RunnerEvent, Error> {
         let event = self.results.recv().map_err(|_| Error::Ended)?;
         self.release_output(&event);
         Ok(event)
     }
 
-    /// Waits for the next result, or an interruption, for so long at most; none if nothing came.
+    /// Waits for the next event, at most for the given time. None if no event came.
     pub fn recv_within(&self, time: Duration) -> Result<Option<RunnerEvent>, Error> {
         match self.results.recv_timeout(time) {
             Ok(event) => {
@@ -116,7 +128,7 @@ impl LocalRunner {
     }
 
     fn send(&self, order: RunnerCommand) {
-        // If the thread is gone, `recv` says so.
+        // If the thread has ended, `recv` reports it.
         self.commands.send(order).ok();
     }
 }
@@ -138,12 +150,14 @@ impl ActionRunner for LocalRunner {
         Self::cancel_all(self);
     }
 
-    /// What runs may go on for a while after the first signal, see [`Limits::patience`]. With the
-    /// second one all is killed. Whoever waits for a result hears of each.
+    /// Handles signals: running actions have [`RunLimits::interrupt_grace`] after the first one;
+    /// the second one kills them.
+    ///
+    /// Each signal is also reported as an event.
     fn listen(&self, interrupts: &Interrupts) -> Option<ListenerGuard> {
         let orders = self.commands.clone();
         Some(interrupts.listen(move |signal, nth| {
-            // Where the runner has ended, nothing runs.
+            // After the runner has ended, nothing runs that a signal could end.
             orders.send(RunnerCommand::Interrupt(signal, nth)).ok();
         }))
     }
@@ -154,7 +168,7 @@ impl Drop for LocalRunner {
         if let Some(unread) = &self.output_budget {
             unread.close();
         }
-        // The thread kills what runs and ends.
+        // The thread kills all running actions and ends.
         self.send(RunnerCommand::Stop);
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
@@ -162,16 +176,16 @@ impl Drop for LocalRunner {
     }
 }
 
-/// What the thread is told.
+/// A command from the handle to the runner thread.
 enum RunnerCommand {
     Begin(u64, Box<ActionRequest>),
     CancelAll,
-    /// Somebody asks for an end by this signal, for the nth time.
+    /// A signal requests termination; the second number counts such signals from 1.
     Interrupt(i32, usize),
     Stop,
 }
 
-/// Follows orders until it is to stop, then kills all that runs.
+/// Handles commands until `Stop`, then kills all running actions.
 async fn run_loop(
     limits: RunLimits,
     sink: Option<Box<dyn OutputSink>>,
@@ -218,19 +232,22 @@ async fn run_loop(
     server.stop().await;
 }
 
-/// All that runs.
+/// The state of the runner thread.
 struct RunnerLoop {
     executor: RequestExecutor,
-    /// Until when commands may go on after somebody asked for an end.
+    /// The time at which running actions are cancelled after the first signal.
     interrupt_deadline: Option<Instant>,
-    /// Whether no command begins any more.
+    /// Whether new actions are refused.
     is_refusing: bool,
-    /// Whether commands are to be killed without grace.
+    /// Whether cancelled commands are killed without grace.
     kill_now: watch::Sender<bool>,
     running: JoinSet<(u64, u64)>,
-    /// The effects of the tasks.
+    /// The action ids of the tokio tasks.
     ids: HashMap<tokio::task::Id, u64>,
-    /// An id may come again as soon as its result was told, before its task is seen to have ended.
+    /// The senders that cancel actions, each with the number of its start.
+    ///
+    /// An id may be reused as soon as its result was reported, before its tokio task is seen to
+    /// have ended.
     cancels: HashMap<u64, (u64, oneshot::Sender<()>)>,
     started_count: u64,
 }
@@ -255,14 +272,14 @@ impl RunnerLoop {
         let session = self.executor.clone();
         let task = self.running.spawn(async move {
             let result = session.perform(id, request, ends).await;
-            // Nobody listens any more when the runner is being dropped.
+            // The receiver is gone while the runner is being dropped.
             session.results.send(RunnerEvent::Ended(id, result)).ok();
             (id, count)
         });
         self.ids.insert(task.id(), id);
     }
 
-    /// What runs may go on for a while. Who asks twice does not want to wait: all is killed.
+    /// Handles a signal: the first one starts the grace period, the second one kills all actions.
     fn interrupt(&mut self, signal: i32, nth: usize) {
         if nth > 1 {
             self.kill_now.send_replace(true);
@@ -270,7 +287,7 @@ impl RunnerLoop {
         } else if !self.is_refusing {
             self.interrupt_deadline = Some(Instant::now() + self.executor.limits.interrupt_grace);
         }
-        // Whoever waits for a result is to know.
+        // The reader of events learns of each signal.
         self.executor
             .results
             .send(RunnerEvent::Interruption(signal))
@@ -283,14 +300,14 @@ impl RunnerLoop {
         cancel_all(&mut self.cancels);
     }
 
-    /// Kills what runs, wherever it went, and closes all connections.
+    /// Kills all running actions and their stray processes, and closes all connections.
     async fn stop(mut self) {
         while let Some(ended) = self.running.try_join_next_with_id() {
-            // What it left behind on purpose may live.
+            // Actions that have ended may have left processes behind on purpose, which are spared.
             self.handle_ended(ended);
         }
         let tasks: Vec<u64> = self.ids.values().copied().collect();
-        // Dropping the tasks drops their groups, which kills them.
+        // Dropping the tokio tasks drops their process groups, which kills them.
         self.running = JoinSet::new();
         if let Some(guard) = &self.executor.guard {
             if !tasks.is_empty() {
@@ -315,7 +332,7 @@ impl RunnerLoop {
                 }
             }
             Err(error) => {
-                // Whoever waits for the result must not wait for ever.
+                // The reader must not wait forever for the result of a task that panicked.
                 if let Some(id) = self.ids.remove(&error.id()) {
                     let why = "the runner could not go on with it".to_owned();
                     self.send_result(id, ActionResult::Run(RunOutput::not_run(Exit::Failed(why))));
@@ -324,7 +341,7 @@ impl RunnerLoop {
         }
     }
 
-    /// Answers for an action that did not run to its end.
+    /// Sends the result of an action that did not run to its end.
     fn send_result(&self, id: u64, result: ActionResult) {
         self.executor
             .results
@@ -335,12 +352,12 @@ impl RunnerLoop {
 
 fn cancel_all(cancels: &mut HashMap<u64, (u64, oneshot::Sender<()>)>) {
     for (_, (_, sender)) in cancels.drain() {
-        // It may have ended meanwhile.
+        // The action may have ended already.
         sender.send(()).ok();
     }
 }
 
-/// Starts the thread in which the sink hears.
+/// Starts the thread that passes output to the sink.
 fn spawn_sink_thread(mut sink: Box<dyn OutputSink>) -> EchoSender {
     let (sender, mut pieces) = mpsc::channel(MAX_QUEUED_PIECES);
     let thread = std::thread::Builder::new().name("echo".to_owned());

@@ -1,5 +1,8 @@
-//! Drives runs of jobs, tasks and states, and performs effects: on this machine itself, elsewhere
-//! over the connections of `host`.
+//! Runs state machines (jobs, tasks, states) and performs their actions: on this machine directly,
+//! elsewhere over the connections of `host`.
+//!
+//! [`drive`] is the loop, [`Driver`] its source of events, [`LocalRunner`] performs actions on its
+//! own thread, and `guard` is the separate process that cleans up after a killed job.
 
 mod action_runner;
 mod driver;

@@ -1,4 +1,4 @@
-//! Output on its way to who listens for results: so much of it that memory stays bounded.
+//! Bounds the memory for output that was captured and not yet read by the receiver of events.
 
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,10 +6,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::action_runner::{OutputSink, RunnerEvent};
 use crate::host::Stream;
 
-/// How many bytes wait to be heard before the commands that write them wait.
+/// The number of unread bytes at which the commands that write them have to wait.
 const MAX_UNREAD_BYTES: usize = 1 << 20;
 
-/// How many bytes wait to be heard; none any more once nobody listens.
+/// Counts unread bytes. Once closed, it blocks no writer any more.
 #[derive(Debug, Default)]
 pub(super) struct OutputBudget {
     state: Mutex<BudgetState>,
@@ -27,20 +27,20 @@ impl OutputBudget {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Some were heard.
+    /// Releases bytes that the receiver has read.
     pub(super) fn release(&self, bytes: usize) {
         let mut state = self.state();
         state.bytes = state.bytes.saturating_sub(bytes);
         self.released.notify_all();
     }
 
-    /// Nobody listens any more.
+    /// Lets all writers go on: the receiver is gone.
     pub(super) fn close(&self) {
         self.state().closed = true;
         self.released.notify_all();
     }
 
-    /// Waits until there is room for more.
+    /// Waits until the number of unread bytes is below the limit.
     fn reserve(&self, bytes: usize) {
         let mut state = self.state();
         while state.bytes >= MAX_UNREAD_BYTES && !state.closed {
@@ -53,7 +53,7 @@ impl OutputBudget {
     }
 }
 
-/// Tells output where results are told.
+/// A sink that reports output as events, in the same channel as the results.
 #[derive(Debug)]
 pub(super) struct RunnerEventSink {
     pub(super) results: Sender<RunnerEvent>,
@@ -63,7 +63,7 @@ pub(super) struct RunnerEventSink {
 impl OutputSink for RunnerEventSink {
     fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]) {
         self.budget.reserve(bytes.len());
-        // Where nobody listens, nobody misses it.
+        // The channel is closed only when no receiver needs the output.
         self.results
             .send(RunnerEvent::Output(id, stream, bytes.to_vec()))
             .ok();

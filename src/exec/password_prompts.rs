@@ -1,43 +1,43 @@
-//! Passwords that machines ask for, each asked of a person once.
+//! Passwords that hosts ask for during a run. Each is asked of the user once and then reused.
 
 use std::collections::HashMap;
 
 use crate::host::{AttemptCounter, Passwords, Question, Secret};
 
-/// Keeps the passwords of a run, and how often people were asked for each.
+/// The known passwords of a run, and how often each was asked for.
 #[derive(Debug, Default)]
 pub struct PasswordPrompts {
     passwords: Passwords,
-    /// How often each question was asked.
+    /// The number of attempts for each question.
     tries: HashMap<Question, AttemptCounter>,
     answer_count: usize,
-    /// Nobody answers any more.
+    /// Whether the user left a question unanswered, after which no more are asked.
     is_closed: bool,
 }
 
-/// The next step of an action that asked something.
+/// The way to go on with an action that needs an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PromptDecision {
-    /// An answer is there that the action did not have.
+    /// Start the action again: an answer came after the action had started.
     Retry,
-    /// Somebody is to be asked.
+    /// Ask the user.
     Prompt,
-    /// The action has failed.
+    /// Let the action fail: the user may not be asked again.
     Fail,
 }
 
 impl PasswordPrompts {
-    /// The passwords that are known.
+    /// Returns the known passwords.
     pub fn passwords(&self) -> &Passwords {
         &self.passwords
     }
 
-    /// Returns how many answers there were.
+    /// Returns the number of answers so far.
     pub(super) fn answer_count(&self) -> usize {
         self.answer_count
     }
 
-    /// Counts a question that is asked of somebody; says whether it may be asked once more.
+    /// Counts an attempt to ask and returns whether the question may be asked.
     pub fn may_prompt(&mut self, question: &Question) -> bool {
         !self.is_closed
             && self
@@ -47,7 +47,9 @@ impl PasswordPrompts {
                 .count_attempt()
     }
 
-    /// Takes an answer. After a question that nobody answers there are no further ones.
+    /// Stores an answer.
+    ///
+    /// After an unanswered question no more questions are asked.
     pub fn record_answer(&mut self, question: &Question, answer: Option<Secret>) {
         match answer {
             Some(answer) => {
@@ -58,8 +60,10 @@ impl PasswordPrompts {
         }
     }
 
-    /// Decides about an action that asked something, and that began when there were `since`
-    /// answers. An answer that came meanwhile is tried before anybody is asked.
+    /// Decides how to go on with an action that needs an answer.
+    ///
+    /// `since` is the number of answers when the action started. A newer answer is tried before the
+    /// user is asked.
     pub(super) fn decide(&mut self, question: &Question, since: usize) -> PromptDecision {
         if since < self.answer_count {
             PromptDecision::Retry

@@ -1,4 +1,4 @@
-//! Answers what a command asks, and gives it its input.
+//! Answers the prompts of a running command and writes its input.
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::ChildStdin;
@@ -6,7 +6,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::host::{Command, Exit, PromptAnswer, Stream};
 
-/// Hears what a command writes: only the ends of it can be questions.
+/// Receives the output of a command. Only the end of the output can be a prompt.
 #[derive(Debug, Clone)]
 pub(super) struct PromptListener {
     pieces: mpsc::UnboundedSender<(Stream, Vec<u8>)>,
@@ -16,16 +16,16 @@ pub(super) struct PromptListener {
 impl PromptListener {
     pub(super) fn receive(&self, stream: Stream, bytes: &[u8]) {
         let end = &bytes[bytes.len().saturating_sub(self.max_prompt_len)..];
-        // It may be over, since the command closed its input.
+        // The responder ends early if the command closes its input.
         self.pieces.send((stream, end.to_vec())).ok();
     }
 }
 
-/// All that is said to one command.
+/// Writes the input of one command, then the replies to its prompts.
 #[derive(Debug)]
 pub(super) struct PromptResponder {
     answers: Vec<PromptAnswer>,
-    /// Whether each was given.
+    /// Whether each reply was given.
     is_used: Vec<bool>,
     max_prompt_len: usize,
     input: Option<Vec<u8>>,
@@ -34,8 +34,10 @@ pub(super) struct PromptResponder {
 }
 
 impl PromptResponder {
-    /// The conversation with a command, who hears what it writes if anything may be asked, and
-    /// what tells that something was asked that has no answer.
+    /// Takes the answers and the input out of a command.
+    ///
+    /// Returns the responder, the listener for output if prompts are expected, and a channel for
+    /// the exit if a prompt has no usable reply.
     pub(super) fn for_command(
         command: &mut Command,
     ) -> (Self, Option<PromptListener>, oneshot::Receiver<Exit>) {
@@ -59,7 +61,7 @@ impl PromptResponder {
         (conversation, listener, unanswered_receiver)
     }
 
-    /// Gives the command its input, then its answers, until it writes nothing more.
+    /// Writes the input, then answers prompts until the command's outputs end.
     pub(super) async fn respond(mut self, pipe: Option<ChildStdin>) {
         let Some(mut pipe) = pipe else {
             return;
@@ -89,8 +91,8 @@ impl PromptResponder {
                 self.unanswered
                     .send(Exit::NeedsAnswer { question, refused })
                     .ok();
-                // The end of its input could be taken for an answer: it is open until the command
-                // has been ended.
+                // The end of input could be taken for an answer, so the pipe stays open until the
+                // command was ended.
                 while self.pieces.recv().await.is_some() {}
                 return;
             };

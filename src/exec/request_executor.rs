@@ -1,6 +1,7 @@
-//! A session: performs the requests of a runner. Some restart a host, some go through a chain of
-//! executors, and all others act at once: as a process, as facts and changes of this machine, or
-//! over a connection.
+//! Performs the requests of the runner.
+//!
+//! A request may restart its host ([`HostRestart`]), pass through a chain of executors, or run at
+//! once: as a process, as facts and changes of this machine, or over a connection of `host`.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -23,18 +24,18 @@ use crate::host::{
 use crate::system::env::Env;
 use crate::system::machine;
 
-/// How many pieces of output wait before the command that writes them waits.
+/// The number of output pieces that wait before the command that writes them has to wait.
 const MAX_QUEUED_PIECES: usize = 8;
-/// Prints what is another text after each start of a host.
+/// A command whose output changes with each boot of a host.
 const BOOT_ID_COMMAND: &str = "cat /proc/sys/kernel/random/boot_id";
-/// How often it is looked whether the host is there again.
+/// The interval at which a restarting host is checked.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// How long a look may take: the host may be gone without a word.
+/// The time limit of one check, since a host may go away without closing the connection.
 const POLL_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the command may take that restarts the host; afterwards it may still do so.
+/// The time limit of the restart command. The host may still restart after it.
 const RESTART_COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Performs requests, as far as limits allow.
+/// Performs requests within the limits of the runner. Clones share all state.
 #[derive(Clone)]
 pub(super) struct RequestExecutor {
     pub(super) limits: Arc<RunLimits>,
@@ -46,8 +47,8 @@ pub(super) struct RequestExecutor {
 }
 
 impl RequestExecutor {
-    /// Performs a request: restarts a host if it asks for that, else goes through its chain if it
-    /// has one, else acts.
+    /// Performs a request: restarts the host, passes through the chain of executors, or runs at
+    /// once.
     pub(super) async fn perform(
         &self,
         id: u64,
@@ -69,8 +70,10 @@ impl RequestExecutor {
         }
     }
 
-    /// Takes a request through a chain: waits, and does what the chain says. Only what acts takes a
-    /// turn: hosts that wait do not hold up others.
+    /// Runs a request through its chain of executors.
+    ///
+    /// Only the action itself takes a permit: a host that waits (splay, retry) does not hold up
+    /// others.
     async fn run_chain(
         &self,
         chain: &Arc<ExecutorChain>,
@@ -107,12 +110,12 @@ impl RequestExecutor {
 
     fn send_notes(&self, id: u64, run: &mut ChainRun) {
         for note in run.take_notes() {
-            // Nobody listens any more when the runner is being dropped.
+            // The receiver is gone while the runner is being dropped.
             self.results.send(RunnerEvent::Note(id, note)).ok();
         }
     }
 
-    /// Does the work of a request once it is its turn: here, or elsewhere.
+    /// Waits for a permit, then runs the action here or on another machine.
     async fn execute(
         &self,
         id: u64,
@@ -165,7 +168,7 @@ impl RequestExecutor {
         result
     }
 
-    /// Has the connections do the work of a request on another machine, or of a transfer.
+    /// Runs an action on another machine, or a transfer, over a connection.
     async fn execute_remote(
         &self,
         id: u64,
@@ -202,7 +205,7 @@ impl RequestExecutor {
     }
 }
 
-/// Shows what the command of an action writes elsewhere, without its secrets.
+/// Passes the output of a remote command to the sink, with secrets redacted.
 async fn echo_pieces(
     id: u64,
     action: &Action,
@@ -223,14 +226,14 @@ async fn echo_pieces(
     }
     send_output(id, Stream::Stdout, out.end(), echo).await;
     send_output(id, Stream::Stderr, err.end(), echo).await;
-    // The result does not come before all of it was heard.
+    // The result must not come before all output was delivered.
     let (flushed, receiver) = oneshot::channel();
     if echo.send(EchoMessage::Flush(flushed)).await.is_ok() {
         receiver.await.ok();
     }
 }
 
-/// Tells the connections when the action is to end; never ends by itself.
+/// Passes a cancellation on to the connection. Never returns.
 async fn forward_cancellation(ends: CancelSignals, stop: watch::Sender<StopLevel>) -> Infallible {
     let CancelSignals {
         cancelled,
@@ -255,7 +258,7 @@ fn chain_start(request: &ActionRequest) -> ChainContext {
     }
 }
 
-/// How an action ends that no executor has performed.
+/// Returns the exit of an action that no executor of the chain has run.
 fn exit_without_executor(chain: &ExecutorChain) -> Exit {
     match chain.on_unhandled {
         UnhandledPolicy::Warn => Exit::Code(0),
@@ -263,18 +266,17 @@ fn exit_without_executor(chain: &ExecutorChain) -> Exit {
     }
 }
 
-/// A command that restarts its host, which is waited for until it is there again (spec/hosts.md
-/// F64).
+/// A command that restarts its host, followed by a wait until the host is up again (rule F64).
 struct HostRestart<'s> {
     executor: &'s RequestExecutor,
     id: u64,
     request: ActionRequest,
-    /// How long it may take after the command.
+    /// The time that the restart may take after the command.
     wait: Duration,
 }
 
 impl HostRestart<'_> {
-    /// Performs it. It succeeds once the host has started anew.
+    /// Runs the command and waits. Succeeds once the host has booted again.
     async fn perform(mut self, mut ends: CancelSignals) -> ActionResult {
         let start = Instant::now();
         let output = |exit| {
@@ -298,14 +300,14 @@ impl HostRestart<'_> {
             .perform_before(self.request.clone(), None, &mut ends)
             .await;
         match ordered.exit() {
-            // It may go down before it says how that went.
+            // The host may go down before it reports the exit of the command.
             Exit::Code(0) | Exit::Signal(_) | Exit::Failed(_) | Exit::TimedOut => {}
             _ => return ordered,
         }
         output(self.wait_for_restart(&before, &mut ends).await)
     }
 
-    /// Waits until the host has started anew.
+    /// Waits until the boot id of the host has changed.
     async fn wait_for_restart(&self, before: &str, ends: &mut CancelSignals) -> Exit {
         let deadline = Instant::now() + self.wait;
         let mut why = "it has not gone down".to_owned();
@@ -325,13 +327,13 @@ impl HostRestart<'_> {
                 Ok(_) => "it has not gone down".clone_into(&mut why),
                 Err(Exit::Cancelled) if has_passed(deadline) => {}
                 Err(Exit::Cancelled) => return Exit::Cancelled,
-                // While it starts it may refuse anything.
+                // A booting host may fail in any way.
                 Err(exit) => why = exit.to_string(),
             }
         }
     }
 
-    /// Which start of the host it is; or why that cannot be told.
+    /// Returns the boot id of the host.
     async fn boot_id(
         &self,
         deadline: Option<Instant>,
@@ -358,7 +360,7 @@ impl HostRestart<'_> {
         }
     }
 
-    /// Performs one action, until the deadline at most. What ends all of it ends that.
+    /// Performs one action, at most until the deadline. Cancelling the restart cancels it.
     async fn perform_before(
         &self,
         request: ActionRequest,

@@ -1,4 +1,4 @@
-//! Sees the signals by which people and systems ask for an end.
+//! Watches for the signals that request termination, such as SIGINT and SIGTERM.
 
 use std::task::Poll;
 
@@ -7,8 +7,9 @@ use tokio::signal::unix;
 
 use crate::system::signals::{Interrupts, termination_signals};
 
-/// Watches for signals from now on, on a thread of its own. Where that cannot be, they do what they
-/// usually do.
+/// Starts a thread that watches for signals.
+///
+/// If the thread or its event queue cannot be created, the signals keep their default effect.
 pub fn watch_signals() -> Interrupts {
     let interrupts = Interrupts::default();
     let notifier = interrupts.clone();
@@ -37,7 +38,7 @@ pub fn watch_signals() -> Interrupts {
             }
         });
     });
-    // Without it nobody hears them any more, but a kill still ends the program.
+    // Without the thread, signals are caught but have no effect; SIGKILL still ends the program.
     drop(watcher);
     interrupts
 }

@@ -1,28 +1,28 @@
-//! Errors of runs over hosts.
+//! The error type of runs over hosts, shared by `hosts`, `states` and `tasks`.
 
 use crate::diagnostic;
 use crate::exec;
 
-/// The kinds of errors in runs over hosts.
+/// The kinds of errors of a run over hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The request contradicts itself, or names something unknown.
+    /// The request contradicts itself or names something unknown.
     Usage,
-    /// The run was refused before anything ran, or the host is out of reach.
+    /// The run was refused before it started, or the host cannot be reached.
     Refused,
-    /// The files have errors.
+    /// A file that was read has errors.
     Invalid,
-    /// The program is at fault.
+    /// A bug in this program.
     Internal,
-    /// A signal asked for an end.
+    /// A signal ended the run before it started.
     Interrupted(i32),
 }
 
-/// An error in a run over hosts.
+/// An error of a run over hosts, with diagnostics.
 pub type Error = diagnostic::Failure<ErrorKind>;
 
 impl Error {
-    /// The error of a run that a signal ended before anything was done.
+    /// Returns the error of a run that a signal ended before it started.
     pub(crate) fn interrupted(signal: i32) -> Self {
         let message = "interrupted before anything was done";
         Self::new(ErrorKind::Interrupted(signal), message, None)

@@ -1,4 +1,7 @@
-//! Runs over many hosts: which hosts there are, and tasks, states and facts on them.
+//! Runs over many hosts: choosing hosts, and running tasks, states and facts on them.
+//!
+//! The modules `tasks` and `states` of the crate decide what to do. This module joins them to the
+//! driver of `exec`.
 
 mod error;
 pub mod hosts;

@@ -86,7 +86,6 @@ pub enum LinkTarget {
 
 /// The kind of a requisite (S22–S30), in the order in which Classic ordering evaluates them (S17).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "they are the words that people write")]
 pub enum Requisite {
     Require,
     RequireAny,

@@ -1,4 +1,7 @@
-//! The forms in which answers are printed.
+//! Value parsers and output formats of the command line.
+//!
+//! The enums list the words that `--output` accepts. [`one_of`] lets clap parse enums of lower
+//! layers, and [`duration`] parses times such as `5m`.
 
 use std::time::Duration;
 
@@ -8,14 +11,14 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use crate::name::EnumWords;
 use crate::value::seconds;
 
-/// Reads one of the words of an enum that lower layers define.
+/// Returns a clap value parser for the words of an enum that a lower layer defines.
 pub(in crate::cli) fn one_of<T: EnumWords>() -> impl TypedValueParser<Value = T> {
     let words = T::WORDS.iter();
     let words = words.map(|(_, word, help)| PossibleValue::new(*word).help(*help));
     PossibleValuesParser::new(words).try_map(|word| T::parse(&word).ok_or("an unknown word"))
 }
 
-/// How a result is printed.
+/// The formats in which a command prints its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(in crate::cli) enum OutputFormat {
     /// For people
@@ -27,7 +30,7 @@ pub(in crate::cli) enum OutputFormat {
     None,
 }
 
-/// How what runs over hosts is shown.
+/// The formats in which a run over hosts shows its progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(in crate::cli) enum HostOutput {
     /// For people
@@ -37,7 +40,7 @@ pub(in crate::cli) enum HostOutput {
     Json,
 }
 
-/// How the problems of a check are printed.
+/// The formats in which `validate` prints the problems it found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum ProblemFormat {
     /// For people
@@ -50,10 +53,10 @@ pub(in crate::cli) enum ProblemFormat {
     None,
 }
 
-/// The longest time that can be asked for: a year.
+/// The longest accepted time: one year. Longer values are cut to it.
 const MAX_DURATION: Duration = Duration::from_hours(24 * 365);
 
-/// A number of seconds, or one with a unit: `ms`, `s`, `m` or `h`.
+/// Parses a number of seconds, or a number with the unit `ms`, `s`, `m` or `h`.
 pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
     let seconds = seconds(text).map_err(|error| error.to_string())?;
     Ok(Duration::try_from_secs_f64(seconds).map_or(MAX_DURATION, |time| time.min(MAX_DURATION)))

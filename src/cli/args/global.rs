@@ -1,15 +1,15 @@
-//! The options that stand before the command.
+//! Global options: those that stand before the command.
 
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-/// The words for levels of messages.
+/// The accepted names of message levels for `--loglevel`.
 const LEVELS: [&str; 8] = [
     "trace", "debug", "verbose", "info", "warning", "warn", "error", "critical",
 ];
 
-/// Options that stand before the command.
+/// Global options that stand before the command.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Global {
     /// Path to the home project; empty for none
@@ -37,7 +37,7 @@ pub(in crate::cli) struct Global {
     pub(in crate::cli) upstream: UpstreamArgs,
 }
 
-/// Whether remotes are asked for newer commits.
+/// Whether a job asks the remotes of its repositories for newer commits.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct UpstreamArgs {
     /// Do not look for newer commits of the ensemble's repositories before a job

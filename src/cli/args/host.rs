@@ -1,5 +1,5 @@
-//! The options of what runs over hosts: which hosts, how many at a time, how they are reached
-//! (spec/hosts.md F63).
+//! Options of commands that run over hosts: which hosts, how many at a time, how they are reached
+//! (rule F63).
 
 use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::cli::args::format::HostOutput;
 use crate::cli::args::format::duration;
 use crate::tasks::MaxFail;
 
-/// The options of what runs over hosts.
+/// The options shared by commands that run over hosts.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct HostOptions {
     #[command(flatten)]
@@ -25,7 +25,7 @@ pub(in crate::cli) struct HostOptions {
     pub(in crate::cli) output: HostOutput,
 }
 
-/// Which hosts.
+/// The options that choose hosts by name, role or hosts file.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Hosts")]
 pub(in crate::cli) struct HostChoice {
@@ -43,7 +43,7 @@ pub(in crate::cli) struct HostChoice {
     pub(in crate::cli) hosts_file: Vec<PathBuf>,
 }
 
-/// Which hosts, and how they are reached.
+/// The options that choose hosts, and the options that say how to reach them.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct HostSelectionArgs {
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(in crate::cli) struct HostSelectionArgs {
     pub(in crate::cli) connection: HostConnection,
 }
 
-/// In what order, and what becomes of failures.
+/// The order in which hosts run, and the treatment of failures.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Order and failures")]
 #[expect(
@@ -97,7 +97,7 @@ pub(in crate::cli) struct HostOrder {
     pub(in crate::cli) executor_opts: Option<String>,
 }
 
-/// How hosts are reached.
+/// The options that say how hosts are reached over SSH.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Connection")]
 #[expect(

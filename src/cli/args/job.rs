@@ -1,5 +1,7 @@
-//! The options of jobs, in groups: each command takes those that mean something to it
-//! (spec/unfurl.md § (a)).
+//! Options of jobs, in groups (rule U-a).
+//!
+//! Each command takes the groups that make sense for it and converts them to [`JobArgs`], which
+//! holds all groups.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -11,7 +13,7 @@ use crate::cli::args::format::{OutputFormat, one_of};
 use crate::name::{InstanceName, TemplateName};
 use crate::plan::{ChangeDetection, Repair};
 
-/// From which status on a job exits with an error.
+/// The least bad job status with which the command exits with an error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(in crate::cli) enum JobExitCode {
     /// When it is in error
@@ -23,7 +25,7 @@ pub(in crate::cli) enum JobExitCode {
     Never,
 }
 
-/// What becomes of a job where something is not committed.
+/// The treatment of repositories with uncommitted changes before a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(in crate::cli) enum DirtyArg {
     /// It is refused
@@ -35,7 +37,7 @@ pub(in crate::cli) enum DirtyArg {
     Auto,
 }
 
-/// Which ensemble.
+/// The argument that names an ensemble.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct EnsembleArg {
     /// The ensemble: a file, a folder, an alias or a name of the project
@@ -43,7 +45,7 @@ pub(in crate::cli) struct EnsembleArg {
     pub(in crate::cli) ensemble: String,
 }
 
-/// What a job is planned with, be it to run or to be explained.
+/// The inputs of planning, both for jobs that run and for jobs that are only explained.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct PlanInputs {
     /// Leave out this instance or node template, with what is nested in it; may be given more than
@@ -58,7 +60,7 @@ pub(in crate::cli) struct PlanInputs {
     pub(in crate::cli) use_environment: Option<String>,
 }
 
-/// The options of every job.
+/// The options that every job takes.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct CommonJobArgs {
     /// Run without changing anything
@@ -88,7 +90,7 @@ pub(in crate::cli) struct CommonJobArgs {
     pub(in crate::cli) starttime: Option<String>,
 }
 
-/// How a job runs and ends.
+/// The options for approval, locking, interruption and recovery of a job.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct ControlArgs {
     /// Do not ask before running
@@ -124,7 +126,7 @@ pub(in crate::cli) struct ControlArgs {
     pub(in crate::cli) keep: CommitRecordArgs,
 }
 
-/// What becomes of the record of a job in git.
+/// The options that commit or push the record of a job with git.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct CommitRecordArgs {
     /// Commit the record of the job, and nothing else
@@ -138,7 +140,7 @@ pub(in crate::cli) struct CommitRecordArgs {
     pub(in crate::cli) message: Option<String>,
 }
 
-/// To what a workflow applies.
+/// The part of the ensemble to which a workflow applies.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct ScopeArgs {
     /// Only this node template and what it requires
@@ -149,7 +151,7 @@ pub(in crate::cli) struct ScopeArgs {
     pub(in crate::cli) force: bool,
 }
 
-/// Which instances are looked at.
+/// The options that decide which instances are compared with the model.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct CompareArgs {
     /// Create no new instances
@@ -160,7 +162,7 @@ pub(in crate::cli) struct CompareArgs {
     pub(in crate::cli) change_detection: ChangeDetection,
 }
 
-/// How far a deployment goes.
+/// The options that decide how much a deployment repairs, checks and upgrades.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct ReachArgs {
     /// What to repair
@@ -175,7 +177,7 @@ pub(in crate::cli) struct ReachArgs {
     pub(in crate::cli) upgrade: bool,
 }
 
-/// What is removed.
+/// The options that decide which instances are removed.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct RemovalArgs {
     /// Remove instances that the model has no use for
@@ -186,7 +188,7 @@ pub(in crate::cli) struct RemovalArgs {
     pub(in crate::cli) destroyunmanaged: bool,
 }
 
-/// A workflow by its name.
+/// The option that replaces the workflow by another one.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct WorkflowArg {
     /// Another workflow, built in or of the model, instead of deploy
@@ -194,8 +196,8 @@ pub(in crate::cli) struct WorkflowArg {
     pub(in crate::cli) workflow: Option<String>,
 }
 
-/// The options of any job, those that its command does not take left at what they are if not
-/// given. `deploy` takes all.
+/// The options of any job, all groups together. Groups that a command does not take keep their
+/// defaults.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct JobArgs {
     #[command(flatten)]
@@ -234,18 +236,18 @@ macro_rules! some_job_options {
 }
 
 some_job_options! {
-    /// The options of `check` and `discover`.
+    /// The options of the commands `check` and `discover`.
     CheckArgs {
         ensemble: EnsembleArg, any: CommonJobArgs, control: ControlArgs, narrow: ScopeArgs, compare: CompareArgs
     }
-    /// The options of `plan`, but for how it is shown.
+    /// The options of `plan`, without those for the output.
     PlanJobArgs {
         ensemble: EnsembleArg, any: CommonJobArgs, narrow: ScopeArgs, compare: CompareArgs, reach: ReachArgs,
         removal: RemovalArgs, workflow: WorkflowArg
     }
-    /// The options of `stop`.
+    /// The options of the command `stop`, converted to [`JobArgs`].
     StopArgs { ensemble: EnsembleArg, any: CommonJobArgs, control: ControlArgs, narrow: ScopeArgs }
-    /// The options of `teardown`.
+    /// The options of the command `teardown`, converted to [`JobArgs`].
     TeardownArgs {
         ensemble: EnsembleArg, any: CommonJobArgs, control: ControlArgs, narrow: ScopeArgs, removal: RemovalArgs
     }

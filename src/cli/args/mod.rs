@@ -1,4 +1,4 @@
-//! The options that commands share.
+//! Groups of options that several commands share, and the parsers of their values.
 
 pub(super) mod format;
 pub(super) mod global;

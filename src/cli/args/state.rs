@@ -1,4 +1,4 @@
-//! The options of `state`, `op` and `fact`.
+//! Options of the commands `state`, `op` and `fact`.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub(in crate::cli) struct StateArgs {
     pub(in crate::cli) action: StateAction,
 }
 
-/// What to do with state files.
+/// The subcommands of `state`, which apply state files or show them.
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum StateAction {
     /// Bring hosts to the state, and show what was changed
@@ -40,7 +40,7 @@ pub(in crate::cli) enum StateAction {
     Graph(ShowArgs),
 }
 
-/// Which states, for which hosts.
+/// The state files to compile and the tree that they come from.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct TreeOptions {
     /// State files, without `.sls` and with dots for slashes; those of the top file if none
@@ -50,7 +50,7 @@ pub(in crate::cli) struct TreeOptions {
     pub(in crate::cli) tree: StateTreeArgs,
 }
 
-/// Where states come from, and what they are told.
+/// The sources of state files and the data that they read (pillar, grains, settings).
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "States")]
 pub(in crate::cli) struct StateTreeArgs {
@@ -81,7 +81,7 @@ pub(in crate::cli) struct StateTreeArgs {
     pub(in crate::cli) limit: Vec<String>,
 }
 
-/// How states are applied.
+/// The options of `state apply` and `state test`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ApplyArgs {
     #[command(flatten)]
@@ -92,7 +92,7 @@ pub(in crate::cli) struct ApplyArgs {
     pub(in crate::cli) hosts: HostSelectionArgs,
 }
 
-/// In what order hosts come to their states, and what becomes of failures.
+/// The order in which hosts run their states, and the treatment of failures.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Order and failures")]
 pub(in crate::cli) struct RunOptions {
@@ -118,7 +118,7 @@ pub(in crate::cli) struct RunOptions {
     pub(in crate::cli) shown: ShownOptions,
 }
 
-/// How results are shown.
+/// The options that say how results are shown.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(in crate::cli) struct ShownOptions {
@@ -137,7 +137,7 @@ impl EnumWords for RunOrdering {
     ];
 }
 
-/// What is shown of states.
+/// The options of the `state show-…` commands and of `state graph`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ShowArgs {
     #[command(flatten)]

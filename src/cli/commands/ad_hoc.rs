@@ -1,4 +1,6 @@
-//! Runs what is no task on hosts, for the commands that do so.
+//! Runs ad-hoc steps and commands on hosts, without a `tasks.yaml`.
+//!
+//! Shared by `run`, `put`, `get` and `reboot`; [`perform_shown`] also runs the calls of `task`.
 
 use std::rc::Rc;
 
@@ -11,7 +13,7 @@ use crate::ops::tasks::perform;
 use crate::ops::{Failure, watch_signals};
 use crate::tasks::{StepAction, Tasks};
 
-/// A step with a name.
+/// Returns a task that consists of one step, under a name for messages.
 pub(in crate::cli) fn named_step(name: &'static str, deed: StepAction) -> AdHocTask {
     AdHocTask::Step {
         name,
@@ -20,7 +22,9 @@ pub(in crate::cli) fn named_step(name: &'static str, deed: StepAction) -> AdHocT
     }
 }
 
-/// Runs a step on the hosts that the options choose; gives the exit code.
+/// Runs a step on the hosts that the options choose and returns the exit code.
+///
+/// Refuses `--sudo`: transfers act as the user who logs in.
 pub(in crate::cli) fn run_step(
     step: Result<AdHocTask, Failure>,
     hosts: &HostOptions,
@@ -36,7 +40,7 @@ pub(in crate::cli) fn run_step(
     run_ad_hoc(step, hosts, cx)
 }
 
-/// Runs something that is no task on the hosts that the options choose; gives the exit code.
+/// Runs an ad-hoc task on the hosts that the options choose and returns the exit code.
 pub(in crate::cli) fn run_ad_hoc(
     task: AdHocTask,
     hosts: &HostOptions,
@@ -57,7 +61,7 @@ pub(in crate::cli) fn run_ad_hoc(
     perform_shown(&request, hosts.output, cx)
 }
 
-/// Runs over hosts, and shows what happens; gives the exit code.
+/// Runs a request over hosts, shows its events and summary, and returns the exit code.
 pub(in crate::cli) fn perform_shown(
     request: &TasksRequest,
     format: HostOutput,

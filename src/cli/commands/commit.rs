@@ -1,4 +1,4 @@
-//! `commit`.
+//! The command `commit`: commits the changes of an ensemble or project.
 
 use std::io::IsTerminal as _;
 
@@ -14,7 +14,9 @@ use crate::ops::commit::CommitOptions;
 use crate::ops::{self, Failure, FailureKind};
 use crate::system::{fs, process};
 
-/// What stands above the part of a message that people do not write.
+/// The line that separates the message from the generated status lines below it.
+///
+/// Text from this line on is not part of the message.
 const MARKER: &str = "# Everything below is ignored";
 
 /// Commit what is changed in an ensemble, or in a project
@@ -45,7 +47,7 @@ pub(in crate::cli) struct CommitArgs {
     output: OutputFormat,
 }
 
-/// What is committed.
+/// The options that choose which files and repositories are committed.
 #[derive(Debug, Args)]
 struct CommitScope {
     /// Commit only what is staged
@@ -56,7 +58,7 @@ struct CommitScope {
     all_repositories: bool,
 }
 
-/// Commits.
+/// Runs the command `commit` and returns the exit code.
 pub(in crate::cli) fn commit(args: &CommitArgs, cx: &Context) -> Result<u8, Failure> {
     let json = args.output == OutputFormat::Json;
     let environment = args.use_environment.as_deref();
@@ -111,7 +113,9 @@ fn show_commits(format: OutputFormat, commits: &CommitReport, output: &Output) {
     }
 }
 
-/// The message that a person makes of the default one; none if it is left empty.
+/// Opens an editor with the default message and returns the edited message.
+///
+/// None if the message is left empty.
 fn edit_message(default: &str, statuses: &str) -> Result<Option<String>, Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         let help = "say `-m TEXT`, or `--no-edit` for the usual message".to_owned();

@@ -1,4 +1,6 @@
-//! `explain`.
+//! The command `explain`: why the next job would or would not change an instance.
+//!
+//! Calls `ops::explain` and turns the answer into an `ExplainView`, which `ui` prints.
 
 use clap::Args;
 
@@ -54,7 +56,7 @@ pub(in crate::cli) struct ExplainArgs {
 }
 
 impl ExplainArgs {
-    /// The instance, and the options of the job that is looked at.
+    /// Splits the options into the name of the instance and the options of the explained job.
     fn into_job(self) -> (String, JobArgs) {
         let any = CommonJobArgs {
             inputs: self.inputs,
@@ -77,7 +79,7 @@ impl ExplainArgs {
     }
 }
 
-/// Explains an instance; gives the exit code.
+/// Explains an instance and returns the exit code.
 pub(in crate::cli) fn explain(args: ExplainArgs, cx: &Context) -> Result<u8, Failure> {
     let (name, args) = args.into_job();
     let format = args.any.output;
@@ -175,7 +177,9 @@ fn orphan(name: &str, record: &Value) -> ExplainView {
     }
 }
 
-/// Why the effective status of an instance is not its own.
+/// Returns the reason for which the effective status of an instance differs from its local status.
+///
+/// None if the instance's own status is the effective one.
 fn status_reason(explained: &Explanation, handle: Handle) -> Option<String> {
     let topology = &explained.topology;
     let blamed = topology.blamed_for_status(handle)?;
@@ -266,7 +270,8 @@ fn links(explained: &Explanation, links: &InstanceLinks) -> Vec<LinkView> {
     links.iter().map(view).collect()
 }
 
-/// What the job does to an instance and its relationships, and why not more.
+/// Adds the planned tasks of an instance and its relationships, and the reasons for tasks that are
+/// left out.
 fn add_tasks(
     explained: &Explanation,
     of: Handle,

@@ -1,4 +1,4 @@
-//! `export`.
+//! The command `export`: prints an ensemble for other programs.
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ pub(in crate::cli) struct ExportArgs {
     python_target: Option<String>,
 }
 
-/// What to print.
+/// The formats that `export` can print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// Left out: use Unfurl for it
@@ -68,7 +68,7 @@ enum Format {
     ModelYaml,
 }
 
-/// Exports an ensemble; gives the exit code.
+/// Exports an ensemble and returns the exit code.
 pub(in crate::cli) fn export(args: &ExportArgs, cx: &Context) -> Result<u8, Failure> {
     let is_python = Path::new(&args.path)
         .extension()
@@ -111,7 +111,7 @@ pub(in crate::cli) fn export(args: &ExportArgs, cx: &Context) -> Result<u8, Fail
     Ok(0)
 }
 
-/// What Unfurl does and this program does not.
+/// Returns the error for a format that Unfurl supports and this program does not.
 fn unsupported(message: &str) -> Failure {
     let hint = "`--format model-yaml` prints the resolved model, which any language can read; \
                 an ensemble that includes Python can be exported so, too; to turn a model into \

@@ -1,4 +1,4 @@
-//! `fact`: what hosts are like.
+//! The command `fact`: shows facts of hosts, such as Salt's grains.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,11 @@ use crate::states::{FactCache, grains};
 use crate::ui::{Table, nested};
 use crate::value::Value;
 
-/// What is asked for.
+/// The facts that a command line selects.
 enum FactSelector {
-    /// All grains.
     Grains,
-    /// One of them, and what else may be meant.
+    /// A single grain, and a hint at a similar name in case the grain does not exist.
     Grain(String, Option<String>),
-    /// A fact with a name.
     Named(FactQuery),
 }
 
@@ -49,7 +47,8 @@ impl FactSelector {
         }
         match host_facts::find(name) {
             Ok(fact) => Ok(Self::Named(fact.query_with(arguments).map_err(refused)?)),
-            // Which grains there are is known once they are read.
+            // The set of grains is only known after they have been read, so an unknown plain name
+            // may still be a grain.
             Err(error) if arguments.is_empty() && !name.contains('.') => {
                 Ok(Self::Grain(name.clone(), error.hint().map(str::to_owned)))
             }
@@ -64,7 +63,7 @@ impl FactSelector {
         }
     }
 
-    /// What the readings of a machine say.
+    /// Computes the selected value from the readings of a machine.
     fn answer(&self, name: &str, readings: &[FactReading]) -> Result<Value, String> {
         let all = || {
             let mut facts = FactCache::default();
@@ -90,7 +89,7 @@ impl FactSelector {
     }
 }
 
-/// Shows facts; gives the exit code.
+/// Runs the command `fact` and returns the exit code.
 pub(in crate::cli) fn fact(args: &FactArgs, cx: &Context) -> Result<u8, Failure> {
     let is_json = args.output == HostOutput::Json;
     if args.list {
@@ -100,7 +99,7 @@ pub(in crate::cli) fn fact(args: &FactArgs, cx: &Context) -> Result<u8, Failure>
     show_facts(args, is_json, cx)
 }
 
-/// Shows which facts there are.
+/// Prints a list of all known facts with their arguments.
 fn list_facts(is_json: bool, output: &Output) {
     if is_json {
         let all = host_facts::all().map(|fact| {

@@ -1,4 +1,4 @@
-//! `forward`.
+//! The command `forward`: tunnels TCP ports through a host over SSH.
 
 use clap::{ArgAction, Args};
 
@@ -7,9 +7,9 @@ use crate::cli::output::Context;
 use crate::host::{Forward, ForwardEndpoint};
 use crate::ops::Failure;
 
-/// Where ports of this machine take connections, unless it is said.
+/// The address on which a forwarded port listens unless one is given.
 const LOOPBACK_ADDRESS: &str = "127.0.0.1";
-/// All addresses.
+/// The address that stands for all network interfaces, written as `*` on the command line.
 const ANY_ADDRESS: &str = "0.0.0.0";
 
 /// Let ports lead through a host
@@ -31,7 +31,7 @@ pub(in crate::cli) struct ForwardArgs {
     remote: Vec<(ForwardEndpoint, ForwardEndpoint)>,
 }
 
-/// Lets ports lead elsewhere; gives the exit code.
+/// Opens the tunnels, keeps them open until an interruption, and returns the exit code.
 pub(in crate::cli) fn forward(args: &ForwardArgs, cx: &Context) -> Result<u8, Failure> {
     let local = args.local.iter().cloned();
     let local = local.map(|(listen, target)| Forward::Local { listen, target });
@@ -48,7 +48,7 @@ pub(in crate::cli) fn forward(args: &ForwardArgs, cx: &Context) -> Result<u8, Fa
         .and_then(|session| Ok(session.forward(&forwards, &mut on_open)?))
 }
 
-/// What is said of a port that leads elsewhere.
+/// Returns the line that announces an open tunnel.
 fn forward_line(forward: &Forward, port: u16, through: &str) -> String {
     let shown = |host: &str, port: u16| {
         if host.contains(':') {
@@ -69,7 +69,7 @@ fn forward_line(forward: &Forward, port: u16, through: &str) -> String {
     format!("{listen}{from} leads to {target}{there}\n")
 }
 
-/// Where connections are taken, and where they lead: `[bind:]port:host:port`.
+/// Parses `[bind:]port:host:port` into the listening address and the target address.
 fn parse_forward(text: &str) -> Result<(ForwardEndpoint, ForwardEndpoint), String> {
     let parts = split_address(text);
     let (bind, ports) = match parts.as_slice() {
@@ -100,7 +100,7 @@ fn parse_forward(text: &str) -> Result<(ForwardEndpoint, ForwardEndpoint), Strin
     Ok((listen, target))
 }
 
-/// Splits at colons that stand in no brackets; the brackets go.
+/// Splits an address at colons outside of brackets, and drops the brackets (IPv6).
 fn split_address(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut inside = false;

@@ -1,4 +1,5 @@
-//! `git` runs git in the repositories of a project, `git-status` shows how they stand.
+//! The commands `git` (runs git in the repositories of a project) and `git-status` (shows
+//! uncommitted changes).
 
 use clap::Args;
 use serde_json::{Value as Json, json};
@@ -25,7 +26,7 @@ pub(in crate::cli) struct GitArgs {
     words: Vec<String>,
 }
 
-/// Runs git; gives the last exit code that is not 0.
+/// Runs git in each repository and returns the last exit code that is not 0.
 pub(in crate::cli) fn git(args: &GitArgs, cx: &Context) -> Result<u8, Failure> {
     let options = session_options(&args.dir, None, cx);
     let runs = ops::git::run(&options, &args.words)?;
@@ -75,7 +76,7 @@ pub(in crate::cli) struct GitStatusArgs {
     output: OutputFormat,
 }
 
-/// Shows what is not committed.
+/// Shows the uncommitted changes of each repository and returns the exit code.
 pub(in crate::cli) fn git_status(args: &GitStatusArgs, cx: &Context) -> Result<u8, Failure> {
     let environment = args.use_environment.as_deref();
     let options = session_options(&args.path, environment, cx);

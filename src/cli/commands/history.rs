@@ -1,4 +1,4 @@
-//! `history`.
+//! The command `history`: lists recorded jobs, or shows the tasks of one job.
 
 use clap::Args;
 
@@ -13,7 +13,7 @@ use crate::ops::{SessionOptions, history};
 use crate::ui::{JobLine, JobView, JobsView, TaskLine};
 use crate::value::Value;
 
-/// How many jobs are listed unless `--limit` says otherwise.
+/// The number of jobs that are listed without `--limit`.
 const DEFAULT_LIMIT: usize = 20;
 
 /// List the jobs on record, or show the tasks of one and what they changed
@@ -62,7 +62,7 @@ fn selection(args: &HistoryArgs) -> Selection {
     }
 }
 
-/// Shows what is on record; gives the exit code.
+/// Shows recorded jobs or one job, and returns the exit code.
 pub(in crate::cli) fn history(args: &HistoryArgs, cx: &Context) -> Result<u8, Failure> {
     let options = options(args, cx);
     warn_interrupted_job(&options, &cx.output);
@@ -180,7 +180,9 @@ fn text(record: &Value, key: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The status of the target after a task: records have it in their summary alone.
+/// Returns the status of the target after a task.
+///
+/// Records contain this status only within the text of their `summary`.
 fn target_status(record: &Value) -> Option<String> {
     let summary = text(record, "summary")?;
     let (_, rest) = summary.split_once(", status ")?;

@@ -1,4 +1,4 @@
-//! Commands for hosts: a command over several, a shell on one, and a reboot.
+//! Commands for hosts: `run` over hosts, `shell` and `reboot`.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::fleet::tasks::{AdHocTask, HostsView as _};
 use crate::ops::{Failure, watch_signals};
 use crate::tasks::{CommandOptions, StepAction, TemplateText};
 
-/// Which host, and how it is reached.
+/// The options of commands that connect to a single host.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SingleHostArgs {
     /// The host: `[user@]host[:port]`, or its name in the inventory or the ensemble
@@ -30,6 +30,8 @@ pub(in crate::cli) struct SingleHostArgs {
 }
 
 /// Connects to the host.
+///
+/// `may_prompt` says whether passwords may be asked on the terminal.
 pub(in crate::cli) fn open_session(
     args: &SingleHostArgs,
     may_prompt: bool,
@@ -60,9 +62,9 @@ pub(in crate::cli) struct ShellArgs {
     host: SingleHostArgs,
 }
 
-/// Opens a shell; gives the exit code.
+/// Opens a shell on the host and returns its exit code.
 pub(in crate::cli) fn shell(args: &ShellArgs, cx: &Context) -> Result<u8, Failure> {
-    // What is piped in is for the shell, and answers nothing.
+    // Piped input belongs to the shell, so it must not be read as the answer to a password prompt.
     let may_prompt = std::io::stdin().is_terminal();
     let kind = cx.output.variable("TERM").filter(|kind| !kind.is_empty());
     open_session(&args.host, may_prompt, cx)
@@ -86,7 +88,7 @@ pub(in crate::cli) struct RebootArgs {
     hosts: HostOptions,
 }
 
-/// Restarts the hosts; gives the exit code.
+/// Restarts the hosts, waits until they are up again, and returns the exit code.
 pub(in crate::cli) fn reboot(args: &RebootArgs, cx: &Context) -> Result<u8, Failure> {
     let text = TemplateText::plain(args.command.as_str());
     let action = match &args.hosts.order.sudo {
@@ -123,7 +125,7 @@ pub(in crate::cli) struct RunHostsArgs {
     command: Vec<String>,
 }
 
-/// Runs the command; gives the exit code.
+/// Runs a command on the chosen hosts and returns the exit code.
 pub(in crate::cli) fn run_hosts(args: &RunHostsArgs, cx: &Context) -> Result<u8, Failure> {
     run_ad_hoc(command(args)?, &args.hosts, cx)
 }
@@ -137,7 +139,7 @@ fn command(args: &RunHostsArgs) -> Result<AdHocTask, Failure> {
     let order = &args.hosts.order;
     Ok(AdHocTask::Command {
         text: args.command.join(" "),
-        // A chain that is asked for knows whether it needs another user.
+        // With `--executors`, the chain itself contains `sudo` if the command needs it.
         sudo: order.sudo.clone().filter(|_| order.executors.is_none()),
     })
 }

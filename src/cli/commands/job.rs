@@ -1,4 +1,7 @@
-//! Runs a job and shows what came of it, for the commands that run one.
+//! Runs a job and prints its summary.
+//!
+//! Shared by all commands that run a job: `deploy`, `teardown`, `stop`, `check`, `discover` and
+//! `run`.
 
 use crate::cli::args::format::OutputFormat;
 use crate::cli::args::job::{JobArgs, JobExitCode};
@@ -12,7 +15,7 @@ use crate::ops::{self, Failure, FailureKind, JobReport, JobRequest, QueryResult,
 use crate::plan::WorkflowKind;
 use crate::ui::QueryView;
 
-/// Runs the workflow of a command, or the one that `--workflow` names; gives the exit code.
+/// Runs the workflow of a command, or the one named by `--workflow`, and returns the exit code.
 pub(in crate::cli) fn run(
     workflow: WorkflowKind,
     args: &JobArgs,
@@ -21,7 +24,7 @@ pub(in crate::cli) fn run(
     run_job(job_spec(workflow, args)?, args, cx)
 }
 
-/// Runs a job; gives the exit code.
+/// Runs a job and returns the exit code.
 pub(in crate::cli) fn run_job(spec: JobSpec, args: &JobArgs, cx: &Context) -> Result<u8, Failure> {
     let approve = args.control.approve || spec.workflow == WorkflowKind::Check;
     let mut request = request(spec, args, cx)?;
@@ -38,12 +41,12 @@ pub(in crate::cli) fn run_job(spec: JobSpec, args: &JobArgs, cx: &Context) -> Re
     let code = failure
         .filter(|_| code == 0)
         .map_or(code, |it| it.kind.exit_code());
-    // The process ends now: taking the job apart piece by piece would only cost time.
+    // The process ends now. Dropping the large report piece by piece would only cost time.
     std::mem::forget(report);
     Ok(code)
 }
 
-/// What failed since somebody asked for an end is told as that.
+/// Replaces a failure by an interruption if a signal came before the job started.
 pub(in crate::cli) fn prefer_interrupt(failure: Failure, request: &JobRequest) -> Failure {
     match request.interrupts.first_before_start() {
         Some(signal) => Failure::interrupted(signal),
@@ -51,7 +54,9 @@ pub(in crate::cli) fn prefer_interrupt(failure: Failure, request: &JobRequest) -
     }
 }
 
-/// What `--query` gave, or why it could not be evaluated; what it read is told.
+/// Splits the outcome of `--query` into its view and its failure.
+///
+/// Prints the trace of the query to the error output.
 fn query_result(
     answer: Option<&Result<QueryResult, Failure>>,
     output: &Output,
@@ -63,7 +68,7 @@ fn query_result(
     }
 }
 
-/// What a query gave; what it read is told.
+/// Prints the attributes that a query read and returns the view of its result.
 pub(in crate::cli) fn show_trace(answer: &QueryResult, output: &Output) -> QueryView {
     for (key, value) in &answer.trace {
         output.print_stderr(&format!("trace: {key} is {value}\n"));
@@ -74,7 +79,7 @@ pub(in crate::cli) fn show_trace(answer: &QueryResult, output: &Output) -> Query
     }
 }
 
-/// Shows what came of a job, and why its query could not be evaluated if so.
+/// Prints the summary of a job, and the failure of its query if there is one.
 fn show(
     args: &JobArgs,
     report: &JobReport,

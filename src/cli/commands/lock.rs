@@ -1,4 +1,4 @@
-//! `lock`: shows who holds the locks of ensembles, and breaks one.
+//! The command `lock`: shows who holds the locks of ensembles, and breaks a lock.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value as Json, json};
@@ -11,7 +11,7 @@ use crate::ops::Failure;
 use crate::ops::lock::{EnsembleLockStatus, break_lock, list};
 use crate::ui::Table;
 
-/// What to do with a lock.
+/// The subcommands of `lock`.
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum LockCommand {
     /// Show who holds the locks of the project's ensembles
@@ -21,7 +21,7 @@ pub(in crate::cli) enum LockCommand {
     Break(BreakArgs),
 }
 
-/// Which locks to show.
+/// The options of `lock list`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ListArgs {
     /// The ensemble; all of the project if none is named
@@ -32,7 +32,7 @@ pub(in crate::cli) struct ListArgs {
     output: OutputFormat,
 }
 
-/// Which lock to break.
+/// The options of `lock break`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct BreakArgs {
     /// The ensemble
@@ -43,7 +43,7 @@ pub(in crate::cli) struct BreakArgs {
     force: bool,
 }
 
-/// Looks at locks or breaks one; gives the exit code.
+/// Lists locks or breaks one, and returns the exit code.
 pub(in crate::cli) fn lock(action: &LockCommand, cx: &Context) -> Result<u8, Failure> {
     match action {
         LockCommand::List(args) => show(args, cx),
@@ -82,7 +82,7 @@ fn show(args: &ListArgs, cx: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// How a lock is, in one word.
+/// Returns the state of a local lock as one word.
 fn state(listed: &EnsembleLockStatus) -> &'static str {
     match &listed.state {
         Ok(LockState::Free) => "free",
@@ -92,7 +92,7 @@ fn state(listed: &EnsembleLockStatus) -> &'static str {
     }
 }
 
-/// How a lock for all machines is, in one word.
+/// Returns the state of a remote (git LFS) lock as one word.
 fn remote_state(remote: &RemoteLockStatus) -> &'static str {
     match &remote.holder {
         Ok(None) => "free",

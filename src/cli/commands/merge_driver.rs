@@ -1,4 +1,4 @@
-//! `merge-driver`.
+//! The command `merge-driver`: a git merge driver for the records of ensembles.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,9 @@ pub(in crate::cli) struct MergeDriverArgs {
     path: Option<PathBuf>,
 }
 
-/// Merges for git, which wants 1 for a conflict.
+/// Merges for git and returns the exit code.
+///
+/// Git expects 1 for a conflict.
 pub(in crate::cli) fn merge_driver(args: &MergeDriverArgs, cx: &Context) -> Result<u8, Failure> {
     let files = MergeFiles {
         base: &args.base,

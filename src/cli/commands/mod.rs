@@ -1,4 +1,6 @@
-//! The commands, each in a file, and the parts that some of them share.
+//! The commands, one file each, and the code that several commands share.
+//!
+//! `entry` parses the command line and calls one function here, which returns the exit code.
 
 pub(super) mod ad_hoc;
 pub(super) mod commit;

@@ -1,4 +1,4 @@
-//! `op`.
+//! The command `op`: applies one Salt state without a state file.
 
 use crate::cli::args::state::{OpArgs, TreeOptions};
 use crate::cli::commands::state::run;
@@ -9,7 +9,7 @@ use crate::fleet::states::StateSelection;
 use crate::ops::Failure;
 use crate::value::{Map, Value};
 
-/// Brings hosts to one state; gives the exit code.
+/// Applies the state on the chosen hosts and returns the exit code.
 pub(in crate::cli) fn op(args: &OpArgs, cx: &Context) -> Result<u8, Failure> {
     let what = typed_state(&args.function, &args.arguments)?;
     let options = TreeOptions {
@@ -21,7 +21,9 @@ pub(in crate::cli) fn op(args: &OpArgs, cx: &Context) -> Result<u8, Failure> {
     run(&request, &args.run, cx)
 }
 
-/// The state that was typed.
+/// Builds the state that the words of the command line describe.
+///
+/// Words without `=` are the `name` argument.
 fn typed_state(function: &str, words: &[String]) -> Result<StateSelection, Failure> {
     if !function.contains('.') {
         let message = format!("`{function}` has no module: write `MODULE.FUNCTION`");
@@ -48,7 +50,7 @@ fn is_key(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(plain)
 }
 
-/// A value as YAML; text that is none is itself.
+/// Parses a value as YAML. Text that is not valid YAML is taken as it is.
 fn value_of(key: &str, text: &str) -> Result<Value, Failure> {
     let map = map_of(key, &format!("{key}: {text}")).or_else(|_| {
         let map = [(key.into(), Value::from(text))];

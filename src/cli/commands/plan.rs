@@ -1,4 +1,4 @@
-//! `plan`.
+//! The command `plan`: shows the tasks that a job would run.
 
 use clap::Args;
 
@@ -13,7 +13,7 @@ use crate::ops::plan::PlanPreview;
 use crate::ops::{self, Failure, watch_signals};
 use crate::ui::QueryView;
 
-/// The options of `plan`.
+/// The options of the command `plan`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PlanArgs {
     #[command(flatten)]
@@ -23,7 +23,7 @@ pub(in crate::cli) struct PlanArgs {
     why: bool,
 }
 
-/// Shows a plan; gives the exit code.
+/// Shows a plan and returns the exit code.
 pub(in crate::cli) fn plan(args: PlanArgs, cx: &Context) -> Result<u8, Failure> {
     let why = args.why;
     let args = &JobArgs::from(args.job);

@@ -1,4 +1,4 @@
-//! `recover`.
+//! The command `recover`: adds to the record what an interrupted job could not save.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::cli::output::Context;
 use crate::cli::request::session::home;
 use crate::ops::{self, Failure, SessionOptions};
 
-/// The options of `recover`.
+/// The options of the command `recover`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RecoverArgs {
     /// The ensemble
@@ -19,9 +19,10 @@ pub(in crate::cli) struct RecoverArgs {
     file: Option<PathBuf>,
 }
 
-/// Takes back what could not be saved.
+/// Adopts the rescue file of a job and returns the exit code.
 pub(in crate::cli) fn recover(args: &RecoverArgs, cx: &Context) -> Result<u8, Failure> {
-    // A file alone is one of the ensemble here.
+    // A single argument that ends with `.rescue` is a rescue file of the ensemble in the current
+    // folder.
     let is_file = args.file.is_none() && args.ensemble.ends_with(".rescue");
     let (ensemble, file) = if is_file {
         (String::new(), Some(PathBuf::from(&args.ensemble)))

@@ -1,4 +1,4 @@
-//! `run`: a command or an operation on instances, or a workflow by its name.
+//! The command `run`: runs a command or an operation on instances, or a workflow by its name.
 
 use clap::Args;
 
@@ -46,7 +46,7 @@ pub(in crate::cli) struct RunArgs {
     command: Vec<String>,
 }
 
-/// Runs what was asked for; gives the exit code.
+/// Runs the command, operation or workflow, and returns the exit code.
 pub(in crate::cli) fn run(args: RunArgs, cx: &Context) -> Result<u8, Failure> {
     let deed = job_spec(&args)?;
     let args = JobArgs {
@@ -60,7 +60,9 @@ pub(in crate::cli) fn run(args: RunArgs, cx: &Context) -> Result<u8, Failure> {
     job::run_job(deed, &args, cx)
 }
 
-/// The one thing of the three that `run` can do which was asked for.
+/// Builds the job from the options.
+///
+/// Exactly one of `--operation`, `--workflow` and a command must be given.
 fn job_spec(args: &RunArgs) -> Result<JobSpec, Failure> {
     if args.module.is_some() {
         return Err(Failure::usage_with(

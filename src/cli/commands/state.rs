@@ -1,4 +1,4 @@
-//! Commands for state files: those that apply or test them, and those that show them.
+//! The command `state`: applies or tests Salt state files, and shows the compiled trees.
 
 use serde_json::{Map as JsonMap, Value as Json, json};
 
@@ -14,7 +14,7 @@ use crate::states::CompiledStates;
 use crate::ui::{Align, StateDetail, Table, nested};
 use crate::value::Value;
 
-/// Does what is asked of states; gives the exit code.
+/// Runs a subcommand of `state` and returns the exit code.
 pub(in crate::cli) fn state(args: &StateArgs, cx: &Context) -> Result<u8, Failure> {
     match &args.action {
         StateAction::Apply(args) => apply(args, args.run.dryrun, cx),
@@ -33,7 +33,7 @@ fn apply(args: &ApplyArgs, test: bool, cx: &Context) -> Result<u8, Failure> {
     run(&request, &args.run, cx)
 }
 
-/// Runs states and shows what came of them; gives the exit code.
+/// Applies states, prints the results, and returns the exit code.
 pub(in crate::cli) fn run(
     request: &StatesRequest,
     options: &RunOptions,
@@ -53,7 +53,7 @@ pub(in crate::cli) fn run(
     Ok(report.exit_code)
 }
 
-/// How results are shown: as the command line says, else as the configuration does.
+/// Decides how results are shown: by the command line, or else by the minion configuration.
 fn display_options(request: &StatesRequest, options: &RunOptions) -> StateDisplay {
     let configured = &request.source.options;
     let word = configured.get("state_output").and_then(Value::as_str);
@@ -66,7 +66,7 @@ fn display_options(request: &StatesRequest, options: &RunOptions) -> StateDispla
     }
 }
 
-/// The part of the trees that is shown.
+/// The form of the compiled states that a `show` command prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum StateTreeView {
     High,
@@ -88,7 +88,7 @@ impl StateTreeView {
     }
 }
 
-/// Shows what states are compiled to; gives the exit code.
+/// Compiles the states, prints them, and returns the exit code. Changes nothing.
 fn show_trees(args: &ShowArgs, view: StateTreeView, cx: &Context) -> Result<u8, Failure> {
     let run = RunOptions::default();
     let request = request_of_files(&args.states, &run, &args.hosts, cx)?;

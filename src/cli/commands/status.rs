@@ -1,4 +1,4 @@
-//! `status`.
+//! The command `status`: shows the recorded instances of an ensemble as a tree.
 
 use clap::Args;
 
@@ -10,7 +10,7 @@ use crate::topology::{Creator, Topology};
 use crate::ui::{StatusLine, status_text};
 use crate::value::{Handle, Value};
 
-/// The options of `status`.
+/// The options of the command `status`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct StatusArgs {
     /// The ensemble
@@ -27,7 +27,7 @@ pub(in crate::cli) struct StatusArgs {
     output: OutputFormat,
 }
 
-/// Shows what is recorded; gives the exit code.
+/// Shows the recorded status and returns the exit code.
 pub(in crate::cli) fn status(args: &StatusArgs, cx: &Context) -> Result<u8, Failure> {
     let json = args.output == OutputFormat::Json;
     let options = session_options(&args.ensemble, args.use_environment.as_deref(), cx);
@@ -93,7 +93,9 @@ fn lines(topology: &Topology) -> Vec<StatusLine> {
     lines
 }
 
-/// How many entities an instance stands on. What stands in for another stands on it.
+/// Returns how many ancestors an instance has.
+///
+/// The instances of a substituted topology count as children of the node that it substitutes.
 fn depth_of(topology: &Topology, handle: Handle) -> usize {
     let mut depth = 0;
     let mut next = Some(handle);

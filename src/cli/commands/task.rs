@@ -1,4 +1,4 @@
-//! `task`: named tasks over hosts.
+//! The command `task`: runs named tasks of `tasks.yaml` over hosts, or lists them.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -52,10 +52,10 @@ pub(in crate::cli) struct TaskArgs {
     command: Vec<String>,
 }
 
-/// Runs or shows tasks; gives the exit code.
+/// Runs or shows tasks and returns the exit code.
 ///
-/// `whole` gives the whole command line, whose help of this command is shown where it has nothing
-/// to run.
+/// `whole` builds the clap command of the whole program. The help of `task` is printed from it if
+/// no task is named and no default task exists.
 pub(in crate::cli) fn task(
     args: &TaskArgs,
     whole: fn() -> clap::Command,
@@ -87,7 +87,7 @@ fn run(
     perform_shown(&request, args.hosts.output, cx)
 }
 
-/// What is asked for.
+/// Builds the request from the options and the loaded tasks.
 fn request(args: &TaskArgs, loaded: LoadedTasks, cx: &Context) -> Result<TasksRequest, Failure> {
     let mut calls = Vec::new();
     for text in &args.calls {
@@ -119,14 +119,14 @@ fn request(args: &TaskArgs, loaded: LoadedTasks, cx: &Context) -> Result<TasksRe
     })
 }
 
-/// The help of this command, which is part of the whole command line.
+/// Renders the help of `task`, which is a subcommand of the whole command line.
 fn help(mut whole: clap::Command) -> String {
     whole.build();
     let own = whole.find_subcommand_mut("task");
     own.map_or_else(String::new, |command| command.render_help().to_string())
 }
 
-/// Shows the names of the tasks and what they are for, in a line each.
+/// Lists the tasks, one line each, with the first line of their description.
 fn list(loaded: &LoadedTasks, is_json: bool, output: &Output) {
     if is_json {
         let tasks: Vec<Json> = loaded.tasks.iter().map(|task| of_task(task)).collect();
@@ -168,7 +168,7 @@ fn details(
     Ok(0)
 }
 
-/// All about a task, for people.
+/// Describes a task in full as text.
 fn about(task: &Task, sources: &Sources) -> String {
     let place = relative(sources).position(task.span);
     let place = place.map_or(String::new(), |place| {
@@ -213,7 +213,7 @@ fn about(task: &Task, sources: &Sources) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A task, for machines.
+/// Describes a task as JSON.
 fn of_task(task: &Task) -> Json {
     let arguments: serde_json::Map<String, Json> = task
         .parameters

@@ -1,4 +1,4 @@
-//! Copies files to and from hosts: `get` and `put`.
+//! The commands `get` and `put`: copy files from and to hosts.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub(in crate::cli) struct GetArgs {
     hosts: HostOptions,
 }
 
-/// Brings it; gives the exit code.
+/// Copies a file or folder from the hosts and returns the exit code.
 pub(in crate::cli) fn get(args: &GetArgs, cx: &Context) -> Result<u8, Failure> {
     let target = LocalPattern::parse(&args.local).map_err(|error| {
         let help = "only `%(host)s` and `%(path)s` are put in";
@@ -65,13 +65,15 @@ pub(in crate::cli) struct PutArgs {
     hosts: HostOptions,
 }
 
-/// Takes it there; gives the exit code.
+/// Copies a file or folder to the hosts and returns the exit code.
 pub(in crate::cli) fn put(args: &PutArgs, cx: &Context) -> Result<u8, Failure> {
     let step = transfer(args).map(|transfer| named_step("put", StepAction::Put(transfer)));
     run_step(step, &args.hosts, cx)
 }
 
-/// What is taken where. What is not here is told before anything connects.
+/// Builds the transfer.
+///
+/// A missing local file is reported before any connection is made.
 fn transfer(args: &PutArgs) -> Result<Transfer, Failure> {
     let local = &args.local;
     if !fs::exists(local) {
@@ -93,16 +95,16 @@ fn transfer(args: &PutArgs) -> Result<Transfer, Failure> {
     })
 }
 
-/// The name of a folder, which may be written as `.`.
+/// Returns the name of a folder, even if the folder is written as `.` or `..`.
 fn own_name(folder: &Path) -> Result<String, Failure> {
     let whole = fs::canonicalize(folder)
         .map_err(|error| Failure::new(FailureKind::Usage, &error, error.hint()))?;
-    // A link keeps its own name.
+    // A symbolic link keeps its own name, not that of its target.
     let name = folder.file_name().or_else(|| whole.file_name());
     Ok(name.map_or(String::new(), |name| name.to_string_lossy().into_owned()))
 }
 
-/// Permission bits in octal digits.
+/// Parses permission bits, written in octal digits.
 fn octal(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text, 8).ok();
     mode.filter(|mode| *mode <= 0o7777 && !text.starts_with('+'))

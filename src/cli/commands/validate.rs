@@ -1,4 +1,4 @@
-//! `validate`.
+//! The command `validate`: checks an ensemble and reports all problems.
 
 use clap::Args;
 
@@ -9,7 +9,7 @@ use crate::ops::Failure;
 use crate::session::validate::{self, ValidationReport};
 use crate::ui::sarif;
 
-/// The options of `validate`.
+/// The options of the command `validate`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ValidateArgs {
     /// An ensemble, a project, a service template or a CSAR
@@ -23,7 +23,7 @@ pub(in crate::cli) struct ValidateArgs {
     output: ProblemFormat,
 }
 
-/// Checks what a path names; gives the exit code.
+/// Checks the ensemble, project or template at a path and returns the exit code.
 pub(in crate::cli) fn validate(args: &ValidateArgs, cx: &Context) -> Result<u8, Failure> {
     let options = session_options(&args.path, args.use_environment.as_deref(), cx);
     let checked = validate::validate(&options)?;

@@ -1,4 +1,4 @@
-//! The hosts that options name, and what a run over them is told.
+//! Builds requests for runs over hosts from the options of the command line.
 
 use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::tasks::{HostScope, MaxFail, Switches, TaskOptions};
 use crate::value::{Map, Value};
 
 impl HostConnection {
-    /// What these options say about all hosts (F46 to F48, F55 to F60).
+    /// Returns the request to gather known hosts with these options (F46 to F48, F55 to F60).
     fn request(&self, inventories: &[PathBuf], cx: &Context) -> HostsRequest {
         let connection = self;
         let ssh_config = match &connection.ssh_config_path {
@@ -67,7 +67,9 @@ impl HostConnection {
         }
     }
 
-    /// The hosts that can be named, and the ways to them. What is doubtful is shown.
+    /// Gathers the hosts that can be named and how to reach them.
+    ///
+    /// Prints warnings about the files that were read.
     pub(in crate::cli) fn fleet_hosts(
         &self,
         inventories: &[PathBuf],
@@ -87,7 +89,7 @@ impl HostConnection {
 }
 
 impl HostChoice {
-    /// The hosts and roles that are named, and the hosts that are left out.
+    /// Returns the named hosts and roles, and the excluded hosts.
     pub(in crate::cli) fn scope(&self) -> Result<HostScope, Failure> {
         let list = |option: &str, texts: &[String]| {
             let wrong = |problem: String| Failure::usage(format!("`{option}`: {problem}"));
@@ -102,7 +104,9 @@ impl HostChoice {
 }
 
 impl HostOptions {
-    /// What each action on a host goes through; none if nothing. What is doubtful is shown.
+    /// Builds the executor chain that each action on a host goes through.
+    ///
+    /// None without `--executors`. Prints warnings about its options.
     pub(in crate::cli) fn chain(
         &self,
         output: &Output,
@@ -130,14 +134,17 @@ impl HostOptions {
         Ok(Some(Arc::new(resolved.chain)))
     }
 
-    /// The hosts that can be named, and the ways to them. What is doubtful is shown.
+    /// Gathers the hosts that can be named and how to reach them.
+    ///
+    /// Prints warnings about the files that were read.
     pub(in crate::cli) fn fleet_hosts(&self, cx: &Context) -> Result<Rc<FleetHosts>, Failure> {
         let inventories = &self.choice.hosts_file;
         self.connection.fleet_hosts(inventories, cx)
     }
 
-    /// What a run over hosts is told by these options; variables and what it needs to know of this
-    /// machine apart.
+    /// Returns the options of a run of tasks.
+    ///
+    /// Variables and the facts about this machine are not set here.
     pub(in crate::cli) fn options(&self) -> Result<TaskOptions, Failure> {
         let max_fail = if self.order.stop_on_first_failure {
             Some(MaxFail::Count(1))
@@ -163,7 +170,7 @@ impl HostOptions {
     }
 }
 
-/// The variables of `--set`: `name=value`, or `name` for true, separated by commas (F63).
+/// Parses the variables of `--set`: `name=value`, or `name` for true, separated by commas (F63).
 pub(in crate::cli) fn set_variables(texts: &[String]) -> Result<Map, String> {
     let mut vars = Map::new();
     for item in items(texts)? {
@@ -179,8 +186,9 @@ pub(in crate::cli) fn set_variables(texts: &[String]) -> Result<Map, String> {
     Ok(vars)
 }
 
-/// The items of options that hold lists: separated by commas, stripped (F21); an empty one is
-/// named as such.
+/// Splits list options at commas and trims the items (F21).
+///
+/// An empty item is an error that quotes the option's text.
 pub(in crate::cli) fn items(texts: &[String]) -> Result<Vec<String>, String> {
     let all = texts.iter().flat_map(|text| {
         text.split(',').map(move |item| match item.trim() {

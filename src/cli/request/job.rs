@@ -1,4 +1,4 @@
-//! The request of a job.
+//! Builds the request of a job from the options of the command line.
 
 use std::num::NonZeroUsize;
 
@@ -13,19 +13,20 @@ use crate::plan::{AdHoc, ChangeDetection, JobGoal, Removal, Repair, WorkflowKind
 use crate::system::signals::Interrupts;
 use crate::value::{Map, Value};
 
-/// What a job is to do.
+/// The workflow, or the ad-hoc operation or command, that a job runs.
 #[derive(Debug)]
 pub(in crate::cli) struct JobSpec {
-    /// The workflow.
     pub(in crate::cli) workflow: WorkflowKind,
-    /// The operation or the command of an ad-hoc run.
+    /// The operation or command of `unfurl run`; empty for other workflows.
     pub(in crate::cli) ad_hoc: AdHoc,
-    /// Whether it goes into the record.
+    /// Whether the job is saved in the record of the ensemble.
     pub(in crate::cli) save: bool,
 }
 
 impl JobSpec {
-    /// A workflow; `run` is none without something to run.
+    /// Returns the job of a workflow.
+    ///
+    /// Fails for the workflow `run`, which needs a command or an operation.
     pub(in crate::cli) fn from_workflow(workflow: WorkflowKind) -> Result<Self, Failure> {
         if workflow == WorkflowKind::Run {
             let message = "the workflow `run` needs a command or an operation";
@@ -41,7 +42,7 @@ impl JobSpec {
 }
 
 impl CommitRecordArgs {
-    /// What is asked for; pushing means committing.
+    /// Returns what to commit after the job. `--push` implies `--commit`.
     pub(in crate::cli) fn request(&self) -> Option<CommitRequest> {
         (self.commit || self.push).then(|| CommitRequest {
             message: self
@@ -53,7 +54,7 @@ impl CommitRecordArgs {
     }
 }
 
-/// The workflow that `--workflow` names, or else that of the command.
+/// Returns the job of the workflow named by `--workflow`, or else of the command's workflow.
 pub(in crate::cli) fn job_spec(workflow: WorkflowKind, args: &JobArgs) -> Result<JobSpec, Failure> {
     JobSpec::from_workflow(
         args.workflow
@@ -63,12 +64,13 @@ pub(in crate::cli) fn job_spec(workflow: WorkflowKind, args: &JobArgs) -> Result
     )
 }
 
-/// The job that is planned: a deploy unless another workflow is named.
+/// Builds the request of a job that is only planned: `deploy`, unless `--workflow` names another
+/// one.
 pub(in crate::cli) fn plan_request(args: &JobArgs, cx: &Context) -> Result<JobRequest, Failure> {
     request(job_spec(WorkflowKind::Deploy, args)?, args, cx)
 }
 
-/// The job that is to be run.
+/// Builds the request of a job.
 pub(in crate::cli) fn request(
     spec: JobSpec,
     args: &JobArgs,
@@ -88,7 +90,7 @@ pub(in crate::cli) fn request(
             ..session_options(&args.ensemble.ensemble, environment, cx)
         },
         recorded_options: recorded_options(args, cx),
-        // Others may read it, so it does not repeat what was given with `--var`.
+        // Other users may read this text in the lock, so it omits the values of `--var`.
         command: format!("unfurl {} {}", spec.workflow, args.ensemble.ensemble)
             .trim_end()
             .to_owned(),
@@ -121,7 +123,7 @@ pub(in crate::cli) fn request(
     })
 }
 
-/// `--prune` compares all that exists with the whole model.
+/// Refuses `--prune` where it cannot work: it compares all instances with the whole model.
 fn refuse_prune(workflow: &WorkflowKind, args: &JobArgs) -> Result<(), Failure> {
     let message = match workflow {
         _ if !args.removal.prune => return Ok(()),
@@ -134,7 +136,7 @@ fn refuse_prune(workflow: &WorkflowKind, args: &JobArgs) -> Result<(), Failure> 
     Err(Failure::usage(message))
 }
 
-/// `--resume` takes what it is about from the job that it goes on with.
+/// Refuses options that change the plan together with `--resume`, which continues a stored plan.
 fn refuse_plan_options(args: &JobArgs) -> Result<(), Failure> {
     let JobArgs {
         any,
@@ -158,7 +160,7 @@ fn refuse_plan_options(args: &JobArgs) -> Result<(), Failure> {
     Err(Failure::usage_with(message, help))
 }
 
-/// Whether only some instances or templates are meant.
+/// Whether the options select only some instances or templates.
 fn is_filtered(args: &JobArgs) -> bool {
     args.narrow.template.is_some() || !args.any.instance.is_empty()
 }
@@ -202,7 +204,7 @@ fn variables(flat: &[String]) -> Result<Vec<(String, String)>, Failure> {
     Ok(variables)
 }
 
-/// The options that the user set, as the record keeps them.
+/// Returns the options that the user set, in the form in which the job record stores them.
 fn recorded_options(args: &JobArgs, Context { global, .. }: &Context) -> Map {
     let mut options = Map::new();
     if global.quiet {
@@ -258,7 +260,7 @@ fn recorded_options(args: &JobArgs, Context { global, .. }: &Context) -> Map {
     options
 }
 
-/// The options that are a choice of words, where the user chose another than what is usual.
+/// Returns the options with a choice of words that differ from their defaults.
 fn chosen_words(args: &JobArgs) -> [(&'static str, Option<&'static str>); 3] {
     let (repair, compared) = (args.reach.repair, args.compare.change_detection);
     let repair = (repair != Repair::default()).then(|| repair.as_str());

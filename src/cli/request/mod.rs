@@ -1,4 +1,4 @@
-//! The requests to use cases that commands share.
+//! Builders of the requests to use cases, shared by commands.
 
 pub(super) mod hosts;
 pub(super) mod job;

@@ -1,11 +1,11 @@
-//! The ensemble that a command is about, and its surroundings.
+//! Builds the session options: the ensemble, its environment and the home project.
 
 use std::path::PathBuf;
 
 use crate::cli::output::{Context, Output};
 use crate::ops::{self, SessionOptions};
 
-/// Which ensemble a command is about, and in which surroundings.
+/// Returns the session options for an ensemble and an environment.
 pub(in crate::cli) fn session_options(
     ensemble: &str,
     environment: Option<&str>,
@@ -20,7 +20,9 @@ pub(in crate::cli) fn session_options(
     }
 }
 
-/// The home project: that of the option or the environment, else `~/.unfurl_home` where it exists.
+/// Returns the home project: `--home` or `UNFURL_HOME`, else `~/.unfurl_home` if it exists.
+///
+/// An empty option means no home project.
 pub(in crate::cli) fn home(cx: &Context) -> Option<PathBuf> {
     match cx.global.home.as_deref() {
         Some("") => None,
@@ -32,7 +34,7 @@ pub(in crate::cli) fn home(cx: &Context) -> Option<PathBuf> {
     }
 }
 
-/// Tells of a job that was cut off and is not on record yet.
+/// Prints a note if an earlier job was interrupted and is not recorded yet.
 pub(in crate::cli) fn warn_interrupted_job(options: &SessionOptions, output: &Output) {
     if let Some(text) = ops::recover::notice(options) {
         output.print_stderr(&format!("note: {text}\n"));

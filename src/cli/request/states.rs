@@ -1,4 +1,4 @@
-//! Makes a request of what was typed.
+//! Builds requests to apply or show Salt states from the options of the command line.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -19,12 +19,12 @@ use crate::states::RunOrdering;
 use crate::system::fs;
 use crate::value::{Map, Value};
 
-/// The most hosts at the same time, if nobody says.
+/// The number of hosts that run at the same time unless an option says otherwise.
 pub(in crate::cli) const MAX_PARALLEL: usize = 50;
-/// Where state files are looked for, if nobody says.
+/// The folder of state files unless options or configuration name another.
 const DEFAULT_ROOT: &str = "states";
 
-/// What is asked of states.
+/// Builds the request from the options and the minion configuration.
 pub(in crate::cli) fn request(
     tree_options: &TreeOptions,
     run: &RunOptions,
@@ -103,7 +103,8 @@ fn tree(tree_options: &TreeOptions, options: Map) -> Result<StatesSource, Failur
     })
 }
 
-/// The folders with state files: those named, else those of the configuration, else the usual.
+/// Returns the folders with state files: those named, else those of the configuration, else the
+/// default.
 fn roots(named: &[PathBuf], options: &Map) -> Vec<PathBuf> {
     let mut roots = named.to_vec();
     if roots.is_empty() {
@@ -119,7 +120,9 @@ fn roots(named: &[PathBuf], options: &Map) -> Vec<PathBuf> {
     roots
 }
 
-/// What is asked of the state files in folders, which must be there.
+/// Builds the request for state files.
+///
+/// Fails if a folder with state files does not exist.
 pub(in crate::cli) fn request_of_files(
     tree_options: &TreeOptions,
     run: &RunOptions,
@@ -144,7 +147,9 @@ fn text_of(options: &Map, key: &str) -> Option<String> {
     options.get(key)?.as_str().map(str::to_owned)
 }
 
-/// The hosts that were chosen; none if nobody chose any.
+/// Returns the chosen hosts.
+///
+/// None if no host is chosen, which means this machine.
 pub(in crate::cli) fn chosen_hosts(
     tree_options: &TreeOptions,
     hosts: &HostSelectionArgs,

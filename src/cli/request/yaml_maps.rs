@@ -1,4 +1,4 @@
-//! What states are told on the command line: maps in YAML, in words or in files.
+//! Reads YAML maps from the command line, such as `--pillar`, as text or from a file.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::system::fs;
 use crate::value::Map;
 use crate::yaml::{Limits, Schema, parse_as};
 
-/// The map that a text says, or the file that it names after `@`; nothing for an empty one.
+/// Parses a YAML map, or the file named after `@`. Empty text gives an empty map.
 pub(in crate::cli) fn map_of(option: &str, text: &str) -> Result<Map, Failure> {
     match text.strip_prefix('@') {
         Some(file) => map_of_file(Path::new(file)),
@@ -16,7 +16,7 @@ pub(in crate::cli) fn map_of(option: &str, text: &str) -> Result<Map, Failure> {
     }
 }
 
-/// The map that a file says.
+/// Parses a file that contains a YAML map.
 pub(in crate::cli) fn map_of_file(file: &Path) -> Result<Map, Failure> {
     let text = fs::read_to_string(file)
         .map_err(|error| Failure::new(FailureKind::Usage, &error, error.hint()))?;

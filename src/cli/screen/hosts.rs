@@ -1,4 +1,4 @@
-//! The face of what runs over hosts, on a terminal or in a log.
+//! Shows runs over hosts on a terminal or in a log, and asks for passwords and answers.
 
 use crate::cli::args::format::HostOutput;
 use crate::cli::output::Output;
@@ -10,7 +10,7 @@ use crate::system::signals::Interrupts;
 use crate::tasks::HostEvent;
 use crate::ui::{HostDetail, HostLines, HostSummary, OutputChannel, host_event};
 
-/// Shows what runs over hosts.
+/// The view of a run over hosts: prints events as lines or JSON.
 #[derive(Debug)]
 pub(in crate::cli) struct HostScreen<'a> {
     output: &'a Output,
@@ -40,7 +40,7 @@ impl<'a> HostScreen<'a> {
         }
     }
 
-    /// Shows what came of all.
+    /// Prints the summary of the run.
     pub(in crate::cli) fn end(&self, report: &TasksReport) {
         let not_reached: Vec<String> = report
             .not_reached

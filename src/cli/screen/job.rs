@@ -1,4 +1,4 @@
-//! The face of a job on a terminal or in a log.
+//! Shows a job on a terminal or in a log, and asks the user to approve the plan.
 
 use std::io::IsTerminal as _;
 
@@ -11,7 +11,7 @@ use crate::ops::{Decision, JobFrontend};
 use crate::system::signals::Interrupts;
 use crate::ui::{Progress, read_approval, read_confirmation};
 
-/// Shows a job while it runs.
+/// The front end of a running job.
 #[derive(Debug)]
 pub(in crate::cli) struct JobScreen<'a> {
     output: &'a Output,
@@ -30,7 +30,7 @@ impl<'a> JobScreen<'a> {
         }
     }
 
-    /// Takes the progress off the screen.
+    /// Removes the progress bar from the screen.
     pub(in crate::cli) fn clear_progress(&mut self) {
         self.progress.clear();
     }

@@ -1,4 +1,4 @@
-//! The faces of what runs, on a terminal or in a log.
+//! Views of running work, on a terminal or in a log.
 
 pub(super) mod hosts;
 pub(super) mod job;

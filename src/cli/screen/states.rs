@@ -1,4 +1,4 @@
-//! The face of states that run.
+//! Shows the progress and the results of states on machines.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::states::{StateResult, to_value};
 use crate::system::signals::Interrupts;
 use crate::ui::{Progress, StateCounts, StateDetail, StateLine, host_table, state_lines};
 
-/// Shows states while they run.
+/// The view of a run of states: shows progress and asks for passwords.
 pub(in crate::cli) struct StatesScreen<'a> {
     output: &'a Output,
     host_screen: HostScreen<'a>,
@@ -57,15 +57,14 @@ impl StatesView for StatesScreen<'_> {
     }
 }
 
-/// Which of the states are shown, and how.
+/// The level of detail in which results of states are shown.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::cli) struct StateDisplay {
     pub(in crate::cli) detail: StateDetail,
-    /// Whether those are shown that are as described and were not changed.
     pub(in crate::cli) verbose: bool,
 }
 
-/// Shows what came of states, for people.
+/// Prints the results of all machines as text.
 pub(in crate::cli) fn show(
     report: &StatesReport,
     shown: StateDisplay,
@@ -137,7 +136,7 @@ fn line<'a>(result: &'a StateResult, function: &'a str, started: &'a str) -> Sta
     }
 }
 
-/// What a dry run would have done, as people would type it.
+/// Returns the commands that a dry run would have run.
 fn commands(result: &StateResult) -> Vec<String> {
     let steps = result.outcome.steps.iter();
     let mut commands: Vec<String> = steps.map(Change::command).collect();
@@ -147,7 +146,7 @@ fn commands(result: &StateResult) -> Vec<String> {
     commands
 }
 
-/// How a machine has ended, in words.
+/// Describes in words how the run of a machine ended.
 fn end_text(machine: &MachineReport) -> String {
     let left = machine.not_reached();
     let not_reached = match left {
@@ -165,7 +164,7 @@ fn end_text(machine: &MachineReport) -> String {
     word + &not_reached
 }
 
-/// The results of a machine, with what a dry run would have done.
+/// Returns the results of a machine as JSON, with the commands of a dry run.
 fn results(machine: &MachineReport) -> Json {
     let mut all = json!(to_value(&machine.results));
     for result in &machine.results {
@@ -177,7 +176,7 @@ fn results(machine: &MachineReport) -> Json {
     all
 }
 
-/// What came of states, for machines: the map of one machine, or of all by their names (S43).
+/// Returns the results as JSON: the map of a single machine, or of all machines by name (S43).
 pub(in crate::cli) fn report_json(report: &StatesReport, over_hosts: bool) -> Json {
     let of = results;
     if !over_hosts && let [machine] = report.machines.as_slice() {

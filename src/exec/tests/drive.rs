@@ -1,4 +1,4 @@
-//! The loop: in which order a machine is asked and told.
+//! Tests of the loop: the order in which a state machine is asked for steps and gets events.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -9,14 +9,14 @@ use super::fake::{Fake, Happens, ended, look};
 use crate::exec::{Error, MachineStep, OnInterrupt, RunnerEvent, StateMachine, drive};
 use crate::host::{ActionResult, ChainNote, Exit, Question, Secret, Stream};
 
-/// The answers of somebody, and all that was shown.
+/// A view that gives scripted answers and records what is shown.
 #[derive(Default)]
 struct Face {
     shown: Vec<String>,
     answers: Vec<Secret>,
 }
 
-/// Why the machine of a test stops.
+/// The error of a test machine.
 #[derive(Debug, thiserror::Error)]
 enum Stopped {
     #[error(transparent)]
@@ -25,7 +25,7 @@ enum Stopped {
     Broken,
 }
 
-/// A machine that follows a script, and ends once nothing of it runs.
+/// A state machine that follows a script and ends once none of its actions runs.
 #[derive(Default)]
 struct Script {
     steps: VecDeque<MachineStep>,
@@ -244,7 +244,7 @@ fn an_action_that_cannot_begin_ends_the_loop_and_what_began_is_ended() {
     assert_eq!(driver.end_all(), [(1, ended(Exit::Cancelled))]);
 }
 
-/// Runs one action that asks for a password, with these answers.
+/// Runs one action that asks for a password `times` times, and gives these answers.
 fn asks(answers: &[&str], times: usize) -> (Fake, Script, Face) {
     let question = Question::Login("me@a:22".to_owned());
     let asked = || Exit::NeedsAnswer {

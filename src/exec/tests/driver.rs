@@ -1,4 +1,4 @@
-//! The driver: what it submits, what it tells, what signals do.
+//! Tests of the driver: submitted actions, reported events and the effects of signals.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -94,7 +94,7 @@ fn from_the_first_action_on_the_run_is_brought_to_an_end() {
     let fake = Fake::default();
     let mut driver = fake.patient();
     driver.submit(1, look()).unwrap();
-    // Before that the second signal would end this process.
+    // Before the runner has started, the second signal would end this process.
     fake.interrupts.signal(Signal::SIGINT);
     fake.interrupts.signal(Signal::SIGINT);
     assert_eq!(fake.interrupts.first_before_start(), None);

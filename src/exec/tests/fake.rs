@@ -1,4 +1,4 @@
-//! A performer that follows a script.
+//! A fake runner that follows a script and starts no process.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -12,21 +12,17 @@ use crate::exec::{ActionRunner, Driver, DriverEvent, Error, OnInterrupt, RunnerE
 use crate::host::{Action, ActionRequest, ActionResult, Exit};
 use crate::system::signals::{Interrupts, ListenerGuard};
 
-/// Something that happens while somebody waits.
+/// An event in the script of a fake runner.
 pub(super) enum Happens {
-    /// This is heard.
     Heard(RunnerEvent),
-    /// An action ends like this.
     Ends(u64, Exit),
-    /// The time is over.
     Time,
-    /// A signal comes.
     Signal,
-    /// Nothing is performed any more.
+    /// The runner has ended.
     Gone,
 }
 
-/// What a performer was asked for, and what it is to do.
+/// The requests that a fake runner received, and its script.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) starts: usize,
@@ -37,18 +33,16 @@ pub(super) struct Seen {
     script: VecDeque<Happens>,
 }
 
-/// A performer whose actions succeed in the order of their numbers, unless its script says
-/// something else.
+/// A fake runner whose actions succeed in the order of their ids, unless its script says otherwise.
 #[derive(Clone, Default)]
 pub(super) struct Fake {
     pub(super) seen: Rc<RefCell<Seen>>,
     pub(super) interrupts: Interrupts,
-    /// The signals that were told, and not heard yet.
+    /// Signals that were received and not yet reported as events.
     pub(super) rung: Arc<Mutex<VecDeque<i32>>>,
-    /// The counts of all that were told.
+    /// The numbers of all received signals.
     pub(super) rings: Arc<Mutex<Vec<usize>>>,
     pub(super) is_deaf: bool,
-    /// The action that cannot begin.
     pub(super) refuses: Option<u64>,
 }
 
@@ -146,17 +140,16 @@ impl ActionRunner for Fake {
     }
 }
 
-/// An action that reads nothing.
+/// Returns an action that reads nothing.
 pub(super) fn look() -> ActionRequest {
     ActionRequest::local(Action::Read(Vec::new()))
 }
 
-/// Its result.
 pub(super) fn ended(exit: Exit) -> ActionResult {
     ActionResult::not_performed(&Action::Read(Vec::new()), exit)
 }
 
-/// The action that the next news say has ended, and how.
+/// Waits for the next event, which must be an outcome, and returns its tag and exit.
 pub(super) fn outcome(driver: &mut Driver) -> (u64, Exit) {
     match driver.next(None).unwrap() {
         DriverEvent::Outcome(tag, result) => (tag, result.exit().clone()),

@@ -1,4 +1,4 @@
-//! The runner of this machine: what it starts, tells and ends.
+//! Tests of the local runner with real processes: their start, output and end.
 #![expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
 
 use std::path::Path;
@@ -25,7 +25,7 @@ fn limits() -> RunLimits {
     }
 }
 
-/// The same, for commands that can be told from all others.
+/// The same limits, with a guard token that identifies the processes of a test.
 fn guarded() -> RunLimits {
     RunLimits {
         guard: Some(GuardOptions {
@@ -65,7 +65,7 @@ fn run(runner: &LocalRunner, command: Command) -> RunOutput {
     output
 }
 
-/// Reads a process id that a command writes to a file, once it is there.
+/// Waits until a command has written a process id to a file, and returns the id.
 fn pid_in(file: &Path) -> u32 {
     for _ in 0..1000 {
         if let Ok(text) = std::fs::read_to_string(file)
@@ -260,7 +260,7 @@ fn nothing_is_left_when_the_runner_is_dropped() {
     assert!(ends(pid));
 }
 
-/// Signals of a run that must be brought to an end.
+/// Returns interrupts of a run that has started, so that signals do not end this process.
 fn started() -> Interrupts {
     let interrupts = Interrupts::default();
     interrupts.mark_started();
@@ -321,7 +321,7 @@ fn the_second_interruption_kills_at_once() {
     assert!(ends(pid));
 }
 
-/// What is told of a command that runs long after a signal came.
+/// Runs a long command, sends a signal, and returns the first two events.
 fn news_after_a_signal(on_interrupt: OnInterrupt) -> (DriverEvent, DriverEvent) {
     let interrupts = Interrupts::default();
     let output = OutputMode::Discard;

@@ -1,4 +1,4 @@
-//! The driver and its loop, with a performer that starts no process.
+//! Tests of the driver and its loop with a fake runner, and of the local runner.
 
 mod drive;
 mod driver;

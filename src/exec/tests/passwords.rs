@@ -1,4 +1,4 @@
-//! Passwords of a driver that asks for them, and how often it asks.
+//! Tests of a driver that asks for passwords: which questions it asks, and how often.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn question(driver: &mut Driver) -> Question {
     }
 }
 
-/// The password with which an action logs in.
+/// Returns the login password of an action.
 fn password(request: &ActionRequest) -> Option<&str> {
     let Location::Ssh(destination) = &request.location else {
         panic!("{request:?}");

@@ -1,4 +1,6 @@
-//! Where the machines of instances are, and who logs in there.
+//! Finds the SSH destinations of instances: implements the port `HostLocator` of jobs.
+//!
+//! An endpoint of the model names address, user and key; `ssh_config` supplies the rest.
 
 use std::cell::OnceCell;
 use std::path::PathBuf;
@@ -13,19 +15,23 @@ use crate::system::env::{Env, temporary_dir};
 use crate::system::fs;
 use crate::topology::Endpoint;
 
-/// Makes destinations of endpoints; what an endpoint leaves out is left to `ssh_config`.
+/// Converts endpoints of the model to SSH destinations.
+///
+/// Values that an endpoint leaves out come from `ssh_config`.
 #[derive(Debug)]
 pub(crate) struct EndpointLocator {
     environment: Env,
     base: PathBuf,
-    /// Read when the first machine is looked for.
+    /// Created when the first endpoint is located.
     resolver: OnceCell<Result<Rc<LocationResolver>, LocationError>>,
-    /// The folder with the keys of hosts that the model says; it goes with this.
+    /// A temporary folder for host keys that the model states. Removed on drop.
     known_hosts_folder: PathBuf,
 }
 
 impl EndpointLocator {
-    /// Those that are reached from this machine. Relative paths of keys begin in `base`.
+    /// Creates a locator for connections from this machine.
+    ///
+    /// Relative paths of key files are below `base`.
     pub(crate) fn new(environment: Env, base: PathBuf) -> Self {
         let name = format!("unfurl-{}", ulid::Ulid::generate());
         Self {
@@ -52,7 +58,9 @@ impl EndpointLocator {
             .map_err(Clone::clone)
     }
 
-    /// A file that says the key of a host as the model does: it is the only one that counts.
+    /// Writes a `known_hosts` file with the host key from the model and returns its path.
+    ///
+    /// The connection then accepts only this key.
     fn write_known_hosts(&self, key: &str, address: &Address) -> Result<PathBuf, LocationError> {
         let host = match address.port {
             DEFAULT_PORT => address.host.clone(),
@@ -78,7 +86,8 @@ impl EndpointLocator {
                 self.base.join(path).to_string_lossy().into_owned()
             }
         });
-        // The usual port is what the type of an endpoint says where nobody says any.
+        // The endpoint type has the default port as its default value, so that port does not count
+        // as stated.
         let port = endpoint.port.filter(|port| *port != DEFAULT_PORT);
         Ok(HostTarget {
             name: endpoint.name.clone(),
@@ -124,7 +133,7 @@ impl crate::job::HostLocator for EndpointLocator {
     }
 }
 
-/// Where host strings lead, as `ssh_config` has it.
+/// Locates host strings with the same `ssh_config`.
 #[derive(Debug)]
 struct HostStringLocator(Rc<LocationResolver>);
 

@@ -1,4 +1,6 @@
-//! What is known of hosts: host strings, the configuration of OpenSSH, inventories.
+//! The directory of known hosts: resolves host strings and roles from `ssh_config` and inventories.
+//!
+//! [`FleetHosts`] implements the ports `HostResolver` and `RoleSource` for tasks and states.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,16 +16,16 @@ use crate::host::{Command, HostParts, Location, LocationError, Program};
 use crate::system::env::Env;
 use crate::value::{Map, Value};
 
-/// How many names a warning gives.
+/// The number of names that a warning lists.
 const MAX_NAMED: usize = 5;
 
-/// What is known of hosts.
+/// The known hosts and roles of a run.
 #[derive(Debug)]
 pub struct FleetHosts {
     resolver: LocationResolver,
     inventory: Inventory,
     expressions: Option<RoleExpressions>,
-    /// What is doubtful in the files, and their texts.
+    /// Warnings about the files that were read, with their sources.
     pub warnings: Vec<(Diagnostics, Sources)>,
 }
 
@@ -63,7 +65,7 @@ impl FleetHosts {
     }
 }
 
-/// What variables of hosts say that runs over hosts do not follow.
+/// Warns about host variables that runs over hosts ignore, such as `become`.
 fn ignored_variable_warnings(inventory: &Inventory) -> Diagnostics {
     let mut others = Vec::new();
     let mut ignored = BTreeSet::new();
@@ -91,15 +93,17 @@ fn ignored_variable_warnings(inventory: &Inventory) -> Diagnostics {
     warnings
 }
 
-/// The first of many names.
+/// Joins the first names of a list, with an ellipsis if more follow.
 fn first_names(all: &[String], max: usize) -> String {
     let more = if all.len() > max { ", …" } else { "" };
     format!("{}{more}", all[..all.len().min(max)].join(", "))
 }
 
 impl crate::host::services::HostResolver for FleetHosts {
-    /// A host of the inventory goes the way that its variables say; any other is a host string. A
-    /// user that the run names counts where neither names one (F56).
+    /// Locates a host.
+    ///
+    /// A host of the inventory is reached as its variables say; any other name is a host string.
+    /// The `user` of the run counts if neither names a user (F56).
     fn locate(&self, host: &str, user: Option<&str>) -> Result<Location, LocationError> {
         if let Some(reach) = self.inventory.host_access(host) {
             let method = match (reach?.method, user) {
@@ -115,7 +119,7 @@ impl crate::host::services::HostResolver for FleetHosts {
     }
 }
 
-/// Where a host string leads, for a user if it names none.
+/// Locates a host string, as `user` if the string names no user.
 pub(crate) fn locate_host_string(
     book: &LocationResolver,
     host: &str,

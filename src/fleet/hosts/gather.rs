@@ -1,4 +1,7 @@
-//! Gathers the hosts that can be named: those of an ensemble, and those of a file.
+//! Gathers the hosts that can be named: the instances of an ensemble, and the hosts of files.
+//!
+//! The model uses Unfurl's Ansible types: endpoints, `ConnectsTo.Ansible` relationships and
+//! inventory groups become hosts, variables and groups of an inventory.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,29 +15,29 @@ use crate::tosca::Types;
 use crate::value::{Handle, Map, Value};
 use crate::yaml::Node;
 
-/// The capability of what Ansible, and so anybody, can reach.
+/// The capability type of an instance that Ansible, and so this program, can reach.
 const ENDPOINT_CAPABILITY: &str = "unfurl.capabilities.Endpoint.Ansible";
-/// How a host is logged in to.
+/// The relationship type that holds the credentials of a host.
 const CONNECTION_RELATIONSHIP: &str = "unfurl.relationships.ConnectsTo.Ansible";
-/// A group whose data its hosts have.
+/// The type of groups whose variables apply to their hosts.
 const GROUP_TYPE: &str = "unfurl.groups.AnsibleInventoryGroup";
-/// What says where a machine is, the best first.
+/// The attributes with the address of a machine, the preferred one first.
 const ADDRESS_ATTRIBUTES: [&str; 2] = ["public_ip", "private_ip"];
 
-/// The hosts that can be named.
+/// The gathered hosts, with warnings.
 #[derive(Debug, Default)]
 pub struct GatheredHosts {
     /// The hosts and their groups.
     pub inventory: Inventory,
-    /// What is doubtful.
+    /// Warnings about values that could not be used.
     pub warnings: Diagnostics,
-    /// The texts that the warnings point into.
+    /// The texts that the warnings refer to.
     pub sources: Sources,
-    /// What evaluates roles that are expressions, where there is an ensemble.
+    /// The evaluator for roles that are expressions. None without an ensemble.
     pub expressions: Option<RoleExpressions>,
 }
 
-/// Evaluates the roles of an inventory that are expressions, in the context of the ensemble.
+/// Evaluates inventory roles that are expressions, in the context of the ensemble.
 pub struct RoleExpressions {
     evaluator: Evaluator,
     topology: Arc<Topology>,
@@ -47,7 +50,8 @@ impl std::fmt::Debug for RoleExpressions {
 }
 
 impl RoleExpressions {
-    /// The hosts that an expression gives (F9): a host string, an instance, or a list of those.
+    /// Returns the hosts that an expression gives (F9): a host string, an instance, or a list of
+    /// both.
     pub fn hosts(&self, expression: &Value) -> Result<Vec<String>, String> {
         let context = Context::new(self.topology.root());
         let value = self.evaluator.evaluate(expression, &context);
@@ -73,12 +77,13 @@ impl RoleExpressions {
 }
 
 impl GatheredHosts {
-    /// The hosts among the instances of a topology, with their groups. `connections` are those of
-    /// the environment.
+    /// Gathers the instances of a topology that are hosts, with their groups.
+    ///
+    /// `connections` is the `connections` section of the environment.
     ///
     /// # Errors
     ///
-    /// What the model says of a host or a group makes no inventory.
+    /// The data of a host or a group is not valid in an inventory.
     pub fn from_topology(
         topology: &Arc<Topology>,
         world: Arc<dyn SystemContext>,
@@ -114,7 +119,7 @@ impl GatheredHosts {
         })
     }
 
-    /// Adds the hosts of files; what a file says goes before what is here already.
+    /// Adds the hosts of files. Values in a file override earlier ones.
     ///
     /// # Errors
     ///
@@ -136,9 +141,9 @@ impl GatheredHosts {
     }
 }
 
-/// A connection that the environment has for hosts.
+/// A connection that the environment defines as a default for hosts.
 struct DefaultConnection {
-    /// The node that it is for; all if none.
+    /// The node that the connection is for. None for all nodes.
     target: Option<Arc<str>>,
     properties: Map,
 }
@@ -171,8 +176,9 @@ struct HostGatherer<'a> {
 }
 
 impl HostGatherer<'_> {
-    /// The value of an attribute, if it has one. What cannot be evaluated is doubtful, not more:
-    /// all other hosts can be named still.
+    /// Returns the value of an attribute.
+    ///
+    /// An evaluation error becomes a warning, so that all other hosts can still be named.
     fn attribute(&mut self, of: Handle, name: &str) -> Option<Value> {
         match self.evaluator.attribute(of, name) {
             Ok(value) => value.filter(|value| !value.is_null()),
@@ -189,7 +195,7 @@ impl HostGatherer<'_> {
         self.warnings.push(warning.label(Span::NONE, ""));
     }
 
-    /// Adds a node instance if it is a host: it has an endpoint or an address.
+    /// Adds a node instance to the inventory if it has an endpoint or an address.
     fn node(&mut self, of: Handle) -> Result<(), Error> {
         let entity = self.topology.entity(of);
         let Some(node) = entity.node() else {
@@ -216,7 +222,7 @@ impl HostGatherer<'_> {
         }
         let added = self.inventory.add_host(Arc::clone(&name), data);
         added.map_err(|problem| Error::new(ErrorKind::Invalid, problem, None))?;
-        // The names of its types are roles as well.
+        // The type names of an instance are roles as well.
         let types = &node.template.node_type.info.ancestors;
         let own = node.template.type_name.as_str();
         let others = types.iter().map(crate::name::TypeName::as_str);
@@ -228,7 +234,7 @@ impl HostGatherer<'_> {
         Ok(())
     }
 
-    /// What an endpoint says of its host.
+    /// Adds the connection variables that an endpoint states.
     fn reach_from_endpoint(&mut self, endpoint: Handle, data: &mut Map) {
         for name in ["port", "host", "connection", "user"] {
             if let Some(value) = self.attribute(endpoint, name) {
@@ -249,7 +255,8 @@ impl HostGatherer<'_> {
         }
     }
 
-    /// What the connection to a host says: one of the model, else one of the environment.
+    /// Adds the variables of the connection to a host: from the model, or else from the
+    /// environment.
     fn reach_from_connection(
         &mut self,
         of: Handle,
@@ -298,7 +305,7 @@ impl HostGatherer<'_> {
         Ok(())
     }
 
-    /// Adds the groups of the model that have hosts, and the groups in them.
+    /// Adds the groups of the model, their hosts and their child groups.
     fn groups(&mut self) -> Result<(), Error> {
         let topology = Arc::clone(self.topology);
         let types = &topology.service().types;
@@ -341,7 +348,7 @@ impl HostGatherer<'_> {
     }
 }
 
-/// What a credential says: the user, a token by its type, and keys.
+/// Adds the variables of a credential: the user, a token named by its type, and keys.
 fn apply_credential(credential: &Map, data: &mut Map) {
     if let Some(user) = credential.get("user") {
         data.insert("ansible_user".into(), user.clone());

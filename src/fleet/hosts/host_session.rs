@@ -1,4 +1,6 @@
-//! A person on a single host: a shell there, or ports that lead through it (spec/hosts.md F66).
+//! Interactive use of a single host: a shell, or forwarded ports (rule F66).
+//!
+//! Connects and asks for passwords, then leaves the session to `exec::InteractiveSession`.
 
 use std::sync::Arc;
 
@@ -9,7 +11,7 @@ use crate::host::services::HostResolver as _;
 use crate::host::{AttemptCounter, Destination, Exit, Forward, Location, Question, Secret};
 use crate::system::signals::Interrupts;
 
-/// A host that is connected to.
+/// An interactive session with a connected host.
 #[derive(Debug)]
 pub struct HostSession {
     session: InteractiveSession,
@@ -18,8 +20,10 @@ pub struct HostSession {
 }
 
 impl HostSession {
-    /// Connects to a host, as a user if neither it nor what is known of it names one. `ask` is
-    /// asked for passwords, each three times at most.
+    /// Connects to a host.
+    ///
+    /// `user` counts if neither the host string nor the known data names a user. `ask` is called
+    /// for passwords, at most three times each.
     pub fn open(
         host: &str,
         user: Option<&str>,
@@ -76,14 +80,16 @@ impl HostSession {
         }
     }
 
-    /// Opens the login shell there and goes along with it until it ends; `kind` is that of the
-    /// terminal. Gives the exit code: that of the shell, or of the signal that asked for an end.
+    /// Opens the login shell and waits for its end; `kind` is the terminal type (`TERM`).
+    ///
+    /// Returns the exit code of the shell, or 128 plus the signal that requested termination.
     pub fn shell(&self, kind: &str) -> Result<u8, Error> {
         self.exit_code(&self.session.shell(&self.host, kind))
     }
 
-    /// Lets ports lead elsewhere until somebody asks for an end; each is told with its number once
-    /// it does. Gives the exit code of the signal that asked for the end.
+    /// Forwards ports until a signal requests termination.
+    ///
+    /// Calls `on_open` for each opened port and returns 128 plus the signal.
     pub fn forward(
         &self,
         forwards: &[Forward],
@@ -97,7 +103,7 @@ impl HostSession {
             (Exit::Cancelled, Some(signal)) => Some(128 + signal),
             _ => exit.code(),
         };
-        // Beyond 255 the system knows none.
+        // An exit code is one byte for the system.
         code.map(|code| u8::try_from(code & 0xff).unwrap_or(u8::MAX))
             .ok_or_else(|| self.failure(exit))
     }

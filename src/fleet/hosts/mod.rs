@@ -1,4 +1,4 @@
-//! The hosts that can be named, and the ways to them.
+//! The known hosts of a run and how to reach them: inventories, ensembles, `ssh_config`.
 
 mod endpoint_locator;
 mod fleet_hosts;

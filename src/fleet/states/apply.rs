@@ -1,4 +1,6 @@
-//! Runs of states: compiles those of all machines, then brings the machines there.
+//! Applies Salt states: compiles the states of all machines, then runs them.
+//!
+//! Entry points: [`apply_states`] and [`compile_all`].
 
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use crate::fleet::{Error, ErrorKind};
 use crate::states::CompiledStates;
 use crate::system::signals::Interrupts;
 
-/// Applies states, or says what they would change.
+/// Applies states, or reports what they would change in test mode.
 pub fn apply_states(
     request: &StatesRequest,
     view: &mut dyn StatesView,
@@ -25,16 +27,14 @@ pub fn apply_states(
     Ok(StatesReport::of(machines, request, stopped))
 }
 
-/// The states of a machine, compiled.
+/// The compiled states of a machine.
 #[derive(Debug)]
 pub struct CompiledMachine {
-    /// How people call it.
     pub name: Arc<str>,
-    /// Its states.
     pub compiled: CompiledStates,
 }
 
-/// Compiles the states of all machines, and runs none.
+/// Compiles the states of all machines without running them.
 pub fn compile_all(
     request: &StatesRequest,
     view: &mut dyn StatesView,
@@ -65,7 +65,9 @@ pub fn compile_all(
     machines.collect()
 }
 
-/// The driver of actions on machines: whoever asks for an end does not wait.
+/// Creates the driver for actions on machines.
+///
+/// A signal cancels running actions at once.
 pub(super) fn driver(interrupts: &Interrupts, sudo: Option<&String>) -> Driver {
     let limits = RunLimits::guarded();
     let driver = Driver::local(
@@ -120,8 +122,9 @@ impl<'a> StatesDriver<'a> {
         Ok(())
     }
 
-    /// Brings all machines to where their states can begin. Nothing runs anywhere if anything does
-    /// not compile.
+    /// Compiles the states of all machines.
+    ///
+    /// If the states of one machine do not compile, the run fails before any state runs.
     fn prepare(&mut self) -> Result<(), Error> {
         self.fleet.enqueue(0..self.fleet.machines.len());
         self.run_until_idle()?;
@@ -156,12 +159,12 @@ impl<'a> StatesDriver<'a> {
         ))
     }
 
-    /// Works until no machine has anything to do.
+    /// Runs until no machine has anything left to do.
     fn run_until_idle(&mut self) -> Result<(), Error> {
         drive(&mut self.fleet, &mut self.driver, self.view)
     }
 
-    /// Stops if too many machines have failed (P35).
+    /// Stops the run if too many machines have failed (P35).
     fn stop_if_too_many_failed(&mut self) {
         let Some(most) = self.request.fail_percent else {
             return;

@@ -1,4 +1,4 @@
-//! On which machines states are applied.
+//! Chooses the machines that states are applied to.
 
 use std::sync::Arc;
 
@@ -13,16 +13,17 @@ use crate::value::{Map, Value};
 /// A machine that states are applied to.
 #[derive(Debug, Clone)]
 pub struct StateHost {
-    /// How people call it.
+    /// The name of the machine in messages and results.
     pub name: Arc<str>,
-    /// Where it is.
     pub location: Location,
-    /// What is known of it; state files read it as pillar.
+    /// The inventory variables of the host, which state files read as pillar.
     pub data: Map,
 }
 
-/// The machines that a scope and limits choose, in the order of the inventory, each once (F15,
-/// P47). A limit is the name of a role, else a pattern for names of hosts.
+/// Returns the machines that a scope and limits select, each once, in the order of the inventory
+/// (F15, P47).
+///
+/// A limit is the name of a role, or else a pattern for names of hosts.
 pub fn choose_hosts(
     scope: &HostScope,
     limits: &[String],
@@ -101,7 +102,7 @@ fn apply_limits(
         .collect())
 }
 
-/// The machine that this program runs on.
+/// Returns the machine that this program runs on.
 pub fn this_machine(name: &str) -> StateHost {
     StateHost {
         name: name.into(),
@@ -111,14 +112,14 @@ pub fn this_machine(name: &str) -> StateHost {
 }
 
 impl StateHost {
-    /// An action on this machine.
+    /// Returns a request to perform an action on this machine.
     pub(super) fn request(&self, action: Action) -> ActionRequest {
         let mut request = ActionRequest::at(self.location.clone(), action);
         request.host = Some(self.name.to_string());
         request
     }
 
-    /// The pillar of this machine: what is known of it, under what was given for all.
+    /// Returns the pillar of this machine: its variables, overridden by the shared pillar.
     pub fn pillar(&self, shared_pillar: &Map) -> Value {
         let mut pillar = self.data.clone();
         for (key, value) in shared_pillar {
@@ -128,7 +129,7 @@ impl StateHost {
     }
 }
 
-/// Why a machine is lost, if it is.
+/// Returns why a machine is lost after this exit. None if it can go on.
 pub(super) fn loss_reason(exit: &Exit) -> Option<String> {
     match exit {
         Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut | Exit::NotFound(_) => None,

@@ -1,4 +1,5 @@
-//! The states of machines, as files describe them or as they were typed.
+//! Builds the inputs of the state compiler for each machine, from state files or from a typed
+//! state.
 
 use std::sync::Arc;
 
@@ -11,15 +12,15 @@ use crate::states::{
 use crate::value::{Map, Value};
 use crate::yaml::emit;
 
-/// The state file that stands for a typed state.
+/// The name of the virtual state file that holds a typed state (`unfurl op`).
 const TYPED_SLS: &str = "op";
 const TYPED_PATH: &str = "op.sls";
 
-/// Says what the states of each machine are made from.
+/// Builds the compiler inputs of machines.
 pub(super) struct StatesCompiler<'a> {
     request: &'a StatesRequest,
     roots: Arc<dyn FileRoots>,
-    /// Whether nothing runs after that.
+    /// Whether states are only compiled and do not run.
     pub(super) is_compile_only: bool,
 }
 
@@ -43,7 +44,7 @@ impl<'a> StatesCompiler<'a> {
         }
     }
 
-    /// What the states of a machine are made from.
+    /// Returns the compiler input of a machine.
     pub(super) fn compile_input(&self, host: &StateHost) -> CompileInput {
         let tree = &self.request.source;
         CompileInput {
@@ -61,8 +62,10 @@ impl<'a> StatesCompiler<'a> {
         }
     }
 
-    /// How the states of a machine run. One whose states have no requisites leaves the run where a
-    /// state fails (P34).
+    /// Returns the options with which the states of a machine run.
+    ///
+    /// Where hosts were named and no state has requisites, a failed state ends the run on that host
+    /// (P34).
     pub(super) fn run_setup(&self, has_links: bool) -> EngineOptions {
         let options = &self.request.source.options;
         let option = |key: &str| options.get(key).map(Value::reveal);
@@ -95,7 +98,7 @@ impl<'a> StatesCompiler<'a> {
     }
 }
 
-/// A typed state as a state file.
+/// Returns the source of a state file that contains a typed state.
 fn typed_state_source(function: &str, arguments: &Map) -> String {
     let arguments = arguments
         .iter()
@@ -110,7 +113,7 @@ fn typed_state_source(function: &str, arguments: &Map) -> String {
     format!("#!yaml\n{}", emit(&tree, 0))
 }
 
-/// A typed state over a state tree.
+/// A state tree with the file of a typed state added.
 struct TypedStateRoots {
     text: Arc<[u8]>,
     folders: FolderRoots,

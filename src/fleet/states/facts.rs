@@ -1,4 +1,6 @@
-//! Reads facts of machines, and changes nothing.
+//! Reads facts of machines and changes nothing.
+//!
+//! [`read_facts`] serves the command `fact`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,31 +14,29 @@ use crate::host::fact::{Fact, FactReading};
 use crate::host::{Action, ActionResult, Question, Secret};
 use crate::system::signals::Interrupts;
 
-/// Which facts of which machines.
+/// A request to read facts of machines.
 #[derive(Debug, Clone)]
 pub struct FactsRequest {
-    /// The facts.
     pub facts: Vec<Fact>,
-    /// The machines.
     pub hosts: Vec<StateHost>,
-    /// The most machines at the same time.
+    /// The maximum number of machines that are read at the same time.
     pub parallel: usize,
-    /// The user to act as, if another one.
+    /// The user to act as, if not the user who logs in.
     pub sudo: Option<String>,
-    /// Tells whether somebody asks for an end.
+    /// The signals that request termination.
     pub interrupts: Interrupts,
 }
 
-/// What was read of a machine.
+/// The facts of one machine.
 #[derive(Debug)]
 pub struct MachineFacts {
-    /// How people call it.
+    /// The name of the machine in messages and results.
     pub name: Arc<str>,
     /// A reading for each fact, or why the machine was lost.
     pub readings: Result<Vec<FactReading>, String>,
 }
 
-/// Reads the facts of all machines, in their order.
+/// Reads the facts of all machines and returns them in the order of the machines.
 pub fn read_facts(
     request: &FactsRequest,
     view: &mut dyn StatesView,
@@ -47,7 +47,7 @@ pub fn read_facts(
     Ok(round.results)
 }
 
-/// One look at all machines.
+/// A state machine that reads the facts of all machines.
 struct FactsRun<'a> {
     request: &'a FactsRequest,
     waiting: VecDeque<usize>,
