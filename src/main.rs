@@ -1,4 +1,4 @@
-//! The program: parse, run, exit code; nothing else.
+//! The executable: calls [`unfurl::main`] and returns its exit code.
 
 use std::process::ExitCode;
 

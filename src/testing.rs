@@ -1,9 +1,9 @@
-//! The door for the tests: the items that integration tests, benches and fuzz targets use.
+//! Re-exports for tests: the items that integration tests, benches and fuzz targets use.
 //!
 //! All modules of the crate are private, so that the compiler finds code that nothing uses. Programs
 //! use [`crate::main`] alone, and nothing here is promised to stay.
 
-/// Items of the module `states`.
+/// Items of the crate's module `states`, re-exported for tests.
 pub mod states {
     pub use crate::states::{
         ActionId, Aggregation, ChangeOutcome, Chunk, CompileError, CompileRequest, CompiledStates,
@@ -14,22 +14,22 @@ pub mod states {
     };
 }
 
-/// Items of the module `dag`.
+/// Items of the crate's module `dag`, re-exported for tests.
 pub mod dag {
     pub use crate::dag::{ReadyQueue, dependencies_first};
 }
 
-/// Items of the module `diagnostic`.
+/// Items of the crate's module `diagnostic`, re-exported for tests.
 pub mod diagnostic {
     pub use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 }
 
-/// Items of the module `exec`.
+/// Items of the crate's module `exec`, re-exported for tests.
 pub mod exec {
     pub use crate::exec::{ActionRunner, Error, LocalRunner, RunLimits, RunnerEvent};
 }
 
-/// Items of the module `expr`.
+/// Items of the crate's module `expr`, re-exported for tests.
 pub mod expr {
     pub use crate::expr::{
         Clock, Context, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, Evaluator,
@@ -38,15 +38,15 @@ pub mod expr {
     };
 }
 
-/// Items of the module `git`.
+/// Items of the crate's module `git`, re-exported for tests.
 pub mod git {
-    /// Items of the module `lfs`.
+    /// Items of the crate's module `git::lfs`, re-exported for tests.
     pub mod lfs {
         pub use crate::git::lfs::count_locks;
     }
 }
 
-/// Items of the module `host`.
+/// Items of the crate's module `host`, re-exported for tests.
 pub mod host {
     pub use crate::host::{
         Action, ActionRequest, ActionResult, Address, Background, BecomeUser, CallControl,
@@ -56,29 +56,29 @@ pub mod host {
         HostParts, Location, LocationError, PoolLimits, Program, PromptAnswer, Put, Question,
         ReadOutput, Route, RunOutput, Secret, Spread, StopLevel, Stream, Terminal, TransferOutput,
     };
-    /// Items of the module `book`.
+    /// Items of the crate's module `host::resolver`, re-exported for tests.
     pub mod book {
         pub use crate::host::resolver::{Error, LocationResolver, LoginOptions};
     }
-    /// Items of the module `change`.
+    /// Items of the crate's module `host::change`, re-exported for tests.
     pub mod change {
         pub use crate::host::change::{Change, CommandRun, FileWrite, ModeAndOwner};
     }
-    /// Items of the module `fact`.
+    /// Items of the crate's module `host::fact`, re-exported for tests.
     pub mod fact {
         pub use crate::host::fact::{
             CommandSetting, Domain, Fact, FactReading, FileKind, FileStat, Probe, ProbeOutput,
         };
     }
-    /// Items of the module `helpers`.
+    /// Items of the crate's module `host::services`, re-exported for tests.
     pub mod helpers {
         pub use crate::host::services::{HostResolver, HostServices, NoRoles};
     }
-    /// Items of the module `inventory`.
+    /// Items of the crate's module `host::inventory`, re-exported for tests.
     pub mod inventory {
         pub use crate::host::inventory::{ConnectionMethod, Inventory, NoVault};
     }
-    /// Items of the module `ssh_config`.
+    /// Items of the crate's module `host::ssh_config`, re-exported for tests.
     pub mod ssh_config {
         pub use crate::host::ssh_config::{
             Canonicalize, ConfigContext, ForwardAgent, HostQuery, LocalConfigContext, LocalUser,
@@ -87,38 +87,38 @@ pub mod host {
     }
 }
 
-/// Items of the module `job`.
+/// Items of the crate's module `job`, re-exported for tests.
 pub mod job {
     pub use crate::job::{JobEvent, LogLevel, Proposal, Readiness, Report, StepState};
 }
 
-/// Items of the module `lock`.
+/// Items of the crate's module `lock`, re-exported for tests.
 pub mod lock {
     pub use crate::lock::{Lock, LockError};
 }
 
-/// Items of the module `name`.
+/// Items of the crate's module `name`, re-exported for tests.
 pub mod name {
     pub use crate::name::Status;
 }
 
-/// Items of the module `ops`.
+/// Items of the crate's module `ops`, re-exported for tests.
 pub mod ops {
     pub use crate::ops::{
         Decision, Failure, JobFrontend, JobReport, JobRequest, RunSettings, SaveSettings,
         SessionOptions, deploy, plan, rescue,
     };
-    /// Items of the module `hosts`.
+    /// Items of the crate's module `ops::hosts`, re-exported for tests.
     pub mod hosts {
         pub use crate::ops::hosts::inventory;
     }
-    /// Items of the module `schema`.
+    /// Items of the crate's module `ops::schema`, re-exported for tests.
     pub mod schema {
         pub use crate::ops::schema::{SchemaKind, schema};
     }
 }
 
-/// Items of the module `plan`.
+/// Items of the crate's module `plan`, re-exported for tests.
 pub mod plan {
     pub use crate::plan::{
         JobGoal, Plan, Reason, StepActivity, StepId, StepTarget, WorkflowKind, plan,
@@ -126,7 +126,7 @@ pub mod plan {
     };
 }
 
-/// Items of the module `tasks`.
+/// Items of the crate's module `tasks`, re-exported for tests.
 pub mod tasks {
     pub use crate::tasks::{
         EngineRequest, HostEvent, HostOutcome, RunState, TaskCall, TaskEngine, TaskOptions, Tasks,
@@ -134,43 +134,43 @@ pub mod tasks {
     };
 }
 
-/// Items of the module `system`.
+/// Items of the crate's module `system`, re-exported for tests.
 pub mod system {
-    /// Items of the module `env`.
+    /// Items of the crate's module `system::env`, re-exported for tests.
     pub mod env {
         pub use crate::system::env::Env;
     }
-    /// Items of the module `machine`.
+    /// Items of the crate's module `system::machine`, re-exported for tests.
     pub mod machine {
         pub use crate::system::machine::is_running;
     }
-    /// Items of the module `user`.
+    /// Items of the crate's module `system::user`, re-exported for tests.
     pub mod user {
         pub use crate::system::user::home;
     }
 }
 
-/// Items of the module `topology`.
+/// Items of the crate's module `topology`, re-exported for tests.
 pub mod topology {
     pub use crate::topology::{Topology, TopologyInputs};
 }
 
-/// Items of the module `tosca`.
+/// Items of the crate's module `tosca`, re-exported for tests.
 pub mod tosca {
     pub use crate::tosca::{NoImports, ReadOptions, check_inputs, read};
 }
 
-/// Items of the module `ui`.
+/// Items of the crate's module `ui`, re-exported for tests.
 pub mod ui {
     pub use crate::ui::DiagnosticRenderer;
 }
 
-/// Items of the module `value`.
+/// Items of the crate's module `value`, re-exported for tests.
 pub mod value {
     pub use crate::value::{Handle, Map, Value, canonical_sha256, hex, upstream_digest};
 }
 
-/// Items of the module `yaml`.
+/// Items of the crate's module `yaml`, re-exported for tests.
 pub mod yaml {
     pub use crate::yaml::{
         Limits, NoLoader, Node, NodeKind, Patch, Route, apply, diff, emit, expand, merge, parse,

@@ -1,4 +1,6 @@
 //! The clap definition of the command line: global options and all commands.
+//!
+//! Doc comments on commands and options are the help texts that users see.
 
 use clap::{Parser, Subcommand};
 

@@ -1,4 +1,6 @@
 //! Converts plans and reports of jobs to the view types that `ui` renders.
+//!
+//! The commands `plan`, `explain` and those that run a job use it. No text is written here.
 
 use std::collections::HashMap;
 

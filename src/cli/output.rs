@@ -1,5 +1,7 @@
 //! The output of the program: results go to the standard output, everything else to the error
 //! output.
+//!
+//! Every command gets an [`Output`] in its [`Context`]. It knows level, width and colour.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -85,7 +87,7 @@ impl Output {
         self.has_write_failed.get()
     }
 
-    /// Prints a result as JSON.
+    /// Prints a result as formatted JSON to the standard output.
     pub(super) fn json(&self, value: &serde_json::Value) {
         self.print_result(&format!("{}\n", pretty(value)));
     }

@@ -1,6 +1,7 @@
 //! Questions on the terminal.
 //!
-//! A separate thread reads the answer, so that an interruption ends the wait.
+//! A separate thread reads the answer, so that a signal can end the wait. [`yes_or_no`] and
+//! [`line()`] are used by the screens.
 
 use std::io::{BufRead, IsTerminal as _, Write};
 use std::sync::mpsc::RecvTimeoutError;

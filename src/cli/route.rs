@@ -7,7 +7,7 @@ pub(super) const RUN_HOSTS: &str = "run-hosts";
 
 /// Global options with a value. The value is not the command.
 const WITH_VALUE: [&str; 4] = ["--home", "--loglevel", "--logfile", "--allow"];
-/// Long options that choose hosts.
+/// Long options that choose hosts and so select `run` over hosts.
 const HOST_OPTIONS: [&str; 3] = ["--hosts", "--roles", "--hosts-file"];
 
 /// Renames a `run` that chooses hosts to [`RUN_HOSTS`] in the words of a command line.

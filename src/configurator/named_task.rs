@@ -103,7 +103,7 @@ impl TaskInvocation {
         let text = task.input("task")?.unwrap_or_default();
         if text.has_sensitive() {
             return Err(input_error(
-                "`task` must not be a secret, which `arguments` may be",
+                "`task` must not be a secret; pass secrets in `arguments`",
             ));
         }
         let text = text.as_str().unwrap_or_default().to_owned();

@@ -27,7 +27,7 @@ pub(super) fn apply_result_template(task: &TaskView<'_>, result: &Map, outcome: 
         Ok(Value::Null) => return,
         Ok(other) => {
             let message = format!(
-                "`resultTemplate` must give a map or a list, not {}",
+                "`resultTemplate` must return a map or a list, not {}",
                 other.kind()
             );
             outcome.errors.push(message);

@@ -35,10 +35,9 @@ impl StateTree {
         let plain = |text: &&str| !text.is_empty() && !text.contains("{{") && !text.contains("{%");
         let root = match stated {
             None => DEFAULT_ROOT,
-            Some(stated) => stated
-                .as_str()
-                .filter(plain)
-                .ok_or("`file_root` must be a path, and no expression")?,
+            Some(stated) => stated.as_str().filter(plain).ok_or(
+                "`file_root` must be a plain path; expressions and templates are not allowed",
+            )?,
         };
         let root = base.join(root);
         if !local_context.is_dir(&root) {

@@ -119,10 +119,10 @@ fn compile_input(task: &TaskView<'_>) -> Result<CompileInput, Error> {
         (true, true) => StateTargets::Highstate,
         (true, false) => {
             return Err(input_error(
-                "name state files with `sls`, or say `top: true`",
+                "name the state files with `sls`, or set `top: true`",
             ));
         }
-        (false, true) => return Err(input_error("`sls` and `top` exclude each other")),
+        (false, true) => return Err(input_error("`sls` and `top` cannot be used together")),
     };
     let ordering = match task.input_text("ordering")?.as_deref() {
         None | Some("classic") => RunOrdering::Classic,
@@ -260,7 +260,7 @@ impl StatesExecution {
                 }
                 self.run.finish_sleep(deed, stamp(task));
             }
-            _ => return Err("it was answered with what it did not ask".to_owned()),
+            _ => return Err("internal error: the result does not match the request".to_owned()),
         }
         Ok(())
     }
@@ -315,7 +315,7 @@ impl StatesExecution {
             }
             NextAction::Wait | NextAction::AtLimit => self.finish_with_problem(
                 task,
-                "states wait for something that nobody does".to_owned(),
+                "internal error: states wait, but no action is running".to_owned(),
             ),
             NextAction::Done => RunStep::Done(Box::new(self.finish(task))),
         }

@@ -41,7 +41,7 @@ impl TaskFile {
             let bytes = local_context
                 .read(path)
                 .map_err(|error| error.to_string())?;
-            String::from_utf8(bytes).map_err(|_| format!("`{}` is not text", path.display()))
+            String::from_utf8(bytes).map_err(|_| format!("`{}` is not UTF-8 text", path.display()))
         };
         let mut sources = Sources::default();
         let tasks = read_tasks(&file, &mut sources, &read);
@@ -65,7 +65,9 @@ fn find_named(
 ) -> Result<PathBuf, String> {
     let plain = |text: &&str| !text.is_empty() && !text.contains("{{") && !text.contains("{%");
     let Some(path) = explicit.as_str().filter(plain) else {
-        return Err("`file` must be a path, and no expression".to_owned());
+        return Err(
+            "`file` must be a plain path; expressions and templates are not allowed".to_owned(),
+        );
     };
     let path = base.join(path);
     let file = if local_context.is_dir(&path) {
@@ -84,8 +86,8 @@ fn find_nearest(
     let inside = |folder: &&Path| *folder == base || folder.starts_with(project);
     let mut folders = base.ancestors().take_while(inside);
     let found = folders.find_map(|folder| find_in_folder(local_context, folder));
-    let missing = "there is no `tasks.yaml` in the folder of the ensemble or above it in the \
-                   project, and `file` names none";
+    let missing = "no `tasks.yaml` was found in the folder of the ensemble or above it in the \
+                   project; set `file` to the path of a task file";
     found.ok_or_else(|| missing.to_owned())
 }
 
@@ -103,6 +105,7 @@ fn describe_first_problem(problems: &Diagnostics, sources: &Sources, file: &Path
     let line = place.map_or(String::new(), |place| format!(":{}", place.line));
     let more = match problems.len() {
         0 | 1 => String::new(),
+        2 => " (and 1 more problem)".to_owned(),
         many => format!(" (and {} more problems)", many - 1),
     };
     format!("{}{line}: {}{more}", file.display(), first.message)

@@ -24,7 +24,7 @@ pub struct Label {
 
 /// A problem to report: a message, labeled positions in texts, and a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use = "a diagnostic that nobody sees tells nobody"]
+#[must_use = "a diagnostic has no effect unless it is reported"]
 pub struct Diagnostic {
     /// The severity, which decides whether the work stops.
     pub severity: Severity,
@@ -40,7 +40,7 @@ impl Diagnostic {
     /// Creates a diagnostic of severity [`Severity::Error`], which stops the work.
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "callers hand over errors and texts alike"
+        reason = "callers pass both errors and texts"
     )]
     pub fn error(message: impl ToString) -> Self {
         Self::new(Severity::Error, &message)
@@ -49,7 +49,7 @@ impl Diagnostic {
     /// Creates a diagnostic of severity [`Severity::Warning`]; the work continues.
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "callers hand over errors and texts alike"
+        reason = "callers pass both errors and texts"
     )]
     pub fn warning(message: impl ToString) -> Self {
         Self::new(Severity::Warning, &message)

@@ -50,7 +50,7 @@ impl NotInGit {
             Self::NotPushed(error) => (error, "unfurl commit --push"),
         };
         let hint = error.hint().map(|hint| format!("{hint}; then "));
-        format!("{}`{again}` tries again", hint.unwrap_or_default())
+        format!("{}run `{again}` to try again", hint.unwrap_or_default())
     }
 }
 
@@ -100,7 +100,8 @@ impl CommitReport {
             return;
         }
         if let Err(error) = merge_rules::install(repository, record) {
-            let warning = format!("git was not told how records are merged: {error}");
+            let warning =
+                format!("the git merge driver for records could not be installed: {error}");
             self.warnings.push(warning);
         }
     }

@@ -95,10 +95,10 @@ pub enum Error {
         /// Two of the matching jobs, for the message.
         such_as: [ChangeId; 2],
     },
-    #[error("no job or task `{0}` is on record")]
+    #[error("no job or task `{0}` is recorded")]
     NotFound(String),
     /// No recorded job changed the instance.
-    #[error("no job on record has done anything to `{name}`")]
+    #[error("no recorded job has changed `{name}`")]
     UnknownInstance {
         name: String,
         /// A similar name of a known instance.
@@ -114,7 +114,7 @@ impl Error {
                 such_as: [first, second],
                 ..
             } => Some(format!(
-                "give more of the id, such as `{first}` or `{second}`"
+                "use a longer part of the id, for example `{first}` or `{second}`"
             )),
             Self::NotFound(_) => Some(
                 "`unfurl history` lists the jobs; `--ensemble` names another ensemble".to_owned(),

@@ -89,7 +89,7 @@ pub struct TaskStartEntry {
 
 /// The entry of a task that has ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "the flags are independent")]
 pub struct TaskEndEntry {
     /// The number of the task within the job in starting order, from 1.
     pub task: usize,

@@ -22,7 +22,8 @@ use crate::value::{Map, Value};
 use crate::yaml::{Schema, parse_text};
 
 /// The message in the record of a task that started and never ended.
-const DOUBT_MESSAGE: &str = "its job was cut off: nobody knows whether it has done its work";
+const DOUBT_MESSAGE: &str =
+    "its job crashed while this task ran, so it is unknown whether the task completed";
 /// The operations that change nothing. They are never in doubt.
 const READ_ONLY_OPERATIONS: [&str; 2] = ["Install.check", "Install.discover"];
 
@@ -48,7 +49,7 @@ pub enum RecoveryError {
     #[error(transparent)]
     Journal(#[from] JournalFileError),
     /// The journal does not name its job, or contains text that is not a record.
-    #[error("the journal cannot be understood: {0}")]
+    #[error("the journal is not valid: {0}")]
     Malformed(String),
 }
 

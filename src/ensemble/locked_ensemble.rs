@@ -18,7 +18,7 @@ use crate::system::{clock, fs};
 /// Journals and records are written only through this type. Otherwise one process could record changes of an
 /// ensemble while another process changes it.
 #[derive(Debug)]
-#[must_use = "the lock is freed with this value"]
+#[must_use = "dropping this value releases the lock"]
 pub struct LockedEnsemble {
     lock: Lock,
     manifest: PathBuf,
@@ -28,7 +28,7 @@ pub struct LockedEnsemble {
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// Another user broke the lock after this process had taken it.
-    #[error("the lock was broken while the job ran, so its record is not saved")]
+    #[error("the lock was broken while the job ran, so the job's record is not saved")]
     LockBroken,
     #[error(transparent)]
     Publish(#[from] PublishError),

@@ -61,7 +61,11 @@ impl LogFile {
             JobEvent::TaskFinished(task) => self.log_task_end(task),
             JobEvent::JobStarted(start) => {
                 let (id, workflow) = (&start.head.id, &start.head.workflow);
-                let text = format!("job {id}: {workflow}, {} steps", start.steps);
+                let steps = match start.steps {
+                    1 => "1 step".to_owned(),
+                    steps => format!("{steps} steps"),
+                };
+                let text = format!("job {id}: {workflow}, {steps}");
                 self.line("INFO", &text);
             }
             JobEvent::JobFinished { id, status } => {

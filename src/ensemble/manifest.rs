@@ -22,23 +22,24 @@ const VERSIONS: &[&str] = &["unfurl/v1alpha1", "unfurl/v1.0.0"];
 pub const fn manifest_keys(environment: Shape) -> [KeySpec; 11] {
     keys! {
         "apiVersion" Shape::Words(VERSIONS), "The version of the file format";
-        "kind" Shape::Words(&["Ensemble", "Manifest"]), "What this file is";
-        "metadata" Shape::Map, "Facts about the ensemble";
+        "kind" Shape::Words(&["Ensemble", "Manifest"]), "The kind of this file";
+        "metadata" Shape::Map, "Metadata of the ensemble";
         "spec" Shape::Of(&SPEC_KEYS), "What should exist";
-        "environment" environment, "What goes under the environment that is deployed into";
+        "environment" environment, "Settings with lower priority than those of the selected \
+                                    environment";
         "status" Shape::Map, "What exists; written by jobs";
         "lastJob" Shape::Map, "The last job; written by jobs";
-        "changes" Shape::Any, "Records of changes, for ensembles that keep them here";
+        "changes" Shape::Any, "Change records, if the ensemble stores them in this file";
         "jobsLog" Shape::Text, "The file that lists all jobs";
         "changeLog" Shape::Text, "The file that lists all changes";
-        "lock" Shape::Map, "The revisions of repositories that were used";
+        "lock" Shape::Map, "The revisions of the repositories used";
     }
 }
 
 /// The keys of a manifest, with `environment` as an unspecified map.
 pub static MANIFEST_KEYS: KeyTable = KeyTable {
     name: "manifest",
-    about: "An ensemble: what should exist, and what does",
+    about: "An ensemble: what should exist, and what exists",
     keys: &manifest_keys(Shape::Map),
     required: &["apiVersion", "kind", "spec"],
     rest: OtherKeys::Open,
@@ -50,9 +51,9 @@ tables! {
         "tosca" Shape::Of(service_template_keys()), "Older name of `service_template`";
         "inputs" Shape::Map, "Values of the topology's inputs";
         "deployment_blueprints" Shape::Map,
-            "Templates that replace others, by the name of a blueprint";
+            "Templates that replace others, by the name of the deployment blueprint";
         "resource_templates" Shape::Map, "More node templates";
-        "instances" Shape::Map, "Instances besides those of templates";
+        "instances" Shape::Map, "Additional instances";
     }
 }
 
@@ -249,7 +250,7 @@ fn check_root(root: &Node, problems: &mut Diagnostics) {
         match key.shape {
             Shape::Words(allowed) if !node.as_str().is_some_and(|it| allowed.contains(&it)) => {
                 let message = format!("`{name}` must be {}", allowed.join(" or "));
-                problems.push(Diagnostic::error(message).label(node.span(), "this is not known"));
+                problems.push(Diagnostic::error(message).label(node.span(), "unknown value"));
             }
             Shape::Map | Shape::Of(_) if node.as_map().is_none() => {
                 problems.push(node.type_mismatch(format_args!("`{name}`"), "a map"));
@@ -259,7 +260,8 @@ fn check_root(root: &Node, problems: &mut Diagnostics) {
     }
     let instances = map.get("status").and_then(|status| status.get("instances"));
     if let Some(node) = instances.filter(|node| !node.is_null() && node.as_map().is_none()) {
-        let help = "restore it from git: a job would take what it holds for gone";
+        let help =
+            "restore the file from git; otherwise a job treats the recorded instances as missing";
         problems.push(node.type_mismatch("`status.instances`", "a map").help(help));
     }
 }
@@ -278,13 +280,17 @@ fn check_text(source: &ManifestSource, problems: &mut Diagnostics) {
     };
     if let Some(at) = lone {
         let help = "save the file with LF or CRLF at the end of lines";
-        refuse(at, "a line ends with a carriage return alone", help);
-    }
-    if let Some(at) = complex {
-        let help = "write it as `key: value`, so that the record can be written beside it";
         refuse(
             at,
-            "a key at the top of an ensemble is written with `?`",
+            "a line ends with a carriage return without a line feed",
+            help,
+        );
+    }
+    if let Some(at) = complex {
+        let help = "write it as `key: value`, so that jobs can add the record";
+        refuse(
+            at,
+            "a top-level key of the ensemble is written with `?`",
             help,
         );
     }

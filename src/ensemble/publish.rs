@@ -17,13 +17,13 @@ pub enum PublishError {
     #[error(transparent)]
     File(#[from] fs::Error),
     /// The sections cannot be inserted into the manifest's text.
-    #[error("the record does not fit into `{}`: {source}", path.display())]
+    #[error("the record cannot be inserted into `{}`: {source}", path.display())]
     Patch {
         path: PathBuf,
         source: yaml::PatchError,
     },
     /// The manifest changed on disk while the job ran, and the record does not fit into the new text.
-    #[error("`{}` was changed by somebody else while the job ran; the record is in `{}`", path.display(), kept.display())]
+    #[error("`{}` was edited while the job ran, and the record cannot be inserted into the new text; it is saved in `{}`", path.display(), kept.display())]
     Changed {
         path: PathBuf,
         /// The path of the file with the new text.

@@ -32,14 +32,14 @@ pub enum CommitError {
     #[error(transparent)]
     Git(#[from] Error),
     /// The ensemble is not in a git repository.
-    #[error("`{}` is in no git repository, so `{option}` has nowhere to go", folder.display())]
+    #[error("`{}` is not in a git repository, so `{option}` is not possible", folder.display())]
     NoRepository {
         folder: PathBuf,
         /// The option that requested the commit.
         option: &'static str,
     },
     /// Git ignores the manifest, so there is nothing to commit.
-    #[error("git is told to ignore `{}`, so `{option}` has nothing to commit", manifest.display())]
+    #[error("git ignores `{}`, so `{option}` has nothing to commit", manifest.display())]
     Ignored {
         manifest: PathBuf,
         /// The option that requested the commit.
@@ -57,11 +57,11 @@ impl CommitError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Git(error) => return error.hint(),
-            Self::NoRepository { .. } => "make one with `git init`, or leave the option out",
-            Self::Ignored { .. } => "see `git check-ignore -v` for the line that says so",
+            Self::NoRepository { .. } => "create a repository with `git init`, or omit the option",
+            Self::Ignored { .. } => "`git check-ignore -v FILE` shows the pattern that matches",
             Self::NoRemote { .. } => {
-                "add one with `git remote add origin URL`; where there are several, `git push -u` \
-                 says which"
+                "add one with `git remote add origin URL`; if there are several, select one with \
+                 `git push -u REMOTE BRANCH`"
             }
         };
         Some(hint.to_owned())
@@ -194,7 +194,9 @@ fn find_repository(
         if request.push {
             return Err(detached.into());
         }
-        notify(&format!("{detached}: the commit will be on none"));
+        notify(&format!(
+            "{detached}: the commit will not belong to any branch"
+        ));
     } else if request.push && repository.push_target().is_none() {
         let root = repository.root().to_owned();
         return Err(CommitError::NoRemote { root });

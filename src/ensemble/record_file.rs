@@ -30,25 +30,19 @@ pub enum RecordReadError {
     #[error(transparent)]
     Unreadable(Arc<fs::Error>),
     /// The file is not UTF-8 text.
-    #[error("`{0}` is not text in UTF-8")]
+    #[error("`{0}` is not UTF-8 text")]
     NotText(String),
     /// The file has no valid records.
     #[error("`{path}`: {reason}")]
-    Malformed {
-        path: String,
-        reason: Box<Self>,
-    },
+    Malformed { path: String, reason: Box<Self> },
     /// The root of the text is not a map.
-    #[error("it holds no records")]
+    #[error("it contains no records")]
     NoRecords,
     #[error("{0}")]
     Yaml(String),
     /// The file lacks the record of a task that should be in it.
     #[error("`{path}` has no record of the task {task}")]
-    NoTask {
-        path: String,
-        task: ChangeId,
-    },
+    NoTask { path: String, task: ChangeId },
 }
 
 impl From<fs::Error> for RecordReadError {

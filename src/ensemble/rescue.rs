@@ -45,24 +45,18 @@ pub enum RescueError {
     #[error(transparent)]
     File(#[from] fs::Error),
     /// The file is not a rescue file, or a later version wrote it.
-    #[error("`{}` is no rescue file: {why}", path.display())]
-    Malformed {
-        path: PathBuf,
-        why: String,
-    },
+    #[error("`{}` is not a valid rescue file: {why}", path.display())]
+    Malformed { path: PathBuf, why: String },
 }
 
 /// An error in the order of jobs: a record can only follow the job that was last when its own job started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordOrderError {
     /// A later job is already recorded.
-    #[error("job {last} is on record, which came after job {job}")]
-    Later {
-        job: String,
-        last: String,
-    },
+    #[error("a later job, {last}, has been recorded since job {job}")]
+    Later { job: String, last: String },
     /// The recorded last job is not the one that was last when this job started.
-    #[error("job {job} came after job {seen}, and the last on record is {last}")]
+    #[error("job {job} must follow job {seen}, but the last recorded job is {last}")]
     NotNext {
         job: String,
         /// The job that was last when this job started.
@@ -124,7 +118,7 @@ impl RescueFile {
             }
         }
         Err(first.unwrap_or_else(|| {
-            let source = std::io::Error::other("there is no place for it");
+            let source = std::io::Error::other("no folder is writable");
             fs::Error::new(fs::FileAction::Write, &self.manifest, source)
         }))
     }
@@ -144,7 +138,7 @@ impl RescueFile {
             serde_json::from_slice(&bytes).map_err(|error| form(error.to_string()))?;
         if rescue.format_version != FORMAT_VERSION {
             return Err(form(format!(
-                "it has form {}, and this version knows {FORMAT_VERSION}",
+                "it has format version {}, but this program supports version {FORMAT_VERSION}",
                 rescue.format_version
             )));
         }
@@ -281,11 +275,11 @@ mod tests {
         let told = |last: Option<&str>| rescue.follows(last).unwrap_err().to_string();
         assert_eq!(
             told(Some("A3")),
-            "job A3 is on record, which came after job A2"
+            "a later job, A3, has been recorded since job A2"
         );
         assert_eq!(
             told(None),
-            "job A2 came after job A1, and the last on record is none"
+            "job A2 must follow job A1, but the last recorded job is none"
         );
     }
 }

@@ -52,7 +52,7 @@ fn describe(ended: &TerminationReport) -> Option<String> {
         return None;
     }
     let mut text = format!(
-        "ended {} that its tasks had left running: {}",
+        "ended {} that tasks of the crashed job had left running: {}",
         count(ended.found.len()),
         named(&ended.found)
     );

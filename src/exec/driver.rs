@@ -30,7 +30,6 @@ pub enum OnInterrupt {
 
 /// The destination of the output of commands with `echo`.
 pub enum OutputMode {
-    /// The output is dropped.
     Discard,
     /// A sink receives the output on a separate thread.
     Sink(Box<dyn OutputSink>),
@@ -385,7 +384,6 @@ pub enum MachineStep {
     Continue,
     /// Wait for an event, at most until the given time.
     Wait(Option<Instant>),
-    /// The run is finished.
     End,
 }
 

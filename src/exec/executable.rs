@@ -1,4 +1,7 @@
-//! Finds the executable file of a program, so that the system can start it without a fork.
+//! Finds the executable file of a program.
+//!
+//! [`find_executable`] searches the `PATH` of the command itself, so that the system can start the
+//! file without a fork.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

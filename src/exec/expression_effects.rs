@@ -1,4 +1,7 @@
-//! Performs the effects of expressions on this machine: runs programs, fetches URLs, writes files.
+//! Performs the effects of expressions on this machine.
+//!
+//! Expressions may run programs, fetch URLs (with `curl`), write files and create folders where the
+//! project allows it. These effects block the caller.
 
 use std::collections::BTreeMap;
 use std::path::Path;

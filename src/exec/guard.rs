@@ -37,7 +37,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// task of.
 const PASSED_VARIABLES: [&str; 2] = ["PATH", "LD_LIBRARY_PATH"];
 
-/// The options of a guard.
+/// The options of a guard: the token of the job and the program to start.
 #[derive(Debug, Clone)]
 pub struct GuardOptions {
     /// The token that identifies the processes of this job by their environment.

@@ -1,4 +1,6 @@
 //! Runs jobs: joins the engine of a job to the loop of the driver.
+//!
+//! [`run_job`] starts tasks that are ready, waits for results and publishes records and events.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,11 +1,13 @@
-//! Limits of a runner: how many actions run at a time, and how long they may take to end.
+//! Limits of a runner.
+//!
+//! They bound how many actions run at a time, and how long commands may take to end.
 
 use std::time::Duration;
 
 use super::guard::GuardOptions;
 use crate::host::PoolLimits;
 
-/// Limits of a runner.
+/// The limits of a runner, with defaults for real runs.
 #[derive(Debug, Clone)]
 pub struct RunLimits {
     /// The maximum number of commands that run at the same time. Further ones wait.

@@ -1,6 +1,7 @@
 //! Reads facts of this machine and applies changes to it.
 //!
-//! File operations run within this process; commands run as child processes.
+//! File operations run within this process, on threads for blocking work; commands run as child
+//! processes. Other hosts are reached by `host` instead.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -237,7 +237,7 @@ struct RunnerLoop {
     executor: RequestExecutor,
     /// The time at which running actions are cancelled after the first signal.
     interrupt_deadline: Option<Instant>,
-    /// Whether new actions are refused.
+    /// Whether new actions are refused, after the grace period or a second signal.
     is_refusing: bool,
     /// Whether cancelled commands are killed without grace.
     kill_now: watch::Sender<bool>,

@@ -1,4 +1,7 @@
-//! Bounds the memory for output that was captured and not yet read by the receiver of events.
+//! Bounds the memory for output that is reported as events.
+//!
+//! Commands write faster than a view can print. [`OutputBudget`] blocks the sink thread while too
+//! many bytes are unread, which in turn slows the commands down.
 
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,7 @@
-//! Passwords that hosts ask for during a run. Each is asked of the user once and then reused.
+//! Passwords that hosts ask for during a run.
+//!
+//! [`PasswordPrompts`] stores answers, so that each password is asked of the user once and then
+//! reused, and limits the number of attempts. The driver and interactive sessions use it.
 
 use std::collections::HashMap;
 
@@ -20,14 +23,12 @@ pub struct PasswordPrompts {
 pub(super) enum PromptDecision {
     /// Start the action again: an answer came after the action had started.
     Retry,
-    /// Ask the user.
     Prompt,
     /// Let the action fail: the user may not be asked again.
     Fail,
 }
 
 impl PasswordPrompts {
-    /// Returns the known passwords.
     pub fn passwords(&self) -> &Passwords {
         &self.passwords
     }

@@ -1,4 +1,7 @@
 //! Answers the prompts of a running command and writes its input.
+//!
+//! [`PromptListener`] passes the end of each piece of output on to [`PromptResponder`], which
+//! compares it with the expected prompts (such as that of `sudo`).
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::ChildStdin;
@@ -25,7 +28,7 @@ impl PromptListener {
 #[derive(Debug)]
 pub(super) struct PromptResponder {
     answers: Vec<PromptAnswer>,
-    /// Whether each reply was given.
+    /// Whether each answer was given already: a prompt that comes again means that it was refused.
     is_used: Vec<bool>,
     max_prompt_len: usize,
     input: Option<Vec<u8>>,

@@ -1,4 +1,6 @@
 //! Watches for the signals that request termination, such as SIGINT and SIGTERM.
+//!
+//! [`watch_signals`] runs its own thread and reports signals through [`Interrupts`].
 
 use std::task::Poll;
 

@@ -45,16 +45,11 @@ pub enum Error {
         problem: String,
     },
     /// A map that should be a function call but contains no known function name.
-    #[error("there is no function in {expression}")]
-    UnknownFunction {
-        expression: String,
-    },
+    #[error("{expression} is a map without a known function name")]
+    UnknownFunction { expression: String },
     /// A function that cannot process its arguments.
     #[error("`{function}`: {problem}")]
-    Function {
-        function: String,
-        problem: String,
-    },
+    Function { function: String, problem: String },
     /// An action that runs a program, uses the network or writes, and that the user did not allow.
     #[error("`{name}` {action} while planning; allow it with `--allow {name}`")]
     Refused {
@@ -64,15 +59,13 @@ pub enum Error {
         action: &'static str,
     },
     /// A function that is not available in a sandboxed evaluation of untrusted expressions.
-    #[error("`{function}` is not evaluated here: only functions that read nothing outside are")]
-    NotInSandbox {
-        function: String,
-    },
+    #[error(
+        "`{function}` cannot be used here: only functions that read nothing outside the model are allowed"
+    )]
+    NotInSandbox { function: String },
     /// A use of an input that the topology does not declare.
     #[error("undefined input `{name}`")]
-    UndefinedInput {
-        name: String,
-    },
+    UndefinedInput { name: String },
     /// An expression without the result that its `strict` option demands.
     #[error("the expression {expression} must {demand}")]
     Required {
@@ -82,14 +75,10 @@ pub enum Error {
     },
     /// References that nest deeper than the limit.
     #[error("expressions refer to each other more than {limit} levels deep")]
-    TooDeep {
-        limit: usize,
-    },
+    TooDeep { limit: usize },
     /// Loops and paths that visit more items than the limit.
-    #[error("the expression goes through more than {limit} items")]
-    TooLong {
-        limit: usize,
-    },
+    #[error("the expression visits more than {limit} items")]
+    TooLong { limit: usize },
     /// An error with the chain of evaluations that led to it.
     #[error("{error}")]
     Within {
@@ -169,16 +158,15 @@ impl Error {
     pub fn explain(&self, diagnostic: Diagnostic) -> Diagnostic {
         match self.innermost() {
             Self::Undefined { .. } => {
-                diagnostic.help("define it, or give a value in its place with `| default(…)`")
+                diagnostic.help("define the name, or supply a default value with `| default(…)`")
             }
             Self::UndefinedInput { name } => diagnostic.help(format!(
-                "declare the input, or give a default: `get_input: [{name}, …]`"
+                "declare the input, or supply a default value: `get_input: [{name}, …]`"
             )),
             Self::Refused { .. } => diagnostic
                 .help("or list the project under `trusted` in `unfurl.yaml` of your home project"),
-            Self::UnknownFunction { .. } => {
-                diagnostic.help("write `q: …` to keep a map from being evaluated")
-            }
+            Self::UnknownFunction { .. } => diagnostic
+                .help("correct the function name, or write `q: …` if the map is plain data"),
             _ => diagnostic,
         }
     }

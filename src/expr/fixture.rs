@@ -357,7 +357,7 @@ impl Effects for FakeSystem {
         let mut performed = self.performed.lock().unwrap();
         let name = match effect {
             Effect::Run { .. } | Effect::Fetch { .. } if !self.is_busy => {
-                return Err(EffectError::Refused("programs cannot be run here"));
+                return Err(EffectError::Refused("expressions here cannot run programs"));
             }
             Effect::Run { command } => command.last().cloned().unwrap_or_default(),
             Effect::Fetch { url } => url.clone(),

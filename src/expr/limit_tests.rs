@@ -97,7 +97,7 @@ fn templates_that_would_take_all_memory_end_in_an_error() {
         {{ '%10000000000d' | format(1) }} => …{ '%10000000000d' | format(1) }}`: the text would be longer than 16 MiB
         {{ '{:>10000000000}'.format('x') }} => …plate `{{ '{:>10000000000}'.format('x') }}`: the text would be too long
         {{ 'x'.ljust(10**10) }} => …emplate `{{ 'x'.ljust(10**10) }}`: the text would be longer than 16 MiB
-        {{ 99 | pow(9999999) }} => … the template `{{ 99 | pow(9999999) }}`: `pow`: the result is no number
+        {{ 99 | pow(9999999) }} => …ate `{{ 99 | pow(9999999) }}`: `pow`: the result is not a finite number
         {{ 10**10**10 }} => … the template `{{ 10**10**10 }}`: unable to calculate 10000000000 ** 10
         {{ range(99999) | join('x' * 99999) }} => …ge(99999) | join('x' * 99999) }}`: the text would be longer than 16 MiB
         {{ ('a' * 99999) | replace('a', 'b' * 99999) }} => …) | replace('a', 'b' * 99999) }}`: the text would be longer than 16 MiB
@@ -106,19 +106,19 @@ fn templates_that_would_take_all_memory_end_in_an_error() {
         {{ range(9999) | batch(10**10, 'x') }} => …) | batch(10**10, 'x') }}`: the list would have more than 1048576 items
         {{ range(9) | slice(10**10) }} => …nge(9) | slice(10**10) }}`: the list would have more than 1048576 items
         {{ range(99) | product(range(99), range(99), range(99)) }} => …, range(99), range(99)) }}`: `product`: there are too many combinations
-        {{ range(99999) | permutations | list }} => …999) | permutations | list }}`: `permutations`: there are too many ways
-        {{ range(30) | combinations(15) | list }} => … | combinations(15) | list }}`: `combinations`: there are too many ways
-        {{ lookup('sequence', 'end=99999999999') }} => …`lookup('sequence')`: there are too many numbers
+        {{ range(99999) | permutations | list }} => …ermutations | list }}`: `permutations`: there are too many combinations
+        {{ range(30) | combinations(15) | list }} => …nations(15) | list }}`: `combinations`: there are too many combinations
+        {{ lookup('sequence', 'end=99999999999') }} => …`lookup('sequence')`: the sequence has too many numbers
         {{ ['x' * 10**6] * 10**4 }} => …render the template `{{ ['x' * 10**6] * 10**4 }}`: a value is too large
         {{ (['x' * 10**6] * 10**4) | string }} => …template `{{ (['x' * 10**6] * 10**4) | string }}`: a value is too large
-        {% set n = namespace(a='x') %}{% for i in range(60) %}{% set n.a = n.a ~ n.a %}{% endfor %} => … n.a = n.a ~ n.a %}{% endfor %}`: a variable would hold more than 4 MiB
-        {% set n = namespace(a=[1]) %}{% for i in range(60) %}{% set n.a = n.a + n.a %}{% endfor %} => … n.a = n.a + n.a %}{% endfor %}`: a variable would hold more than 4 MiB
-        {% set n = namespace(a=[]) %}{% for i in range(9999) %}{% set n.a = [n.a] %}{% endfor %} => … set n.a = [n.a] %}{% endfor %}`: a variable would hold more than 4 MiB
-        {% macro m(a) %}{{ m(a ~ a) }}{% endmacro %}{{ m('xxxxxxxx') }} => … endmacro %}{{ m('xxxxxxxx') }}`: a variable would hold more than 4 MiB
+        {% set n = namespace(a='x') %}{% for i in range(60) %}{% set n.a = n.a ~ n.a %}{% endfor %} => …= n.a ~ n.a %}{% endfor %}`: the value of a variable would exceed 4 MiB
+        {% set n = namespace(a=[1]) %}{% for i in range(60) %}{% set n.a = n.a + n.a %}{% endfor %} => …= n.a + n.a %}{% endfor %}`: the value of a variable would exceed 4 MiB
+        {% set n = namespace(a=[]) %}{% for i in range(9999) %}{% set n.a = [n.a] %}{% endfor %} => …n.a = [n.a] %}{% endfor %}`: the value of a variable would exceed 4 MiB
+        {% macro m(a) %}{{ m(a ~ a) }}{% endmacro %}{{ m('xxxxxxxx') }} => …acro %}{{ m('xxxxxxxx') }}`: the value of a variable would exceed 4 MiB
         {% macro m() %}{{ m() }}{% endmacro %}{{ m() }} => …macro m() %}{{ m() }}{% endmacro %}{{ m() }}`: recursion limit exceeded
         {% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %} => … j in range(99999) %}x{% endfor %}{% endfor %}`: engine ran out of fuel
-        {% set a = 'x' * 10**6 %}{% for i in range(99999) %}{{ a }}{% endfor %} => … in range(99999) %}{{ a }}{% endfor %}`: the template puts out too much
-        {{ ('[' * 100000) | from_json }} => …son }}`: this is no JSON: recursion limit exceeded at line 1 column 128
+        {% set a = 'x' * 10**6 %}{% for i in range(99999) %}{{ a }}{% endfor %} => …9999) %}{{ a }}{% endfor %}`: the output of the template exceeds 64 MiB
+        {{ ('[' * 100000) | from_json }} => …e text is not valid JSON: recursion limit exceeded at line 1 column 128
         {{ ('a' * 50000) | regex_search('(a+)+$b') }} => None
         "#);
 }
@@ -156,10 +156,10 @@ fn expressions_that_would_never_end_end_in_an_error() {
         )),
     ]);
     insta::assert_snapshot!(ends.join("\n"), @r#"
-        …the expression goes through more than 200000 items
-        …the expression goes through more than 200000 items
-        …s not an expression: filters stand in filters too deep at character 131
-        …::k19999` is not an expression: it has too many steps at character 5887
+        …the expression visits more than 200000 items
+        …the expression visits more than 200000 items
+        …]]]` is not an expression: the filters nest too deeply at character 131
+        …99` is not an expression: the path has too many steps at character 5887
         False
         …f x %}{% if x %}{% if x %}…`: template exceeds maximum recursion limits
         …-----------------------------------…`: unexpected end of variable block

@@ -58,10 +58,10 @@ pub(super) fn parse(text: &str) -> Result<Vec<Segment>, Error> {
     let mut parser = PathParser { text, at: 0 };
     let segments = parser.path(0)?;
     if parser.at < text.len() {
-        return Err(parser.error("there is no `[` for this `]`"));
+        return Err(parser.error("a `]` has no matching `[`"));
     }
     match segments.as_slice() {
-        [only] if *only == Segment::default() => Err(parser.error("it is empty")),
+        [only] if *only == Segment::default() => Err(parser.error("the path is empty")),
         _ => Ok(segments),
     }
 }
@@ -87,13 +87,13 @@ impl<'a> PathParser<'a> {
     /// Parses segments up to the end of the text or the `]` that closes a filter.
     fn path(&mut self, depth: usize) -> Result<Vec<Segment>, Error> {
         if depth > DEPTH {
-            return Err(self.error("filters stand in filters too deep"));
+            return Err(self.error("the filters nest too deeply"));
         }
         let mut segments = vec![self.segment(depth)?];
         while let Some(rest) = self.rest().strip_prefix("::") {
             self.at = self.text.len() - rest.len();
             if segments.len() >= LENGTH {
-                return Err(self.error("it has too many steps"));
+                return Err(self.error("the path has too many steps"));
             }
             segments.push(self.segment(depth)?);
         }
@@ -115,7 +115,7 @@ impl<'a> PathParser<'a> {
             let after = bare(self.word());
             if after.key != Key::None || self.rest().starts_with('[') {
                 self.at = start;
-                return Err(self.error("after `]` comes `::`, `?`, `=` or `!=`"));
+                return Err(self.error("expected `::`, `?`, `=` or `!=` after `]`"));
             }
             segment.test = after.test.or(segment.test);
             if after.modifier != Modifier::None {
@@ -213,8 +213,8 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_path_is_said_with_its_place() {
         insta::assert_snapshot!(problem("::a[b"), @"`::a[b` is not an expression: a `]` is missing at character 6");
-        insta::assert_snapshot!(problem("::a]"), @"`::a]` is not an expression: there is no `[` for this `]` at character 4");
-        insta::assert_snapshot!(problem("::a[b]c"), @"`::a[b]c` is not an expression: after `]` comes `::`, `?`, `=` or `!=` at character 7");
-        insta::assert_snapshot!(problem(""), @"`` is not an expression: it is empty at character 1");
+        insta::assert_snapshot!(problem("::a]"), @"`::a]` is not an expression: a `]` has no matching `[` at character 4");
+        insta::assert_snapshot!(problem("::a[b]c"), @"`::a[b]c` is not an expression: expected `::`, `?`, `=` or `!=` after `]` at character 7");
+        insta::assert_snapshot!(problem(""), @"`` is not an expression: the path is empty at character 1");
     }
 }

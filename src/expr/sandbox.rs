@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::ports::{NullContext, SystemContext};
 
-const PROBLEM: &str = "nothing outside of the model is read here";
+const PROBLEM: &str = "expressions here cannot read anything outside the model";
 
 /// Returns a machine for untrusted expressions: the clock, the random source and the YAML parser of
 /// `system`, and nothing else.
@@ -57,17 +57,17 @@ mod tests {
         {eval: '::host::ip'} => 10.0.0.1
         {concat: [a, {get_property: [app, port]}]} => a80
         '{{ SELF.port + 1 }}' => 81
-        {eval: {file: /e/f}} => error: `file` is not evaluated here: only functions that read nothing outside are
-        {get_env: HOME} => error: `get_env` is not evaluated here: only functions that read nothing outside are
-        '{{ __unfurl.get_env("HOME") }}' => error: `get_env` is not evaluated here: only functions that read nothing outside are
-        '{{ lookup("file", "/e/f") }}' => error: `lookup('file')`: cannot read `/e/f`: nothing outside of the model is read here
+        {eval: {file: /e/f}} => error: `file` cannot be used here: only functions that read nothing outside the model are allowed
+        {get_env: HOME} => error: `get_env` cannot be used here: only functions that read nothing outside the model are allowed
+        '{{ __unfurl.get_env("HOME") }}' => error: `get_env` cannot be used here: only functions that read nothing outside the model are allowed
+        '{{ lookup("file", "/e/f") }}' => error: `lookup('file')`: cannot read `/e/f`: expressions here cannot read anything outside the model
         '{{ lookup("env", "HOME") }}' => 
         '{{ "/e/f" is exists }}' => False
         '{{ lookup("pipe", "ls") }}' => error: `pipe` runs a program while planning; allow it with `--allow pipe`
-        {eval: {lookup: {file: /e/f}}} => error: `lookup` is not evaluated here: only functions that read nothing outside are
-        {eval: {template: {path: /e/f}}} => error: `template`: cannot read `/e/f`: nothing outside of the model is read here
-        '{{ "x" | abspath }}' => error: `get_dir`: nothing outside of the model is read here
-        {eval: {python: x.py#f}} => error: `python` is not evaluated here: only functions that read nothing outside are
+        {eval: {lookup: {file: /e/f}}} => error: `lookup` cannot be used here: only functions that read nothing outside the model are allowed
+        {eval: {template: {path: /e/f}}} => error: `template`: cannot read `/e/f`: expressions here cannot read anything outside the model
+        '{{ "x" | abspath }}' => error: `get_dir`: expressions here cannot read anything outside the model
+        {eval: {python: x.py#f}} => error: `python` cannot be used here: only functions that read nothing outside the model are allowed
         "#);
     }
 }

@@ -12,7 +12,6 @@ pub enum ErrorKind {
     Refused,
     /// A file that was read has errors.
     Invalid,
-    /// A bug in this program.
     Internal,
     /// A signal ended the run before it started.
     Interrupted(i32),

@@ -19,7 +19,7 @@ const MAX_ATTEMPTS: usize = 5;
 
 /// The commit that a call has created, with the files it changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use = "people want to know what was committed"]
+#[must_use = "the caller reports what was committed"]
 pub struct CommitOutcome {
     pub id: String,
     /// The changed files, relative to the root of the working tree.
@@ -146,7 +146,7 @@ impl Repository {
         base: Option<&git2::Tree<'_>>,
         contents: &[(PathBuf, TreeChange)],
     ) -> Result<Oid, Error> {
-        let failed = || self.failed("make a tree");
+        let failed = || self.failed("create a tree");
         let empty_tree;
         let base = if let Some(base) = base {
             base
@@ -212,12 +212,12 @@ impl Repository {
         let id = if is_link {
             let target = fs::read_link(&file)?;
             let written = self.inner.blob(target.as_os_str().as_bytes());
-            written.map_err(self.failed("take in a link"))?
+            written.map_err(self.failed("add a link"))?
         } else if self.has_filter(path) {
             self.store_filtered(path, &file)?
         } else {
             let written = self.inner.blob_path(&file);
-            written.map_err(self.failed("take in a file"))?
+            written.map_err(self.failed("add a file"))?
         };
         let mode = if is_link {
             FileMode::Link
@@ -250,15 +250,15 @@ impl Repository {
     fn store_filtered(&self, path: &Path, file: &Path) -> Result<Oid, Error> {
         let (Some(name), Some(file)) = (path.to_str(), file.to_str()) else {
             return Err(Error::refused(
-                "take in a file",
+                "add a file",
                 self.root(),
-                "its name is no text",
+                "its name is not valid UTF-8",
             ));
         };
         let name = format!("--path={name}");
         let call = GitCommand::new(self.root(), ["hash-object", "-w", &name, "--", file]);
-        let output = call.run_checked("take in a file")?;
-        Oid::from_str(&output.text()).map_err(self.failed("take in a file"))
+        let output = call.run_checked("add a file")?;
+        Oid::from_str(&output.text()).map_err(self.failed("add a file"))
     }
 
     /// Returns the paths that differ between two trees, sorted.

@@ -9,9 +9,7 @@ use crate::system::{fs, process};
 pub enum Error {
     /// The repository belongs to another user, and git refuses to use it (`safe.directory`).
     #[error("the git repository of `{}` belongs to another user", path.display())]
-    ForeignOwner {
-        path: PathBuf,
-    },
+    ForeignOwner { path: PathBuf },
     /// libgit2 could not complete an operation.
     #[error("could not {action} in the git repository `{}`: {reason}", path.display())]
     Failed {
@@ -21,16 +19,10 @@ pub enum Error {
         reason: String,
     },
     #[error("`{}` is not in the git repository `{}`", path.display(), root.display())]
-    OutsideRepository {
-        path: PathBuf,
-        root: PathBuf,
-    },
+    OutsideRepository { path: PathBuf, root: PathBuf },
     /// libgit2 does not support the repository's format, such as SHA-256 objects.
     #[error("the git repository of `{}` has a format that is not supported: {reason}", path.display())]
-    UnsupportedFormat {
-        path: PathBuf,
-        reason: String,
-    },
+    UnsupportedFormat { path: PathBuf, reason: String },
     /// The user has started an operation, such as a merge, and not finished it.
     #[error("{subject} is not finished in the git repository `{}`", path.display())]
     Unfinished {
@@ -41,21 +33,15 @@ pub enum Error {
         resume_commands: &'static str,
     },
     /// Git knows no name and e-mail address of the user.
-    #[error("git does not know who you are, so nothing can be committed to `{}`", path.display())]
-    NoIdentity {
-        path: PathBuf,
-    },
+    #[error("git has no user name and e-mail address configured, so nothing can be committed to `{}`", path.display())]
+    NoIdentity { path: PathBuf },
     #[error("no branch is checked out in the git repository `{}`", path.display())]
-    Detached {
-        path: PathBuf,
-    },
+    Detached { path: PathBuf },
     /// Another process committed at the same time, too often.
-    #[error("somebody else commits to the git repository `{}` at the same time", path.display())]
-    ConcurrentCommit {
-        path: PathBuf,
-    },
+    #[error("other processes keep committing to the git repository `{}` at the same time", path.display())]
+    ConcurrentCommit { path: PathBuf },
     /// A lock file of git prevents the operation.
-    #[error("git's lock on `{subject}` is in the way in the git repository `{}`", path.display())]
+    #[error("git's lock file `{subject}.lock` exists in the git repository `{}`", path.display())]
     Locked {
         path: PathBuf,
         /// The name of the locked file or reference.
@@ -68,10 +54,7 @@ pub enum Error {
         message: String,
     },
     #[error("git could not sign the commit in `{}`: {message}", path.display())]
-    SigningFailed {
-        path: PathBuf,
-        message: String,
-    },
+    SigningFailed { path: PathBuf, message: String },
     /// The git program ran and reported an error.
     #[error("git could not {action} in `{}`: {message}", path.display())]
     Refused {
@@ -93,21 +76,18 @@ pub enum Error {
         message: String,
     },
     /// The remote rejected a push for a reason other than new commits.
-    #[error("the remote `{remote}` of `{}` did not take the push: {message}", path.display())]
+    #[error("the remote `{remote}` of `{}` rejected the push: {message}", path.display())]
     Rejected {
         path: PathBuf,
         remote: String,
         message: String,
     },
     /// A checkout would overwrite uncommitted changes.
-    #[error("newer commits change files that are changed in `{}` and not committed{}", path.display(), list_files(files))]
-    WouldOverwrite {
-        path: PathBuf,
-        files: Vec<PathBuf>,
-    },
+    #[error("newer commits would overwrite uncommitted changes in `{}`{}", path.display(), list_files(files))]
+    WouldOverwrite { path: PathBuf, files: Vec<PathBuf> },
     /// Local and remote branch have diverged, and a local commit is not a job's record, so it must not be
     /// rebased without the user's consent.
-    #[error("`{}` and `{upstream}` have diverged, and here is a commit that is no record of a job: {commit}", path.display())]
+    #[error("`{}` and `{upstream}` have diverged, and a local commit is not a job's record, so it is not rebased automatically: {commit}", path.display())]
     ForeignCommit {
         path: PathBuf,
         upstream: String,
@@ -115,7 +95,7 @@ pub enum Error {
         commit: String,
     },
     /// Both sides changed the same files in ways that cannot be merged.
-    #[error("`{}` and `{upstream}` have changed the same{}", path.display(), list_files(files))]
+    #[error("`{}` and `{upstream}` contain conflicting changes{}", path.display(), list_files(files))]
     Conflict {
         path: PathBuf,
         upstream: String,
@@ -156,7 +136,7 @@ impl Error {
                 reason: reason.to_owned(),
             };
         }
-        Self::failed("look", path, error)
+        Self::failed("access files", path, error)
     }
 
     /// Returns the error for a failed call of the git program.
@@ -179,49 +159,46 @@ impl Error {
             }
             Self::File(error) => return error.hint(),
             Self::Unfinished {
-                resume_commands,
-                ..
+                resume_commands, ..
             } => return Some(format!("end it first: `{resume_commands}`")),
-            Self::Locked {
-                subject, ..
-            } => {
+            Self::Locked { subject, .. } => {
                 return Some(format!(
-                    "if no git is running there, delete `{subject}.lock` in its `.git`"
+                    "if no git process is running there, delete `{subject}.lock` in its `.git`"
                 ));
             }
             Self::UnsupportedFormat { .. } => {
-                "repositories with SHA-1 objects and plain references can be \
-                 committed to: `git init --object-format=sha1 --ref-format=files`"
+                "use a repository with SHA-1 objects and references in files: `git init \
+                 --object-format=sha1 --ref-format=files`"
             }
             Self::NoIdentity { .. } => {
-                "tell it: `git config --global user.name \"Your Name\"` and \
-                 `git config --global user.email you@example.com`"
+                "set them: `git config --global user.name \"Your Name\"` and `git config --global \
+                 user.email you@example.com`"
             }
             Self::Detached { .. } => {
                 "check out a branch: `git switch NAME`, or `git switch -c NAME` for a new one"
             }
             Self::ConcurrentCommit { .. } => "try again",
             Self::Hook { .. } => {
-                "do what it asks for; hooks run because git's setting `unfurl.hooks` is true"
+                "fix what the hook reports; hooks run because the git setting `unfurl.hooks` is \
+                 true"
             }
             Self::SigningFailed { .. } => {
-                "it signs because git's setting `commit.gpgsign` is true; see \
-                 to the key, or set it to false"
+                "commits are signed because the git setting `commit.gpgsign` is true; fix the key, \
+                 or set it to false"
             }
             Self::NotRun {
                 source: process::Error::NotFound { .. },
                 ..
             } => "install git",
             Self::Unreachable { .. } => {
-                "`git fetch` there tells more; credentials must come from a \
-                 helper or an agent, since nothing can be asked"
+                "run `git fetch` there for details; credentials must come from a credential helper \
+                 or an SSH agent, because this program does not prompt for them"
             }
-            Self::WouldOverwrite { .. } => "commit them, or put them aside with `git stash`",
-            Self::ForeignCommit { .. } => "bring them together: `git pull --rebase`",
+            Self::WouldOverwrite { .. } => "commit them, or stash them with `git stash`",
+            Self::ForeignCommit { .. } => "combine them: `git pull --rebase`",
             Self::Conflict { .. } => {
-                "nothing is lost: this side is in your branch, the other in \
-                 the remote's; `git pull --rebase` shows both, and `unfurl check` finds out what \
-                 exists"
+                "nothing is lost: your branch and the remote branch contain both versions; `git \
+                 pull --rebase` shows the conflict, and `unfurl check` determines what exists"
             }
             Self::Failed { .. }
             | Self::OutsideRepository { .. }

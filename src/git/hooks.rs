@@ -45,7 +45,7 @@ impl<'r> CommitHooks<'r> {
             return Ok(tree);
         };
         self.run_hook("pre-commit", &[])?;
-        let failed = || self.repository.failed("read what a hook left");
+        let failed = || self.repository.failed("read the index after a hook");
         let mut index = git2::Index::open(&folder.path().join("index")).map_err(failed())?;
         index
             .write_tree_to(&self.repository.inner)

@@ -18,7 +18,7 @@ impl Repository {
         };
         let lock = self.inner.path().join("index.lock");
         let reason = if error.code() == ErrorCode::Locked {
-            format!("`{}` is in the way", lock.display())
+            format!("the lock file `{}` exists", lock.display())
         } else {
             match self.update_index_with_git(files) {
                 Ok(()) => return Vec::new(),
@@ -26,9 +26,9 @@ impl Repository {
             }
         };
         vec![format!(
-            "the commit is made, but `git status` will show its files as changed, since git's index \
-             was not brought up to date: {reason}; if no git is running, delete that file and run \
-             `git reset`"
+            "the commit was created, but `git status` will show its files as changed, because \
+             git's index could not be updated: {reason}; if no git process is running, delete \
+             `index.lock` and run `git reset`"
         )]
     }
 
@@ -67,7 +67,7 @@ impl Repository {
         index.write()?;
         if !by_program.is_empty() && self.update_index_with_git(&by_program).is_err() {
             return Err(git2::Error::from_str(
-                "git could not take in filtered files",
+                "git could not add files with filters",
             ));
         }
         Ok(())

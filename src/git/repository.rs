@@ -221,7 +221,7 @@ impl Repository {
         }
         self.inner
             .is_path_ignored(&relative)
-            .map_err(self.failed("look at ignored files"))
+            .map_err(self.failed("check for ignored files"))
     }
 
     /// Returns the id of the committed file or tree at a path, if nothing there has changed since; the

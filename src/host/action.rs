@@ -248,7 +248,7 @@ impl Debug for Command {
             .field("stdin", &self.stdin.as_deref().map(HiddenBytes))
             .field("time_limit", &self.time_limit)
             .field("echo", &self.echo)
-            .field("kept_bytes", &self.capture_limit)
+            .field("capture_limit", &self.capture_limit)
             .field("background", &self.background)
             .field("pty", &self.pty)
             .field("answers", &self.answers)

@@ -19,7 +19,7 @@ pub struct HostParts {
 /// The reasons why a text is not a host string.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    #[error("no host in \"{0}\"")]
+    #[error("\"{0}\" has no host name: write `[user@]host[:port]`")]
     NoHost(String),
     /// The port is not a number from 1 to 65535.
     #[error("the port of \"{text}\" is `{port}`, which is not a number from 1 to 65535")]
@@ -30,7 +30,9 @@ pub enum AddressError {
     },
     /// The text starts with `-`, so that programs would take it for an option, or has spaces or
     /// control characters.
-    #[error("\"{0}\" is not a host: it begins with `-` or has characters that no host has")]
+    #[error(
+        "\"{0}\" is not a host string: it starts with `-`, or contains white space or control characters"
+    )]
     NotAHost(String),
 }
 
@@ -155,8 +157,8 @@ mod tests {
 
     #[test]
     fn what_is_no_host_is_refused_by_name() {
-        insta::assert_snapshot!(shown("user@"), @r#"no host in "user@""#);
-        insta::assert_snapshot!(shown("-oProxyCommand=x"), @r#""-oProxyCommand=x" is not a host: it begins with `-` or has characters that no host has"#);
+        insta::assert_snapshot!(shown("user@"), @r#""user@" has no host name: write `[user@]host[:port]`"#);
+        insta::assert_snapshot!(shown("-oProxyCommand=x"), @r#""-oProxyCommand=x" is not a host string: it starts with `-`, or contains white space or control characters"#);
         insta::assert_snapshot!(shown("h:70000"), @r#"the port of "h:70000" is `70000`, which is not a number from 1 to 65535"#);
     }
 }

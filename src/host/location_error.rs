@@ -20,7 +20,7 @@ pub enum LocationError {
     #[error(transparent)]
     Config(Arc<RejectedConfig>),
     /// The machine is local or a container, but the caller needs an SSH host.
-    #[error("it is not reached over SSH")]
+    #[error("the host is not reached over SSH: only SSH hosts are supported here")]
     NotSsh,
     /// The file with the host key cannot be written.
     #[error(transparent)]

@@ -164,7 +164,7 @@ impl Display for Exit {
         match self {
             Self::Code(code) => write!(f, "exit code {code}"),
             Self::Signal(signal) => write!(f, "ended by signal {signal}"),
-            Self::TimedOut => f.write_str("ran too long"),
+            Self::TimedOut => f.write_str("timed out"),
             Self::Cancelled => f.write_str("cancelled"),
             Self::NotFound(message) | Self::Unreachable(message) | Self::Failed(message) => {
                 f.write_str(message)

@@ -42,7 +42,8 @@ impl ConnectionPool {
         let transport = Transport::new(self, place);
         match (place, action) {
             (Location::Local, Action::Run(_) | Action::Read(_) | Action::Change(_)) => {
-                let why = "commands of this machine do not come here".to_owned();
+                let why =
+                    "internal error: a local command was sent to the remote runner".to_owned();
                 ActionResult::not_performed(action, Exit::Failed(why))
             }
             (_, Action::Run(command)) => ActionResult::Run(run(&transport, command, call).await),
@@ -299,7 +300,7 @@ impl RunningCommand<'_> {
                 // Without a report, the container program itself has failed.
                 let text = stderr.text();
                 let message = text.lines().rfind(|line| !line.trim().is_empty());
-                let message = message.unwrap_or("it does not say why");
+                let message = message.unwrap_or("no reason was given");
                 Exit::Unreachable(format!("{host} cannot be entered: {message}"))
             }
             _ => exit,

@@ -32,8 +32,8 @@ pub struct HostServices {
 
 impl Debug for HostServices {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Helpers")
-            .field("book", &self.resolver)
+        f.debug_struct("HostServices")
+            .field("resolver", &self.resolver)
             .finish_non_exhaustive()
     }
 }

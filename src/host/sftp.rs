@@ -81,7 +81,7 @@ impl Sftp {
             Err(SftpError::Status(status)) if status.status_code == StatusCode::NoSuchFile => {
                 Ok(None)
             }
-            Err(error) => Err(failed("look at", path, &error)),
+            Err(error) => Err(failed("inspect", path, &error)),
         }
     }
 
@@ -333,7 +333,7 @@ async fn read_part(
     let read = reading.await.map_err(|_| interrupted("write", place))?;
     let why = match read {
         Ok(bytes) if bytes.len() == length => return Ok(bytes),
-        Ok(_) => "the file became shorter meanwhile".to_owned(),
+        Ok(_) => "the file became shorter during the transfer".to_owned(),
         Err(error) => error.to_string(),
     };
     Err(Error::Failed {
@@ -360,7 +360,7 @@ fn interrupted(what: &'static str, path: &str) -> Error {
     Error::Failed {
         what,
         path: path.to_owned(),
-        why: "it was stopped".to_owned(),
+        why: "the transfer was stopped".to_owned(),
     }
 }
 
@@ -369,7 +369,7 @@ fn failed(what: &'static str, path: &str, error: &SftpError) -> Error {
         SftpError::Status(status) => match status.status_code {
             StatusCode::NoSuchFile => "no such file or folder".to_owned(),
             StatusCode::PermissionDenied => "permission denied".to_owned(),
-            _ if status.error_message.is_empty() => "the host does not say why".to_owned(),
+            _ if status.error_message.is_empty() => "the host gave no reason".to_owned(),
             _ => status.error_message.to_lowercase(),
         },
         SftpError::Timeout => "the host does not answer".to_owned(),

@@ -51,7 +51,7 @@ impl<'a> ShellFs<'a> {
     pub(super) async fn kind(&self, path: &str) -> Result<Option<TransferKind>, Error> {
         let text = format!("{KIND_FUNCTION}\nkind {}\n", quote_word(path));
         let output = self
-            .run("look at", path, &text, ProgramStreams::default())
+            .run("inspect", path, &text, ProgramStreams::default())
             .await?;
         let mut found = parse_kinds(&output.out);
         match found.pop() {

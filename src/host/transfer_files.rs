@@ -25,13 +25,13 @@ pub(super) enum Error {
         why: String,
     },
     /// The target of [`super::Content::Bytes`] is a folder.
-    #[error("`{0}` is a folder, and bytes have no name that they could have in it")]
+    #[error("`{0}` is a folder: name the file to write")]
     NoName(String),
     /// The path is a socket, a device or the like.
     #[error("`{0}` is neither a file nor a folder")]
     NoFile(String),
     /// A link makes the folders endless.
-    #[error("the folders in `{0}` do not end: a link leads back")]
+    #[error("the folders in `{0}` are nested too deeply: a link probably leads back to a parent")]
     Loop(String),
     /// A name is not UTF-8 or contains a slash.
     #[error("`{0}` has a name that cannot be transferred")]
@@ -55,10 +55,7 @@ impl Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TransferKind {
     Folder,
-    File {
-        mode: u32,
-        size: u64,
-    },
+    File { mode: u32, size: u64 },
 }
 
 impl TransferKind {

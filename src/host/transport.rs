@@ -99,7 +99,7 @@ impl Transport {
         };
         if started.await.is_err() {
             let name = &self.name;
-            let lost = format!("the connection to {name} was lost before the command began");
+            let lost = format!("the connection to {name} was lost before the command started");
             return Err(Exit::Failed(lost));
         }
         let (channel_io, input) = ChannelIo::from_session(channel);
@@ -128,7 +128,7 @@ impl Transport {
     /// Starts the shell in a container on the local machine, without a terminal.
     fn spawn(&self) -> Result<StartedCommand, Exit> {
         let Some((program, words)) = self.container_command.split_first() else {
-            let why = "commands of this machine do not come here".to_owned();
+            let why = "internal error: a local command was sent to the remote runner".to_owned();
             return Err(Exit::Failed(why));
         };
         let spawned = tokio::process::Command::new(program)

@@ -30,7 +30,10 @@ impl Engine {
         self.added_rounds += 1;
         if self.added_rounds > MAX_ROUNDS {
             self.added_instances.clear();
-            let text = format!("instances add instances more than {MAX_ROUNDS} times");
+            let text = format!(
+                "added instances have added further instances more than {MAX_ROUNDS} times; check \
+                 the `resultTemplate` of their operations"
+            );
             self.log(LogLevel::Error, text.clone());
             self.ledger.aborted = Some(text);
         }

@@ -122,7 +122,7 @@ impl Evaluation<'_> {
                 None
             }
             Some(Ok(None)) | None => {
-                comparison.unknown = Some("there is no record of that time".to_owned());
+                comparison.unknown = Some("the record of its last task is missing".to_owned());
                 None
             }
         };

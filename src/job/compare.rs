@@ -175,13 +175,15 @@ impl Evaluation<'_> {
         }
         let why = match self.context.keys.recording_key(false) {
             Err(problem) => format!("{problem}; {}", problem.help()),
-            Ok(_) => "the key of their recorded digests is not here; give the vault password that \
-                      was given then (`UNFURL_VAULT_DEFAULT_PASSWORD`), or restore `local/digest.key`. `--force` deploys them again \
-                      and records new digests"
-                .to_owned(),
+            Ok(_) => {
+                "the key of their recorded digests is missing; use the same vault password as \
+                 before (`UNFURL_VAULT_DEFAULT_PASSWORD`), or restore `local/digest.key`. \
+                 `--force` deploys them again and records new digests"
+                    .to_owned()
+            }
         };
         Some(format!(
-            "cannot tell whether secrets that {} read have changed, so they are taken for \
+            "cannot determine whether secrets that {} read have changed, so they count as \
              unchanged: {why}",
             names.join(", ")
         ))

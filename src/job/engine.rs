@@ -157,7 +157,7 @@ impl Engine {
             self.add_task_of(step)?;
         }
         for (name, why) in &self.plan.skipped {
-            let text = format!("`{name}` is left alone: {why}");
+            let text = format!("`{name}` is not changed: {why}");
             self.ledger.log(LogLevel::Verbose, text);
         }
         Ok(())
@@ -219,7 +219,7 @@ impl Engine {
     pub(super) fn topology_mut(&mut self) -> &mut Topology {
         debug_assert!(
             Arc::get_mut(&mut self.topology).is_some(),
-            "a view of the topology outlives a change of it"
+            "a view of the topology exists while the topology changes"
         );
         Arc::make_mut(&mut self.topology)
     }

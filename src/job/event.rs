@@ -168,6 +168,6 @@ pub enum Error {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The runner of effects has stopped.
-    #[error("the runner of effects has stopped: {0}")]
+    #[error("the thread that performs effects has stopped: {0}")]
     Runner(String),
 }

@@ -165,7 +165,7 @@ impl Engine {
             let grace = grace.as_secs_f32();
             let running: Vec<_> = running.iter().map(|task| self.label(*task)).collect();
             format!(
-                "{why}; what runs has {grace} s to end, a second signal kills it: {}",
+                "{why}; running tasks have {grace} s to end, a second signal kills them: {}",
                 first_names(&running)
             )
         };
@@ -250,7 +250,7 @@ impl Engine {
             }
         }
         if let Err(error) = folders.sync() {
-            let text = format!("the files of tasks may not be durable: {error}");
+            let text = format!("the files of tasks may be lost if the power fails: {error}");
             self.log(LogLevel::Warning, text);
         }
     }

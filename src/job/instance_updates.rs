@@ -51,7 +51,8 @@ impl Engine {
         };
         match found {
             Some(handle) if self.topology.is_external(handle) => Err(format!(
-                "`{name}` is an instance of another ensemble, which alone can change it"
+                "the instance `{name}` belongs to another ensemble and can only be changed by that \
+                 ensemble"
             )),
             Some(handle) => self.update_instance(index, handle, fields),
             None => self.add_instance(index, name, fields, as_text),
@@ -217,18 +218,18 @@ impl Engine {
         let own = stated.as_ref().and_then(Value::as_str).unwrap_or(name);
         let own = TemplateName::new(own);
         if self.topology.template().nodes.contains_key(&own) {
-            return Err(fail(&format!("there is a template `{own}` already")));
+            return Err(fail(&format!("the template `{own}` already exists")));
         }
         let inline = Value::from(inline);
         let node = Node::from_value(&inline, Span::NONE);
-        let node = node.ok_or_else(|| fail("its template nests too deep"))?;
+        let node = node.ok_or_else(|| fail("its template is nested too deeply"))?;
         let (template, problems) = read_node_template(self.topology.service(), &own, &node);
         let is_error = |problem: &&Diagnostic| problem.severity == Severity::Error;
         let mut errors = problems.iter().filter(is_error);
         if let Some(error) = errors.next() {
             return Err(fail(&error.message));
         }
-        let template = template.ok_or_else(|| fail("its template makes no sense"))?;
+        let template = template.ok_or_else(|| fail("its template is not a valid node template"))?;
         self.ledger.discovered.insert(own.shared(), inline);
         Ok(Arc::new(template))
     }

@@ -34,8 +34,9 @@ impl Evaluation<'_> {
     pub(super) fn describe_missing_secret(&self, of: Handle, name: &str) -> String {
         let instance = &self.topology.entity(of).name;
         format!(
-            "it reads `{name}` of `{instance}`, a secret that an earlier job set and the record does \
-             not hold; `--force --instance {instance}` with this instance, too, sets it again"
+            "it reads the secret `{name}` of `{instance}`, which an earlier job set and which is \
+             not stored in the record; a job with `--force --instance {instance}` that includes \
+             this instance, too, sets it again"
         )
     }
 }

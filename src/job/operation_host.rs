@@ -66,8 +66,9 @@ impl Evaluation<'_> {
         let name = &self.topology.entity(host).name;
         let Some(endpoint) = self.topology.endpoint(host, evaluator)? else {
             return Err(failed(format!(
-                "nothing says how to reach `{name}`: it has neither a capability of type \
-                 `unfurl.capabilities.Endpoint.SSH` nor an attribute `public_ip` or `private_ip`"
+                "cannot connect to `{name}`: the model gives no address; add a capability of type \
+                 `unfurl.capabilities.Endpoint.SSH`, or set the attribute `public_ip` or \
+                 `private_ip`"
             )));
         };
         if endpoint.is_local {
@@ -88,7 +89,10 @@ impl Evaluation<'_> {
         let mut executors = chain.into_iter().flat_map(ExecutorChain::executors);
         if let Some(other) = executors.find(|it| changes_root(it)) {
             let name = other.name();
-            let problem = format!("tasks cannot go through the executor `{name}`");
+            let problem = format!(
+                "tasks cannot run through the executor `{name}`, because it uses another file \
+                 system"
+            );
             return Err(host_error(HOSTS_SUBJECT, problem));
         }
         let mut instances = HashMap::new();

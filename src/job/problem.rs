@@ -35,7 +35,7 @@ pub fn explain_error(
         }
         let text = match level {
             0 => "evaluated here".to_owned(),
-            _ => format!("{name} asks for it"),
+            _ => format!("needed by {name}"),
         };
         diagnostic = diagnostic.label(span, text);
     }

@@ -22,14 +22,14 @@ impl Evaluation<'_> {
             Reason::InDoubt => {
                 let doubt = entity.in_doubt.as_ref();
                 let doubt = doubt.map_or("an operation", OperationName::as_str);
-                format!("nobody knows whether `{doubt}` was done: its job was cut off")
+                format!("a job crashed during `{doubt}`, so the effect is unknown")
             }
             Reason::Upgrade => return task.outdated.clone(),
             Reason::Force => "`--force`".to_owned(),
-            Reason::Prune => "nothing in the model needs it any more".to_owned(),
+            Reason::Prune => "the model no longer needs it".to_owned(),
             Reason::Connect => {
                 let imported = entity.node().and_then(|node| node.imported.as_deref());
-                format!("it stands for `{}`", imported.unwrap_or("another instance"))
+                format!("it represents `{}`", imported.unwrap_or("another instance"))
             }
             Reason::Check => self.check_reason_text(entity),
             Reason::Discover => "its template says `directives: [discover]`".to_owned(),
@@ -75,7 +75,7 @@ impl Evaluation<'_> {
             "discover" if deploys => Some("its template says `directives: [discover]`".to_owned()),
             "connect" if deploys => {
                 let imported = entity.node()?.imported.as_deref()?;
-                Some(format!("it stands for `{imported}`"))
+                Some(format!("it represents `{imported}`"))
             }
             _ => None,
         }

@@ -180,7 +180,7 @@ impl Engine {
                 None
             }
             Err(problem) => Some(format!(
-                "no digests of secrets are recorded, so that a changed one will not be noticed: \
+                "no digests of secrets are recorded, so changed secrets will not be detected: \
                  {problem}; {}",
                 problem.help()
             )),

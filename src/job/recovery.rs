@@ -126,12 +126,12 @@ impl Engine {
         let operation = (target, task.reference.to_string());
         let goal = &self.options.goal;
         if goal.resumed.done.contains(&operation) {
-            return Some("the job that was cut off has done it");
+            return Some("the interrupted job has already done it");
         }
         let planned = goal.resumed.planned.get(&operation.0);
         let is_install = task.reference.interface.as_str() == "Install";
         if !is_install && planned.is_some_and(|all| !all.contains(&operation.1)) {
-            return Some("it is not part of the plan that is gone on with");
+            return Some("it is not part of the interrupted plan that this job resumes");
         }
         if task.group.is_none() || self.options.goal.force {
             return None;
@@ -140,7 +140,7 @@ impl Engine {
         let name = task.reference.operation.as_str();
         let done = unfinished.half_done.iter().any(|done| done == name);
         let stays = done && !self.compare_model(index).is_change();
-        stays.then_some("a job that was cut off has done it")
+        stays.then_some("a crashed job has already done it")
     }
 
     /// Returns the reason to refuse a task with an operation in doubt.
@@ -164,8 +164,8 @@ impl Engine {
         let unknown = matches!(entity.local, Some(Status::Unknown | Status::Error) | None);
         unknown.then(|| {
             format!(
-                "nobody knows whether `{doubt}` was done before, and the check could not tell; \
-                 `--redo-in-doubt` runs it again"
+                "an earlier job crashed during `{doubt}`, and the check could not determine the \
+                 effect; `--redo-in-doubt` runs it again"
             )
         })
     }

@@ -335,7 +335,7 @@ impl Evaluation<'_> {
             let now = now.map_or(Value::Null, |now| now.with_externals_resolved());
             (now != *recorded).then(|| {
                 let (recorded, now) = (recorded.redacted(), now.redacted());
-                format!("its property `{name}` was {recorded} and is {now} now")
+                format!("its property `{name}` has changed from {recorded} to {now}")
             })
         });
         changed.next()

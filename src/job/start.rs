@@ -416,7 +416,7 @@ impl Engine {
     /// Ends a step that waits for itself through other steps, when none can continue.
     pub(super) fn finish_stalled(&mut self, step: StepId) -> Result<(), Error> {
         if let Some(index) = self.steps.tasks[step] {
-            self.finish_never_run(step, index, "it waits for tasks that wait for it")?;
+            self.finish_never_run(step, index, "it waits for tasks that in turn wait for it")?;
         } else {
             self.finish_step(step);
         }
@@ -511,7 +511,7 @@ impl Evaluation<'_> {
         let attributes = match self.attributes_of(&evaluator, target) {
             Ok(attributes) => attributes,
             Err(error) => {
-                let why = format!("its preConditions cannot be looked at: {error}");
+                let why = format!("its preConditions cannot be evaluated: {error}");
                 return Some(PreconditionCheck::Unmet(why));
             }
         };

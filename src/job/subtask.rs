@@ -28,7 +28,10 @@ impl Engine {
         let caller = &self.ledger.tasks[parent];
         let depth = caller.spec.depth + 1;
         if depth > MAX_SUBTASK_DEPTH {
-            let message = format!("tasks ask for each other more than {MAX_SUBTASK_DEPTH} deep");
+            let message = format!(
+                "subtasks are nested more than {MAX_SUBTASK_DEPTH} levels deep; check for \
+                 operations that delegate to each other"
+            );
             return self.refuse_subtask(parent, message);
         }
         let evaluation = self.evaluation();
@@ -88,7 +91,7 @@ impl Evaluation<'_> {
             None => caller.spec.target,
             Some(Value::Entity(handle)) if self.topology.get(*handle).is_some() => *handle,
             Some(Value::Entity(_)) => {
-                let message = "an operation of another ensemble's instance cannot be delegated to";
+                let message = "cannot delegate to an operation of another ensemble's instance";
                 return Err(message.to_owned());
             }
             Some(name) => {
@@ -96,7 +99,9 @@ impl Evaluation<'_> {
                 let found = name
                     .as_str()
                     .and_then(|name| self.find_instance(from, name));
-                found.ok_or_else(|| format!("there is no instance `{name}` to delegate to"))?
+                found.ok_or_else(|| {
+                    format!("cannot delegate to the instance `{name}`: it does not exist")
+                })?
             }
         };
         let (interface, name) = subtask

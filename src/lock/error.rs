@@ -18,19 +18,13 @@ pub enum LockError {
     },
     /// This process already holds the lock.
     #[error("`{}` is already locked by this process", lock.display())]
-    Ours {
-        lock: PathBuf,
-    },
+    Ours { lock: PathBuf },
     /// The lock file contains no process id.
-    #[error("`{}` holds no process id, so nobody can tell whether its holder runs", lock.display())]
-    Unreadable {
-        lock: PathBuf,
-    },
+    #[error("the lock file `{}` contains no process id, so it is unknown whether its holder is still running", lock.display())]
+    Unreadable { lock: PathBuf },
     /// The lock's holder changed repeatedly while its state was read.
-    #[error("`{}` changes hands too often", lock.display())]
-    Busy {
-        lock: PathBuf,
-    },
+    #[error("the holder of the lock `{}` changed repeatedly while the lock was read", lock.display())]
+    Busy { lock: PathBuf },
     #[error(transparent)]
     File(#[from] fs::Error),
 }
@@ -53,11 +47,13 @@ impl LockError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Held { .. } | Self::Unreadable { .. } => Some(
-                "wait until it is done, or let `--lock-timeout` wait; if its process is gone for sure, \
-                 run `unfurl lock break`"
+                "wait until that job has ended, or use `--lock-timeout`; if you are sure that its \
+                 process has ended, run `unfurl lock break`"
                     .to_owned(),
             ),
-            Self::Ours { .. } => Some("look for a circle among the external ensembles".to_owned()),
+            Self::Ours { .. } => Some(
+                "check whether the external ensembles refer to each other in a cycle".to_owned(),
+            ),
             Self::Busy { .. } => Some("try again".to_owned()),
             Self::File(error) => error.hint(),
         }

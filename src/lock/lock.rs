@@ -34,7 +34,7 @@ pub struct AcquiredLock {
 
 /// The lock of a manifest. Other processes cannot acquire it while this value exists.
 #[derive(Debug)]
-#[must_use = "the lock is let go at once if nobody keeps it"]
+#[must_use = "dropping this value releases the lock at once"]
 pub struct Lock {
     file: Option<LockFile>,
     path: PathBuf,
@@ -409,7 +409,7 @@ mod tests {
         );
         insta::assert_snapshot!(
             error.hint().unwrap(),
-            @"wait until it is done, or let `--lock-timeout` wait; if its process is gone for sure, run `unfurl lock break`"
+            @"wait until that job has ended, or use `--lock-timeout`; if you are sure that its process has ended, run `unfurl lock break`"
         );
         assert_eq!(std::fs::read_to_string(&place.lock).unwrap(), "1\n");
     }

@@ -30,7 +30,7 @@ impl LockState {
             Self::Free => "free".to_owned(),
             Self::Ours => "held by this process".to_owned(),
             Self::Unreadable => {
-                "held by nobody knows whom: there is no process id in it".to_owned()
+                "held by an unknown process: the lock file contains no process id".to_owned()
             }
             Self::Stale(stale) => {
                 format!("held by {}, which no longer runs", stale.describe())

@@ -21,10 +21,10 @@ pub struct ChangeId([u8; 12]);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeIdError {
     /// A text that does not have the form of a change id.
-    #[error("`{0}` is not a change id, which is `A` and eleven letters or digits")]
+    #[error("`{0}` is not a change id: `A` followed by eleven letters or digits")]
     Malformed(String),
     /// A year that does not fit: one digit counts the years from 2020.
-    #[error("the year {0} is outside of 2020 to 2081, the years a change id can hold")]
+    #[error("the year {0} does not fit in a change id, which covers 2020 to 2081")]
     Year(i16),
 }
 

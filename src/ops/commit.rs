@@ -96,7 +96,7 @@ pub fn commit(
 /// Returns the failure for a folder outside of any repository.
 fn no_repository() -> Failure {
     let message = "there is no git repository to commit to";
-    let help = "make one with `git init`".to_owned();
+    let help = "create one with `git init`".to_owned();
     Failure::new(FailureKind::Refused, message, Some(help))
 }
 

@@ -51,7 +51,7 @@ fn stopped_failure(error: &job::Error) -> Failure {
         _ => None,
     };
     let hint = hint.map_or_else(String::new, |hint| format!("{hint}; "));
-    let hint = format!("{hint}what the job did is on record: run it again to go on");
+    let hint = format!("{hint}the results so far are recorded; run the job again to continue");
     let message = format!("the job had to stop: {error}");
     Failure::new(FailureKind::Internal, message, Some(hint))
 }

@@ -22,7 +22,7 @@ pub(super) struct EventWatcher<'v> {
 /// Opens the log of a job at the path that the user chose, or at a temporary one.
 pub(super) fn open_log(request: &JobRequest) -> Result<LogFile, Failure> {
     LogFile::open(request.session.logfile.as_deref()).map_err(|error| {
-        let hint = "name another file with `--logfile`, or leave the option out";
+        let hint = "choose another file with `--logfile`, or omit the option";
         Failure::new(FailureKind::Refused, error, Some(hint.to_owned()))
     })
 }

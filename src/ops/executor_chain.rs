@@ -44,7 +44,7 @@ pub(super) fn resolve_chain(
     chain.on_unhandled = UnhandledPolicy::Fail;
     let is_dry_run = chain.executors().contains(&ChainExecutor::DryRun);
     if is_dry_run && request.save.record && !request.goal.dry_run {
-        let message = "the executor `dryrun` would put operations on record that never ran";
+        let message = "with the executor `dryrun`, the job would record operations that never ran";
         let help = "add `--dryrun`, which runs nothing and records nothing";
         return Err(Failure::usage_with(message, help));
     }

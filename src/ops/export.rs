@@ -42,10 +42,14 @@ pub enum Overwrite {
 
 impl EnumWords for Overwrite {
     const WORDS: &'static [(Self, &'static str, &'static str)] = &[
-        (Self::Older, "older", "If the ensemble was written after it"),
+        (
+            Self::Older,
+            "older",
+            "If the ensemble is newer than the file",
+        ),
         (Self::Never, "never", "Never"),
         (Self::Always, "always", "Always"),
-        (Self::Auto, "auto", "Always, but sources in Python"),
+        (Self::Auto, "auto", "Always, except Python sources"),
     ];
 }
 
@@ -176,14 +180,14 @@ impl Export {
         let mut read = self.sources.iter().map(|(_, source)| &source.path);
         let is_source = real.is_some() && read.any(|path| fs::canonicalize(path).ok() == real);
         let problem = if is_source {
-            "is one of the files that the export is made from"
+            "is one of the input files of the export"
         } else if fs::exists(file) && !fs::is_file(file) {
-            "is no plain file"
+            "is not a regular file"
         } else {
             return Ok(());
         };
         let message = format!("`{}` {problem}, so it is not written", file.display());
-        let hint = "choose another file, or leave out `--file` to print the export";
+        let hint = "choose another file, or omit `--file` to print the export";
         Err(Failure::new(
             FailureKind::Refused,
             message,

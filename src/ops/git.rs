@@ -95,7 +95,7 @@ fn has_project(folder: &Path) -> bool {
 /// Runs git in each repository of the ensemble or project.
 pub fn run(options: &SessionOptions, words: &[String]) -> Result<Vec<GitRun>, Failure> {
     if words.is_empty() {
-        let help = "such as `unfurl git status -s`".to_owned();
+        let help = "for example `unfurl git status -s`".to_owned();
         return Err(Failure::new(
             FailureKind::Usage,
             "git needs a command",

@@ -66,8 +66,8 @@ fn gather_hosts(request: &HostsRequest) -> Result<GatheredHosts, Failure> {
         gathered => return gathered,
     };
     let mut gathered = inventory(None, &request.inventories)?;
-    let message = "the ensemble here cannot be read, so its instances are not known as hosts";
-    let help = format!("{failure}; `unfurl validate` tells all that is wrong with it");
+    let message = "the ensemble cannot be read, so its instances are not available as hosts";
+    let help = format!("{failure}; `unfurl validate` shows all problems");
     gathered
         .warnings
         .push(Diagnostic::warning(message).help(help));

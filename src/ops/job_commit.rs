@@ -31,7 +31,7 @@ pub(super) fn prepare_commit(
         return Ok(None);
     }
     if !request.save.record {
-        view.notice("a run that is not saved leaves nothing to commit; `--save` saves it");
+        view.notice("nothing is committed, because the run is not saved; `--save` saves it");
         return Ok(None);
     }
     let notify = &mut |text: &str| view.notice(text);
@@ -71,11 +71,11 @@ fn uncommitted_failure(root: &Path, changed: &[PathBuf]) -> Failure {
         files.push(format!("{} more", changed.len() - MAX_NAMED_FILES));
     }
     let message = format!(
-        "the repository `{}` has changes that are not committed: {}",
+        "the repository `{}` has uncommitted changes: {}",
         root.display(),
         files.join(", ")
     );
-    let help = "commit them or put them aside (`git stash`), or let the job run with `--dirty ok`";
+    let help = "commit or stash them (`git stash`), or run the job with `--dirty ok`";
     Failure::new(FailureKind::Refused, message, Some(help.to_owned()))
 }
 

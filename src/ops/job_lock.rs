@@ -77,6 +77,6 @@ impl JobLock {
 
 /// Returns the failure of a job whose lock was broken.
 pub(super) fn lock_broken_failure(error: &RecordError) -> Failure {
-    let hint = "the job's journal in `jobs/` keeps what it did";
+    let hint = "the job's journal in `jobs/` contains its results";
     Failure::new(FailureKind::Internal, error, Some(hint.to_owned()))
 }

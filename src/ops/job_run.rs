@@ -147,11 +147,12 @@ impl<'a> RenderedJob<'a> {
         }
         self.request.check_interrupt()?;
         let message = format!(
-            "a job was cut off, and nobody knows whether {} was done, so that it is not run again",
+            "an earlier job crashed, and it is unknown whether {} completed, so it is not run \
+             again",
             doubts.join(", ")
         );
-        let hint = "look whether it was; `--redo-in-doubt` runs it again, and an operation `check` \
-                    of the instance would find out by itself";
+        let hint = "check the actual state; `--redo-in-doubt` runs it again; an operation `check` \
+                    of the instance would determine the state automatically";
         Err(Failure::new(
             FailureKind::Refused,
             message,
@@ -189,7 +190,7 @@ impl<'a> RenderedJob<'a> {
         let journal = locked.begin_journal(manifest, &start);
         journal.map(Some).map_err(|error| {
             let message =
-                format!("nothing was done, for the job's journal cannot be written: {error}");
+                format!("the job was not started, because its journal cannot be written: {error}");
             Failure::new(FailureKind::Refused, message, error.hint())
         })
     }
@@ -344,10 +345,10 @@ fn warn_unsaved(report: &Report, watch: &mut EventWatcher<'_>) {
         return;
     }
     let message = format!(
-        "the run changed {}, and its record is not saved",
+        "the run changed {}, but its record is not saved",
         changed.join(", ")
     );
-    let help = "`unfurl run --save` saves it; `unfurl check` finds out how they are now";
+    let help = "`unfurl run --save` saves it; `unfurl check` determines the current state";
     let warning = Diagnostic::warning(message).help(help);
     watch.event(&JobEvent::Problem(Box::new(warning)));
 }

@@ -42,7 +42,7 @@ pub fn merge(files: &MergeFiles<'_>) -> Result<Vec<String>, Failure> {
         write(files.ours, &lines).map_err(failed)?;
     }
     Ok(vec![
-        "the file as a whole, which is no ensemble that can be read".to_owned(),
+        "the whole file, because it is not a readable ensemble".to_owned(),
     ])
 }
 

@@ -85,7 +85,9 @@ fn move_folders(job: &CrashedJob, manifest: &Manifest, view: &mut dyn JobFronten
         }
     }
     if let Err(error) = folders.sync() {
-        view.notice(&format!("the files of tasks may not be durable: {error}"));
+        view.notice(&format!(
+            "the files of tasks may be lost if the power fails: {error}"
+        ));
     }
 }
 
@@ -108,28 +110,28 @@ fn report_recovery(job: &CrashedJob, view: &mut dyn JobFrontend) {
         .map(|task| format!("{} on {}", task.operation, task.target))
         .collect();
     let tasks = match job.ended_count() {
-        0 => "no task had ended".to_owned(),
-        1 => "the task that had ended is on record now".to_owned(),
-        count => format!("the {count} tasks that had ended are on record now"),
+        0 => "no task had finished".to_owned(),
+        1 => "the task that had finished is recorded now".to_owned(),
+        count => format!("the {count} tasks that had finished are recorded now"),
     };
     let doubt = match doubts.as_slice() {
         [] => String::new(),
         [one] => format!(", and one is in doubt: {one}"),
         all => format!(", and {} are in doubt: {}", all.len(), all.join(", ")),
     };
-    view.notice(&format!("the job {} was cut off: {tasks}{doubt}", job.id()));
+    view.notice(&format!("the job {} crashed: {tasks}{doubt}", job.id()));
 }
 
 /// Returns the failure for a damaged journal. The job may have done more than is recorded, so the user must
 /// check before a new job runs.
 fn damaged_failure(kept: &Path, line: usize) -> Failure {
     let message = format!(
-        "the journal of a job that was cut off is damaged, so that something may exist that is not \
-         on record; it is kept as `{}` (line {line})",
+        "the journal of a crashed job is damaged, so resources may exist that are not recorded; it \
+         is kept as `{}` (line {line})",
         kept.display()
     );
-    let hint = "look at it and at what exists; when you run the command again, it goes on from what \
-                is on record";
+    let hint = "inspect the journal and what exists; when you run the command again, it continues \
+                from the record";
     Failure::new(FailureKind::Refused, message, Some(hint.to_owned()))
 }
 
@@ -152,10 +154,11 @@ fn update_computed_status(
 }
 
 fn refused(error: &dyn std::error::Error, path: &Path) -> Failure {
-    let message = format!("a job that was cut off cannot be put on record: {error}");
+    let message = format!("the results of a crashed job cannot be recorded: {error}");
     let hint = format!(
-        "nothing was done; `{}` tells what the job did: mend what is said and try again, or, once you \
-         know what exists, move that file away: then a job goes on from what is on record",
+        "no job was started; `{}` contains the results of the crashed job: fix the problem and try \
+         again, or check what exists and move that file away, so that jobs continue from the \
+         record",
         path.display()
     );
     Failure::new(FailureKind::Refused, message, Some(hint))
@@ -175,7 +178,6 @@ pub(super) fn notice_of(found: &EnsembleLocation) -> Option<String> {
         Ok(LockState::Held { .. } | LockState::Ours | LockState::Unreadable)
     );
     (!journals_found.is_empty() && !held).then(|| {
-        "a job was cut off, and what it did is not on record yet; the next job puts it there"
-            .to_owned()
+        "a job crashed, and its results are not recorded yet; the next job records them".to_owned()
     })
 }

@@ -92,8 +92,8 @@ pub(super) fn refuse_changed_settings(
     if lock.matches_settings(&environment.remote_lock) {
         return Ok(());
     }
-    let message = "the settings of `lfs_lock` were changed by what was pulled";
-    let hint = "run it again: it takes the lock that is asked for now";
+    let message = "pulled commits have changed the settings of `lfs_lock`";
+    let hint = "run the job again: it takes the lock of the new settings";
     let hint = Some(hint.to_owned());
     Err(Failure::new(FailureKind::Refused, message, hint))
 }
@@ -120,9 +120,7 @@ pub(super) fn status(options: &SessionOptions, manifest: &Path) -> Option<Remote
 pub(super) fn break_lock(options: &SessionOptions, force: bool) -> Option<String> {
     match find_location(options) {
         Ok(place) => break_remote_lock(place?, force),
-        Err(failure) => Some(format!(
-            "the lock for all machines is not broken: {failure}"
-        )),
+        Err(failure) => Some(format!("the remote lock was not broken: {failure}")),
     }
 }
 

@@ -30,12 +30,13 @@ pub(super) fn save_rescue_file(
     let message = format!("the job has run, but its record cannot be saved: {error}");
     let saved_to = match RescueFile::of(record, &session.manifest, previous).write() {
         Ok(path) => format!(
-            "all of it is in `{}`: when the ensemble can be written again, run `unfurl recover`",
+            "the record is saved in `{}`: when the ensemble is writable again, run `unfurl \
+             recover`",
             path.display()
         ),
         Err(other) => format!(
-            "no other place took it either ({other}), so the job's journal in `jobs/` is all \
-             there is: when the ensemble can be written again, run the command again"
+            "no other folder was writable either ({other}), so only the job's journal in `jobs/` \
+             contains the results: when the ensemble is writable again, run the command again"
         ),
     };
     let hint = why.map_or(saved_to.clone(), |why| format!("{why}; {saved_to}"));
@@ -137,7 +138,7 @@ fn restore(
     let job = &rescue.job;
     if !rescue.is_of(manifest) {
         let message = format!(
-            "`{}` is of another ensemble, `{}`",
+            "`{}` belongs to another ensemble, `{}`",
             path.display(),
             rescue.manifest.display()
         );
@@ -149,18 +150,18 @@ fn restore(
     if !saved {
         ensure_in_order(session, path, rescue)?;
         locked.record(&record, manifest).map_err(|error| {
-            let hint = format!("`{}` still holds it all", path.display());
+            let hint = format!("`{}` still contains the record", path.display());
             let message = format!("the record of job {job} cannot be saved: {error}");
             Failure::new(FailureKind::Internal, message, Some(hint))
         })?;
     }
     drop_journal(session, job);
     fs::remove_file_if_exists(path).map_err(|error| {
-        let hint = "the record is saved, so this file is of no use any more: remove it";
+        let hint = "the record is saved, so this file is no longer needed: remove it";
         Failure::new(FailureKind::Internal, error, Some(hint.to_owned()))
     })?;
     Ok(if saved {
-        format!("The record of job {job} was saved already.\n")
+        format!("The record of job {job} was already saved.\n")
     } else {
         format!("The record of job {job} is saved.\n")
     })
@@ -177,7 +178,8 @@ fn ensure_in_order(session: &Session, path: &Path, rescue: &RescueFile) -> Resul
         return Ok(());
     };
     let hint = format!(
-        "run `unfurl check` to find out what exists, then remove `{}`; it tells what that job did",
+        "run `unfurl check` to determine what exists, then remove `{}`, which contains the results \
+         of that job",
         path.display()
     );
     Err(refused(&error, Some(&hint)))

@@ -81,7 +81,7 @@ pub(super) fn resumed_goal(
     let job = bytes.and_then(|bytes| serde_json::from_slice::<InterruptedJob>(&bytes).ok());
     let goal = job.as_ref().and_then(|job| job.goal.clone());
     let Some((job, goal)) = job.zip(goal) else {
-        return Err(refused("there is no interrupted job to go on with"));
+        return Err(refused("there is no interrupted job to resume"));
     };
     let later = history.last_job();
     if later.is_some_and(|later| later.as_str() > job.job.as_str()) {
@@ -96,7 +96,7 @@ pub(super) fn resumed_goal(
     }
     if goal.workflow != request.goal.workflow {
         let message = format!("the interrupted job is a `{}`", command(&goal));
-        let hint = format!("`unfurl {} --resume` goes on with it", command(&goal));
+        let hint = format!("`unfurl {} --resume` resumes it", command(&goal));
         return Err(Failure::new(FailureKind::Refused, message, Some(hint)));
     }
     let resumed = ResumedPlan {
@@ -114,6 +114,6 @@ fn command(goal: &JobGoal) -> &str {
 }
 
 fn refused(message: &str) -> Failure {
-    let hint = "run the command without `--resume`: it plans afresh from what is on record";
+    let hint = "run the command without `--resume`: it makes a new plan from the record";
     Failure::new(FailureKind::Refused, message, Some(hint.to_owned()))
 }

@@ -54,7 +54,7 @@ pub(super) fn fast_forward_all(
         return Ok(Some(again));
     }
     let message = format!(
-        "newer commits make `{}` the ensemble that is meant, where it was `{}`",
+        "after newer commits were pulled, the options select the ensemble `{}` instead of `{}`",
         again.located.manifest.display(),
         manifest.display()
     );
@@ -81,8 +81,7 @@ fn fetch_all(followed: Vec<(Repository, Upstream)>) -> Vec<FetchResult> {
 }
 
 fn warn(error: &Error, view: &mut dyn JobFrontend) {
-    let help = "the job goes on with the commits that are here; `--skip-upstream-check` does not \
-                ask";
+    let help = "the job continues with the local commits; `--skip-upstream-check` skips the fetch";
     let warning = Diagnostic::warning(error).help(help);
     view.warnings(&Diagnostics::from(warning), &Sources::default());
 }
@@ -102,7 +101,7 @@ fn fast_forward(
             }
             let commits = if behind == 1 { "commit" } else { "commits" };
             view.notice(&format!(
-                "`{}` is brought up to `{upstream}`, which was {behind} {commits} ahead",
+                "`{}` was updated to `{upstream}`, which was {behind} {commits} ahead",
                 repository.root().display()
             ));
             Ok(true)
@@ -114,7 +113,7 @@ fn fast_forward(
 fn fast_forward_failure(error: &Error) -> Failure {
     let hint = error.hint().map(|hint| format!("{hint}; "));
     let help = format!(
-        "{}`--skip-upstream-check` goes on with the commits that are here",
+        "{}`--skip-upstream-check` continues with the local commits",
         hint.unwrap_or_default()
     );
     Failure::new(FailureKind::Refused, error, Some(help))
@@ -123,10 +122,10 @@ fn fast_forward_failure(error: &Error) -> Failure {
 fn diverged_failure(repository: &Repository, upstream: &Upstream) -> Failure {
     let (here, there) = repository.describe_divergence(upstream).unwrap_or_default();
     let message = format!(
-        "`{}` and `{upstream}` have diverged: only here are {here}; only there are {there}",
+        "`{}` and `{upstream}` have diverged: only local: {here}; only remote: {there}",
         repository.root().display()
     );
-    let help = "bring them together with `git pull --rebase`, or with `unfurl commit --push` if those \
-                here are records of jobs; `--skip-upstream-check` goes on without";
+    let help = "combine them with `git pull --rebase`, or with `unfurl commit --push` if the local \
+                commits are records of jobs; `--skip-upstream-check` skips this check";
     Failure::new(FailureKind::Refused, message, Some(help.to_owned()))
 }

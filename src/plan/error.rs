@@ -13,29 +13,29 @@ pub enum Error {
     #[error("specified instance not found: `{0}`")]
     UnknownInstance(InstanceName),
     /// The name given with `--exclude` does not exist.
-    #[error("`--exclude {0}` leaves nothing out: nothing has that name")]
+    #[error("`--exclude {0}` has no effect: no instance or template has this name")]
     UnknownExcluded(InstanceName),
     #[error("workflow not found: `{0}`")]
     UnknownWorkflow(String),
     /// Several interfaces of an instance have an operation of this name.
-    #[error("`{}` may be `{first}` or `{second}`", first.operation)]
+    #[error("the operation `{}` is ambiguous: it may be `{first}` or `{second}`", first.operation)]
     AmbiguousOperation {
         first: OperationRef,
         second: OperationRef,
     },
     /// Templates require each other, so that none can be deployed first.
-    #[error("templates require each other, so that none can be deployed first: {}", names(.path))]
+    #[error("templates require each other, so none can be deployed first: {}", names(.path))]
     Cycle {
         /// The templates in the cycle. Each requires the next, and the last requires the first.
         path: Vec<TemplateName>,
         /// The source position of the first template's requirement.
         span: Span,
     },
-    #[error("`{0}` is hosted on itself, through the instances that it is hosted on")]
+    #[error("the hosts of `{0}` form a cycle")]
     HostCycle(TemplateName),
     /// A new instance would take the name of a recorded one that has another template.
     #[error(
-        "the instance `{name}` cannot be created: there is one of that name, of template `{of}`"
+        "the instance `{name}` cannot be created: an instance of the template `{of}` already has this name"
     )]
     DuplicateName {
         /// The name that both instances have.
@@ -61,12 +61,16 @@ impl From<Error> for Diagnostic {
                 .label(span, "required here")
                 .help("break the cycle by removing one of the requirements"),
             Error::UnknownTemplate(_) => {
-                diagnostic.help("name one of the templates under `node_templates`")
+                diagnostic.help("use the name of a template under `node_templates`")
             }
-            Error::HostCycle(_) => diagnostic.help("host one of them on something else"),
+            Error::HostCycle(_) => diagnostic.help("give one of these templates another host"),
             Error::DuplicateName { .. } => diagnostic.help("give the new template another name"),
-            Error::AmbiguousOperation { .. } => diagnostic.help("name the interface as well"),
-            Error::UnknownExcluded(_) => diagnostic.help("name an instance or a template"),
+            Error::AmbiguousOperation { .. } => {
+                diagnostic.help("add the interface to the name, for example `Standard.configure`")
+            }
+            Error::UnknownExcluded(_) => {
+                diagnostic.help("use the name of an instance or of a template")
+            }
             Error::UnknownInstance(_) | Error::UnknownWorkflow(_) => diagnostic,
         }
     }

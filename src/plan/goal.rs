@@ -92,8 +92,12 @@ pub enum Repair {
 impl EnumWords for Repair {
     const WORDS: &'static [(Self, &'static str, &'static str)] = &[
         (Self::Error, "error", "Instances in error"),
-        (Self::Degraded, "degraded", "Degraded ones, too"),
-        (Self::None, "none", "Nothing"),
+        (
+            Self::Degraded,
+            "degraded",
+            "Instances in error and degraded instances",
+        ),
+        (Self::None, "none", "No instances"),
     ];
 }
 
@@ -109,9 +113,13 @@ pub enum ChangeDetection {
 
 impl EnumWords for ChangeDetection {
     const WORDS: &'static [(Self, &'static str, &'static str)] = &[
-        (Self::Skip, "skip", "No"),
-        (Self::Always, "always", "All of them"),
-        (Self::Evaluate, "evaluate", "Those that were not customised"),
+        (Self::Skip, "skip", "No instances"),
+        (Self::Always, "always", "All instances"),
+        (
+            Self::Evaluate,
+            "evaluate",
+            "All instances except customised ones",
+        ),
     ];
 }
 

@@ -50,14 +50,15 @@ pub fn ineffective_names(goal: &JobGoal, plan: &Plan, topology: &Topology) -> Di
         name != "root" && !nodes.contains_key(name) && topology.find(name).is_none()
     });
     for name in unknown {
-        let message = format!("`--instance {name}` selects nothing: nothing has that name");
+        let message =
+            format!("`--instance {name}` selects nothing: no instance or template has this name");
         let instances = topology.nodes();
         let instances = instances
             .iter()
             .map(|it| topology.entity(*it).name.as_str());
         let resembling = did_you_mean(name.as_str(), instances.chain(templates(topology)));
         let help = resembling.unwrap_or_else(|| {
-            "name an instance that `unfurl status` shows, or a template".to_owned()
+            "use the name of a template, or of an instance that `unfurl status` shows".to_owned()
         });
         warnings.push(Diagnostic::warning(message).help(help));
     }

@@ -61,14 +61,14 @@ impl Display for NoActionReason {
         match self {
             Self::NotNamed => f.write_str("`--instance` does not name it"),
             Self::Excluded => f.write_str("`--exclude` names it"),
-            Self::SkipNew => f.write_str("it would have to be created, and `--skip-new` is given"),
+            Self::SkipNew => f.write_str("it does not exist yet, and `--skip-new` is given"),
             Self::NotRequired => f.write_str(
                 "its template says `directives: [dependent]`, and no template requires it",
             ),
-            Self::Selected => f.write_str("it stands for an instance of another ensemble"),
+            Self::Selected => f.write_str("it represents an instance of another ensemble"),
             Self::NoRepair(status) => write!(
                 f,
-                "its status is {status}, which `--repair` says not to repair"
+                "its status is {status}, which `--repair` does not include"
             ),
             Self::NoComparison => {
                 f.write_str("nothing is compared with the model: `--change-detection skip`")

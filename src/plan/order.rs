@@ -99,7 +99,7 @@ pub fn exclusion_reason(
         let outer = node.nested_in.as_ref();
         next = outer.and_then(|outer| topology.template().nodes.get(outer).map(AsRef::as_ref));
         if let Some(outer) = next {
-            part_of = format!("`{}`, which it is part of, is left out: ", outer.name);
+            part_of = format!("it is part of `{}`, which is left out: ", outer.name);
         }
     }
     None
@@ -115,9 +115,9 @@ fn own_exclusion_reason(
     let why = if node.has_directive("virtual") {
         "its template says `directives: [virtual]`"
     } else if node.has_directive("conditional") && node.requirements.iter().any(unmet) {
-        "its template says `directives: [conditional]`, and a requirement finds no target"
+        "its template says `directives: [conditional]`, and one of its requirements has no target"
     } else if !connections_exist(topology, node) {
-        "there is no connection of the type that its operations need"
+        "the environment has no connection of the type that its operations need"
     } else if node.has_directive("dependent") && !is_referenced(topology, &node.name) {
         "its template says `directives: [dependent]`, and no template requires it"
     } else {

@@ -63,12 +63,10 @@ impl Csar {
         }
         let all = Span::new(source, 0, offset(text.trim_end().len()));
         let Some((file, span)) = entry else {
-            return Err(
-                Diagnostic::error("`TOSCA.meta` names no `Entry-Definitions`")
-                    .label(all, "")
-                    .help("add `Entry-Definitions:` and the path of the service template")
-                    .into(),
-            );
+            return Err(Diagnostic::error("`TOSCA.meta` has no `Entry-Definitions`")
+                .label(all, "")
+                .help("add `Entry-Definitions:` and the path of the service template")
+                .into());
         };
         if !has_version {
             let problem = Diagnostic::warning("`TOSCA.meta` has no `CSAR-Version`");
@@ -78,10 +76,10 @@ impl Csar {
         if path.starts_with(&self.root) && loader.is_file(&path) {
             return Ok(path);
         }
-        let message = format!("the service template `{file}` of the CSAR is not in it");
+        let message = format!("the CSAR does not contain its service template `{file}`");
         Err(Diagnostic::error(message)
             .label(span, "named here")
-            .help("the path begins at the folder that holds `TOSCA-Metadata`")
+            .help("the path is relative to the folder that contains `TOSCA-Metadata`")
             .into())
     }
 
@@ -110,7 +108,7 @@ impl Csar {
                 Ok(path.clone())
             }
             [] => Err(Diagnostic::error(format!(
-                "`{}` holds neither `TOSCA-Metadata/TOSCA.meta` nor a service template at its top",
+                "`{}` contains neither `TOSCA-Metadata/TOSCA.meta` nor a service template at its top level",
                 self.root.display()
             ))
             .label(loader.start_span(&self.root), "")
@@ -123,8 +121,8 @@ impl Csar {
                 };
                 let message = "the CSAR has no `TOSCA.meta` and more than one service template";
                 Err(Diagnostic::error(message)
-                    .label(place(&second.1), "one of them")
-                    .label(place(&first.1), "another one")
+                    .label(place(&second.1), "a service template")
+                    .label(place(&first.1), "another service template")
                     .help("add `TOSCA-Metadata/TOSCA.meta` with `Entry-Definitions:`")
                     .into())
             }
@@ -141,7 +139,7 @@ fn check_version(root: &Node) -> Result<(), Diagnostic> {
     }
     let span = version.map_or(root.span(), Node::span);
     Err(
-        Diagnostic::error("the CSAR has no `TOSCA.meta`, which TOSCA 1.0 asks for")
+        Diagnostic::error("the CSAR has no `TOSCA.meta`, which TOSCA 1.0 requires")
             .label(span, "")
             .help("add `TOSCA-Metadata/TOSCA.meta` with `Entry-Definitions:`"),
     )

@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(error.to_string(), "no environment named `prd`");
         let problems = Diagnostics::from(error);
         let help = problems.iter().next().unwrap().help.clone();
-        assert_eq!(help.unwrap(), "there are the environments `prod`, `dev`");
+        assert_eq!(help.unwrap(), "the environments are `prod`, `dev`");
     }
 
     #[test]

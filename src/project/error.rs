@@ -44,7 +44,7 @@ pub enum Error {
         known: Vec<String>,
     },
     /// The project lists an ensemble whose manifest does not exist.
-    #[error("the ensemble `{}` is not there", file.display())]
+    #[error("the project lists the ensemble `{}`, but the file does not exist", file.display())]
     MissingEnsemble {
         /// The expected path of the manifest.
         file: PathBuf,
@@ -52,7 +52,7 @@ pub enum Error {
         span: Span,
     },
     /// The ensemble is in another project that has no known clone on this machine.
-    #[error("the ensemble `{}` is in the project `{project}`, which is not known here", file.display())]
+    #[error("the ensemble `{}` is in the project `{project}`, of which this project lists no clone", file.display())]
     OtherProject {
         /// The path of the manifest within that project.
         file: PathBuf,
@@ -93,9 +93,8 @@ impl From<Error> for Diagnostics {
         let diagnostic = Diagnostic::error(&error);
         let diagnostic = match error {
             Error::Invalid(problems) => return problems,
-            Error::NotFound { .. } | Error::NotFoundIn { .. } => {
-                diagnostic.help("name one, or create a project with `unfurl init`")
-            }
+            Error::NotFound { .. } | Error::NotFoundIn { .. } => diagnostic
+                .help("give the path of an ensemble, or create a project with `unfurl init`"),
             Error::NoSuchFile { .. } => {
                 diagnostic.help("give the path of an `ensemble.yaml` or of the folder it is in")
             }
@@ -107,7 +106,7 @@ impl From<Error> for Diagnostics {
                 .label(span, "listed here")
                 .help("clone that project and list it under `localRepositories`"),
             Error::UnknownEnvironment { known, .. } => {
-                with_list(diagnostic, "there are the environments", &known)
+                with_list(diagnostic, "the environments are", &known)
             }
             Error::File(error) => match error.hint() {
                 Some(hint) => diagnostic.help(hint),

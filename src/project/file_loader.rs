@@ -76,9 +76,9 @@ impl<'a> FileLoader<'a> {
         let bytes = fs::read_within(&path, MAX_BYTES).map_err(Diagnostic::error)?;
         let files = archive::read(&bytes, is_text).map_err(|error| {
             let start = self.start_span(&path);
-            Diagnostic::error(format!("`{}` is no CSAR: {error}", path.display()))
+            Diagnostic::error(format!("`{}` is not a CSAR: {error}", path.display()))
                 .label(start, "")
-                .help("a CSAR is a zip or tar file with a service template")
+                .help("a CSAR must be a zip or tar file with a service template")
         })?;
         self.set_predefined_repositories(&path, None);
         self.archive = Some(Archive { root: path, files });
@@ -128,7 +128,7 @@ impl<'a> FileLoader<'a> {
                 }
             })?,
             Some(archive) => archive.get(path).cloned().flatten().ok_or_else(|| {
-                Diagnostic::error(format!("`{}` is no text file", path.display()))
+                Diagnostic::error(format!("`{}` is not a text file", path.display()))
             })?,
         };
         String::from_utf8(bytes).map_err(|error| self.invalid_utf8(path, &error))
@@ -139,9 +139,9 @@ impl<'a> FileLoader<'a> {
         let place = u32::try_from(error.utf8_error().valid_up_to()).unwrap_or(u32::MAX);
         let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
         let source = self.sources.add(path, text, None);
-        Diagnostic::error(format!("`{}` is no text in UTF-8", path.display()))
+        Diagnostic::error(format!("`{}` is not UTF-8 text", path.display()))
             .label(Span::new(source, place, place), "")
-            .help("save it as UTF-8")
+            .help("save the file as UTF-8")
     }
 
     /// Returns a location at the start of a file that is no text, such as an archive.
@@ -218,7 +218,7 @@ impl<'a> FileLoader<'a> {
         included_from: Option<Span>,
     ) -> Result<String, Diagnostics> {
         let span = included_from.unwrap_or(Span::NONE);
-        let requested = |problem: Diagnostic| problem.label(span, "asked for here");
+        let requested = |problem: Diagnostic| problem.label(span, "included here");
         Ok(self.content(path).map_err(requested)?)
     }
 
@@ -312,7 +312,7 @@ impl<'a> FileLoader<'a> {
                 "the repository `{url}` is not on this machine"
             ))
             .label(request.span, "needed here")
-            .help("clone it, and give its URL as `file:` and the path of the clone")
+            .help("clone it, and set its URL to `file:` and the path of the clone")
             .into()),
         }
     }
@@ -349,8 +349,11 @@ fn not_embedded(path: &Path, span: Span) -> Diagnostic {
     let message = format!("there is no file `{}`", path.display());
     let names: Vec<_> = embedded::file_names().collect();
     Diagnostic::error(message)
-        .label(span, "asked for here")
-        .help(format!("the repository `unfurl` has {}", names.join(", ")))
+        .label(span, "included here")
+        .help(format!(
+            "the files of the repository `unfurl` are {}",
+            names.join(", ")
+        ))
 }
 
 /// Returns the URL of a repository that a document declares.
@@ -403,8 +406,8 @@ impl Loader for FileLoader<'_> {
         if is_url(file) {
             return Err(
                 Diagnostic::error(format!("`{file}` cannot be included from the network"))
-                    .label(request.span, "asked for here")
-                    .help("keep a copy of it beside this file, and include that")
+                    .label(request.span, "included here")
+                    .help("save a copy of it next to this file, and include the copy")
                     .into(),
             );
         }
@@ -643,7 +646,10 @@ mod tests {
             request.optional = optional;
             let problems = place.load(&request).unwrap_err();
             let message = &problems.iter().next().unwrap().message;
-            assert!(message.ends_with("it is not allowed to run"), "{message}");
+            assert!(
+                message.ends_with("which is not allowed to run"),
+                "{message}"
+            );
         }
     }
 

@@ -127,9 +127,9 @@ impl Search<'_, '_, '_> {
         let is_home =
             home.is_some_and(|home| file.starts_with(fs::absolute(home, self.request.cwd)));
         if let Some(span) = project.trusted_span.filter(|_| !is_home) {
-            let message = "`trusted` counts in the home project only";
+            let message = "`trusted` has an effect only in the home project";
             let help = "move it to `unfurl.yaml` of the home project";
-            let warning = Diagnostic::warning(message).label(span, "has no effect");
+            let warning = Diagnostic::warning(message).label(span, "ignored");
             self.warnings.push(warning.help(help));
         }
         Ok(project)
@@ -154,7 +154,7 @@ impl Search<'_, '_, '_> {
             return Ok(Some(project));
         }
         let message = format!("the home project `{}` does not exist", file.display());
-        let help = "create it with `unfurl home --init`, or turn it off with `--home ''`";
+        let help = "create it with `unfurl home --init`, or disable it with `--home ''`";
         self.warnings.push(Diagnostic::warning(message).help(help));
         Ok(None)
     }
@@ -540,7 +540,7 @@ mod tests {
         assert_eq!(located.environment_name.as_deref(), Some("e"));
         assert_eq!(
             place.found("c"),
-            "the ensemble `<>/c/gone.yaml` is not there"
+            "the project lists the ensemble `<>/c/gone.yaml`, but the file does not exist"
         );
         assert_eq!(
             place.found("zzz"),
@@ -666,7 +666,7 @@ localRepositories: {../lib: {url: 'https://x/lib.git'}}
             .unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the ensemble `e/ensemble.yaml` is in the project `gone`, which is not known here"
+            "the ensemble `e/ensemble.yaml` is in the project `gone`, of which this project lists no clone"
         );
     }
 
@@ -685,7 +685,10 @@ localRepositories: {../lib: {url: 'https://x/lib.git'}}
         let other = locate("b").unwrap();
         assert!(!other.trust.permits("pipe"));
         let warning = other.warnings.iter().next().unwrap();
-        assert_eq!(warning.message, "`trusted` counts in the home project only");
+        assert_eq!(
+            warning.message,
+            "`trusted` has an effect only in the home project"
+        );
         assert!(!place.locate("a").unwrap().trust.permits("pipe"));
         let allowed = ["pipe".to_owned()];
         let allowing = place.locate_as("a", |request| request.allowed = &allowed);

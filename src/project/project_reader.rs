@@ -24,49 +24,49 @@ tables! {
     pub PROJECT_KEYS closed "project" "A project: its ensembles and environments"
         needs ["apiVersion", "kind"] {
         "apiVersion" Words(API_VERSIONS), "The version of the file format";
-        "kind" Words(&["Project"]), "What this file is";
+        "kind" Words(&["Project"]), "The kind of this file";
         "ensembles" ListOf(&ENSEMBLE_KEYS), "The ensembles of the project";
-        "environments" MapOf(&ENVIRONMENT_KEYS), "Surroundings to deploy into, by name";
-        "default_environment" Text, "The environment of ensembles that name none";
+        "environments" MapOf(&ENVIRONMENT_KEYS), "Environments to deploy into, by name";
+        "default_environment" Text, "The environment of ensembles without one";
         "projects" MapOf(&OTHER_PROJECT_KEYS), "Other projects, by name";
         "localRepositories" Map, "Clones of repositories, by their path";
         "include_paths" Names, "Reserved";
         "exclude_paths" Names, "Reserved";
-        "trusted" List, "Projects that may do more than read their files";
+        "trusted" List, "Projects that are allowed to do more than read their files";
     }
     ENSEMBLE_KEYS open "ensemble" "An ensemble of the project" needs ["file"] {
         "file" Text, "The path of its manifest from the project's folder";
         "alias" Text, "Another name for it on the command line";
-        "default" Flag, "Whether it is taken if none is named";
+        "default" Flag, "Whether it is the default ensemble";
         "environment" Text, "The environment that it is deployed into";
-        "project" Text, "The project it is in, if not this one";
+        "project" Text, "The project that contains it, if not this one";
         "managedBy" Text, "The project that manages it, if not this one";
-        "project_id" Scalar, "The number that a server gives its project";
-        "pipelines" List, "The runs of a server that deployed it";
-        "incremental_deploy" Flag, "Whether a server deploys it step by step";
+        "project_id" Scalar, "The number of its project on a server";
+        "pipelines" List, "The server pipelines that deployed it";
+        "incremental_deploy" Flag, "Whether a server deploys it incrementally";
     }
-    pub ENVIRONMENT_KEYS open "environment" "Surroundings that ensembles are deployed into" {
-        "inputs" Map, "Inputs that go before those of the ensemble";
+    pub ENVIRONMENT_KEYS open "environment" "An environment to deploy ensembles into" {
+        "inputs" Map, "Inputs that override those of the ensemble";
         "variables" Map, "Rules for environment variables";
         "locals" Map, "Local values";
         "secrets" Map, "Secret values";
-        "connections" Map, "Relationship templates that connect to what is outside";
+        "connections" Map, "Relationship templates for connections to external systems";
         "instances" Map, "Node templates and instances that ensembles share";
         "repositories" Map, "TOSCA repositories, by name";
         "cloudmaps" Map, "Catalogues of repositories";
         "external" Map, "Instances of other ensembles, by name";
-        "lfs_lock" Of(&LFS_LOCK_KEYS), "How ensembles are locked for all machines";
+        "lfs_lock" Of(&LFS_LOCK_KEYS), "The lock of ensembles across machines";
         "executors" Any,
-            "What the commands of operations go through: names, or a map with `chain` and options";
-        "imports" List, "Files that templates of the environment need";
-        "deployment_blueprint" Text, "The blueprint that ensembles are deployed by";
-        "defaultProject" Text, "The project of names without one";
+            "The executor chain for the commands of operations: names, or a map with `chain` and options";
+        "imports" List, "Files that the templates of the environment import";
+        "deployment_blueprint" Text, "The deployment blueprint of the ensembles";
+        "defaultProject" Text, "The default project of names without a project";
         "name" Text, "Its name";
     }
-    LFS_LOCK_KEYS open "lfs_lock" "How ensembles are locked for all machines, through git-lfs" {
-        "lock" Words(LOCK_KEYWORDS), "Whether they are: not, if the server can, or always";
-        "name" Text, "The name of the lock; the lock file's path if none";
-        "url" Text, "The server; the repository's own if none";
+    LFS_LOCK_KEYS open "lfs_lock" "The lock of ensembles across machines, through git-lfs" {
+        "lock" Words(LOCK_KEYWORDS), "When to lock: never, if the server supports it, or always";
+        "name" Text, "The name of the lock; the default is the path of the lock file";
+        "url" Text, "The URL of the server; the default is the server of the repository";
     }
 }
 
@@ -75,7 +75,7 @@ const LOCK_KEYWORDS: &[&str] = &["no", "try", "require"];
 
 tables! {
     OTHER_PROJECT_KEYS open "other_project" "Another project" {
-        "url" Text, "The repository that it is in";
+        "url" Text, "The repository that contains it";
         "initial" Text, "The first commit of that repository";
         "file" Text, "Its folder or its file within the repository";
     }
@@ -89,7 +89,7 @@ pub(super) fn read_project(
 ) -> Result<Project, Error> {
     let mut problems = Diagnostics::default();
     let Some(map) = document.as_map() else {
-        let message = format!("a project is a map, not {}", document.kind_name());
+        let message = format!("a project must be a map, not {}", document.kind_name());
         let diagnostic = Diagnostic::error(message).label(document.span(), "");
         return Err(
             diagnostic.help("begin it with `apiVersion: unfurl/v1.0.0` and `kind: Project`")
@@ -129,7 +129,11 @@ fn check_head(document: &Node, map: &Mapping, problems: &mut Diagnostics) {
         match map.get(key) {
             None => {
                 let diagnostic = Diagnostic::error(format!("a project needs `{key}`"));
-                problems.push(diagnostic.label(document.span(), "not in here").help(help));
+                problems.push(
+                    diagnostic
+                        .label(document.span(), "missing in this file")
+                        .help(help),
+                );
             }
             Some(value) if value.as_str().is_some_and(|text| right.contains(&text)) => {}
             Some(value) => {
@@ -163,7 +167,7 @@ struct ProjectReader<'a> {
 
 impl ProjectReader<'_> {
     fn report_mismatch(&mut self, node: &Node, subject: &str, expected: &str) {
-        let message = format!("{subject} is {expected}, not {}", node.kind_name());
+        let message = format!("{subject} must be {expected}, not {}", node.kind_name());
         self.problems
             .push(Diagnostic::error(message).label(node.span(), ""));
     }
@@ -400,17 +404,17 @@ trusted: [3]
         unfurl.yaml:1:13: a project's `apiVersion` cannot be `2`
         unfurl.yaml:1:1: a project needs `kind`
         unfurl.yaml:2:1: a project has no key `ensembels`
-        unfurl.yaml:3:13: an entry of `ensembles` is a map, not an integer
+        unfurl.yaml:3:13: an entry of `ensembles` must be a map, not an integer
         unfurl.yaml:3:16: an entry of `ensembles` needs a `file`
-        unfurl.yaml:3:35: `file` is a string, not an integer
-        unfurl.yaml:3:47: `default` is true or false, not a string
-        unfurl.yaml:4:19: the environment `a` is a map, not an integer
-        unfurl.yaml:4:47: `inputs` is a map, not a list
-        unfurl.yaml:4:35: `imports` is a list, not a map
+        unfurl.yaml:3:35: `file` must be a string, not an integer
+        unfurl.yaml:3:47: `default` must be true or false, not a string
+        unfurl.yaml:4:19: the environment `a` must be a map, not an integer
+        unfurl.yaml:4:47: `inputs` must be a map, not a list
+        unfurl.yaml:4:35: `imports` must be a list, not a map
         unfurl.yaml:4:68: `lock` is not one of `no`, `try`, `require`
-        unfurl.yaml:5:22: `default_environment` is a string, not a list
-        unfurl.yaml:6:11: `projects` is a map, not a string
-        unfurl.yaml:7:11: an entry of `trusted` is a folder or a URL, not an integer
+        unfurl.yaml:5:22: `default_environment` must be a string, not a list
+        unfurl.yaml:6:11: `projects` must be a map, not a string
+        unfurl.yaml:7:11: an entry of `trusted` must be a folder or a URL, not an integer
         ");
     }
 
@@ -419,7 +423,7 @@ trusted: [3]
         assert_eq!(read("").unwrap_err().len(), 1);
         assert_eq!(
             read("[]").unwrap_err(),
-            ["unfurl.yaml:1:1: a project is a map, not a list"]
+            ["unfurl.yaml:1:1: a project must be a map, not a list"]
         );
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// A key file that other users can read.
-    #[error("others may read the key file `{}` (its mode is {mode:o})", .path.display())]
+    #[error("other users can read the key file `{}` (its mode is {mode:o})", .path.display())]
     Open {
         path: PathBuf,
         /// The permission bits of the file.
@@ -14,9 +14,7 @@ pub enum Error {
     },
     /// A file that does not contain a key.
     #[error("the key file `{}` does not hold 64 hexadecimal digits on one line", .path.display())]
-    Malformed {
-        path: PathBuf,
-    },
+    Malformed { path: PathBuf },
     /// A file that cannot be read or written.
     #[error("the key file `{}` cannot be used: {why}", .path.display())]
     File {
@@ -31,14 +29,17 @@ impl Error {
     pub fn help(&self) -> String {
         match self {
             Self::Open { path, .. } => format!(
-                "run `chmod 600 {0}` if nobody else has read it, else remove it",
+                "run `chmod 600 {0}`, or remove the file if another user may have read the key",
                 path.display()
             ),
             Self::Malformed { path } => format!(
-                "restore `{}`, or remove it: a new one is made when it is needed",
+                "restore `{}` from a backup, or remove it: a new key is then created on demand",
                 path.display()
             ),
-            Self::File { .. } => "make room or give permission".to_owned(),
+            Self::File { .. } => {
+                "check the free disk space and the permissions of the file and its directory"
+                    .to_owned()
+            }
         }
     }
 }

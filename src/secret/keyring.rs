@@ -211,7 +211,7 @@ mod tests {
         let file = folder.path().join(KEY_FILE);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         for (text, mode, expected) in [
-            ("00".repeat(32), 0o640, "others may read"),
+            ("00".repeat(32), 0o640, "other users can read"),
             ("00".repeat(31), 0o600, "does not hold"),
             ("0".repeat(62) + "+1", 0o600, "does not hold"),
             ("zz".repeat(32), 0o600, "does not hold"),

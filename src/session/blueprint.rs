@@ -39,8 +39,8 @@ pub(crate) fn choose_blueprint(
     if let Some((name, entry)) = found {
         return Some((Arc::clone(name), entry.key_span));
     }
-    let message = "the ensemble has deployment blueprints, but none is in use";
-    let help = "name one as `deployment_blueprint` of the environment";
+    let message = "the ensemble has deployment blueprints, but none is selected";
+    let help = "select one with `deployment_blueprint` in the environment";
     problems.push(Diagnostic::warning(message).label(place, "").help(help));
     None
 }

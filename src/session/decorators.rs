@@ -24,7 +24,7 @@ pub(crate) fn decorated_templates(
         let result = apply(decorator, service, topology, evaluator, &mut changed);
         if let Err(message) = result {
             let message = format!("the decorator `{}`: {message}", decorator.expression);
-            problems.push(Diagnostic::error(message).label(decorator.span, "stated here"));
+            problems.push(Diagnostic::error(message).label(decorator.span, "defined here"));
         }
     }
     changed
@@ -57,7 +57,7 @@ fn apply(
         let patch = evaluator.evaluate(&decorator.patch.to_value(), &context);
         let patch = patch.map_err(|error| error.to_string())?;
         let value = merge(&stated.value, &patch, decorator.patch.span(), 0)
-            .ok_or_else(|| format!("what it gives nests more than {MAX_DEPTH} deep"))?;
+            .ok_or_else(|| format!("its result is nested more than {MAX_DEPTH} levels deep"))?;
         let key_span = stated.key_span;
         changed.insert(name, MapEntry { key_span, value });
     }

@@ -65,7 +65,7 @@ pub(crate) fn add(session: &mut Session, topology: &mut Topology, problems: &mut
             Ok(None) => {}
             Ok(Some(foreign)) => {
                 if !topology.add_external_ensemble(foreign) {
-                    let why = "there are too many instances in all".to_owned();
+                    let why = "the total number of instances is too large".to_owned();
                     report(session, problems, name, span, why.into());
                 }
             }
@@ -153,7 +153,7 @@ fn find_external(
     entry: &Node,
 ) -> Result<Option<ExternalEnsemble>, ExternalError> {
     let Some(location) = entry.get("manifest") else {
-        return Err("it has no `manifest`".to_owned().into());
+        return Err("the entry has no `manifest`".to_owned().into());
     };
     let file = file_of(session, location)?;
     let text = |key: &str| entry.get(key).and_then(Node::as_str);
@@ -177,7 +177,7 @@ fn find_external(
 fn check_version(topology: &Topology, required: &str) -> Result<(), ExternalError> {
     let own = topology.service().metadata.get("template_version");
     let Some(own) = own.filter(|own| !own.is_null()) else {
-        let message = format!("it says no version, and version `{required}` is needed");
+        let message = format!("it declares no version, but version `{required}` is required");
         return Err(message.into());
     };
     let own = own.to_string();
@@ -189,7 +189,7 @@ fn check_version(topology: &Topology, required: &str) -> Result<(), ExternalErro
     if major(&own) == major(required) && parts(&own) >= parts(required) {
         return Ok(());
     }
-    Err(format!("its version is `{own}`, and version `{required}` is needed").into())
+    Err(format!("its version is `{own}`, but version `{required}` is required").into())
 }
 
 /// Returns the file or folder of the ensemble that a location names.
@@ -202,13 +202,13 @@ fn file_of(session: &Session, location: &Node) -> Result<PathBuf, ExternalError>
         let home = session.options.home.as_ref();
         let folder = known.or_else(|| home.filter(|_| project == "home"));
         let folder = folder.map(|folder| fs::absolute(folder, &session.project));
-        folder.ok_or_else(|| format!("the project `{project}` is not known here"))?
+        folder.ok_or_else(|| format!("the project `{project}` is unknown"))?
     } else if let Some(name) = text("repository") {
         let repositories = session.environment.repositories();
         let repository = repositories.and_then(|all| all.get(name));
         let base = session.manifest.base_dir();
         let folder = repository.and_then(|it| loader::folder_of_repository(it, base));
-        folder.ok_or_else(|| format!("the repository `{name}` is not on this machine"))?
+        folder.ok_or_else(|| format!("the repository `{name}` was not found on this machine"))?
     } else {
         let source = session.sources.get(location.span().source);
         let folder = source.and_then(|source| source.path.parent());
@@ -244,7 +244,9 @@ fn load(
         return Ok(None);
     }
     if session.used_by.len() >= MAX_DEPTH {
-        return Err(format!("more than {MAX_DEPTH} ensembles use each other in a row").into());
+        return Err(
+            format!("external ensembles are nested more than {MAX_DEPTH} levels deep").into(),
+        );
     }
     let mut other = loader::load(found, &options)?;
     other.used_by.extend(session.used_by.iter().cloned());
@@ -273,15 +275,15 @@ pub(crate) fn select(session: &mut Session, topology: &mut Topology, problems: &
             (Some((imported, of)), _) => topology.add_imported_node(template, imported, of),
             (None, Some(imported)) => {
                 let message = format!(
-                    "node template `{name}` stands for `{imported}`, which is not in another ensemble"
+                    "node template `{name}` represents `{imported}`, which no external ensemble has"
                 );
                 problems.push(missing_instance(message, template.span, imported));
             }
             (None, None) => {
                 let message =
-                    format!("no other ensemble has an instance for the node template `{name}`");
-                let help = "name it: `imported: ENSEMBLE:INSTANCE`, or let all instances of an \
-                            external ensemble be searched with `instance: '*'`";
+                    format!("no external ensemble has an instance for the node template `{name}`");
+                let help = "select it with `imported: ENSEMBLE:INSTANCE`, or search all instances \
+                            of an external ensemble with `instance: '*'`";
                 let warning = Diagnostic::warning(message).label(template.span, "selected here");
                 session.warnings.push(warning.help(help));
             }
@@ -293,8 +295,8 @@ pub(crate) fn select(session: &mut Session, topology: &mut Topology, problems: &
 pub(crate) fn missing_instance(message: String, span: Span, imported: &str) -> Diagnostic {
     let (ensemble, instance) = imported.split_once(':').unwrap_or((imported, "root"));
     let help = format!(
-        "name the ensemble `{ensemble}` under `external` of the environment, and see with \
-         `unfurl status` whether it has an instance `{instance}`"
+        "add the ensemble `{ensemble}` to `external` in the environment, and check with `unfurl \
+         status` that it has an instance `{instance}`"
     );
     Diagnostic::error(message).label(span, "").help(help)
 }

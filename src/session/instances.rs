@@ -135,10 +135,11 @@ pub(crate) fn add_instances(
             Some(parent) => topology.find(parent),
         };
         let label =
-            |message: String| Diagnostic::error(message).label(entry.key_span, "stated here");
+            |message: String| Diagnostic::error(message).label(entry.key_span, "defined here");
         let Some(on) = on else {
             let parent = parent.unwrap_or_default();
-            let message = format!("the instance `{name}` stands on `{parent}`, which is not there");
+            let message =
+                format!("the instance `{name}` has the parent `{parent}`, which does not exist");
             problems.push(label(message));
             continue;
         };
@@ -149,7 +150,8 @@ pub(crate) fn add_instances(
         }
         if topology.find(name).is_none() {
             let message = format!("the instance `{name}` has no template in the model");
-            let help = "state its `template`: the name of a node template, or one inline";
+            let help =
+                "set its `template` to the name of a node template, or to an inline template";
             problems.push(label(message).help(help));
         }
     }

@@ -77,8 +77,8 @@ impl OrphanTemplates {
 
 fn misfit_reason(name: &TemplateName, message: &str) -> String {
     format!(
-        "its template `{name}`, as it was kept, does not fit into the model: {message}; put back \
-         what it needs"
+        "its saved template `{name}` does not fit into the model: {message}; restore what the \
+         template needs"
     )
 }
 

@@ -49,7 +49,7 @@ fn restore_templates(
         if topology.root_of(orphan.parent) == topology.root() {
             names_to_find.insert(orphan.template.clone());
         } else {
-            let why = "it is part of a nested topology, whose file does not have the template";
+            let why = "it is part of a nested topology whose file no longer has its template";
             reasons.insert(orphan.template.clone(), why.to_owned());
         }
     }
@@ -163,16 +163,16 @@ impl SavedTemplateReader<'_> {
 
 fn never_saved_reason(name: &TemplateName) -> String {
     format!(
-        "neither a record nor a commit has its template `{name}`; put it back into the model, or \
-         remove by hand what was made of it and its record from `status`"
+        "its template `{name}` is neither in a record nor in a commit; restore the template in the \
+         model, or remove the resources and the record in `status` by hand"
     )
 }
 
 fn unreadable_reason(name: &TemplateName, file: &str, why: Option<&String>) -> String {
-    let why = why.map_or("it is not there", String::as_str);
+    let why = why.map_or("the file does not exist", String::as_str);
     format!(
-        "its template `{name}` was kept in {file} and cannot be read: {why}; bring that file back, \
-         or put the template back into the model"
+        "its template `{name}` was saved in {file} and cannot be read: {why}; restore that file, \
+         or restore the template in the model"
     )
 }
 
@@ -224,7 +224,7 @@ fn warnings(topology: &Topology) -> Diagnostics {
     let all = topology.orphans().count();
     for orphan in topology.orphans().take(MAX_NAMED) {
         let message = format!(
-            "the instance `{}` exists, but its template `{}` is not in the model any more",
+            "the instance `{}` exists, but its template `{}` is no longer in the model",
             orphan.name, orphan.template
         );
         let help = orphan.retention_reason.clone().unwrap_or_else(|| {
@@ -238,10 +238,12 @@ fn warnings(topology: &Topology) -> Diagnostics {
         warnings.push(problem.help(help));
     }
     if all > MAX_NAMED {
-        let message = format!(
-            "{} more instances exist whose templates are not in the model any more",
-            all - MAX_NAMED
-        );
+        let message = match all - MAX_NAMED {
+            1 => "1 more instance exists whose template is no longer in the model".to_owned(),
+            more => {
+                format!("{more} more instances exist whose templates are no longer in the model")
+            }
+        };
         warnings.push(Diagnostic::warning(message).help("the plan and the summary list them"));
     }
     warnings

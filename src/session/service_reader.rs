@@ -83,7 +83,7 @@ fn unmet_imports(
             Ok(results) if results.len() > 1 || results.iter().any(Value::is_truthy) => {}
             Ok(_) => drop(skipped.insert(*span)),
             Err(error) => {
-                let message = format!("the condition of an import cannot be told: {error}");
+                let message = format!("the condition of an import cannot be evaluated: {error}");
                 failed.push(Diagnostic::error(message).label(*span, "imported here"));
             }
         }

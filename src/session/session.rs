@@ -55,7 +55,7 @@ impl Session {
             return Ok(RecordedHistory::default());
         }
         let bytes = fs::read(&path).map_err(|error| {
-            let hint = "without it nobody can tell what has changed; make it readable";
+            let hint = "the file is needed to determine what has changed; make it readable";
             LoadError::new(LoadErrorKind::Refused, error, Some(hint.to_owned()))
         })?;
         let history = RecordedHistory::from_tsv(&String::from_utf8_lossy(&bytes));

@@ -42,8 +42,8 @@ impl Session {
         instances::add_instances(&mut topology, spec, &mut problems);
         for (name, imported) in topology.link_imported_nodes() {
             let message = format!(
-                "the recorded instance `{name}` stands for `{imported}`, which is not in another \
-                 ensemble"
+                "the recorded instance `{name}` represents `{imported}`, which no external \
+                 ensemble has"
             );
             let span = span.unwrap_or(Span::NONE);
             problems.push(externals::missing_instance(message, span, &imported));

@@ -66,7 +66,9 @@ fn time_limit(written: Option<&Value>) -> Result<Option<Duration>, Halt> {
     match seconds {
         Some(time) if time.is_zero() => Ok(None),
         Some(time) => Ok(Some(time)),
-        None => refuse(format!("`timeout: {written}` is no number of seconds")),
+        None => refuse(format!(
+            "`timeout: {written}` is not a number of seconds: write a number such as `timeout: 30`"
+        )),
     }
 }
 

@@ -126,7 +126,7 @@ impl<'a> ExecutionCall<'a> {
     }
 
     fn text(&self, place: usize, name: &str) -> Result<String, Halt> {
-        let missing = || Halt::Failed(format!("{} takes `{name}`, which is missing", self.fun));
+        let missing = || Halt::Failed(format!("{} needs the argument `{name}`", self.fun));
         Ok(self
             .arg(place, name)
             .ok_or_else(missing)?
@@ -239,7 +239,7 @@ fn content(call: &ExecutionCall<'_>, name: &str) -> Result<String, Halt> {
     let path = call.text(0, name)?;
     match call.facts.content(&path)? {
         Some(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
-        None => refuse(format!("there is no file `{path}`")),
+        None => refuse(format!("the file `{path}` does not exist on the host")),
     }
 }
 
@@ -253,7 +253,12 @@ fn hash(call: &ExecutionCall<'_>) -> Result<Value, Halt> {
     }
     let program = match form.as_str() {
         "md5" | "sha1" | "sha224" | "sha384" | "sha512" => format!("{form}sum"),
-        _ => return refuse(format!("{} knows no `{form}`", call.fun)),
+        _ => {
+            return refuse(format!(
+                "{}: unknown hash type `{form}`: use md5, sha1, sha224, sha256, sha384 or sha512",
+                call.fun
+            ));
+        }
     };
     let mut sum = volatile_probe(
         format!("{program} < {}", crate::text::quote_word(&path)),

@@ -128,13 +128,15 @@ impl FactCache {
     pub fn probe(&self, probe: Probe) -> Result<&ProbeOutput, Halt> {
         match self.get(&Fact::Probe(Box::new(probe)))? {
             FactReading::Probe(probed) => Ok(probed),
-            other => refuse(format!("a probe was answered with {other:?}")),
+            other => refuse(format!(
+                "internal error: a command probe returned {other:?} instead of command output"
+            )),
         }
     }
 
     /// Stores the readings of several facts. A fact without a reading is stored as failed.
     pub fn learn_all(&mut self, facts: Vec<Fact>, readings: Vec<FactReading>) {
-        let missing = || FactReading::Failed("it could not be read".to_owned());
+        let missing = || FactReading::Failed("the host returned no value for this fact".to_owned());
         let mut readings = readings.into_iter();
         for fact in facts {
             self.learn(fact, readings.next().unwrap_or_else(missing));
@@ -186,11 +188,7 @@ impl FactCache {
     }
 
     fn forget_probes(&mut self, stale: impl Fn(&Domain) -> bool) {
-        let Self {
-            probes,
-            cached,
-            ..
-        } = self;
+        let Self { probes, cached, .. } = self;
         probes.retain(|fact| {
             let is_stale = matches!(fact, Fact::Probe(probe) if stale(&probe.reads));
             if is_stale {

@@ -46,7 +46,7 @@ pub struct PreparedStates {
 
 impl std::fmt::Debug for CompileInput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ground")
+        f.debug_struct("CompileInput")
             .field("id", &self.id)
             .finish_non_exhaustive()
     }
@@ -159,7 +159,7 @@ impl HostRun {
             }
             Err(CompileError::Needs(needs)) if self.may_read(&needs) => Preparation::Read(needs),
             Err(CompileError::Needs(_)) => {
-                let reason = "its state files ask for facts again and again";
+                let reason = "its state files need other facts each time they are rendered: check `salt[…]` calls whose arguments change each time";
                 Preparation::Stuck(reason.to_owned())
             }
             Err(CompileError::Problems(problems, sources)) => {

@@ -42,7 +42,7 @@ pub struct TemplateRequest<'a> {
 
 impl Debug for ModuleContext {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("World")
+        f.debug_struct("ModuleContext")
             .field("id", &self.id)
             .finish_non_exhaustive()
     }

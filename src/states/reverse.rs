@@ -24,11 +24,11 @@ pub fn reverse_states(low: &LowData) -> (Arc<LowData>, Vec<String>) {
             }
             Some(Reverse::NoOp) => {}
             Some(Reverse::Irreversible(why)) => irreversible.push(format!(
-                "{} ({}.{}) is not taken back: {why}",
+                "{} ({}.{}) cannot be undone: {why}",
                 chunk.id, chunk.state, chunk.fun
             )),
             None => irreversible.push(format!(
-                "{} ({}.{}) is not taken back: there is no such function",
+                "{} ({}.{}) cannot be undone: the state function is unknown",
                 chunk.id, chunk.state, chunk.fun
             )),
         }

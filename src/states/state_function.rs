@@ -217,7 +217,7 @@ impl StateOutcome {
 /// The decision of a state function.
 #[expect(
     clippy::large_enum_variant,
-    reason = "each is taken apart as soon as it is made"
+    reason = "the value is destructured right after it is made"
 )]
 #[derive(Debug)]
 pub enum StateDecision {
@@ -238,7 +238,7 @@ pub struct ChangeSet {
 /// The way to compute the outcome of changes.
 #[expect(
     clippy::large_enum_variant,
-    reason = "each is taken apart as soon as it is made"
+    reason = "the value is destructured right after it is made"
 )]
 pub enum ChangeOutcome {
     /// This outcome if every change succeeded. Otherwise the state fails with the error of the failed change
@@ -255,15 +255,15 @@ pub type OutcomeFn = dyn Fn(&[RunOutput], &FactCache) -> Result<StateOutcome, Ha
 impl Debug for ChangeOutcome {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Fixed(outcome) => f.debug_tuple("Then").field(outcome).finish(),
-            Self::Computed(_) => f.write_str("Ask"),
+            Self::Fixed(outcome) => f.debug_tuple("Fixed").field(outcome).finish(),
+            Self::Computed(_) => f.write_str("Computed"),
         }
     }
 }
 
 impl Debug for ChangeSet {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Deed")
+        f.debug_struct("ChangeSet")
             .field("predicted", &self.predicted)
             .field("steps", &self.steps)
             .field("finish", &self.finish)

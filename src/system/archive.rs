@@ -22,9 +22,9 @@ pub enum Error {
     #[error("it cannot be unpacked: {0}")]
     Damaged(String),
     /// The archive contains a path that leaves it, such as `../x`.
-    #[error("it holds the path `{0}`, which is outside of it")]
+    #[error("it contains the path `{0}`, which leads outside of the archive")]
     Outside(String),
-    #[error("it holds more than {MAX_FILES} files or {} MiB of text", MAX_TEXT_BYTES >> 20)]
+    #[error("it contains more than {MAX_FILES} files or {} MiB of text", MAX_TEXT_BYTES >> 20)]
     TooLarge,
 }
 
@@ -118,7 +118,7 @@ impl ArchiveReader<'_> {
 
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "errors are handed over by value"
+    reason = "`map_err` passes errors by value"
 )]
 fn damaged(error: impl ToString) -> Error {
     Error::Damaged(error.to_string())

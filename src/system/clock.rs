@@ -1,5 +1,8 @@
 //! The system clock, and a format for times with an offset from UTC.
-#![expect(clippy::disallowed_methods, reason = "this is the door")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "only this module may call these methods"
+)]
 
 use jiff::Timestamp;
 

@@ -1,5 +1,8 @@
 //! The environment of this process: variables (as a snapshot that tests can replace), folders and arguments.
-#![expect(clippy::disallowed_methods, reason = "this is the door")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "only this module may call these methods"
+)]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

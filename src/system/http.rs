@@ -93,10 +93,10 @@ pub enum Error {
     #[error("no answer within {} s", .0.as_secs_f32())]
     TimedOut(Duration),
     /// The server redirects to another server, which may not be trustworthy.
-    #[error("it sends the request on to {0}")]
+    #[error("the server redirects the request to {0}")]
     Redirected(String),
     /// The response body is too large.
-    #[error("the answer has more than {0} bytes")]
+    #[error("the response is larger than {0} bytes")]
     TooLarge(u64),
     /// No connection could be established, so nothing was sent.
     #[error("{0}")]
@@ -117,7 +117,7 @@ pub fn send(request: &Request, limits: &Limits) -> Result<Response, Error> {
             None => return Ok(response),
         }
     }
-    Err(Error::Redirected("itself, again and again".to_owned()))
+    Err(Error::Redirected("itself, repeatedly".to_owned()))
 }
 
 fn agent(limits: &Limits) -> ureq::Agent {
@@ -232,13 +232,13 @@ fn transport_error(error: &ureq::Error, limits: &Limits) -> Error {
         }
         ureq::Error::Timeout(_) => Error::TimedOut(limits.total),
         ureq::Error::BodyExceedsLimit(_) => Error::TooLarge(limits.max_bytes),
-        ureq::Error::HostNotFound => Error::NotConnected("there is no such host".to_owned()),
+        ureq::Error::HostNotFound => Error::NotConnected("the host name is unknown".to_owned()),
         ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
             Error::NotConnected("the connection was refused".to_owned())
         }
         ureq::Error::Io(error) => Error::ConnectionLost(error.to_string()),
         ureq::Error::Protocol(_) => {
-            Error::ConnectionLost("what it answered is not HTTP".to_owned())
+            Error::ConnectionLost("the response is not valid HTTP".to_owned())
         }
         other => Error::ConnectionLost(other.to_string()),
     }
@@ -310,7 +310,7 @@ mod tests {
             "HTTP/1.1 302 x\r\nLocation: http://elsewhere.example/\r\nContent-Length: 0\r\n\r\n";
         let (url, _thread) = server(&[away]);
         let error = send(&get(&url), &short()).unwrap_err();
-        insta::assert_snapshot!(error, @"it sends the request on to `elsewhere.example`");
+        insta::assert_snapshot!(error, @"the server redirects the request to `elsewhere.example`");
     }
 
     #[test]
@@ -327,7 +327,7 @@ mod tests {
         );
         let (url, _thread) = server(&[&large]);
         let error = send(&get(&url), &short()).unwrap_err();
-        insta::assert_snapshot!(error, @"the answer has more than 100 bytes");
+        insta::assert_snapshot!(error, @"the response is larger than 100 bytes");
     }
 
     #[test]
@@ -339,7 +339,7 @@ mod tests {
         insta::assert_snapshot!(error, @"the connection was refused");
         let (url, _thread) = server(&["nonsense\r\n\r\n"]);
         let error = send(&get(&url), &short()).unwrap_err();
-        insta::assert_snapshot!(error, @"what it answered is not HTTP");
+        insta::assert_snapshot!(error, @"the response is not valid HTTP");
         for url in ["ftp://x/", "x", "http://", "http://me:secret@x/"] {
             let error = send(&get(url), &short()).unwrap_err();
             assert!(matches!(error, Error::Invalid(_)), "{url}: {error}");

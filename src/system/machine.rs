@@ -1,5 +1,8 @@
 //! Facts that identify hosts and processes: host name, boot id, process ids and their namespaces.
-#![expect(clippy::disallowed_methods, reason = "this is the door")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "only this module may call these methods"
+)]
 
 use nix::errno::Errno;
 use nix::sys::signal::kill;

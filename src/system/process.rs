@@ -1,6 +1,9 @@
 //! Runs short helper programs, such as `git`, while the caller waits. The commands of job tasks are not run
 //! here but by the `exec` module.
-#![expect(clippy::disallowed_methods, reason = "this is the door")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "only this module may call these methods"
+)]
 
 use std::io::{Read, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -86,9 +89,7 @@ pub enum Error {
     Empty,
     /// The program is not installed or not on the `PATH`.
     #[error("`{program}` was not found")]
-    NotFound {
-        program: String,
-    },
+    NotFound { program: String },
     /// The system could not start the program.
     #[error("could not run `{program}`: {source}")]
     Failed {
@@ -102,10 +103,8 @@ pub enum Error {
         time_limit: Duration,
     },
     /// The user interrupted this program, so the helper was ended.
-    #[error("`{program}` was ended, for an end of all was asked for")]
-    Interrupted {
-        program: String,
-    },
+    #[error("`{program}` was ended because of an interrupt")]
+    Interrupted { program: String },
 }
 
 /// Lets the user edit a file on this terminal, with the editor that git would use.

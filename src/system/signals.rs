@@ -78,7 +78,10 @@ impl Interrupts {
     }
 
     /// Records a signal. Before [`Self::mark_started`] is called, a second signal ends this process at once.
-    #[expect(clippy::disallowed_methods, reason = "who asks twice does not wait")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a second signal ends the process at once"
+    )]
     pub fn signal(&self, signal: Signal) {
         let mut state = self.state();
         state.first.get_or_insert(signal as i32);
@@ -159,7 +162,7 @@ impl Interrupts {
 
 /// A guard that keeps a signal listener registered.
 #[derive(Debug)]
-#[must_use = "a listener hears nothing once this is dropped"]
+#[must_use = "dropping this value removes the listener"]
 pub struct ListenerGuard {
     interrupts: Interrupts,
     number: u64,

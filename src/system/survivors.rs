@@ -2,7 +2,10 @@
 //!
 //! Each task's commands carry a token in their environment, which child processes inherit; `/proc` shows it
 //! even if a process has left its process group.
-#![expect(clippy::disallowed_methods, reason = "this is the door")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "only this module may call these methods"
+)]
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};

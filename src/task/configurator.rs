@@ -65,10 +65,12 @@ pub enum ChooseError {
     #[error("the operation has no implementation")]
     NoImplementation,
     /// A task list over hosts also names an `operation_host`.
-    #[error("a task says by `hosts` where it runs, and not by `operation_host`")]
+    #[error(
+        "the configurator `Task` does not support `operation_host`; set its input `hosts` instead"
+    )]
     TaskOnRemoteHost,
     #[error(
-        "there is no configurator `{name}`{from}; known are Shell, Cmd, Template, Delegate, Task, States"
+        "unknown configurator `{name}`{from}; supported are Shell, Cmd, Template, Delegate, Task, States"
     )]
     Unknown {
         name: String,

@@ -1,23 +1,25 @@
-//! What a task is given, bound to what it takes.
+//! Binds the arguments of a call to the parameters of a task.
+//!
+//! Calls come from the command line (texts) or from `execute` steps (values).
 
 use std::sync::Arc;
 
 use super::{Task, TaskCall};
 use crate::value::{Map, Value};
 
-/// What a task was given.
+/// The bound arguments of a task.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct TaskArguments {
-    /// Those with a name that the task knows, defaults among them.
+    /// The named parameters with their values or defaults.
     pub(super) named: Vec<(Arc<str>, Value)>,
-    /// Further ones without a name.
+    /// Extra positional arguments, which templates see as `args`.
     pub(super) list: Vec<Value>,
-    /// Further ones with a name.
+    /// Extra named arguments, which templates see as `kwargs`.
     pub(super) map: Map,
 }
 
 impl TaskArguments {
-    /// Binds what was given, or says what does not fit.
+    /// Binds positional and named arguments, or describes what does not fit.
     pub(super) fn bind(task: &Task, list: Vec<Value>, mut map: Map) -> Result<Self, String> {
         let parameters = &task.parameters;
         let given = list.len();
@@ -52,7 +54,7 @@ impl TaskArguments {
         Ok(Self { named, list, map })
     }
 
-    /// Binds what was typed.
+    /// Binds the texts of a call from the command line.
     pub(super) fn of_call(task: &Task, call: &TaskCall) -> Result<Self, String> {
         let list = call.args.iter().map(|arg| Value::from(arg.as_str()));
         let map = call.kwargs.iter();

@@ -1,4 +1,4 @@
-//! Reads what is typed to call a task: `task:arg,key=value,hosts=a;b` (spec/hosts.md F62).
+//! Parses task calls of the command line, such as `task:arg,key=value,hosts=a;b` (rule F62).
 
 use indexmap::IndexMap;
 
@@ -7,34 +7,33 @@ use super::HostScope;
 /// A call of a task: its name, its arguments, and where it runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskCall {
-    /// The task, as named.
+    /// The name of the task as typed.
     pub task: String,
-    /// The arguments without a name.
+    /// The positional arguments of the call, in order.
     pub args: Vec<String>,
-    /// The arguments with a name.
+    /// The named arguments, in order, without those that name hosts.
     pub kwargs: IndexMap<String, String>,
-    /// The hosts and roles of this call, and the hosts that it leaves out.
+    /// The hosts, roles and excluded hosts of this call.
     pub scope: HostScope,
 }
 
-/// Why a text is no call.
+/// The reason why a text is not a call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// The name is missing.
+    /// The name of the task is missing.
     #[error("no task in \"{0}\"")]
     NoTask(String),
-    /// A list of hosts or roles has an item without text.
+    /// A list of hosts or roles has an empty item.
     #[error("`{key}` has an empty item in \"{text}\"")]
     EmptyItem {
-        /// The argument.
         key: String,
-        /// The whole text.
+        /// The whole text of the call.
         text: String,
     },
 }
 
 impl TaskCall {
-    /// A call without arguments, on the hosts that the task says.
+    /// Creates a call without arguments, on the hosts that the task names.
     pub fn new(task: impl Into<String>) -> Self {
         Self {
             task: task.into(),
@@ -42,8 +41,10 @@ impl TaskCall {
         }
     }
 
-    /// Reads a call. A backslash keeps a comma or an equals sign from its meaning; an argument is
-    /// split at the first equals sign.
+    /// Parses a call.
+    ///
+    /// A backslash before a comma or equals sign takes away its meaning. An argument is split at
+    /// its first equals sign.
     pub fn parse(text: &str) -> Result<Self, CallError> {
         let (task, rest) = match text.split_once(':') {
             Some((task, rest)) => (task, Some(rest)),
@@ -83,7 +84,7 @@ impl TaskCall {
         } else {
             value.split(';').collect()
         };
-        // Of two that say the same, the last one counts.
+        // If an argument is given twice (or as `host` and `hosts`), the last one counts.
         list.clear();
         for item in items {
             let item = item.trim();
@@ -97,8 +98,9 @@ impl TaskCall {
     }
 }
 
-/// Splits at a separator that no backslash precedes, into so many parts at most. The backslashes
-/// stay.
+/// Splits at separators without a backslash before them, into at most `max_parts` parts.
+///
+/// The backslashes stay.
 fn split_unescaped(text: &str, separator: char, max_parts: usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut escaped = false;
@@ -113,7 +115,7 @@ fn split_unescaped(text: &str, separator: char, max_parts: usize) -> Vec<String>
     parts
 }
 
-/// Takes the backslash from escaped commas and equals signs; others stay.
+/// Removes the backslash from escaped commas and equals signs. Other backslashes stay.
 fn unescape(text: &str) -> String {
     text.replace("\\,", ",").replace("\\=", "=")
 }

@@ -1,4 +1,7 @@
-//! Makes the commands of steps: for a host, as another user there, and for this machine.
+//! Builds the commands of task steps.
+//!
+//! A command runs on a host, on a host as another user (`sudo`), or on this machine. The methods
+//! extend [`TaskEngine`].
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,13 +18,13 @@ use crate::host::{
 };
 use crate::text::shlex_quote;
 
-/// A text for a shell of this machine, in the surroundings of the run.
+/// Returns a command for a shell of this machine, in the folder of the run.
 pub(super) fn local_shell(text: &str) -> Command {
     Command::new(Program::shell(text), "")
 }
 
 impl TaskEngine {
-    /// Runs a text in a shell of the host, perhaps as another user.
+    /// Runs a text in a shell of the host, as another user if one is given.
     pub(super) fn run_command(
         &mut self,
         id: usize,
@@ -50,7 +53,7 @@ impl TaskEngine {
         Ok(self.submit_request(id, request))
     }
 
-    /// A command of a step, as it runs on a host.
+    /// Returns the command of a step as it runs on a host.
     fn command(
         &self,
         id: usize,
@@ -91,7 +94,7 @@ impl TaskEngine {
         Ok(command)
     }
 
-    /// A command of a step, as it runs on this machine: in the folder of the task.
+    /// Returns the command of a step as it runs on this machine, in the folder of the task.
     pub(super) fn local_command(
         &self,
         id: usize,
@@ -108,7 +111,7 @@ impl TaskEngine {
         Ok(command)
     }
 
-    /// The executors that perform a command as another user (F51).
+    /// Returns the executor chain that runs a command as another user (F51).
     fn sudo_chain(&self, user: String, location: &Location) -> Arc<ExecutorChain> {
         let password = match location {
             Location::Ssh(destination) => self.passwords.sudo(&destination.address),
@@ -123,13 +126,13 @@ impl TaskEngine {
         Arc::new(ExecutorChain::new(vec![sudo]))
     }
 
-    /// How long a command of a step may run.
+    /// Returns the time limit of a step's command.
     pub(super) fn time_limit(&self, id: usize, step: &TaskStep) -> Option<Duration> {
         let env = &self.envs[self.runs[id].env];
         step.options.time_limit.or(env.command_timeout)
     }
 
-    /// A path of this machine, from the folder of the task.
+    /// Returns a path of this machine, relative to the folder of the task.
     pub(super) fn local_path(
         &self,
         id: usize,
@@ -139,7 +142,7 @@ impl TaskEngine {
         let path = self.text(path, scene)?.text;
         let folder = &self.batches[self.runs[id].batch].task.folder;
         let whole = folder.join(&path);
-        // A path that ends with a slash means a folder.
+        // A trailing slash means a folder; `join` would drop it.
         Ok(if path.ends_with('/') && !path.is_empty() {
             whole.join("")
         } else {
@@ -147,7 +150,7 @@ impl TaskEngine {
         })
     }
 
-    /// Where the host of a run leads, with the passwords that are known for it.
+    /// Returns the location of the host of a run, with the known passwords.
     pub(super) fn location_of(&mut self, id: usize) -> Result<Location, TaskFailure> {
         let run = &self.runs[id];
         let Some(host) = run.target().cloned() else {
@@ -163,7 +166,7 @@ impl TaskEngine {
         Ok(self.with_passwords(location))
     }
 
-    /// The place, with the passwords that are known for it and for the hosts on the way.
+    /// Adds the known passwords to a location and to the gateways on the way.
     fn with_passwords(&self, location: Location) -> Location {
         match &location {
             Location::Ssh(destination) if self.passwords != Passwords::default() => {
@@ -174,7 +177,9 @@ impl TaskEngine {
     }
 }
 
-/// Lets a command enter its folder as the user that it runs as: who logs in may not be allowed to.
+/// Lets the command itself change to its folder.
+///
+/// The user who logs in may not be allowed to enter a folder of the user that the command runs as.
 fn defer_cd(command: &mut Command) {
     let Program::Shell { text, .. } = &mut command.program else {
         return;

@@ -1,4 +1,6 @@
-//! Tasks as they are read: what `tasks.yaml` says, before anything runs.
+//! The definitions of tasks as read from `tasks.yaml`, before anything runs.
+//!
+//! `reader` creates them and `engine` runs them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use crate::host::Command;
 use crate::text::did_you_mean;
 use crate::value::{Map, Value};
 
-/// A text that may have templates in it.
+/// A text that may contain templates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateText {
     text: Arc<str>,
@@ -20,14 +22,14 @@ pub struct TemplateText {
 }
 
 impl TemplateText {
-    /// A text with templates where it has `{{` or `{%`.
+    /// Creates a text that is a template if it contains `{{` or `{%`.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
         let is_template = text.contains("{{") || text.contains("{%");
         Self { text, is_template }
     }
 
-    /// A text that is taken as it is.
+    /// Creates a text that is used literally.
     pub fn plain(text: impl Into<Arc<str>>) -> Self {
         Self {
             text: text.into(),
@@ -35,269 +37,254 @@ impl TemplateText {
         }
     }
 
-    /// What is written.
+    /// Returns the text as written, with its templates.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether it has to be rendered.
+    /// Whether the text has to be rendered.
     pub fn is_template(&self) -> bool {
         self.is_template
     }
 }
 
-/// Whether the hosts of a task take turns (F30).
+/// The order in which the hosts of a task run (F30).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RunOrder {
-    /// As the environment says.
+    /// The environment decides by its switch `parallel`.
     #[default]
     Inherited,
-    /// One after the other.
     Serial,
-    /// At the same time.
     Parallel,
 }
 
-/// A named task.
+/// A named task with its steps.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// Its name, namespaces included.
+    /// The full name, including namespaces, such as `db.backup`.
     pub name: TaskName,
-    /// Its namespaces, with the dot behind; empty if it has none.
+    /// The namespace with a trailing dot; empty at the top level.
     pub namespace: Arc<str>,
-    /// What it is for; the first line is what lists show.
+    /// The description. Lists show its first line.
     pub description: String,
-    /// Where it runs, where the call does not say it.
+    /// The hosts that the task runs on unless the call names others.
     pub scope: HostScope,
-    /// Whether its hosts take turns.
+    /// The order in which the hosts run.
     pub order: RunOrder,
-    /// The most hosts at the same time.
+    /// The maximum number of hosts at the same time.
     pub pool_size: Option<usize>,
-    /// Whether it runs on its first host only, once in all (F27).
+    /// Whether the task runs only on its first host and only once per run (F27).
     pub runs_once: bool,
-    /// What it may be given.
+    /// The parameters that a call may set.
     pub parameters: Parameters,
-    /// A condition, asked on each host.
+    /// The condition under which the task runs, evaluated on each host.
     pub condition: Option<TemplateText>,
-    /// Whether what fails in it is only warned of; as the environment says if none.
+    /// Whether failures only cause warnings. None if the environment decides.
     pub warn_only: Option<bool>,
-    /// Whether hosts that cannot be reached are passed over; as the environment says if none.
+    /// Whether unreachable hosts are skipped. None if the environment decides.
     pub skip_bad_hosts: Option<bool>,
-    /// What it does.
     pub steps: Vec<TaskStep>,
-    /// What it gives to the task that executes it.
+    /// The value that the task returns to a task that executes it.
     pub returns: Option<Value>,
-    /// The folder that local paths in it start from.
+    /// The folder that local paths in the task are relative to.
     pub folder: Arc<Path>,
-    /// Where it stands.
+    /// The position of the task in its file.
     pub span: Span,
 }
 
-/// What a task may be given.
+/// The parameters that a task accepts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Parameters {
-    /// Those with a name, in order, each with its default; without one it must be given.
+    /// The named parameters in order, each with its default. A parameter without default is
+    /// required.
     pub named: IndexMap<Arc<str>, Option<Value>>,
-    /// Whether others may be given too; templates find them in `args` and `kwargs`.
+    /// Whether extra arguments are allowed, which templates see as `args` and `kwargs`.
     pub extra: bool,
 }
 
-/// One thing that a task does.
+/// A step of a task: an action with its condition and options.
 #[derive(Debug, Clone)]
 pub struct TaskStep {
-    /// What.
     pub action: StepAction,
-    /// A condition.
+    /// The condition under which the step runs.
     pub condition: Option<TemplateText>,
-    /// The name by which later steps know its result.
+    /// The variable name for the result of the step.
     pub register: Option<Arc<str>>,
-    /// Whether its failure is no failure of the task.
+    /// Whether a failure of the step does not fail the task.
     pub warn_only: bool,
-    /// How its command is run.
+    /// The options of the step's command.
     pub options: CommandOptions,
-    /// Where it stands.
+    /// The position of the step in its file.
     pub span: Span,
 }
 
-/// How a command is run.
+/// The options with which a command runs.
 #[derive(Debug, Clone, Default)]
 pub struct CommandOptions {
-    /// The exit codes that mean success, if not only 0.
+    /// The exit codes that mean success. Empty if only 0 does.
     pub ok_codes: Vec<i32>,
-    /// The folder it runs in.
+    /// The working folder of the command.
     pub cd: Option<TemplateText>,
-    /// Variables of its environment.
     pub env: Vec<(String, TemplateText)>,
-    /// The shell.
+    /// The shell that runs the command, instead of the environment's.
     pub shell: Option<TemplateText>,
-    /// What it reads.
+    /// The text that the command reads from its standard input.
     pub stdin: Option<TemplateText>,
-    /// Whether it gets a terminal.
+    /// Whether the command runs in a pseudo-terminal.
     pub pty: bool,
-    /// How long it may take.
+    /// The time limit of the command.
     pub time_limit: Option<Duration>,
-    /// How long it may take until the host has started anew, where the command restarts it.
+    /// For a command that restarts its host: the time within which the host must be up again.
     pub restart: Option<Duration>,
-    /// Whether what it runs and prints is nobody's business.
+    /// Whether the command and its output are hidden.
     pub secret: bool,
-    /// Whether what it prints is not shown.
+    /// Whether the output is not shown while the command runs.
     pub quiet: bool,
 }
 
-/// What a step does.
+/// The action of a step, one variant per action key of `tasks.yaml`.
 #[derive(Debug, Clone)]
 pub enum StepAction {
     /// Runs a text in a shell of the host.
     Run(TemplateText),
     /// Runs a text in a shell of the host, as another user.
     Sudo {
-        /// The text.
         text: TemplateText,
-        /// The user; root if none.
+        /// The user to run as. None means root.
         user: Option<TemplateText>,
     },
     /// Runs a text in a shell of this machine.
     Local(TemplateText),
-    /// Takes a file or folder to the host.
+    /// Copies a file or folder to the host.
     Put(Transfer),
-    /// Brings a file or folder from the host.
+    /// Copies a file or folder from the host.
     Get {
-        /// What is brought.
         source: TemplateText,
-        /// Where to; below a folder with the name of the host if none.
+        /// The local path. None means below a folder with the name of the host.
         target: Option<TemplateText>,
     },
-    /// Brings a file or folder from the host to where a pattern says.
+    /// Copies a file or folder from the host to the path of a pattern (`unfurl get`).
     Fetch {
-        /// What is brought.
         source: String,
-        /// Where to.
+        /// The pattern of the local path.
         target: LocalPattern,
     },
-    /// Takes a file to the host after its templates were rendered.
+    /// Renders a local template file and copies the result to the host.
     Template(Transfer),
-    /// Asks a person.
+    /// Asks the user a question and registers the answer.
     Prompt {
-        /// What for.
         text: TemplateText,
-        /// What is taken if nothing is said.
+        /// The value of an empty answer.
         default: Option<TemplateText>,
-        /// The pattern that the whole answer has to match.
+        /// The pattern that the whole answer must match.
         validate: Option<regex::Regex>,
     },
-    /// Changes the environment for what comes after (F20).
+    /// Changes the environment for the following steps and tasks (F20).
     Set(Box<EnvSettings>),
-    /// Runs another task (F23).
+    /// Runs another task and waits for its result (F23).
     Execute(Box<Execute>),
-    /// Ends the whole run, `warn_only` or not (F39).
+    /// Ends the whole run, regardless of `warn_only` (F39).
     Abort(TemplateText),
-    /// Says something.
     Echo(TemplateText),
 }
 
-/// What is taken to a host.
+/// A file or folder to copy to a host.
 #[derive(Debug, Clone)]
 pub struct Transfer {
-    /// The file or folder here.
+    /// The local path of the file or folder.
     pub source: TemplateText,
-    /// Where it goes.
     pub target: TemplateText,
-    /// The permission bits; those of the source if none.
+    /// The permission bits. None means those of the source.
     pub mode: Option<u32>,
 }
 
-/// A task that another one runs.
+/// A call of another task from a step.
 #[derive(Debug, Clone, Default)]
 pub struct Execute {
-    /// Its name.
     pub task: Option<TemplateText>,
-    /// Arguments without a name, templates in them.
+    /// Positional arguments, which may contain templates.
     pub args: Vec<Value>,
-    /// Arguments with a name, templates in them.
+    /// Named arguments, which may contain templates.
     pub kwargs: Map,
-    /// Hosts, roles and exclusions, each a text or a list, templates in them.
+    /// The hosts to run on, which may contain templates.
     pub scope: ScopeText,
 }
 
-/// Hosts, roles and exclusions with templates in them. An item that is one template may give a
-/// list.
+/// Hosts, roles and exclusions that may contain templates.
+///
+/// An item that consists of one template may give a list.
 #[derive(Debug, Clone, Default)]
 pub struct ScopeText {
-    /// Host strings.
     pub hosts: Vec<TemplateText>,
-    /// Names of roles.
     pub roles: Vec<TemplateText>,
-    /// Host strings to leave out.
     pub exclude_hosts: Vec<TemplateText>,
 }
 
-/// Where the hosts of a role come from, as `tasks.yaml` says.
+/// The source of the hosts of a role, as `tasks.yaml` defines it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RoleDef {
-    /// These hosts.
     Hosts(Vec<String>),
-    /// The lines that a shell text prints.
+    /// A local command that prints one host per line.
     Command(Box<Command>),
 }
 
-/// What an environment is set to; what is none stays as it is.
+/// Changes to an environment. Fields that are None or empty change nothing.
 #[derive(Debug, Clone, Default)]
 pub struct EnvSettings {
-    /// The hosts, in place of those before.
+    /// The hosts that replace the current ones.
     pub hosts: Option<Vec<TemplateText>>,
-    /// The roles, in place of those before.
+    /// The roles that replace the current ones.
     pub roles: Option<Vec<TemplateText>>,
-    /// The hosts to leave out, in place of those before.
+    /// The excluded hosts that replace the current ones.
     pub exclude_hosts: Option<Vec<TemplateText>>,
-    /// What is added to hosts, roles and exclusions.
+    /// Hosts, roles and exclusions that are added.
     pub extend: ScopeText,
-    /// Variables, each in place of one before.
+    /// Template variables, which replace variables of the same name.
     pub vars: Map,
-    /// Roles that count more than those of an inventory.
+    /// Role definitions, which take precedence over those of an inventory.
     pub roledefs: IndexMap<String, RoleDef>,
     /// The user to log in as.
     pub user: Option<TemplateText>,
-    /// The shell of commands.
     pub shell: Option<TemplateText>,
-    /// How long a command may run.
+    /// The time limit of each command.
     pub command_timeout: Option<Duration>,
-    /// The most hosts at the same time.
+    /// The maximum number of hosts at the same time.
     pub pool_size: Option<usize>,
-    /// True or false.
     pub switches: Switches<Option<bool>>,
 }
 
-/// What is either so or not.
+/// The settings of an environment that are true or false.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Switches<T> {
     /// Whether all hosts of a task run at the same time.
     pub parallel: T,
-    /// Whether what fails is only warned of.
+    /// Whether failures only cause warnings, so that the task goes on.
     pub warn_only: T,
-    /// Whether hosts that cannot be reached are passed over.
+    /// Whether unreachable hosts are skipped without failing the run.
     pub skip_bad_hosts: T,
-    /// Whether tasks that are not there are passed over.
+    /// Whether calls of unknown tasks are skipped.
     pub skip_unknown_tasks: T,
-    /// Whether a question fails the run.
+    /// Whether a question to the user fails the run.
     pub abort_on_prompts: T,
-    /// Whether a host that is named twice runs twice.
+    /// Whether a host that is listed twice runs twice.
     pub keep_twins: T,
 }
 
-/// All tasks of a `tasks.yaml` and what it includes.
+/// The tasks of a `tasks.yaml` and of the files that it includes.
 #[derive(Debug, Clone, Default)]
 pub struct Tasks {
-    /// The tasks by their names.
+    /// The tasks by their full names.
     pub(super) named: IndexMap<Arc<str>, Arc<Task>>,
-    /// The default task of each namespace; that without a name has the empty one.
+    /// The name of the default task of each namespace. The top level has the empty key.
     pub(super) defaults: IndexMap<Arc<str>, Arc<str>>,
-    /// What the environment is set to, in this order.
+    /// The `env` sections of the files, in the order in which they apply.
     pub(super) settings: Vec<EnvSettings>,
 }
 
 impl Tasks {
-    /// The task of a name: of the namespace of the one who asks, or of none. The name of a
-    /// namespace stands for its default task.
+    /// Finds a task by its name, first within a namespace and then at the top level.
+    ///
+    /// The name of a namespace stands for its default task.
     pub fn find(&self, name: &str, namespace: &str) -> Option<&Arc<Task>> {
         let of = |name: &str| {
             let task = self.named.get(name);
@@ -311,24 +298,26 @@ impl Tasks {
         of(name)
     }
 
-    /// The task that runs if none is named (F28).
+    /// Returns the task that runs if none is named (F28).
     pub fn default_task(&self) -> Option<&Arc<Task>> {
         self.named.get(self.defaults.get("")?)
     }
 
-    /// All tasks, by their names.
+    /// Returns all tasks, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Task>> {
         let mut all: Vec<&Arc<Task>> = self.named.values().collect();
         all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         all.into_iter()
     }
 
-    /// A hint at a task with a similar name.
+    /// Returns a hint at a task with a similar name.
     pub fn hint(&self, name: &str) -> Option<String> {
         did_you_mean(name, self.named.keys().map(|name| &**name))
     }
 
-    /// A command as a task without a name, on the hosts of the environment (F28).
+    /// Returns a task that runs a command on the hosts of the environment (F28).
+    ///
+    /// The task has the name of the first word of the command.
     pub fn command_task(text: &str, sudo: Option<&str>, folder: &Path) -> (Arc<Task>, TaskCall) {
         let name = text.split_whitespace().next().unwrap_or("command");
         let text = TemplateText::plain(text);
@@ -343,7 +332,7 @@ impl Tasks {
         (task, TaskCall::new(name))
     }
 
-    /// A step as a task of its own, on the hosts of the environment.
+    /// Returns a task that consists of one step, on the hosts of the environment.
     pub fn step_task(
         name: &str,
         deed: StepAction,
@@ -366,7 +355,7 @@ impl Tasks {
 }
 
 impl Task {
-    /// A task that does nothing.
+    /// Creates a task without steps, with defaults for all settings.
     pub fn new(name: impl Into<Arc<str>>, folder: impl Into<Arc<Path>>) -> Self {
         Self {
             name: name.into(),
@@ -387,7 +376,7 @@ impl Task {
         }
     }
 
-    /// The first line of what it is for.
+    /// Returns the first line of the description.
     pub fn summary(&self) -> &str {
         self.description.lines().next().unwrap_or("").trim()
     }

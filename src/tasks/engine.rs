@@ -1,5 +1,8 @@
-//! The engine: which task runs on which host next. It touches nothing; others perform what it asks
-//! for, and tell it what came of it.
+//! The task engine: decides which task runs on which host next.
+//!
+//! A pure state machine: [`TaskEngine::next`] returns requests, the caller (`fleet::tasks`)
+//! performs them and passes the results back. Its methods are spread over `task_batch`,
+//! `host_steps`, `step_actions`, `commands` and `replies`.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -17,92 +20,90 @@ use crate::host::services::HostServices;
 use crate::host::{ActionRequest, Location, Passwords, Question};
 use crate::value::{Map, Secrets, Value};
 
-/// Something to do for a run. The answer comes with the same number.
+/// A request of the engine. The answer must repeat its id.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EngineRequest {
-    /// Perform an action; [`Runbook::heard`] takes its result.
+    /// Perform an action. [`TaskEngine::complete_action`] takes its result.
     Perform {
-        /// The number.
+        /// The id that the answer repeats.
         id: u64,
-        /// For which host; its output is that of this host.
+        /// The host that the action and its output belong to.
         host: Option<Arc<str>>,
-        /// Where and what.
+        /// The location and the action to perform.
         request: Box<ActionRequest>,
     },
-    /// Ask somebody for a secret; [`Runbook::answered`] takes it.
+    /// Ask the user for a secret. [`TaskEngine::answer_secret`] takes it.
     PromptSecret {
-        /// The number.
+        /// The id that the answer repeats.
         id: u64,
-        /// What.
+        /// The secret that is needed, such as a login password.
         question: Question,
     },
-    /// Ask somebody something; [`Runbook::prompted`] takes the answer.
+    /// Ask the user a question. [`TaskEngine::answer_prompt`] takes the answer.
     Prompt {
-        /// The number.
+        /// The id that the answer repeats.
         id: u64,
-        /// For which host.
+        /// The host that the question is about.
         host: Option<Arc<str>>,
-        /// What.
+        /// The text of the question, already rendered.
         text: String,
-        /// What an empty answer means.
+        /// The value of an empty answer.
         default: Option<String>,
-        /// Whether nobody may see the answer.
+        /// Whether the answer must not be shown.
         secret: bool,
     },
 }
 
-/// What an answer is for.
+/// The purpose of a pending reply.
 #[derive(Debug)]
 pub(super) enum PendingReply {
-    /// The action of a step.
+    /// The result of a step's action, for this run.
     Action(usize),
-    /// A secret that an action asked for.
+    /// A secret that an action of this run needs.
     Secret(usize, Question),
-    /// What a step asks.
+    /// The answer to a prompt step of this run.
     Prompt(usize),
-    /// The host of a task that has none.
+    /// The host for a run whose task has none.
     Host(usize),
-    /// The hosts of a role, for a task that is about to begin.
+    /// The hosts of a role, for a task that is about to start.
     Role(String, Box<PlannedTask>),
 }
 
-/// What is to be looked at next.
+/// An item of the engine's work queue.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ReadyItem {
-    /// Begin on further hosts of a task, or end it.
+    /// Start further hosts of a batch, or finish it.
     Batch(usize),
-    /// Go on with a task on a host.
+    /// Continue a task on a host.
     Run(usize),
 }
 
-/// How a run ended, or how it stands.
+/// The state of a run of tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunState {
-    /// It goes on.
+    /// The run goes on: work or replies are left.
     Running,
-    /// All was done, but for what was tolerated.
+    /// The run is done, except for tolerated failures.
     Done,
-    /// Something failed.
+    /// The run has failed, and no further call starts.
     Failed,
-    /// Somebody asked for an end.
+    /// The run was ended early by a signal.
     Interrupted,
 }
 
-/// Why a call cannot be run.
+/// The reason why a call cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidCall {
-    /// There is no such task.
     #[error("there is no task `{name}`")]
     Unknown {
-        /// The name.
         name: String,
-        /// A hint at a similar one.
+        /// A hint at a task with a similar name.
         hint: Option<String>,
     },
-    /// It is given what it does not take, or not what it needs.
+    /// The arguments do not fit the parameters.
     #[error("{0}")]
     Arguments(String),
-    /// What the environment is set to cannot be evaluated.
+    /// The environment settings cannot be evaluated.
     #[error("{0}")]
     Env(String),
 }
@@ -115,12 +116,12 @@ pub struct TaskEngine {
     pub(super) helpers: HostServices,
     pub(super) renderer: TaskRenderer,
     pub(super) passwords: Passwords,
-    /// Texts that must not be shown.
+    /// Secret texts, which are redacted in events.
     pub(super) secrets: Secrets,
-    /// The calls that are left.
+    /// The calls that have not started.
     calls: VecDeque<PlannedTask>,
     pub(super) envs: Slab<Arc<TaskEnv>>,
-    /// The environment of the run itself.
+    /// The index of the environment of the run itself.
     pub(super) root_env: usize,
     pub(super) batches: Slab<TaskBatch>,
     pub(super) runs: Slab<HostTaskRun>,
@@ -129,23 +130,25 @@ pub struct TaskEngine {
     pub(super) requests: Vec<EngineRequest>,
     pub(super) events: Vec<HostEvent>,
     next_id: u64,
-    /// What tasks that run once have given (F27).
+    /// The results of tasks that run once (F27).
     pub(super) once_results: HashMap<TaskName, Value>,
-    /// The hosts of the roles that a command gives.
+    /// The hosts of roles that are defined by a command.
     pub(super) role_hosts: IndexMap<String, Vec<String>>,
-    /// Where the hosts lead, for a user.
+    /// The locations of hosts, by host string and user.
     pub(super) locations: HashMap<(Arc<str>, Option<String>), Location>,
-    /// Whether it was said that tasks multiply.
+    /// Whether the user was warned that nested tasks multiply.
     pub(super) has_warned_of_multiplying: bool,
     pub(super) state: RunState,
-    /// What the last call gave, host by host.
+    /// The results of the last call, by host.
     pub(super) results: Map,
     interrupted: bool,
 }
 
 impl TaskEngine {
-    /// A run of these calls, in order. Every call that cannot be run is told before anything runs
-    /// (F26); with `skip_unknown_tasks` those that are not there are passed over.
+    /// Creates a run of these calls, in order.
+    ///
+    /// All invalid calls are reported before anything runs (F26). With `skip_unknown_tasks`,
+    /// unknown tasks are skipped with a warning.
     pub fn new(
         tasks: Tasks,
         calls: &[TaskCall],
@@ -213,7 +216,7 @@ impl TaskEngine {
         }
     }
 
-    /// Sets the environment as the files say, each over those before.
+    /// Applies the `env` sections of the files in order, then the options of the command line.
     fn apply_file_settings(&mut self) -> Result<(), InvalidCall> {
         let mut env = TaskEnv::from_options(&self.options);
         for settings in &self.tasks.settings {
@@ -244,8 +247,9 @@ impl TaskEngine {
         });
     }
 
-    /// Adds a call after the others, with arguments besides its own that need not be texts; their
-    /// secrets are kept from whoever watches.
+    /// Adds a call after the others, with extra arguments that need not be texts.
+    ///
+    /// Secrets in the arguments are redacted in all events.
     pub fn add_call(
         &mut self,
         call: &TaskCall,
@@ -270,19 +274,21 @@ impl TaskEngine {
         Ok(())
     }
 
-    /// What the last call gave, by its hosts: what the task returns, or how it failed (F25).
+    /// Returns the results of the last call by host: the value that the task returns, or its
+    /// failure (F25).
     pub fn results(&self) -> &Map {
         &self.results
     }
 
-    /// Adds a task without a name that runs after the others, such as that of
-    /// [`Tasks::of_command`].
+    /// Adds a task that runs after the other calls, such as that of [`Tasks::command_task`].
     pub fn add_task(&mut self, task: Arc<Task>) {
         let call = TaskCall::new(&*task.name);
         self.queue_call(task, TaskArguments::default(), &call);
     }
 
-    /// What is to be done now. Nothing and [`Runbook::state`] no longer running: it has ended.
+    /// Returns the requests to perform now.
+    ///
+    /// The run has ended if the list is empty and [`TaskEngine::state`] is no longer `Running`.
     #[expect(
         clippy::should_implement_trait,
         reason = "it is no iterator: more may come after nothing"
@@ -302,7 +308,7 @@ impl TaskEngine {
         }
     }
 
-    /// Begins the next call, if one is left and it may.
+    /// Starts the next call. Returns false if none is left or the run must stop.
     fn begin_call(&mut self) -> bool {
         if self.interrupted {
             self.state = RunState::Interrupted;
@@ -319,33 +325,34 @@ impl TaskEngine {
         more
     }
 
-    /// How the run stands.
+    /// Returns the state of the run.
     pub fn state(&self) -> RunState {
         self.state
     }
 
-    /// The tasks that were called and not come to.
+    /// Returns the called tasks that were not reached.
     pub fn not_reached(&self) -> Vec<TaskName> {
         let calls = self.calls.iter();
         calls.map(|call| Arc::clone(&call.task.name)).collect()
     }
 
-    /// What happened since the last call.
+    /// Returns the events since the last call of this function.
     pub fn take_events(&mut self) -> Vec<HostEvent> {
         std::mem::take(&mut self.events)
     }
 
-    /// Begins nothing any more. What is under way still ends: its results are waited for.
+    /// Starts nothing any more.
+    ///
+    /// Running actions still end, and their results are taken.
     pub fn interrupt(&mut self) {
         self.interrupted = true;
     }
 
-    /// Whether somebody asked for an end.
     pub(super) fn is_interrupted(&self) -> bool {
         self.interrupted
     }
 
-    /// A new number for something that is waited for.
+    /// Registers a pending reply and returns its id.
     pub(super) fn register_pending(&mut self, waiting: PendingReply) -> u64 {
         let id = self.next_id;
         self.next_id += 1;

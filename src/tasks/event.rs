@@ -1,115 +1,117 @@
-//! What happens while tasks run, for those who watch.
+//! The events of a run of tasks, for views.
+//!
+//! The engine collects [`HostEvent`]s with secrets redacted; `fleet::tasks` passes them to the
+//! view.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::host::{Question, Stream};
 
-/// The name of a task; a command without a task has that of its first word.
+/// The name of a task. A command without a task has the name of its first word.
 pub type TaskName = Arc<str>;
 
-/// Something that happened. A host is named as it was written; none is for a task that runs
-/// without hosts.
+/// An event of a run.
+///
+/// Hosts are named as written in host strings. `None` stands for a task that runs without hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HostEvent {
-    /// A task begins on all of its hosts.
+    /// A task starts on all of its hosts.
     TaskStarted {
-        /// The task.
+        /// The name of the task, including namespaces.
         task: TaskName,
-        /// Its hosts, in order; empty if it runs once and without.
+        /// The hosts in order. Empty if the task runs once without a host.
         hosts: Vec<Arc<str>>,
-        /// How many of them it runs on at a time.
+        /// The number of hosts that run at the same time.
         width: usize,
     },
-    /// A task begins on a host.
+    /// A task starts on one host.
     HostStarted {
-        /// The task.
+        /// The name of the task, including namespaces.
         task: TaskName,
-        /// The host.
+        /// The host, or None without hosts.
         host: Option<Arc<str>>,
     },
-    /// A step begins: what it does, in words, without secrets.
+    /// A step starts. Its text contains no secrets.
     Step {
-        /// The host.
+        /// The host, or None without hosts.
         host: Option<Arc<str>>,
-        /// Such as `run: uptime`.
+        /// The text, such as `run: uptime`.
         text: String,
     },
-    /// A command wrote something. Secrets are taken out already; a piece may end anywhere.
+    /// A command wrote output.
+    ///
+    /// Secrets are redacted already. A piece may end anywhere, even within a character.
     Output {
-        /// The host.
+        /// The host, or None without hosts.
         host: Option<Arc<str>>,
-        /// Which of its outputs.
+        /// The output that was written to.
         stream: Stream,
-        /// The bytes.
+        /// The bytes, which need not be complete lines.
         bytes: Vec<u8>,
     },
-    /// A task has ended on a host.
+    /// A task has ended on one host.
     HostFinished(HostEnd),
     /// A task has ended on all of its hosts.
     TaskFinished {
-        /// The task.
+        /// The name of the task, including namespaces.
         task: TaskName,
     },
-    /// Something is needed that nobody can be asked for.
+    /// An answer is needed, and the user cannot be asked.
     InputNeeded {
-        /// The host.
+        /// The host, or None without hosts.
         host: Option<Arc<str>>,
-        /// What.
+        /// The question that has no answer.
         question: Question,
     },
-    /// A task says something.
+    /// An `echo` step of a task prints a message.
     Message {
-        /// The host.
+        /// The host, or None without hosts.
         host: Option<Arc<str>>,
-        /// What.
+        /// The text of the message, with secrets redacted.
         text: String,
     },
-    /// People should know this.
+    /// A warning for the user of the run.
     Warning(String),
-    /// The run cannot go on, for this reason.
+    /// The reason why the run cannot go on.
     Error(String),
 }
 
-/// How a task went on a host.
+/// The end of a task on one host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostEnd {
-    /// The task.
     pub task: TaskName,
-    /// The host.
     pub host: Option<Arc<str>>,
-    /// What came of it.
     pub outcome: HostOutcome,
-    /// How long it took.
     pub elapsed: Duration,
 }
 
-/// What came of a task on a host.
+/// The outcome of a task on one host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostOutcome {
-    /// All went well, and nothing is known to have changed.
+    /// The task succeeded without a known change.
     Ok,
-    /// All went well, and something was changed.
+    /// The task succeeded and changed something.
     Changed,
-    /// Something failed.
+    /// A step of the task failed.
     Failed {
-        /// Why, in a line: `exit code 3`.
+        /// The reason in one line, such as `exit code 3`.
         reason: String,
-        /// The last line that it wrote, if it wrote any.
+        /// The last line that the command wrote, if any.
         last_line: Option<String>,
-        /// Whether it counts as a failure of the run.
+        /// Whether the failure does not fail the run.
         tolerated: bool,
     },
-    /// It did not run there.
+    /// The task did not run on this host.
     Skipped {
-        /// Why, in a line.
+        /// The reason in one line of text.
         reason: String,
     },
     /// The host could not be reached.
     Unreachable {
-        /// Why, in a line.
+        /// The reason in one line of text.
         reason: String,
-        /// Whether it counts as a failure of the run.
+        /// Whether the failure does not fail the run.
         tolerated: bool,
     },
 }

@@ -1,35 +1,36 @@
-//! Why a task failed on a host, and whether that may be tolerated.
+//! Failures of a task on a host.
+//!
+//! The kind of a [`TaskFailure`] decides whether `warn_only` or `skip_bad_hosts` can tolerate it.
 
 use crate::host::{ActionResult, Exit, RunOutput};
 use crate::value::Secrets;
 
-/// How many characters of a last line are shown.
+/// The maximum length of a last line that is shown, in characters.
 const MAX_LAST_LINE_CHARS: usize = 300;
 
-/// What kind of failure it is.
+/// The kinds of task failures, which decide whether a failure can be tolerated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TaskFailureKind {
     /// A command or a transfer did not succeed.
     Step,
     /// The host could not be reached.
     Unreachable,
-    /// The task itself is at fault, such as by a name that is not defined.
+    /// The task definition is at fault, for example by using an undefined name.
     InvalidTask,
-    /// Something had to be asked, and nobody could be.
+    /// A question could not be asked or was not answered.
     NeedsInput,
-    /// The task says so (F39).
+    /// A step of the task aborted the run (F39).
     Abort,
-    /// Somebody asked for an end.
     Interrupted,
 }
 
-/// Why a task failed on a host.
+/// The failure of a task on a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TaskFailure {
     pub(super) kind: TaskFailureKind,
-    /// In a line.
+    /// The reason in one line of text.
     pub(super) reason: String,
-    /// The last line that was written.
+    /// The last line that the command wrote.
     pub(super) last_line: Option<String>,
 }
 
@@ -54,7 +55,7 @@ impl TaskFailure {
         Self::new(TaskFailureKind::Interrupted, "interrupted")
     }
 
-    /// The failure of an action that did not succeed.
+    /// Returns the failure of an action that did not succeed.
     pub(super) fn from_action(result: &ActionResult, secrets: &Secrets) -> Self {
         let exit = result.exit();
         let kind = match exit {
@@ -74,7 +75,7 @@ impl TaskFailure {
         }
     }
 
-    /// Whether no setting makes it good.
+    /// Whether no setting (`warn_only`) can tolerate the failure.
     pub(super) fn is_final(&self) -> bool {
         matches!(
             self.kind,
@@ -83,7 +84,7 @@ impl TaskFailure {
     }
 }
 
-/// The last line that is not empty: of the errors, or else of what was printed.
+/// Returns the last non-empty line of the error output, or else of the standard output.
 fn last_line(output: &RunOutput) -> Option<String> {
     let last = |text: &str| {
         let line = text

@@ -1,4 +1,7 @@
-//! Reads single keys of a map; every problem is told with its place.
+//! Reads the fields of YAML maps in `tasks.yaml`.
+//!
+//! [`FieldReader`] reports every problem with its position and goes on, so that the user sees all
+//! problems at once.
 
 use std::time::Duration;
 
@@ -8,29 +11,31 @@ use crate::text::did_you_mean;
 use crate::value::{Map, seconds};
 use crate::yaml::{KeyTable, Node, NodeKind};
 
-/// The longest time that can be asked for, in seconds: a year.
+/// The longest accepted time in seconds: one year. Longer values are cut to it.
 const MAX_SECONDS: f64 = 366.0 * 24.0 * 3600.0;
 
-/// What was wrong so far.
+/// Reads fields and collects the problems found so far.
 #[derive(Debug, Default)]
 pub(super) struct FieldReader {
     pub(super) problems: Diagnostics,
 }
 
 impl FieldReader {
-    /// Adds a problem.
+    /// Adds a problem with its position and an optional hint.
     pub(super) fn report(&mut self, message: &str, span: Span, help: Option<String>) {
         let problem = Diagnostic::error(message).label(span, "");
         self.problems.push(problem.help_if(help));
     }
 
-    /// Says that something else has to stand there.
+    /// Reports that a node has another type than expected.
     pub(super) fn report_mismatch(&mut self, node: &Node, what: &str, expected: &str) {
         let message = format!("{what} is {expected}, not {}", node.kind_name());
         self.report(&message, node.span(), None);
     }
 
-    /// Whether it is a map with the keys of a table and no others.
+    /// Checks that a node is a map with only the keys of a table and all required keys.
+    ///
+    /// Returns false if the node is not a map.
     pub(super) fn check_map(&mut self, node: &Node, table: &KeyTable) -> bool {
         let what = table.name;
         let Some(map) = node.as_map() else {
@@ -55,12 +60,12 @@ impl FieldReader {
         true
     }
 
-    /// What stands under a key, if anything does.
+    /// Returns the value of a key. None if the key is absent or null.
     pub(super) fn get<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
         node.get(key).filter(|value| !value.is_null())
     }
 
-    /// A text.
+    /// Reads a text field. Reports any other type.
     pub(super) fn string<'n>(&mut self, node: &'n Node, key: &str) -> Option<&'n str> {
         let value = Self::get(node, key)?;
         if value.as_str().is_none() {
@@ -69,12 +74,12 @@ impl FieldReader {
         value.as_str()
     }
 
-    /// A text that may have templates in it.
+    /// Reads a text field that may contain templates.
     pub(super) fn text(&mut self, node: &Node, key: &str) -> Option<TemplateText> {
         self.string(node, key).map(TemplateText::new)
     }
 
-    /// A text, a number, or true or false, as a text.
+    /// Reads a text, number or boolean as a text that may contain templates.
     pub(super) fn scalar(&mut self, node: &Node, key: &str) -> Option<TemplateText> {
         let value = Self::get(node, key)?;
         match value.kind() {
@@ -86,7 +91,7 @@ impl FieldReader {
         }
     }
 
-    /// True or false, if it is said.
+    /// Reads a boolean. None if the key is absent.
     pub(super) fn flag(&mut self, node: &Node, key: &str) -> Option<bool> {
         let value = Self::get(node, key)?;
         if value.as_bool().is_none() {
@@ -95,12 +100,14 @@ impl FieldReader {
         value.as_bool()
     }
 
-    /// Whether it is said to be true.
+    /// Whether a boolean field is present and true.
     pub(super) fn is_set(&mut self, node: &Node, key: &str) -> bool {
         self.flag(node, key).unwrap_or(false)
     }
 
-    /// A whole number from 1 on; 0 is as if nothing were said. A text of digits is one, too.
+    /// Reads a positive whole number, also as a text of digits.
+    ///
+    /// 0 counts as absent.
     pub(super) fn count(&mut self, node: &Node, key: &str) -> Option<usize> {
         let value = Self::get(node, key)?;
         let number = match value.kind() {
@@ -114,7 +121,7 @@ impl FieldReader {
         number.filter(|number| *number > 0)
     }
 
-    /// A time: a number of seconds, or one with a unit.
+    /// Reads a duration: a number of seconds, or one with a unit.
     pub(super) fn duration(&mut self, node: &Node, key: &str) -> Option<Duration> {
         let value = Self::get(node, key)?;
         let time = match value.kind() {
@@ -131,7 +138,7 @@ impl FieldReader {
         time
     }
 
-    /// A name or a list of names.
+    /// Reads a name or a list of names.
     pub(super) fn names(&mut self, node: &Node, key: &str) -> Option<Vec<TemplateText>> {
         let value = Self::get(node, key)?;
         let items = match value.kind() {
@@ -151,7 +158,7 @@ impl FieldReader {
         Some(names)
     }
 
-    /// Hosts, roles and exclusions.
+    /// Reads hosts, roles and exclusions, in their singular and plural keys.
     pub(super) fn scope(&mut self, node: &Node) -> ScopeText {
         let mut both = |one: &str, many: &str| {
             let mut names = self.names(node, one).unwrap_or_default();
@@ -165,7 +172,7 @@ impl FieldReader {
         }
     }
 
-    /// A map with any keys.
+    /// Reads a map with arbitrary keys. Empty if the key is absent.
     pub(super) fn map(&mut self, node: &Node, key: &str) -> Map {
         let Some(value) = Self::get(node, key) else {
             return Map::new();
@@ -176,7 +183,7 @@ impl FieldReader {
         value.to_value().as_map().cloned().unwrap_or_default()
     }
 
-    /// Permission bits: octal digits in quotes.
+    /// Reads permission bits, written as a quoted text of octal digits.
     pub(super) fn mode(&mut self, node: &Node, key: &str) -> Option<u32> {
         let value = Self::get(node, key)?;
         let text = value.as_str().map(|text| text.trim_start_matches("0o"));
@@ -191,7 +198,7 @@ impl FieldReader {
     }
 }
 
-/// A number of seconds, or one with a unit.
+/// Parses a number of seconds, or a number with a unit.
 fn duration(text: &str) -> Option<Duration> {
     let seconds = seconds(text).ok().filter(|it| it.is_finite())?;
     Some(Duration::from_secs_f64(seconds.min(MAX_SECONDS)))

@@ -1,53 +1,53 @@
-//! Decides on which hosts a task runs: sources in order, union, exclusion (spec/hosts.md F7, F11
-//! to F21).
+//! Computes the hosts that a task runs on: the first source that names hosts wins, roles are
+//! resolved, duplicates and excluded hosts are removed (rules F7, F11 to F21).
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-/// Hosts, roles, and hosts that are left out, as one source says them.
+/// Hosts, roles and excluded hosts as one source states them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostScope {
-    /// Host strings.
     pub hosts: Vec<String>,
-    /// Names of roles.
     pub roles: Vec<String>,
-    /// Host strings to leave out.
+    /// The host strings of hosts to exclude.
     pub exclude_hosts: Vec<String>,
 }
 
 impl HostScope {
-    /// Whether it names neither a host nor a role.
+    /// Whether the scope names neither a host nor a role.
     pub fn is_unspecified(&self) -> bool {
         self.hosts.is_empty() && self.roles.is_empty()
     }
 }
 
-/// What may say on which hosts a task runs, the first that says anything wins (F13, F14).
+/// The sources that may name the hosts of a task, in order of precedence (F13, F14).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ScopeSources<'a> {
-    /// The call: its arguments.
+    /// The scope in the arguments of the call.
     pub(super) call: &'a HostScope,
-    /// The task.
+    /// The scope in the definition of the task.
     pub(super) task: &'a HostScope,
-    /// The environment, which the command line has initialised.
+    /// The scope of the environment, which the command line initializes.
     pub(super) env: &'a HostScope,
 }
 
-/// The source that has won.
+/// The scope of the source that was selected.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SelectedScope<'a> {
     pub(super) hosts: &'a [String],
     pub(super) roles: &'a [String],
     exclude: &'a [String],
-    /// The exclusions that belong to the task itself, where it is the task that says its hosts.
+    /// The exclusions of the task itself, where the task names the hosts.
     task_exclude: &'a [String],
 }
 
 impl<'a> ScopeSources<'a> {
-    /// Chooses the source. What a call leaves out counts for its own hosts and for those of the
-    /// task, what the environment leaves out for those of the environment alone (F17).
+    /// Selects the first source that names hosts.
+    ///
+    /// The exclusions of a call apply to the hosts of the call and of the task. The exclusions of
+    /// the environment apply only to the hosts of the environment (F17).
     pub(super) fn select(self) -> SelectedScope<'a> {
         let Self { call, task, env } = self;
         let of = |scope: &'a HostScope, exclude: &'a [String], exclude_too: &'a [String]| {
@@ -68,21 +68,19 @@ impl<'a> ScopeSources<'a> {
     }
 }
 
-/// A list of hosts that cannot be made.
+/// The reason why a list of hosts cannot be computed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostListError {
-    /// A list has an item without text.
+    /// A list has an empty item.
     #[error("a list of {0} has an empty item")]
     EmptyItem(&'static str),
-    /// Roles that are not there, in order.
+    /// Roles that do not exist, in order, each with a hint.
     #[error("{}", unknown_roles(.0))]
     UnknownRoles(Vec<(String, Option<String>)>),
-    /// The hosts of a role cannot be told.
+    /// The hosts of a role cannot be determined.
     #[error("role `{role}`: {reason}")]
     Refused {
-        /// The role.
         role: String,
-        /// Why not.
         reason: String,
     },
 }
@@ -101,20 +99,22 @@ fn unknown_roles(roles: &[(String, Option<String>)]) -> String {
     }
 }
 
-/// The hosts of a task.
+/// The computed hosts of a task, with the roles that they come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostList {
-    /// The hosts in order; empty for a task that runs once and without.
+    /// The hosts in order. Empty for a task that runs once without a host.
     pub hosts: Vec<Arc<str>>,
-    /// The roles that they came from (F12).
+    /// The roles that the hosts come from (F12).
     pub roles: Vec<Arc<str>>,
-    /// Those of the roles that have no hosts.
+    /// The roles that have no hosts.
     pub empty_roles: Vec<Arc<str>>,
 }
 
 impl SelectedScope<'_> {
-    /// Unites the hosts with those of the roles, takes twins out and what is left out (F15 to
-    /// F18). `known` has the hosts of each role.
+    /// Joins the named hosts with those of the roles, then removes duplicates and excluded hosts
+    /// (F15 to F18).
+    ///
+    /// `known` contains the hosts of each role.
     pub(super) fn resolve(
         self,
         known: &IndexMap<String, Vec<String>>,
@@ -146,7 +146,7 @@ impl SelectedScope<'_> {
     }
 }
 
-/// The names of roles, without the spaces around them.
+/// Trims the names of roles. An empty name is an error.
 pub(super) fn trimmed_names<'a>(
     names: &'a [String],
     list_kind: &'static str,
@@ -158,7 +158,7 @@ pub(super) fn trimmed_names<'a>(
     names.collect()
 }
 
-/// The hosts that the output of a role's command names: one on each line.
+/// Parses the output of a role's command: one host per line, `#` starts a comment line.
 pub(super) fn parse_hosts(output: &str) -> Vec<String> {
     let lines = output.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));

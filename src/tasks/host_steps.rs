@@ -1,4 +1,6 @@
-//! A task on one host: its steps one after the other, and what templates in them see.
+//! Runs a task on one host: its steps in order, and the variables that their templates see.
+//!
+//! The methods extend [`TaskEngine`]; `step_actions` starts single steps.
 
 use std::sync::Arc;
 
@@ -9,17 +11,17 @@ use crate::expr::{Context, Error, Vars};
 use crate::host::{AttemptCounter, DEFAULT_PORT, HostParts};
 use crate::value::Value;
 
-/// What became of a step.
+/// The progress of a step after it was started.
 #[derive(Debug)]
 pub(super) enum StepProgress {
-    /// It is done; the next one comes.
+    /// The step is done; the next one can start.
     Done,
-    /// It waits for something.
+    /// The step waits for a reply.
     Pending,
 }
 
 impl TaskEngine {
-    /// Goes on with a task on a host until a step waits for something.
+    /// Continues a task on a host until a step has to wait or the task ends.
     pub(super) fn advance_run(&mut self, id: usize) {
         match self.run_steps(id) {
             Ok(Some(value)) => self.end_run(id, Ok(value)),
@@ -28,7 +30,7 @@ impl TaskEngine {
         }
     }
 
-    /// Goes on until a step waits; gives what the task returns once it is done.
+    /// Runs steps until one has to wait. Returns the value of the task once it is done.
     fn run_steps(&mut self, id: usize) -> Result<Option<Value>, TaskFailure> {
         let task = Arc::clone(&self.batches[self.runs[id].batch].task);
         if !std::mem::replace(&mut self.runs[id].is_started, true)
@@ -40,7 +42,8 @@ impl TaskEngine {
             if self.is_interrupted() {
                 return Err(TaskFailure::interrupted());
             }
-            // A step that is taken up again has been asked already whether it is to run.
+            // The condition was already evaluated when the step first ran: now the step only
+            // continues.
             let is_new = self.runs[id].tries.is_zero() && self.runs[id].execute_result.is_none();
             if is_new && !self.is_condition_met(id, step.condition.as_ref())? {
                 self.runs[id].step += 1;
@@ -58,7 +61,7 @@ impl TaskEngine {
         Ok(Some(value))
     }
 
-    /// The step of a task on a host is done: the next one comes.
+    /// Marks the current step as done and moves to the next one.
     pub(super) fn finish_step(&mut self, id: usize) {
         let run = &mut self.runs[id];
         run.step += 1;
@@ -79,13 +82,13 @@ impl TaskEngine {
         holds.map_err(|error| TaskFailure::invalid_task(format!("`when`: {error}")))
     }
 
-    /// A raw value, evaluated for a task on a host.
+    /// Evaluates a value with the variables of a task on a host.
     pub(super) fn evaluate(&mut self, id: usize, raw: &Value) -> Result<Value, Error> {
         let scene = self.template_context(id);
         self.renderer.value(raw, &scene)
     }
 
-    /// Keeps a result under the name that its step gives it.
+    /// Stores the result of a step under its `register` name.
     pub(super) fn register(&mut self, id: usize, name: Option<&Arc<str>>, value: Value) {
         self.secrets.gather(&value);
         if let Some(name) = name {
@@ -94,13 +97,15 @@ impl TaskEngine {
         }
     }
 
-    /// Notes a failure that is only warned of.
+    /// Stores a failure that only causes a warning.
     pub(super) fn record_tolerated(&mut self, id: usize, failure: TaskFailure) {
         let run = &mut self.runs[id];
         run.tolerated.get_or_insert(failure);
     }
 
-    /// The failure of a task on a host that nobody can be asked for (F35, F52).
+    /// Returns the failure of a step that needs an answer if the user cannot be asked (F35, F52).
+    ///
+    /// None if the user can be asked.
     pub(super) fn prompt_unavailable(&mut self, id: usize, what: &str) -> Option<TaskFailure> {
         let run = &self.runs[id];
         let env = &self.envs[run.env];
@@ -115,8 +120,10 @@ impl TaskEngine {
         Some(TaskFailure::new(TaskFailureKind::NeedsInput, reason))
     }
 
-    /// What templates see in a task on a host: what was registered, before what was given, before
-    /// what is known of the host and the task, before the variables.
+    /// Returns the variables that templates see in a task on a host.
+    ///
+    /// In descending precedence: registered results, arguments, facts of host and task, variables
+    /// of the environment.
     pub(super) fn template_context(&mut self, id: usize) -> Context {
         let batch = self.runs[id].batch;
         let mut vars = self.shared_vars(batch, self.runs[id].env);
@@ -155,7 +162,7 @@ impl TaskEngine {
         template_context(vars, &batch.task.folder)
     }
 
-    /// The variables that all hosts of a task share.
+    /// Returns the variables that all hosts of a task share, from a cache if possible.
     fn shared_vars(&mut self, id: usize, env: usize) -> Vars {
         let env = Arc::clone(&self.envs[env]);
         let batch = &mut self.batches[id];

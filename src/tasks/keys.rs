@@ -1,4 +1,5 @@
-//! The keys of `tasks.yaml`: what its reader checks, and what its schema is made from.
+//! The key tables of `tasks.yaml`: the reader checks files with them, and the JSON schema is
+//! generated from them.
 
 use crate::yaml::{Shape, tables};
 
@@ -81,7 +82,7 @@ tables! {
     }
 }
 
-/// The keys that say what a step does.
+/// The keys that determine the action of a step.
 pub(super) const ACTION_KEYS: &[&str] = &[
     "run", "sudo", "local", "put", "get", "template", "prompt", "set", "execute", "abort", "echo",
     "debug",

@@ -1,30 +1,29 @@
-//! Where files of several hosts go on this machine, so that no two of them meet (spec/hosts.md
-//! F64).
+//! Patterns for local paths of files that come from several hosts, so that no two hosts write to
+//! the same file (rule F64).
 
 use std::path::{Component, Path, PathBuf};
 
-/// What stands for the host.
+/// The placeholder for the name of the host.
 const HOST_PLACEHOLDER: &str = "%(host)s";
-/// What stands for the path on the host.
+/// The placeholder for the path on the host.
 const PATH_PLACEHOLDER: &str = "%(path)s";
 
-/// A path of this machine, perhaps with `%(host)s` and `%(path)s` in it.
+/// A path of this machine that may contain `%(host)s` and `%(path)s`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalPattern(String);
 
-/// Why a text is no pattern.
+/// The reason why a text is not a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LocalPatternError {
-    /// Nothing is written.
     #[error("the local path is empty")]
     Empty,
-    /// Something is to be put in that nobody knows.
+    /// The text contains an unknown placeholder.
     #[error("\"{0}\" is not known in a local path")]
     Unknown(String),
 }
 
 impl LocalPattern {
-    /// Reads a pattern.
+    /// Parses a pattern and checks its placeholders.
     pub fn parse(text: &str) -> Result<Self, LocalPatternError> {
         if text.is_empty() {
             return Err(LocalPatternError::Empty);
@@ -45,14 +44,15 @@ impl LocalPattern {
         Ok(Self(text.to_owned()))
     }
 
-    /// Where the file or folder of a host goes. Of `several` hosts each has a folder of its own
-    /// below a path that does not tell them apart. A path that ends with `/`, `.` or `..` is a
-    /// folder into which it goes under its own name.
+    /// Returns the local path for a file or folder of a host.
+    ///
+    /// With `several` hosts, a pattern without `%(host)s` gets a folder per host below it. In a
+    /// path that ends with `/`, `.` or `..`, the file keeps its own name.
     pub fn expand(&self, host: &str, source: &str, several: bool) -> PathBuf {
         let below = confined_path(source);
         let name = below.file_name().map(PathBuf::from).unwrap_or_default();
         let path = below.to_string_lossy();
-        // What is put in is not looked at again.
+        // Inserted text is not searched for placeholders again.
         let filled: Vec<String> = self
             .0
             .split(HOST_PLACEHOLDER)
@@ -71,7 +71,7 @@ impl LocalPattern {
     }
 }
 
-/// A path of a host as one that leads out of no folder.
+/// Makes a path of a host relative, without parts that could leave a folder.
 fn confined_path(source: &str) -> PathBuf {
     let source = source.strip_prefix("~/").unwrap_or(source);
     let parts = Path::new(source).components();
@@ -80,7 +80,7 @@ fn confined_path(source: &str) -> PathBuf {
         .collect()
 }
 
-/// The name of a host as that of one folder, another one for each host.
+/// Returns a folder name for a host, different for each host.
 fn host_folder_name(host: &str) -> String {
     if host.chars().all(|c| c == '.') {
         return host.replace('.', "%2E");

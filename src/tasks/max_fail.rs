@@ -1,24 +1,26 @@
-//! How many hosts of a task may fail before no further one begins.
+//! The limit of failed hosts after which no further host of a task starts.
+//!
+//! It is given as `--max-fail N` or `--max-fail N%`.
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 
-/// How many hosts of a task may fail before no further one begins (F34).
+/// The number of failed hosts after which no further host of a task starts (F34).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MaxFail {
-    /// So many.
+    /// An absolute number of hosts, at least 1.
     Count(usize),
-    /// So many in a hundred, at least one.
+    /// A percentage of the task's hosts. At least one host must fail.
     Percent(u8),
 }
 
-/// A text that says no such number.
+/// The error for a text that is not a valid limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is neither a number from 1 on nor a percentage from `1%` to `100%`")]
 pub struct InvalidMaxFail(String);
 
 impl MaxFail {
-    /// Whether so many failures among the hosts of a task are enough to stop.
+    /// Whether enough hosts have failed to stop.
     pub fn is_reached(self, failed: usize, hosts: usize) -> bool {
         match self {
             Self::Count(max) => failed >= max,

@@ -1,7 +1,8 @@
-//! Named tasks over hosts: host lists, order, failure; a command over hosts is a task without a
-//! name.
+//! Named tasks over hosts, like Fabric's: host lists, serial or parallel order, failures.
 //!
-//! A pure state machine: it says what is to be performed where, and is told what came of it.
+//! [`TaskEngine`] is a pure state machine: it returns requests and takes results, and touches
+//! neither the network nor files. [`read_tasks`] reads `tasks.yaml`. `fleet::tasks` runs the
+//! engine. A command over hosts is a task without a name.
 
 mod arguments;
 mod call;

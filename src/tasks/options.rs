@@ -1,4 +1,7 @@
-//! What a run is told besides its tasks.
+//! The options of a run of tasks.
+//!
+//! They combine values of the command line with facts about this machine that the engine cannot
+//! read itself.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,31 +10,32 @@ use super::{HostScope, MaxFail, Switches};
 use crate::host::{Passwords, Variables};
 use crate::value::Map;
 
-/// What a run is told besides its tasks: what was typed, and what it needs to know of this machine.
+/// The options of a run: values from the command line, and facts about this machine.
 #[derive(Debug, Clone, Default)]
 pub struct TaskOptions {
-    /// Hosts, roles and exclusions that the environment begins with (F13).
+    /// The hosts, roles and exclusions that the environment starts with (F13).
     pub scope: HostScope,
-    /// What the environment begins with; what is true here stays true, whatever `tasks.yaml` says.
+    /// The switches that the environment starts with. A switch that is true here stays true,
+    /// whatever `tasks.yaml` says.
     pub switches: Switches<bool>,
-    /// The most hosts at the same time.
+    /// The maximum number of hosts at the same time.
     pub pool_size: Option<usize>,
-    /// How many hosts of a task may fail before no further one begins.
+    /// The number of failed hosts after which no further host of a task starts.
     pub max_fail: Option<MaxFail>,
-    /// How long a command may run.
+    /// The time limit of each command.
     pub command_timeout: Option<Duration>,
-    /// The user to log in as where the host names none.
+    /// The user to log in as where the host string names none.
     pub user: Option<String>,
-    /// The port where the host names none, as templates see it.
+    /// The port that templates see where the host string names none.
     pub port: Option<u16>,
-    /// Variables for templates, in place of those of `tasks.yaml`.
+    /// Template variables, which override those of `tasks.yaml`.
     pub vars: Map,
-    /// Who runs this program.
+    /// The name of the user who runs this program.
     pub local_user: String,
-    /// The environment of commands on this machine.
+    /// The environment variables of commands on this machine.
     pub variables: Variables,
-    /// The passwords that are known from the start.
+    /// The passwords that are known at the start.
     pub passwords: Passwords,
-    /// Where relative paths of anonymous commands begin.
+    /// The folder that relative paths of commands without a task are relative to.
     pub folder: PathBuf,
 }

@@ -1,4 +1,6 @@
-//! Reads a step of a task.
+//! Reads the steps of a task.
+//!
+//! Also reads `env` settings, which both `set` steps and files contain.
 
 use super::field_reader::FieldReader;
 use super::keys::{
@@ -12,7 +14,7 @@ use super::{Transfer, local_shell};
 use crate::value::Value;
 use crate::yaml::{Node, NodeKind};
 
-/// A step: a text is a command.
+/// Reads a step. A plain text is a command for the host.
 pub(super) fn read_step(fields: &mut FieldReader, node: &Node) -> Option<TaskStep> {
     if let Some(text) = node.as_str() {
         return Some(TaskStep {
@@ -38,18 +40,20 @@ pub(super) fn read_step(fields: &mut FieldReader, node: &Node) -> Option<TaskSte
     })
 }
 
-/// Whether a step has a key that no step has.
+/// Whether a step has an unknown key.
 fn has_unknown_key(node: &Node) -> bool {
     let keys = node.as_map().into_iter().flatten();
     keys.into_iter().any(|(key, _)| !STEP_KEYS.has_key(key))
 }
 
-/// Whether a map says itself what is done.
+/// Whether a map contains a key for an action.
 pub(super) fn has_action(node: &Node) -> bool {
     ACTION_KEYS.iter().any(|action| node.get(action).is_some())
 }
 
-/// The one step of a task that says itself what is done. Conditions are those of the task.
+/// Reads the single step of a task that states its action directly.
+///
+/// Conditions on such a task belong to the task.
 pub(super) fn read_inline_step(fields: &mut FieldReader, node: &Node) -> Option<TaskStep> {
     Some(TaskStep {
         action: read_action(fields, node)?,
@@ -61,7 +65,7 @@ pub(super) fn read_inline_step(fields: &mut FieldReader, node: &Node) -> Option<
     })
 }
 
-/// What is done: the one key that says it.
+/// Reads the action of a step. Exactly one key may state it.
 fn read_action(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {
     let said: Vec<&str> = ACTION_KEYS
         .iter()
@@ -70,7 +74,7 @@ fn read_action(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {
         .collect();
     let key = match said[..] {
         [key] => key,
-        // A key that nobody knows was told already.
+        // An unknown key was reported already.
         [] if has_unknown_key(node) => return None,
         [] => {
             let help = format!("give one of `{}`", ACTION_KEYS.join("`, `"));
@@ -207,7 +211,7 @@ fn read_prompt(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {
     })
 }
 
-/// Another task: a text is what would be typed to call it.
+/// Reads a call of another task. A plain text has the form of the command line.
 fn read_execute(fields: &mut FieldReader, node: &Node) -> Option<Execute> {
     if let Some(text) = node.as_str() {
         if TemplateText::new(text).is_template() {
@@ -274,7 +278,7 @@ fn execute_from_call(call: &TaskCall) -> Execute {
     }
 }
 
-/// What an environment is set to.
+/// Reads the settings of an environment.
 pub(super) fn read_settings(fields: &mut FieldReader, node: &Node) -> EnvSettings {
     if !fields.check_map(node, &ENV_KEYS) {
         return EnvSettings::default();
@@ -305,7 +309,7 @@ pub(super) fn read_settings(fields: &mut FieldReader, node: &Node) -> EnvSetting
     }
 }
 
-/// The hosts of each role: a list, or a map with `hosts` (F10), or a command (F9).
+/// Reads the hosts of each role: a list, a map with `hosts` (F10), or a map with a `command` (F9).
 fn read_roledefs(fields: &mut FieldReader, node: &Node) -> indexmap::IndexMap<String, RoleDef> {
     let mut found = indexmap::IndexMap::new();
     let Some(section) = FieldReader::get(node, "roledefs") else {

@@ -1,4 +1,6 @@
-//! Reads `tasks.yaml` and what it includes; every problem is told with its place, all at once.
+//! Reads `tasks.yaml` and the files that it includes.
+//!
+//! Entry point: [`read_tasks`]. All problems are reported together, each with its position.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,13 +14,15 @@ use super::{HostScope, Parameters, RunOrder, Task, TaskStep, Tasks, TemplateText
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::yaml::{Limits, Node, NodeKind, parse};
 
-/// How deep files may include each other.
+/// The maximum depth of nested includes, which also ends cycles of differently written paths.
 const MAX_INCLUDE_DEPTH: usize = 20;
 
-/// Gives the text of a file, or why it has none.
+/// A function that returns the text of a file, or why it cannot be read.
 pub type ReadFile<'a> = dyn Fn(&Path) -> Result<String, String> + 'a;
 
-/// Reads the tasks of a file and of those that it includes. The texts are added to `sources`.
+/// Reads the tasks of a file and of the files that it includes.
+///
+/// The texts are added to `sources`.
 pub fn read_tasks(
     file: &Path,
     sources: &mut Sources,
@@ -43,11 +47,11 @@ struct Reader<'a> {
     read: &'a ReadFile<'a>,
     fields: FieldReader,
     tasks: Tasks,
-    /// The files that are being read, each included by the one before.
+    /// The files being read, from the outermost to the innermost include.
     open: Vec<PathBuf>,
 }
 
-/// Where tasks are read: their namespace with the dot behind, and the folder of their file.
+/// The context of a file: its namespace with a trailing dot, and its folder.
 #[derive(Clone)]
 struct FileContext {
     namespace: Arc<str>,
@@ -88,7 +92,8 @@ impl Reader<'_> {
         self.open.pop();
     }
 
-    /// Files to include: a list of paths, of maps with `file` and `as`, or of a name before either.
+    /// Reads the `include` section: a list of paths, of maps with `file` and `as`, or of maps from
+    /// a namespace to a path.
     fn includes(&mut self, node: &Node, home: &FileContext) {
         let Some(section) = FieldReader::get(node, "include") else {
             return;
@@ -143,7 +148,7 @@ impl Reader<'_> {
         self.file(&home.folder.join(file), &namespace, span);
     }
 
-    /// Whether a task can be called by a name.
+    /// Checks that a name can be used in a call.
     fn is_name(&mut self, name: &str, span: Span, what: &str) -> bool {
         let is_odd = |c: char| c.is_whitespace() || c.is_control() || ":,=".contains(c);
         let is_right = !name.is_empty() && !name.contains(is_odd) && !name.starts_with('-');

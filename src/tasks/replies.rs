@@ -1,4 +1,7 @@
-//! Takes what came of what was asked for, and decides how a task goes on.
+//! Takes the replies to requests of the engine and continues the tasks.
+//!
+//! Replies are results of actions, secrets, and answers to prompts. The methods extend
+//! [`TaskEngine`].
 
 use std::sync::Arc;
 
@@ -24,7 +27,7 @@ impl TaskEngine {
         }
     }
 
-    /// Takes the answer to a question for a secret; none if nobody answers.
+    /// Takes the answer to a request for a secret. None if the user gave no answer.
     pub fn answer_secret(&mut self, id: u64, answer: Option<&Secret>) {
         match self.pending.remove(&id) {
             Some(PendingReply::Secret(run, question)) => match answer {
@@ -38,7 +41,7 @@ impl TaskEngine {
         }
     }
 
-    /// Takes the answer to a prompt; none if nobody answers.
+    /// Takes the answer to a prompt. None if the user gave no answer.
     pub fn answer_prompt(&mut self, id: u64, answer: Option<&str>) {
         match (self.pending.remove(&id), answer) {
             (Some(PendingReply::Prompt(run)), Some(answer)) => {
@@ -66,7 +69,7 @@ impl TaskEngine {
         }
     }
 
-    /// Somebody answered something else than what was asked: it is waited for still.
+    /// Restores a pending reply after a reply of the wrong kind.
     fn restore_pending(&mut self, id: u64, waiting: Option<PendingReply>) {
         if let Some(waiting) = waiting {
             self.pending.insert(id, waiting);
@@ -130,7 +133,7 @@ impl TaskEngine {
         Ok(())
     }
 
-    /// An action needs what only a person knows.
+    /// Asks the user for a secret that an action needs, or fails if this is not possible.
     fn request_secret(
         &mut self,
         id: usize,
@@ -208,14 +211,14 @@ impl TaskEngine {
         Ok(())
     }
 
-    /// Takes what a task gave that another one executes.
+    /// Takes the result of a task that another task executed.
     pub(super) fn complete_execute(&mut self, run: usize, result: Result<Value, TaskFailure>) {
         self.runs[run].execute_result = Some(result);
         self.ready.push_back(ReadyItem::Run(run));
     }
 }
 
-/// Whether an action succeeded, by the codes that its step says (F39).
+/// Whether an action succeeded, according to the `ok_codes` of its step (F39).
 fn is_ok(step: &TaskStep, result: &ActionResult) -> bool {
     match result.exit() {
         Exit::Code(code) if !step.options.ok_codes.is_empty() => {
@@ -225,7 +228,7 @@ fn is_ok(step: &TaskStep, result: &ActionResult) -> bool {
     }
 }
 
-/// What later steps see of a result (F38).
+/// Returns the result of an action as later steps see it (F38).
 fn result_value(result: &ActionResult, ok: bool, step: &TaskStep) -> Value {
     let code = result.exit().code();
     let code = code.map_or(Value::Null, |code| i64::from(code).into());
@@ -250,7 +253,7 @@ fn result_value(result: &ActionResult, ok: bool, step: &TaskStep) -> Value {
                 ("bytes", number(output.bytes)),
             ]
         }
-        // No step of a task asks for these.
+        // No step of a task reads facts or applies changes.
         ActionResult::Read(_) | ActionResult::Change(_) => Vec::new(),
     };
     let of_all = [

@@ -1,4 +1,7 @@
-//! Tasks that run: on all their hosts, and on one of them.
+//! The state of running tasks.
+//!
+//! A [`TaskBatch`] is a task on all of its hosts, a [`HostTaskRun`] the same task on one host. The
+//! engine refers to both by index.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,17 +15,17 @@ use crate::expr::Vars;
 use crate::host::AttemptCounter;
 use crate::value::{Map, Value};
 
-/// A task that is to run: what it is given, and where.
+/// A task that is about to run, with its arguments and scope.
 #[derive(Debug)]
 pub(super) struct PlannedTask {
     pub(super) task: Arc<Task>,
     pub(super) arguments: Arc<TaskArguments>,
     pub(super) scope: HostScope,
-    /// The one who executes it.
+    /// The index of the run that executes this task, if one does.
     pub(super) parent: Option<usize>,
 }
 
-/// A task on its hosts.
+/// A task on all of its hosts.
 #[derive(Debug)]
 pub(super) struct TaskBatch {
     pub(super) task: Arc<Task>,
@@ -30,53 +33,53 @@ pub(super) struct TaskBatch {
     pub(super) list: HostList,
     pub(super) parent: Option<usize>,
     pub(super) env: usize,
-    /// Whether its hosts run apart from each other (F33).
+    /// Whether the hosts run at the same time, each with its own environment (F33).
     pub(super) parallel: bool,
-    /// Whether anybody could be asked something while it runs.
+    /// Whether the user may be asked while the batch runs.
     pub(super) may_prompt: bool,
     pub(super) depth: usize,
-    /// Variables that all hosts share, and the environment that they tell of.
+    /// The variables that all hosts share, with the environment that they were computed from.
     pub(super) shared_vars_cache: Option<(Arc<TaskEnv>, Vars)>,
     pub(super) width: usize,
-    /// The hosts that it has begun on.
+    /// The number of hosts that have started.
     pub(super) started: usize,
     pub(super) running: usize,
     pub(super) failed: usize,
     pub(super) results: Map,
-    /// The first failure that counts.
+    /// The first failure that is not tolerated.
     pub(super) failure: Option<TaskFailure>,
-    /// Whether it is to be looked at already.
+    /// Whether the batch is already in the work queue.
     pub(super) is_queued: bool,
 }
 
 impl TaskBatch {
-    /// How often it runs; once where it has no hosts.
+    /// Returns the number of runs: one per host, or one without hosts.
     pub(super) fn run_count(&self) -> usize {
         self.list.hosts.len().max(1)
     }
 }
 
-/// A task on one host.
+/// A run of a task on one host.
 #[derive(Debug)]
 pub(super) struct HostTaskRun {
     pub(super) batch: usize,
-    /// None for a task without hosts.
+    /// The host. None for a task without hosts.
     pub(super) host: Option<Arc<str>>,
     pub(super) env: usize,
-    /// Whether the environment is its own: what it sets is not seen by others.
+    /// Whether the run has its own environment, so that other hosts do not see its changes.
     pub(super) owns_env: bool,
-    /// The step that it is at.
+    /// The index of the current step.
     pub(super) step: usize,
-    /// How often somebody was asked for this step.
+    /// The number of attempts to answer a question of the current step.
     pub(super) tries: AttemptCounter,
     pub(super) elapsed: Duration,
-    /// The first failure that was only warned of.
+    /// The first failure that only caused a warning.
     pub(super) tolerated: Option<TaskFailure>,
-    /// What its steps have registered.
+    /// The results that steps have registered.
     pub(super) registered: Map,
-    /// A host that somebody named where the task has none.
+    /// The host that the user named where the task has none.
     pub(super) prompted_host: Option<Arc<str>>,
-    /// What the task that it executed gave.
+    /// The result of the task that the current step executes.
     pub(super) execute_result: Option<Result<Value, TaskFailure>>,
     pub(super) is_started: bool,
 }
@@ -99,7 +102,7 @@ impl HostTaskRun {
         }
     }
 
-    /// The host that its steps go to.
+    /// Returns the host that the steps act on.
     pub(super) fn target(&self) -> Option<&Arc<str>> {
         self.host.as_ref().or(self.prompted_host.as_ref())
     }

@@ -1,4 +1,7 @@
-//! Begins the steps of a task on a host.
+//! Starts the steps of a task on a host.
+//!
+//! Renders the templates of a step and submits its request. The methods extend [`TaskEngine`];
+//! `replies` takes the results.
 
 use std::path::{Component, Path};
 use std::sync::Arc;
@@ -18,11 +21,11 @@ use crate::expr::Context;
 use crate::host::{Action, ActionRequest, Content, Get, Location, Put};
 use crate::value::{Map, REDACTED, Value};
 
-/// What stands in the text of a step that is nobody's business.
+/// The text that replaces a secret step in messages.
 const HIDDEN: &str = REDACTED;
 
 impl TaskEngine {
-    /// Begins a step, or does it at once.
+    /// Starts a step, or performs it at once if it needs no reply.
     pub(super) fn perform_step(
         &mut self,
         id: usize,
@@ -81,7 +84,7 @@ impl TaskEngine {
         }
     }
 
-    /// A text, rendered; a name that is not defined is the fault of the task.
+    /// Renders a text. An undefined name is an error of the task.
     pub(super) fn text(
         &self,
         text: &TemplateText,
@@ -92,7 +95,9 @@ impl TaskEngine {
             .map_err(TaskFailure::invalid_task)
     }
 
-    /// Asks for a host where a step needs one and the task has none (F52).
+    /// Asks the user for a host if the step needs one and the task has none (F52).
+    ///
+    /// Returns whether the user was asked.
     fn request_missing_host(
         &mut self,
         id: usize,
@@ -126,8 +131,10 @@ impl TaskEngine {
         Ok(true)
     }
 
-    /// Says what a step does: as it is written where secrets are in it, and not at all where it is
-    /// secret itself.
+    /// Emits the event for a step.
+    ///
+    /// A text with secrets is shown as written, before rendering; a secret step is not shown at
+    /// all.
     pub(super) fn announce_step(
         &mut self,
         id: usize,
@@ -152,7 +159,7 @@ impl TaskEngine {
         self.events.push(HostEvent::Step { host, text });
     }
 
-    /// Asks for an action to be performed.
+    /// Submits an action for the host of a run.
     pub(super) fn submit_action(
         &mut self,
         run: usize,
@@ -162,7 +169,7 @@ impl TaskEngine {
         self.submit_request(run, ActionRequest::at(location, action))
     }
 
-    /// Asks for what a request says; it goes through its executors as that of its host.
+    /// Submits a request for the host of a run, whose name the executors use.
     pub(super) fn submit_request(
         &mut self,
         run: usize,
@@ -300,7 +307,7 @@ impl TaskEngine {
         Ok(StepProgress::Done)
     }
 
-    /// Runs another task, or takes what it gave (F23, F25, F26).
+    /// Starts another task, or takes its result once it has ended (F23, F25, F26).
     fn execute(
         &mut self,
         id: usize,
@@ -363,8 +370,10 @@ impl TaskEngine {
     }
 }
 
-/// Where what is brought from a host goes if nobody says it: below a folder with its name. Neither
-/// the name nor the path leads out of there.
+/// Returns the local path of a download without a stated target: below a folder with the name of
+/// the host.
+///
+/// Neither the host name nor the path can leave the folder of the task.
 fn default_download_path(folder: &Path, host: &str, source: &str) -> std::path::PathBuf {
     let name: String = host
         .chars()

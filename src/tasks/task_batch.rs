@@ -1,4 +1,7 @@
-//! A task on its hosts: on which it begins next, and what came of all of them.
+//! Runs a task on all of its hosts.
+//!
+//! Computes the hosts, starts them within limits, and combines their results. The methods extend
+//! [`TaskEngine`].
 
 use std::sync::Arc;
 
@@ -14,14 +17,14 @@ use crate::host::services::RoleLookup;
 use crate::host::{Action, ActionRequest, ActionResult, Command};
 use crate::value::{Map, Value};
 
-/// The key of what a task gives that runs without hosts (F19).
+/// The key for the result of a task that runs without hosts (F19).
 const LOCAL_ONLY: &str = "<local-only>";
 
-/// How deep tasks may execute each other.
+/// The maximum depth of tasks that execute each other.
 const MAX_EXECUTE_DEPTH: usize = 100;
 
 impl TaskEngine {
-    /// Begins a task: its list of hosts is made now (F20).
+    /// Starts a task. Its list of hosts is computed now (F20).
     pub(super) fn begin_task(&mut self, planned: PlannedTask) {
         let (env, depth, alone) = match planned.parent {
             Some(run) => {
@@ -83,7 +86,7 @@ impl TaskEngine {
         self.ready.push_back(ReadyItem::Batch(id));
     }
 
-    /// A task that cannot begin.
+    /// Reports a task that cannot start.
     fn reject_task(&mut self, planned: &PlannedTask, failure: TaskFailure) {
         if let Some(run) = planned.parent {
             self.complete_execute(run, Err(failure));
@@ -93,7 +96,7 @@ impl TaskEngine {
         }
     }
 
-    /// The hosts of a task, or the command that names those of a role first.
+    /// Returns the hosts of a task, or a role command that must run before they are known.
     fn resolve_hosts(
         &self,
         planned: &PlannedTask,
@@ -127,7 +130,7 @@ impl TaskEngine {
         chosen.resolve(&known, !env.switches.keep_twins).map(Ok)
     }
 
-    /// What a role stands for: as `tasks.yaml` says, or else as the inventory does.
+    /// Looks up a role: first in the definitions of `tasks.yaml`, then in the inventory.
     fn look_up_role(&self, role: &str, env: &TaskEnv) -> RoleLookup {
         if let Some(hosts) = self.role_hosts.get(role) {
             return RoleLookup::Hosts(hosts.clone());
@@ -146,7 +149,7 @@ impl TaskEngine {
         }
     }
 
-    /// Runs the command of a role, which it does once (F9).
+    /// Runs the command of a role. Its hosts are kept, so it runs only once (F9).
     fn query_role_hosts(&mut self, role: String, mut command: Command, planned: PlannedTask) {
         if command.env.is_empty() {
             command.env.clone_from(&self.options.variables);
@@ -161,7 +164,7 @@ impl TaskEngine {
             .push(EngineRequest::Perform { id, host, request });
     }
 
-    /// Takes the hosts of a role, and begins the task that asked for them.
+    /// Takes the hosts of a role and starts the task that needs them.
     pub(super) fn receive_role_hosts(
         &mut self,
         role: String,
@@ -188,7 +191,8 @@ impl TaskEngine {
         }
     }
 
-    /// Says what people may not expect of a list of hosts (F11, F24).
+    /// Warns about surprising lists of hosts: empty roles, and nested tasks that multiply (F11,
+    /// F24).
     fn warn_about_hosts(&mut self, planned: &PlannedTask, list: &HostList) {
         let name = &planned.task.name;
         if list.hosts.is_empty() && !list.empty_roles.is_empty() {
@@ -224,8 +228,7 @@ impl TaskEngine {
         }
     }
 
-    /// Begins on further hosts as long as there are some and it may; ends the task if nothing is
-    /// left of it.
+    /// Starts further hosts of a task up to its limits. Finishes the task if none is left.
     pub(super) fn start_hosts(&mut self, id: usize) {
         self.batches[id].is_queued = false;
         loop {
@@ -254,7 +257,7 @@ impl TaskEngine {
         }
     }
 
-    /// Why no further host of a task may begin.
+    /// Returns the reason why no further host of a task may start, if one exists.
     fn stop_reason(&self, id: usize) -> Option<&'static str> {
         let batch = &self.batches[id];
         let max_fail = self.options.max_fail;
@@ -290,7 +293,7 @@ impl TaskEngine {
         self.ready.push_back(ReadyItem::Run(run));
     }
 
-    /// A task has ended on a host.
+    /// Takes the result of a task on one host.
     pub(super) fn end_run(&mut self, id: usize, result: Result<Value, TaskFailure>) {
         let Some(run) = self.runs.try_remove(id) else {
             return;
@@ -338,7 +341,7 @@ impl TaskEngine {
         }
     }
 
-    /// All hosts of a task have ended, or will not begin.
+    /// Finishes a task: all hosts have ended or will not start.
     fn finish_batch(&mut self, id: usize) {
         let reason = self.stop_reason(id);
         let batch = &mut self.batches[id];
@@ -407,7 +410,7 @@ fn is_parallel(task: &Task, env: &TaskEnv) -> bool {
         }
 }
 
-/// What becomes of failures of a task.
+/// The settings that decide which failures of a task are tolerated.
 #[derive(Debug, Clone, Copy)]
 struct FailureTolerance {
     warn_only: bool,
@@ -441,7 +444,7 @@ fn failed_outcome(failure: TaskFailure, tolerated: bool) -> HostOutcome {
     }
 }
 
-/// What stands in the result of a task for a host on which it failed (F25).
+/// Returns the value that stands for a failed host in the result of a task (F25).
 fn error_value(failure: &TaskFailure) -> Value {
     Value::map([
         ("failed", Value::from(true)),

@@ -1,4 +1,4 @@
-//! The environment of a run: tasks may change it for those after them (spec/hosts.md F20, F33).
+//! The environment of a run of tasks. A task may change it for later tasks (rules F20 and F33).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::{EnvSettings, HostScope, RoleDef, ScopeText, Switches, TaskOptions, T
 use crate::expr::{Context, Error};
 use crate::value::{Map, Value};
 
-/// The environment.
+/// The environment of a task: hosts, variables, roles, connection settings and switches.
 #[derive(Debug, Clone)]
 pub(super) struct TaskEnv {
     pub(super) scope: HostScope,
@@ -24,7 +24,7 @@ pub(super) struct TaskEnv {
 }
 
 impl TaskEnv {
-    /// The environment before anything is read.
+    /// Creates the environment from the options of the run.
     pub(super) fn from_options(options: &TaskOptions) -> Self {
         Self {
             scope: options.scope.clone(),
@@ -38,7 +38,9 @@ impl TaskEnv {
         }
     }
 
-    /// Lets what was typed count more than what a file says; hosts and roles apart (F13).
+    /// Applies the options of the command line over the settings of files.
+    ///
+    /// Hosts and roles are not overridden here (F13).
     pub(super) fn override_with(&mut self, options: &TaskOptions) {
         self.vars.extend(options.vars.clone());
         if options.user.is_some() {
@@ -56,7 +58,7 @@ impl TaskEnv {
         switches.keep_twins |= typed.keep_twins;
     }
 
-    /// Changes what the settings say.
+    /// Applies the settings of an `env` section or a `set` step.
     pub(super) fn apply(
         &mut self,
         settings: &EnvSettings,
@@ -114,7 +116,7 @@ impl TaskEnv {
         }
     }
 
-    /// What templates see as `env`.
+    /// Returns the environment as templates see it, under the name `env`.
     pub(super) fn to_value(&self) -> Value {
         let list = |names: &[String]| Value::list(names.iter().map(|name| name.as_str().into()));
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
@@ -137,7 +139,7 @@ impl TaskEnv {
     }
 }
 
-/// Hosts, roles and exclusions, rendered.
+/// Renders the templates in hosts, roles and exclusions.
 pub(super) fn render_scope(
     texts: &ScopeText,
     renderer: &TaskRenderer,
@@ -150,7 +152,7 @@ pub(super) fn render_scope(
     })
 }
 
-/// Names, rendered: a template that gives a list gives all of its items.
+/// Renders names. A template that gives a list contributes all of its items.
 fn render_names(
     texts: &[TemplateText],
     renderer: &TaskRenderer,

@@ -1,4 +1,6 @@
-//! Renders the texts of tasks with the project's template engine, which sees no topology here.
+//! Renders the texts of tasks with the template engine of the project (`expr`).
+//!
+//! Tasks have no topology, so expressions about instances are not available.
 
 use std::fmt::{Debug, Formatter};
 use std::path::Path;
@@ -8,14 +10,15 @@ use super::TemplateText;
 use crate::expr::{Context, Error, Evaluator, Memo, NullScope, SystemContext, Vars};
 use crate::value::{Handle, Value};
 
-/// Stands around a text, so that what it gives stays a text: the engine would read `[1,2]` as a
-/// list, and would strip spaces.
+/// A character put around a template so that its result stays a text.
+///
+/// Without it, the engine would read `[1,2]` as a list and strip spaces.
 const TEXT_FENCE: char = '\u{2}';
 
-/// How deep expressions may refer to each other.
+/// The maximum depth of expressions that refer to each other.
 const MAX_REFERENCE_DEPTH: usize = 1_000;
 
-/// Renders texts and values.
+/// Renders the texts and values of tasks.
 pub(super) struct TaskRenderer {
     evaluator: Evaluator,
     world: Arc<dyn SystemContext>,
@@ -27,11 +30,11 @@ impl Debug for TaskRenderer {
     }
 }
 
-/// A text that was rendered.
+/// A rendered text, marked if it contains secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RenderedText {
     pub(super) text: String,
-    /// Whether something in it must not be shown.
+    /// Whether the text contains a sensitive value.
     pub(super) secret: bool,
 }
 
@@ -45,7 +48,7 @@ impl TaskRenderer {
         }
     }
 
-    /// The text, with its templates rendered.
+    /// Renders a text. A text without templates is returned as it is.
     pub(super) fn text(&self, text: &TemplateText, scene: &Context) -> Result<RenderedText, Error> {
         if !text.is_template() {
             return Ok(RenderedText {
@@ -56,7 +59,7 @@ impl TaskRenderer {
         self.template(text.as_str(), scene)
     }
 
-    /// A template as a text, whatever it looks like.
+    /// Renders a template as a text, whatever its result looks like.
     fn template(&self, template: &str, scene: &Context) -> Result<RenderedText, Error> {
         let value = self
             .evaluator
@@ -73,7 +76,7 @@ impl TaskRenderer {
         })
     }
 
-    /// What a text gives: one that is a single template gives the value itself.
+    /// Renders a text to a value. A text that consists of one template gives the value itself.
     pub(super) fn native(&self, text: &TemplateText, scene: &Context) -> Result<Value, Error> {
         if !text.is_template() {
             return Ok(text.as_str().into());
@@ -83,15 +86,17 @@ impl TaskRenderer {
         value
     }
 
-    /// The value, with the templates and expressions in it evaluated.
+    /// Evaluates the templates and expressions in a value.
     pub(super) fn value(&self, raw: &Value, scene: &Context) -> Result<Value, Error> {
         let value = self.evaluator.evaluate(raw, scene);
         self.evaluator.take_reads();
         value
     }
 
-    /// Whether a condition holds: a template, or an expression without braces. Of texts, the empty
-    /// one and the usual words for no do not.
+    /// Whether a condition is true.
+    ///
+    /// A condition is a template, or an expression without braces. As texts, the empty one and the
+    /// usual words for "no" are false.
     pub(super) fn is_condition_met(
         &self,
         condition: &TemplateText,
@@ -112,7 +117,7 @@ impl TaskRenderer {
         })
     }
 
-    /// A file of this machine, with its templates rendered.
+    /// Renders a local file as a template.
     pub(super) fn file(&self, path: &Path, scene: &Context) -> Result<Vec<u8>, String> {
         let bytes = self.world.read(path).map_err(|error| error.to_string())?;
         let text = String::from_utf8(bytes)
@@ -124,7 +129,7 @@ impl TaskRenderer {
     }
 }
 
-/// The surroundings of a rendering: these variables, and paths from this folder.
+/// Returns the context of a rendering: its variables, and the folder of relative paths.
 pub(super) fn template_context(vars: Vars, folder: &Path) -> Context {
     Context {
         vars,

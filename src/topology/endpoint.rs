@@ -70,7 +70,8 @@ impl Topology {
         };
         let found = found.filter(|of| self.get(*of).is_some_and(|it| it.node().is_some()));
         let of = &self.entity(of).name;
-        let why = || format!("`{of}` has no operation host `{word}`: there is no such instance");
+        let why =
+            || format!("`{of}` has the operation host `{word}`, but no instance has this name");
         found.map(Some).ok_or_else(why)
     }
 

@@ -42,7 +42,7 @@ pub struct ExternalEnsemble {
 
 impl Debug for ExternalEnsemble {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Foreign")
+        f.debug_struct("ExternalEnsemble")
             .field("name", &self.name)
             .field("first", &self.first)
             .finish_non_exhaustive()
@@ -195,7 +195,7 @@ impl ExternalEnsemble {
         match admits(&value, schema) {
             Ok(true) => Ok(Some(stated(value))),
             Ok(false) => Err(external_error(format!(
-                "the attribute `{name}` of the external ensemble `{}` is not as its `schema` says",
+                "the attribute `{name}` of the external ensemble `{}` does not match its `schema`",
                 self.name
             ))),
             Err(problem) => Err(external_error(format!(

@@ -13,7 +13,7 @@ pub enum Error {
     #[error("the record of instance `{0}` is not a map")]
     NotAMap(Arc<str>),
     /// A status, node state or priority that is not known.
-    #[error("the record of instance `{instance}` has the {what} `{word}`, which does not exist")]
+    #[error("the record of instance `{instance}` has the unknown {what} `{word}`")]
     UnknownWord {
         instance: Arc<str>,
         /// The kind of word: `status`, `node state` or `priority`.

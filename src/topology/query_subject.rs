@@ -42,7 +42,7 @@ impl SubjectError {
     pub fn hint(&self) -> String {
         match self {
             Self::Ambiguous { such_as, .. } => {
-                format!("name one with the topologies around it, such as `{such_as}`")
+                format!("use the full name of one of them, for example `{such_as}`")
             }
             Self::NotFound { hint, .. } => {
                 let all = || "`unfurl status` lists all instances".to_owned();

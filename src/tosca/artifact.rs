@@ -125,7 +125,7 @@ impl TypeScope<'_> {
             (None, None, None) => {
                 let problem = Diagnostic::error(format!("{subject} has no `file`"));
                 let problem = problem.label(entry.key_span, "");
-                self.report(problem.help("say which file, image or URL it is"));
+                self.report(problem.help("add `file:` with a path, the name of an image or a URL"));
                 None
             }
         }

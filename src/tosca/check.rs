@@ -219,7 +219,7 @@ impl ValueChecker<'_> {
             .to_string()
             .starts_with(|c: char| c.is_ascii_alphanumeric())
         {
-            self.report_mismatch(value, "is not a point in time");
+            self.report_mismatch(value, "is not a timestamp such as `2024-01-31T12:00:00Z`");
         }
         value.clone()
     }
@@ -248,7 +248,10 @@ impl ValueChecker<'_> {
             None => false,
         };
         if !ordered {
-            self.report_mismatch(value, "is not a range: a lower and an upper bound");
+            self.report_mismatch(
+                value,
+                "is not a range: a list of a lower and an upper bound, such as `[1, 10]`",
+            );
         }
         value.clone()
     }
@@ -310,7 +313,11 @@ impl ValueChecker<'_> {
         let Some(map) = value.as_map() else {
             // A port may be written in the short form, such as `80:8080/tcp`.
             if &*data.name.shared() != "tosca.datatypes.network.PortSpec" {
-                let why = format!("is {}, not a map as `{}` asks", value.kind(), data.name);
+                let why = format!(
+                    "is {}, but the type `{}` requires a map",
+                    value.kind(),
+                    data.name
+                );
                 self.report_mismatch(value, &why);
             }
             return value.clone();
@@ -344,7 +351,7 @@ impl ValueChecker<'_> {
                 }
                 _ if def.required => {
                     let message = format!(
-                        "{} lacks `{name}`, which `{}` requires",
+                        "{} has no `{name}`, which the type `{}` requires",
                         self.name(),
                         data.name
                     );
@@ -418,10 +425,7 @@ fn as_integer(value: &Value) -> Option<Value> {
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a float is what the type asks for"
-)]
+#[expect(clippy::cast_precision_loss, reason = "the type requires a float")]
 fn as_float(value: &Value) -> Option<Value> {
     match value {
         Value::Float(_) => Some(value.clone()),

@@ -100,9 +100,8 @@ fn read_rule(name: &str, node: &Node) -> Result<Rule, String> {
         "pattern" => {
             let text = value.as_str().ok_or("needs a regular expression")?;
             let whole = regex::Regex::new(&format!(r"\A(?:{text})\z"));
-            let regex = whole.map_err(|_| {
-                format!("`{text}` is not a regular expression that can be used here")
-            })?;
+            let regex =
+                whole.map_err(|_| format!("`{text}` is not a supported regular expression"))?;
             Rule::Pattern(text.into(), regex)
         }
         "schema" => Rule::Schema(value),
@@ -184,7 +183,7 @@ impl Rule {
             Self::MinLength(least) => format!("must have at least the length {least}"),
             Self::MaxLength(max) => format!("must have at most the length {max}"),
             Self::Pattern(text, _) => format!("does not match the pattern `{text}`"),
-            Self::Version(expected) => format!("is not a version that `{expected}` admits"),
+            Self::Version(expected) => format!("is not a version that satisfies `{expected}`"),
             Self::Schema(_) => String::new(),
         }
     }

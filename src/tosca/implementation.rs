@@ -193,10 +193,10 @@ impl TypeScope<'_> {
             None => {
                 self.report(
                     Diagnostic::warning(format!(
-                        "the implementation of {subject} says nothing to run"
+                        "the implementation of {subject} has nothing to run"
                     ))
                     .label(node.span(), "")
-                    .help("give it a `primary` or a `className`"),
+                    .help("add a `primary` or a `className`"),
                 );
                 return None;
             }

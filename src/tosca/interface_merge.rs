@@ -207,7 +207,7 @@ impl InterfaceMerger<'_> {
     }
 
     fn unknown_interface(&self, name: &str, span: Span) {
-        let message = format!("there is no {}", self.subject);
+        let message = format!("{} is not declared", self.subject);
         let well_known = ["Standard", "Configure", "Install", "Mock", "defaults"];
         let problem = Diagnostic::error(message).label(span, "");
         let usual = "declare it on the type, with the `type` of the interface";
@@ -221,7 +221,7 @@ impl InterfaceMerger<'_> {
         let mut problem = Diagnostic::error(message).label(span, "");
         problem.help = did_you_mean(name, known.iter().map(|known| &**known)).or_else(|| {
             let names: Vec<_> = known.iter().map(|known| format!("`{known}`")).collect();
-            (!names.is_empty()).then(|| format!("it has {}", names.join(", ")))
+            (!names.is_empty()).then(|| format!("its operations are {}", names.join(", ")))
         });
         self.scope.report(problem);
     }
@@ -812,20 +812,20 @@ topology_template:
         );
         insta::assert_snapshot!(case.report(), @"
         service.yaml:11:20: interface `Standard` of node template `a` has no operation `badop`
-          hint: it has `create`, `configure`, `start`, `stop`, `delete`
+          hint: its operations are `create`, `configure`, `start`, `stop`, `delete`
         service.yaml:11:29: interface `Standard` of node template `a` has no operation `confgure`
           hint: did you mean `configure`?
-        service.yaml:12:9: there is no interface `Stadard` of node template `a`
+        service.yaml:12:9: interface `Stadard` of node template `a` is not declared
           hint: did you mean `Standard`?
         service.yaml:13:31: interface `Mine` of node template `a` has no operation `other`
-          hint: it has `test_op`
+          hint: its operations are `test_op`
         service.yaml:15:20: interface `defaults` of node template `a` has no key `create`
         service.yaml:16:27: operation `check` of interface `Install` of node template `a` has no key `implementatio`
           hint: did you mean `implementation`?
         service.yaml:16:62: the implementation of operation `Install.check` of node template `a` has no key `primry`
           hint: did you mean `primary`?
-        service.yaml:16:61: the implementation of operation `Install.check` of node template `a` says nothing to run
-          hint: give it a `primary` or a `className`
+        service.yaml:16:61: the implementation of operation `Install.check` of node template `a` has nothing to run
+          hint: add a `primary` or a `className`
         ");
         insta::assert_snapshot!(operations(&case, "a"), @r#"
         Install.check: nothing []

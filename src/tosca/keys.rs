@@ -28,13 +28,13 @@ pub const fn service_template_keys() -> &'static KeyTable {
 
 tables! {
     pub(super) SERVICE_TEMPLATE closed "service_template"
-        "What is to be deployed, and the types it uses" {
+        "The topology to deploy, and the types it uses" {
         "tosca_definitions_version" Words(VERSIONS), "The version of the language";
-        "namespace" Text, "What names the types of this file everywhere";
-        "metadata" Map, "Facts about the template, such as its name and author";
-        "description" Text, "What it is for";
+        "namespace" Text, "The globally unique namespace of the types in this file";
+        "metadata" Map, "Metadata of the template, such as its name and author";
+        "description" Text, "A description for readers";
         "dsl_definitions" Any, "A place for anchors";
-        "repositories" Map, "Where imported files and artifacts are, by name";
+        "repositories" Map, "The repositories of imported files and artifacts, by name";
         "imports" Imports(&IMPORT), "Files whose types and templates are used";
         "artifact_types" MapOf(&ARTIFACT_TYPE), "Types of artifacts";
         "data_types" MapOf(&DATA_TYPE), "Types of values";
@@ -44,10 +44,10 @@ tables! {
         "node_types" MapOf(&NODE_TYPE), "Types of nodes";
         "group_types" MapOf(&GROUP_TYPE), "Types of groups";
         "policy_types" MapOf(&POLICY_TYPE), "Types of policies";
-        "types" Map, "Types of any kind; what they derive from says of which";
-        "topology_template" Of(&TOPOLOGY), "What is to be deployed";
+        "types" Map, "Types of any kind; `derived_from` determines the kind";
+        "topology_template" Of(&TOPOLOGY), "The topology to deploy";
         "template_name" Scalar, "The name of the template";
-        "template_author" Scalar, "Who wrote it";
+        "template_author" Scalar, "The author of the template";
         "template_version" Scalar, "Its version";
         "relationship_templates" MapOf(&RELATIONSHIP_TEMPLATE), "Relationships with a name";
         "decorators" Map, "Properties that match many templates";
@@ -55,374 +55,374 @@ tables! {
         "input_values" Map, "Values of inputs";
         "inputs_values" Map, "Values of inputs";
     }
-    pub(super) TOPOLOGY closed "topology_template" "What is to be deployed" {
-        "description" Text, "What it is for";
-        "inputs" MapOf(&PARAMETER), "What the user can or must give";
+    pub(super) TOPOLOGY closed "topology_template" "The topology to deploy" {
+        "description" Text, "A description for readers";
+        "inputs" MapOf(&PARAMETER), "The inputs that the user can or must provide";
         "node_templates" MapOf(&NODE_TEMPLATE), "The nodes";
         "relationship_templates" MapOf(&RELATIONSHIP_TEMPLATE), "Relationships with a name";
-        "outputs" MapOf(&PARAMETER), "What it gives back";
+        "outputs" MapOf(&PARAMETER), "The values that it returns";
         "groups" MapOf(&GROUP), "Groups of nodes";
-        "substitution_mappings" Of(&SUBSTITUTION), "What it can stand in for";
+        "substitution_mappings" Of(&SUBSTITUTION), "The node type that the topology can substitute for";
         "policies" Named(&POLICY), "Policies over nodes and groups";
-        "workflows" MapOf(&WORKFLOW), "Workflows besides those built in";
-        "root" Of(&SUBSTITUTION), "The node that represents it outside";
-        "metadata" Map, "Facts about it";
+        "workflows" MapOf(&WORKFLOW), "Workflows in addition to the built-in ones";
+        "root" Of(&SUBSTITUTION), "The node that represents the topology from outside";
+        "metadata" Map, "Metadata of the topology";
     }
     pub(super) IMPORT closed "import" "A file whose types and templates are used" {
-        "file" Text, "Its path from the folder of this file, or from its repository";
-        "repository" Text, "The repository that it is in";
-        "namespace_uri" Text, "What names its types everywhere";
-        "namespace_prefix" Text, "What to put before the names of its types";
-        "when" Any, "Whether to import it";
-        "uri_prefix" Text, "What to put before the names of its types";
+        "file" Text, "Its path, relative to the folder of this file or to its repository";
+        "repository" Text, "The repository that contains it";
+        "namespace_uri" Text, "The globally unique namespace of its types";
+        "namespace_prefix" Text, "The prefix of the names of its types";
+        "when" Any, "The condition for the import";
+        "uri_prefix" Text, "The prefix of the names of its types";
     }
     pub(super) NODE_TYPE closed "node_type" "A type of nodes" {
         "derived_from" Names, "The types it extends";
-        "metadata" Map, "Facts about the type";
+        "metadata" Map, "Metadata of the type";
         "version" Scalar, "Its version";
-        "description" Text, "What it is for";
-        "properties" MapOf(&PROPERTY), "What its nodes are configured with";
-        "attributes" MapOf(&PROPERTY), "What is known of its nodes once they exist";
-        "requirements" Named(&REQUIREMENT), "What its nodes need of others";
-        "capabilities" MapOfTextOr(&CAPABILITY), "What its nodes offer to others";
-        "interfaces" MapOf(&INTERFACE), "What can be done with its nodes";
+        "description" Text, "A description for readers";
+        "properties" MapOf(&PROPERTY), "The properties that configure its nodes";
+        "attributes" MapOf(&PROPERTY), "The attributes of its nodes, known once the nodes exist";
+        "requirements" Named(&REQUIREMENT), "The requirements of its nodes on other nodes";
+        "capabilities" MapOfTextOr(&CAPABILITY), "The capabilities that its nodes offer to other nodes";
+        "interfaces" MapOf(&INTERFACE), "The operations on its nodes";
         "artifacts" MapOfTextOr(&ARTIFACT), "Files that its operations use";
-        "instance_keys" Any, "What tells instances apart";
-        "title" Text, "What people call it";
+        "instance_keys" Any, "The keys that identify an instance";
+        "title" Text, "The name to show to users";
     }
     pub(super) RELATIONSHIP_TYPE closed "relationship_type" "A type of relationships" {
         "derived_from" Names, "The types it extends";
-        "metadata" Map, "Facts about the type";
+        "metadata" Map, "Metadata of the type";
         "version" Scalar, "Its version";
-        "description" Text, "What it is for";
-        "properties" MapOf(&PROPERTY), "What its relationships are configured with";
-        "attributes" MapOf(&PROPERTY), "What is known once they exist";
-        "interfaces" MapOf(&INTERFACE), "What can be done with them";
-        "valid_target_types" Names, "The capability types it can point at";
-        "credential" Any, "What it takes to connect";
+        "description" Text, "A description for readers";
+        "properties" MapOf(&PROPERTY), "The properties that configure its relationships";
+        "attributes" MapOf(&PROPERTY), "The attributes, known once the entities exist";
+        "interfaces" MapOf(&INTERFACE), "The operations on them";
+        "valid_target_types" Names, "The capability types that can be the target";
+        "credential" Any, "The credentials for the connection";
         "name" Text, "Its name";
-        "title" Text, "What people call it";
+        "title" Text, "The name to show to users";
     }
     pub(super) CAPABILITY_TYPE open "capability_type" "A type of capabilities" {
         "derived_from" Names, "The types it extends";
-        "metadata" Map, "Facts about the type";
+        "metadata" Map, "Metadata of the type";
         "version" Scalar, "Its version";
-        "description" Text, "What it is for";
-        "properties" MapOf(&PROPERTY), "What capabilities are configured with";
-        "attributes" MapOf(&PROPERTY), "What is known once they exist";
-        "valid_source_types" Names, "The node types that may use it";
+        "description" Text, "A description for readers";
+        "properties" MapOf(&PROPERTY), "The properties that configure its capabilities";
+        "attributes" MapOf(&PROPERTY), "The attributes, known once the entities exist";
+        "valid_source_types" Names, "The node types that can use the capability";
     }
     pub(super) INTERFACE_TYPE open "interface_type" "A type of interfaces" {
         "derived_from" Names, "The types it extends";
-        "metadata" Map, "Facts about the type";
+        "metadata" Map, "Metadata of the type";
         "version" Scalar, "Its version";
-        "description" Text, "What it is for";
+        "description" Text, "A description for readers";
         "inputs" Map, "Inputs of all its operations";
         "operations" MapOfTextOr(&OPERATION), "Its operations";
         "notifications" Map, "Its notifications";
     }
     pub(super) ARTIFACT_TYPE closed "artifact_type" "A type of artifacts" {
         "derived_from" Names, "The types it extends";
-        "metadata" Map, "Facts about the type";
+        "metadata" Map, "Metadata of the type";
         "version" Scalar, "Its version";
-        "description" Text, "What it is for";
-        "properties" MapOf(&PROPERTY), "What artifacts are configured with";
-        "attributes" MapOf(&PROPERTY), "What is known once they exist";
-        "interfaces" MapOf(&INTERFACE), "What can be done with them";
+        "description" Text, "A description for readers";
+        "properties" MapOf(&PROPERTY), "The properties that configure its artifacts";
+        "attributes" MapOf(&PROPERTY), "The attributes, known once the entities exist";
+        "interfaces" MapOf(&INTERFACE), "The operations on them";
         "mime_type" Text, "The media type of the files";
-        "file_ext" Names, "How the names of the files end";
+        "file_ext" Names, "The extensions of the files";
     }
     pub(super) DATA_TYPE open "data_type" "A type of values" {
-        "derived_from" Names, "The type it extends or narrows";
-        "metadata" Map, "Facts about the type";
+        "derived_from" Names, "The type that it extends or restricts";
+        "metadata" Map, "Metadata of the type";
         "version" Scalar, "Its version";
-        "description" Text, "What it is for";
+        "description" Text, "A description for readers";
         "properties" MapOf(&PROPERTY), "The fields of its values";
-        "type" Text, "The simple type that it narrows";
-        "constraints" List, "What its values must meet";
-        "key_schema" TextOr(&PROPERTY), "What the keys of a map must be";
-        "entry_schema" TextOr(&PROPERTY), "What the items of a list or a map must be";
-        "title" Text, "What people call it";
-        "attributes" MapOf(&PROPERTY), "Fields that are known later";
+        "type" Text, "The simple type that it restricts";
+        "constraints" List, "The constraints on its values";
+        "key_schema" TextOr(&PROPERTY), "The schema of the keys of a map";
+        "entry_schema" TextOr(&PROPERTY), "The schema of the items of a list or a map";
+        "title" Text, "The name to show to users";
+        "attributes" MapOf(&PROPERTY), "Fields that are set when the entity exists";
     }
     pub(super) GROUP_TYPE closed "group_type" "A type of groups" {
         "derived_from" Names, "The types it extends";
-        "metadata" Map, "Facts about the type";
+        "metadata" Map, "Metadata of the type";
         "version" Scalar, "Its version";
-        "description" Text, "What it is for";
-        "properties" MapOf(&PROPERTY), "What groups are configured with";
-        "attributes" MapOf(&PROPERTY), "What is known of groups";
-        "members" Names, "The types that members may have";
-        "interfaces" MapOf(&INTERFACE), "What can be done with groups";
-        "capabilities" Map, "What groups offer to others";
-        "requirements" Any, "What groups need of others";
+        "description" Text, "A description for readers";
+        "properties" MapOf(&PROPERTY), "The properties that configure its groups";
+        "attributes" MapOf(&PROPERTY), "The attributes of its groups";
+        "members" Names, "The types that members can have";
+        "interfaces" MapOf(&INTERFACE), "The operations on its groups";
+        "capabilities" Map, "The capabilities that its groups offer to other nodes";
+        "requirements" Any, "The requirements of its groups on other nodes";
     }
     pub(super) POLICY_TYPE open "policy_type" "A type of policies" {
         "derived_from" Names, "The types it extends";
-        "metadata" Map, "Facts about the type";
+        "metadata" Map, "Metadata of the type";
         "version" Scalar, "Its version";
-        "description" Text, "What it is for";
-        "properties" MapOf(&PROPERTY), "What policies are configured with";
-        "targets" Names, "The types that targets may have";
-        "triggers" Named(&TRIGGER), "What sets policies off";
+        "description" Text, "A description for readers";
+        "properties" MapOf(&PROPERTY), "The properties that configure its policies";
+        "targets" Names, "The types that targets can have";
+        "triggers" Named(&TRIGGER), "The triggers that activate its policies";
     }
     pub(super) ANY_TYPE open "type" "A type of any kind" {}
     pub(super) PROPERTY open "property"
         "A property, an attribute or a schema; tools add their own keys" {
-        "type" Text, "What its values are: string, integer, list, a data type, …";
-        "description" Text, "What it is for";
-        "required" Flag, "Whether a value must be given; true if it does not say";
-        "default" Any, "The value when none is given";
+        "type" Text, "The type of its values: string, integer, list, a data type, …";
+        "description" Text, "A description for readers";
+        "required" Flag, "Whether a value is required; the default is true";
+        "default" Any, "The default value";
         "status" Text, "supported, unsupported, experimental or deprecated";
-        "constraints" List, "What its values must meet";
-        "key_schema" TextOr(&PROPERTY), "What the keys of a map must be";
-        "entry_schema" TextOr(&PROPERTY), "What the items of a list or a map must be";
-        "metadata" Map, "Facts such as `sensitive` and `user_settable`";
-        "title" Text, "What people call it";
+        "constraints" List, "The constraints on its values";
+        "key_schema" TextOr(&PROPERTY), "The schema of the keys of a map";
+        "entry_schema" TextOr(&PROPERTY), "The schema of the items of a list or a map";
+        "metadata" Map, "Metadata such as `sensitive` and `user_settable`";
+        "title" Text, "The name to show to users";
         "value" Any, "Its value";
-        "external-schema" Any, "A schema of another language";
-        "external_schema" Any, "A schema of another language";
+        "external-schema" Any, "A schema in another schema language";
+        "external_schema" Any, "A schema in another schema language";
     }
     pub(super) PARAMETER closed "parameter" "An input or an output" {
-        "type" Text, "What its values are: string, integer, list, a data type, …";
+        "type" Text, "The type of its values: string, integer, list, a data type, …";
         "value" Any, "The value of an output, often an expression";
-        "description" Text, "What it is for";
-        "default" Any, "The value when none is given";
-        "constraints" List, "What its values must meet";
-        "required" Flag, "Whether a value must be given; true if it does not say";
+        "description" Text, "A description for readers";
+        "default" Any, "The default value";
+        "constraints" List, "The constraints on its values";
+        "required" Flag, "Whether a value is required; the default is true";
         "status" Text, "supported, unsupported, experimental or deprecated";
-        "key_schema" TextOr(&PROPERTY), "What the keys of a map must be";
-        "entry_schema" TextOr(&PROPERTY), "What the items of a list or a map must be";
-        "metadata" Map, "Facts such as `sensitive`";
-        "title" Text, "What people call it";
-        "sensitive" Flag, "Whether its value must not be shown";
+        "key_schema" TextOr(&PROPERTY), "The schema of the keys of a map";
+        "entry_schema" TextOr(&PROPERTY), "The schema of the items of a list or a map";
+        "metadata" Map, "Metadata such as `sensitive`";
+        "title" Text, "The name to show to users";
+        "sensitive" Flag, "Whether its value is secret and never shown";
     }
     pub(super) OUTPUT open "operation_output" "An output of an operation" {
-        "type" Text, "What its values are: string, integer, list, a data type, …";
-        "mapping" Any, "The attribute that it goes to";
-        "description" Text, "What it is for";
-        "default" Any, "The value when none is given";
+        "type" Text, "The type of its values: string, integer, list, a data type, …";
+        "mapping" Any, "The attribute that receives the value";
+        "description" Text, "A description for readers";
+        "default" Any, "The default value";
         "value" Any, "The value of an output, often an expression";
-        "constraints" List, "What its values must meet";
-        "required" Flag, "Whether a value must be given; true if it does not say";
+        "constraints" List, "The constraints on its values";
+        "required" Flag, "Whether a value is required; the default is true";
         "status" Text, "supported, unsupported, experimental or deprecated";
-        "key_schema" TextOr(&PROPERTY), "What the keys of a map must be";
-        "entry_schema" TextOr(&PROPERTY), "What the items of a list or a map must be";
-        "metadata" Map, "Facts such as `sensitive`";
-        "title" Text, "What people call it";
-        "sensitive" Flag, "Whether its value must not be shown";
+        "key_schema" TextOr(&PROPERTY), "The schema of the keys of a map";
+        "entry_schema" TextOr(&PROPERTY), "The schema of the items of a list or a map";
+        "metadata" Map, "Metadata such as `sensitive`";
+        "title" Text, "The name to show to users";
+        "sensitive" Flag, "Whether its value is secret and never shown";
     }
-    pub(super) NODE_TEMPLATE closed "node_template" "A node to be deployed" {
+    pub(super) NODE_TEMPLATE closed "node_template" "A node to deploy" {
         "type" Text, "Its node type";
-        "description" Text, "What it is for";
-        "metadata" Map, "Facts about the node";
-        "directives" Names, "How it is treated: select, substitute, protected, default, …";
-        "properties" Any, "What it is configured with: values or expressions";
-        "attributes" Map, "Values that its attributes begin with";
-        "requirements" Named(&REQUIREMENT), "Which nodes it needs, and how it relates to them";
-        "capabilities" MapOf(&CAPABILITY), "What it offers to others";
-        "interfaces" MapOf(&INTERFACE), "What can be done with it";
+        "description" Text, "A description for readers";
+        "metadata" Map, "Metadata of the node";
+        "directives" Names, "Directives for the orchestrator: select, substitute, protected, default, …";
+        "properties" Any, "The properties that configure it: values or expressions";
+        "attributes" Map, "The initial values of its attributes";
+        "requirements" Named(&REQUIREMENT), "The nodes that it requires, and its relationships to them";
+        "capabilities" MapOf(&CAPABILITY), "The capabilities that it offers to other nodes";
+        "interfaces" MapOf(&INTERFACE), "The operations on it";
         "artifacts" MapOfTextOr(&ARTIFACT), "Files that its operations use";
-        "node_filter" Of(&NODE_FILTER), "Which node to select or to substitute";
-        "copy" Text, "The template that it begins as a copy of";
-        "instance_keys" Any, "What tells instances apart";
-        "imported" Text, "The instance of another ensemble that it stands for";
-        "derived_from" Names, "Left from a type";
-        "dependencies" List, "Requirements as exports write them";
-        "name" Text, "Its name, as exports write it";
-        "title" Text, "What people call it";
-        "occurrences" List, "How many instances it may have";
-        "count" Any, "How many instances it has";
+        "node_filter" Of(&NODE_FILTER), "The condition for the node to select or to substitute";
+        "copy" Text, "The template that it copies";
+        "instance_keys" Any, "The keys that identify an instance";
+        "imported" Text, "The instance of another ensemble that it represents";
+        "derived_from" Names, "Ignored; remains from a type";
+        "dependencies" List, "Requirements, in the form of exports";
+        "name" Text, "Its name, in the form of exports";
+        "title" Text, "The name to show to users";
+        "occurrences" List, "The allowed number of instances: a lower and an upper bound";
+        "count" Any, "The number of instances";
     }
     pub(super) RELATIONSHIP_TEMPLATE closed "relationship_template"
         "A relationship between two nodes" {
         "type" Text, "Its relationship type";
-        "description" Text, "What it is for";
-        "metadata" Map, "Facts about the relationship";
-        "properties" Any, "What it is configured with: values or expressions";
-        "attributes" Map, "Values that its attributes begin with";
-        "interfaces" MapOf(&INTERFACE), "What can be done with it";
-        "copy" Text, "The template that it begins as a copy of";
+        "description" Text, "A description for readers";
+        "metadata" Map, "Metadata of the relationship";
+        "properties" Any, "The properties that configure it: values or expressions";
+        "attributes" Map, "The initial values of its attributes";
+        "interfaces" MapOf(&INTERFACE), "The operations on it";
+        "copy" Text, "The template that it copies";
         "default_for" Scalar,
-            "What it is the connection of: ANY, SELF, a node, a type or a capability";
-        "directives" Names, "How it is treated";
-        "derived_from" Names, "Left from a type";
-        "requirements" Any, "As exports write them";
-        "dependencies" List, "As exports write them";
-        "name" Text, "Its name, as exports write it";
-        "title" Text, "What people call it";
+            "The targets whose default connection it is: ANY, SELF, a node, a type or a capability";
+        "directives" Names, "Directives for the orchestrator";
+        "derived_from" Names, "Ignored; remains from a type";
+        "requirements" Any, "Ignored; written by exports";
+        "dependencies" List, "Ignored; written by exports";
+        "name" Text, "Its name, in the form of exports";
+        "title" Text, "The name to show to users";
     }
-    pub(super) REQUIREMENT open "requirement" "What a node needs of another" {
+    pub(super) REQUIREMENT open "requirement" "A requirement of a node on another node" {
         "node" Text, "The node template or the node type of the target";
         "capability" Text, "The capability of the target, by name or by type";
         "relationship" TextOr(&RELATIONSHIP_TEMPLATE),
-            "The relationship: a type, a template, or one in place";
-        "occurrences" List, "How many targets it needs: a lower and an upper bound";
-        "node_filter" Of(&NODE_FILTER), "What the target must be like";
-        "description" Text, "What it is for";
-        "metadata" Map, "Facts about the requirement";
-        "title" Text, "What people call it";
+            "The relationship: a type, a template or an inline definition";
+        "occurrences" List, "The number of targets: a lower and an upper bound";
+        "node_filter" Of(&NODE_FILTER), "The conditions on the target";
+        "description" Text, "A description for readers";
+        "metadata" Map, "Metadata of the requirement";
+        "title" Text, "The name to show to users";
     }
-    pub(super) NODE_FILTER closed "node_filter" "What a node must be like" {
-        "properties" Any, "Constraints on its properties, or values that they get";
+    pub(super) NODE_FILTER closed "node_filter" "The conditions on a node" {
+        "properties" Any, "Constraints on its properties, or values to set";
         "capabilities" Any, "Constraints on its capabilities";
-        "requirements" Any, "Constraints on what it requires";
+        "requirements" Any, "Constraints on its requirements";
         "artifacts" Any, "Constraints on its artifacts";
-        "match" List, "Templates or expressions that give them";
+        "match" List, "Templates, or expressions that return templates";
     }
-    pub(super) CAPABILITY closed "capability" "What a node offers to others" {
+    pub(super) CAPABILITY closed "capability" "A capability that a node offers to other nodes" {
         "type" Text, "Its capability type";
-        "description" Text, "What it is for";
+        "description" Text, "A description for readers";
         "properties" Map, "Its properties: definitions in a type, values in a template";
         "attributes" Map, "Its attributes";
-        "valid_source_types" Names, "The node types that may use it";
-        "occurrences" List, "How many may use it";
-        "metadata" Map, "Facts about the capability";
+        "valid_source_types" Names, "The node types that can use the capability";
+        "occurrences" List, "The number of nodes that can use it: a lower and an upper bound";
+        "metadata" Map, "Metadata of the capability";
     }
-    pub(super) OPERATION closed "operation" "Something that can be done" {
-        "description" Text, "What it is for";
+    pub(super) OPERATION closed "operation" "An operation on an entity" {
+        "description" Text, "A description for readers";
         "implementation" TextOr(&IMPLEMENTATION),
-            "What runs: a command, a configurator or an artifact";
+            "The implementation: a command, a configurator or an artifact";
         "inputs" Map, "Its inputs: values or expressions";
-        "outputs" Any, "Where its outputs go";
+        "outputs" Any, "The attributes that receive its outputs";
         "entry_state" Text, "The node state before it runs";
         "exit_state" Text, "The node state after it ran";
-        "invoke" Text, "The operation it stands for";
-        "metadata" Map, "Facts about the operation";
-        "timeout" Scalar, "How many seconds it may take";
-        "operation_host" Text, "Where it runs: SELF, HOST, ORCHESTRATOR or a node";
+        "invoke" Text, "The operation to invoke instead";
+        "metadata" Map, "Metadata of the operation";
+        "timeout" Scalar, "The time limit in seconds";
+        "operation_host" Text, "The host of the operation: SELF, HOST, ORCHESTRATOR or a node";
         "environment" Any, "Rules for environment variables";
     }
     pub(super) INTERFACE each(TextOr(&OPERATION)) "interface"
-        "Operations, by name, and what they share" {
+        "Operations by name, and their common settings" {
         "type" Text, "Its interface type";
         "inputs" Map, "Inputs of all its operations";
         "operations" Any, "Its operations";
         "notifications" Map, "Its notifications";
-        "description" Text, "What it is for";
-        "implementation" TextOr(&IMPLEMENTATION), "What runs where an operation does not say";
-        "requirements" Names, "The connections that its operations need";
+        "description" Text, "A description for readers";
+        "implementation" TextOr(&IMPLEMENTATION), "The default implementation of the operations";
+        "requirements" Names, "The connections that its operations require";
         "derived_from" Names, "The types it extends";
-        "metadata" Map, "Facts about the interface";
-        "outputs" Any, "Where outputs go";
+        "metadata" Map, "Metadata of the interface";
+        "outputs" Any, "The attributes that receive the outputs";
     }
     pub(super) INTERFACE_DEFAULTS closed "interface_defaults"
-        "What the operations of all interfaces share" {
-        "implementation" TextOr(&IMPLEMENTATION), "What runs where an operation does not say";
+        "The common settings of the operations of all interfaces" {
+        "implementation" TextOr(&IMPLEMENTATION), "The default implementation of the operations";
         "inputs" Map, "Inputs of all operations";
-        "outputs" Any, "Where outputs go";
+        "outputs" Any, "The attributes that receive the outputs";
     }
-    pub(super) IMPLEMENTATION closed "implementation" "What runs when an operation is performed" {
-        "primary" TextOr(&ARTIFACT), "The command or the artifact that runs";
-        "dependencies" List, "Artifacts that must be there first";
-        "timeout" Scalar, "How many seconds it may take";
-        "className" Text, "The configurator that runs it";
-        "operation_host" Text, "Where it runs: SELF, HOST, ORCHESTRATOR or a node";
+    pub(super) IMPLEMENTATION closed "implementation" "The implementation of an operation" {
+        "primary" TextOr(&ARTIFACT), "The command or the artifact to run";
+        "dependencies" List, "Artifacts that must be installed first";
+        "timeout" Scalar, "The time limit in seconds";
+        "className" Text, "The configurator that runs the operation";
+        "operation_host" Text, "The host of the operation: SELF, HOST, ORCHESTRATOR or a node";
         "environment" Any, "Rules for environment variables";
-        "preConditions" Any, "A JSON schema that the target's attributes must meet";
-        "invoke" Text, "The operation it stands for";
+        "preConditions" Any, "A JSON schema that the attributes of the target must satisfy";
+        "invoke" Text, "The operation to invoke instead";
     }
     pub(super) ARTIFACT closed "artifact" "A file or an image that operations use" {
-        "metadata" Map, "Facts about the artifact";
-        "description" Text, "What it is for";
+        "metadata" Map, "Metadata of the artifact";
+        "description" Text, "A description for readers";
         "file" Any, "Its path or its name";
-        "repository" Text, "The repository that it is in";
-        "deploy_path" Text, "Where it goes on the target";
+        "repository" Text, "The repository that contains it";
+        "deploy_path" Text, "The destination path on the target";
         "version" Scalar, "Its version";
         "checksum" Text, "Its checksum";
-        "checksum_algorithm" Text, "How the checksum is made";
-        "permissions" Scalar, "The permissions it gets on the target";
-        "intent" Text, "What it is used for";
-        "target" Text, "The node it goes to";
-        "order" Scalar, "Its place among the artifacts";
-        "contents" Any, "What it holds, instead of a file";
+        "checksum_algorithm" Text, "The algorithm of the checksum";
+        "permissions" Scalar, "The permissions of the file on the target";
+        "intent" Text, "The purpose of the artifact";
+        "target" Text, "The node that receives it";
+        "order" Scalar, "Its position among the artifacts";
+        "contents" Any, "The content, in place of a file";
         "type" Text, "Its artifact type";
-        "properties" Any, "What it is configured with";
-        "interfaces" MapOf(&INTERFACE), "What can be done with it";
-        "dependencies" Any, "Artifacts that must be there first";
+        "properties" Any, "The properties that configure it";
+        "interfaces" MapOf(&INTERFACE), "The operations on it";
+        "dependencies" Any, "Artifacts that must be installed first";
         "mime_type" Text, "Its media type";
-        "file_extensions" Names, "How the names of its files end";
-        "required" Flag, "Whether templates must have it";
+        "file_extensions" Names, "The extensions of its files";
+        "required" Flag, "Whether templates must define it";
         "name" Text, "Its name";
-        "title" Text, "What people call it";
-        "directives" Names, "How it is treated";
-        "attributes" Map, "Values that its attributes begin with";
+        "title" Text, "The name to show to users";
+        "directives" Names, "Directives for the orchestrator";
+        "attributes" Map, "The initial values of its attributes";
         "artifact_version" Scalar, "Its version";
     }
     pub(super) GROUP closed "group" "A group of nodes" {
         "type" Text, "Its group type";
-        "metadata" Map, "Facts about the group";
-        "description" Text, "What it is for";
-        "properties" Map, "What it is configured with";
-        "attributes" Map, "Values that its attributes begin with";
-        "members" Names, "Its nodes and groups";
-        "interfaces" MapOf(&INTERFACE), "What can be done with it";
-        "title" Text, "What people call it";
+        "metadata" Map, "Metadata of the group";
+        "description" Text, "A description for readers";
+        "properties" Map, "The properties that configure it";
+        "attributes" Map, "The initial values of its attributes";
+        "members" Names, "The nodes and groups that are members";
+        "interfaces" MapOf(&INTERFACE), "The operations on it";
+        "title" Text, "The name to show to users";
     }
     pub(super) POLICY closed "policy" "A policy over nodes and groups" {
         "type" Text, "Its policy type";
-        "metadata" Map, "Facts about the policy";
-        "description" Text, "What it is for";
-        "properties" Map, "What it is configured with";
+        "metadata" Map, "Metadata of the policy";
+        "description" Text, "A description for readers";
+        "properties" Map, "The properties that configure it";
         "targets" Names, "The nodes and groups it applies to";
-        "triggers" Named(&TRIGGER), "What sets it off";
-        "reservation" Any, "What it reserves";
-        "title" Text, "What people call it";
+        "triggers" Named(&TRIGGER), "The triggers that activate the policy";
+        "reservation" Any, "The reservation of resources";
+        "title" Text, "The name to show to users";
     }
-    pub(super) TRIGGER open "trigger" "What sets a policy off, and what happens then" {
-        "description" Text, "What it is for";
-        "event" Any, "The event that sets it off";
+    pub(super) TRIGGER open "trigger" "An event that activates a policy, and the resulting action" {
+        "description" Text, "A description for readers";
+        "event" Any, "The event that activates the trigger";
         "event_type" Any, "The type of that event";
-        "schedule" Any, "When it may be set off";
-        "target_filter" Any, "Whose events count";
-        "condition" Any, "What must hold";
-        "constraint" Any, "What must hold";
-        "period" Any, "For how long it must hold";
-        "evaluations" Any, "How many times it must hold";
-        "method" Any, "How values are summed up";
-        "action" Any, "What happens";
+        "schedule" Any, "The time interval in which the trigger is active";
+        "target_filter" Any, "The entities whose events are considered";
+        "condition" Any, "The condition to check";
+        "constraint" Any, "The condition to check";
+        "period" Any, "The time for which the condition must hold";
+        "evaluations" Any, "The number of evaluations for which the condition must hold";
+        "method" Any, "The method that aggregates values";
+        "action" Any, "The activities to perform";
         "name" Text, "Its name";
-        "metadata" Map, "Facts about the trigger";
+        "metadata" Map, "Metadata of the trigger";
     }
-    pub(super) WORKFLOW closed "workflow" "Steps in an order" {
-        "metadata" Map, "Facts about the workflow";
-        "description" Text, "What it is for";
-        "inputs" MapOf(&PARAMETER), "What the user can or must give";
-        "preconditions" ListOf(&PRECONDITION), "What must hold before it starts";
+    pub(super) WORKFLOW closed "workflow" "A sequence of steps" {
+        "metadata" Map, "Metadata of the workflow";
+        "description" Text, "A description for readers";
+        "inputs" MapOf(&PARAMETER), "The inputs that the user can or must provide";
+        "preconditions" ListOf(&PRECONDITION), "The conditions that must hold before it starts";
         "steps" MapOf(&STEP), "Its steps";
-        "implementation" Any, "What runs instead of steps";
-        "outputs" Any, "What it gives back";
+        "implementation" Any, "The implementation that replaces the steps";
+        "outputs" Any, "The values that it returns";
     }
     pub(super) STEP closed "step" "A step of a workflow" {
         "target" Text, "A node, a group or a node type";
-        "target_relationship" Text, "The requirement whose relationship is meant";
-        "operation_host" Text, "Where its operations run";
+        "target_relationship" Text, "The requirement that selects the relationship";
+        "operation_host" Text, "The host of its operations";
         "filter" List, "Conditions on the target";
-        "activities" List, "What it does, in order";
-        "on_success" Names, "The steps that follow when it succeeds";
-        "on_failure" Names, "The steps that follow when it fails";
-        "description" Text, "What it is for";
-        "metadata" Map, "Facts about the step";
+        "activities" List, "The activities, in order";
+        "on_success" Names, "The next steps if it succeeds";
+        "on_failure" Names, "The next steps if it fails";
+        "description" Text, "A description for readers";
+        "metadata" Map, "Metadata of the step";
         "inputs" Map, "Its inputs";
     }
-    pub(super) PRECONDITION closed "precondition" "What must hold before a workflow starts" {
-        "target" Text, "The node or the group";
-        "target_relationship" Text, "The requirement whose relationship is meant";
+    pub(super) PRECONDITION closed "precondition" "A condition that must hold before a workflow starts" {
+        "target" Text, "The node or the group to check";
+        "target_relationship" Text, "The requirement that selects the relationship";
         "condition" List, "The conditions";
     }
-    pub(super) SUBSTITUTION closed "substitution_mappings" "What a topology can stand in for" {
-        "node" Text, "The node that represents it outside";
-        "node_type" Text, "The node type it stands for";
-        "type" Text, "The node type it stands for";
-        "requirements" Any, "Its requirements outside, and whose they are";
-        "capabilities" Any, "Its capabilities outside, and whose they are";
-        "properties" Any, "Its properties outside, and whose they are";
-        "substitution_filter" Any, "Which nodes it can stand in for";
-        "attributes" Any, "Its attributes outside, and whose they are";
-        "interfaces" Any, "Its interfaces outside, and whose they are";
+    pub(super) SUBSTITUTION closed "substitution_mappings" "The node type that a topology can substitute for" {
+        "node" Text, "The node that represents the topology from outside";
+        "node_type" Text, "The node type that it substitutes for";
+        "type" Text, "The node type that it substitutes for";
+        "requirements" Any, "The requirements of the substituted node, and the nested parts that they map to";
+        "capabilities" Any, "The capabilities of the substituted node, and the nested parts that they map to";
+        "properties" Any, "The properties of the substituted node, and the inputs or nested parts that they map to";
+        "substitution_filter" Any, "The condition for the nodes that it can substitute for";
+        "attributes" Any, "The attributes of the substituted node, and the nested parts that they map to";
+        "interfaces" Any, "Ignored; the operations of the nested templates run";
     }
     pub(super) SUBSTITUTION_FILTER closed "substitution_filter"
-        "Which nodes a topology can stand in for" {
-        "node_filter" Of(&NODE_FILTER), "What the node must be like";
+        "The condition for the nodes that a topology can substitute for" {
+        "node_filter" Of(&NODE_FILTER), "The conditions on the node";
     }
 }

@@ -14,7 +14,7 @@ topology_template: {node_templates: {a: {type: T}}}
 ",
     );
     insta::assert_snapshot!(case.report(), @"
-    service.yaml:3:3: `Cap` is a capability type, but stands among node types
+    service.yaml:3:3: `Cap` is a capability type, but it is declared among the node types
       hint: move it to `capability_types`
     ");
     assert!(case.node("a").capabilities.contains_key("c"));
@@ -32,7 +32,7 @@ topology_template: {node_templates: {a: {type: T}}}
     );
     insta::assert_snapshot!(case.report(), @"
     service.yaml:4:40: property `port` of `T` is a value, not a definition; it is taken as the default
-      hint: write `default:` and the value
+      hint: write the value under `default:`
     ");
     assert_eq!(case.node("a").properties["port"].value, Value::from(80));
 }
@@ -86,7 +86,7 @@ topology_template: {node_templates: {db: {type: Db}, app: {type: App, requiremen
     );
     insta::assert_snapshot!(case.report(), @"
     service.yaml:5:87: requirement `db` of node template `app` needs capability `tosca.capabilities.Attachment`, which `db` does not have
-      hint: it has `feature`
+      hint: the capabilities of `db` are `feature`
     ");
     insta::assert_snapshot!(case.targets("app"), @"db → db (tosca.relationships.Root, none)");
 }

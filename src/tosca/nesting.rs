@@ -109,7 +109,10 @@ impl NestingBuilder<'_> {
         let size = self.nodes.len() + draft.unmatched.len();
         if self.open.len() >= MAX_LEVELS || size > MAX_TEMPLATES {
             if !std::mem::replace(&mut self.is_full, true) {
-                let message = format!("too much is nested in node template `{}`", outer.name);
+                let message = format!(
+                    "the topologies nested in node template `{}` exceed the limit of {MAX_LEVELS} levels or {MAX_TEMPLATES} node templates",
+                    outer.name
+                );
                 self.types.problems.error(message, outer.span);
             }
             return;
@@ -149,14 +152,14 @@ impl NestingBuilder<'_> {
 
 fn report_no_substitution(scope: TypeScope<'_>, outer: &NodeTemplate, itself: bool) {
     let message = format!(
-        "no topology can stand in for node template `{}`",
+        "no imported topology can substitute for node template `{}`",
         outer.name
     );
     let help = if itself {
-        "a topology cannot be nested in itself; leave out `substitute`".to_owned()
+        "a topology cannot be nested in itself; remove the directive `substitute`".to_owned()
     } else {
         format!(
-            "import a file whose `substitution_mappings` names `{}`, or leave out `substitute`",
+            "import a file whose `substitution_mappings` names `{}`, or remove the directive `substitute`",
             outer.type_name
         )
     };
@@ -345,7 +348,7 @@ impl TopologyCopy<'_> {
         for (name, def) in &template.node_type.properties {
             if def.required && def.default.is_none() && is_missing(name) {
                 let message = format!(
-                    "node template `{}` lacks property `{name}`, which `{}` requires",
+                    "node template `{}` has no property `{name}`, which `{}` requires",
                     self.outer.name, self.outer.type_name
                 );
                 let problem = Diagnostic::error(message).label(self.outer.span, "");

@@ -131,7 +131,7 @@ impl<'a> NodeReader<'a> {
     fn check_name(&self, name: &str, span: Span) {
         if !is_identifier(name) {
             self.scope.report(
-                Diagnostic::error(format!("`{name}` cannot name a node template"))
+                Diagnostic::error(format!("`{name}` is not a valid name for a node template"))
                     .label(span, "")
                     .help("use letters, digits, `.`, `_`, `-` and `:`, and start with a letter"),
             );
@@ -285,7 +285,7 @@ impl<'a> NodeReader<'a> {
             let expected_type = expected.type_name.as_str();
             match artifacts.get(name) {
                 None if expected.required => scope.problems().error(
-                    format!("{subject} lacks artifact `{name}` of type `{expected_type}`"),
+                    format!("{subject} has no artifact `{name}` of type `{expected_type}`"),
                     span,
                 ),
                 Some(found) if !found.definition.is_derived_from(expected_type) => {

@@ -151,7 +151,7 @@ impl TypeScope<'_> {
             "property `{name}` is not declared on `{}`",
             declared.type_name
         );
-        let problem = Diagnostic::warning(message).label(entry.key_span, "this is left out");
+        let problem = Diagnostic::warning(message).label(entry.key_span, "ignored");
         self.report(problem.help_if(did_you_mean(name, declared.defs.keys().map(|name| &**name))));
     }
 
@@ -169,7 +169,7 @@ impl TypeScope<'_> {
         });
         for (name, def) in missing {
             let message = format!(
-                "{owner} lacks property `{name}`, which `{}` requires",
+                "{owner} has no property `{name}`, which `{}` requires",
                 declared.type_name
             );
             self.report(

@@ -151,7 +151,7 @@ pub fn check_inputs(types: &Types, topology: &TopologyTemplate, values: &Map) ->
             None if def.required && def.default.is_none() => problems.push(
                 Diagnostic::error(format!("input `{name}` is missing"))
                     .label(def.span, "declared here, without a default")
-                    .help("set it under `spec/inputs` or in the environment's `inputs`"),
+                    .help("set it under `spec.inputs` of the ensemble or under `inputs` of the environment"),
             ),
             None => {}
         }
@@ -311,7 +311,7 @@ topology_template:
           hint: did you mean `properties`?
         service.yaml:10:5: node template `c` has no `type`
           hint: give it a `type`: the name of a node type
-        service.yaml:11:15: `tosca.capabilities.Root` is a capability type, but a node type is needed
+        service.yaml:11:15: `tosca.capabilities.Root` is a capability type, but a node type is required
         ");
     }
 
@@ -354,7 +354,7 @@ topology_template:
         service.yaml:11:42: a requirement of `d` must be a map with one key, its name
         service.yaml:11:45: a requirement of `d` must be a map with one key, its name
         service.yaml:11:60: requirement `e` of `d` must be the name of a node, or a map, not an integer
-        service.yaml:12:5: `1bad` cannot name a node template
+        service.yaml:12:5: `1bad` is not a valid name for a node template
           hint: use letters, digits, `.`, `_`, `-` and `:`, and start with a letter
         service.yaml:14:51: group `g` names `nobody`, which is neither a node template nor a group
         service.yaml:15:59: policy `p` names `nobody`, which is neither a node template nor a group
@@ -362,8 +362,8 @@ topology_template:
         service.yaml:16:55: an activity of step `s` of workflow `w` must be a map with one key
         service.yaml:16:59: step `s` of workflow `w` has an unknown activity `cal`
         service.yaml:16:90: step `t` of workflow `w` must be a map, not an integer
-        service.yaml:16:27: workflow `w` has no step `t`, which step `s` names
-        service.yaml:17:3: `substitution_mappings` names `nobody`, which is no node template
+        service.yaml:16:27: workflow `w` has no step `t`, which step `s` refers to
+        service.yaml:17:3: `substitution_mappings` names `nobody`, which is not a node template
         ");
     }
 
@@ -382,7 +382,7 @@ topology_template: {node_templates: {a: {type: A}, d: {type: D}}}
         insta::assert_snapshot!(case.report(), @"
         service.yaml:6:21: type `D` derives from itself
         service.yaml:3:3: types derive from each other: `A` → `B` → `C`
-          hint: take one `derived_from` out of the circle
+          hint: remove one `derived_from` from the cycle
         ");
     }
 
@@ -462,7 +462,7 @@ topology_template: {node_templates: {a: {type: l.N}, b: {type: N}, c: {type: l.M
         let case = case_with(text, &[], &ReadOptions::default());
         insta::assert_snapshot!(case.report(), @"
         service.yaml:1:22: an import has no `file`
-          hint: say which file to import
+          hint: add `file:` with the path of the file to import
         service.yaml:1:11: there is no file `gone.yaml`
         service.yaml:1:53: there is no file `also-gone.yaml`
         ");
@@ -503,7 +503,7 @@ topology_template:
 ",
         );
         insta::assert_snapshot!(case.report(), @"
-        service.yaml:17:5: node template `bad` lacks property `needed`, which `T` requires
+        service.yaml:17:5: node template `bad` has no property `needed`, which `T` requires
         service.yaml:20:16: the value `11` of property `count` is out of range, which is 1 to 10 in node template `bad`
         service.yaml:21:15: the value `c` of property `kind` is not one of `a`, `b` in node template `bad`
         service.yaml:22:15: the value `A1x9` of property `name` does not match the pattern `[a-z]+` in node template `bad`
@@ -513,7 +513,7 @@ topology_template:
         service.yaml:25:32: the value `70000` of property `ends[0].port` is out of range, which is 1 to 65535 in node template `bad`
         service.yaml:25:47: the value `x` of property `ends[1].port` is not an integer in node template `bad`
         service.yaml:25:57: property `ends[1].extra` is not a field of `Endpoint` in node template `bad`
-        service.yaml:25:40: property `ends[1]` lacks `host`, which `Endpoint` requires in node template `bad`
+        service.yaml:25:40: property `ends[1]` has no `host`, which the type `Endpoint` requires in node template `bad`
         service.yaml:26:9: property `nedeed` is not declared on `T`
           hint: did you mean `needed`?
         ");

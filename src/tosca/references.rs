@@ -106,7 +106,7 @@ impl ReferenceChecker<'_> {
 
     fn report_missing_node(&mut self, function: &str, node: &str, subject: &str, span: Span) {
         let message =
-            format!("`{function}` of {subject} reads from `{node}`, which is no node template");
+            format!("`{function}` of {subject} reads from `{node}`, which is not a node template");
         let names = self.topology.nodes.keys();
         let problem = Diagnostic::warning(message).label(span, "");
         self.problems
@@ -172,7 +172,7 @@ topology_template:
         service.yaml:8:5: `get_attribute` of output `bad` reads `aa`, which node template `one` does not declare
           hint: did you mean `a`?
         service.yaml:9:5: `get_attribute` of output `deep` reads `c`, which node template `one` does not declare
-        service.yaml:5:36: `get_attribute` of property `p` of node template `one` reads from `onee`, which is no node template
+        service.yaml:5:36: `get_attribute` of property `p` of node template `one` reads from `onee`, which is not a node template
           hint: did you mean `one`?
         ");
         assert_eq!(case_with(text, &[], &ReadOptions::default()).report(), "");

@@ -72,14 +72,14 @@ impl RequirementResolver<'_> {
 
     pub(super) fn report_vague(&self, template: &NodeTemplate, merged: &MergedRequirement<'_>) {
         let message = format!(
-            "requirement `{}` of node template `{}` says nothing about its target",
+            "requirement `{}` of node template `{}` does not state its target",
             merged.name(),
             template.name
         );
         self.types.problems.report(
             Diagnostic::error(message)
                 .label(merged.span(), "")
-                .help("give it a `node`, a `capability` or a `node_filter`"),
+                .help("add a `node`, a `capability` or a `node_filter`"),
         );
     }
 
@@ -96,9 +96,10 @@ impl RequirementResolver<'_> {
             .map(|place| format!("`{}`", self.index.template(*place).name))
             .collect();
         let message = format!(
-            "requirement `{}` of node template `{}` takes at most {max} targets, but {} fit",
+            "requirement `{}` of node template `{}` takes at most {max} {}, but {} fit",
             merged.name(),
             template.name,
+            if max == 1 { "target" } else { "targets" },
             found.len(),
         );
         self.types
@@ -107,7 +108,7 @@ impl RequirementResolver<'_> {
                 Diagnostic::error(message)
                     .label(merged.span(), "")
                     .help(format!(
-                        "name the one that is meant; among others {}",
+                        "name one of them with `node:`, for example {}",
                         names.join(", ")
                     )),
             );
@@ -142,11 +143,18 @@ impl RequirementResolver<'_> {
         } else {
             Diagnostic::warning(message)
         };
+        let help = (!own.is_empty()).then(|| {
+            format!(
+                "the capabilities of `{}` are {}",
+                target.name,
+                own.join(", ")
+            )
+        });
         self.types.problems.report(
             problem
                 .label(merged.span(), "")
                 .label(target.span, "the target")
-                .help(format!("it has {}", own.join(", "))),
+                .help_if(help),
         );
     }
 }

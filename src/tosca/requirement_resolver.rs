@@ -609,15 +609,15 @@ topology_template: {node_templates: {db: {type: Db}, app: {type: App}, lone: {ty
         .map(|requirement| app(requirement).report());
         insta::assert_snapshot!(told.join("\n"), @"
         service.yaml:10:38: no node template of type `Db` fits requirement `db` of node template `app`
-        service.yaml:10:38: requirement `db` of node template `app` takes at most 1 targets, but 3 fit
-          hint: name the one that is meant; among others `small`, `big`, `my`
+        service.yaml:10:38: requirement `db` of node template `app` takes at most 1 target, but 3 fit
+          hint: name one of them with `node:`, for example `small`, `big`, `my`
         service.yaml:10:49: requirement `db` of `app` names `Dbb`, which is neither a node template nor a node type
           hint: did you mean `Db`?
         service.yaml:10:38: requirement `db` of node template `app` needs capability `nope`, which `big` does not have
-          hint: it has `feature`
+          hint: the capabilities of `big` are `feature`
         service.yaml:10:68: requirement `db` of `app` names relationship `Nope`, which is neither a template nor a type
         service.yaml:10:38: requirement `db` of node template `app` needs a capability that `tosca.relationships.ConnectsTo` can use, which `big` does not have
-          hint: it has `feature`
+          hint: the capabilities of `big` are `feature`
         service.yaml:10:75: requirement `db` of `app` has no key `relation`
         service.yaml:10:67: `occurrences` of requirement `db` of `app` must be a lower and an upper bound
         ");

@@ -78,7 +78,7 @@ impl Types {
             return Some(resolved);
         }
         if RESOLVING.with_borrow(|open| open.contains(&key)) {
-            let message = format!("type `{}` needs itself", decl.name);
+            let message = format!("the definition of type `{}` depends on itself", decl.name);
             self.problems.error(message, decl.span);
             return None;
         }

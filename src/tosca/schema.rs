@@ -94,7 +94,7 @@ impl TypeScope<'_> {
     ) -> PropertyDef {
         let message = format!("{subject} is a value, not a definition; it is taken as the default");
         let problem = Diagnostic::warning(message).label(entry.key_span, "");
-        self.report(problem.help("write `default:` and the value"));
+        self.report(problem.help("write the value under `default:`"));
         PropertyDef {
             default: Some(entry.value.to_value()),
             default_span: entry.value.span(),
@@ -172,7 +172,7 @@ impl TypeScope<'_> {
                 self.report(
                     Diagnostic::error(format!("{subject} has no `type`"))
                         .label(span, "")
-                        .help("say what its values are, for example `type: string`"),
+                        .help("add the type of its values, for example `type: string`"),
                 );
                 return None;
             }
@@ -202,8 +202,10 @@ impl TypeScope<'_> {
     fn inner_schema(self, subject: &str, node: Option<&Node>, depth: usize) -> Option<Arc<Schema>> {
         let node = node?;
         if depth >= MAX_DEPTH {
-            self.problems()
-                .error(format!("the schema of {subject} is too deep"), node.span());
+            self.problems().error(
+                format!("the schema of {subject} nests too deeply"),
+                node.span(),
+            );
             return None;
         }
         if node.as_str().is_some() {

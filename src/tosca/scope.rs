@@ -57,7 +57,7 @@ impl<'a> TypeScope<'a> {
                     return Some(key);
                 }
                 let message = format!(
-                    "`{name}` is {}, but {} is needed",
+                    "`{name}` is {}, but {} is required",
                     found.noun_with_article(),
                     section.noun_with_article()
                 );

@@ -46,9 +46,13 @@ impl TypeScope<'_> {
             .text_at(mapping, "node", subject)
             .map(TemplateName::new);
         if node.is_none() && type_node.is_none() {
-            let message = "`substitution_mappings` says neither `node` nor `node_type`";
+            let message = "`substitution_mappings` has neither `node` nor `node_type`";
             let problem = Diagnostic::error(message).label(entry.key_span, "");
-            self.report(problem.help("name the type that the topology can stand in for"));
+            self.report(
+                problem.help(
+                    "add `node_type` with the node type that the topology can substitute for",
+                ),
+            );
         }
         if node.is_some() {
             self.check_no_parts(mapping);
@@ -80,7 +84,7 @@ impl TypeScope<'_> {
             };
             let message = format!("`substitution_mappings` cannot have `{key}` beside `node`");
             let problem = Diagnostic::error(message).label(entry.key_span, "");
-            self.report(problem.help("say `node_type` instead of `node`, or leave it out"));
+            self.report(problem.help("replace `node` by `node_type`, or remove the section"));
         }
     }
 
@@ -95,7 +99,7 @@ impl TypeScope<'_> {
         if self.map(&entry.value, subject).is_some() {
             let message = "`interfaces` of `substitution_mappings` has no effect";
             let problem = Diagnostic::warning(message).label(entry.key_span, "");
-            self.report(problem.help("the operations of the templates inside run"));
+            self.report(problem.help("the operations of the nested templates run instead"));
         }
     }
 
@@ -112,10 +116,10 @@ impl TypeScope<'_> {
                 let to = mapped_to(&entry.value, key == "properties");
                 if to.is_none() {
                     let message = format!(
-                        "`{name}` in `{key}` of `substitution_mappings` is mapped to nothing"
+                        "`{name}` in `{key}` of `substitution_mappings` has no valid target"
                     );
                     let problem = Diagnostic::error(message).label(entry.value.span(), "");
-                    self.report(problem.help("give a list: the node template, then the name"));
+                    self.report(problem.help("write a list: the node template, then the name"));
                 }
                 let span = entry.key_span;
                 mapped.extend(to.map(|to| (Arc::clone(name), PartMapping { target: to, span })));
@@ -169,7 +173,7 @@ impl TypeScope<'_> {
                     node_type.name
                 );
                 let problem = Diagnostic::error(message)
-                    .label(substitution.span, "stands for it")
+                    .label(substitution.span, "substitutes for it")
                     .label(def.span, "declared here");
                 self.report(problem.help(format!("add an input `{name}`, or map the property")));
             }
@@ -177,11 +181,11 @@ impl TypeScope<'_> {
         for (name, def) in inputs {
             if needs(def) && !node_type.properties.contains_key(name) {
                 let message = format!(
-                    "input `{name}` has no default, and `{}` no property of that name",
+                    "input `{name}` has no default, and `{}` has no property of that name",
                     node_type.name
                 );
                 let problem = Diagnostic::warning(message).label(def.span, "declared here");
-                self.report(problem.help("give it a default, or map a property to it"));
+                self.report(problem.help("add a default, or map a property to the input"));
             }
         }
     }
@@ -223,7 +227,7 @@ impl TypeScope<'_> {
             && !names().any(|name| *node == name)
         {
             let message =
-                format!("`substitution_mappings` names `{node}`, which is no node template");
+                format!("`substitution_mappings` names `{node}`, which is not a node template");
             let problem = Diagnostic::error(message).label(substitution.span, "");
             self.report(problem.help_if(did_you_mean(node.as_str(), names())));
         }
@@ -236,7 +240,7 @@ impl TypeScope<'_> {
             let unknown = match &mapped.target {
                 MappingTarget::Value(_) | MappingTarget::Input(_) => None,
                 MappingTarget::Member { node, path } => match by_name.get(node.as_str()) {
-                    None => Some(format!("`{node}`, which is no node template")),
+                    None => Some(format!("`{node}`, which is not a node template")),
                     Some(found) => unknown_member(section, found, path),
                 },
             };
@@ -424,22 +428,22 @@ topology_template:
         ]
         .map(told);
         insta::assert_snapshot!(told.join("\n"), @"
-        service.yaml:15:3: `substitution_mappings` says neither `node` nor `node_type`
-          hint: name the type that the topology can stand in for
+        service.yaml:15:3: `substitution_mappings` has neither `node` nor `node_type`
+          hint: add `node_type` with the node type that the topology can substitute for
         service.yaml:15:38: there is no node type `Outr`
           hint: did you mean `Outer`?
         service.yaml:15:40: `substitution_mappings` cannot have `properties` beside `node`
-          hint: say `node_type` instead of `node`, or leave it out
+          hint: replace `node` by `node_type`, or remove the section
         service.yaml:15:58: property `p` is mapped to the value `nput`, not to an input
           hint: did you mean `input`?
         service.yaml:15:58: `p` in `properties` of `substitution_mappings` names the property `z` of `inner`, which it does not have
-        service.yaml:15:60: `r` in `requirements` of `substitution_mappings` names `nobody`, which is no node template
+        service.yaml:15:60: `r` in `requirements` of `substitution_mappings` names `nobody`, which is not a node template
         service.yaml:15:60: `r` in `requirements` of `substitution_mappings` names the requirement `z` of `inner`, which it does not have
         service.yaml:15:60: `c` in `capabilities` of `substitution_mappings` names the capability `z` of `inner`, which it does not have
-        service.yaml:15:63: `c` in `capabilities` of `substitution_mappings` is mapped to nothing
-          hint: give a list: the node template, then the name
+        service.yaml:15:63: `c` in `capabilities` of `substitution_mappings` has no valid target
+          hint: write a list: the node template, then the name
         service.yaml:15:45: `interfaces` of `substitution_mappings` has no effect
-          hint: the operations of the templates inside run
+          hint: the operations of the nested templates run instead
         ");
     }
 
@@ -468,8 +472,8 @@ topology_template: {substitution_mappings: {node_type: T, substitution_filter: {
         let case = nested(main, file);
         assert!(case.node("a").stand_in.is_some());
         insta::assert_snapshot!(case.report(), @"
-        service.yaml:4:80: no topology can stand in for node template `b`
-          hint: import a file whose `substitution_mappings` names `T`, or leave out `substitute`
+        service.yaml:4:80: no imported topology can substitute for node template `b`
+          hint: import a file whose `substitution_mappings` names `T`, or remove the directive `substitute`
         ");
     }
 
@@ -483,8 +487,8 @@ topology_template: {substitution_mappings: {node_type: T, properties: {flavour: 
         let case = nested(main, file);
         assert!(case.node("a").stand_in.is_some());
         insta::assert_snapshot!(case.report(), @"
-        service.yaml:4:60: no topology can stand in for node template `b`
-          hint: import a file whose `substitution_mappings` names `T`, or leave out `substitute`
+        service.yaml:4:60: no imported topology can substitute for node template `b`
+          hint: import a file whose `substitution_mappings` names `T`, or remove the directive `substitute`
         ");
     }
 
@@ -498,8 +502,8 @@ topology_template:
 ";
         let case = nested("a: {type: T, directives: [substitute]}", file);
         insta::assert_snapshot!(case.report(), @"
-        nested.yaml:5:74: no topology can stand in for node template `a:again`
-          hint: a topology cannot be nested in itself; leave out `substitute`
+        nested.yaml:5:74: no imported topology can substitute for node template `a:again`
+          hint: a topology cannot be nested in itself; remove the directive `substitute`
         ");
         assert_eq!(case.node("a:main").local_name(), "main");
     }
@@ -514,7 +518,7 @@ topology_template:
 ";
         let main = "a: {type: T, directives: [substitute], requirements: [{r: b}]}, b: {type: T, properties: {p: y}}";
         let case = nested(main, file);
-        insta::assert_snapshot!(case.report(), @"service.yaml:4:20: node template `a` lacks property `p`, which `T` requires");
+        insta::assert_snapshot!(case.report(), @"service.yaml:4:20: node template `a` has no property `p`, which `T` requires");
         insta::assert_snapshot!(case.targets("a:main"), @"r → b (tosca.relationships.Root, feature)");
         let names: Vec<_> = case
             .service

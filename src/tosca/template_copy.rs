@@ -37,7 +37,7 @@ impl TypeScope<'_> {
             }
             let Some(base) = all.get(name) else {
                 let problem =
-                    Diagnostic::error(format!("{subject} copies `{name}`, which is not there"))
+                    Diagnostic::error(format!("{subject} copies `{name}`, which does not exist"))
                         .label(node.span(), "");
                 self.report(
                     problem.help_if(did_you_mean(name, all.iter().map(|(name, _)| &**name))),
@@ -120,7 +120,7 @@ topology_template:
         insta::assert_snapshot!(case.report(), @"
         service.yaml:4:15: node template `a` copies `b`, which copies itself
         service.yaml:5:15: node template `b` copies `a`, which copies itself
-        service.yaml:6:15: node template `c` copies `aa`, which is not there
+        service.yaml:6:15: node template `c` copies `aa`, which does not exist
           hint: did you mean `a`?
         service.yaml:7:15: `copy` of node template `d` must be the name of a template
         ");

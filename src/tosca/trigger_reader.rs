@@ -93,7 +93,7 @@ impl TypeScope<'_> {
                 activities.extend(self.activity(item, subject));
                 continue;
             }
-            let message = format!("the action of {subject} says nothing that can be done");
+            let message = format!("the action of {subject} is not an activity, and has no effect");
             let help = format!("write a list of maps with one of {}", ACTIVITIES.join(", "));
             self.report(
                 Diagnostic::warning(message)
@@ -203,9 +203,9 @@ topology_template:
         insta::assert_snapshot!(case.report(), @"
         service.yaml:7:28: trigger `a` of policy `p` has no key `metric`
         service.yaml:7:54: `evaluations` of trigger `a` of policy `p` must be a number above zero
-        service.yaml:7:22: the action of trigger `a` of policy `p` says nothing that can be done
+        service.yaml:7:22: the action of trigger `a` of policy `p` is not an activity, and has no effect
           hint: write a list of maps with one of call_operation, delegate, inline, set_state
-        service.yaml:8:21: the action of trigger `b` of policy `p` says nothing that can be done
+        service.yaml:8:21: the action of trigger `b` of policy `p` is not an activity, and has no effect
           hint: write a list of maps with one of call_operation, delegate, inline, set_state
         service.yaml:9:12: trigger `c` of policy `p` must be a map, not a list
         ");

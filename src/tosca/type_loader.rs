@@ -154,7 +154,7 @@ impl TypeLoader<'_> {
         };
         if meant != section && section != TypeSection::Any {
             let message = format!(
-                "`{name}` is {}, but stands among {}s",
+                "`{name}` is {}, but it is declared among the {}s",
                 meant.noun_with_article(),
                 section.noun()
             );
@@ -216,11 +216,8 @@ fn check_header(scope: TypeScope<'_>, map: &Mapping) {
         return;
     }
     let message = match version {
-        "tosca_2_0" => "TOSCA 2.0 cannot be read yet".to_owned(),
-        _ => format!(
-            "`{}` is not a version of TOSCA that can be read",
-            node.to_value()
-        ),
+        "tosca_2_0" => "TOSCA 2.0 is not supported yet".to_owned(),
+        _ => format!("`{}` is not a supported version of TOSCA", node.to_value()),
     };
     scope.report(
         Diagnostic::error(message)
@@ -259,7 +256,7 @@ fn parse_import(scope: TypeScope<'_>, item: &Node) -> Option<ImportItem> {
     }
     let Some(file) = scope.text_at(map, "file", subject) else {
         let problem = Diagnostic::error("an import has no `file`").label(item.span(), "");
-        scope.report(problem.help("say which file to import"));
+        scope.report(problem.help("add `file:` with the path of the file to import"));
         return None;
     };
     Some(ImportItem {

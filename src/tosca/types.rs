@@ -448,7 +448,7 @@ impl Types {
             self.problems.report(
                 Diagnostic::error(message)
                     .label(span, "")
-                    .help("take one `derived_from` out of the circle"),
+                    .help("remove one `derived_from` from the cycle"),
             );
         }
     }

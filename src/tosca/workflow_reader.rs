@@ -58,7 +58,7 @@ impl TypeScope<'_> {
                     continue;
                 }
                 let message = format!(
-                    "{subject} has no step `{next}`, which step `{}` names",
+                    "{subject} has no step `{next}`, which step `{}` refers to",
                     step.name
                 );
                 let problem = crate::diagnostic::Diagnostic::error(message).label(step.span, "");
@@ -131,7 +131,7 @@ impl TypeScope<'_> {
                 if let Some(word) = word.filter(|word| !is_state(word)) {
                     // Some profiles define their own node states. Such a step has no effect here.
                     let message = format!(
-                        "`{word}` in {subject} is neither a node state nor a status: it sets nothing"
+                        "`{word}` in {subject} is neither a node state nor a status: it has no effect"
                     );
                     self.problems().warning(message, entry.value.span());
                 }
@@ -160,7 +160,7 @@ impl TypeScope<'_> {
             }
         };
         if read.is_none() {
-            let message = format!("`{kind}` of {subject} does not say what to do");
+            let message = format!("`{kind}` of {subject} has no valid value");
             self.problems().error(message, entry.value.span());
         }
         read

@@ -1,4 +1,7 @@
-//! What has changed, from what to what, as text and as JSON.
+//! Renders changes of values, from old to new, as text and as JSON.
+//!
+//! Plans and explanations embed a [`ChangeView`] for each difference that the job found. Secret
+//! values are never shown.
 
 use serde_json::{Map, Value as Json};
 
@@ -7,26 +10,27 @@ use crate::diagnostic::SourcePosition;
 use crate::job::{Difference, DifferenceKind, DifferenceSide};
 use crate::value::Value;
 
-/// How many bytes a value may have as JSON; what is longer is cut.
+/// The maximum size of a value in JSON, in bytes. Longer values are cut.
 const MAX_BYTES: usize = 64 << 10;
-/// How many characters of a value the text shows at the least, however narrow the screen.
+/// The minimum number of characters of a value that the text shows, even on a narrow screen.
 const MIN_WIDTH: usize = 12;
-/// How much of what two long values share is shown before they differ.
+/// The number of equal characters shown before the first difference of two long values.
 const SHARED_CHARS: usize = 8;
 
-/// One thing that has changed.
+/// A changed value with its position and causes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeView {
-    /// What differs.
+    /// The changed key with its old and new value.
     pub difference: Difference,
-    /// Where it is written.
+    /// The position of the new value in its source file.
     pub location: Option<SourcePosition>,
-    /// The names of other changes that it follows from.
+    /// The names of other changes that caused this one.
     pub follows: Vec<String>,
 }
 
 impl ChangeView {
-    /// The change as one line, or two where its place does not fit, of about `width` characters.
+    /// Appends the change as one line of about `width` characters, or as two if the position does
+    /// not fit.
     pub(super) fn write(&self, text: &mut String, indent: usize, width: usize) {
         let mut line = format!(
             "{} {}",
@@ -70,7 +74,6 @@ impl ChangeView {
         }
     }
 
-    /// The change for machines.
     pub fn json(&self) -> Json {
         let mut change = Map::new();
         let mut put = |key: &str, value: Json| drop(change.insert(key.to_owned(), value));
@@ -98,7 +101,7 @@ impl ChangeView {
     }
 }
 
-/// From what to what, in about `room` characters.
+/// Describes the old and the new value in about `room` characters.
 pub(super) fn sides(old: &DifferenceSide, new: &DifferenceSide, room: usize) -> String {
     let one = |value: &Value| truncate(&inline_value(value), room, 0);
     match (old, new) {
@@ -124,7 +127,7 @@ pub(super) fn sides(old: &DifferenceSide, new: &DifferenceSide, room: usize) -> 
     }
 }
 
-/// A place for machines; null where there is none.
+/// Returns a source position as JSON, or null.
 pub(super) fn location_json(place: Option<&SourcePosition>) -> Json {
     place.map_or(Json::Null, |place| {
         serde_json::json!({
@@ -135,7 +138,7 @@ pub(super) fn location_json(place: Option<&SourcePosition>) -> Json {
     })
 }
 
-/// A value as JSON; one that is very long is cut and becomes text.
+/// Returns a value as JSON. A very long value becomes a cut text.
 pub(super) fn limited_json(value: &Value) -> Json {
     let text = inline_value(value);
     if text.len() <= MAX_BYTES {
@@ -145,19 +148,19 @@ pub(super) fn limited_json(value: &Value) -> Json {
     format!("{}…", &text[..end]).into()
 }
 
-/// A value on one line, texts in quotes.
+/// Renders a value as JSON on one line.
 pub(super) fn inline_value(value: &Value) -> String {
     let text = serde_json::to_string(value).unwrap_or_default();
     words::one_line(&text).into_owned()
 }
 
-/// A value on one line of at most so many characters.
+/// Renders a value as JSON on one line of at most `width` characters.
 pub(super) fn inline_value_within(value: &Value, width: usize) -> String {
     truncate(&inline_value(value), width, 0)
 }
 
-/// How many characters two texts share that are left out, so that what differs is among the first
-/// `width`.
+/// Returns how many equal characters to skip at the start, so that the difference is within the
+/// first `width` characters.
 fn shared_prefix_to_skip(old: &str, new: &str, width: usize) -> usize {
     let longest = old.chars().count().max(new.chars().count());
     if longest <= width {
@@ -165,11 +168,11 @@ fn shared_prefix_to_skip(old: &str, new: &str, width: usize) -> usize {
     }
     let same = old.chars().zip(new.chars()).take_while(|(a, b)| a == b);
     let same = same.count().saturating_sub(SHARED_CHARS);
-    // With an ellipsis before it, the rest fits.
+    // The skipped part is replaced by one ellipsis.
     same.min(longest + 1 - width)
 }
 
-/// A text without its first characters, cut to a width.
+/// Removes the first characters of a text and cuts the rest to a width.
 fn truncate(text: &str, width: usize, skipped: usize) -> String {
     let width = width.max(MIN_WIDTH);
     if skipped == 0 {

@@ -1,4 +1,6 @@
-//! Diagnostics with the text they are about, for people and for machines.
+//! Renders diagnostics with the source lines that they refer to, as text and as JSON.
+//!
+//! The text uses the layout of rustc (`annotate_snippets`). `ui::sarif` converts the JSON.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -9,24 +11,25 @@ use serde_json::{Value as Json, json};
 use super::change::location_json;
 use crate::diagnostic::{Diagnostic, Label, Severity, SourceId, SourcePosition, Sources, Span};
 
-/// Labels further apart than this many lines are shown in snippets of their own.
+/// Labels further apart than this many lines are shown in separate snippets.
 const MAX_LINES: usize = 40;
 
-/// How many including texts are named.
+/// The maximum number of including files that are named.
 const MAX_INCLUDES: usize = 16;
 
-/// Renders diagnostics against the texts they point into.
+/// Renders diagnostics with excerpts of their source texts.
 #[derive(Debug)]
 pub struct DiagnosticRenderer<'a> {
     sources: &'a Sources,
     width: usize,
     painter: annotate_snippets::Renderer,
-    /// Where the lines of a text begin, so that many diagnostics of a large text stay cheap.
+    /// The start offsets of the lines of each text, cached because many diagnostics may refer to
+    /// one large text.
     lines: HashMap<SourceId, Vec<usize>>,
 }
 
 impl<'a> DiagnosticRenderer<'a> {
-    /// Renders without colour for a screen of `width` columns.
+    /// Creates a renderer without colour for a screen of `width` columns.
     pub fn new(sources: &'a Sources, width: usize) -> Self {
         Self {
             sources,
@@ -36,7 +39,7 @@ impl<'a> DiagnosticRenderer<'a> {
         }
     }
 
-    /// Renders with or without colour.
+    /// Turns colour on or off in the rendered text.
     #[must_use]
     pub fn colour(mut self, colour: bool) -> Self {
         if colour {
@@ -47,7 +50,7 @@ impl<'a> DiagnosticRenderer<'a> {
         self
     }
 
-    /// All diagnostics sorted by their places, each followed by an empty line.
+    /// Renders diagnostics sorted by position, each followed by an empty line.
     pub fn render<'d>(&mut self, diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> String {
         let mut text = String::new();
         for diagnostic in sorted(diagnostics) {
@@ -57,7 +60,7 @@ impl<'a> DiagnosticRenderer<'a> {
         text
     }
 
-    /// All diagnostics sorted by their places, as JSON.
+    /// Returns diagnostics sorted by position as JSON.
     pub fn json<'d>(&mut self, diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> Json {
         let sorted = sorted(diagnostics).into_iter();
         sorted.map(|diagnostic| self.one_json(diagnostic)).collect()
@@ -84,11 +87,17 @@ impl<'a> DiagnosticRenderer<'a> {
             let hint = Level::HELP.with_name("hint");
             group = group.element(hint.message(help.as_str()));
         }
-        self.painter.render(&[group])
+        let text = self.painter.render(&[group]);
+        if diagnostic.labels.is_empty() && diagnostic.help.is_some() {
+            without_line(&text, diagnostic.message.split('\n').count())
+        } else {
+            text
+        }
     }
 
-    /// The labels of one snippet each: of the same text, and close to each other. The primary
-    /// label's snippet comes first.
+    /// Groups labels into snippets: labels of the same text that are close to each other.
+    ///
+    /// The group of the primary label comes first.
     fn clusters<'l>(&mut self, labels: &'l [Label]) -> Vec<Vec<&'l Label>> {
         let mut clusters: Vec<Vec<&Label>> = Vec::new();
         for label in labels {
@@ -144,8 +153,9 @@ impl<'a> DiagnosticRenderer<'a> {
             .annotations(annotations.collect::<Vec<_>>())
     }
 
-    /// A span relative to the window that a snippet shows, on character boundaries. What spans
-    /// more than a few lines is cut to its first, so that the message stays readable.
+    /// Converts a span to an offset range within a snippet, on character boundaries.
+    ///
+    /// A span over several lines is cut to its first line, so that the message stays readable.
     fn inside(&self, span: Span, from: usize, to: usize) -> std::ops::Range<usize> {
         let text = self
             .sources
@@ -178,7 +188,7 @@ impl<'a> DiagnosticRenderer<'a> {
         places
     }
 
-    /// The line of a span's start, from 0.
+    /// Returns the line on which a span starts, counted from 0.
     fn line(&mut self, span: Span) -> usize {
         let start = span.start as usize;
         let starts = self.starts(span.source);
@@ -228,7 +238,7 @@ impl<'a> DiagnosticRenderer<'a> {
         })
     }
 
-    /// As `Sources::place`, without reading the text before the line again.
+    /// Returns the same as `Sources::position`, without reading the text before the line again.
     fn location(&mut self, span: Span) -> Option<SourcePosition> {
         let sources = self.sources;
         let source = sources.get(span.source)?;
@@ -246,9 +256,20 @@ impl<'a> DiagnosticRenderer<'a> {
     }
 }
 
+/// Removes one line of a text. Without a snippet, the line between title and hint holds only a `|`.
+fn without_line(text: &str, number: usize) -> String {
+    let lines = text.split('\n').enumerate();
+    let kept: Vec<&str> = lines
+        .filter(|(index, _)| *index != number)
+        .map(|(_, line)| line)
+        .collect();
+    kept.join("\n")
+}
+
 fn sorted<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> Vec<&'d Diagnostic> {
     let mut sorted: Vec<&Diagnostic> = diagnostics.into_iter().collect();
-    // Those without a place come last; the sort is stable, so equal places keep their order.
+    // Diagnostics without a position come last. The sort is stable, so equal positions keep their
+    // order.
     sorted.sort_by(|a, b| match (a.span(), b.span()) {
         (Some(a), Some(b)) => (a.source, a.start).cmp(&(b.source, b.start)),
         (Some(_), None) => Ordering::Less,
@@ -306,6 +327,28 @@ mod tests {
 
         error: nothing is known about `x`
         ");
+    }
+
+    #[test]
+    fn a_hint_without_a_snippet_directly_follows_the_message() {
+        let sources = Sources::default();
+        let found = [
+            Diagnostic::error("there is no task `deplyo`").help("did you mean `deploy`?"),
+            Diagnostic::error("two\nlines").help("first\nsecond"),
+        ];
+        insta::assert_snapshot!(DiagnosticRenderer::new(&sources, 100).render(&found), @"
+        error: there is no task `deplyo`
+         = hint: did you mean `deploy`?
+
+        error: two
+               lines
+         = hint: first
+                 second
+        ");
+        let colourful = DiagnosticRenderer::new(&sources, 100)
+            .colour(true)
+            .render(&found);
+        assert!(!colourful.contains('|'), "{colourful}");
     }
 
     #[test]

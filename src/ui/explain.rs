@@ -1,4 +1,6 @@
-//! What there is to say of one instance, as text and as JSON.
+//! Renders the explanation of one instance as text and as JSON.
+//!
+//! `cli::commands::explain` fills an [`ExplainView`] from the answer of `ops::explain`.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -9,103 +11,98 @@ use crate::diagnostic::SourcePosition;
 use crate::name::{NodeState, Status};
 use crate::value::{REDACTED, Value};
 
-/// How many other instances the text names.
+/// The maximum number of linked instances in the text.
 const MAX_LINKS: usize = 10;
-/// How many attributes the text names of each of them.
+/// The maximum number of attributes named per linked instance.
 const MAX_ATTRIBUTES: usize = 8;
-/// How many attributes of a change the text shows.
+/// The maximum number of attributes that the text shows of the last change.
 const MAX_SET_ATTRIBUTES: usize = 20;
 
-/// What there is to say of one instance.
+/// The explanation of one instance: status, plan, links and last change.
 #[derive(Debug, Clone, Default)]
 pub struct ExplainView {
-    /// Its name.
     pub name: String,
-    /// Its key in records.
+    /// The key of the instance in records.
     pub key: Option<String>,
-    /// What it is made from.
+    /// The node template of the instance.
     pub template: String,
-    /// The type of that.
+    /// The node type of the template.
     pub type_name: String,
-    /// Where that is written.
+    /// The position of the template in its source file.
     pub location: Option<SourcePosition>,
-    /// Whether it exists, or did.
+    /// Whether the instance exists in the record.
     pub exists: bool,
-    /// Its own status.
     pub local: Option<Status>,
-    /// Its status as others see it.
+    /// The status as other instances see it, which takes dependencies into account.
     pub effective: Option<Status>,
-    /// Where it is in its life cycle.
+    /// The state in the TOSCA life cycle.
     pub state: Option<NodeState>,
-    /// Why the two differ.
+    /// The reason for which the effective status differs from the local one.
     pub status_reason: Option<String>,
-    /// What else is known.
+    /// Further facts about the instance, such as its creator.
     pub facts: Vec<ExplainFact>,
-    /// The workflow that was planned.
     pub workflow: String,
-    /// What a job would do to it, with the part of it that is meant where it is one.
+    /// The planned tasks, each with the part of the instance (such as a relationship) that it is
+    /// for.
     pub tasks: Vec<(Option<String>, PlanTask)>,
-    /// Why a job would do nothing, or not all.
+    /// The reasons for which a job would run no task, or not all.
     pub skip_reasons: Vec<String>,
-    /// What it depends on.
+    /// The instances that this instance depends on.
     pub depends_on: Vec<LinkView>,
-    /// What depends on it.
+    /// The instances that depend on this instance.
     pub dependents: Vec<LinkView>,
-    /// What happened to it last.
+    /// The last recorded change of the instance.
     pub last_change: Option<LastChange>,
 }
 
-/// Something that is known of an instance.
+/// A fact about an instance, for text and for JSON output.
 #[derive(Debug, Clone)]
 pub struct ExplainFact {
-    /// The key for machines.
+    /// The key in the JSON output.
     pub key: &'static str,
-    /// The words for people.
+    /// The label in the text output.
     pub label: &'static str,
-    /// What people read.
+    /// The value in the text output.
     pub text: String,
-    /// What machines read.
+    /// The value in the JSON output.
     pub value: Value,
 }
 
-/// Another instance, and how it is tied to this one.
+/// A link between the explained instance and another one.
 #[derive(Debug, Clone)]
 pub struct LinkView {
-    /// Its name.
     pub name: String,
-    /// Its status as others see it.
+    /// The effective status of the other instance.
     pub status: Status,
-    /// Whether one is hosted on the other.
+    /// Whether one of the two is hosted on the other.
     pub host: bool,
-    /// Whether one is part of what stands in for the other.
+    /// Whether one of the two belongs to the topology that substitutes the other.
     pub part: bool,
-    /// The requirements between them.
+    /// The names of the requirements between the two.
     pub requirements: Vec<String>,
-    /// The attributes and properties that one reads of the other.
+    /// The attributes and properties of the other that the dependent one reads.
     pub attributes: Vec<String>,
 }
 
-/// A change that is on record.
+/// A recorded change of an instance.
 #[derive(Debug, Clone, Default)]
 pub struct LastChange {
-    /// Its id.
     pub id: String,
-    /// When it ended, as records write it.
+    /// The end time in the format of records.
     pub time: Option<String>,
-    /// The job it was part of.
+    /// The id of the job that made the change.
     pub job: Option<String>,
-    /// The operation that ran.
     pub operation: Option<String>,
-    /// Why it ran.
+    /// The reason for which the operation ran.
     pub reason: Option<String>,
-    /// The attributes that it set.
+    /// The attributes that the change set, with their values.
     pub set: Vec<(String, Value)>,
-    /// Why nothing more is known of it.
+    /// The reason for which details are missing.
     pub unknown: Option<String>,
 }
 
 impl ExplainView {
-    /// All of it as text; what can be cut keeps to `width` columns.
+    /// Renders the explanation as text. Parts that can be cut keep to `width` columns.
     pub fn text(&self, width: u16) -> String {
         let width = usize::from(width);
         let mut text = String::new();
@@ -178,7 +175,6 @@ impl ExplainView {
         }
     }
 
-    /// All of it for machines.
     pub fn json(&self) -> Json {
         let tasks = self.tasks.iter().map(|(part, task)| {
             let mut json = task.json(true);
@@ -230,7 +226,6 @@ fn write_links(text: &mut String, heading: &str, links: &[LinkView]) {
 }
 
 impl LinkView {
-    /// How the two are tied, in words.
     fn through(&self) -> Vec<String> {
         let mut all = Vec::new();
         if self.host {

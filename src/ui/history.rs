@@ -1,4 +1,7 @@
-//! Jobs on record, as text and as JSON.
+//! Renders recorded jobs and their tasks as text and as JSON.
+//!
+//! [`JobsView`] is the list of jobs and [`JobView`] a single job. `cli::commands::history` fills
+//! them from the records.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -8,91 +11,82 @@ use crate::ensemble::history::AttributeChange;
 use crate::job::DifferenceSide;
 use crate::value::{REDACTED, Value};
 
-/// How many attributes of one task the text shows.
+/// The maximum number of attributes that the text shows per task.
 const MAX_CHANGES: usize = 20;
 
-/// A job on record.
+/// A recorded job, as one line of the history.
 #[derive(Debug, Clone, Default)]
 pub struct JobLine {
-    /// Its id.
     pub id: String,
-    /// When it started, as records write it.
+    /// The start time in the format of records.
     pub start: Option<String>,
-    /// When it ended.
     pub end: Option<String>,
-    /// Its workflow.
     pub workflow: Option<String>,
-    /// How it ended.
+    /// The final status, such as `ok` or `error`.
     pub status: Option<String>,
-    /// How many tasks ended in which way.
+    /// The recorded summary, which counts the tasks by outcome.
     pub summary: Option<String>,
-    /// The options that the user gave.
+    /// The options that the user set.
     pub options: Value,
-    /// The job before it.
     pub previous: Option<String>,
-    /// The commit that it started from.
+    /// The git commit that the job started from.
     pub commit: Option<String>,
-    /// The file of its record.
+    /// The path of the job's record file.
     pub file: Option<String>,
 }
 
-/// A task on record.
+/// A recorded task of a job.
 #[derive(Debug, Clone, Default)]
 pub struct TaskLine {
-    /// Its id.
     pub id: String,
-    /// The key of what it was applied to.
+    /// The key of the instance that the task was applied to.
     pub target: String,
-    /// The operation.
     pub operation: String,
-    /// Why it ran.
+    /// The reason for which the task ran.
     pub reason: Option<String>,
-    /// How it ended: `ok`, `error` or `skipped`.
+    /// The result of the task: `ok`, `error` or `skipped`.
     pub status: Option<String>,
-    /// The status of its target after it.
+    /// The status of the instance after the task.
     pub target_status: Option<String>,
-    /// Whether it changed its target, where that is told.
+    /// Whether the task changed the instance. None if this is not recorded.
     pub changed: Option<bool>,
-    /// When it started and ended, as records write it.
+    /// The start and end times in the format of records.
     pub times: (Option<String>, Option<String>),
-    /// The attributes that it set.
+    /// The attributes that the task set.
     pub changes: Vec<AttributeChange>,
-    /// What went wrong, in words.
+    /// The error messages of the task.
     pub messages: Vec<String>,
-    /// Its inputs, where the task alone is shown.
+    /// The inputs of the task; only set if a single task is shown.
     pub inputs: Value,
-    /// What it read, where the task alone is shown.
+    /// The values that the task read; only set if a single task is shown.
     pub read: Vec<(String, Value)>,
 }
 
-/// Jobs on record, newest first.
+/// A list of recorded jobs, newest first.
 #[derive(Debug, Clone, Default)]
 pub struct JobsView {
-    /// Those that are listed.
     pub jobs: Vec<JobLine>,
-    /// How many there are in all.
+    /// The number of recorded jobs, including those that are not listed.
     pub total: usize,
-    /// What could not be read.
+    /// Messages about records that could not be read.
     pub problems: Vec<String>,
 }
 
-/// One job on record.
+/// A recorded job with its tasks.
 #[derive(Debug, Clone, Default)]
 pub struct JobView {
-    /// The job.
     pub job: JobLine,
-    /// Its tasks.
     pub tasks: Vec<TaskLine>,
-    /// How many there are in all.
+    /// The number of tasks, including those that are not shown.
     pub total: usize,
-    /// Whether one task alone is shown.
+    /// Whether only a single task is shown, with all details.
     pub single: bool,
-    /// What could not be read.
+    /// Messages about records that could not be read.
     pub problems: Vec<String>,
 }
 
 impl JobsView {
-    /// The jobs as a table of at most `width` columns.
+    /// Renders the jobs as a table of at most `width` columns.
     pub fn text(&self, width: u16) -> String {
         if self.jobs.is_empty() {
             return "No job is on record.\n".to_owned();
@@ -119,7 +113,7 @@ impl JobsView {
         text
     }
 
-    /// The jobs for machines.
+    /// Returns the list of jobs as JSON.
     pub fn json(&self) -> Json {
         let jobs: Vec<Json> = self.jobs.iter().map(JobLine::json).collect();
         json!({"jobs": jobs, "total": self.total, "problems": self.problems})
@@ -127,7 +121,7 @@ impl JobsView {
 }
 
 impl JobView {
-    /// The job as text of at most `width` columns where that can be.
+    /// Renders the job as text of at most `width` columns where possible.
     pub fn text(&self, width: u16) -> String {
         let mut text = String::new();
         self.write_job(&mut text);
@@ -206,7 +200,7 @@ impl JobView {
         table
     }
 
-    /// The job for machines.
+    /// Returns the job and its tasks as JSON.
     pub fn json(&self) -> Json {
         let tasks: Vec<Json> = self
             .tasks
@@ -374,7 +368,7 @@ fn write_value(text: &mut String, width: usize, kind: &str, name: &str, value: &
     );
 }
 
-/// The counts of a summary without those that are zero: `2 tasks (1 changed, 2 ok)`.
+/// Returns the counts of a summary without zeros, such as `2 tasks: 1 changed, 2 ok`.
 fn counts(summary: &str) -> String {
     let Some((total, rest)) = summary.split_once(" (") else {
         return summary.to_owned();

@@ -1,4 +1,7 @@
-//! What runs on hosts, as text: lines that name their host, and a table at the end.
+//! Renders events of runs over hosts.
+//!
+//! [`HostLines`] turns events into lines prefixed with their host, [`HostSummary`] collects the
+//! table at the end, and [`host_event`] gives JSON lines instead.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,42 +14,39 @@ use super::words;
 use crate::host::Stream;
 use crate::tasks::{HostEnd, HostEvent, HostOutcome};
 
-/// How a task without hosts is called where a host would stand (F19).
+/// The name shown in place of a host for a task without hosts (F19).
 const LOCAL_ONLY: &str = "<local-only>";
-/// The longest line that is kept together.
+/// The longest incomplete line that is buffered, in bytes.
 const MAX_LINE_BYTES: usize = 64 << 10;
-/// How many hosts the table shows of which nothing special is to be said.
+/// The number of hosts up to which the table also lists those without problems.
 const MAX_ROWS: usize = 50;
 
-/// Where a line goes.
+/// The stream that a line is printed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputChannel {
-    /// To the standard output: what a command printed.
+    /// The standard output, for the output of commands.
     Stdout,
-    /// To the error output.
     Stderr,
 }
 
-/// A line for one of the outputs, with its end.
+/// A complete line for one of the output streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostLine {
-    /// Where it goes.
     pub channel: OutputChannel,
-    /// The text.
     pub text: String,
 }
 
-/// How much is told while tasks run.
+/// The level of detail shown while tasks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HostDetail {
-    /// What commands write, and what goes wrong.
+    /// The output of commands, and errors.
     #[default]
     Output,
-    /// The steps of tasks and where they begin, too.
+    /// Also the start of tasks and their steps.
     Steps,
 }
 
-/// Turns events into lines, of which each names its host (F65).
+/// Turns events into lines that name their host (F65).
 #[derive(Debug, Default)]
 pub struct HostLines {
     detail: HostDetail,
@@ -54,7 +54,7 @@ pub struct HostLines {
 }
 
 impl HostLines {
-    /// Lines of so much detail.
+    /// Creates a converter with a level of detail.
     pub fn new(detail: HostDetail) -> Self {
         Self {
             detail,
@@ -62,7 +62,7 @@ impl HostLines {
         }
     }
 
-    /// The lines that an event makes.
+    /// Returns the lines to print for an event.
     pub fn event(&mut self, event: &HostEvent) -> Vec<HostLine> {
         let steps = self.detail == HostDetail::Steps;
         match event {
@@ -125,7 +125,7 @@ impl HostLines {
         lines_of(name_of(host), stream, &whole)
     }
 
-    /// The lines that have no end.
+    /// Returns the buffered incomplete lines of a host.
     fn flush(&mut self, host: Option<&Arc<str>>) -> Vec<HostLine> {
         let rest = [Stream::Stdout, Stream::Stderr].map(|stream| {
             let rest = self.partial_lines.remove(&(host.cloned(), stream));
@@ -146,7 +146,7 @@ fn stderr_line(text: String) -> HostLine {
     }
 }
 
-/// A host may write anything; what would steer the terminal is left out.
+/// Removes control characters, since output of a host must not steer the terminal.
 fn without_control_chars(text: &str) -> String {
     text.chars()
         .filter(|c| *c == '\t' || !c.is_control())
@@ -166,7 +166,9 @@ fn lines_of(host: &str, stream: Stream, bytes: &[u8]) -> Vec<HostLine> {
     text.lines().map(line).collect()
 }
 
-/// What is to be said of a host at once. What is tolerated was warned of already.
+/// Returns the line for a failed or unreachable host.
+///
+/// A tolerated failure was already reported as a warning.
 fn outcome_line(end: &HostEnd) -> Option<String> {
     let host = name_of(end.host.as_ref());
     match &end.outcome {
@@ -195,7 +197,7 @@ fn outcome_line(end: &HostEnd) -> Option<String> {
     }
 }
 
-/// What an event is to a machine that reads along, one object a line; none where it tells nothing.
+/// Returns an event as a JSON object, printed as one line. None for events that are not shown.
 pub fn host_event(event: &HostEvent) -> Option<Json> {
     let host = |host: &Option<Arc<str>>| json!(host.as_deref());
     Some(match event {
@@ -258,7 +260,7 @@ fn outcome_json(end: &HostEnd) -> Json {
     }
 }
 
-/// An outcome in a word.
+/// An outcome reduced to one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OutcomeWord {
     Ok,
@@ -298,12 +300,12 @@ impl OutcomeWord {
     }
 }
 
-/// How it went on one host.
+/// The results of one host: a row of the summary table.
 #[derive(Debug, Clone, Default)]
 struct HostRow {
     counts: [usize; 5],
     elapsed: Duration,
-    /// What is to be said of the last thing that did not go well.
+    /// The reason of the last failed, skipped or unreachable outcome.
     note: String,
 }
 
@@ -321,7 +323,7 @@ impl HostRow {
     }
 }
 
-/// Gathers how it went on each host.
+/// Collects the results of each host.
 #[derive(Debug, Default)]
 pub struct HostSummary {
     order: Vec<Arc<str>>,
@@ -329,11 +331,11 @@ pub struct HostSummary {
 }
 
 impl HostSummary {
-    /// Takes note of an event.
+    /// Updates the results with an event.
     pub fn event(&mut self, event: &HostEvent) {
         let end = match event {
             HostEvent::TaskStarted { hosts, .. } => {
-                // They end in another order.
+                // The rows follow the order of the hosts, not that in which they end.
                 for host in hosts {
                     self.add(host);
                 }
@@ -363,7 +365,7 @@ impl HostSummary {
         }
     }
 
-    /// Gives a host its row.
+    /// Adds a row for a host unless it has one.
     fn add(&mut self, name: &Arc<str>) {
         if !self.rows.contains_key(name) {
             self.order.push(Arc::clone(name));
@@ -375,7 +377,7 @@ impl HostSummary {
         self.rows.values().map(|row| row.count(word)).sum()
     }
 
-    /// How it went in all: `3 ok, 1 failed`.
+    /// Returns the totals as text, such as `3 ok, 1 failed.`
     pub fn totals_text(&self) -> String {
         let counts = OutcomeWord::ALL.map(|word| (self.total(word), word.text()));
         let counts: Vec<String> = counts
@@ -389,7 +391,9 @@ impl HostSummary {
         counts.join(", ") + "."
     }
 
-    /// The table, a row for each host; of many hosts on which all went well only their number.
+    /// Renders a table with a row per host.
+    ///
+    /// With many hosts, those without problems are only counted.
     pub fn table(&self, width: u16) -> String {
         let many = self.order.len() > MAX_ROWS;
         let shown = self.order.iter().filter_map(|name| {
@@ -414,7 +418,7 @@ impl HostSummary {
         format!("{table}{quiet}{}\n", self.totals_text())
     }
 
-    /// What came of each host, where each had one task.
+    /// Returns a table with one outcome per host, for runs of a single task.
     fn results(rows: &[(&Arc<str>, &HostRow)]) -> Table {
         let mut table = Table::new(&["Host", "Result", "Time", "Why"]).align(2, Align::Right);
         for (name, row) in rows {
@@ -427,7 +431,7 @@ impl HostSummary {
         table
     }
 
-    /// How many tasks went how on each host.
+    /// Returns a table with the counts of outcomes per host.
     fn counts(rows: &[(&Arc<str>, &HostRow)]) -> Table {
         let headings = [
             "Host",
@@ -453,7 +457,7 @@ impl HostSummary {
         table
     }
 
-    /// The last object of a stream for machines.
+    /// Returns the summary as the last JSON object of the stream.
     pub fn json(&self, exit_code: u8) -> Json {
         let mut totals = serde_json::Map::new();
         totals.insert("event".to_owned(), json!("summary"));

@@ -1,14 +1,14 @@
-//! JSON as people and scripts expect it.
+//! Writes JSON for people and scripts, and as YAML.
 
 use crate::value::Value;
 use crate::yaml::emit;
 
-/// Writes JSON with an indent of two, so that the first and the last line hold one bracket each.
+/// Formats JSON with an indent of two spaces.
 pub fn pretty(value: &serde_json::Value) -> String {
     serde_json::to_string_pretty(value).expect("a JSON value has string keys only")
 }
 
-/// Writes JSON as YAML in blocks.
+/// Formats JSON as YAML in block style.
 pub fn yaml(value: &serde_json::Value) -> String {
     emit(&Value::from(value.clone()), 0)
 }

@@ -1,5 +1,7 @@
-//! Turns types into text; writes only to the writer it is given. Decides nothing and reads nothing
-//! of the world: width, colour and input come from the caller.
+//! Renders view types as text and JSON.
+//!
+//! Makes no decisions and reads nothing of the system: width, colour and input come from the caller
+//! (`cli`). Only [`Progress`] and the prompts write by themselves, to the target they are given.
 
 mod change;
 mod diagnostics;

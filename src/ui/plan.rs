@@ -1,4 +1,7 @@
-//! A plan as text and as JSON.
+//! Renders plans as text and as JSON.
+//!
+//! `cli::job_views` converts a plan to a [`PlanView`]. The JSON has Unfurl's format;
+//! [`PlanView::json_with_reasons`] adds keys of its own.
 
 use std::path::PathBuf;
 
@@ -10,100 +13,94 @@ use super::words;
 use crate::name::{NodeState, Status};
 use crate::value::Value;
 
-/// A plan, ready to be shown.
+/// A plan of a job, prepared for output.
 #[derive(Debug, Clone, Default)]
 pub struct PlanView {
-    /// The workflow it is for, such as `deploy`.
+    /// The workflow of the plan, such as `deploy`.
     pub workflow: String,
-    /// The options the user gave, with their values.
+    /// The options that the user set, with their values.
     pub options: Vec<(String, String)>,
     /// Jobs on other ensembles that must run first.
     pub external: Vec<ExternalJob>,
-    /// What will be done, instance by instance.
+    /// The planned entries, grouped by instance.
     pub nodes: Vec<PlanNode>,
-    /// What is left alone.
+    /// The instances that the job leaves alone.
     pub skipped: SkippedView,
 }
 
-/// A job on another ensemble.
+/// A job on another ensemble that the plan depends on.
 #[derive(Debug, Clone)]
 pub struct ExternalJob {
-    /// The instance it is for.
+    /// The instance that the job is for.
     pub instance: String,
-    /// The other ensemble; `None` for a job on this one.
+    /// The path of the other ensemble. `None` for a job on this one.
     pub ensemble: Option<PathBuf>,
-    /// The instance's status, if it exists.
+    /// The status of the instance, if it exists.
     pub status: Option<Status>,
 }
 
-/// What will be done to one instance.
+/// The planned entries for one instance.
 #[derive(Debug, Clone, Default)]
 pub struct PlanNode {
-    /// The instance's name.
     pub instance: String,
-    /// Its name with those of the topologies around it; the same as `instance` at the top.
+    /// The name with those of the enclosing topologies; equal to `instance` at the top level.
     pub nested_name: String,
-    /// Its status as others see it.
+    /// The status as other instances see it.
     pub status: Option<Status>,
-    /// Its own status.
+    /// The status of the instance itself.
     pub local_status: Option<Status>,
-    /// Where it is in its life cycle.
+    /// The state in the TOSCA life cycle.
     pub state: Option<NodeState>,
-    /// Who created it: a change id, an instance key, true or false; null if nobody did yet.
+    /// The creator: a change id, an instance key, true or false; null before creation.
     pub managed: Value,
-    /// What is done, in order.
     pub entries: Vec<PlanEntry>,
 }
 
-/// One thing that will be done.
+/// An entry of a plan: an operation, a group of entries, or a state change.
 #[derive(Debug, Clone)]
 pub enum PlanEntry {
-    /// Things that must all succeed, one after the other.
+    /// Entries that run one after the other and must all succeed.
     Group {
-        /// The workflow they belong to.
+        /// The workflow that the entries belong to.
         workflow: Option<String>,
-        /// The things.
         sequence: Vec<Self>,
     },
-    /// An operation.
     Task(PlanTask),
-    /// What is done to another instance on the way, such as a relationship's operations.
+    /// Entries for another instance within a group, such as the operations of a relationship.
     Node(PlanNode),
-    /// A node state or status that a workflow's step sets.
+    /// A node state or status that a workflow step sets.
     SetState(String),
 }
 
-/// One operation that will run.
+/// A planned operation with its reason and the changes that cause it.
 #[derive(Debug, Clone, Default)]
 pub struct PlanTask {
-    /// Its name.
     pub operation: String,
-    /// Why it runs.
+    /// The reason for which the operation runs.
     pub reason: String,
-    /// The folders rendered for it, by kind.
+    /// The folders rendered for the operation, by kind.
     pub rendered: Vec<(String, PathBuf)>,
-    /// What else to know, such as `render waiting for dependents`.
+    /// A note such as `render waiting for dependents`.
     pub note: Option<String>,
-    /// The reason in more words.
+    /// A sentence that explains the reason.
     pub reason_text: Option<String>,
-    /// What has changed since the operation ran last.
+    /// The changes since the operation last ran.
     pub changes: Vec<ChangeView>,
-    /// The keys among which something has changed, where nobody knows which.
+    /// Keys at least one of which has changed, if it is unknown which.
     pub candidates: Vec<String>,
-    /// Why it is not known what has changed, or from what.
+    /// The reason for which changes or old values are unknown.
     pub unknown: Option<String>,
 }
 
-/// How many keys the text names among which something has changed.
+/// The maximum number of candidate keys that the text names.
 const MAX_CANDIDATES: usize = 8;
 
 impl PlanView {
-    /// Whether it does nothing.
     pub fn is_empty(&self) -> bool {
         self.external.is_empty() && !self.nodes.iter().any(PlanNode::has_effect)
     }
 
-    /// The plan as text that ends its last line; what can be cut keeps to `width` columns.
+    /// Renders the plan as text. Parts that can be cut keep to `width` columns.
     pub fn text(&self, width: u16) -> String {
         let width = usize::from(width);
         let mut text = format!("Plan for {}", self.workflow);
@@ -133,12 +130,13 @@ impl PlanView {
         text
     }
 
-    /// The plan as JSON: a list of instances with what is done to each.
+    /// Returns the plan as JSON in Unfurl's format: a list of instances with their entries.
     pub fn json(&self) -> Json {
         self.written(false)
     }
 
-    /// The plan as JSON, each task with what the text tells of it: keys that upstream has not.
+    /// Returns the plan as JSON with the reasons and changes of each task, under keys that Unfurl
+    /// does not have.
     pub fn json_with_reasons(&self) -> Json {
         self.written(true)
     }
@@ -174,12 +172,12 @@ impl ExternalJob {
     }
 }
 
-/// The surroundings of a part of a plan.
+/// The context in which a part of a plan is rendered.
 #[derive(Clone, Copy)]
 struct PlanLayout<'a> {
-    /// The workflow that is named above it.
+    /// The workflow named in the heading above.
     workflow: &'a str,
-    /// How wide the screen is.
+    /// The width of the screen in columns.
     width: usize,
 }
 
@@ -231,7 +229,7 @@ impl PlanEntry {
 
     fn write(&self, text: &mut String, indent: usize, shown: PlanLayout<'_>) {
         match self {
-            // The group of the workflow that the plan is for says nothing new.
+            // The name of the plan's own workflow would repeat the heading.
             Self::Group { workflow, sequence } => {
                 let name = workflow.as_deref().unwrap_or("sequence");
                 let inner = if name == shown.workflow || !self.has_effect() {
@@ -271,7 +269,7 @@ impl PlanEntry {
 }
 
 impl PlanTask {
-    /// The operation and its reason, on one line.
+    /// Returns the operation and its reason on one line.
     pub(super) fn heading(&self) -> String {
         let operation = words::one_line(&self.operation);
         let because = self.reason_text.as_deref().map(words::one_line);
@@ -291,7 +289,7 @@ impl PlanTask {
         }
     }
 
-    /// What has changed, a line for each.
+    /// Appends the changes, one line each.
     pub(super) fn write_changes(&self, text: &mut String, indent: usize, width: usize) {
         for change in &self.changes {
             change.write(text, indent, width);

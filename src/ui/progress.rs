@@ -1,4 +1,6 @@
-//! Live progress on a terminal; silent everywhere else.
+//! Live progress of a run on a terminal.
+//!
+//! A [`Progress`] draws a bar and the names of running tasks. Without a terminal it does nothing.
 
 use std::time::Duration;
 
@@ -6,13 +8,13 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::words;
 
-/// How many running tasks are named at once.
+/// The maximum number of running tasks that are named at once.
 const MAX_NAMED: usize = 8;
 
-/// Shows which tasks run and how many are done.
+/// A progress bar with the names of running tasks.
 #[derive(Debug)]
 pub struct Progress {
-    /// None where there is no terminal.
+    /// The bars on the terminal. None without a terminal.
     bars: Option<ProgressBars>,
     running: Vec<String>,
     done: u64,
@@ -27,7 +29,7 @@ struct ProgressBars {
 }
 
 impl Progress {
-    /// Shows nothing: for output that no person watches.
+    /// Creates a progress that shows nothing, for output that is not a terminal.
     pub fn silent() -> Self {
         Self {
             bars: None,
@@ -37,7 +39,7 @@ impl Progress {
         }
     }
 
-    /// Shows progress on standard error, which must be a terminal.
+    /// Creates a progress bar on the error output, which must be a terminal.
     pub fn on_stderr(total: u64) -> Self {
         Self::on(ProgressDrawTarget::stderr_with_hz(10), total)
     }
@@ -48,7 +50,7 @@ impl Progress {
         tasks.set_style(style("  {msg}"));
         let bar = all.add(ProgressBar::new(total));
         bar.set_style(style("[{elapsed_precise}] {bar:30} {pos}/{len} tasks"));
-        // The time goes on while a long task runs.
+        // The elapsed time advances even while a long task runs.
         bar.enable_steady_tick(Duration::from_millis(500));
         Self {
             bars: Some(ProgressBars { all, bar, tasks }),
@@ -58,13 +60,13 @@ impl Progress {
         }
     }
 
-    /// A task began.
+    /// Records that a task has started.
     pub fn started(&mut self, label: &str) {
         self.running.push(words::one_line(label).into_owned());
         self.show();
     }
 
-    /// A task ended.
+    /// Records that a task has ended.
     pub fn finished(&mut self, label: &str) {
         let label = words::one_line(label);
         if let Some(place) = self.running.iter().position(|name| *name == label) {
@@ -75,7 +77,7 @@ impl Progress {
         self.show();
     }
 
-    /// Takes the progress off the screen while something else writes to it.
+    /// Hides the progress while something else is written to the terminal.
     pub fn suspend<R>(&self, write: impl FnOnce() -> R) -> R {
         match &self.bars {
             Some(screen) => screen.all.suspend(write),
@@ -83,7 +85,7 @@ impl Progress {
         }
     }
 
-    /// Takes the progress off the screen for good.
+    /// Removes the progress from the terminal for good.
     pub fn clear(&mut self) {
         if let Some(screen) = self.bars.take() {
             screen.tasks.finish_and_clear();

@@ -1,9 +1,12 @@
-//! Asks for approval.
+//! Asks yes-or-no questions on given streams and reads the answers.
+//!
+//! `cli::prompt` calls these functions on a separate thread, so that a signal can end the wait.
 
 use std::io::{BufRead, Result, Write};
 
-/// Asks a question on `output` and reads the answer from `input`; only `y` and `yes` approve. The
-/// end of the input is a no.
+/// Asks for approval on `output` and reads the answer from `input`.
+///
+/// Only `y` and `yes` approve. The end of the input counts as "no".
 pub fn read_approval(
     question: &str,
     input: &mut dyn BufRead,
@@ -13,7 +16,7 @@ pub fn read_approval(
     Ok(answer == "y" || answer == "yes")
 }
 
-/// Asks a question that nobody should answer by habit: only the whole word `yes` is one.
+/// Asks for confirmation of something dangerous. Only the full word `yes` confirms.
 pub fn read_confirmation(
     question: &str,
     input: &mut dyn BufRead,
@@ -22,7 +25,7 @@ pub fn read_confirmation(
     Ok(read_answer(&format!("{question} [type yes] "), input, output)? == "yes")
 }
 
-/// The answer to a question, in small letters; nothing at the end of the input.
+/// Returns the answer in lower case. Empty at the end of the input.
 fn read_answer(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<String> {
     output.write_all(question.as_bytes())?;
     output.flush()?;

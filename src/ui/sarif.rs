@@ -1,10 +1,10 @@
-//! Diagnostics as SARIF 2.1.0, which code hosts and editors show beside the text.
+//! Converts diagnostics to SARIF 2.1.0, which code hosts and editors show next to the source text.
 
 use serde_json::{Value as Json, json};
 
 use crate::value::encode_percent;
 
-/// A log of one run from diagnostics as the renderer's JSON has them.
+/// Builds a SARIF log of one run from diagnostics in the JSON form of `DiagnosticRenderer`.
 pub fn sarif(problems: &[Json]) -> Json {
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -56,7 +56,7 @@ fn location(label: &Json) -> Json {
     location
 }
 
-/// A path as a URI reference: absolute ones with their scheme, bytes that are special encoded.
+/// Returns a path as a percent-encoded URI reference. Absolute paths get the scheme `file`.
 fn uri(path: &str) -> String {
     let scheme = if path.starts_with('/') { "file://" } else { "" };
     format!("{scheme}{}", encode_percent(path, b"/"))

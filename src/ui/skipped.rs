@@ -1,4 +1,6 @@
-//! What a job leaves alone, and why, as text and as JSON.
+//! Renders the instances that a job leaves alone, with the reasons, as text and as JSON.
+//!
+//! Both plans and summaries contain a [`SkippedView`].
 
 use serde_json::{Map, Value as Json};
 
@@ -6,42 +8,41 @@ use super::words;
 use crate::name::{ChangeId, NodeState, Status};
 use crate::value::Value;
 
-/// How many instances the text names one by one.
+/// The maximum number of instances that the text lists.
 const MAX_NAMED: usize = 50;
 
-/// What removes instances without template.
+/// The hint that says how to remove instances without a template.
 const REMOVE_HINT: &str = "`unfurl deploy --prune` or `unfurl teardown --prune` removes it";
 
-/// What a job leaves alone.
+/// The instances that a job leaves alone.
 #[derive(Debug, Clone, Default)]
 pub struct SkippedView {
-    /// Instances to which the workflow would apply, and why it does not.
+    /// Instances to which the workflow would apply, each with the reason for which it is skipped.
     pub skipped: Vec<(String, String)>,
-    /// Instances whose template is not in the model any more.
+    /// Instances whose template was removed from the model.
     pub orphans: Vec<OrphanLine>,
 }
 
-/// An instance whose template is not in the model any more.
+/// An instance whose template was removed from the model.
 #[derive(Debug, Clone)]
 pub struct OrphanLine {
-    /// The instance's name.
     pub instance: String,
-    /// Its template's.
+    /// The name of the removed template.
     pub template: String,
-    /// Its own status.
+    /// The status of the instance itself.
     pub status: Status,
-    /// Where it is in its life cycle.
+    /// The state in the TOSCA life cycle.
     pub state: Option<NodeState>,
-    /// Who created it: a change id, an instance key, true or false; null if nobody did.
+    /// The creator: a change id, an instance key, true or false; null if unknown.
     pub created: Value,
-    /// The last task that changed it.
+    /// The id of the last task that changed the instance.
     pub last_change: Option<ChangeId>,
-    /// Why it cannot be removed, where that was tried.
+    /// The reason for which a job tried and failed to remove the instance.
     pub not_removed_reason: Option<String>,
 }
 
 impl SkippedView {
-    /// Sections of text, each line ended; nothing if there is nothing to tell.
+    /// Renders the sections as text. Empty if nothing was skipped.
     pub fn text(&self) -> String {
         let mut text = String::new();
         section(&mut text, "Left alone:", &self.skipped, |(name, why)| {
@@ -52,7 +53,7 @@ impl SkippedView {
         text
     }
 
-    /// The instances without template: what plans list.
+    /// Returns the entries for instances without a template in the JSON of plans.
     pub(super) fn plan_json(&self) -> impl Iterator<Item = Json> {
         self.orphans.iter().map(|orphan| {
             let mut item = orphan.json();
@@ -61,7 +62,7 @@ impl SkippedView {
         })
     }
 
-    /// The instances without template: what summaries list.
+    /// Returns the entries for instances without a template in the JSON of summaries.
     pub(super) fn summary_json(&self) -> Json {
         let orphans = self.orphans.iter();
         orphans.map(|orphan| Json::Object(orphan.json())).collect()
@@ -98,7 +99,7 @@ impl OrphanLine {
         )
     }
 
-    /// When it was last changed, by which task.
+    /// Returns the time and id of the task that created or last changed the instance.
     fn since(&self) -> Option<String> {
         let created = self.created.as_str().map(ChangeId::parse);
         let id = created.and_then(Result::ok).or(self.last_change)?;

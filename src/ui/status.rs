@@ -1,34 +1,36 @@
-//! The instances of an ensemble as an indented tree.
+//! Renders the instances of an ensemble as an indented tree, as `unfurl status` prints it.
+//!
+//! The caller computes the lines and their depths.
 
 use crate::name::{NodeState, Status};
 use crate::value::Value;
 
 use super::words;
 
-/// One instance in the tree.
+/// A line of the tree, for one instance.
 #[derive(Debug, Clone, Default)]
 pub struct StatusLine {
-    /// How deep it stands.
+    /// The depth in the tree, which sets the indent.
     pub depth: usize,
-    /// What it is, such as `NodeInstance`.
+    /// The kind of the entity, such as `NodeInstance`.
     pub kind: &'static str,
-    /// Its name with those of the topologies around it.
+    /// The name with those of the enclosing topologies.
     pub name: String,
-    /// Its type, where it is to be shown.
+    /// The node type, where it is shown.
     pub type_name: Option<String>,
-    /// Words about it, such as `computed` or `virtual`.
+    /// Additional words, such as `computed` or `virtual`.
     pub marks: Vec<&'static str>,
-    /// Its own status.
+    /// The status of the instance itself.
     pub local: Option<Status>,
-    /// Its status as others see it.
+    /// The status as other instances see it.
     pub effective: Option<Status>,
-    /// Where it is in its life cycle.
+    /// The state in the TOSCA life cycle.
     pub state: Option<NodeState>,
-    /// Who created it: a change id, an instance key, true or false; null if nobody did.
+    /// The creator: a change id, an instance key, true or false; null if unknown.
     pub created: Value,
 }
 
-/// The tree as text, one line for each instance.
+/// Renders the tree as text, one line per instance.
 pub fn status_text(lines: &[StatusLine]) -> String {
     let mut text = String::new();
     for line in lines {

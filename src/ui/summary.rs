@@ -1,4 +1,7 @@
-//! What a job did, as text and as JSON.
+//! Renders the summary of a finished job as text and as JSON.
+//!
+//! `cli::job_views` fills a [`SummaryView`] from the report of the job. The JSON has Unfurl's
+//! format.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,41 +12,38 @@ use super::{Align, SkippedView, Table, words};
 use crate::name::{ChangeId, NodeState, Priority, Status};
 use crate::value::Value;
 
-/// How many characters of a task's output the text shows.
+/// The maximum length of a task's output in the text, in characters.
 const OUTPUT_WIDTH: usize = 200;
 
-/// A job that ended, ready to be shown.
+/// A finished job prepared for output.
 #[derive(Debug, Clone)]
 pub struct SummaryView {
-    /// The job's id.
     pub id: ChangeId,
-    /// The job's status.
     pub status: Status,
-    /// How long it took; `None` where the start was given by the user.
+    /// The duration of the job. `None` if the user set the start time.
     pub elapsed: Option<Duration>,
-    /// Each task, in the order in which they ended.
+    /// The tasks in the order in which they ended.
     pub tasks: Vec<TaskRow>,
-    /// The topology's outputs: a map.
+    /// The outputs of the topology, as a map.
     pub outputs: Value,
-    /// Jobs that ran on other ensembles.
+    /// The summaries of jobs on other ensembles, by path.
     pub external: Vec<(PathBuf, Self)>,
-    /// What the job left alone.
+    /// The instances that the job left alone.
     pub skipped: SkippedView,
-    /// The expression evaluated after the job.
+    /// The expression evaluated after the job, with its result.
     pub query: Option<QueryView>,
 }
 
-/// An expression that the user asked for, and what it gave.
+/// The expression of `--query` and its result.
 #[derive(Debug, Clone)]
 pub struct QueryView {
-    /// The expression.
     pub expression: String,
-    /// Its value; null where it gave nothing.
+    /// The value of the expression; null without a result.
     pub result: Value,
 }
 
 impl QueryView {
-    /// The expression and what it gave, as text that ends its last line.
+    /// Renders the expression and its result as text.
     pub fn text(&self) -> String {
         let Self { expression, result } = self;
         if result.is_null() {
@@ -53,85 +53,77 @@ impl QueryView {
         }
     }
 
-    /// Adds the expression and what it gave to an answer for machines.
+    /// Adds the expression and its result to a JSON object.
     pub fn add_to(&self, answer: &mut Json) {
         answer["query"] = self.expression.clone().into();
         answer["result"] = json!(self.result);
     }
 }
 
-/// How a task ended.
+/// The way in which a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskEnd {
-    /// It ran and succeeded.
     Success,
-    /// It ran and failed.
     Failed,
-    /// It could not run, because something it needs was not there.
+    /// The task could not run, because something that it depends on was missing.
     Blocked,
-    /// There was nothing to do for it.
+    /// The task had nothing to do.
     Skipped,
 }
 
-/// One task of a job.
+/// A task of a job: a row of the summary table.
 #[derive(Debug, Clone)]
 pub struct TaskRow {
-    /// How it ended.
     pub end: TaskEnd,
-    /// The task's own status; `None` if it was skipped.
+    /// The status of the task itself. `None` if the task was skipped.
     pub status: Option<Status>,
-    /// The instance's name.
     pub target: String,
-    /// The instance's name with those of the topologies around it.
+    /// The name of the instance with those of the enclosing topologies.
     pub nested_name: String,
-    /// The operation.
     pub operation: String,
-    /// The template of the instance.
+    /// The name of the instance's node template.
     pub template: String,
-    /// The type of that template.
     pub type_name: String,
-    /// The instance's own status when the task ended.
+    /// The status of the instance itself when the task ended.
     pub target_status: Option<Status>,
-    /// The instance's status as others see it when the job ended.
+    /// The effective status of the instance when the job ended.
     pub final_status: Option<Status>,
-    /// The instance's state when the task ended.
+    /// The state of the instance when the task ended.
     pub target_state: Option<NodeState>,
-    /// Whether it changed the instance.
+    /// Whether the task changed the instance.
     pub changed: bool,
-    /// What implements the operation.
+    /// The class of the configurator that implements the operation.
     pub configurator: String,
-    /// How much others rely on it.
+    /// The priority of the instance for others.
     pub priority: Priority,
-    /// Why it ran.
+    /// The reason for which the task ran.
     pub reason: String,
-    /// What it gave; null for nothing.
+    /// The output of the task; null without output.
     pub output: Value,
 }
 
-/// How many tasks ended in which way.
+/// The number of tasks by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TaskCounts {
-    /// All of them.
     pub total: usize,
-    /// Succeeded.
     pub ok: usize,
-    /// Failed, or left their instance in error.
+    /// Tasks that failed or left their instance in error.
     pub error: usize,
-    /// Nothing is known of their end.
     pub unknown: usize,
-    /// Had nothing to do.
+    /// Tasks that had nothing to do.
     pub skipped: usize,
-    /// Could not run.
+    /// Tasks that could not run, because something that they depend on was missing.
     pub blocked: usize,
-    /// Ended in a status that has no column of its own, such as `degraded`.
+    /// Tasks with a status that has no column, such as `degraded`.
     pub other: usize,
-    /// Changed their instance.
     pub changed: usize,
 }
 
 impl TaskCounts {
-    /// Counts tasks as upstream does: a task that left its instance in error counts as an error,
-    /// and one without a status counts as skipped.
+    /// Counts tasks in the same way as Unfurl.
+    ///
+    /// A task that left its instance in error counts as an error, and a task without a status
+    /// counts as skipped.
     pub fn of(tasks: &[TaskRow]) -> Self {
         let mut counts = Self {
             total: tasks.len(),
@@ -151,7 +143,7 @@ impl TaskCounts {
         counts
     }
 
-    /// The counts as a phrase.
+    /// Returns the counts as a phrase.
     pub fn text(&self) -> String {
         format!(
             "{} ({} changed, {} ok, {} failed, {} blocked, {} unknown, {} skipped)",
@@ -167,12 +159,12 @@ impl TaskCounts {
 }
 
 impl SummaryView {
-    /// How many tasks ended in which way.
+    /// Returns the number of tasks by outcome.
     pub fn counts(&self) -> TaskCounts {
         TaskCounts::of(&self.tasks)
     }
 
-    /// The summary as text of at most `width` columns where it is a table.
+    /// Renders the summary as text. Its table has at most `width` columns.
     pub fn text(&self, width: u16) -> String {
         let mut text = format!("Job {} completed", self.id);
         if self.tasks.is_empty() {
@@ -248,7 +240,7 @@ impl SummaryView {
         }
     }
 
-    /// The summary as JSON.
+    /// Returns the summary as JSON in Unfurl's format.
     pub fn json(&self) -> Json {
         let counts = self.counts();
         let mut job = Map::new();
@@ -291,7 +283,7 @@ impl SummaryView {
 }
 
 impl TaskEnd {
-    /// The word for it.
+    /// Returns the word for the outcome in texts.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -303,7 +295,8 @@ impl TaskEnd {
 }
 
 impl TaskRow {
-    /// The status in capitals where the instance still has it, else both statuses.
+    /// Returns the status after the task in capitals if it still holds, else the statuses after the
+    /// task and after the job.
     fn status_text(&self) -> String {
         match (self.target_status, self.final_status) {
             (None, _) => String::new(),

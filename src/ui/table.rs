@@ -1,10 +1,12 @@
-//! Tables that fit a width.
+//! Tables of text cells that fit a screen width.
+//!
+//! Used by all commands that print tables. Cells are wrapped where the width is not enough.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, TableStyle};
 
 use super::words;
 
-/// Lines above and below the headings and at the end, none between rows.
+/// The table style: lines above and below the headings and at the end, none between rows.
 const STYLE: TableStyle = TableStyle::new()
     .top_border(line('─'))
     .header_separator(line('─'))
@@ -14,17 +16,15 @@ const fn line(of: char) -> LineStyle {
     LineStyle::none().fill(of).junction(of)
 }
 
-/// On which side the cells of a column stand.
+/// The alignment of the cells in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Align {
-    /// Text.
     #[default]
     Left,
-    /// Numbers.
     Right,
 }
 
-/// Rows under headings.
+/// A table of text cells with headings.
 #[derive(Debug, Clone)]
 pub struct Table {
     columns: Vec<(String, Align)>,
@@ -32,7 +32,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without rows; all columns stand on the left.
+    /// Creates a table without rows. All columns are aligned to the left.
     pub fn new(headings: &[&str]) -> Self {
         Self {
             columns: headings
@@ -43,7 +43,7 @@ impl Table {
         }
     }
 
-    /// Sets the side of one column.
+    /// Sets the alignment of one column.
     #[must_use]
     pub fn align(mut self, column: usize, align: Align) -> Self {
         if let Some(column) = self.columns.get_mut(column) {
@@ -52,7 +52,7 @@ impl Table {
         self
     }
 
-    /// Adds a row; what would steer the terminal is left out of its cells.
+    /// Adds a row. Control characters are removed from its cells.
     pub fn row(&mut self, cells: impl IntoIterator<Item = impl AsRef<str>>) {
         let cells = cells.into_iter();
         self.rows.push(
@@ -62,7 +62,7 @@ impl Table {
         );
     }
 
-    /// The table as text of at most `width` columns, each line ended.
+    /// Renders the table as text of at most `width` columns.
     pub fn render(&self, width: u16) -> String {
         let mut table = comfy_table::Table::new();
         table

@@ -1,10 +1,12 @@
-//! Counts, durations and lists in words, so that every message says them in the same way.
+//! Common phrases of messages: counts, durations, lists of names, shortened texts.
+//!
+//! Every message uses these functions, so that the wording is the same everywhere.
 
 use std::borrow::Cow;
 use std::fmt::{Arguments, Write as _};
 use std::time::Duration;
 
-/// A count with its noun: `1 task`, `2 tasks`, `0 tasks`.
+/// Returns a count with its noun, such as `1 task` or `2 tasks`.
 pub fn count(number: usize, noun: &str) -> String {
     if number == 1 {
         format!("1 {noun}")
@@ -24,13 +26,14 @@ fn plural(noun: &str) -> String {
     }
 }
 
-/// Seconds to the millisecond: `0.108s`.
+/// Formats a duration in seconds with milliseconds, such as `0.108s`.
 pub fn seconds(time: Duration) -> String {
     format!("{:.3}s", time.as_secs_f64())
 }
 
-/// Names in backticks as a sentence lists them: `` `a`, `b` and `c` ``. After `most` names it
-/// says how many others there are.
+/// Lists names as a sentence does: `` `a`, `b` and `c` ``.
+///
+/// More than `max_names` names are counted: `` `a`, `b` and 2 others ``.
 pub fn names<T: AsRef<str>>(names: &[T], max_names: usize) -> String {
     let shown: Vec<String> = names
         .iter()
@@ -48,7 +51,7 @@ pub fn names<T: AsRef<str>>(names: &[T], max_names: usize) -> String {
     }
 }
 
-/// The text without the characters that steer a terminal; line breaks and tabs become spaces.
+/// Removes control characters, which could steer a terminal. Line breaks and tabs become spaces.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     if !text.chars().any(char::is_control) {
         return Cow::Borrowed(text);
@@ -61,7 +64,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown.collect())
 }
 
-/// The text cut to `width` characters, with an ellipsis where something is missing.
+/// Cuts a text to `width` characters and marks the cut with an ellipsis.
 pub fn shorten(text: &str, width: usize) -> Cow<'_, str> {
     if text.chars().nth(width).is_none() {
         return Cow::Borrowed(text);
@@ -70,7 +73,7 @@ pub fn shorten(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(retained.chain(['…']).collect())
 }
 
-/// A time as records write it (`2026-11-21-16-13-35-276629`) as people read it.
+/// Formats a time of the records (`2026-11-21-16-13-35-276629`) for people.
 pub fn recorded_time(stamp: &str) -> Cow<'_, str> {
     let parts: Vec<&str> = stamp.split('-').collect();
     match parts.as_slice() {
@@ -82,22 +85,22 @@ pub fn recorded_time(stamp: &str) -> Cow<'_, str> {
     }
 }
 
-/// A word of an enumeration as upstream shows it: `Status.ok`, or `None`.
+/// Formats an enumeration word like Unfurl: `Status.ok`, or `None`.
 pub(super) fn upstream(kind: &str, word: Option<impl std::fmt::Display>) -> String {
     word.map_or_else(|| "None".to_owned(), |word| format!("{kind}.{word}"))
 }
 
-/// Adds words to a text.
+/// Appends formatted text to a string.
 pub(super) fn append(text: &mut String, words: Arguments<'_>) {
     text.write_fmt(words).expect("a string takes all text");
 }
 
-/// Adds a line with a fact under its label.
+/// Appends a line with a label and a fact.
 pub(super) fn fact(text: &mut String, label: &str, fact: &str) {
     append(text, format_args!("  {label}: {}\n", one_line(fact)));
 }
 
-/// Adds a line that says how many are not shown, if some are not.
+/// Appends a line with the number of entries that are not shown, if any.
 pub(super) fn and_more(text: &mut String, hidden: usize, noun: &str) {
     if hidden > 0 {
         append(text, format_args!("- and {}\n", count(hidden, noun)));

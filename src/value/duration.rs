@@ -4,10 +4,10 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
     /// The text does not begin with a number of zero or more.
-    #[error("a duration is a number with `ms`, `s`, `m` or `h`")]
+    #[error("a duration must be a number, optionally followed by `ms`, `s`, `m` or `h`")]
     Number,
     /// The text after the number is not a known unit.
-    #[error("`{0}` is none of `ms`, `s`, `m` and `h`")]
+    #[error("`{0}` is not a unit of time; use `ms`, `s`, `m` or `h`")]
     Unit(String),
 }
 

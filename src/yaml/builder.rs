@@ -163,7 +163,7 @@ impl<'t> Builder<'t> {
             let span = Span::new(self.source, head.start, head.end);
             return Err(ParseStop::problem(
                 Diagnostic::error(format!(
-                    "more than {} collections stand inside each other",
+                    "lists and maps nest more than {} levels deep",
                     self.max_depth
                 ))
                 .label(span, "too deep"),
@@ -226,7 +226,7 @@ impl<'t> Builder<'t> {
                 .entry(&key)
                 .map_or(Span::NONE, |entry| entry.key_span);
             self.problems.push(
-                Diagnostic::error(format!("the key `{key}` is there twice"))
+                Diagnostic::error(format!("the key `{key}` occurs twice"))
                     .label(twin.key_span, "again here")
                     .label(first, "first here")
                     .help("remove or rename one of them"),
@@ -256,8 +256,8 @@ impl<'t> Builder<'t> {
     pub(super) fn alias(&mut self, id: usize, span: Span) -> Result<(), ParseStop> {
         let Some(node) = self.anchors.get(&id).cloned() else {
             return Err(ParseStop::problem(
-                Diagnostic::error("this alias stands inside of what it names")
-                    .label(span, "would contain itself"),
+                Diagnostic::error("this alias is within the value that it refers to")
+                    .label(span, "the value would contain itself"),
             ));
         };
         if self.expects_key()
@@ -365,8 +365,8 @@ impl<'t> Builder<'t> {
             NodeKind::Seq(_) | NodeKind::Map(_) => {
                 self.problems.push(
                     Diagnostic::error(format!("{} cannot be a key", node.kind_name()))
-                        .label(place, "a key is a text")
-                        .help("quote it if it is meant as text, as in `'{{ name }}': value`"),
+                        .label(place, "a key must be a text")
+                        .help("quote the key if it is a text, as in `'{{ name }}': value`"),
                 );
                 self.set_key(PendingKey::Refused);
             }
@@ -382,14 +382,20 @@ impl<'t> Builder<'t> {
     #[cold]
     fn limit_exceeded(&mut self, deep: bool, place: Span) -> ParseStop {
         let (message, label) = if deep {
-            ("aliases make the document too deep", "too deep with this")
+            (
+                "aliases make the document too deep",
+                "exceeds the depth limit",
+            )
         } else {
-            ("aliases make the document too large", "too large with this")
+            (
+                "aliases make the document too large",
+                "exceeds the size limit",
+            )
         };
         self.problems.push(
             Diagnostic::error(message)
                 .label(place, label)
-                .help("repeat less: an alias stands for a copy of all it names"),
+                .help("use fewer aliases: each one counts as a full copy of its value"),
         );
         ParseStop::Reported
     }

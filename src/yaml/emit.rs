@@ -249,7 +249,9 @@ impl EmitWriter {
             Value::Null | Value::Entity(_) => self.out.push_str("null"),
             Value::Bool(true) => self.out.push_str("true"),
             Value::Bool(false) => self.out.push_str("false"),
-            Value::Int(number) => write!(self.out, "{number}").expect("a string takes all"),
+            Value::Int(number) => {
+                write!(self.out, "{number}").expect("writing to a string cannot fail")
+            }
             Value::Big(digits) => self.out.push_str(digits),
             Value::Float(number) => self.float(*number),
             Value::Str(text) => {
@@ -301,7 +303,8 @@ impl EmitWriter {
             let text = Value::Float(number).to_string();
             match text.split_once('e') {
                 Some((mantissa, exponent)) if !mantissa.contains('.') => {
-                    write!(self.out, "{mantissa}.0e{exponent}").expect("a string takes all");
+                    write!(self.out, "{mantissa}.0e{exponent}")
+                        .expect("writing to a string cannot fail");
                 }
                 _ => self.out.push_str(&text),
             }
@@ -346,7 +349,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    #[expect(clippy::too_many_lines, reason = "the answer is long")]
+    #[expect(clippy::too_many_lines, reason = "the expected text is long")]
     fn texts_are_quoted_only_where_a_reader_could_err() {
         let texts = [
             "",

@@ -47,11 +47,14 @@ pub fn parse_as(
     limits: &Limits,
 ) -> Result<Node, Diagnostics> {
     let Some(text) = sources.get(source).map(|source| Arc::clone(&source.text)) else {
-        return Err(Diagnostic::error("no text was read from this source").into());
+        return Err(Diagnostic::error("internal error: the source has no text").into());
     };
     if u32::try_from(text.len()).is_err() || text.len() > limits.max_bytes {
         let byte_limit = limits.max_bytes.min(u32::MAX as usize);
-        let message = format!("the text has {} bytes, more than {byte_limit}", text.len());
+        let message = format!(
+            "the text has {} bytes, but the limit is {byte_limit}",
+            text.len()
+        );
         return Err(Diagnostic::error(message)
             .label(Span::new(source, 0, 0), "")
             .help("split it into files that include each other")
@@ -147,7 +150,7 @@ impl<'t> EventReader<'t> {
                     documents += 1;
                     if documents > 1 {
                         return Err(ParseStop::problem(
-                            Diagnostic::error("a file holds one document only")
+                            Diagnostic::error("a file must contain only one YAML document")
                                 .label(span, "a second document starts here")
                                 .help("move it to a file of its own"),
                         ));
@@ -170,10 +173,10 @@ impl<'t> EventReader<'t> {
                 Event::UnresolvedAlias(name) => {
                     self.builder.problems.push(
                         Diagnostic::error(format!(
-                            "there is no anchor `&{name}` before this alias"
+                            "the anchor `&{name}` is not defined before this alias"
                         ))
                         .label(span, "not defined above")
-                        .help("an alias names an anchor that stands before it in the same file"),
+                        .help("an alias can refer only to an anchor above it in the same file"),
                     );
                     let node = Node::new(NodeKind::Null, span, None);
                     self.builder.add(node, None, span)?;
@@ -361,9 +364,9 @@ impl<'t> EventReader<'t> {
         let full = [tag.handle(), tag.suffix()].concat();
         if full.starts_with("tag:yaml.org,2002:python/") {
             return Err(ParseStop::problem(
-                Diagnostic::error(format!("the tag `{}` is not accepted", tag.original()))
+                Diagnostic::error(format!("the tag `{}` is not allowed", tag.original()))
                     .label(span, "would run Python code")
-                    .help("write the value itself"),
+                    .help("write the value without the tag"),
             ));
         }
         let name = tag.original();
@@ -400,17 +403,14 @@ fn explanation(kind: &ErrorKind) -> (String, Option<&'static str>) {
             Some("use spaces"),
         ),
         E::MappingValueNotAllowed => (
-            "a `key: value` pair cannot stand here".to_owned(),
+            "a `key: value` pair is not allowed here".to_owned(),
             Some("check the indentation, or quote the text if its `: ` is meant literally"),
         ),
         E::InvalidColonPlacement => (
-            "a `:` cannot stand here".to_owned(),
-            Some("is a `]` or `}` missing before it?"),
+            "a `:` is not allowed here".to_owned(),
+            Some("check whether a `]` or `}` is missing before it"),
         ),
-        E::RecursionLimitExceeded => (
-            "collections stand too deep inside each other".to_owned(),
-            None,
-        ),
+        E::RecursionLimitExceeded => ("lists and maps nest too deeply".to_owned(), None),
         E::ExpectedBlockMappingKey => (
             "expected a key".to_owned(),
             Some("keys of one map start in the same column"),
@@ -426,8 +426,8 @@ fn explanation(kind: &ErrorKind) -> (String, Option<&'static str>) {
             Some("write `key: value`"),
         ),
         E::UnclosedQuotedScalar | E::InvalidQuotedScalarIndent => (
-            "a quoted text does not end where it should".to_owned(),
-            Some("is its closing quote missing?"),
+            "a quoted text is not closed, or not indented correctly".to_owned(),
+            Some("add the closing quote, or indent the text"),
         ),
         E::UnexpectedCharacter {
             character: '@' | '`' | '%',

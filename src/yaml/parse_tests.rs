@@ -165,16 +165,16 @@ fn problems_say_where_and_what_to_do() {
         .map(|text| problems(text).trim_end().to_owned())
         .collect();
     insta::assert_snapshot!(shown.join("\n"), @r##"
-    the key `a` is there twice [3:1 again here | 1:1 first here] remove or rename one of them
+    the key `a` occurs twice [3:1 again here | 1:1 first here] remove or rename one of them
     a tab cannot be used as indentation [2:2 ] use spaces
-    a `key: value` pair cannot stand here [1:5 ] check the indentation, or quote the text if its `: ` is meant literally
-    a `:` cannot stand here [2:2 ] is a `]` or `}` missing before it?
-    a quoted text does not end where it should [2:1 ] is its closing quote missing?
-    a file holds one document only [2:1 a second document starts here] move it to a file of its own
-    a map cannot be a key [1:5 a key is a text] quote it if it is meant as text, as in `'{{ name }}': value`
-    this alias stands inside of what it names [1:8 would contain itself]
-    there is no anchor `&y` before this alias [1:4 not defined above] an alias names an anchor that stands before it in the same file
-    the tag `!!python/object:os.system` is not accepted [1:30 would run Python code] write the value itself
+    a `key: value` pair is not allowed here [1:5 ] check the indentation, or quote the text if its `: ` is meant literally
+    a `:` is not allowed here [2:2 ] check whether a `]` or `}` is missing before it
+    a quoted text is not closed, or not indented correctly [2:1 ] add the closing quote, or indent the text
+    a file must contain only one YAML document [2:1 a second document starts here] move it to a file of its own
+    a map cannot be a key [1:5 a key must be a text] quote the key if it is a text, as in `'{{ name }}': value`
+    this alias is within the value that it refers to [1:8 the value would contain itself]
+    the anchor `&y` is not defined before this alias [1:4 not defined above] an alias can refer only to an anchor above it in the same file
+    the tag `!!python/object:os.system` is not allowed [1:30 would run Python code] write the value without the tag
     `x` is not an integer [1:10 tagged as an integer]
     `<<` cannot merge an integer [1:5 expected a map or a list of maps]
     a text cannot start with this character [1:4 ] quote the text

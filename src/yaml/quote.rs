@@ -148,10 +148,10 @@ fn write_double(out: &mut String, text: &str) {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             '\0'..' ' | '\u{7f}'..='\u{9f}' => {
-                write!(out, "\\x{:02x}", u32::from(c)).expect("a string takes all");
+                write!(out, "\\x{:02x}", u32::from(c)).expect("writing to a string cannot fail");
             }
             '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
-                write!(out, "\\u{:04x}", u32::from(c)).expect("a string takes all");
+                write!(out, "\\u{:04x}", u32::from(c)).expect("writing to a string cannot fail");
             }
             '\u{10ffff}' => out.push_str("\\U0010ffff"),
             c => out.push(c),

@@ -40,7 +40,7 @@ fn open(node: &Node, reader: &dyn TagReader, problems: &mut Diagnostics) -> Valu
             Some(Err(reason)) => {
                 let tag = node.tag().unwrap_or_default();
                 problems.push(
-                    Diagnostic::error(format!("cannot open this `{tag}` value: {reason}"))
+                    Diagnostic::error(format!("cannot decode this `{tag}` value: {reason}"))
                         .label(node.span(), ""),
                 );
                 Value::Null
@@ -92,6 +92,6 @@ mod tests {
             .iter()
             .map(|problem| problem.message.as_str())
             .collect();
-        assert_eq!(messages, ["cannot open this `!vault` value: it is empty"]);
+        assert_eq!(messages, ["cannot decode this `!vault` value: it is empty"]);
     }
 }

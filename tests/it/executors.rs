@@ -128,7 +128,7 @@ fn sudo_runs_a_command_as_another_user() {
     assert_eq!(output.exit, Exit::Code(3), "{}", output.stderr.text());
     assert_eq!(output.stdout.text(), format!("{to}\n/tmp\nit's $HOME\n"));
     assert_eq!(output.stderr.text(), "oops\n");
-    assert_eq!(notes, [format!("`sudo` runs it as `{to}`")]);
+    assert_eq!(notes, [format!("`sudo` runs the action as `{to}`")]);
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn a_program_of_ones_own_is_an_executor() {
     let chain = chain_of(folder.path(), "[look, direct]", "{mine: 1}");
     let (output, notes) = run(chain, sh("echo ran"));
     assert_eq!(output.stdout.text(), "ran\n");
-    assert_eq!(notes, ["`look` is asked"]);
+    assert_eq!(notes, ["asking the executor `look`"]);
     let seen = fs::read_to_string(folder.path().join("seen")).unwrap();
     let seen: serde_json::Value = serde_json::from_str(&seen).unwrap();
     assert_eq!(seen["protocol"], 1);

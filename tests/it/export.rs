@@ -379,7 +379,7 @@ fn an_export_is_not_written_over_its_sources_or_what_is_no_file() {
     assert_eq!(run.code, 1, "{run}");
     assert!(
         run.stderr
-            .contains("is one of the files that the export is made from")
+            .contains("is one of the input files of the export")
     );
     assert_eq!(env.read("ensemble.yaml"), before);
     let made = Command::new("mkfifo")

@@ -220,7 +220,7 @@ fn an_input_that_cannot_be_evaluated_is_shown_with_the_properties_that_it_reads(
     24 |                 inputs: {command: 'curl {{ SELF.url }}'}
        |                                   --------------------- the input `command` of the task asks for it
        |
-       = hint: define it, or give a value in its place with `| default(…)`
+       = hint: define the name, or supply a default value with `| default(…)`
 
     error: Aborting job: there were errors during rendering: Standard.configure of `web`: `nope` is not defined on `::db` in the template `{{ SELF.secret }}-{{ SELF.nope }}`
     error: output `size` cannot be evaluated: `div`: cannot divide by zero
@@ -258,7 +258,7 @@ fn what_has_no_place_of_its_own_is_shown_at_its_operation() {
     23 |                 implementation: {primary: Shell, environment: {SIZE: {get_input: none}}}
        |                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ in this operation
        |
-       = hint: declare the input, or give a default: `get_input: [none, …]`
+       = hint: declare the input, or supply a default value: `get_input: [none, …]`
 
     error: Aborting job: there were errors during rendering: Standard.configure of `web`: undefined input `none`
     error: output `size` cannot be evaluated: `div`: cannot divide by zero
@@ -326,12 +326,11 @@ fn a_query_that_fails_is_shown_with_the_property_that_it_reads() {
     19 |               eval: ::db::url
        |               --------------- `url` of `::web` asks for it
        |
-       = hint: define it, or give a value in its place with `| default(…)`
+       = hint: define the name, or supply a default value with `| default(…)`
     ");
     let run = env.unfurl(["status", "--query", "{{ nope }}"]).exits(1);
     insta::assert_snapshot!(run.stderr, @"
     error: `nope` is not defined in the template `{{ nope }}`
-     |
-     = hint: define it, or give a value in its place with `| default(…)`
+     = hint: define the name, or supply a default value with `| default(…)`
     ");
 }

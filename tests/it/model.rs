@@ -166,7 +166,7 @@ spec:
     env.unfurl(["plan"]).exits(64).says(&[
         "the instance `a` has no template in the model",
         "ensemble.yaml:5:5",
-        "the instance `b` stands on `nobody`, which is not there",
+        "the instance `b` has the parent `nobody`, which does not exist",
         "ensemble.yaml:6:5",
     ]);
 }
@@ -298,7 +298,7 @@ fn a_template_finds_the_instance_of_its_name_where_all_may_be_searched() {
     let env = two_ensembles(BASE, ", directives: [select]");
     env.unfurl(["plan", "app"])
         .succeeds()
-        .says(&["no other ensemble has an instance for the node template `net`"]);
+        .says(&["no external ensemble has an instance for the node template `net`"]);
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn an_ensemble_of_the_project_is_known_by_its_name() {
 fn what_is_missing_in_another_ensemble_is_told_with_its_place() {
     let env = two_ensembles(BASE, ", imported: 'base:nothing'");
     env.unfurl(["plan", "app"]).exits(64).says(&[
-        "node template `net` stands for `base:nothing`, which is not in another ensemble",
+        "node template `net` represents `base:nothing`, which no external ensemble has",
         "app/ensemble.yaml:30:9",
     ]);
     let env = two_ensembles("base: {manifest: {file: nowhere.yaml}}", IMPORTED);
@@ -336,7 +336,7 @@ fn what_is_missing_in_another_ensemble_is_told_with_its_place() {
         &text.replace("imported: base:own", "imported: base:gone"),
     );
     env.unfurl(["plan", "app"]).exits(64).says(&[
-        "the recorded instance `net` stands for `base:gone`, which is not in another ensemble",
+        "the recorded instance `net` represents `base:gone`, which no external ensemble has",
     ]);
 }
 
@@ -376,7 +376,7 @@ fn values_of_another_ensemble_are_as_its_schema_says() {
         .unfurl(["deploy", "--approve"])
         .does_not_panic()
         .says(&[
-            "the attribute `number` of the external ensemble `other` is not as its `schema` says",
+            "the attribute `number` of the external ensemble `other` does not match its `schema`",
         ]);
 }
 

@@ -142,7 +142,7 @@ fn problems_in_a_use_of_the_repository_unfurl_name_its_files() {
     let told =
         "error: there is no file `unfurl:tosca_plugins/docker.yaml`\n --> ensemble.yaml:5:42\n";
     assert!(run.stderr.contains(told), "{}", run.stderr);
-    let help = "the repository `unfurl` has configurators/templates/dns.yaml, ";
+    let help = "the files of the repository `unfurl` are configurators/templates/dns.yaml, ";
     assert!(run.stderr.contains(help), "{}", run.stderr);
 }
 

@@ -332,7 +332,7 @@ fn a_secret_is_not_kept_and_its_loss_is_told() {
         assert!(!text.contains("hunter2"), "{}:\n{text}", path.display());
     }
     let run = job(&env, &["teardown", "--prune"]).exits(64);
-    let run = run.says(&["password", "secret", "put the template back"]);
+    let run = run.says(&["password", "secret", "restore the template"]);
     assert_eq!(names(&instances(&env)), ["db"], "{run}");
 
     // A template that only names the source of its secret can be used for removal.

@@ -261,7 +261,7 @@ fn a_program_that_loops_is_ended_in_time() {
     let env = env.variable("UNFURL_PYTHON_TIMEOUT", "soon");
     env.unfurl(["--allow", "python", "validate"])
         .exits(1)
-        .says(&["`soon` is no time limit"]);
+        .says(&["`UNFURL_PYTHON_TIMEOUT` has the invalid value `soon`"]);
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn a_program_has_no_network() {
         listener.set_nonblocking(true).unwrap();
         assert!(listener.accept().is_err());
     } else {
-        run.succeeds().says(&["with access to the network"]);
+        run.succeeds().says(&["had access to the network"]);
     }
 }
 
@@ -317,7 +317,7 @@ fn where_the_network_cannot_be_taken_away_that_is_told() {
     let env = env.variable("PATH", &path);
     env.unfurl(["--allow", "python", "validate"])
         .succeeds()
-        .says(&["it ran with access to the network"]);
+        .says(&["the conversion had access to the network"]);
 }
 
 #[test]
@@ -497,7 +497,7 @@ fn a_program_in_a_csar_runs_from_its_folder_and_not_from_an_archive() {
     assert!(status.unwrap().success());
     env.unfurl(["--allow", "python", "validate", "packed.zip"])
         .exits(1)
-        .says(&["does not run inside of an archive", "unpack"]);
+        .says(&["does not run inside an archive", "unpack"]);
 }
 
 #[test]

@@ -536,7 +536,7 @@ fn a_key_that_others_may_read_is_refused() {
     std::fs::set_permissions(key_file(&env), open).unwrap();
     let env = env.variable("SECRET", "hunter-two");
     let run = env.unfurl(["deploy", "--approve"]).succeeds();
-    let run = run.says(&["cannot tell", "others may read", "chmod 600"]);
+    let run = run.says(&["cannot tell", "other users can read", "chmod 600"]);
     assert!(run.stdout.contains("Nothing to do"), "{run}");
     env.unfurl(["deploy", "--approve", "--force"])
         .succeeds()

@@ -296,7 +296,7 @@ fn executors_are_around_the_commands_of_operations() {
     let ensemble = env.read("ensemble.yaml") + "environment:\n  " + executors + "\n";
     env.write("ensemble.yaml", &ensemble);
     let run = env.unfurl(["-v", "deploy", "--approve"]).succeeds();
-    run.says(&["`splay` waits 0 s", "`sudo` runs it as `nobody`"]);
+    run.says(&["`splay` waits 0 s", "`sudo` runs the action as `nobody`"]);
     assert_eq!(told(&env, "app"), format!("nobody {}:a b", user()));
 
     let opts = ["--executor-opts", "{sudo_user: root, splaytime: 2}"];

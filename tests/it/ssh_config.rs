@@ -475,7 +475,7 @@ fn a_file_that_includes_itself_is_refused() {
     assert!(theirs(&file, "foo").is_err());
     let error = ours(&file, "foo").unwrap_err();
     let folder = written.0.path().display().to_string();
-    insta::assert_snapshot!(error.replace(&folder, "DIR"), @"DIR/a:2: files include each other more than 16 deep");
+    insta::assert_snapshot!(error.replace(&folder, "DIR"), @"DIR/a:2: includes are nested more than 16 levels deep");
     // Two inclusions at each level would be 65,536 files.
     let twice = |next: &str| format!("Include DIR/{next} DIR/{next}\n");
     let names: Vec<String> = (0..17).map(|number| format!("t{number}")).collect();
@@ -507,7 +507,7 @@ fn a_file_that_others_may_write_is_refused() {
     let written = Written::new();
     let (read, file) = at_home(&written, b"User x", 0o666);
     let expected = format!(
-        "{}: others than its owner may write this file (mode 666)",
+        "{}: users other than the owner can write this file (mode 666)",
         file.display()
     );
     assert_eq!(read.unwrap_err(), expected);
@@ -525,14 +525,14 @@ fn odd_bytes_are_said_and_what_is_around_them_counts() {
         .collect();
     let shown = warnings.join("\n").replace(file.to_str().unwrap(), "FILE");
     insta::assert_snapshot!(shown, @r"
-    FILE: the file is not UTF-8 text; other bytes are replaced
-    FILE:3: there is no option `NoSuchOption`; it is ignored
+    FILE: the file is not valid UTF-8; invalid bytes are replaced
+    FILE:3: unknown option `NoSuchOption`; it is ignored
     ");
     let (read, file) = at_home(&written, b"User x\0y\nPort 1\nPort no\n", 0o600);
     let shown = read.unwrap_err().replace(file.to_str().unwrap(), "FILE");
     insta::assert_snapshot!(shown, @r"
     FILE:1: the line has a NUL character
-    FILE:3: `no` is no value of `Port`, which is a port from 1 to 65535
+    FILE:3: `no` is not valid for `Port`: expected a port from 1 to 65535
     ");
 }
 

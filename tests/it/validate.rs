@@ -71,13 +71,13 @@ fn a_text_that_is_nothing_known_is_refused_at_its_place() {
         ),
         (
             "- a\n",
-            "this is no ensemble, project or service template, but a list\n --> x.yaml:1:1\n",
+            "this file is not an ensemble, project or service template: it contains a list\n --> x.yaml:1:1\n",
         ),
         ("", "--> x.yaml:1:1\n"),
         ("a: [\n", "--> x.yaml:"),
         (
             "tosca_definitions_version: tosca_9\n",
-            "`tosca_9` is not a version of TOSCA that can be read\n --> x.yaml:1:28\n",
+            "`tosca_9` is not a supported version of TOSCA\n --> x.yaml:1:28\n",
         ),
     ] {
         env.write("x.yaml", text);
@@ -145,7 +145,7 @@ fn a_csar_whose_entry_is_missing_says_where_it_is_named() {
         ("a", "a.csar/TOSCA-Metadata/TOSCA.meta:3:1\n"),
         (
             "b",
-            "`TOSCA.meta` names no `Entry-Definitions`\n --> b.csar/TOSCA.meta:1:1\n",
+            "`TOSCA.meta` has no `Entry-Definitions`\n --> b.csar/TOSCA.meta:1:1\n",
         ),
         (
             "c",
@@ -153,9 +153,9 @@ fn a_csar_whose_entry_is_missing_says_where_it_is_named() {
         ),
         (
             "d",
-            "holds neither `TOSCA-Metadata/TOSCA.meta` nor a service template",
+            "contains neither `TOSCA-Metadata/TOSCA.meta` nor a service template",
         ),
-        ("f", "which TOSCA 1.0 asks for\n --> f.csar/a.yaml:1:28\n"),
+        ("f", "which TOSCA 1.0 requires\n --> f.csar/a.yaml:1:28\n"),
     ] {
         let run = env.unfurl(["validate", &format!("{name}.csar")]);
         assert_eq!(run.code, 1, "{name}: {}", run.stderr);
@@ -278,6 +278,10 @@ fn the_entry_of_a_folder_is_in_the_folder() {
     );
     let run = env.unfurl(["validate", "csar"]);
     assert_eq!(run.code, 1);
-    assert!(run.stderr.contains("is not in it"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("does not contain its service template"),
+        "{}",
+        run.stderr
+    );
     assert!(!run.stderr.contains("secret"), "{}", run.stderr);
 }

@@ -303,7 +303,7 @@ fn explain_says_why_nothing_would_be_done() {
       status: none
 
     The workflow `deploy` would do nothing to it:
-    - it would have to be created, and `--skip-new` is given
+    - it does not exist yet, and `--skip-new` is given
 
     Depends on: nothing
 

@@ -11,7 +11,7 @@ use crate::ops::Failure;
 use crate::ops::lock::{EnsembleLockStatus, break_lock, list};
 use crate::ui::Table;
 
-/// The subcommands of `lock`.
+/// The subcommands of the command `lock`.
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum LockCommand {
     /// Show who holds the locks of the project's ensembles
@@ -21,7 +21,7 @@ pub(in crate::cli) enum LockCommand {
     Break(BreakArgs),
 }
 
-/// The options of `lock list`.
+/// The options of the command `lock list`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ListArgs {
     /// The ensemble; all of the project if none is named
@@ -32,7 +32,7 @@ pub(in crate::cli) struct ListArgs {
     output: OutputFormat,
 }
 
-/// The options of `lock break`.
+/// The options of the command `lock break`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct BreakArgs {
     /// The ensemble

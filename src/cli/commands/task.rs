@@ -213,7 +213,7 @@ fn about(task: &Task, sources: &Sources) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Describes a task as JSON.
+/// Describes a task in full as JSON.
 fn of_task(task: &Task) -> Json {
     let arguments: serde_json::Map<String, Json> = task
         .parameters

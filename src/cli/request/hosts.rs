@@ -1,4 +1,6 @@
 //! Builds requests for runs over hosts from the options of the command line.
+//!
+//! [`HostOptions`] and its parts are turned into scopes, connection settings and `TaskOptions`.
 
 use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;

@@ -1,4 +1,6 @@
 //! Builds the request of a job from the options of the command line.
+//!
+//! [`request`] checks which options go together and fills a [`JobRequest`] for `ops`.
 
 use std::num::NonZeroUsize;
 

@@ -1,4 +1,6 @@
 //! Builds requests to apply or show Salt states from the options of the command line.
+//!
+//! Options override the settings of the minion configuration file (`--config`).
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -1,4 +1,6 @@
 //! Shows runs over hosts on a terminal or in a log, and asks for passwords and answers.
+//!
+//! [`HostScreen`] implements the port `HostsView` of `fleet::tasks`; `ui` renders its lines.
 
 use crate::cli::args::format::HostOutput;
 use crate::cli::output::Output;

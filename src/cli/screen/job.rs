@@ -1,4 +1,6 @@
 //! Shows a job on a terminal or in a log, and asks the user to approve the plan.
+//!
+//! [`JobScreen`] implements the port `JobFrontend` of `ops`.
 
 use std::io::IsTerminal as _;
 

@@ -1,4 +1,7 @@
 //! Shows the progress and the results of states on machines.
+//!
+//! [`StatesScreen`] implements the port `StatesView` of `fleet::states`; [`show`] and
+//! [`report_json`] print the results.
 
 use std::collections::HashMap;
 

@@ -54,7 +54,7 @@ pub fn merge_ensembles(
     let (merged, is_clean) = merge_lines(texts[0], texts[1], texts[2], labels)?;
     let text = String::from_utf8(merged).ok()?;
     if !is_clean && conflicts.is_empty() {
-        conflicts.push("the text that people wrote".to_owned());
+        conflicts.push("the text outside of the record".to_owned());
     }
     if conflicts.is_empty() {
         // Check that the merged text parses to the intended sections, because a line-by-line merge of YAML

@@ -137,7 +137,7 @@ fn attributes_are_merged_one_by_one() {
 fn people_who_changed_the_same_line_see_both() {
     let base = ensemble("x", "A1", &[]);
     let merged = merge(&base, &ensemble("y", "A1", &[]), &ensemble("z", "A1", &[]));
-    assert_eq!(merged.conflicts, ["the text that people wrote"]);
+    assert_eq!(merged.conflicts, ["the text outside of the record"]);
     assert!(merged.text.contains("<<<<<<< first\n    description: y\n"));
 }
 

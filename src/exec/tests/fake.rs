@@ -18,7 +18,6 @@ pub(super) enum Happens {
     Ends(u64, Exit),
     Time,
     Signal,
-    /// The runner has ended.
     Gone,
 }
 

@@ -61,7 +61,7 @@ fn repeat_sequence(
     let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
     let fits = |length: usize| match length.checked_mul(times) {
         Some(length) if length <= LENGTH => Ok(()),
-        _ => Err(call.fail("the result is too long")),
+        _ => Err(call.fail("the repeated text or list would be longer than the limit")),
     };
     Ok(LazyValue::Value(match sequence {
         Value::Str(text) => {
@@ -122,7 +122,7 @@ pub(super) fn pow(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let (base, exponent) = floats(pair);
     let power = base.powf(exponent);
     if (base == 0.0 && exponent < 0.0) || (power.is_nan() && !base.is_nan() && !exponent.is_nan()) {
-        return Err(call.fail("the result is no number"));
+        return Err(call.fail("the result is not a finite number"));
     }
     Ok(LazyValue::Value(power.into()))
 }
@@ -134,7 +134,7 @@ fn both(call: &FunctionCall<'_>) -> Result<NumericOperands, Error> {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "Python makes a float of an integer the same way"
+    reason = "Python converts an integer to a float the same way"
 )]
 fn numbers(call: &FunctionCall<'_>, left: &Value, right: &Value) -> Result<NumericOperands, Error> {
     match (number(left), number(right)) {
@@ -163,7 +163,7 @@ fn number(value: &Value) -> Option<Result<i64, f64>> {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "Python makes a float of an integer the same way"
+    reason = "Python converts an integer to a float the same way"
 )]
 fn floats(pair: NumericOperands) -> (f64, f64) {
     match pair {

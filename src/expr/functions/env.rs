@@ -34,8 +34,8 @@ impl Evaluator {
 
 /// The error message for the unsupported option `update_os_environ`.
 const NO_UPDATE: &str = "cannot change the environment of this process (`update_os_environ`): all \
-    tasks share the process, and run at the same time; give the map to the operations that need \
-    it, as their `environment`";
+    tasks share it and run at the same time; set the map as the `environment` of the operations \
+    that need it";
 
 pub(super) fn get_env(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let args = call.raw;

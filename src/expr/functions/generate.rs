@@ -32,9 +32,9 @@ pub(super) fn generate(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
             // A text of one character is rarely a digit, so the number of tries is limited.
             let mut tries = (0..1000).map(|_| pick(call, &everything, or(15)));
             let with_digit = |text: &String| text.contains(|c: char| c.is_ascii_digit());
-            tries
-                .find(with_digit)
-                .ok_or_else(|| call.fail("no password was found"))?
+            tries.find(with_digit).ok_or_else(|| {
+                call.fail("could not generate a password with a digit; increase `len`")
+            })?
         }
         _ => {
             let ranges = option("ranges")?.unwrap_or_default();

@@ -213,7 +213,8 @@ fn joined(texts: &[String], style: &LabelRules) -> Result<String, String> {
 fn label_of(text: &str, style: &LabelRules) -> Result<String, String> {
     let set = |set: &str| {
         let pattern = format!("[^{set}]");
-        Regex::new(&pattern).map_err(|_| format!("`[{set}]` is not a set of characters"))
+        Regex::new(&pattern)
+            .map_err(|_| format!("`[{set}]` is not a valid character set of a regular expression"))
     };
     let is_bad = |outside: &Regex, character: Option<char>| {
         character.is_some_and(|character| outside.is_match(&character.to_string()))

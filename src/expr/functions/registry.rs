@@ -181,7 +181,7 @@ mod tests {
         {eval: $foo::bar, vars: {foo: {bar: 9}}} => 9
         {eval: '::host::$k', vars: {k: ip}} => '10.0.0.1'
         {eval: '::host::nope', strict: required} => error: the expression '::host::nope' must return results
-        {eval: {nofunc: 1}} => error: there is no function in {'nofunc': 1}
+        {eval: {nofunc: 1}} => error: {'nofunc': 1} is a map without a known function name
         {eval: {concat: [a], foreach: $item}} => error: `concat`: `foreach` belongs beside `eval`, one level up
         {eval: $a, vars: {a: {eval: $a}}} => error: expressions refer to each other more than 60 levels deep
         ");
@@ -287,7 +287,7 @@ mod tests {
         {eval: {abspath: foo.txt}} => '/e/foo.txt'
         {eval: {abspath: [x, artifacts, true]}} => '/e/artifacts/app/x'
         {eval: {get_dir: ensemble}} => '/e'
-        {eval: {get_dir: nowhere}} => error: `get_dir`: there is no location `nowhere`
+        {eval: {get_dir: nowhere}} => error: `get_dir`: the location `nowhere` is not known
         {eval: {container_image: 'reg.example.com/a/B:1.0'}} => 'reg.example.com/a/b:1.0'
         {eval: {file: w.txt, dir: /tmp, contents: written}, select: path} => '/tmp/w.txt'
         {eval: {file: w.txt, dir: /tmp, contents: {a: 1}}, select: contents} => '{\n  "a": 1\n}'
@@ -349,11 +349,11 @@ mod tests {
         {eval: {mul: [2, [1, x]]}} => [1, 'x', 1, 'x']
         {eval: {mul: [-1, a]}} => ''
         {eval: {mul: ['', 9223372036854775807]}} => ''
-        {eval: {mul: [ab, 9223372036854775807]}} => error: `mul`: the result is too long
+        {eval: {mul: [ab, 9223372036854775807]}} => error: `mul`: the repeated text or list would be longer than the limit
         {eval: {mul: [a, b]}} => error: `mul`: takes two numbers, not a string and a string
         {eval: {pow: [2, -1]}} => 0.5
-        {eval: {pow: [0, -1]}} => error: `pow`: the result is no number
-        {eval: {pow: [-8, 0.5]}} => error: `pow`: the result is no number
+        {eval: {pow: [0, -1]}} => error: `pow`: the result is not a finite number
+        {eval: {pow: [-8, 0.5]}} => error: `pow`: the result is not a finite number
         {eval: '0', select: .name} => 'app'
         {eval: '-1', select: .name} => 'root'
         {eval: {portspec: '80-90:8080-8090'}, select: source_range} => ['80', '90']

@@ -97,8 +97,12 @@ pub(super) fn scalar_value(call: &FunctionCall<'_>) -> Result<LazyValue, Error> 
                 )));
             };
             let known = unit(&name).filter(|(kind, ..)| std::ptr::eq(*kind, scalar.kind));
-            let problem =
-                || call.fail(format!("`{name}` is not a unit that `{}` has", scalar.unit));
+            let problem = || {
+                call.fail(format!(
+                    "`{name}` is not a unit that `{}` can be converted to",
+                    scalar.unit
+                ))
+            };
             let target = known.ok_or_else(problem)?.2;
             (scalar.number * scalar.factor / target, false)
         }

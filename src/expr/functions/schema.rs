@@ -14,13 +14,13 @@ pub fn admits(value: &Value, schema: &Value) -> Result<bool, String> {
 /// Whether a value satisfies a schema at a nesting depth, which is limited to [`DEPTH`].
 pub(super) fn is_valid(value: &Value, schema: &Value, depth: usize) -> Result<bool, String> {
     if depth > DEPTH {
-        return Err("the schema is too deep".to_owned());
+        return Err(format!("the schema nests more than {DEPTH} levels deep"));
     }
     let value = value.reveal();
     let keywords = match schema.reveal() {
         Value::Bool(answer) => return Ok(*answer),
         Value::Map(keywords) => keywords,
-        other => return Err(format!("a schema is a map, not {}", other.kind())),
+        other => return Err(format!("a schema must be a map, not {}", other.kind())),
     };
     for (keyword, rule) in keywords.iter() {
         let holds = match &**keyword {

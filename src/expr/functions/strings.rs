@@ -24,7 +24,7 @@ pub(super) fn token(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
         _ => (None, None, None),
     };
     let (Some(text), Some(separator), Some(place)) = parts else {
-        return Err(call.fail("takes a text, a separator and the place of a part"));
+        return Err(call.fail("takes a text, a separator and the index of a part"));
     };
     if separator.is_empty() {
         return Err(call.fail("the separator is empty"));
@@ -36,7 +36,11 @@ pub(super) fn token(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
         .ok()
         .and_then(|place| parts.get(place));
     part.map(|part| LazyValue::Value((*part).into()))
-        .ok_or_else(|| call.fail(format!("the text has {count} parts, none at {place}")))
+        .ok_or_else(|| {
+            call.fail(format!(
+                "the text has no part {place}; the number of parts is {count}"
+            ))
+        })
 }
 
 pub(super) fn urljoin(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {

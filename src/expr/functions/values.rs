@@ -61,7 +61,7 @@ pub(super) fn removed_secret(call: &FunctionCall<'_>) -> Result<LazyValue, Error
     let name = call.value()?;
     Err(call.fail(format!(
         "the value of `{name}` was a secret, and secrets are not kept when their template leaves \
-         the model: put the template back to use it"
+         the model: restore the template to use it"
     )))
 }
 

@@ -60,7 +60,7 @@ pub struct EffectOutput {
 
 impl Debug for EffectOutput {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Answer").finish_non_exhaustive()
+        f.debug_struct("EffectOutput").finish_non_exhaustive()
     }
 }
 

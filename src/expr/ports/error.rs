@@ -10,7 +10,7 @@ pub enum ReadError {
     #[error("{0}")]
     Refused(&'static str),
     /// A directory name that `get_dir` does not know.
-    #[error("there is no location `{0}`")]
+    #[error("the location `{0}` is not known")]
     UnknownLocation(String),
     /// The error that the operating system returned.
     #[error("{0}")]
@@ -31,10 +31,10 @@ pub enum EffectError {
     #[error("{0}")]
     Refused(&'static str),
     /// A program whose output exceeds the limit.
-    #[error("the program printed too much")]
+    #[error("the output of the program exceeds the limit")]
     TooMuchOutput,
     /// A program that ended with an error.
-    #[error("the program ended with {code}: {output}")]
+    #[error("the program failed with exit code {code}: {output}")]
     Exited {
         /// The exit code of the program.
         code: i32,

@@ -108,7 +108,7 @@ impl<R> ReadEnvironment for NullContext<R> {
 impl<R> Effects for NullContext<R> {
     fn perform(&self, effect: &Effect) -> Result<EffectOutput, EffectError> {
         Err(EffectError::Refused(match effect {
-            Effect::Run { .. } | Effect::Fetch { .. } => "programs cannot be run here",
+            Effect::Run { .. } | Effect::Fetch { .. } => "expressions here cannot run programs",
             Effect::WriteFile { .. } | Effect::MakeDir { .. } => self.refusal,
         }))
     }
@@ -187,7 +187,10 @@ mod tests {
         let url = "http://example.com".to_owned();
         let effects = [
             (make, "no machine"),
-            (Effect::Fetch { url }, "programs cannot be run here"),
+            (
+                Effect::Fetch { url },
+                "expressions here cannot run programs",
+            ),
         ];
         for (effect, refusal) in effects {
             assert_eq!(system.perform(&effect).unwrap_err().to_string(), refusal);

@@ -89,8 +89,9 @@ impl<'a> FilterArguments<'a> {
             rest = places.to_vec();
         } else {
             if places.len() > parameters.len() {
-                let problem = format!("`{name}` takes at most {} arguments", parameters.len());
-                return Err(filter_error(problem));
+                let max = parameters.len();
+                let noun = if max == 1 { "argument" } else { "arguments" };
+                return Err(filter_error(format!("`{name}` takes at most {max} {noun}")));
             }
             for (slot, value) in supplied.iter_mut().zip(places.iter()) {
                 *slot = Some(value.clone());
@@ -163,7 +164,9 @@ impl<'a> FilterArguments<'a> {
         match (&value, value.to_string().trim().parse()) {
             (Value::Bool(truth), _) => Ok(Some((*truth).into())),
             (_, Ok(number)) => Ok(Some(number)),
-            _ => Err(self.fail(format!("`{parameter}` is a whole number, not {value}"))),
+            _ => Err(self.fail(format!(
+                "the argument `{parameter}` must be an integer, not {value}"
+            ))),
         }
     }
 
@@ -217,7 +220,7 @@ impl<'a> FilterArguments<'a> {
     /// Converts a value to an engine value.
     #[expect(
         clippy::unnecessary_wraps,
-        reason = "it ends most filters, which can fail"
+        reason = "most filters return this result directly, and they can fail"
     )]
     pub(super) fn engine_value(&self, value: impl Into<Value>) -> Result<JinjaValue> {
         Ok(self.variables.engine_value(LazyValue::Value(value.into())))

@@ -62,7 +62,7 @@ fn combine(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     ];
     if !known.contains(&lists) {
         let known = known.join("`, `");
-        return Err(args.fail(format!("`list_merge` is one of `{known}`")));
+        return Err(args.fail(format!("`list_merge` must be one of `{known}`")));
     }
     let mut values = Vec::new();
     let others = args
@@ -93,7 +93,7 @@ fn merge_maps(
     depth: usize,
 ) -> Result<Map> {
     if depth > DEPTH {
-        return Err(filter_error("`combine`: maps nest too deep"));
+        return Err(filter_error("`combine`: the maps nest too deeply"));
     }
     for (key, value) in over {
         let value = match (base.get(key), value) {
@@ -340,7 +340,7 @@ pub(super) fn pairs(
         let name = path.join(".");
         let elements = match found {
             Some(value) if value.as_list().is_some() => value,
-            Some(_) => return Err(format!("`{name}` is no list")),
+            Some(_) => return Err(format!("`{name}` is not a list")),
             None if skip_missing => continue,
             None => return Err(format!("an item has no `{name}`")),
         };
@@ -357,7 +357,7 @@ pub(super) fn pairs(
             pairs.push(Value::list([shown.clone(), element.clone()]));
         }
         if pairs.len() > limits::MAX_ITEMS {
-            return Err("there are too many pairs".to_owned());
+            return Err("the result has too many pairs".to_owned());
         }
     }
     Ok(pairs)
@@ -370,7 +370,7 @@ fn rekey_on_member(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         Some("overwrite") => true,
         Some(other) => {
             return Err(args.fail(format!(
-                "`duplicates` is `error` or `overwrite`, not `{other}`"
+                "`duplicates` must be `error` or `overwrite`, not `{other}`"
             )));
         }
     };
@@ -385,7 +385,9 @@ fn rekey_on_member(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         };
         let name: Arc<str> = name.to_string().into();
         if map.contains_key(&name) && !overwrite {
-            return Err(args.fail(format!("two items have the `{key}` `{name}`")));
+            return Err(args.fail(format!(
+                "more than one item has the value `{name}` for `{key}`"
+            )));
         }
         map.insert(name, item);
     }
@@ -456,7 +458,11 @@ fn dictsort(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let by_value = match args.text("by")?.as_deref() {
         None | Some("key") => false,
         Some("value") => true,
-        Some(other) => return Err(args.fail(format!("sorts by `key` or `value`, not `{other}`"))),
+        Some(other) => {
+            return Err(args.fail(format!(
+                "can only sort by `key` or `value`, not by `{other}`"
+            )));
+        }
     };
     let case_sensitive = args.flag("case_sensitive", false)?;
     let reverse = args.flag("reverse", false)?;
@@ -559,7 +565,7 @@ fn sum(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let mut total = 0.0;
     for item in all() {
         total += super::percent_format::float(item)
-            .ok_or_else(|| filter_error(format!("`sum`: {} is no number", item.kind())))?;
+            .ok_or_else(|| filter_error(format!("`sum`: {} is not a number", item.kind())))?;
     }
     Ok(total.into())
 }

@@ -53,7 +53,7 @@ fn arrangements(args: &FilterArguments<'_>, sorted: bool) -> Result<JinjaValue> 
     let items = args.subject_list()?;
     let length = args.size("r")?.unwrap_or(items.len());
     if length > 64 && length <= items.len() {
-        return Err(args.fail("there are too many ways"));
+        return Err(args.fail("there are too many combinations"));
     }
     let count = items.len();
     let items = items.into_iter();
@@ -64,7 +64,7 @@ fn arrangements(args: &FilterArguments<'_>, sorted: bool) -> Result<JinjaValue> 
     };
     let rows: List = ways.take(MAX_COMBINATIONS + 1).map(Value::from).collect();
     if rows.len() > MAX_COMBINATIONS {
-        return Err(args.fail("there are too many ways"));
+        return Err(args.fail("there are too many combinations"));
     }
     args.engine_value(rows)
 }
@@ -99,17 +99,17 @@ fn random(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         };
         let count = u64::try_from(count).ok().filter(|count| *count > 0);
         let Some(count) = count else {
-            return Err(args.fail("there is no number in this range"));
+            return Err(args.fail("the range contains no number"));
         };
         let chosen = i128::from(generator.below(count)) * step_wide + i128::from(start);
         return Ok(i64::try_from(chosen).unwrap_or(i64::MAX).into());
     }
     if args.raw("start").is_some() || args.raw("step").is_some() {
-        return Err(args.fail("`start` and `step` go with a number"));
+        return Err(args.fail("`start` and `step` can only be used with a number, not with a list"));
     }
     let items = args.subject_list()?;
     let Ok(count @ 1..) = u64::try_from(items.len()) else {
-        return Err(args.fail("takes a list with items, or a number above zero"));
+        return Err(args.fail("takes a list that is not empty, or a positive number"));
     };
     let place = usize::try_from(generator.below(count)).unwrap_or_default();
     args.engine_value(items[place].clone())

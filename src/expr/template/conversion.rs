@@ -137,7 +137,7 @@ impl Variables {
         if depth > DEPTH {
             return Err(JinjaError::new(
                 ErrorKind::BadSerialization,
-                "a value nests too deep",
+                "a value nests too deeply",
             ));
         }
         match value.kind() {

@@ -93,7 +93,9 @@ fn seconds(time: DateTime) -> Result<f64> {
 }
 
 fn shown(format: &str, time: DateTime) -> Result<String> {
-    let problem = |error: jiff::Error| filter_error(format!("`{format}` shows no time: {error}"));
+    let problem = |error: jiff::Error| {
+        filter_error(format!("`{format}` is not a valid time format: {error}"))
+    };
     let zoned = time.to_zoned(jiff::tz::TimeZone::UTC).map_err(problem)?;
     // Python's `%f` always has six digits.
     let format = format.replace("%f", "%6f");
@@ -103,7 +105,7 @@ fn shown(format: &str, time: DateTime) -> Result<String> {
 /// Implements `now(utc, fmt)`: the current time, or a text of it.
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "the engine hands arguments over by value"
+    reason = "the engine passes arguments by value"
 )]
 pub(super) fn now(state: &State, options: Kwargs) -> Result<JinjaValue> {
     let variables = Variables::from_state(state)?;
@@ -128,14 +130,16 @@ fn to_datetime(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let parsed = jiff::fmt::strtime::parse(format, &text)
         .and_then(|time| time.to_datetime().or_else(|_| Ok(time.to_date()?.into())));
     let time = parsed.map_err(|error: jiff::Error| {
-        args.fail(format!("`{text}` is not a time as `{format}`: {error}"))
+        args.fail(format!(
+            "`{text}` is not a time in the format `{format}`: {error}"
+        ))
     })?;
     Ok(JinjaValue::from_object(Time(time)))
 }
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "a time out of range is refused next"
+    reason = "the next call rejects a time out of range"
 )]
 fn strftime(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let format = args.subject_text()?;
@@ -144,7 +148,7 @@ fn strftime(args: &FilterArguments<'_>) -> Result<JinjaValue> {
             let second: f64 = second
                 .trim()
                 .parse()
-                .map_err(|_| args.fail(format!("`{second}` is no number of seconds")))?;
+                .map_err(|_| args.fail(format!("`{second}` is not a number of seconds")))?;
             jiff::Timestamp::from_second(second as i64).map_err(|error| args.fail(error))?
         }
         None => {

@@ -74,7 +74,7 @@ pub struct DocumentError {
 
 impl Debug for DocumentRenderer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Documents").finish_non_exhaustive()
+        f.debug_struct("DocumentRenderer").finish_non_exhaustive()
     }
 }
 
@@ -264,7 +264,7 @@ fn document_error(error: &JinjaError, missing: Option<String>) -> DocumentError 
     }
     let problem = match innermost.kind() {
         ErrorKind::UndefinedError => {
-            missing.unwrap_or_else(|| "something undefined is used".to_owned())
+            missing.unwrap_or_else(|| "an undefined value is used".to_owned())
         }
         ErrorKind::SyntaxError => {
             let detail = innermost.detail().unwrap_or_default();

@@ -136,7 +136,10 @@ fn write_checked(
     emitted.count += 1;
     emitted.total += text.len();
     if emitted.total > limits::MAX_OUTPUT {
-        return Err(filter_error("the template puts out too much"));
+        return Err(filter_error(format!(
+            "the output of the template exceeds {} MiB",
+            limits::MAX_OUTPUT >> 20
+        )));
     }
     emitted.length = text.len();
     emitted.last = Some(value.clone());
@@ -242,7 +245,7 @@ fn explain(error: &JinjaError, text: &str, notes: &RenderNotes) -> Error {
     }
     if error.kind() == ErrorKind::UndefinedError {
         let missing = notes.missing.clone();
-        let what = missing.unwrap_or_else(|| "something undefined is used".to_owned());
+        let what = missing.unwrap_or_else(|| "an undefined value is used".to_owned());
         return Error::Undefined {
             message: what,
             template,
@@ -348,7 +351,7 @@ mod tests {
         {% if false %}x{% endif %} => None
         {% if true %}{{ SELF.port }}{% endif %} => 80
         {% for i in HOST.tags %}{{ i }}{% endfor %} => 'abc'
-        {{ HOST.items }} => error: `.items`: this is a method that every map has; write `['items']` for the entry of that name
+        {{ HOST.items }} => error: `.items`: every map has a method of this name; write `['items']` for the entry of that name
         {{ SELF.nope | default('d') }} => 'd'
         {{ SELF.nope.nope | default('d') }} => 'd'
         {{ nope is defined }} => False
@@ -498,7 +501,7 @@ mod tests {
         {{ SELF.nope.nope }} => error: `nope` is not defined on `::app` in the template `{{ SELF.nope.nope }}`
         {{ undefinedvar }} => error: `undefinedvar` is not defined in the template `{{ undefinedvar }}`
         {% if nope %}x{% endif %} => error: `nope` is not defined in the template `{% if nope %}x{% endif %}`
-        {{ NODES.nobody.x }} => error: there is no node `nobody` in the template `{{ NODES.nobody.x }}`
+        {{ NODES.nobody.x }} => error: unknown node `nobody` in the template `{{ NODES.nobody.x }}`
         {{ SELF.port + }} => error: cannot render the template `{{ SELF.port + }}`: unexpected end of variable block
         a
         {{ 1 | nofilter }} => error: cannot render the template `a
@@ -511,11 +514,11 @@ mod tests {
         {% include 'other' %} => error: cannot render the template `{% include 'other' %}`: tried to include non-existing template 'other'
         #jinja2: what: 1
         {{ 1 }} => error: cannot render the template `#jinja2: what: 1
-        {{ 1 }}`: `what` in its header is not known
+        {{ 1 }}`: its `#jinja2:` header has the unknown option `what`
         {{ SELF.nope | default(other) }} => error: `other` is not defined in the template `{{ SELF.nope | default(other) }}`
         {% for i in SELF.nope %}{% endfor %} => error: `nope` is not defined on `::app` in the template `{% for i in SELF.nope %}{% endfor %}`
         {{ __unfurl.nothing() }} => error: cannot render the template `{{ __unfurl.nothing() }}`: there is no function `nothing`
-        {% for k in SELF.items %}{% endfor %} => error: `.items`: this is a method that every map has; write `.items()` to call it
+        {% for k in SELF.items %}{% endfor %} => error: `.items`: every map has a method of this name; write `.items()` to call it
         {{ HOST.m.keys() | list }} {{ HOST.m['k1'] }} {% for k, v in HOST.m.items() %}{{ k }}{% endfor %} => "['k1', 'k2'] {'v': 1} k1k2"
         "#);
     }

@@ -20,9 +20,12 @@ pub(super) fn split(text: &str) -> Result<(Option<Syntax>, &str), String> {
     ];
     let mut builder = SyntaxConfig::builder();
     for pair in header.split(',').filter(|pair| !pair.trim().is_empty()) {
-        let (name, value) = pair
-            .split_once(':')
-            .ok_or_else(|| format!("`{}` in its header is no `name: value`", pair.trim()))?;
+        let (name, value) = pair.split_once(':').ok_or_else(|| {
+            format!(
+                "`{}` in its `#jinja2:` header is not of the form `name: value`",
+                pair.trim()
+            )
+        })?;
         let value = value.trim();
         let text = value.trim_matches(['\'', '"']).to_owned();
         let truth = value.eq_ignore_ascii_case("true");
@@ -48,7 +51,11 @@ pub(super) fn split(text: &str) -> Result<(Option<Syntax>, &str), String> {
             "keep_trailing_newline" => {
                 builder.keep_trailing_newline(truth);
             }
-            other => return Err(format!("`{other}` in its header is not known")),
+            other => {
+                return Err(format!(
+                    "its `#jinja2:` header has the unknown option `{other}`"
+                ));
+            }
         }
     }
     let scanned = Delimiters(delimiters.clone());

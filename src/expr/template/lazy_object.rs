@@ -37,7 +37,7 @@ pub(super) struct LazyObject {
 
 impl Debug for LazyObject {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Thing").finish_non_exhaustive()
+        f.debug_struct("LazyObject").finish_non_exhaustive()
     }
 }
 
@@ -71,7 +71,7 @@ impl LazyObject {
         };
         let error = Error::Function {
             function: format!(".{name}"),
-            problem: format!("this is a method that every map has; {hint}"),
+            problem: format!("every map has a method of this name; {hint}"),
         };
         JinjaValue::from(self.variables.engine_error(error))
     }
@@ -128,7 +128,7 @@ impl LazyObject {
                         format!("`{key}` is not defined on `{}`", evaluator.scope().key(of))
                     }
                     None if matches!(self.item, LazyValue::AllInstances(_)) => {
-                        format!("there is no node `{key}`")
+                        format!("unknown node `{key}`")
                     }
                     None => format!("`{key}` is not defined"),
                 };

@@ -44,14 +44,14 @@ pub(super) fn check_item_count(count: usize) -> Result<()> {
 /// Returns an error if the values of variables are too large.
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "the engine hands arguments over by value"
+    reason = "the engine passes arguments by value"
 )]
 pub(super) fn check_values(values: Rest<JinjaValue>) -> Result<bool> {
     let mut budget = MAX_VARIABLE;
     for value in values.iter() {
         if !fits(value, &mut budget, 0) {
             return Err(filter_error(format!(
-                "a variable would hold more than {} MiB",
+                "the value of a variable would exceed {} MiB",
                 MAX_VARIABLE >> 20
             )));
         }

@@ -2,7 +2,7 @@
 //! this machine always run; those that run a program or use the network need permission.
 #![expect(
     clippy::needless_pass_by_value,
-    reason = "the engine hands arguments over by value"
+    reason = "the engine passes arguments by value"
 )]
 
 use std::sync::Arc;
@@ -150,12 +150,12 @@ impl Evaluator {
             "random_choice" => Ok(self.random_choice(terms)),
             "pipe" | "lines" | "url" => self.guarded_lookup(name, terms, options),
             "config" | "inventory_hostnames" => Err(failed(
-                "there is no Ansible configuration and no inventory here".to_owned(),
+                "the configuration and the inventory of Ansible are not supported".to_owned(),
             )),
             _ => match lookup_files::run(self, name, terms, options, scene) {
                 Some(results) => results,
                 None => Err(failed(format!(
-                    "there is no such lookup; those known are {KNOWN_LOOKUPS}"
+                    "the lookup is not known; the known ones are {KNOWN_LOOKUPS}"
                 ))),
             },
         }

@@ -105,7 +105,7 @@ impl FileLookup<'_> {
         let text = self.read(path)?;
         if text.starts_with("$ANSIBLE_VAULT;") {
             return Err(self.fail(
-                "templates open no vaults; keep the value under `secrets` of the environment",
+                "templates cannot decrypt vault files; store the value under `secrets` of the environment",
             ));
         }
         Ok(vec![text.into()])
@@ -198,7 +198,7 @@ impl FileLookup<'_> {
         if skips {
             return Ok(List::new());
         }
-        Err(self.fail("none of the files is there"))
+        Err(self.fail("none of the files exists"))
     }
 
     /// Splits a term such as `key a=b c=d`. An option within the term overrides one next to it.
@@ -225,9 +225,11 @@ impl FileLookup<'_> {
         };
         let column = |name: &str, usual: usize| match option(name) {
             None => Ok(usual),
-            Some(text) => text
-                .parse()
-                .map_err(|_| self.fail(format!("`{name}` is a number, not `{text}`"))),
+            Some(text) => text.parse().map_err(|_| {
+                self.fail(format!(
+                    "the option `{name}` must be a number, not `{text}`"
+                ))
+            }),
         };
         let (target, by) = (column("col", 1)?, column("keycol", 0)?);
         for row in rows(&self.read(&file)?, delimiter) {
@@ -283,17 +285,19 @@ impl FileLookup<'_> {
         self.evaluator
             .check_permission("password", "writes a file")?;
         if option("encrypt").is_some() {
-            return Err(self.fail("passwords are not hashed in templates"));
+            return Err(
+                self.fail("the option `encrypt` is not supported: templates cannot hash passwords")
+            );
         }
         let length = option("length")
             .and_then(|length| length.parse().ok())
             .unwrap_or(PASSWORD);
         if length > 10_000 {
-            return Err(self.fail("the password would be too long"));
+            return Err(self.fail("the password would be longer than 10000 characters"));
         }
         let letters = letters(option("chars").as_deref());
         if letters.is_empty() {
-            return Err(self.fail("there are no characters to choose from"));
+            return Err(self.fail("`chars` contains no characters"));
         }
         let mut bytes = vec![0; length * 4];
         self.evaluator.system().random(&mut bytes);

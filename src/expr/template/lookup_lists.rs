@@ -91,7 +91,8 @@ fn sequence(terms: &[Value], options: &LookupOptions) -> Result<List, String> {
         if !text.trim().is_empty() && !sequence.shorthand(text.trim()) {
             for pair in text.split_whitespace() {
                 let pair = pair.split_once('=');
-                let (name, value) = pair.ok_or_else(|| format!("`{text}` is no sequence"))?;
+                let (name, value) =
+                    pair.ok_or_else(|| format!("`{text}` is not a sequence such as `1-10/2`"))?;
                 sequence.set(name, value)?;
             }
         }
@@ -114,7 +115,7 @@ impl SequenceSpec {
             "wantlist" | "errors" => return Ok(()),
             other => return Err(format!("there is no argument `{other}`")),
         };
-        let number = whole(value).ok_or_else(|| format!("`{name}` is no whole number"))?;
+        let number = whole(value).ok_or_else(|| format!("`{name}` is not an integer"))?;
         *slot = Some(number);
         Ok(())
     }
@@ -180,7 +181,7 @@ impl SequenceSpec {
             };
             numbers.push(text.into());
             limits::check_item_count(numbers.len())
-                .map_err(|_| "there are too many numbers".to_owned())?;
+                .map_err(|_| "the sequence has too many numbers".to_owned())?;
             match number.checked_add(stride) {
                 Some(next) => number = next,
                 None => break,

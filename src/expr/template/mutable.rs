@@ -27,7 +27,7 @@ struct MutableMap(Mutex<IndexMap<String, (JinjaValue, JinjaValue)>>);
 /// Converts lists and maps to mutable ones. A mutable value stays the same object.
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "the engine hands arguments over by value"
+    reason = "the engine passes arguments by value"
 )]
 pub(super) fn make_mutable(value: JinjaValue) -> Result<JinjaValue> {
     mutable_copy(&value, 0)

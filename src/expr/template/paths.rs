@@ -2,7 +2,7 @@
 //! others.
 #![expect(
     clippy::needless_pass_by_value,
-    reason = "the engine hands arguments over by value"
+    reason = "the engine passes arguments by value"
 )]
 use std::path::{Component, Path, PathBuf};
 

@@ -69,7 +69,9 @@ fn read<'t, 'v>(
     }
     rest = rest.trim_start_matches(['h', 'l', 'L']);
     let Some(conversion) = rest.chars().next() else {
-        return Err(filter_error("`format`: the text ends within a `%`"));
+        return Err(filter_error(
+            "`format`: the text ends within a `%` specification",
+        ));
     };
     let spec = FormatSpec {
         name,
@@ -150,7 +152,7 @@ fn shown(spec: &FormatSpec, value: &Value) -> Result<String> {
         }
         other => {
             return Err(filter_error(format!(
-                "`format`: there is no conversion `%{other}`"
+                "`format`: the conversion `%{other}` is not known"
             )));
         }
     })

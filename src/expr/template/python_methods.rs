@@ -49,7 +49,7 @@ fn list_method(
         ("copy", []) => Some(value.clone()),
         ("append" | "extend" | "insert" | "pop" | "remove" | "sort" | "reverse" | "clear", _) => {
             let problem = format!(
-                "values do not change, so there is no `{method}`; make a new list with `+`"
+                "lists cannot be changed, so there is no `{method}`; create a new list with `+`"
             );
             return Err(JinjaError::new(ErrorKind::UnknownMethod, problem));
         }

@@ -87,7 +87,7 @@ impl DumpWriter {
 
     fn node(&mut self, value: &Value, indent: usize, depth: usize) -> Result<(), String> {
         if depth > DEPTH {
-            return Err("the value nests too deep".to_owned());
+            return Err(format!("the value nests more than {DEPTH} levels deep"));
         }
         match value {
             Value::List(_) | Value::Map(_) if self.in_brackets(value) => {
@@ -143,7 +143,7 @@ impl DumpWriter {
 
     fn flow(&mut self, value: &Value, indent: usize, depth: usize) -> Result<(), String> {
         if depth > DEPTH {
-            return Err("the value nests too deep".to_owned());
+            return Err(format!("the value nests more than {DEPTH} levels deep"));
         }
         let separate = |writer: &mut Self, place: usize| {
             if place > 0 {

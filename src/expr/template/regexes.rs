@@ -67,9 +67,7 @@ fn regex_replace(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     }
     let required = args.size("mandatory_count")?.unwrap_or_default();
     if required > 0 && required != places {
-        return Err(args.fail(format!(
-            "`{pattern}` is there {places} times, not {required}"
-        )));
+        return Err(args.fail(format!("`{pattern}` occurs {places} times, not {required}")));
     }
     Ok((done + &text[last..]).into())
 }
@@ -177,7 +175,7 @@ fn regex_escape(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         "posix_basic" => "[].^$*\\",
         other => {
             return Err(args.fail(format!(
-                "`{other}` is not supported; `python` and `posix_basic` are"
+                "the `re_type` `{other}` is not supported; use `python` or `posix_basic`"
             )));
         }
     };

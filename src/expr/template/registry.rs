@@ -1,7 +1,7 @@
 //! The registration of filters and functions in a template environment.
 #![expect(
     clippy::needless_pass_by_value,
-    reason = "the engine hands arguments over by value"
+    reason = "the engine passes arguments by value"
 )]
 
 use minijinja::value::{Kwargs, Value as JinjaValue};

@@ -205,7 +205,7 @@ fn from_json(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         return args.engine_value(input);
     };
     let parsed: serde_json::Value = serde_json::from_str(json)
-        .map_err(|error| filter_error(format!("this is no JSON: {error}")))?;
+        .map_err(|error| filter_error(format!("the text is not valid JSON: {error}")))?;
     args.engine_value(Value::from(parsed))
 }
 
@@ -289,7 +289,7 @@ fn b64encode(args: &FilterArguments<'_>) -> Result<JinjaValue> {
 
 fn b64decode(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let bytes = encoding::from_base64(&args.subject_text()?);
-    let bytes = bytes.ok_or_else(|| args.fail("this is not base 64"))?;
+    let bytes = bytes.ok_or_else(|| args.fail("the text is not base64"))?;
     let units = |from: fn([u8; 2]) -> u16| -> String {
         let units: Vec<u16> = bytes
             .chunks_exact(2)
@@ -336,7 +336,7 @@ fn digest(args: &FilterArguments<'_>, kind: &str) -> Result<JinjaValue> {
         other => {
             let known = "`md5`, `sha1`, `sha224`, `sha256`, `sha384` and `sha512`";
             return Err(args.fail(format!(
-                "the digest `{other}` is not known; those known are {known}"
+                "the digest `{other}` is not known; the known ones are {known}"
             )));
         }
     };
@@ -351,7 +351,8 @@ fn to_uuid(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let number = u128::from_str_radix(&digits, 16)
         .ok()
         .filter(|_| digits.len() == 32);
-    let number = number.ok_or_else(|| args.fail(format!("`{namespace}` is no identifier")))?;
+    let number =
+        number.ok_or_else(|| args.fail(format!("the namespace `{namespace}` is not a UUID")))?;
     let hashed = Sha1::new().chain_update(number.to_be_bytes());
     let hashed = hashed.chain_update(args.subject_text()?).finalize();
     let mut bytes = [0; 16];
@@ -371,12 +372,12 @@ fn to_uuid(args: &FilterArguments<'_>) -> Result<JinjaValue> {
 
 fn password_hash(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     Err(args.fail(
-        "passwords are not hashed in templates; hash them in a task, or keep the hash as a secret",
+        "templates cannot hash passwords; hash the password in a task, or store the hash as a secret",
     ))
 }
 
 fn unsupported_vault(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     Err(args.fail(
-        "templates open and close no vaults; keep the value under `secrets` of the environment",
+        "templates cannot encrypt or decrypt vault values; store the value under `secrets` of the environment",
     ))
 }

@@ -162,7 +162,7 @@ fn matches(args: &FilterArguments<'_>, kind: &str) -> Result<bool> {
         "match" => format!("\\A(?:{pattern})"),
         "fullmatch" => format!("\\A(?:{pattern})\\z"),
         "search" | "" => pattern,
-        other => return Err(args.fail(format!("there is no `match_type` `{other}`"))),
+        other => return Err(args.fail(format!("the `match_type` `{other}` is not known"))),
     };
     Ok(regex_with_flags(args, &pattern)?.is_match(&text))
 }
@@ -259,7 +259,7 @@ fn version(args: &FilterArguments<'_>) -> Result<bool> {
         None if strict => compare_releases(&own, &other),
         None | Some("loose") => compare_versions(&own, &other),
         Some("strict" | "semver" | "semantic" | "pep440") => compare_releases(&own, &other),
-        Some(other) => return Err(args.fail(format!("there is no `version_type` `{other}`"))),
+        Some(other) => return Err(args.fail(format!("the `version_type` `{other}` is not known"))),
     };
     match args.text("operator")?.as_deref().unwrap_or("eq") {
         "==" | "=" | "eq" => Ok(order.is_eq()),
@@ -268,7 +268,7 @@ fn version(args: &FilterArguments<'_>) -> Result<bool> {
         "<=" | "le" => Ok(order.is_le()),
         ">" | "gt" => Ok(order.is_gt()),
         ">=" | "ge" => Ok(order.is_ge()),
-        other => Err(args.fail(format!("`{other}` compares no versions"))),
+        other => Err(args.fail(format!("`{other}` is not an operator for versions"))),
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) const FILTERS: FilterTable = &[
     ("d", DEFAULT, default),
     ("ternary", TERNARY, ternary),
     ("undef", &[VARIADIC], |args| {
-        Err(args.fail("is a function: `undef(hint='…')`"))
+        Err(args.fail("must be called as a function: `undef(hint='…')`"))
     }),
     ("int", &["default", "base"], to_int),
     ("float", &["default"], to_float),
@@ -98,7 +98,7 @@ fn powers(
     if power.is_finite() {
         Ok(power.into())
     } else {
-        Err(args.fail("the result is no number"))
+        Err(args.fail("the result is not a finite number"))
     }
 }
 
@@ -217,7 +217,7 @@ fn human_to_bytes(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
-    let wrong = || args.fail(format!("`{text}` is no size"));
+    let wrong = || args.fail(format!("`{text}` is not a size such as `10 MB`"));
     let number: f64 = text[..end].parse().map_err(|_| wrong())?;
     let unit = match text[end..].trim() {
         "" => args.text("default_unit")?.unwrap_or_default(),
@@ -243,7 +243,7 @@ fn human_readable(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         Value::Str(text) => text.trim().parse().ok(),
         other => percent_format::float(other),
     };
-    let size = size.ok_or_else(|| args.fail(format!("`{subject}` is no number")))?;
+    let size = size.ok_or_else(|| args.fail(format!("`{subject}` is not a number")))?;
     let is_bits = args.flag("isbits", false)?;
     let (base, small) = if is_bits {
         ("bits", "b")
@@ -253,7 +253,7 @@ fn human_readable(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let power = match args.text("unit")? {
         Some(unit) => {
             let power = power_of(&unit);
-            power.ok_or_else(|| args.fail(format!("`{unit}` is no unit")))?
+            power.ok_or_else(|| args.fail(format!("`{unit}` is not a unit of size")))?
         }
         None => (1..=8)
             .rev()
@@ -307,7 +307,7 @@ fn urlsplit(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     match args.text("query")?.filter(|query| !query.is_empty()) {
         Some(name) => {
             let part = parts.get(&name).cloned();
-            args.engine_value(part.ok_or_else(|| args.fail(format!("URLs have no `{name}`")))?)
+            args.engine_value(part.ok_or_else(|| args.fail(format!("URLs have no part `{name}`")))?)
         }
         None => args.engine_value(parts),
     }
@@ -323,7 +323,7 @@ fn comment(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         "c" => ("", None, "// ", ""),
         "cblock" => ("/*", Some(" *"), " * ", " */"),
         "xml" => ("<!--", Some(" -"), " - ", "-->"),
-        other => return Err(args.fail(format!("there is no style `{other}`"))),
+        other => return Err(args.fail(format!("the comment style `{other}` is not known"))),
     };
     let supplied = |name: &str, usual: &str| -> Result<String> {
         Ok(args.text(name)?.unwrap_or_else(|| usual.to_owned()))

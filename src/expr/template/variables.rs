@@ -46,7 +46,12 @@ impl Variables {
             .and_then(|value| value.downcast_object_ref::<FunctionObject>());
         functions
             .map(|functions| Arc::clone(&functions.0))
-            .ok_or_else(|| JinjaError::new(ErrorKind::InvalidOperation, "`__unfurl` is not itself"))
+            .ok_or_else(|| {
+                JinjaError::new(
+                    ErrorKind::InvalidOperation,
+                    "the template redefines the reserved name `__unfurl`",
+                )
+            })
     }
 
     /// Resolves a name. None if it is not defined.

@@ -24,10 +24,9 @@ const GROUP_TYPE: &str = "unfurl.groups.AnsibleInventoryGroup";
 /// The attributes with the address of a machine, the preferred one first.
 const ADDRESS_ATTRIBUTES: [&str; 2] = ["public_ip", "private_ip"];
 
-/// The gathered hosts, with warnings.
+/// The gathered hosts with their groups, and warnings about them.
 #[derive(Debug, Default)]
 pub struct GatheredHosts {
-    /// The hosts and their groups.
     pub inventory: Inventory,
     /// Warnings about values that could not be used.
     pub warnings: Diagnostics,

@@ -1,4 +1,7 @@
-//! The known hosts of a run and how to reach them: inventories, ensembles, `ssh_config`.
+//! The known hosts of a run and how to reach them.
+//!
+//! [`FleetHosts`] joins inventories, the instances of an ensemble and `ssh_config`. [`HostSession`]
+//! is the interactive use of one host, [`EndpointLocator`] locates the hosts of jobs.
 
 mod endpoint_locator;
 mod fleet_hosts;

@@ -1,4 +1,7 @@
 //! Chooses the machines that states are applied to.
+//!
+//! [`choose_hosts`] resolves hosts, roles and limits to [`StateHost`]s with locations and pillar
+//! data.
 
 use std::sync::Arc;
 

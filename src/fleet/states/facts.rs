@@ -23,11 +23,10 @@ pub struct FactsRequest {
     pub parallel: usize,
     /// The user to act as, if not the user who logs in.
     pub sudo: Option<String>,
-    /// The signals that request termination.
     pub interrupts: Interrupts,
 }
 
-/// The facts of one machine.
+/// The facts of one machine, or why it was lost.
 #[derive(Debug)]
 pub struct MachineFacts {
     /// The name of the machine in messages and results.

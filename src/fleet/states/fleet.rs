@@ -1,4 +1,7 @@
-//! Machines on their way to their states: says to each what is next, and hears what came of it.
+//! The state machine that runs states on all machines of a fleet.
+//!
+//! [`Fleet`] lets each machine run until it needs an action or a pause, and passes results back to
+//! its `HostRun`. `MachineOrder` decides which machines may go on.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -17,42 +20,43 @@ use crate::states::{
 };
 use crate::system::clock;
 
-/// A machine with its states.
+/// A machine with its states and its stage.
 #[derive(Debug)]
 pub(super) struct FleetMachine {
     pub(super) host: StateHost,
     pub(super) run: HostRun,
     pub(super) stage: MachineStage,
-    /// The last place of its order that it may come to; none for to the end.
+    /// The last position of its order that the machine may reach now. None if it may run to the
+    /// end.
     pub(super) barrier: Option<usize>,
-    /// How many actions run there.
+    /// The number of actions that run on the machine.
     in_flight: usize,
 }
 
-/// How far a machine is.
+/// The stage of a machine in its run.
 #[derive(Debug)]
 pub(super) enum MachineStage {
-    /// Its states are compiled, for which it is asked what it is like, and the facts are read that
-    /// they need first.
+    /// The facts of the machine are read and its states are compiled.
     Prepare,
-    /// All is ready to begin.
+    /// The states are compiled and can start.
     Ready,
-    /// Its states run.
     Running,
-    /// It has come to an end.
+    /// The machine has finished, for the given reason.
     Ended(MachineEnd),
 }
 
-/// How a machine has ended.
+/// The way in which a machine has ended.
 #[derive(Debug, Clone)]
 pub enum MachineEnd {
-    /// All its states were come to.
+    /// The machine has reached all of its states.
     Done,
-    /// It was lost, or never reached. States that were not come to are not in its results.
+    /// The machine was lost or never reached.
+    ///
+    /// States that were not reached are not in its results.
     Lost(String),
-    /// The run stopped before it was done.
+    /// The run was stopped before the machine was done.
     Stopped,
-    /// Its states do not compile.
+    /// The states of the machine do not compile.
     Refused(Arc<(Diagnostics, Sources)>),
 }
 
@@ -67,12 +71,12 @@ impl FleetMachine {
         }
     }
 
-    /// Whether it takes part still.
+    /// Whether the machine has not ended yet.
     pub(super) fn is_active(&self) -> bool {
         !matches!(self.stage, MachineStage::Ended(_))
     }
 
-    /// Whether a state of it failed, or it did.
+    /// Whether the machine was lost or one of its states failed.
     pub(super) fn has_failed(&self) -> bool {
         let lost = match &self.stage {
             MachineStage::Ended(MachineEnd::Done | MachineEnd::Stopped) => false,
@@ -82,13 +86,13 @@ impl FleetMachine {
         lost || self.has_failed_state()
     }
 
-    /// Whether a state of it failed.
+    /// Whether a state of the machine failed.
     pub(super) fn has_failed_state(&self) -> bool {
         let failed = |result: &StateResult| result.outcome.result == Some(false);
         self.run.results().iter().any(failed)
     }
 
-    /// Says what is next.
+    /// Returns the next action of the machine.
     fn step(&mut self, compiler: &StatesCompiler<'_>) -> NextAction {
         match self.stage {
             MachineStage::Prepare => self.prepare(compiler),
@@ -97,7 +101,7 @@ impl FleetMachine {
         }
     }
 
-    /// Compiles its states and reads what they need first.
+    /// Reads the facts that its states need and compiles them.
     fn prepare(&mut self, compiler: &StatesCompiler<'_>) -> NextAction {
         if self.in_flight > 0 {
             return NextAction::Wait;
@@ -125,7 +129,7 @@ impl FleetMachine {
         NextAction::Wait
     }
 
-    /// It is lost: nothing more is asked of it.
+    /// Marks the machine as lost. No more actions run on it.
     fn mark_lost(&mut self, reason: String) {
         if self.is_active() {
             self.stage = MachineStage::Ended(MachineEnd::Lost(reason));
@@ -133,7 +137,7 @@ impl FleetMachine {
     }
 }
 
-/// What an action is for, and on which machine.
+/// A running action: its machine and its purpose.
 struct RunningAction {
     machine: usize,
     goal: ActionPurpose,
@@ -141,24 +145,23 @@ struct RunningAction {
 
 enum ActionPurpose {
     Read(Vec<Fact>),
-    /// Changes, and what people call the state they are for.
+    /// Changes for a state, with the label of the state for messages.
     Change(ActionId, String),
 }
 
-/// All machines of a run.
+/// The machines of a run, with the actions and pauses in progress.
 pub(super) struct Fleet<'a> {
     pub(super) machines: Vec<FleetMachine>,
-    /// Machines that may have something to do.
+    /// The machines that may have something to do.
     ready: VecDeque<usize>,
-    /// The machine that goes on until it waits for something.
+    /// The machine that started an action last and goes on first.
     advancing: Option<usize>,
-    /// How many machines do something.
+    /// The number of machines with running actions.
     busy: usize,
     timers: BTreeMap<(Instant, usize), ActionId>,
-    /// The actions that run.
     running_actions: HashMap<u64, RunningAction>,
     next_tag: u64,
-    /// Why the run stopped early.
+    /// The reason why the run stopped early.
     pub(super) stopped: Option<String>,
     pub(super) compiler: StatesCompiler<'a>,
     parallel: usize,
@@ -185,12 +188,12 @@ impl<'a> Fleet<'a> {
         }
     }
 
-    /// Lets machines go on that have something to do.
+    /// Marks machines as ready to go on.
     pub(super) fn enqueue(&mut self, machines: impl IntoIterator<Item = usize>) {
         self.ready.extend(machines);
     }
 
-    /// Lets a machine go on until it asks for an action, or waits for something.
+    /// Lets a machine go on until it needs an action or must wait.
     fn advance(&mut self, at: usize, view: &mut dyn StatesView) -> Option<exec::MachineStep> {
         loop {
             let machine = &mut self.machines[at];
@@ -203,7 +206,7 @@ impl<'a> Fleet<'a> {
                 NextAction::Sleep {
                     action: deed, time, ..
                 } => {
-                    // Two that end at the same moment differ by a breath.
+                    // The map needs distinct keys, so an equal end is moved by a nanosecond.
                     let mut end = Instant::now() + time;
                     while self.timers.contains_key(&(end, at)) {
                         end += Duration::from_nanos(1);
@@ -273,7 +276,7 @@ impl<'a> Fleet<'a> {
         self.ready.push_front(at);
     }
 
-    /// Ends the run: nothing more begins.
+    /// Stops the run: no further action starts.
     pub(super) fn stop(&mut self, reason: String) {
         self.stopped.get_or_insert(reason);
         for machine in &mut self.machines {
@@ -329,7 +332,7 @@ impl<'a> exec::StateMachine for Fleet<'a> {
         }
     }
 
-    /// Ends the pauses whose time has come.
+    /// Ends the pauses whose time is over.
     fn wake(&mut self) {
         let now_is = Instant::now();
         while let Some(((end, at), deed)) = self.timers.first_key_value() {
@@ -348,7 +351,6 @@ impl<'a> exec::StateMachine for Fleet<'a> {
     }
 }
 
-/// This moment.
 fn now() -> Timestamp {
     Timestamp(clock::now().as_microsecond())
 }

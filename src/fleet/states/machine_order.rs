@@ -1,4 +1,7 @@
-//! How machines wait for each other (P8, P29, P37).
+//! The order in which the machines of a run go on (P8, P29, P37).
+//!
+//! Without requisites, machines finish each state that they share before any goes on, so their
+//! orders must agree.
 
 use super::fleet::{FleetMachine, MachineStage};
 use super::request::{MachinePace, StatesRequest};
@@ -6,19 +9,21 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::fleet::{Error, ErrorKind};
 use crate::states::{OrderConflict, SharedState, merge_orders};
 
-/// How machines wait for each other.
+/// The way in which machines wait for each other.
 #[derive(Debug)]
 pub(super) enum MachineOrder {
-    /// Each goes on by itself.
+    /// Each machine runs without waiting for others.
     Independent,
-    /// One after the other.
+    /// Machines run one after the other.
     Serial,
-    /// All come to a state before any goes on: the states, and how many were come to.
+    /// Machines wait until all have finished a shared state.
+    ///
+    /// Holds the shared states in order, and how many of them have started.
     Lockstep(Vec<SharedState>, usize),
 }
 
 impl MachineOrder {
-    /// How the machines wait for each other, once all are compiled.
+    /// Decides the order once the states of all machines are compiled.
     pub(super) fn new(
         request: &StatesRequest,
         machines: &mut [FleetMachine],
@@ -52,7 +57,9 @@ impl MachineOrder {
         Ok(flow)
     }
 
-    /// Lets machines go on; none if there is nothing left to do.
+    /// Returns the machines that may go on now, and marks them as running.
+    ///
+    /// Empty if nothing is left to do.
     pub(super) fn next(&mut self, machines: &mut [FleetMachine]) -> Vec<usize> {
         let due = self.next_machines(machines);
         for at in &due {
@@ -82,7 +89,7 @@ impl MachineOrder {
                         return here.into_iter().map(|(machine, _)| machine).collect();
                     }
                 }
-                // What comes after all states.
+                // States after the last shared state run without a barrier.
                 let closed =
                     |at: &usize| machines[*at].barrier.is_some() && machines[*at].is_active();
                 let due: Vec<usize> = all.filter(closed).collect();
@@ -95,7 +102,7 @@ impl MachineOrder {
     }
 }
 
-/// Why machines have no common order, with what helps (P30).
+/// Returns the error for machines that have no common order, with a hint (P30).
 fn order_conflict_error<'a>(
     refused: &OrderConflict,
     machine: impl Fn(usize) -> &'a FleetMachine,

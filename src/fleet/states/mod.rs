@@ -1,4 +1,7 @@
-//! Host states: brings machines to what state files describe.
+//! Applies Salt states to machines: compiles them, orders the machines, runs them and reports the
+//! results.
+//!
+//! The module `states` of the crate compiles and decides; this module runs it on hosts.
 
 mod apply;
 mod choose_hosts;

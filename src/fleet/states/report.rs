@@ -1,4 +1,6 @@
-//! What came of states on all machines.
+//! The report of a run of states over all machines.
+//!
+//! [`StatesReport`] is what `apply_states` returns; `cli` and `ui` print it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,39 +9,38 @@ use super::fleet::{FleetMachine, MachineEnd, MachineStage};
 use super::request::StatesRequest;
 use crate::states::{LowData, StateOutcome, StateResult, Timestamp};
 
-/// What came of states.
+/// The results of a run of states.
 #[derive(Debug)]
 pub struct StatesReport {
     /// The machines, in the order in which they were named.
     pub machines: Vec<MachineReport>,
-    /// Why the run stopped early, if it did.
+    /// The reason why the run stopped early, if it did.
     pub stopped: Option<String>,
-    /// The exit code: 0, 1 if anything failed, or that of the signal that asked for an end.
+    /// The exit code: 0, 1 if anything failed, or 128 plus the signal that requested termination.
     pub exit_code: u8,
 }
 
-/// What came of the states of a machine.
+/// The results of the states of one machine.
 #[derive(Debug)]
 pub struct MachineReport {
-    /// How people call it.
+    /// The name of the machine in messages and results.
     pub name: Arc<str>,
-    /// How it ended.
     pub end: MachineEnd,
-    /// What became of each state that it came to, in the order of running.
+    /// The results of the states that were reached, in the order of execution.
     pub results: Vec<StateResult>,
-    /// Its states; none if they were not compiled.
+    /// The compiled states. None if compilation failed or was not reached.
     pub low: Option<Arc<LowData>>,
 }
 
 impl MachineReport {
-    /// Whether it was lost, or a state of it failed.
+    /// Whether the machine was lost or one of its states failed.
     pub fn has_failed(&self) -> bool {
         let failed = |result: &StateResult| result.outcome.result == Some(false);
         !matches!(self.end, MachineEnd::Done | MachineEnd::Stopped)
             || self.results.iter().any(failed)
     }
 
-    /// How many of its states it did not come to.
+    /// Returns how many states of the machine were not reached.
     pub fn not_reached(&self) -> usize {
         let all = self.low.as_ref().map_or(0, |low| low.chunks.len());
         let mut reached: Vec<_> = self.results.iter().filter_map(|it| it.chunk).collect();
@@ -49,7 +50,7 @@ impl MachineReport {
     }
 }
 
-/// The entry that stands for a machine which the top file gives no states (S7).
+/// Returns the entry for a machine to which the top file assigns no states (S7).
 fn unmatched_result() -> StateResult {
     let comment =
         "No Top file or master_tops data matches found. Please see master log for details.";

@@ -1,4 +1,6 @@
-//! What is asked of states.
+//! The request to apply or compile states, and the view that shows the run.
+//!
+//! `cli::request::states` builds the request; `cli::screen::states` implements the view.
 
 use std::path::PathBuf;
 
@@ -8,86 +10,84 @@ use crate::states::RunOrdering;
 use crate::system::signals::Interrupts;
 use crate::value::Map;
 
-/// The states that are meant.
+/// The states to apply: from the top file, from named files, or typed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StateSelection {
-    /// Those that the top file has for each machine.
+    /// The states that the top file assigns to each machine.
     Top,
-    /// Those of these state files, in order.
+    /// The states of these state files, in order.
     Sls(Vec<String>),
-    /// One function, without a file: `pkg.installed` with its arguments.
+    /// A single state function without a file, such as `pkg.installed` with its arguments.
     Single {
-        /// The module and the function.
+        /// The module and the function, such as `pkg.installed`.
         function: String,
-        /// Its arguments; `name` says what it is about.
+        /// The arguments. `name` is the object that the state manages.
         arguments: Map,
     },
 }
 
-/// Which states, and what they are told.
+/// The states to compile, their source folders and the data that they read.
 #[derive(Debug, Clone)]
 pub struct StatesSource {
-    /// Which.
     pub selection: StateSelection,
-    /// The folders of state files; the first that has a file counts.
+    /// The folders with state files. The first folder that contains a file wins.
     pub roots: Vec<PathBuf>,
-    /// What states read as pillar.
+    /// The pillar that all machines share.
     pub pillar: Map,
-    /// What states read as grains, over what machines are like.
+    /// Grains that override those read from the machines.
     pub grains: Map,
-    /// Settings, in the form of Salt's minion configuration.
+    /// Settings in the form of Salt's minion configuration.
     pub options: Map,
-    /// How the order is made.
+    /// The rules by which requisites and `order` determine the order of states.
     pub ordering: RunOrdering,
 }
 
-/// How machines wait for each other.
+/// The way in which machines wait for each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MachinePace {
-    /// Where no state has a requisite, all come to a state before any goes on (P29); else each
-    /// goes on by itself.
+    /// If no state has a requisite, all machines finish a state before any goes on (P29). Otherwise
+    /// each machine runs independently.
     #[default]
     Lockstep,
-    /// One after the other (P37).
+    /// Machines run one after the other (P37).
     Serial,
-    /// Each goes on by itself (P37).
+    /// Each machine runs without waiting for others (P37).
     Independent,
 }
 
-/// What is asked.
+/// A request to apply states to machines, or to compile them.
 #[derive(Debug, Clone)]
 pub struct StatesRequest {
-    /// Which states.
     pub source: StatesSource,
-    /// On which machines, in the order of the inventory.
+    /// The machines, in the order of the inventory.
     pub hosts: Vec<StateHost>,
-    /// Whether hosts were named; one that fails then leaves the run (P34).
+    /// Whether hosts were named on the command line. If so, a failed state ends the run on its host
+    /// (P34).
     pub has_named_hosts: bool,
-    /// How they wait for each other.
+    /// The way in which the machines wait for each other.
     pub pace: MachinePace,
-    /// The most machines at the same time.
+    /// The maximum number of machines that run at the same time.
     pub parallel: usize,
-    /// The run stops when more than so many percent of the machines have failed (P35).
+    /// The run stops when more than this percentage of the machines have failed (P35).
     pub fail_percent: Option<u8>,
-    /// Whether nothing is changed.
+    /// Whether to report changes without making them.
     pub test: bool,
-    /// The user to act as, if another one.
+    /// The user to act as, if not the user who logs in.
     pub sudo: Option<String>,
-    /// Tells whether somebody asks for an end.
     pub interrupts: Interrupts,
 }
 
-/// Shows what happens, and asks people.
+/// The view of a run of states, which also asks the user for passwords.
 pub trait StatesView {
-    /// So many states will run on so many machines.
+    /// The run starts: the number of machines, and of the states on all of them.
     fn run_started(&mut self, machines: usize, states: usize);
 
-    /// A state begins on a machine.
+    /// A state starts on a machine.
     fn state_started(&mut self, machine: &str, state: &str);
 
     /// A state has ended on a machine.
     fn state_finished(&mut self, machine: &str, state: &str);
 
-    /// Asks for a secret; none if nobody answers.
+    /// Asks the user for a secret. None without an answer.
     fn prompt_secret(&mut self, question: &Question) -> Option<Secret>;
 }

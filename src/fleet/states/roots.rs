@@ -1,4 +1,7 @@
 //! State trees in folders of this machine.
+//!
+//! [`FolderRoots`] implements the port `FileRoots` through which the compiler and states read
+//! `salt://` files.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -7,22 +10,24 @@ use crate::states::{FileRoots, FileRootsError};
 use crate::system::fs;
 use crate::system::fs::WalkLimits;
 
-/// The largest file that a state tree may have, in bytes.
+/// The largest file of a state tree that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
-/// State trees in folders; the first that has a file counts.
+/// State trees in folders. The first folder that contains a file wins.
 #[derive(Debug, Clone)]
 pub struct FolderRoots {
     folders: Vec<PathBuf>,
 }
 
 impl FolderRoots {
-    /// The trees in these folders.
+    /// Creates the file roots of these folders.
     pub fn new(folders: Vec<PathBuf>) -> Self {
         Self { folders }
     }
 
-    /// Where a file is; none if no folder has it, or if the path leads out of them.
+    /// Returns the path of a file.
+    ///
+    /// None if no folder has the file, or if the path would leave the folders.
     fn find(&self, path: &str) -> Option<PathBuf> {
         let path = Path::new(path.trim_start_matches('/'));
         let stays = path

@@ -1,4 +1,4 @@
-//! Finds `tasks.yaml` and reads it.
+//! Finds `tasks.yaml` in the current folder or above, and reads it.
 
 use std::path::{Path, PathBuf};
 
@@ -8,25 +8,24 @@ use crate::system::env::Env;
 use crate::system::fs;
 use crate::tasks::{Tasks, read_tasks};
 
-/// The names of the file, in the order in which they are looked for.
+/// The accepted file names, in the order of preference.
 const NAMES: [&str; 2] = ["tasks.yaml", "tasks.yml"];
 
-/// Tasks, and where they were read.
+/// Loaded tasks with the file that they come from.
 #[derive(Debug)]
 pub struct LoadedTasks {
-    /// The file; none if there is none, which has no tasks.
+    /// The file. None if no file was found, in which case no tasks exist.
     pub file: Option<PathBuf>,
-    /// The tasks.
     pub tasks: Tasks,
-    /// The texts that were read.
+    /// The texts that were read, for diagnostics.
     pub sources: Sources,
 }
 
-/// Reads the tasks of a file, or of the `tasks.yaml` of a folder or the nearest one above it.
+/// Reads the tasks of a file, of the `tasks.yaml` in a folder, or of the nearest one above `here`.
 ///
 /// # Errors
 ///
-/// There is no such file, or it has errors.
+/// The named file does not exist, or a file has errors.
 pub fn find_tasks(file: Option<&Path>, here: &Path) -> Result<LoadedTasks, Error> {
     let file = match file {
         Some(file) => Some(explicit_file(&fs::absolute(file, here))?),
@@ -51,7 +50,7 @@ pub fn find_tasks(file: Option<&Path>, here: &Path) -> Result<LoadedTasks, Error
     }
 }
 
-/// The file that was named; a folder means the one in it.
+/// Returns the named file, or the tasks file in the named folder.
 fn explicit_file(path: &Path) -> Result<PathBuf, Error> {
     if fs::is_dir(path)
         && let Some(file) = file_in_folder(path)
@@ -85,7 +84,7 @@ fn nearest_file(folder: &Path) -> Option<PathBuf> {
         .find_map(file_in_folder)
 }
 
-/// Whether the highest folder to search has anything to do with this one.
+/// Whether the search root is above or below the folder. Otherwise it does not limit the search.
 fn is_within_search_root(root: &Path, folder: &Path) -> bool {
     folder.starts_with(root) || root.starts_with(folder)
 }

@@ -1,4 +1,6 @@
-//! Tasks and commands over hosts: the engine joined to its driver, and the face that shows them.
+//! Runs tasks and commands over hosts: joins the task engine to the driver and to a view.
+//!
+//! The module `tasks` of the crate decides what runs where; this module performs it.
 
 mod find;
 mod request;

@@ -1,4 +1,6 @@
-//! What is to run over hosts, and who is shown what happens.
+//! The request to run tasks over hosts, and the view that shows the run.
+//!
+//! `cli` builds the [`TasksRequest`] and implements [`HostsView`].
 
 use std::path::Path;
 use std::rc::Rc;
@@ -9,35 +11,36 @@ use crate::host::{ExecutorChain, Question, Secret};
 use crate::system::signals::Interrupts;
 use crate::tasks::{CommandOptions, HostEvent, StepAction, Task, TaskCall, TaskOptions, Tasks};
 
-/// Shows what happens on hosts, and asks people.
+/// The view of a run over hosts, which also asks the user.
 pub trait HostsView {
-    /// Takes the next thing that happened.
+    /// Shows the next event of the run.
     fn event(&mut self, event: &HostEvent);
 
-    /// Asks for a secret; none if nobody answers.
+    /// Asks the user for a secret. None without an answer.
     fn prompt_secret(&mut self, question: &Question) -> Option<Secret>;
 
-    /// Asks something; what is `secret` is not shown while it is typed. None if nobody answers.
+    /// Asks the user a question.
+    ///
+    /// A `secret` answer is not shown while typed. None without an answer.
     fn prompt(&mut self, text: &str, default: Option<&str>, secret: bool) -> Option<String>;
 }
 
-/// What runs after the tasks, without being one of them (F28).
+/// A command or step that runs after the tasks without being one of them (F28).
 #[derive(Debug, Clone)]
 pub enum AdHocTask {
-    /// A command.
+    /// A shell command on each host.
     Command {
-        /// The text, for the shell of each host.
+        /// The command text for the shell of each host.
         text: String,
-        /// The user that it runs as, if another one.
+        /// The user to run as, if not the user who logs in.
         sudo: Option<String>,
     },
-    /// A step.
+    /// A single step, such as a file transfer.
     Step {
-        /// Its name for people.
+        /// The name of the step in messages.
         name: &'static str,
-        /// What it does.
         action: StepAction,
-        /// How.
+        /// The options of the step's command.
         options: Box<CommandOptions>,
     },
 }
@@ -55,26 +58,25 @@ impl AdHocTask {
     }
 }
 
-/// What is to run over hosts.
+/// A request to run tasks over hosts.
 #[derive(Debug)]
 pub struct TasksRequest {
-    /// The tasks that there are.
+    /// The loaded tasks, which calls refer to.
     pub tasks: Tasks,
-    /// What is called of them, in order.
+    /// The calls to run, in order.
     pub calls: Vec<TaskCall>,
-    /// What runs after them.
+    /// The command or step that runs after the calls.
     pub command: Option<AdHocTask>,
-    /// How they run. Folder, variables and user of this machine are those of this process where
-    /// they are empty.
+    /// The options of the run.
+    ///
+    /// An empty folder, local user or set of variables is replaced by that of this process.
     pub options: TaskOptions,
-    /// How hosts are reached.
     pub resolver: Rc<dyn HostResolver>,
-    /// The roles beyond those of the tasks.
+    /// The source of roles beyond those that the tasks define.
     pub roles: Rc<dyn RoleSource>,
-    /// What each action on a host goes through, if it says nothing else.
+    /// The chain of executors for actions on hosts that name none themselves.
     pub chain: Option<Arc<ExecutorChain>>,
-    /// What templates may use, by name (`--allow`).
+    /// The names of features that templates may use (`--allow`).
     pub allowed: Vec<String>,
-    /// Tells whether somebody asks for an end.
     pub interrupts: Interrupts,
 }

@@ -1,4 +1,6 @@
-//! Runs the tasks of a request over hosts.
+//! Runs the calls of a request over hosts.
+//!
+//! [`run_tasks`] creates the task engine and a driver, and runs both to the end.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -14,21 +16,22 @@ use crate::host::services::HostServices;
 use crate::system::env::Env;
 use crate::tasks::{InvalidCall, RunState, TaskEngine, TaskName, TaskOptions, Tasks};
 
-/// What came of it.
+/// The report of a run over hosts.
 #[derive(Debug)]
 pub struct TasksReport {
-    /// The calls that were not come to.
+    /// The calls that were not reached.
     pub not_reached: Vec<TaskName>,
-    /// The exit code: 0, 1 if a host failed, or that of the signal that asked for an end.
+    /// The exit code: 0, 1 if a host failed, or 128 plus the signal that requested termination.
     pub exit_code: u8,
 }
 
-/// Runs the calls and the command of a request, in the world that templates may read; shows what
-/// happens.
+/// Runs the calls and the command of a request, and shows the run.
+///
+/// `context` gives templates access to files and other data of this machine.
 ///
 /// # Errors
 ///
-/// A call makes no sense, or nothing can be performed any more.
+/// A call is invalid, or the runner has failed.
 pub fn run_tasks(
     request: &TasksRequest,
     options: TaskOptions,
@@ -49,7 +52,7 @@ pub fn run_tasks(
     };
     let interrupts = request.interrupts.clone();
     let limits = RunLimits::guarded();
-    // Whoever asks for an end does not wait for what may take hours.
+    // A signal cancels running actions at once: they could take hours.
     let mut driver = Driver::local(interrupts, OnInterrupt::Cancel, limits, OutputMode::Events);
     drive(&mut run, &mut driver, view)?;
     let state = run.engine.state();
@@ -64,7 +67,7 @@ pub fn run_tasks(
     })
 }
 
-/// The engine, with all that it has to know of this machine.
+/// Creates the task engine with its calls and services.
 fn build_engine(
     request: &TasksRequest,
     options: TaskOptions,
@@ -85,7 +88,7 @@ fn build_engine(
     Ok(runbook)
 }
 
-/// Why nothing runs: all of it at once.
+/// Returns the error for invalid calls, all of them at once.
 fn invalid_calls_error(problems: &[InvalidCall], tasks: &Tasks) -> Error {
     let is_unknown = |problem: &InvalidCall| matches!(problem, InvalidCall::Unknown { .. });
     let kind = match problems {

@@ -1,4 +1,7 @@
-//! Joins the engine of tasks to its driver, and to the face that shows what happens.
+//! The state machine that joins the task engine to the driver and the view.
+//!
+//! Requests of the engine become actions of the driver or questions to the view; results and events
+//! go the opposite way.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
@@ -14,22 +17,22 @@ use crate::tasks::{EngineRequest, HostEvent, RunState, TaskEngine, TaskName};
 /// A run of tasks over hosts.
 pub(super) struct TasksRun<'a> {
     pub(super) engine: TaskEngine,
-    /// What the engine asked for that has not begun.
+    /// Requests of the engine that have not started.
     pub(super) requests: VecDeque<EngineRequest>,
     pub(super) variables: BTreeMap<String, String>,
-    /// Where commands of this machine run that say nothing else.
+    /// The default working folder of commands on this machine.
     pub(super) folder: PathBuf,
     pub(super) request: &'a TasksRequest,
-    /// For which host each action runs.
+    /// The host of each running action.
     pub(super) hosts: HashMap<u64, Option<Arc<str>>>,
-    /// Since when a task runs on a host.
+    /// The start time of each task on each host.
     pub(super) started_at: HashMap<(TaskName, Option<Arc<str>>), Instant>,
-    /// Which of how many hosts of its task a host is.
+    /// The index of a host among the hosts of its task, and their number (for splay).
     pub(super) ranks: HashMap<Arc<str>, (u32, u32)>,
 }
 
 impl TasksRun<'_> {
-    /// Asks people what the engine asks them, up to the next action.
+    /// Starts the next action. Prompts before it are asked and answered at once.
     fn start_next(&mut self, view: &mut dyn HostsView) -> Option<MachineStep> {
         while let Some(one) = self.requests.pop_front() {
             match one {
@@ -61,7 +64,9 @@ impl TasksRun<'_> {
         None
     }
 
-    /// A command of this machine gets what it needs of its environment, one on a host its chain
+    /// Completes a request.
+    ///
+    /// A local command gets its working folder and environment; an action on a host gets its chain
     /// of executors.
     fn complete_request(
         &self,
@@ -81,7 +86,8 @@ impl TasksRun<'_> {
             if command.cwd.as_os_str().is_empty() {
                 command.cwd.clone_from(&self.folder);
             }
-            // What acts as another user may put its variables on a command line.
+            // An executor such as `sudo` may put variables on a command line, where others can read
+            // them.
             let is_plain = request.chain.is_none();
             let missing = self.variables.iter().filter(|(name, _)| {
                 command.env.get(name).is_none() && (is_plain || *name == "PATH")
@@ -94,7 +100,7 @@ impl TasksRun<'_> {
         request
     }
 
-    /// Shows what has happened.
+    /// Shows the events of the engine.
     fn show_events(&mut self, view: &mut dyn HostsView) {
         for mut event in self.engine.take_events() {
             self.set_elapsed(&mut event);
@@ -107,7 +113,7 @@ impl TasksRun<'_> {
         }
     }
 
-    /// Sets the time that a task took on a host, with that of connecting to it.
+    /// Sets the time that a task took on a host, including the connection.
     fn set_elapsed(&mut self, event: &mut HostEvent) {
         match event {
             HostEvent::HostStarted { task, host } => {

@@ -20,7 +20,7 @@ pub(super) struct ApiAccess {
 
 impl std::fmt::Debug for ApiAccess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Granted")
+        f.debug_struct("ApiAccess")
             .field("endpoint", &self.endpoint)
             .finish_non_exhaustive()
     }
@@ -47,7 +47,7 @@ pub(super) fn authenticate(settings: &LfsSettings, to: &SshEndpoint) -> Result<A
     }
     parse_access(&output.stdout, usual).ok_or_else(|| Error::InvalidResponse {
         server: to.display_address(),
-        reason: "`git-lfs-authenticate` did not say where to go".to_owned(),
+        reason: "`git-lfs-authenticate` returned no valid URL".to_owned(),
     })
 }
 

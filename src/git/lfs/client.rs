@@ -76,7 +76,7 @@ impl Client {
         match created {
             LockOutcome::Acquired(lock) if lock.path != path => Err(Error::InvalidResponse {
                 server: self.server(),
-                reason: "it has locked another path".to_owned(),
+                reason: "it locked another path".to_owned(),
             }),
             // The other user may have released the lock in the meantime.
             LockOutcome::HeldByOther(None) => {
@@ -105,7 +105,7 @@ impl Client {
         }
         Err(Error::InvalidResponse {
             server: self.server(),
-            reason: "its list of locks has no end".to_owned(),
+            reason: "its list of locks does not end".to_owned(),
         })
     }
 

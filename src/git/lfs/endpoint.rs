@@ -147,8 +147,8 @@ fn parse_url(url: &str) -> Result<LfsEndpoint, Error> {
         scheme @ ("http" | "https") => parse_http(scheme, rest),
         "git" => parse_http("https", rest),
         "ssh" | "git+ssh" | "ssh+git" => parse_ssh(rest),
-        "file" => invalid("a repository in a folder has no git-lfs server"),
-        _ => invalid("the URL of the git-lfs server has a scheme that is not known"),
+        "file" => invalid("a local repository has no git-lfs server"),
+        _ => invalid("the URL of the git-lfs server has an unknown scheme"),
     }
 }
 
@@ -161,7 +161,7 @@ fn parse_http(scheme: &str, rest: &str) -> Result<LfsEndpoint, Error> {
         None => (None, authority),
     };
     if host.is_empty() || path.contains(['?', '#']) {
-        return invalid("the URL of the git-lfs server has no host, or more than a path");
+        return invalid("the URL of the git-lfs server has no host, or has a query or a fragment");
     }
     let login = login.map(|login| match login.split_once(':') {
         Some((user, password)) => (decode_percent(user), Some(decode_percent(password))),
@@ -201,12 +201,12 @@ fn parse_ssh(rest: &str) -> Result<LfsEndpoint, Error> {
 fn parse_scp_like(url: &str) -> Result<LfsEndpoint, Error> {
     let colon = url.find(':');
     let Some(colon) = colon.filter(|colon| !url[..*colon].contains('/')) else {
-        return invalid("a repository in a folder has no git-lfs server");
+        return invalid("a local repository has no git-lfs server");
     };
     let (host, path) = (&url[..colon], &url[colon + 1..]);
     if path.starts_with(':') {
         // Git's `ext::…` and similar transports run programs.
-        return invalid("the URL of the git-lfs server has a scheme that is not known");
+        return invalid("the URL of the git-lfs server has an unknown scheme");
     }
     let (user, host) = match host.rsplit_once('@') {
         Some((user, host)) => (Some(user), host),

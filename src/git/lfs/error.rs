@@ -17,26 +17,20 @@ pub enum Error {
         was_sent: bool,
     },
     /// The server does not support locks.
-    #[error("`{server}` has no locks of git-lfs (it answered {status})")]
+    #[error("`{server}` does not support git-lfs locks (status {status})")]
     LocksUnsupported {
         server: String,
         /// The HTTP status or its equivalent.
         status: u16,
     },
     /// The server requires a login and accepts none of the available ones.
-    #[error("`{server}` does not accept who asks{}", message_suffix(.message))]
-    Unauthorized {
-        server: String,
-        message: String,
-    },
+    #[error("`{server}` rejected the login{}", message_suffix(.message))]
+    Unauthorized { server: String, message: String },
     /// The user has no permission to lock.
-    #[error("`{server}` forbids it{}", message_suffix(.message))]
-    Forbidden {
-        server: String,
-        message: String,
-    },
+    #[error("`{server}` denied the permission to lock or unlock{}", message_suffix(.message))]
+    Forbidden { server: String, message: String },
     /// The server reported an internal failure.
-    #[error("`{server}` answered {status}{}", message_suffix(.message))]
+    #[error("`{server}` answered with status {status}{}", message_suffix(.message))]
     Failed {
         server: String,
         /// The HTTP status or its equivalent.
@@ -44,11 +38,8 @@ pub enum Error {
         message: String,
     },
     /// The response cannot be parsed or contradicts the request.
-    #[error("the answer of `{server}` makes no sense: {reason}")]
-    InvalidResponse {
-        server: String,
-        reason: String,
-    },
+    #[error("the response of `{server}` is invalid: {reason}")]
+    InvalidResponse { server: String, reason: String },
 }
 
 fn message_suffix(message: &str) -> String {
@@ -66,16 +57,19 @@ impl Error {
             Self::NoServer(_) => {
                 "give the ensemble's repository a remote, or set `lfs_lock: {url: …}`"
             }
-            Self::Unreachable { .. } => "see whether the server runs and `git fetch` reaches it",
+            Self::Unreachable { .. } => {
+                "check that the server runs and that `git fetch` reaches it"
+            }
             Self::LocksUnsupported { .. } => {
-                "set `lfs_lock: {url: …}` to a server that has them, or `lfs_lock: {lock: no}`"
+                "set `lfs_lock: {url: …}` to a server that supports locks, or set `lfs_lock: \
+                 {lock: no}`"
             }
             Self::Unauthorized { .. } => {
-                "store a login with a git credential helper; see whether `git lfs locks` works"
+                "store a login with a git credential helper; `git lfs locks` shows whether it works"
             }
-            Self::Forbidden { .. } => "locking takes the right to push to the repository",
+            Self::Forbidden { .. } => "locks require the permission to push to the repository",
             Self::Failed { .. } | Self::InvalidResponse { .. } => {
-                "try again; see what `git lfs locks` says there"
+                "try again; run `git lfs locks` in the repository for details"
             }
         }
     }
@@ -83,9 +77,7 @@ impl Error {
     /// Whether the server may have created the requested lock despite the error.
     pub fn may_have_locked(&self) -> bool {
         match self {
-            Self::Unreachable {
-                was_sent, ..
-            } => *was_sent,
+            Self::Unreachable { was_sent, .. } => *was_sent,
             Self::Failed { .. } | Self::InvalidResponse { .. } => true,
             Self::NoServer(_)
             | Self::LocksUnsupported { .. }

@@ -97,7 +97,7 @@ impl HttpApi {
         match response.status {
             200 | 201 => match parse_lock(&response.body) {
                 Some(lock) => Ok(LockOutcome::Acquired(lock)),
-                None => Err(self.invalid_response("it has no lock")),
+                None => Err(self.invalid_response("it contains no lock")),
             },
             409 => Ok(LockOutcome::HeldByOther(parse_lock(&response.body))),
             _ => Err(self.refusal_error(&response)),
@@ -123,7 +123,8 @@ impl HttpApi {
         if response.status != 200 {
             return Err(self.refusal_error(&response));
         }
-        parse_page(&response.body).ok_or_else(|| self.invalid_response("it has no list of locks"))
+        parse_page(&response.body)
+            .ok_or_else(|| self.invalid_response("it contains no list of locks"))
     }
 
     /// Removes a lock. Returns whether it existed.

@@ -53,7 +53,7 @@ fn is_same_time(one: Option<&str>, other: Option<&str>) -> bool {
 
 impl std::fmt::Display for LfsLock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let owner = self.owner.as_deref().unwrap_or("somebody");
+        let owner = self.owner.as_deref().unwrap_or("another user");
         write!(f, "{owner}")?;
         let Some(since) = &self.locked_at else {
             return Ok(());

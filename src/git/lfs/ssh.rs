@@ -40,7 +40,7 @@ pub(super) fn create(
     match answer.status() {
         Some(200 | 201) => match parse_transfer_lock(&answer) {
             Some(lock) => Ok(LockOutcome::Acquired(lock)),
-            None => Err(invalid_response(to, "it has no lock").into()),
+            None => Err(invalid_response(to, "it contains no lock").into()),
         },
         Some(409) => Ok(LockOutcome::HeldByOther(parse_transfer_lock(&answer))),
         _ => Err(refused_by(to, &answer).into()),

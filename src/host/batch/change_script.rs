@@ -237,7 +237,7 @@ fn error_message(change: &Change, output_text: &str) -> String {
         .lines()
         .map(str::trim)
         .rfind(|line| !line.is_empty());
-    let last = last.unwrap_or("it does not say why");
+    let last = last.unwrap_or("no reason was given");
     let why = match last.rsplit_once(": ") {
         // If the last part contains a quote, only the whole message is clear.
         Some((_, why)) if !why.contains('\'') && !why.is_empty() => why,

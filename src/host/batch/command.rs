@@ -81,11 +81,12 @@ fn truncation_exit(output: &RunOutput) -> Exit {
     let stderr = output.stderr.text();
     let last = stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
     match (&output.exit, last) {
-        (Exit::Code(97), _) => Exit::Failed("the script did not come there whole".to_owned()),
+        (Exit::Code(97), _) => Exit::Failed("the script did not arrive completely".to_owned()),
         (Exit::Code(_) | Exit::Signal(_), Some(last)) => Exit::Failed(last.to_owned()),
-        (Exit::Code(_) | Exit::Signal(_), None) => {
-            Exit::Failed(format!("the shell there ended early: {}", output.exit))
-        }
+        (Exit::Code(_) | Exit::Signal(_), None) => Exit::Failed(format!(
+            "the shell of the host ended early: {}",
+            output.exit
+        )),
         (other, _) => other.clone(),
     }
 }

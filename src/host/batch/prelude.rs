@@ -63,7 +63,7 @@ pub(super) const USER: &str = "_me=$(id -un) _id=$(id -u)\n";
 pub(super) const READS: &str = r#"F='%f %u %g %s %Y %U:%G'
 if command -v base64 >/dev/null 2>&1; then b() { base64; }; p b
 else b() { od -An -v -tx1; }; p o; fi
-command -v stat >/dev/null 2>&1 || { echo 'there is no program `stat`' >&2; exit 1; }
+command -v stat >/dev/null 2>&1 || { echo 'the program `stat` is not installed' >&2; exit 1; }
 P() {
 _i=$1 _n=; shift
 for _p do

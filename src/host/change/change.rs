@@ -36,9 +36,7 @@ pub enum Change {
         like: ModeAndOwner,
     },
     /// Removes a file, a link, or a folder with everything in it. A missing path is no failure.
-    Remove {
-        path: String,
-    },
+    Remove { path: String },
     /// Sets the permission bits and owners of an existing path.
     Set {
         path: String,
@@ -47,10 +45,7 @@ pub enum Change {
         follow: bool,
     },
     /// Moves a path to one that is free or is a file.
-    Move {
-        from: String,
-        to: String,
-    },
+    Move { from: String, to: String },
     /// Copies a file, or a folder with everything in it.
     Copy {
         from: String,
@@ -74,8 +69,8 @@ pub enum Change {
 pub(crate) fn describe_change(change: &Change) -> (&'static str, &str) {
     match change {
         Change::Write(write) => ("write", &write.path),
-        Change::Folder { path, .. } => ("make the folder", path),
-        Change::Link { path, .. } => ("make the link", path),
+        Change::Folder { path, .. } => ("create the folder", path),
+        Change::Link { path, .. } => ("create the link", path),
         Change::Remove { path } => ("remove", path),
         Change::Set { path, .. } => ("set the owner or mode of", path),
         Change::Move { from, .. } => ("move", from),
@@ -152,7 +147,7 @@ impl Serialize for FileWrite {
 
 impl Debug for FileWrite {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let mut shown = f.debug_struct("Write");
+        let mut shown = f.debug_struct("FileWrite");
         shown.field("path", &self.path);
         if self.secret {
             shown.field("bytes", &REDACTED);
@@ -228,7 +223,7 @@ impl Serialize for CommandRun {
 
 impl Debug for CommandRun {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Run")
+        f.debug_struct("CommandRun")
             .field("text", self.shown.as_ref().unwrap_or(&self.text))
             .field("touches", &self.touches)
             .finish_non_exhaustive()

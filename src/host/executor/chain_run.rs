@@ -151,7 +151,7 @@ impl ChainRun {
         let action = match executor {
             ChainExecutor::DryRun => return self.report_dry_run(now),
             ChainExecutor::Custom(own) => {
-                self.add_detail(format!("`{}` is asked", own.name));
+                self.add_detail(format!("asking the executor `{}`", own.name));
                 let next = self
                     .chain
                     .executors()
@@ -168,20 +168,20 @@ impl ChainRun {
                     engine: engine.clone(),
                     location: request.location,
                 }));
-                self.add_detail(format!("`container` runs it in `{name}`"));
+                self.add_detail(format!("`container` runs the action in `{name}`"));
                 Ok(request.action)
             }
             ChainExecutor::Sudo(to) => {
-                self.add_detail(format!("`sudo` runs it as `{}`", to.user));
+                self.add_detail(format!("`sudo` runs the action as `{}`", to.user));
                 self.wrap_command(executor, |shift, command| shift.sudo(command, to))
             }
             ChainExecutor::Su(to) => {
-                self.add_detail(format!("`su` runs it as `{}`", to.user));
+                self.add_detail(format!("`su` runs the action as `{}`", to.user));
                 self.wrap_command(executor, |shift, command| shift.su(command, to))
             }
             ChainExecutor::Chroot(root) => {
                 let root = root.to_string_lossy().into_owned();
-                self.add_detail(format!("`chroot` runs it in `{root}`"));
+                self.add_detail(format!("`chroot` runs the action in `{root}`"));
                 self.wrap_command(executor, |_, command| {
                     Ok(CommandWrapper::chroot(command, &root))
                 })
@@ -208,8 +208,8 @@ impl ChainRun {
         let Some(command) = self.action_command() else {
             let name = executor.name();
             return Err(format!(
-                "`{name}` runs commands, and transfers no files: put them where a command can \
-                 move them"
+                "`{name}` cannot transfer files, only run commands: transfer the file as the \
+                 login user, then move it with a command"
             ));
         };
         let account = self.account_name();
@@ -447,9 +447,14 @@ fn describe_action(action: &Action) -> String {
         }
         Action::Put(put) => format!("put `{}`", put.target),
         Action::Get(get) => format!("get `{}`", get.source),
-        Action::Read(facts) => format!("read {} facts", facts.len()),
-        Action::Change(changes) => format!("make {} changes", changes.len()),
+        Action::Read(facts) => describe_count("read", facts.len(), "fact"),
+        Action::Change(changes) => describe_count("make", changes.len(), "change"),
     }
+}
+
+fn describe_count(verb: &str, count: usize, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{verb} {count} {noun}{ending}")
 }
 
 #[cfg(test)]
@@ -565,7 +570,7 @@ mod tests {
         assert_eq!(end, "the executor failed with exit code 2: ");
         let (called, end) = outcome(vec![own("a"), own("b")], &[("a", "[1]")]);
         assert_eq!(called, ["a"]);
-        assert_eq!(end, "the executor's answer is no JSON object: ");
+        assert_eq!(end, "the executor's reply is not a JSON object: ");
     }
 
     #[test]
@@ -706,7 +711,7 @@ mod tests {
         };
         insta::assert_snapshot!(
             result.exit(),
-            @"`sudo` runs commands, and transfers no files: put them where a command can move them"
+            @"`sudo` cannot transfer files, only run commands: transfer the file as the login user, then move it with a command"
         );
     }
 }

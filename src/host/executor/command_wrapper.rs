@@ -46,7 +46,7 @@ impl CommandWrapper<'_> {
         if secret_text.is_none() && is_secret_shell(&command.program) {
             let name = command.program.name();
             return Err(format!(
-                "`{name}` cannot be given a secret text under `sudo`: use a shell"
+                "`{name}` cannot receive a secret script under `sudo`: use a POSIX shell such as `/bin/sh`"
             ));
         }
         let mut start = exports(&hidden)?;
@@ -239,7 +239,7 @@ fn exports(variables: &Variables) -> Result<String, String> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || !name.chars().all(is_name) || name.starts_with(char::is_numeric) {
             return Err(format!(
-                "the variable `{name}` holds a secret and has a name that no shell takes"
+                "the secret variable `{name}` cannot be passed under `sudo`: its name is not valid in a shell"
             ));
         }
         let value = shlex_quote(value);
@@ -252,6 +252,8 @@ fn exports(variables: &Variables) -> Result<String, String> {
 
 fn input_of(command: &Command) -> Result<String, String> {
     let input = command.stdin.clone().unwrap_or_default();
-    String::from_utf8(input)
-        .map_err(|_| "input that is no text cannot be given to a command under `sudo`".to_owned())
+    String::from_utf8(input).map_err(|_| {
+        "a command under `sudo` cannot receive binary input: only UTF-8 text is supported"
+            .to_owned()
+    })
 }

@@ -72,7 +72,7 @@ pub(super) fn parse_reply(result: &ActionResult, action: &Action) -> ExecutorRep
     let failure =
         |why: String| ExecutorReply::Result(ActionResult::not_performed(action, Exit::Failed(why)));
     let ActionResult::Run(output) = result else {
-        return failure("the executor gave no answer".to_owned());
+        return failure("the executor gave no reply".to_owned());
     };
     match &output.exit {
         Exit::Code(0) => {}
@@ -91,8 +91,8 @@ pub(super) fn parse_reply(result: &ActionResult, action: &Action) -> ExecutorRep
     let answer = match serde_json::from_str::<Value>(&text) {
         Ok(Value::Null) => return ExecutorReply::Next,
         Ok(Value::Object(answer)) => answer,
-        Ok(_) => return failure("the executor's answer is no JSON object".to_owned()),
-        Err(error) => return failure(format!("the executor's answer is no JSON: {error}")),
+        Ok(_) => return failure("the executor's reply is not a JSON object".to_owned()),
+        Err(error) => return failure(format!("the executor's reply is not valid JSON: {error}")),
     };
     if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
         return failure(text_of(error));
@@ -107,7 +107,7 @@ pub(super) fn parse_reply(result: &ActionResult, action: &Action) -> ExecutorRep
         _ => {
             let keys: Vec<&str> = answer.keys().map(String::as_str).collect();
             failure(format!(
-                "the executor's answer has neither `result` nor `error`, but {}",
+                "the executor's reply has neither `result` nor `error`; its keys are {}",
                 keys.join(", ")
             ))
         }
@@ -126,7 +126,7 @@ fn result_of_value(result: &Value, action: &Action, elapsed: Duration) -> Action
     match action {
         Action::Run(_) => {}
         Action::Read(_) => {
-            let why = "an executor's answer has no facts".to_owned();
+            let why = "the executor's reply has no facts".to_owned();
             return ActionResult::not_performed(action, Exit::Failed(why));
         }
         Action::Change(changes) if code == 0 => {

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExecutorError {
     /// The specification is neither a name nor a list of names (X4).
-    #[error("`{0}` are no executors: a name is expected, or a list with at least one")]
+    #[error("`{0}` is not a list of executors: give one name, or a list with at least one name")]
     Specification(String),
     /// The text is not valid YAML.
     #[error("the {what} `{text}` cannot be read: {why}")]
@@ -18,7 +18,7 @@ pub enum ExecutorError {
     #[error("the options of executors are {0}, not a map")]
     Options(&'static str),
     /// No executor has this name (X7).
-    #[error("executor `{name}` is not available: {why}; built in are {known}")]
+    #[error("executor `{name}` is not available: {why}; the built-in executors are {known}")]
     Unknown {
         name: String,
         /// The program file that was looked for.
@@ -38,11 +38,8 @@ pub enum ExecutorError {
         option: String,
         expected: &'static str,
     },
-    #[error("no executor has the option `{option}`; there are {known}")]
-    UnknownOption {
-        option: String,
-        known: String,
-    },
+    #[error("no executor has the option `{option}`; the options are {known}")]
+    UnknownOption { option: String, known: String },
 }
 
 impl ExecutorError {
@@ -51,13 +48,12 @@ impl ExecutorError {
         match self {
             Self::Specification(_) => Some("write `[splay, direct]`, for example"),
             Self::Unknown { .. } => Some(
-                "an executor of your own is a program: a path with a `/`, or a file in \
+                "a custom executor is a program: give a path with a `/`, or put a file into \
                  `executors/` beside the ensemble",
             ),
-            Self::Missing { .. } => Some(
-                "set it under `executors` of the environment: who asks for a run must not choose \
-                 it",
-            ),
+            Self::Missing { .. } => {
+                Some("set it under `executors` of the environment: a request must not choose it")
+            }
             _ => None,
         }
     }

@@ -152,7 +152,7 @@ impl ChainSpec {
         reader.check_options(&executors)?;
         let chain = ExecutorChain::new(executors);
         if chain.never_executes() {
-            let text = "no executor of the chain runs anything: end it with `direct`";
+            let text = "no executor of the chain performs the action: add `direct` at its end";
             reader.warnings.push(text.to_owned());
         }
         Ok(ResolvedChain {
@@ -265,7 +265,10 @@ impl ChainReader<'_> {
         let value = value.ok_or(ExecutorError::Missing { executor, option })?;
         let is_invalid = value.starts_with('-') || value.contains(char::is_control);
         if is_invalid {
-            return Err(invalid_value(option, "a name that does not begin with `-`"));
+            return Err(invalid_value(
+                option,
+                "a name that does not start with `-` and has no control characters",
+            ));
         }
         Ok(value)
     }
@@ -316,7 +319,7 @@ impl ChainReader<'_> {
         if !fs::is_program(&program) {
             return Err(ExecutorError::Unknown {
                 name: name.to_owned(),
-                why: format!("there is no program `{}`", program.display()),
+                why: format!("`{}` is not an executable file", program.display()),
                 known: list_names(BUILT_IN.iter().copied()),
             });
         }
@@ -429,9 +432,9 @@ mod tests {
     #[test]
     fn an_empty_list_is_refused() {
         let refused = |text| ChainSpec::parse(Some(text), None).unwrap_err().to_string();
-        insta::assert_snapshot!(refused("[]"), @"`[]` are no executors: a name is expected, or a list with at least one");
-        insta::assert_snapshot!(refused("''"), @"`''` are no executors: a name is expected, or a list with at least one");
-        insta::assert_snapshot!(refused("{a: b}"), @"`{a: b}` are no executors: a name is expected, or a list with at least one");
+        insta::assert_snapshot!(refused("[]"), @"`[]` is not a list of executors: give one name, or a list with at least one name");
+        insta::assert_snapshot!(refused("''"), @"`''` is not a list of executors: give one name, or a list with at least one name");
+        insta::assert_snapshot!(refused("{a: b}"), @"`{a: b}` is not a list of executors: give one name, or a list with at least one name");
     }
 
     #[test]
@@ -490,12 +493,12 @@ mod tests {
     #[test]
     fn what_is_not_there_is_told_before_anything_runs() {
         let nothing = ChainSpec::default();
-        insta::assert_snapshot!(names(&parsed("[splay, nosuch]", "{}"), &nothing), @"executor `nosuch` is not available: there is no program `executors/nosuch`; built in are `splay`, `timeout`, `retry`, `direct`, `sudo`, `su`, `container`, `chroot`, `dryrun`");
+        insta::assert_snapshot!(names(&parsed("[splay, nosuch]", "{}"), &nothing), @"executor `nosuch` is not available: `executors/nosuch` is not an executable file; the built-in executors are `splay`, `timeout`, `retry`, `direct`, `sudo`, `su`, `container`, `chroot`, `dryrun`");
         insta::assert_snapshot!(names(&parsed("sudo", "{}"), &nothing), @"executor `sudo` needs the option `sudo_user` in the configuration");
         insta::assert_snapshot!(names(&parsed("splay", "{splaytime: 0}"), &nothing), @"the option `splaytime` of executors must be a positive whole number");
         insta::assert_snapshot!(names(&parsed("timeout", "{}"), &nothing), @"the option `timeout` of executors must be a positive number of seconds");
-        insta::assert_snapshot!(names(&parsed("direct", "{splaytim: 3}"), &nothing), @"no executor has the option `splaytim`; there are `splaytime`, `spread`, `timeout`, `attempts`, `interval`, `sudo_user`, `sudo_password`, `su_user`, `su_password`, `container`, `container_engine`, `chroot`");
-        insta::assert_snapshot!(names(&nothing, &configured("{chain: sudo, sudo_user: -x}")), @"the option `sudo_user` of executors must be a name that does not begin with `-`");
+        insta::assert_snapshot!(names(&parsed("direct", "{splaytim: 3}"), &nothing), @"no executor has the option `splaytim`; the options are `splaytime`, `spread`, `timeout`, `attempts`, `interval`, `sudo_user`, `sudo_password`, `su_user`, `su_password`, `container`, `container_engine`, `chroot`");
+        insta::assert_snapshot!(names(&nothing, &configured("{chain: sudo, sudo_user: -x}")), @"the option `sudo_user` of executors must be a name that does not start with `-` and has no control characters");
     }
 
     #[test]

@@ -6,34 +6,34 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InventoryProblem {
     /// The heading of a section is invalid.
-    #[error("`{0}` is no section: it is `[group]`, `[group:vars]` or `[group:children]`")]
+    #[error("`{0}` is not a valid section: write `[group]`, `[group:vars]` or `[group:children]`")]
     Section(String),
     /// A word after a host is not a variable.
-    #[error("`{0}` is no variable of a host: it has no `=`")]
+    #[error("`{0}` is not a host variable: write `name=value`")]
     HostVariable(String),
     /// A line in a section of variables is not a variable.
-    #[error("`{0}` is no variable of a group: it has no `=`")]
+    #[error("`{0}` is not a group variable: write `name=value`")]
     GroupVariable(String),
     /// A line in a section of children is not a group name.
-    #[error("`{0}` is no name of a group")]
+    #[error("`{0}` is not a valid group name")]
     Child(String),
     #[error("a quote is not closed")]
     Quotes,
     /// The range in a host pattern is invalid.
-    #[error("`{text}` is no range of hosts: {reason}")]
+    #[error("`{text}` has an invalid host range: {reason}")]
     Range {
         /// The whole host pattern with its range.
         text: String,
         reason: &'static str,
     },
     /// The inventory has more hosts than allowed.
-    #[error("there are more than {0} hosts")]
+    #[error("the inventory has more than {0} hosts")]
     TooMany(usize),
     /// The port in a host pattern is invalid.
     #[error("the port of `{0}` is not a number from 1 to 65535")]
     Port(String),
     /// A group is used but never declared.
-    #[error("there is no group `{0}`")]
+    #[error("the group `{0}` is not declared")]
     NoGroup(String),
     /// A group is its own descendant.
     #[error("the group `{0}` is among its own children")]
@@ -47,14 +47,14 @@ pub enum InventoryProblem {
         expected: &'static str,
     },
     /// A key is unknown and ignored.
-    #[error("there is no `{name}` in {place}; it is ignored")]
+    #[error("`{name}` is not a key of {place}; it is ignored")]
     Unknown {
         name: String,
         /// The kind of map that contains the key.
         place: &'static str,
     },
     /// The file is an executable program, as dynamic inventories of Ansible are.
-    #[error("this is a program; inventories are not run")]
+    #[error("the file is a program; dynamic inventories are not supported")]
     Program,
 }
 
@@ -70,15 +70,12 @@ pub enum HostAccessError {
     },
     /// The connection type is not supported.
     #[error("the host `{host}` is reached by `{connection}`, which is not supported")]
-    Connection {
-        host: Arc<str>,
-        connection: String,
-    },
+    Connection { host: Arc<str>, connection: String },
 }
 
 /// The error that a role does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no role `{name}`")]
+#[error("unknown role `{name}`")]
 pub struct RoleError {
     pub name: String,
     /// A similar name, as a suggestion.

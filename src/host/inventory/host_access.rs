@@ -117,7 +117,7 @@ impl HostVariables<'_> {
             let Some(text) = self.text(&[variable])? else {
                 continue;
             };
-            let bad = || self.invalid_variable(variable, "not closed by a quote");
+            let bad = || self.invalid_variable(variable, "missing a closing quote");
             let more = arguments(&text).ok_or_else(bad)?;
             ssh_arguments.via = ssh_arguments.via.or(more.via);
             ssh_arguments.user = ssh_arguments.user.or(more.user);
@@ -211,10 +211,12 @@ impl HostVariables<'_> {
                 None | Some(Value::Null) => continue,
                 Some(Value::Str(text)) => text.to_string(),
                 Some(Value::Int(number)) => number.to_string(),
-                Some(_) => return Err(self.invalid_variable(name, "not a text")),
+                Some(_) => return Err(self.invalid_variable(name, "not a string or an integer")),
             };
             if text.contains("{{") {
-                return Err(self.invalid_variable(name, "a template, which is not evaluated here"));
+                return Err(
+                    self.invalid_variable(name, "a template, which inventories do not evaluate")
+                );
             }
             return Ok(Some(text));
         }

@@ -79,18 +79,18 @@ fn expand_range(text: &str, inside: &str) -> Result<Vec<String>, InventoryProble
             (
                 *first,
                 *last,
-                step.ok_or_else(|| bad("its step is no number"))?,
+                step.ok_or_else(|| bad("the step is not a positive number"))?,
             )
         }
-        _ => return Err(bad("it is `[first:last]` or `[first:last:step]`")),
+        _ => return Err(bad("write `[first:last]` or `[first:last:step]`")),
     };
     let first = if first.is_empty() { "0" } else { first };
     if last.is_empty() {
-        return Err(bad("it has no end"));
+        return Err(bad("the end is missing"));
     }
     if let (Some(first), Some(last)) = (letter_index(first), letter_index(last)) {
         if first > last {
-            return Err(bad("it ends before it begins"));
+            return Err(bad("the end is before the start"));
         }
         let letters = (first..=last).step_by(step);
         return Ok(letters.filter_map(letter_at).map(String::from).collect());
@@ -98,12 +98,12 @@ fn expand_range(text: &str, inside: &str) -> Result<Vec<String>, InventoryProble
     let is_filled = first.starts_with('0') && first.len() > 1;
     if is_filled && first.len() != last.len() {
         return Err(bad(
-            "its ends must be of one length where one begins with `0`",
+            "both ends must have the same number of digits if the first starts with `0`",
         ));
     }
     let number = |text: &str| text.parse::<usize>().ok();
     let (Some(from), Some(to)) = (number(first), number(last)) else {
-        return Err(bad("its ends are neither numbers nor letters"));
+        return Err(bad("the ends are neither numbers nor letters"));
     };
     if from > to {
         return Ok(Vec::new());

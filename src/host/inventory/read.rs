@@ -23,7 +23,7 @@ pub struct NoVault;
 
 impl TagReader for NoVault {
     fn read(&self, tag: &str, _: &str) -> Option<Result<Value, String>> {
-        (tag == "!vault").then(|| Err("no vault password is known here".to_owned()))
+        (tag == "!vault").then(|| Err("no vault password is available".to_owned()))
     }
 }
 
@@ -44,7 +44,7 @@ impl Inventory {
         };
         if text.starts_with("#!") && fs::is_program(path) {
             let message = format!("`{}`: {}", path.display(), InventoryProblem::Program);
-            let help = "write what it prints into a file, or make it the `command` of a role";
+            let help = "write its output to a file, or make it the `command` of a group";
             return Err(Diagnostic::error(message).help(help).into());
         }
         let source = sources.add(path, text, None);

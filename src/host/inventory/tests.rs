@@ -91,7 +91,7 @@ fn our_own_form_has_hosts_groups_and_roles_that_are_asked_for_later() {
         Some("example.com")
     );
     let error = inventory.hosts_of("wbe").unwrap_err();
-    insta::assert_snapshot!(error, @"there is no role `wbe`");
+    insta::assert_snapshot!(error, @"unknown role `wbe`");
     assert_eq!(error.hint.as_deref(), Some("did you mean `web`?"));
 }
 
@@ -167,7 +167,7 @@ fn arguments_of_ssh_are_understood_as_far_as_they_say_where_to_go() {
             .to_string()
     };
     insta::assert_snapshot!(error("c"), @"the host `c` is reached by `winrm`, which is not supported");
-    insta::assert_snapshot!(error("d"), @"`ansible_host` of the host `d` is a template, which is not evaluated here");
+    insta::assert_snapshot!(error("d"), @"`ansible_host` of the host `d` is a template, which inventories do not evaluate");
     insta::assert_snapshot!(error("e"), @"`ansible_port` of the host `e` is not a number from 1 to 65535");
 }
 
@@ -175,33 +175,33 @@ fn arguments_of_ssh_are_understood_as_far_as_they_say_where_to_go() {
 fn what_is_wrong_with_a_file_is_said_with_its_place() {
     let shown = problems("[web:odd]\na b\n[x:vars]\nno\n[y:children]\nz\n");
     insta::assert_snapshot!(shown, @r"
-    `[web:odd]` is no section: it is `[group]`, `[group:vars]` or `[group:children]`
-    `b` is no variable of a host: it has no `=`
-    `no` is no variable of a group: it has no `=`
-    there is no group `x`
-    there is no group `z`
+    `[web:odd]` is not a valid section: write `[group]`, `[group:vars]` or `[group:children]`
+    `b` is not a host variable: write `name=value`
+    `no` is not a group variable: write `name=value`
+    the group `x` is not declared
+    the group `z` is not declared
     ");
     let shown = problems("[w]\nw[01:9]\nw[a:9]\nw[:]\nw:x\nw 'open\n");
     insta::assert_snapshot!(shown, @r"
-    `w[01:9]` is no range of hosts: its ends must be of one length where one begins with `0`
-    `w[a:9]` is no range of hosts: its ends are neither numbers nor letters
-    `w[:]` is no range of hosts: it has no end
+    `w[01:9]` has an invalid host range: both ends must have the same number of digits if the first starts with `0`
+    `w[a:9]` has an invalid host range: the ends are neither numbers nor letters
+    `w[:]` has an invalid host range: the end is missing
     the port of `w:x` is not a number from 1 to 65535
     a quote is not closed
     ");
-    insta::assert_snapshot!(problems("n[1:9999999]"), @"there are more than 1000000 hosts");
+    insta::assert_snapshot!(problems("n[1:9999999]"), @"the inventory has more than 1000000 hosts");
     let circle = problems("[a:children]\nb\n[b:children]\na\n");
     insta::assert_snapshot!(circle, @"the group `a` is among its own children");
     insta::assert_snapshot!(problems("web: {hosts: [a], odd: 1}"), @r"
     `hosts` is a list; it must be a map
-    warning: there is no `odd` in a group; it is ignored
+    warning: `odd` is not a key of a group; it is ignored
     ");
     let vault = problems("all: {hosts: {a: {x: !vault abc}}}");
-    insta::assert_snapshot!(vault, @"cannot open this `!vault` value: no vault password is known here");
+    insta::assert_snapshot!(vault, @"cannot decode this `!vault` value: no vault password is available");
     let own = problems("hosts: {a: {odd: 1}}\ngroups: {b: {children: [c]}}");
     insta::assert_snapshot!(own, @r"
-    warning: there is no `odd` in a host or a group; it is ignored
-    there is no group `c`
+    warning: `odd` is not a key of a host or a group; it is ignored
+    the group `c` is not declared
     ");
 }
 

@@ -94,7 +94,7 @@ fn hosts(
                 let data = Map::new();
                 add(inventory, group, (pattern, item.span()), (&data, context));
             }
-            None => report_wrong_type(item, "a host", "a text", context),
+            None => report_wrong_type(item, "a host", "a string", context),
         }
     }
 }
@@ -136,7 +136,7 @@ fn group(inventory: &mut Inventory, name: &str, node: &Node, context: &mut YamlR
     if let Some(command) = node.get("command") {
         match command.as_str() {
             Some(text) => inventory.set_members(name, GroupMembers::Command(text.to_owned())),
-            None => report_wrong_type(command, "`command`", "a text", context),
+            None => report_wrong_type(command, "`command`", "a string", context),
         }
     }
     if let Some(expression) = node.get("expression") {
@@ -199,7 +199,7 @@ fn settings(node: &Node, name: &str, context: &mut YamlReader<'_>) -> Map {
                     let text = format!("-o ProxyCommand={}", force_quote_word(command));
                     all.insert("ansible_ssh_common_args".into(), Value::str(text));
                 }
-                None => report_wrong_type(node, "`proxy_command`", "a text", context),
+                None => report_wrong_type(node, "`proxy_command`", "a string", context),
             },
             "become" => all.extend(escalation(node, context)),
             "hosts" | "children" | "command" | "expression" => {}

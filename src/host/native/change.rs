@@ -4,7 +4,7 @@
 //! not synced to disk: after a crash of the machine, states are applied again.
 #![expect(
     clippy::disallowed_methods,
-    reason = "changes that states describe are made here, with the owners that they ask for"
+    reason = "this module applies the changes of states, including their owners"
 )]
 
 use std::fs::{DirBuilder, File, FileTimes, Metadata, OpenOptions, Permissions};

@@ -1,5 +1,5 @@
 //! Copies a local file or folder under a temporary name, and renames the copy when it is complete.
-#![expect(clippy::disallowed_methods, reason = "what is copied keeps its owners")]
+#![expect(clippy::disallowed_methods, reason = "copies keep their owners")]
 
 use std::fs::{File, FileTimes, Metadata, OpenOptions, Permissions};
 use std::io::ErrorKind;

@@ -104,24 +104,18 @@ pub enum Error {
     Address(#[from] AddressError),
     /// The `ssh_config` section of the host is unusable.
     #[error("the ssh_config of `{host}`: {source}")]
-    Config {
-        host: String,
-        source: LookupError,
-    },
+    Config { host: String, source: LookupError },
     /// The route to a host contains the host itself.
-    #[error("the way to `{}` leads in a circle: {}", first(.path), .path.join(" → "))]
+    #[error("the jump hosts of `{}` form a cycle: {}", first(.path), .path.join(" → "))]
     Cycle {
         /// The hosts, each reached through the next one. The last one also appears earlier.
         path: Vec<String>,
     },
     /// The route to a host has too many jump hosts.
-    #[error("the way to `{host}` passes more than {max} hosts")]
-    TooManyJumps {
-        host: String,
-        max: usize,
-    },
+    #[error("the route to `{host}` has more than {max} jump hosts")]
+    TooManyJumps { host: String, max: usize },
     /// The text starts with `@` but does not name a container.
-    #[error("\"{0}\" names no container: it is `@docker/NAME` or `@podman/NAME`")]
+    #[error("\"{0}\" is not a container: write `@docker/NAME` or `@podman/NAME`")]
     Container(String),
 }
 
@@ -134,7 +128,7 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Cycle { .. } => Some(
-                "a `Host *` that names a jump needs `ProxyJump none` for the jump itself, above it",
+                "if `Host *` sets `ProxyJump`, add a block with `ProxyJump none` for the jump host above it",
             ),
             _ => None,
         }

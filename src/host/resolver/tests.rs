@@ -86,9 +86,12 @@ fn this_machine_and_containers_have_names_of_their_own() {
         ("podman", "web")
     );
     for text in ["@docker/", "@docker/-x", "@rocket/web"] {
-        assert!(way(&book, text).contains("names no container"), "{text}");
+        assert!(
+            way(&book, text).contains("is not a container: write"),
+            "{text}"
+        );
     }
-    insta::assert_snapshot!(way(&book, "user@"), @r#"error: no host in "user@""#);
+    insta::assert_snapshot!(way(&book, "user@"), @r#"error: "user@" has no host name: write `[user@]host[:port]`"#);
     insta::assert_snapshot!(way(&book, "h:x"), @r#"error: the port of "h:x" is `x`, which is not a number from 1 to 65535"#);
 }
 
@@ -125,10 +128,10 @@ fn jumps_are_looked_up_too_and_each_is_reached_from_the_one_before() {
 fn a_way_in_a_circle_is_an_error() {
     let everywhere = book("Host *\nProxyJump bastion\n", LoginOptions::default());
     let error = everywhere.locate("web").unwrap_err();
-    insta::assert_snapshot!(error, @"the way to `me@web:22` leads in a circle: me@web:22 → me@bastion:22 → me@bastion:22");
+    insta::assert_snapshot!(error, @"the jump hosts of `me@web:22` form a cycle: me@web:22 → me@bastion:22 → me@bastion:22");
     assert!(error.hint().is_some());
     let endless = book("Host *\nProxyJump a%h\n", LoginOptions::default());
-    insta::assert_snapshot!(endless.locate("web").unwrap_err(), @"the way to `me@web:22` passes more than 16 hosts");
+    insta::assert_snapshot!(endless.locate("web").unwrap_err(), @"the route to `me@web:22` has more than 16 jump hosts");
 }
 
 #[test]

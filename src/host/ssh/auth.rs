@@ -387,7 +387,9 @@ impl<'a> Authenticator<'a> {
     }
 
     fn connection_lost(&self, error: &russh::Error) -> ConnectFailure {
-        self.login_refused(&format!("the connection was lost meanwhile: {error}"))
+        self.login_refused(&format!(
+            "the connection was lost during the login: {error}"
+        ))
     }
 
     fn failure(&self) -> ConnectFailure {
@@ -398,13 +400,13 @@ impl<'a> Authenticator<'a> {
             };
         }
         let tried = match self.tried.as_slice() {
-            [] => "there is nothing to log in with".to_owned(),
+            [] => "no key and no password is available".to_owned(),
             tried => format!("tried {}", tried.join(", ")),
         };
         let offered = self.offered.as_ref().filter(|it| !it.is_empty());
         let takes = offered.map_or_else(String::new, |offered| {
             let names: Vec<&str> = offered.iter().map(<&str>::from).collect();
-            format!("; it takes {}", names.join(", "))
+            format!("; the host accepts {}", names.join(", "))
         });
         self.login_refused(&format!("{tried}{takes}"))
     }

@@ -172,7 +172,7 @@ impl Connector<'_> {
         result.map_err(
             |failure| match (failure, client_state.lock().disconnect_message.take()) {
                 (ConnectFailure::LoginRefused { host, user, why }, Some(said)) => {
-                    let why = format!("{why}; it ended the connection: {said}");
+                    let why = format!("{why}; the host ended the connection: {said}");
                     ConnectFailure::LoginRefused { host, user, why }
                 }
                 (failure, _) => failure,
@@ -240,7 +240,7 @@ async fn dial(destination: &Destination) -> Result<TcpStream, ConnectFailure> {
     };
     let count = u32::try_from(found.len()).unwrap_or(u32::MAX).max(1);
     let share = destination.connect_timeout / count;
-    let mut last = no_address("it has no address");
+    let mut last = no_address("the name has no address");
     for place in found {
         last = match timeout(share, TcpStream::connect(place)).await {
             Ok(Ok(socket)) => {
@@ -309,19 +309,19 @@ fn handshake_failure(destination: &Destination, error: &russh::Error) -> Connect
             return ConnectFailure::Incompatible {
                 host: display_name(destination),
                 why: format!(
-                    "it offers no {kind:?} algorithm that is safe, only {}",
+                    "the host offers no safe {kind:?} algorithm, only {}",
                     theirs.join(", ")
                 ),
             };
         }
         russh::Error::Disconnect | russh::Error::HUP => {
-            "it closed the connection before the login".to_owned()
+            "the host closed the connection before the login".to_owned()
         }
         russh::Error::IO(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-            "it closed the connection before the login".to_owned()
+            "the host closed the connection before the login".to_owned()
         }
         russh::Error::IO(error) => fs::os_message(error).to_lowercase(),
-        russh::Error::Version => "what answers there does not speak SSH".to_owned(),
+        russh::Error::Version => "the server on this port does not speak SSH".to_owned(),
         other => other.to_string().to_lowercase(),
     };
     broken_connection(destination, why)

@@ -104,15 +104,15 @@ impl Connection {
         opened.map_err(|error| {
             let why = match error {
                 russh::Error::ChannelOpenFailure(ChannelOpenFailure::ConnectFailed) => {
-                    "it could not connect there"
+                    "the connection failed"
                 }
                 russh::Error::ChannelOpenFailure(
                     ChannelOpenFailure::AdministrativelyProhibited,
-                ) => "it does not allow to go on from there",
-                russh::Error::ChannelOpenFailure(_) => "it refused",
-                _ => "the connection to it was lost",
+                ) => "forwarded connections are not allowed",
+                russh::Error::ChannelOpenFailure(_) => "the request was refused",
+                _ => "the connection was lost",
             };
-            format!("by way of {}: {why}", self.host)
+            format!("through {}: {why}", self.host)
         })
     }
 
@@ -142,7 +142,7 @@ impl Connection {
         if assigned_port.as_ref().ok() != Some(&requested_port) {
             self.client_state.lock().forwards.remove(&requested_port);
         }
-        let refused = |_| format!("{} does not take connections for us", self.host);
+        let refused = |_| format!("{} refused to forward the port", self.host);
         let assigned_port = assigned_port.map_err(refused)?;
         self.client_state
             .lock()

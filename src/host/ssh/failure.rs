@@ -14,10 +14,7 @@ use crate::host::Question;
 pub(in crate::host) enum ConnectFailure {
     /// The host name has no address. This is not retried (F44).
     #[error("the name `{name}` cannot be looked up: {why}")]
-    Lookup {
-        name: String,
-        why: String,
-    },
+    Lookup { name: String, why: String },
     /// The login was not complete within the time limit.
     #[error("timed out connecting to {host} after {}{}", seconds(*time), tries(*count))]
     TimedOut {
@@ -28,10 +25,7 @@ pub(in crate::host) enum ConnectFailure {
     },
     /// The host refused the TCP connection.
     #[error("{host} refused the connection{}", tries(*count))]
-    Refused {
-        host: String,
-        count: u32,
-    },
+    Refused { host: String, count: u32 },
     /// The connection failed for another reason.
     #[error("could not connect to {host}: {why}{}", tries(*count))]
     Broken {
@@ -40,7 +34,7 @@ pub(in crate::host) enum ConnectFailure {
         count: u32,
     },
     /// The host supports no common protocol or algorithm. This is not retried.
-    #[error("{host} cannot be talked to: {why}")]
+    #[error("no SSH connection to {host} is possible: {why}")]
     Incompatible {
         host: String,
         /// The protocol or algorithm that is missing.
@@ -58,8 +52,8 @@ pub(in crate::host) enum ConnectFailure {
     },
     /// The host has another key than before.
     #[error(
-        "the key of {host} has changed: it shows {kind} {fingerprint}, but {}:{line} has another; \
-         somebody may be in between, or the host was set up anew: if so, delete that line",
+        "the key of {host} has changed: the host shows {kind} {fingerprint}, but {}:{line} has \
+         another key; this may be an attack, or the host was reinstalled: if so, delete that line",
         file.display()
     )]
     ChangedKey {
@@ -89,7 +83,7 @@ pub(in crate::host) enum ConnectFailure {
         why: String,
     },
     /// The host did not accept any credential.
-    #[error("{host} did not let in `{user}`: {why}")]
+    #[error("{host} refused the login of `{user}`: {why}")]
     LoginRefused {
         host: String,
         user: String,

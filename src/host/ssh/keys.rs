@@ -71,7 +71,7 @@ fn read(file: &Path, passphrase: Option<&str>) -> KeyFile {
     match decode_secret_key(&text, None) {
         Ok(key) if !key.is_encrypted() => return KeyFile::Unlocked(Arc::new(key)),
         Err(error) if !is_locked(&text) => {
-            let why = format!("`{}` is no key: {error}", file.display());
+            let why = format!("`{}` is not a private key: {error}", file.display());
             return KeyFile::Unusable(Some(why));
         }
         Ok(_) | Err(_) => {}
@@ -147,6 +147,6 @@ mod tests {
         let KeyFile::Unusable(Some(why)) = read(&file, None) else {
             panic!("it was taken for a key");
         };
-        assert!(why.contains("is no key"), "{why}");
+        assert!(why.contains("is not a private key"), "{why}");
     }
 }

@@ -73,7 +73,7 @@ struct PoolState {
 
 impl Debug for ConnectionPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pool")
+        f.debug_struct("ConnectionPool")
             .field("limits", &self.shared.limits)
             .finish_non_exhaustive()
     }
@@ -384,7 +384,7 @@ impl HostPool {
                     if is_only {
                         refusals += 1;
                         if refusals > MAX_SESSION_REFUSALS {
-                            return Err(self.broken("it allows no session"));
+                            return Err(self.broken("the host allows no session"));
                         }
                         sleep(SESSION_RETRY_PAUSE).await;
                     }

@@ -11,15 +11,15 @@ pub enum ConfigProblem {
     #[error("{0}")]
     Unreadable(String),
     /// Users other than the owner may write the file, so its contents cannot be trusted.
-    #[error("others than its owner may write this file (mode {0:o})")]
+    #[error("users other than the owner can write this file (mode {0:o})")]
     Writable(u32),
     #[error("the line has a NUL character")]
     Nul,
     /// The file contains bytes that are not UTF-8.
-    #[error("the file is not UTF-8 text; other bytes are replaced")]
+    #[error("the file is not valid UTF-8; invalid bytes are replaced")]
     NotText,
     /// Includes are nested deeper than the 16 levels that OpenSSH allows.
-    #[error("files include each other more than 16 deep")]
+    #[error("includes are nested more than 16 levels deep")]
     TooDeep,
     /// More files are included than allowed.
     #[error("more than {0} files are included")]
@@ -29,24 +29,21 @@ pub enum ConfigProblem {
     #[error("`{0}` has an empty argument")]
     EmptyArgument(String),
     /// A keyword has too many arguments.
-    #[error("`{keyword}` takes one argument; `{extra}` is too much")]
-    Extra {
-        keyword: String,
-        extra: String,
-    },
+    #[error("`{keyword}` takes one argument; remove `{extra}`")]
+    Extra { keyword: String, extra: String },
     #[error("a quote is not closed")]
     Quotes,
-    #[error("there is no option `{0}`; it is ignored")]
+    #[error("unknown option `{0}`; it is ignored")]
     Unknown(String),
     /// A value is not valid for its keyword.
-    #[error("`{value}` is no value of `{keyword}`, which is {expected}")]
+    #[error("`{value}` is not valid for `{keyword}`: expected {expected}")]
     Value {
         keyword: String,
         value: String,
         expected: &'static str,
     },
     /// A system file includes a path that starts with `~`.
-    #[error("`{0}` cannot be included here, for this is not a file of a user")]
+    #[error("`{0}` cannot be included from a system file: `~` is only allowed in a user's file")]
     HomeInclude(String),
     #[error("`Match` has no criteria")]
     NoCriteria,
@@ -54,10 +51,10 @@ pub enum ConfigProblem {
     #[error("the criterion `{0}` has no argument")]
     NoCriterionArgument(String),
     /// `Match all` is combined with other criteria.
-    #[error("`all` cannot stand with other criteria")]
+    #[error("`all` cannot be combined with other criteria")]
     AllWithOthers,
     /// The `Match` criterion does not exist.
-    #[error("there is no criterion `{0}`")]
+    #[error("unknown criterion `{0}`")]
     UnknownCriterion(String),
     /// The criterion exists in newer versions of OpenSSH but is not supported here.
     #[error("the criterion `{0}` is not supported; its block is never used")]
@@ -110,10 +107,10 @@ impl Error {
         };
         let diagnostic = make(message).label(self.span, "");
         match &self.problem {
-            ConfigProblem::Writable(_) => diagnostic.help("`chmod go-w` it"),
-            ConfigProblem::Unknown(_) => {
-                diagnostic.help("`IgnoreUnknown` above it makes it quiet, if it is for others")
-            }
+            ConfigProblem::Writable(_) => diagnostic.help("run `chmod go-w` on the file"),
+            ConfigProblem::Unknown(_) => diagnostic.help(
+                "if the option is for another program, list it in `IgnoreUnknown` above this line",
+            ),
             _ => diagnostic,
         }
     }

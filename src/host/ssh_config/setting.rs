@@ -18,7 +18,7 @@ pub(super) struct OptionSetting(Arc<dyn Fn(&mut SshOptions) + Send + Sync>);
 
 impl Debug for OptionSetting {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Setting").finish_non_exhaustive()
+        f.debug_struct("OptionSetting").finish_non_exhaustive()
     }
 }
 

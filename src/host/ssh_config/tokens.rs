@@ -12,19 +12,13 @@ use crate::value::hex;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// The placeholder does not exist, or not for this option.
-    #[error("`%{token}` cannot stand in `{text}`")]
-    Unknown {
-        token: String,
-        text: String,
-    },
+    #[error("the placeholder `%{token}` is not allowed in `{text}`")]
+    Unknown { token: String, text: String },
     /// The environment variable is not set.
     #[error("the variable `{name}` in `{text}` is not set")]
-    Variable {
-        name: String,
-        text: String,
-    },
+    Variable { name: String, text: String },
     /// The user of a `~name` path does not exist.
-    #[error("there is no user whose home `{0}` could begin with")]
+    #[error("the user in `{0}` does not exist")]
     Home(String),
 }
 
@@ -216,9 +210,9 @@ mod tests {
         );
         assert_eq!(path("/${A}/x"), "/100%/x");
         insta::assert_snapshot!(path("/${B}/x"), @"the variable `B` in `/${B}/x` is not set");
-        insta::assert_snapshot!(path("/%q"), @"`%q` cannot stand in `/%q`");
-        insta::assert_snapshot!(path("/%"), @"`%` cannot stand in `/%`");
-        insta::assert_snapshot!(path("~no such user/x"), @"there is no user whose home `~no such user/x` could begin with");
+        insta::assert_snapshot!(path("/%q"), @"the placeholder `%q` is not allowed in `/%q`");
+        insta::assert_snapshot!(path("/%"), @"the placeholder `%` is not allowed in `/%`");
+        insta::assert_snapshot!(path("~no such user/x"), @"the user in `~no such user/x` does not exist");
     }
 
     #[test]

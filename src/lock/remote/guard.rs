@@ -6,7 +6,7 @@ use crate::diagnostic::Diagnostic;
 
 /// The remote lock of an ensemble, or no lock if none is configured. Released when dropped.
 #[derive(Debug, Default)]
-#[must_use = "the lock is freed with this value"]
+#[must_use = "dropping this value releases the lock"]
 pub struct RemoteLock {
     /// The settings at the start of the job.
     settings: RemoteLockSettings,
@@ -24,9 +24,12 @@ impl RemoteLock {
         let (held, warning) = match taken {
             Ok(held) => (Some(held), None),
             Err(RemoteLockError::Unavailable(error)) if settings.mode == LockMode::Try => {
-                let message = format!("the ensemble is not locked for other machines: {error}");
-                let help = "a job on another machine may run at the same time; `lfs_lock: {lock: \
-                            require}` would refuse this one";
+                let message = format!(
+                    "the remote lock could not be taken, so jobs on other machines are not \
+                     excluded: {error}"
+                );
+                let help = "a job on another machine may run at the same time; with `lfs_lock: \
+                            {lock: require}`, a job needs the remote lock";
                 (None, Some(Diagnostic::warning(message).help(help)))
             }
             Err(refusal) => return Err(refusal),

@@ -22,7 +22,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// A remote lock held by this process.
 #[derive(Debug)]
-#[must_use = "the lock stays on the server if nobody frees it"]
+#[must_use = "the lock stays on the server until it is released"]
 pub struct HeldRemoteLock {
     location: LockLocation,
     lock: LfsLock,
@@ -72,7 +72,7 @@ pub(super) struct LockNote {
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteLockError {
     /// The server cannot be used for locks.
-    #[error("the ensemble cannot be locked for other machines: {0}")]
+    #[error("the remote lock cannot be taken: {0}")]
     Unavailable(#[from] Error),
     #[error("{message}")]
     HeldByOther {
@@ -109,7 +109,9 @@ impl LockLocation {
         let found = Repository::discover(locking.base_dir);
         let repository = found.map_err(|error| none(error.to_string()))?;
         let repository = repository.ok_or_else(|| {
-            none("it is in no git repository, so there is no git-lfs server".to_owned())
+            none(
+                "the ensemble is not in a git repository, so there is no git-lfs server".to_owned(),
+            )
         })?;
         let file = with_suffix(locking.manifest, ".lock");
         let local = repository.relative(&file).unwrap_or_else(|| file.clone());
@@ -165,7 +167,7 @@ impl LockLocation {
             };
             let noted = previous_note.as_ref().and_then(|note| note.lock.as_ref());
             if let Some(lock) = holder.as_ref().filter(|lock| is_noted(noted, lock)) {
-                notify("took up the remote lock that a job which was killed has left");
+                notify("took over the remote lock of an earlier job here that was killed");
                 return self.hold(lock.clone());
             }
             let rest = wait.timeout.saturating_sub(began.elapsed());
@@ -177,7 +179,7 @@ impl LockLocation {
                 ));
             }
             if !std::mem::replace(&mut notified, true) {
-                let holder = holder.map_or_else(|| "somebody".to_owned(), |it| it.to_string());
+                let holder = holder.map_or_else(|| "another user".to_owned(), |it| it.to_string());
                 let seconds = rest.as_secs_f32().round();
                 notify(&format!(
                     "waiting up to {seconds} s for the remote lock, which is held by {holder}"
@@ -259,21 +261,22 @@ impl LockLocation {
         wait: Duration,
     ) -> RemoteLockError {
         let (server, path) = (self.client.server(), &self.path);
-        let who = holder.map_or_else(|| "somebody".to_owned(), LfsLock::to_string);
+        let who = holder.map_or_else(|| "another user".to_owned(), LfsLock::to_string);
         let waited = match wait.as_secs() {
             0 => String::new(),
             seconds => format!(" after {seconds} s of waiting"),
         };
         let message = format!("the ensemble is locked{waited} by {who}: `{path}` on `{server}`");
         let free = self.command_to_free(holder, true);
-        let mut hint = format!("wait until that job is done; if it is gone for sure, run {free}");
+        let mut hint =
+            format!("wait until that job has ended; if you are sure that it has ended, run {free}");
         match previous_note {
             // The earlier note is about a lock that no longer exists, or may still describe this one.
             Some(note) if note.lock.is_none() => {
                 hint.extend([
-                    "; it may be from a job here that was cut off at ",
+                    "; the lock may belong to a job in this folder that crashed at ",
                     &note.requested_at,
-                    " while it asked for it",
+                    " while it requested the lock",
                 ]);
             }
             _ => drop(fs::remove_file_if_exists(&self.note)),
@@ -303,14 +306,16 @@ impl HeldRemoteLock {
         let path = self.lock.path.clone();
         let warning = match self.location.client.release(&self.lock) {
             Ok(ReleaseOutcome::Released) => None,
-            Ok(ReleaseOutcome::NotLocked) => Some("somebody has freed it".to_owned()),
+            Ok(ReleaseOutcome::NotLocked) => Some("another user released it".to_owned()),
             Ok(ReleaseOutcome::LockedByOther(other)) => {
-                Some(format!("it was freed, and is held now by {other}"))
+                Some(format!("it was released, and {other} holds it now"))
             }
             Err(error) => {
-                let message = format!("the remote lock `{path}` was not freed: {error}");
+                let message = format!("the remote lock `{path}` was not released: {error}");
                 let free = self.location.command_to_free(Some(&self.lock), false);
-                let help = format!("run {free}; the next job here knows the lock again");
+                let help = format!(
+                    "run {free}; or start the next job in this folder, which recognizes the lock"
+                );
                 return Some(Diagnostic::warning(message).help(help));
             }
         };
@@ -318,8 +323,8 @@ impl HeldRemoteLock {
         warning.map(|reason| {
             let message =
                 format!("the remote lock `{path}` was broken while the job ran: {reason}");
-            let help = "see whether a job ran elsewhere at the same time, and whether both records \
-                        are true";
+            let help = "check whether a job ran on another machine at the same time, and whether \
+                        both records are correct";
             Diagnostic::warning(message).help(help)
         })
     }

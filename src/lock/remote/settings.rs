@@ -59,28 +59,28 @@ impl RemoteLockSettings {
             Some("try") => LockMode::Try,
             Some("require") => LockMode::Require,
             _ => {
-                let help = "`try` locks if there is a server that can, `require` refuses the job \
-                            otherwise";
+                let help =
+                    "`try` locks if the server supports locks, `require` refuses the job otherwise";
                 wrong(lock, "`lock` is not one of `no`, `try`, `require`", help);
                 LockMode::No
             }
         });
         let name = get("name").and_then(|name| {
-            let help = "name the lock with a text, such as `group1/$environment`";
+            let help = "set `name` to a text, such as `group1/$environment`";
             let Some(text) = name.as_str().filter(|text| !text.is_empty()) else {
                 wrong(name, "`name` of `lfs_lock` is not a text", help);
                 return None;
             };
             if let Some(unknown) = unknown_placeholder(text) {
-                let message = format!("nothing is known to fill in for `{unknown}`");
+                let message = format!("unknown placeholder `{unknown}`");
                 let known: Vec<_> = PLACEHOLDERS.iter().map(|it| format!("`${it}`")).collect();
-                let help = format!("there are {}", known.join(", "));
+                let help = format!("use one of {}", known.join(", "));
                 wrong(name, &message, &help);
             }
             Some(text.to_owned())
         });
         let url = get("url").and_then(|url| {
-            let help = "give the URL of the git-lfs server, or of a repository on it";
+            let help = "use the URL of the git-lfs server, or of a repository on it";
             let Some(text) = url.as_str() else {
                 wrong(url, "`url` of `lfs_lock` is not a text", help);
                 return None;
@@ -122,7 +122,7 @@ fn refuse_unknown_keys(node: &Node, problems: &mut Diagnostics) {
             let message = format!("`lfs_lock` has no key `{key}`");
             let known: Vec<_> = SECTION_KEYS.iter().map(|it| format!("`{it}`")).collect();
             let problem = Diagnostic::error(message).label(entry.value.span(), "");
-            problems.push(problem.help(format!("it has {}", known.join(", "))));
+            problems.push(problem.help(format!("its keys are {}", known.join(", "))));
         }
     }
 }
@@ -236,7 +236,7 @@ mod tests {
         let (_, problems) = read("{lock: yes, name: 'a/$enviroment', url: 'ext::sh -c x'}");
         insta::assert_snapshot!(problems.join("\n"), @r"
         `lock` is not one of `no`, `try`, `require`
-        nothing is known to fill in for `$enviroment`
+        unknown placeholder `$enviroment`
         the URL of the git-lfs server is not valid
         ");
         let (_, problems) = read("{lock: 1, name: [a], url: {a: b}}");

@@ -22,11 +22,11 @@ impl RemoteLockStatus {
             Ok(Some(lock)) if self.is_ours => format!("held by {lock}, for a job here"),
             Ok(Some(lock)) => format!("held by {lock}"),
             Ok(None) => "free".to_owned(),
-            Err(error) => format!("cannot be looked at: {error}"),
+            Err(error) => format!("unknown: {error}"),
         };
         match &self.location {
-            Some((path, server)) => format!("for all machines, `{path}` on `{server}`: {state}"),
-            None => format!("for all machines: {state}"),
+            Some((path, server)) => format!("remote lock `{path}` on `{server}`: {state}"),
+            None => format!("remote lock: {state}"),
         }
     }
 }
@@ -59,7 +59,7 @@ pub fn remote_lock_status(place: Result<LockLocation, Error>) -> RemoteLockStatu
 pub fn break_remote_lock(place: Result<LockLocation, Error>, force: bool) -> Option<String> {
     match try_break(place, force) {
         Ok(text) => text,
-        Err(error) => Some(format!("the lock for all machines is not broken: {error}")),
+        Err(error) => Some(format!("the remote lock was not broken: {error}")),
     }
 }
 
@@ -72,12 +72,12 @@ fn try_break(place: Result<LockLocation, Error>, force: bool) -> Result<Option<S
     let noted = place.read_note().and_then(|note| note.lock);
     if !force && !is_noted(noted.as_ref(), &lock) {
         return Ok(Some(format!(
-            "the lock for all machines stays, for it is held by {lock}; `--force` breaks it"
+            "the remote lock was not broken, because it is held by {lock}; `--force` breaks it"
         )));
     }
     place.client.unlock(&lock, force)?;
     fs::remove_file_if_exists(&place.note).ok();
     Ok(Some(format!(
-        "the lock for all machines is broken; it was held by {lock}"
+        "the remote lock is broken; it was held by {lock}"
     )))
 }

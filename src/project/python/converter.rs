@@ -133,7 +133,7 @@ impl<'e> PythonConverter<'e> {
         }
         if self.network_isolation().is_none() {
             converted.warnings.push(
-                "it ran with access to the network, which this system does not let `unshare` take away"
+                "the conversion had access to the network, because `unshare` cannot disable it on this system"
                     .to_owned(),
             );
         }

@@ -41,11 +41,11 @@ fn file_problem(failure: &ConversionFailure, path: &Path, include_span: Span) ->
     let file = path.display();
     let (message, help) = match failure {
         ConversionFailure::NotPermitted => (
-            format!("`{file}` is a program in Python, and it is not allowed to run"),
+            format!("`{file}` is a program in Python, which is not allowed to run"),
             Trust::help("python"),
         ),
         ConversionFailure::InArchive => (
-            format!("`{file}` is a program in Python, which does not run inside of an archive"),
+            format!("`{file}` is a program in Python, which does not run inside an archive"),
             "unpack the archive, and validate the folder".to_owned(),
         ),
         ConversionFailure::NoPython => (
@@ -65,36 +65,38 @@ fn file_problem(failure: &ConversionFailure, path: &Path, include_span: Span) ->
                 "`{file}` cannot be converted: the Python package `tosca` does not work with `{}`: {message}",
                 python.display()
             ),
-            "install other versions of it, or of Python".to_owned(),
+            "install another version of the package or of Python".to_owned(),
         ),
         ConversionFailure::TimedOut(limit) => (
             format!("`{file}` was not converted within {}", seconds(*limit)),
-            format!("does it wait or loop? `{TIME_LIMIT_VARIABLE}` sets the limit in seconds"),
+            format!(
+                "check whether the file waits or loops; `{TIME_LIMIT_VARIABLE}` sets the limit in seconds"
+            ),
         ),
         ConversionFailure::OutputTooLarge => (
-            format!("what `{file}` converts to is too long"),
-            "does it create templates in a loop?".to_owned(),
+            format!("the YAML converted from `{file}` exceeds 64 MiB"),
+            "check whether the file creates templates in an endless loop".to_owned(),
         ),
         ConversionFailure::NoOutput { code, complaint } => (
             format!("the conversion of `{file}` ended with exit code {code} and without a result"),
             if complaint.is_empty() {
-                "does it end its own process?".to_owned()
+                "check whether the file ends its own process".to_owned()
             } else {
-                format!("the last it said was: {complaint}")
+                format!("its last error output was: {complaint}")
             },
         ),
         ConversionFailure::StartFailed(error) => (
             format!("`{file}` cannot be converted: {error}"),
-            "is `python3` a program for this machine?".to_owned(),
+            "check whether `python3` is a program for this machine".to_owned(),
         ),
         ConversionFailure::InvalidTimeLimit(text) => (
-            format!("`{text}` is no time limit"),
+            format!("`{TIME_LIMIT_VARIABLE}` has the invalid value `{text}`"),
             format!("set `{TIME_LIMIT_VARIABLE}` to a number of seconds up to a day, or unset it"),
         ),
-        ConversionFailure::Exceptions(_) => (format!("`{file}` has faults"), String::new()),
+        ConversionFailure::Exceptions(_) => (format!("`{file}` raised exceptions"), String::new()),
     };
     Diagnostic::error(message)
-        .label(include_span, "asked for here")
+        .label(include_span, "included here")
         .help(help)
 }
 
@@ -118,7 +120,7 @@ fn exception_problem(
     };
     let Some(line) = fault.line else {
         let message = format!("`{}` cannot be converted: {message}", path.display());
-        return Diagnostic::error(message).label(include_span, "asked for here");
+        return Diagnostic::error(message).label(include_span, "included here");
     };
     let known = sources.find(file);
     let source = known.or_else(|| {
@@ -137,7 +139,7 @@ fn exception_problem(
     let diagnostic = Diagnostic::error(message);
     match span {
         Some(span) => diagnostic.label(span, "raised here"),
-        None => diagnostic.label(include_span, "asked for here"),
+        None => diagnostic.label(include_span, "included here"),
     }
 }
 

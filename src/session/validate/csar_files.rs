@@ -75,7 +75,7 @@ impl FileChecker<'_, '_> {
         if !self.loader.is_file(&folder.join(file)) {
             let problem = Diagnostic::error(format!("the archive has no file `{file}`"))
                 .label(span, "named here")
-                .help("add it; its path begins at the folder of the file that names it");
+                .help("add it; its path is relative to the folder of the file that names it");
             self.problems.push(problem);
         }
     }

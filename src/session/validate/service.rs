@@ -91,7 +91,7 @@ fn is_unfurl(root: &Node) -> bool {
 fn missing_version_problem(root: &Node) -> Diagnostic {
     let Some(map) = root.as_map() else {
         let message = format!(
-            "this is no ensemble, project or service template, but {}",
+            "this file is not an ensemble, project or service template: it contains {}",
             root.kind_name()
         );
         return Diagnostic::error(message)

@@ -153,9 +153,9 @@ fn extension_problem(id: &Arc<str>, extension: &IdDeclaration, several: bool) ->
     } else {
         StateFileProblem::CannotExtend { id, env, sls }
     };
-    Diagnostic::error(problem)
-        .label(extension.span, "")
-        .help("is an include missing, or is the ID misspelt?")
+    Diagnostic::error(problem).label(extension.span, "").help(
+        "check that an `include` reads the SLS with this ID, and that the ID is spelled correctly",
+    )
 }
 
 impl StateDeclaration {

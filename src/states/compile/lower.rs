@@ -246,10 +246,7 @@ fn compute_number(draft: &ChunkDraft, cap: f64) -> OrderNumber {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a cast stops at the largest number"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "a float cast saturates")]
 fn whole_number(number: f64) -> Value {
     Value::Int(number as i64)
 }

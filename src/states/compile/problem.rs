@@ -23,10 +23,12 @@ pub enum StateFileProblem {
         env: Arc<str>,
     },
     #[error(
-        "the name of ID `{id}` in SLS `{sls}` is a secret, which names are not kept as: give it in `env`, `contents` or another argument"
+        "the name of ID `{id}` in SLS `{sls}` is a secret, but names appear in output and logs: pass the secret in `env`, `contents` or another argument"
     )]
     SecretName { id: Arc<str>, sls: Arc<str> },
-    #[error("an include names an SLS, or an environment and an SLS, not {found}")]
+    #[error(
+        "an entry of `include` must be the name of an SLS, or a map from an environment to an SLS, not {found}"
+    )]
     IncludeShape { found: &'static str },
     #[error("the {word} declaration in SLS `{sls}` is not formed as a list")]
     NotAList { word: &'static str, sls: Arc<str> },

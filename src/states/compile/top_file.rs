@@ -173,7 +173,7 @@ fn parse_target(pattern: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> 
     let Some(items) = node.as_seq() else {
         report(
             problems,
-            &format!("what `{pattern}` gets is not formed as a list"),
+            &format!("the SLS names for target `{pattern}` are not formed as a list"),
             node.span(),
         );
         return target;
@@ -184,11 +184,7 @@ fn parse_target(pattern: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> 
         } else if let Some(word) = item.get("match").and_then(Node::as_str) {
             match Matcher::from_name(word) {
                 Some(matcher) => target.matcher = matcher,
-                None => report(
-                    problems,
-                    &format!("there is no matcher `{word}`"),
-                    item.span(),
-                ),
+                None => report(problems, &format!("unknown matcher `{word}`"), item.span()),
             }
         }
     }

@@ -26,7 +26,7 @@ pub(super) struct BatchedChanges {
 /// The decision whether a state joins the batch.
 #[expect(
     clippy::large_enum_variant,
-    reason = "it is taken apart where it is made"
+    reason = "the value is destructured right after it is made"
 )]
 pub(super) enum BatchDecision {
     /// The state joins the batch: its success is assumed, or its outcome is final without changes.

@@ -555,7 +555,7 @@ fn chunks_tested_in_order(low: &LowData) -> Vec<bool> {
 impl Debug for Engine {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Engine")
-            .field("at", &self.position)
+            .field("position", &self.position)
             .field("phase", &self.phase)
             .field("results", &self.results.len())
             .finish_non_exhaustive()

@@ -148,5 +148,5 @@ fn without_disabled(set: &[ChunkIndex], disabled: &[bool]) -> Box<[ChunkIndex]> 
 
 /// Converts an index to the 32 bits that it is stored in.
 pub(super) fn to_index(number: usize) -> u32 {
-    u32::try_from(number).expect("there are fewer than four thousand million states and links")
+    u32::try_from(number).expect("a run has fewer than 2^32 states and links")
 }

@@ -70,9 +70,9 @@ impl PendingBatch {
 
 impl Debug for PendingBatch {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Window")
-            .field("assumed", &self.states.len())
-            .field("is_out", &self.is_submitted)
+        f.debug_struct("PendingBatch")
+            .field("states", &self.states.len())
+            .field("is_submitted", &self.is_submitted)
             .finish_non_exhaustive()
     }
 }

@@ -109,7 +109,7 @@ pub(super) enum RequisiteStatus {
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is one thing that was said"
+    reason = "each flag is an independent verdict"
 )]
 pub(super) struct StatusFlags {
     fail: bool,

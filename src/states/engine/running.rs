@@ -136,7 +136,7 @@ pub(super) enum ActionOwner {
 /// The decision about a running state.
 #[expect(
     clippy::large_enum_variant,
-    reason = "it is taken apart where it is made"
+    reason = "the value is destructured right after it is made"
 )]
 pub(super) enum RunDecision {
     /// A condition says that the state is not to run.

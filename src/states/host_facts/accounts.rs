@@ -31,7 +31,7 @@ pub(super) static FACTS: &[NamedFact] = &[
         let text = format!("{home}; cat \"$_h/.ssh/authorized_keys\" 2>/dev/null || :");
         shell(text, Domain::All)
     })
-    .about("the keys that let people in as a user")
+    .about("the authorized SSH keys of a user")
     .arguments(&[("user", Some(""))])
     .parse_with(|_, reading| {
         let text = printed(reading).unwrap_or_default();
@@ -46,7 +46,7 @@ pub(super) static FACTS: &[NamedFact] = &[
         };
         shell(format!("crontab -l{user} 2>/dev/null || :"), Domain::All)
     })
-    .about("the table of timed commands of a user")
+    .about("the crontab of a user")
     .arguments(&[("user", Some(""))])
     .parse_with(crontab),
 ];

@@ -9,42 +9,42 @@ const PATH: &[(&str, Option<&str>)] = &[("path", None)];
 
 pub(super) static FACTS: &[NamedFact] = &[
     NamedFact::new("files.File", path_fact)
-        .about("a file: owners, permission bits, size and times; null if there is none")
+        .about("a file: owners, permission bits, size and times; null if it does not exist")
         .arguments(PATH)
         .parse_with(|_, reading| describe_kind(reading, |kind| *kind == FileKind::File)),
     NamedFact::new("files.Directory", path_fact)
-        .about("a folder, as files.File; false if it is something else")
+        .about("a folder, as files.File; false if the path is something else")
         .arguments(PATH)
         .parse_with(|_, reading| describe_kind(reading, |kind| *kind == FileKind::Folder)),
     NamedFact::new("files.Link", path_fact)
-        .about("a link, as files.File, and what it says")
+        .about("a symbolic link, as files.File, with its target")
         .arguments(PATH)
         .parse_with(|_, reading| describe_kind(reading, |kind| matches!(kind, FileKind::Link(_)))),
     NamedFact::new("files.Sha256File", |words| {
         Fact::Digest(words.get("path").to_owned())
     })
-    .about("the SHA-256 of a file; null if there is none")
+    .about("the SHA-256 of a file; null if it does not exist")
     .arguments(PATH)
     .parse_with(|_, reading| match reading {
         FactReading::Digest(digest) => digest.as_str().into(),
         _ => Value::Null,
     }),
     NamedFact::new("files.Sha1File", |words| digest_fact(words, "sha1sum"))
-        .about("the SHA-1 of a file; null if there is none")
+        .about("the SHA-1 of a file; null if it does not exist")
         .arguments(PATH)
         .parse_with(first_word),
     NamedFact::new("files.Sha384File", |words| digest_fact(words, "sha384sum"))
-        .about("the SHA-384 of a file; null if there is none")
+        .about("the SHA-384 of a file; null if it does not exist")
         .arguments(PATH)
         .parse_with(first_word),
     NamedFact::new("files.Md5File", |words| digest_fact(words, "md5sum"))
-        .about("the MD5 of a file; null if there is none")
+        .about("the MD5 of a file; null if it does not exist")
         .arguments(PATH)
         .parse_with(first_word),
     NamedFact::new("files.FileContents", |words| {
         Fact::Content(words.get("path").to_owned())
     })
-    .about("the lines of a file; null if there is none")
+    .about("the lines of a file; null if it does not exist")
     .arguments(PATH)
     .parse_with(|_, reading| match reading {
         FactReading::Content(bytes) => {
@@ -73,7 +73,7 @@ pub(super) static FACTS: &[NamedFact] = &[
         .arguments(PATH)
         .parse_with(|words, reading| list_below(words, reading, |kind| *kind == FileKind::Folder)),
     NamedFact::new("files.FindLinks", tree_fact)
-        .about("the links below a folder, at any depth")
+        .about("the symbolic links below a folder, at any depth")
         .arguments(PATH)
         .parse_with(|words, reading| {
             list_below(words, reading, |kind| matches!(kind, FileKind::Link(_)))

@@ -12,7 +12,7 @@ pub(super) static FACTS: &[NamedFact] = &[
     NamedFact::new("hardware.Cpus", |_| {
         shell("getconf _NPROCESSORS_ONLN || nproc", Domain::Fixed)
     })
-    .about("how many processors it has")
+    .about("the number of processors")
     .parse_with(|_, reading| {
         let text = printed(reading).unwrap_or_default();
         text.trim().parse::<i64>().ok().into()
@@ -20,7 +20,7 @@ pub(super) static FACTS: &[NamedFact] = &[
     NamedFact::new("hardware.Memory", |_| {
         shell("grep MemTotal /proc/meminfo", Domain::Fixed)
     })
-    .about("its memory in megabytes")
+    .about("the memory size in mebibytes")
     .parse_with(|_, reading| {
         let text = printed(reading).unwrap_or_default();
         let number = text.split_whitespace().nth(1);

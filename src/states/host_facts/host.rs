@@ -9,36 +9,36 @@ const OS_RELEASE: &str = "cat /etc/os-release || cat /usr/lib/os-release";
 
 pub(super) static FACTS: &[NamedFact] = &[
     NamedFact::new("server.User", |_| shell("id -un", Domain::Fixed))
-        .about("the user who acts there"),
+        .about("the user that runs the commands"),
     NamedFact::new("server.Path", |_| {
         shell("printf '%s\\n' \"$PATH\"", Domain::Fixed)
     })
-    .about("where programs are looked for"),
+    .about("the search path for programs (PATH)"),
     NamedFact::new("server.TmpDir", |_| {
         shell("printf '%s\\n' \"${TMPDIR:-/tmp}\"", Domain::Fixed)
     })
     .about("the folder for temporary files"),
-    NamedFact::new("server.Hostname", |_| shell("uname -n", Domain::All)).about("its name"),
+    NamedFact::new("server.Hostname", |_| shell("uname -n", Domain::All)).about("the host name"),
     NamedFact::new("server.Kernel", |_| shell("uname -s", Domain::Fixed))
-        .about("the name of its kernel"),
+        .about("the name of the kernel"),
     NamedFact::new("server.KernelVersion", |_| shell("uname -r", Domain::Fixed))
-        .about("the version of its kernel"),
+        .about("the version of the kernel"),
     NamedFact::new("server.Os", |_| shell("uname -s", Domain::Fixed))
-        .about("the name of its system"),
+        .about("the name of the operating system"),
     NamedFact::new("server.OsVersion", |_| shell("uname -r", Domain::Fixed))
-        .about("the version of its system"),
+        .about("the release of the operating system"),
     NamedFact::new("server.Arch", |_| shell("uname -m", Domain::Fixed))
-        .about("the kind of its processor"),
+        .about("the processor architecture"),
     NamedFact::new("server.Date", |_| {
         shell("date '+%Y-%m-%dT%H:%M:%S%z'", Domain::All)
     })
-    .about("what time it is there"),
+    .about("the current date and time"),
     NamedFact::new("server.Timezone", |_| {
         let text = "cat /etc/timezone 2>/dev/null || { _z=$(readlink -f /etc/localtime) && \
                     printf '%s\\n' \"${_z#*/zoneinfo/}\"; }";
         shell(text, Domain::Path("/etc".to_owned()))
     })
-    .about("its time zone"),
+    .about("the time zone"),
     NamedFact::new("server.Home", |words| {
         let text = match words.get("user") {
             "" => "printf '%s\\n' \"$HOME\"".to_owned(),
@@ -46,22 +46,22 @@ pub(super) static FACTS: &[NamedFact] = &[
         };
         shell(text, Domain::Accounts)
     })
-    .about("the home of a user")
+    .about("the home folder of a user")
     .arguments(&[("user", Some(""))]),
     NamedFact::new("server.Which", |words| {
         let text = format!("command -v {} || :", words.quoted("command"));
         shell(text, Domain::All)
     })
-    .about("where a program is; null if there is none")
+    .about("the path of a program; null if it is not found")
     .arguments(&[("command", None)]),
     NamedFact::new("server.Command", |words| {
         shell(words.get("command"), Domain::All)
     })
-    .about("what a command that changes nothing prints")
+    .about("the output of a command that changes nothing")
     .arguments(&[("command", None)])
     .parse_with(lines),
     NamedFact::new("server.Uptime", |_| shell("cat /proc/uptime", Domain::All))
-        .about("for how many seconds it has been up")
+        .about("the uptime in seconds")
         .parse_with(|_, reading| {
             let text = printed(reading).unwrap_or_default();
             let seconds = text.split('.').next().and_then(|it| it.parse::<i64>().ok());
@@ -70,7 +70,7 @@ pub(super) static FACTS: &[NamedFact] = &[
     NamedFact::new("server.LoadAverage", |_| {
         shell("cat /proc/loadavg", Domain::All)
     })
-    .about("how much runs, of the last 1, 5 and 15 minutes")
+    .about("the load averages of the last 1, 5 and 15 minutes")
     .parse_with(|_, reading| {
         let text = printed(reading).unwrap_or_default();
         let numbers = text
@@ -79,7 +79,7 @@ pub(super) static FACTS: &[NamedFact] = &[
         Value::map(["1", "5", "15"].into_iter().zip(numbers.map(Value::from)))
     }),
     NamedFact::new("server.OsRelease", |_| shell(OS_RELEASE, Domain::Fixed))
-        .about("what `os-release` says")
+        .about("the fields of `os-release`")
         .parse_with(|_, reading| {
             let text = printed(reading).unwrap_or_default();
             let entry = |(name, value): (&str, String)| (name.to_lowercase(), value.into());
@@ -88,7 +88,7 @@ pub(super) static FACTS: &[NamedFact] = &[
     NamedFact::new("server.LinuxDistribution", |_| {
         shell(OS_RELEASE, Domain::Fixed)
     })
-    .about("the distribution: its name, version and what it says of itself")
+    .about("the distribution: its name, version and fields of `os-release`")
     .parse_with(distribution),
     NamedFact::new("server.LinuxName", |_| shell(OS_RELEASE, Domain::Fixed))
         .about("the name of the distribution")
@@ -99,7 +99,7 @@ pub(super) static FACTS: &[NamedFact] = &[
     NamedFact::new("server.LsbRelease", |_| {
         shell("lsb_release -ca 2>/dev/null", Domain::Fixed)
     })
-    .about("what `lsb_release` says")
+    .about("the fields of `lsb_release`")
     .parse_with(|_, reading| {
         let text = printed(reading).unwrap_or_default();
         let keys = [
@@ -130,20 +130,20 @@ pub(super) static FACTS: &[NamedFact] = &[
         let text = format!("PATH=$PATH:/usr/sbin:/sbin; sysctl {keys} 2>/dev/null");
         shell(text, Domain::All)
     })
-    .about("settings of the kernel")
+    .about("kernel parameters (sysctl)")
     .arguments(&[("keys", Some(""))])
     .parse_with(sysctl),
     NamedFact::new("server.RebootRequired", |_| {
         let text = "[ -e /var/run/reboot-required ] && echo yes || echo no";
         shell(text, Domain::All)
     })
-    .about("whether it is to be restarted for what was installed")
+    .about("whether installed updates require a restart")
     .parse_with(|_, reading| (printed(reading).as_deref().map(str::trim) == Some("yes")).into()),
     NamedFact::new("server.Selinux", |_| {
         let text = "PATH=$PATH:/usr/sbin; getenforce 2>/dev/null || :";
         shell(text, Domain::All)
     })
-    .about("what SELinux does")
+    .about("the mode of SELinux")
     .parse_with(|words, reading| {
         let mode = line(words, reading);
         let mode = mode.as_str().map(str::to_lowercase);
@@ -152,13 +152,13 @@ pub(super) static FACTS: &[NamedFact] = &[
     NamedFact::new("git.GitBranch", |words| {
         git(words.get("repo"), "git rev-parse --abbrev-ref HEAD")
     })
-    .about("the branch that a repository is on")
+    .about("the current branch of a Git repository")
     .arguments(&[("repo", None)]),
     NamedFact::new("git.GitConfig", |words| match words.get("repo") {
         "" => shell("git config --global -z -l 2>/dev/null || :", Domain::All),
         repo => git(repo, "git config --local -z -l"),
     })
-    .about("the settings of Git, of a repository or of the user")
+    .about("the Git settings of a repository or of the user")
     .arguments(&[("repo", Some(""))])
     .parse_with(git_config),
 ];

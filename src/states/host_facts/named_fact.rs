@@ -44,7 +44,7 @@ pub struct FactQuery {
 /// An error in a request for a named fact.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FactQueryError {
-    #[error("there is no fact `{name}`")]
+    #[error("unknown fact `{name}`")]
     Unknown {
         name: String,
         /// A suggestion for a similar name.

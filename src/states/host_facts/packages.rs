@@ -25,7 +25,7 @@ pub(super) static FACTS: &[NamedFact] = &[
                         cat \"$_f\"; echo; done";
         Fact::Probe(Box::new(sectioned_probe(text, Domain::Packages)))
     })
-    .about("where packages come from")
+    .about("the package sources of APT")
     .parse_with(apt_sources),
     NamedFact::new("rpm.RpmPackages", |_| {
         let text = "rpm -qa --queryformat '%{NAME}\\t%{VERSION}-%{RELEASE}\\tinstalled\\n'";

@@ -8,12 +8,12 @@ pub(super) static FACTS: &[NamedFact] = &[
     NamedFact::new("server.Mounts", |_| {
         shell("cat /proc/self/mounts", Domain::All)
     })
-    .about("what is mounted, by path")
+    .about("mounted file systems, by path")
     .parse_with(mounts),
     NamedFact::new("server.KernelModules", |_| {
         shell("cat /proc/modules 2>/dev/null || :", Domain::All)
     })
-    .about("loaded modules of the kernel, by name")
+    .about("loaded kernel modules, by name")
     .parse_with(|_, reading| {
         let text = printed(reading).unwrap_or_default();
         let module = |line: &str| {
@@ -37,7 +37,7 @@ pub(super) static FACTS: &[NamedFact] = &[
                         --type service,socket,mount,timer,target,path,slice,swap 2>/dev/null || :";
         shell(text, Domain::Services)
     })
-    .about("whether each unit runs")
+    .about("whether each unit is active, by name")
     .parse_with(|_, reading| {
         let active = ["active", "reloading", "activating"];
         units(reading, 2, |word| active.contains(&word))
@@ -46,7 +46,7 @@ pub(super) static FACTS: &[NamedFact] = &[
         let text = "systemctl list-unit-files --plain --no-legend --no-pager 2>/dev/null || :";
         shell(text, Domain::Services)
     })
-    .about("whether each unit starts by itself")
+    .about("whether each unit is enabled, by name")
     .parse_with(|_, reading| {
         let enabled = ["enabled", "enabled-runtime", "static", "alias", "indirect"];
         units(reading, 1, |word| enabled.contains(&word))

@@ -197,7 +197,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Halt> {
     let is_bad =
         |sign: char| sign.is_control() || sign.is_whitespace() || ":,/'\"\\".contains(sign);
     if name.is_empty() || name.starts_with('-') || name.contains(is_bad) {
-        return refuse(format!("`{name}` is no name of a user or group"));
+        return refuse(format!("`{name}` is not a valid name of a user or group"));
     }
     Ok(())
 }

@@ -49,7 +49,7 @@ impl<'a> StateCall<'a> {
             Value::Str(_) | Value::Int(_) | Value::Big(_) | Value::Float(_) => {
                 Ok(value.to_string())
             }
-            other => Err(self.wrong_type(key, "a text", other)),
+            other => Err(self.wrong_type(key, "a string", other)),
         }
     }
 
@@ -92,7 +92,7 @@ impl<'a> StateCall<'a> {
         match u32::from_str_radix(digits, 8) {
             Ok(mode) if mode <= 0o7777 => Ok(Some(mode)),
             _ => refuse(format!(
-                "`{key}: {text}` is no permission mode: write octal digits in quotes, such as \"0644\""
+                "`{key}: {text}` is not a permission mode: write octal digits in quotes, such as \"0644\""
             )),
         }
     }

@@ -42,7 +42,7 @@ const SCRIPT_OPTIONS: &str = "source template cwd root runas password shell env 
 const fn function(name: &'static str, run: StateFn, options: &'static str) -> StateFunction {
     StateFunction::new(name, run)
         .options(options)
-        .irreversible("what a command did is not known")
+        .irreversible("the effects of the command are unknown")
 }
 
 fn no_op() -> StateDecision {
@@ -182,7 +182,7 @@ fn good_codes(call: &StateCall<'_>) -> Vec<i32> {
 /// The arguments of a state that decide how a finished command becomes an outcome.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is an argument of its own"
+    reason = "each flag is an independent argument"
 )]
 struct ResultPolicy {
     comment: String,
@@ -455,7 +455,9 @@ fn render_script(
         None | Some("") => return Ok(bytes.to_vec()),
         Some("jinja") => {}
         Some(other) => {
-            return refuse(format!("there is no template engine `{other}`: use jinja"));
+            return refuse(format!(
+                "template engine `{other}` is not supported: use `template: jinja`"
+            ));
         }
     }
     let text = call.render_template(&String::from_utf8_lossy(bytes), path, facts)?;
@@ -464,7 +466,7 @@ fn render_script(
 
 fn call(call: &StateCall<'_>, _: &FactCache) -> Result<StateDecision, Halt> {
     refuse(format!(
-        "cmd.{} calls a Python function, which there is not: use cmd.run or cmd.script",
+        "cmd.{} calls a Python function, which is not supported: use cmd.run or cmd.script",
         call.fun
     ))
 }

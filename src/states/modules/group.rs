@@ -20,7 +20,7 @@ pub(super) static MODULE: StateModule = StateModule {
             .reversed_by("absent"),
         StateFunction::new("absent", absent)
             .options("local")
-            .irreversible("its number and members are not known any more"),
+            .irreversible("the gid and the members of the group are not recorded"),
     ],
     watch: None,
     aggregate: None,

@@ -33,7 +33,7 @@ pub(in crate::states) static MODULE: StateModule = StateModule {
     aggregate: None,
 };
 
-const IRREVERSIBLE_REASON: &str = "what a function did is not known";
+const IRREVERSIBLE_REASON: &str = "the effects of the function are unknown";
 
 /// A function that changes something: its name, its command, and the format of its return value.
 type ChangingFunction = (&'static str, FunctionCommand, ReturnFormat);

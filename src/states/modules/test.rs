@@ -184,7 +184,10 @@ fn check_pillar(call: &StateCall<'_>, _: &FactCache) -> Result<StateDecision, Ha
     }))
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "it is a function of the table")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the function table needs this signature"
+)]
 fn mod_watch(call: &StateCall<'_>, _: &FactCache) -> Result<StateDecision, Halt> {
     let changes = if let Some(Value::Map(map)) = call.arg("changes") {
         Map::clone(map)

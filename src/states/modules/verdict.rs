@@ -72,7 +72,7 @@ pub(super) fn run_change(
 /// Returns the decision to change nothing, with this outcome.
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "it ends functions that may also halt"
+    reason = "callers return the result as it is"
 )]
 pub(super) fn done(outcome: StateOutcome) -> Result<StateDecision, Halt> {
     Ok(StateDecision::Done(outcome))
@@ -138,7 +138,7 @@ impl StepsResult<'_> {
 /// Like [`act`], for a `judge` that also reads the commands' outputs.
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "it ends functions that may also halt"
+    reason = "callers return the result as it is"
 )]
 pub(super) fn act_on_outputs(
     predicted: StateOutcome,
@@ -168,7 +168,7 @@ pub(super) fn act_on_outputs(
 fn failure_message(outputs: &[RunOutput], count: usize) -> Option<String> {
     let failed = outputs.iter().find(|output| !output.exit.is_ok());
     let Some(failed) = failed else {
-        return (outputs.len() < count).then(|| "a change failed".to_owned());
+        return (outputs.len() < count).then(|| "a change was not made".to_owned());
     };
     let texts = [failed.stderr.text(), failed.stdout.text()];
     let message = texts
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(failure_message(std::slice::from_ref(&good), 1), None);
         assert_eq!(
             failure_message(&[good], 2).as_deref(),
-            Some("a change failed")
+            Some("a change was not made")
         );
     }
 }

@@ -41,7 +41,7 @@ impl TemplateCall<'_> {
     pub(super) fn text(&self, place: usize, name: &str) -> Result<String, Halt> {
         match self.arg(place, name) {
             Some(value) if !value.is_null() => Ok(value.reveal().to_string()),
-            _ => Err(self.fail(format_args!("needs `{name}`"))),
+            _ => Err(self.fail(format_args!("the argument `{name}` is missing"))),
         }
     }
 

@@ -84,7 +84,7 @@ pub(super) fn apply_filter(name: &str, args: &[Value], named: &Map) -> Result<Va
             let items = map.map(|(key, value)| Value::map([(key.as_ref(), value.clone())]));
             yaml_flow(&Value::list(items)).into()
         }
-        other => return Err(format!("there is no filter `{other}`")),
+        other => return Err(format!("unknown filter `{other}`")),
     };
     Ok(supplied)
 }
@@ -184,7 +184,9 @@ fn double_quoted(text: &str) -> String {
 /// Writes a scalar as YAML. Fails for a list or a map.
 fn yaml_scalar(value: &Value) -> Result<String, String> {
     match value {
-        Value::List(_) | Value::Map(_) => Err("`yaml_encode` takes a single value".to_owned()),
+        Value::List(_) | Value::Map(_) => {
+            Err("`yaml_encode` needs a string, number or boolean, not a list or map".to_owned())
+        }
         Value::Str(text) => Ok(double_quoted(text)),
         other => Ok(yaml_flow(other)),
     }

@@ -2,7 +2,7 @@
 //! or only their arguments.
 #![expect(
     clippy::unnecessary_wraps,
-    reason = "the functions of a table have one type"
+    reason = "all functions of a table have the same type"
 )]
 
 use super::call::{CallResult, TemplateCall};
@@ -119,10 +119,10 @@ fn unknown_function(name: &str, known: &[&str]) -> String {
         .filter(|it| it.starts_with(&prefix))
         .collect();
     if near.is_empty() {
-        format!("templates have no function `{name}`")
+        format!("templates cannot call `{name}`: the function is unknown")
     } else {
         format!(
-            "templates have no function `{name}`; of `{module}` there are {}",
+            "templates cannot call `{name}`; the functions of `{module}` for templates are {}",
             near.join(", ")
         )
     }
@@ -227,7 +227,7 @@ fn match_filter_by(call: &TemplateCall<'_>) -> CallResult {
 fn choose_entry(call: &TemplateCall<'_>, fits: impl Fn(&str) -> bool) -> CallResult {
     let lookup = call.arg_or_null(0, "lookup_dict");
     let Some(lookup) = lookup.as_map() else {
-        return Err(call.fail("needs a map"));
+        return Err(call.fail("the argument `lookup_dict` must be a map"));
     };
     let over = call.arg_or_null(2, "merge");
     let default = call.text_or(3, "default", "default");

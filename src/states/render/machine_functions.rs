@@ -184,7 +184,9 @@ fn environ(call: &TemplateCall<'_>) -> CallResult {
     let name = call.text(0, "key")?;
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if !name.chars().all(fits) || name.is_empty() {
-        return Err(call.fail(format_args!("`{name}` is no name of a variable")));
+        return Err(call.fail(format_args!(
+            "`{name}` is not a valid name of an environment variable"
+        )));
     }
     let found = probe(call, format!("printenv {name}"), Domain::Fixed)?;
     Ok(if found.code == 0 {
@@ -201,7 +203,7 @@ fn entry(call: &TemplateCall<'_>) -> Result<Option<FileStat>, Halt> {
 
 fn existing_entry(call: &TemplateCall<'_>) -> Result<FileStat, Halt> {
     let path = call.text(0, "path")?;
-    entry(call)?.ok_or_else(|| call.fail(format_args!("there is no `{path}`")))
+    entry(call)?.ok_or_else(|| call.fail(format_args!("`{path}` does not exist on the host")))
 }
 
 fn link(call: &TemplateCall<'_>) -> Result<Option<String>, Halt> {
@@ -216,7 +218,7 @@ fn read(call: &TemplateCall<'_>) -> CallResult {
     let path = call.text(0, "path")?;
     match call.facts.content(&path)? {
         Some(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned().into()),
-        None => Err(call.fail(format_args!("there is no `{path}`"))),
+        None => Err(call.fail(format_args!("`{path}` does not exist on the host"))),
     }
 }
 

@@ -5,7 +5,8 @@ use crate::expr::{FixedSources, NullContext, YamlError};
 use crate::value::Value;
 use crate::yaml::{Schema, parse_text};
 
-const NO_MACHINE_REASON: &str = "state files read the machine they are for, with `salt[…]`";
+const NO_MACHINE_REASON: &str =
+    "state files cannot read the local machine: use `salt[…]` to read the target machine";
 
 /// Makes a context without access to the local machine.
 pub(super) fn null_context() -> NullContext<FixedSources> {

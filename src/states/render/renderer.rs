@@ -71,7 +71,7 @@ struct SaltLibrary {
 
 impl Debug for StateRenderer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Renderer")
+        f.debug_struct("StateRenderer")
             .field("id", &self.minion.id)
             .finish_non_exhaustive()
     }
@@ -79,7 +79,7 @@ impl Debug for StateRenderer {
 
 impl Debug for MinionData {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Machine")
+        f.debug_struct("MinionData")
             .field("id", &self.id)
             .finish_non_exhaustive()
     }

@@ -48,7 +48,7 @@ impl RenderPipe {
                 other => {
                     let name = other.unwrap_or_default();
                     return Err(format!(
-                        "there is no renderer `{name}`: there are jinja, yaml and json"
+                        "unknown renderer `{name}`: use jinja, yaml or json"
                     ));
                 }
             }
@@ -100,7 +100,9 @@ impl StateRenderer {
                 text.as_deref().unwrap_or_default(),
             ));
             if let Err(error) = checked {
-                return Err(fail(format!("this is no JSON: {error}")));
+                return Err(fail(format!(
+                    "the rendered file is not valid JSON: {error}"
+                )));
             }
         }
         self.parse(source, secret, sources)
@@ -183,7 +185,7 @@ impl StateRenderer {
 /// Rewords the error about a duplicate key to Salt's message.
 fn conflicting_key(mut diagnostic: Diagnostic) -> Diagnostic {
     if let Some(rest) = diagnostic.message.strip_prefix("the key ")
-        && let Some(id) = rest.strip_suffix(" is there twice")
+        && let Some(id) = rest.strip_suffix(" occurs twice")
     {
         diagnostic.message = format!("found conflicting ID {id}");
     }

@@ -25,13 +25,13 @@ impl Display for FileAction {
         f.write_str(match self {
             Self::Read => "read",
             Self::Write => "write",
-            Self::Sync => "make durable",
+            Self::Sync => "sync",
             Self::CreateFolder => "create folder",
             Self::List => "list",
             Self::Remove => "remove",
             Self::Move => "move",
             Self::Copy => "copy",
-            Self::Inspect => "look at",
+            Self::Inspect => "inspect",
             Self::Lock => "lock",
         })
     }
@@ -78,7 +78,7 @@ impl Error {
                 "your disk quota is used up: remove files you no longer need".to_owned()
             }
             ErrorKind::PermissionDenied => {
-                format!("check who owns `{path}` and the folder it is in")
+                format!("check the owner and the permissions of `{path}` and of its folder")
             }
             ErrorKind::ReadOnlyFilesystem => {
                 format!("`{path}` is on a read-only disk: mount it for writing, or work on a copy")
@@ -88,7 +88,7 @@ impl Error {
                 "too many files are open: raise the limit with `ulimit -n`".to_owned()
             }
             _ if self.source.raw_os_error() == Some(nix::libc::EIO) => {
-                "the disk reported an error: check its health before you go on".to_owned()
+                "the disk reported an error: check the disk before you continue".to_owned()
             }
             _ => return None,
         })

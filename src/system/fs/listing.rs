@@ -77,7 +77,7 @@ pub fn walk(root: &Path, limits: WalkLimits) -> Result<Vec<DirEntry>, Error> {
         let too_many = found.len() + entries.len() > limits.entries;
         if too_many || depth > limits.depth {
             let message = format!(
-                "there are more than {} entries or {} levels of folders in it",
+                "the folder contains more than {} entries or {} levels of folders",
                 limits.entries, limits.depth
             );
             return Err(Error::new(

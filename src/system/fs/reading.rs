@@ -1,5 +1,8 @@
 //! Reads files and metadata, and normalizes paths.
-#![expect(clippy::disallowed_methods, reason = "this is the door")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "only this module may call these methods"
+)]
 
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -25,7 +28,7 @@ pub fn read_within(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Error> {
         .read_to_end(&mut bytes)
         .map_err(error_context(FileAction::Read, path))?;
     if bytes.len() as u64 > max_bytes {
-        let message = format!("it has more than {} MiB", max_bytes >> 20);
+        let message = format!("the file is larger than {} MiB", max_bytes >> 20);
         let source = std::io::Error::new(std::io::ErrorKind::FileTooLarge, message);
         return Err(error_context(FileAction::Read, path)(source));
     }

@@ -1,5 +1,8 @@
 //! Writes, moves and removes files and folders.
-#![expect(clippy::disallowed_methods, reason = "this is the door")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "only this module may call these methods"
+)]
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::ErrorKind;

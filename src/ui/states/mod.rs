@@ -1,4 +1,6 @@
-//! What became of states, as Salt's users know it (S46), and as a table over hosts.
+//! Renders results of states.
+//!
+//! The text has Salt's highstate format (S46). Runs over several hosts also get a table of hosts.
 
 mod nested;
 mod summary;

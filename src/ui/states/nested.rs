@@ -1,12 +1,13 @@
-//! Nested data in Salt's form: keys and values on lines of their own, four columns deeper each.
+//! Renders nested data like Salt's `nested` outputter: one line per key or value, indented by four
+//! columns per level.
 
 use crate::ui::words::one_line;
 use crate::value::Value;
 
-/// How much deeper what belongs to a key stands.
+/// The additional indent of values below their key, in columns.
 const INDENT_STEP: usize = 4;
 
-/// Appends data, indented by so many columns. Sensitive values are redacted.
+/// Appends data indented by a number of columns. Sensitive values are redacted.
 pub fn nested(value: &Value, indent: usize, text: &mut String) {
     match value {
         Value::Map(map) => {

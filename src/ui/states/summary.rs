@@ -1,54 +1,50 @@
-//! How states of machines went, in numbers.
+//! Results of states for output: one line per state, counts, and a table of machines.
 
 use std::time::Duration;
 
 use crate::ui::table::{Align, Table};
 use crate::value::Map;
 
-/// What became of a state.
+/// The result of one state for output.
 #[derive(Debug, Clone, Copy)]
 pub struct StateLine<'a> {
-    /// Its ID.
     pub id: &'a str,
-    /// Its function, with the module.
+    /// The function with its module, such as `pkg.installed`.
     pub function: &'a str,
-    /// What it is about.
+    /// The object that the state manages.
     pub name: &'a str,
-    /// How it went (S43).
+    /// The result (S43): true for success, false for failure, None for a change that test mode left
+    /// out.
     pub result: Option<bool>,
-    /// What happened.
+    /// The comment of the state module.
     pub comment: &'a str,
-    /// When it began: the time of day.
+    /// The time of day at which the state started.
     pub started: &'a str,
-    /// How long it took.
     pub elapsed: Duration,
-    /// What it changed.
+    /// The changes that the state made.
     pub changes: &'a Map,
-    /// What is odd.
     pub warnings: &'a [String],
-    /// What a dry run would do, as commands.
+    /// The commands that a dry run would have run.
     pub commands: &'a [String],
 }
 
-/// How many states of a machine went how.
+/// The counts of results of a machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StateCounts {
-    /// Those that did not fail.
+    /// States that succeeded, or would succeed after a change in test mode.
     pub succeeded: usize,
-    /// Those that failed.
     pub failed: usize,
-    /// Those that changed something, or failed after they did.
+    /// States with changes, including those that failed after a change.
     pub changed: usize,
-    /// Those that a dry run would change.
+    /// States that would make changes in test mode.
     pub unchanged: usize,
-    /// How many warnings there are.
+    /// The number of warnings of all states.
     pub warnings: usize,
-    /// How long they took together.
+    /// The total duration of all states.
     pub elapsed: Duration,
 }
 
 impl StateCounts {
-    /// Counts states.
     pub fn of(states: &[StateLine<'_>]) -> Self {
         let mut counts = Self::default();
         for state in states {
@@ -64,13 +60,13 @@ impl StateCounts {
         counts
     }
 
-    /// All of them.
+    /// Returns the number of all states.
     pub fn total(&self) -> usize {
         self.succeeded + self.failed
     }
 }
 
-/// A table of machines: each with its name, its counts and a word on how it ended.
+/// Renders a table of machines with their counts and a description of how each ended.
 pub fn host_table(hosts: &[(&str, StateCounts, &str)], width: u16) -> String {
     let mut table = Table::new(&["Host", "Ok", "Changed", "Failed", "Result"]);
     for column in 1..4 {

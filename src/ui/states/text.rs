@@ -1,4 +1,6 @@
-//! A block or a line for each state, and the summary of a machine.
+//! Renders the states of a machine like Salt's highstate outputter.
+//!
+//! Each state is a block or a single line, depending on [`StateDetail`]; a summary follows.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -9,20 +11,20 @@ use crate::name::EnumWords;
 use crate::ui::words::one_line;
 use crate::value::Value;
 
-/// Where the words of a block begin.
+/// The column at which the values of a block start.
 const INDENT: usize = 14;
 
-/// How much is shown of each state (Salt's `state_output`).
+/// The level of detail for each state (Salt's `state_output`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StateDetail {
-    /// All of it.
+    /// A full block for each state.
     #[default]
     Full,
-    /// A line each.
+    /// A single line for each state.
     Terse,
-    /// All of those that failed, and a line for the others.
+    /// A full block for failed states, one line for others.
     Mixed,
-    /// All of those that failed or changed something, and a line for the others.
+    /// A full block for failed or changed states, one line for others.
     Changes,
 }
 
@@ -43,8 +45,9 @@ impl EnumWords for StateDetail {
     ];
 }
 
-/// The states of a machine under its name, with the summary. States that are as described and
-/// changed nothing are left out where `verbose` is not.
+/// Renders the states of a machine under its name, followed by the summary.
+///
+/// Unless `verbose` is set, successful states without changes are left out.
 pub fn state_lines(
     machine: &str,
     states: &[StateLine<'_>],
@@ -96,7 +99,7 @@ fn block(state: &StateLine<'_>, text: &mut String) {
     }
 }
 
-/// A field of a block; lines after the first stand under it.
+/// Appends a field of a block. Further lines of its value are indented below the first.
 fn field(name: &str, words: &str, text: &mut String) {
     let mut lines = words.lines();
     let first = lines.next().unwrap_or("");
@@ -144,14 +147,14 @@ fn result_word(result: Option<bool>) -> &'static str {
     }
 }
 
-/// Milliseconds, with up to three digits of their fractions.
+/// Formats a duration in milliseconds with up to three decimals.
 fn milliseconds(elapsed: Duration) -> String {
     let text = format!("{:.3}", elapsed.as_secs_f64() * 1000.0);
     let text = text.trim_end_matches('0').trim_end_matches('.');
     format!("{text} ms")
 }
 
-/// How many states of a machine went how (S46).
+/// Renders the summary of a machine: the counts of results and the total time (S46).
 pub fn state_summary(machine: &str, counts: &StateCounts) -> String {
     let mut parts = Vec::new();
     for (word, count) in [("unchanged", counts.unchanged), ("changed", counts.changed)] {

@@ -49,7 +49,7 @@ pub fn expand(
         missing = open.len();
         expander.document = expanded;
     }
-    let message = "merge directives bring each other without end";
+    let message = "the merge directives depend on each other in an endless chain";
     Err(Diagnostic::error(message).label(root.span(), "").into())
 }
 
@@ -61,10 +61,10 @@ fn missing_includes(open: &[MissingTarget]) -> Option<Diagnostic> {
         .collect();
     let problem = Diagnostic::error(format!("missing includes: [{}]", names.join(", ")));
     let problem = required.iter().fold(problem, |problem, missing| {
-        problem.label(missing.span, "nothing is there to merge")
+        problem.label(missing.span, "the target of this directive does not exist")
     });
     (!required.is_empty())
-        .then(|| problem.help("correct the pointer, or write `+?` if it need not be there"))
+        .then(|| problem.help("correct the pointer, or write `+?` if the target is optional"))
 }
 
 /// Removes entries marked for removal that had no counterpart, and strategies that have been applied.

@@ -157,16 +157,16 @@ impl<'l> Expander<'l> {
         self.work += 1 + node.as_map().map_or(0, |map| map.len() as u64);
         if self.depth >= self.limits.max_depth {
             self.problem(
-                "merge directives nest too deep".into(),
+                "the merge directives nest too deeply".into(),
                 node.span(),
-                "too deep here",
+                "exceeds the depth limit",
                 "",
             );
             return Err(ExpansionAborted);
         }
         if self.work > u64::from(self.limits.max_nodes) {
-            let message = "merge directives make the document too large";
-            self.problem(message.into(), node.span(), "too large with this", "");
+            let message = "the merge directives make the document too large";
+            self.problem(message.into(), node.span(), "exceeds the size limit", "");
             return Err(ExpansionAborted);
         }
         Ok(())
@@ -216,12 +216,12 @@ impl<'l> Expander<'l> {
             }
             Resolution::Node { node, .. } if node.as_map().is_none() => self.problem(
                 format!(
-                    "`{key}` gives {}, which cannot be merged into a map",
+                    "the target of `{key}` is {}, which cannot be merged into a map",
                     node.kind_name()
                 ),
                 entry.key_span,
-                "needs a map",
-                "let the directive stand alone to put the value in the place of the map",
+                "the target must be a map",
+                "remove the other keys to replace the map by the value",
             ),
             Resolution::Node { node, .. } => {
                 parts.merged = Some(match parts.merged.take() {
@@ -275,7 +275,7 @@ impl<'l> Expander<'l> {
                 format!("`{}` must not be overridden", forbidden.key),
                 forbidden.mark,
                 "overridden here",
-                "what it overrides says `+%: error`",
+                "the merged map forbids overriding with `+%: error`",
             );
             base.clone()
         })
@@ -284,9 +284,9 @@ impl<'l> Expander<'l> {
     /// Checks that a result does not exceed the limits.
     fn check(&mut self, node: &Node, span: Span) -> Result<(), ExpansionAborted> {
         let message = if node.weight() > self.limits.max_nodes {
-            "merge directives make the document too large"
+            "the merge directives make the document too large"
         } else if node.depth() + self.path.len() > self.limits.max_depth {
-            "merge directives make the document too deep"
+            "the merge directives make the document too deep"
         } else {
             return Ok(());
         };

@@ -14,7 +14,7 @@ impl Expander<'_> {
             self.problem(
                 format!("cannot include {}", entry.value.kind_name()),
                 span,
-                "names no file",
+                "the name of the file is missing",
                 "write `+include: file.yaml` or `+include: {file: file.yaml}`",
             );
             return Resolution::Empty;
@@ -31,13 +31,13 @@ impl Expander<'_> {
                 }
                 self.problem(
                     format!(
-                        "`{}` has nothing at `#/{}`",
+                        "`{}` has no value at `#/{}`",
                         request.file,
                         pointer.join("/")
                     ),
                     span,
                     "included here",
-                    "correct the fragment behind `#`",
+                    "correct the pointer after `#`",
                 );
                 Resolution::Empty
             }
@@ -47,7 +47,7 @@ impl Expander<'_> {
                     format!("the included file `{}` does not exist", request.file),
                     span,
                     "included here",
-                    "correct its path, or write `+?include` if it need not be there",
+                    "correct its path, or write `+?include` if the file is optional",
                 );
                 Resolution::Empty
             }

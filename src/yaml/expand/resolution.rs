@@ -19,9 +19,9 @@ impl Expander<'_> {
         }
         Directive::parse(key).unwrap_or_else(|escape| {
             self.problem(
-                format!("the pointer `{key}` has the escape `{escape}`"),
+                format!("the pointer `{key}` has the unknown escape `{escape}`"),
                 entry.key_span,
-                "not known",
+                "unknown escape",
                 "write `~0` for `~` and `~1` for `/`",
             );
             None
@@ -91,8 +91,8 @@ impl Expander<'_> {
                 active.is_same(&node) || (include && MergeTree::equals(active, &node))
             });
         if around || active {
-            let message = format!("`{key}` merges what it stands in");
-            self.problem(message, entry.key_span, "would never end", "");
+            let message = format!("the directive `{key}` merges a map that contains it");
+            self.problem(message, entry.key_span, "the expansion would not end", "");
             return Ok(Resolution::Empty);
         }
         let node = self.expand_template(node)?;

@@ -217,22 +217,22 @@ fn problems_stand_at_the_directive() {
     let text = "a: 1\nit:\n  +/x:\n  +?/y:\n";
     insta::assert_snapshot!(failure(text), @"ensemble.yaml:3:3: missing includes: ['+/x:']");
     insta::assert_snapshot!(failure("it:\n  +include: no.yaml\n"), @"ensemble.yaml:2:3: the included file `no.yaml` does not exist");
-    insta::assert_snapshot!(failure("it: {a: {+/it: }}"), @"ensemble.yaml:1:10: `+/it` merges what it stands in");
-    insta::assert_snapshot!(failure("a: &x {b: {+*x: }}"), @"ensemble.yaml:1:12: `+*x` merges what it stands in");
+    insta::assert_snapshot!(failure("it: {a: {+/it: }}"), @"ensemble.yaml:1:10: the directive `+/it` merges a map that contains it");
+    insta::assert_snapshot!(failure("a: &x {b: {+*x: }}"), @"ensemble.yaml:1:12: the directive `+*x` merges a map that contains it");
     insta::assert_snapshot!(failure("a: {+/b: }\nb: {+/a: }"), @r"
-    ensemble.yaml:2:5: `+/a` merges what it stands in
-    ensemble.yaml:1:5: `+/b` merges what it stands in
+    ensemble.yaml:2:5: the directive `+/a` merges a map that contains it
+    ensemble.yaml:1:5: the directive `+/b` merges a map that contains it
     ");
-    insta::assert_snapshot!(failure("a: 1\nit: {+/a: , b: 2}"), @"ensemble.yaml:2:6: `+/a` gives an integer, which cannot be merged into a map");
+    insta::assert_snapshot!(failure("a: 1\nit: {+/a: , b: 2}"), @"ensemble.yaml:2:6: the target of `+/a` is an integer, which cannot be merged into a map");
     insta::assert_snapshot!(failure("a: {b: {+%: error, c: 1}}\nit: {+/a: , b: {c: 2}}"), @"ensemble.yaml:2:13: `b` must not be overridden");
-    insta::assert_snapshot!(failure("it: {+/a~2: }"), @"ensemble.yaml:1:6: the pointer `+/a~2` has the escape `~2`");
+    insta::assert_snapshot!(failure("it: {+/a~2: }"), @"ensemble.yaml:1:6: the pointer `+/a~2` has the unknown escape `~2`");
     let files = [
         ("a.yaml", "x: {+include: b.yaml}"),
         ("b.yaml", "y: {+include: a.yaml}"),
     ];
     insta::assert_snapshot!(
         expanded_with("it: {+include: a.yaml}", &files).unwrap_err(),
-        @"b.yaml:1:5: `+include` merges what it stands in"
+        @"b.yaml:1:5: the directive `+include` merges a map that contains it"
     );
 }
 

@@ -22,31 +22,29 @@ pub enum PatchError {
     },
     /// A value that is an alias. An edit would change the value that it refers to.
     #[error("cannot edit inside `{route}`: it is an alias of a value elsewhere")]
-    Alias {
-        route: Route,
-    },
+    Alias { route: Route },
     /// A value with an anchor that an alias refers to. The edit would change or remove it.
-    #[error("cannot change the value with the anchor `&{name}`: an alias names it")]
-    Anchor {
-        name: String,
-    },
+    #[error("cannot change the value with the anchor `&{name}`: an alias elsewhere refers to it")]
+    Anchor { name: String },
     /// A value that would lose a tag, or entries of a merge key `<<`.
-    #[error("cannot edit `{route}`: its text is written in a way that cannot be changed in part")]
-    Unsupported {
-        route: Route,
-    },
+    #[error("cannot edit `{route}` in place: the edit would lose a tag or a merged key (`<<`)")]
+    Unsupported { route: Route },
     /// A text whose lines end with a carriage return alone.
-    #[error("cannot edit a text with lines that end with a carriage return alone")]
+    #[error(
+        "cannot edit a text whose lines end with a carriage return (CR) alone; convert the line ends to LF or CRLF"
+    )]
     LineBreaks,
     /// A byte order mark at the start of a line within the text.
-    #[error("cannot edit a text with a byte order mark at the start of a line within it")]
+    #[error(
+        "cannot edit a text with a byte order mark at the start of a later line; remove the mark"
+    )]
     Mark,
     /// Two edits of the same bytes.
     #[error("the edits overlap")]
     Entangled,
     /// A text of a form that cannot be edited in place: the edited text would not parse to the intended
     /// value.
-    #[error("cannot edit a text of this form in place: it would not read as what was meant")]
+    #[error("cannot edit this text in place: the result would not have the intended value")]
     NotRoundTrip,
 }
 

@@ -116,7 +116,6 @@ fn a_file_gets_its_mode_and_comes_to_where_a_pattern_says() {
     let run = over(&env, &sshd, 1, &["get", &remote, "%(hots)s"]).exits(2);
     insta::assert_snapshot!(run.stderr, @r#"
     error: "%(hots)s" is not known in a local path
-     |
      = hint: only `%(host)s` and `%(path)s` are put in
     "#);
 }

@@ -85,7 +85,7 @@ fn a_certificate_lets_in() {
     let mut host = sshd.host();
     host.identities.files = vec![sshd.path("id_cert")];
     let text = refusal(&host);
-    assert!(text.contains("did not let in"), "{text}");
+    assert!(text.contains("refused the login of"), "{text}");
     let (ca, public) = (ca.to_string_lossy(), public.to_string_lossy());
     keygen(&["-s", &ca, "-I", "me", "-n", &user(), &public]);
     lets_in(&sshd, &host);
@@ -102,10 +102,10 @@ fn who_is_not_let_in_learns_what_was_tried_and_what_would_do() {
     let mut host = sshd.host();
     host.identities.files = vec![sshd.path("stranger")];
     let text = refusal(&host).replace(&user(), "USER");
-    insta::assert_snapshot!(text, @"host1 (127.0.0.1) port PORT did not let in `USER`: tried ssh-ed25519 key; it takes publickey");
+    insta::assert_snapshot!(text, @"host1 (127.0.0.1) port PORT refused the login of `USER`: tried ssh-ed25519 key; the host accepts publickey");
     host.identities.files.clear();
     let text = refusal(&host).replace(&user(), "USER");
-    insta::assert_snapshot!(text, @"host1 (127.0.0.1) port PORT did not let in `USER`: there is nothing to log in with; it takes publickey");
+    insta::assert_snapshot!(text, @"host1 (127.0.0.1) port PORT refused the login of `USER`: no key and no password is available; the host accepts publickey");
 }
 
 /// A running `ssh-agent`, which ends when this value is dropped.

@@ -30,7 +30,7 @@ fn a_way_that_ends_is_told() {
     let sshd = Sshd::with(2, &["AllowTcpForwarding no"]);
     let mut host = sshd.nth(2);
     host.route = Route::Jumps(vec![Arc::new(sshd.nth(1))]);
-    insta::assert_snapshot!(refusal(&host), @"could not connect to host2 (127.0.0.2) port PORT: by way of host1 (127.0.0.1) port PORT: it does not allow to go on from there");
+    insta::assert_snapshot!(refusal(&host), @"could not connect to host2 (127.0.0.2) port PORT: through host1 (127.0.0.1) port PORT: forwarded connections are not allowed");
     let mut gate = sshd.nth(1);
     gate.known_hosts.clear();
     host.route = Route::Jumps(vec![Arc::new(gate)]);

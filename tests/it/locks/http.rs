@@ -41,7 +41,7 @@ fn unavailable(answers: fn(&Asked) -> Answer, says: &str) {
     let web = Web::start(answers);
     let env = world("require", &web.url());
     let run = deploy(&env).exits(1);
-    let start = "error: the ensemble cannot be locked for other machines: ";
+    let start = "error: the remote lock cannot be taken: ";
     assert!(
         run.stderr.contains(start) && run.stderr.contains(says),
         "{run}"
@@ -49,7 +49,7 @@ fn unavailable(answers: fn(&Asked) -> Answer, says: &str) {
     assert!(!env.work().join("here").exists());
     let env = world("try", &web.url());
     let run = deploy(&env).succeeds();
-    let start = "warning: the ensemble is not locked for other machines: ";
+    let start = "warning: the remote lock could not be taken, so jobs on other machines are not excluded: ";
     assert!(
         run.stderr.contains(start) && run.stderr.contains(says),
         "{run}"
@@ -104,7 +104,7 @@ fn a_taken_lock_is_looked_up_where_the_answer_does_not_name_its_holder() {
     for mode in ["try", "require"] {
         let run = deploy(&world(mode, &web.url())).exits(1);
         let run =
-            run.says(&["hint: wait until that job is done; if it is gone for sure, run `git"]);
+            run.says(&["hint: wait until that job has ended; if you are sure that it has ended, run `git"]);
         let url = web.url();
         let line = format!(
             "error: the ensemble is locked by bob since 2026-11-21 19:00:00 UTC: `{PATH}` on `{url}`"
@@ -148,7 +148,7 @@ fn a_server_that_fails_or_has_no_locks_refuses_or_warns_as_it_is_set() {
     );
     unavailable(
         |_| answer(201, &lock("7", "other", "ann")),
-        "makes no sense: it has locked another path",
+        "makes no sense: it locked another path",
     );
     unavailable(
         |_| answer(401, "{\"message\": \"who?\"}"),
@@ -165,11 +165,11 @@ fn a_connection_that_breaks_refuses_or_warns_as_it_is_set() {
     );
     unavailable(
         |_| Answer::Bytes(b"SSH-2.0-x\r\n".to_vec()),
-        "what it answered is not HTTP",
+        "the response is not valid HTTP",
     );
     unavailable(
         |_| Answer::Bytes(b"HTTP/1.1 307 x\r\nLocation: http://a.example/\r\n\r\n".to_vec()),
-        "it sends the request on to `a.example`",
+        "the server redirects the request to `a.example`",
     );
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -320,7 +320,7 @@ fn an_ensemble_in_no_repository_or_without_a_remote_has_no_server() {
     env.git(&["remote", "add", "origin", "/srv/git/x.git"]);
     deploy(&env)
         .exits(1)
-        .says(&["a repository in a folder has no git-lfs server"]);
+        .says(&["a local repository has no git-lfs server"]);
 }
 
 #[test]
@@ -401,7 +401,7 @@ fn over_tls_a_server_counts_only_with_a_certificate_that_is_trusted() {
     // This server has no record of the lock when the job frees it.
     trusted
         .succeeds()
-        .says(&["was broken while the job ran: somebody has freed it"]);
+        .says(&["was broken while the job ran: another user released it"]);
 }
 
 #[test]
@@ -418,9 +418,9 @@ fn bad_values_are_told_with_their_places() {
     4 |   lfs_lock: {lock: always, name: '$enviroment', url: 'ftp://x'}
       |                    ^^^^^^
       |
-      = hint: `try` locks if there is a server that can, `require` refuses the job otherwise
+      = hint: `try` locks if the server supports locks, `require` refuses the job otherwise
 
-    error: nothing is known to fill in for `$enviroment`
+    error: unknown placeholder `$enviroment`
      --> ensemble.yaml:4:34
       |
     4 |   lfs_lock: {lock: always, name: '$enviroment', url: 'ftp://x'}
@@ -428,13 +428,13 @@ fn bad_values_are_told_with_their_places() {
       |
       = hint: there are `$environment`, `$ensemble_uri`, `$local_lock_path`
 
-    error: the URL of the git-lfs server has a scheme that is not known
+    error: the URL of the git-lfs server has an unknown scheme
      --> ensemble.yaml:4:54
       |
     4 |   lfs_lock: {lock: always, name: '$enviroment', url: 'ftp://x'}
       |                                                      ^^^^^^^^^
       |
-      = hint: give the URL of the git-lfs server, or of a repository on it
+      = hint: use the URL of the git-lfs server, or of a repository on it
     ");
     let run = env.unfurl(["validate"]);
     assert!(

@@ -90,7 +90,7 @@ fn a_lock_of_the_git_lfs_client_refuses_a_job_and_names_its_holder() {
     deploy(&env).exits(1).says(&[
         &format!("error: the ensemble is locked by {owner} since 20"),
         "`group/defaults` on `ssh://127.0.0.1:",
-        "hint: wait until that job is done; if it is gone for sure, run `git lfs unlock --force --id=",
+        "hint: wait until that job has ended; if you are sure that it has ended, run `git lfs unlock --force --id=",
     ]);
     assert!(!env.work().join("here").exists());
     assert!(!env.work().join("ensemble.yaml.lfs.lock").exists());
@@ -143,7 +143,7 @@ fn the_job_after_one_that_was_killed_takes_its_lock_up_again() {
     end(&env);
     again(&env)
         .succeeds()
-        .says(&["note: took up the remote lock that a job which was killed has left"]);
+        .says(&["note: took over the remote lock of an earlier job here that was killed"]);
     assert_eq!(server.locks(&env), serde_json::json!([]));
 }
 

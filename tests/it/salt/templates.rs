@@ -134,7 +134,7 @@ fn renderers_are_chosen_by_the_first_line() {
     let json = "#!jinja|json\n{\"a\": {\"test.nop\": [{\"name\": \"{{ sls }}\"}]}}\n";
     assert_eq!(names(json), ["d.main"]);
     let other = names("#!py\ndef run():\n");
-    assert!(other[0].contains("there is no renderer `py`"), "{other:?}");
+    assert!(other[0].contains("unknown renderer `py`"), "{other:?}");
 }
 
 #[test]

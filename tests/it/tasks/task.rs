@@ -53,7 +53,6 @@ fn calls_that_make_no_sense_are_all_told_before_anything_runs() {
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stderr, @r"
     error: there is no task `deplyo`
-     |
      = hint: did you mean `deploy`?
 
     error: task `deploy` needs `version`

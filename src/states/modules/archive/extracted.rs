@@ -30,7 +30,9 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
                  clean_parent user group if_missing trim_output use_cmd_unzip extract_perms \
                  enforce_toplevel enforce_ownership_on archive_format keep keep_source",
         )
-        .irreversible("what was unpacked may have been there before; remove it with file.absent")],
+        .irreversible(
+            "some of the unpacked files may have existed before; remove them with file.absent",
+        )],
     watch: None,
     aggregate: None,
 };
@@ -399,7 +401,7 @@ pub(super) fn checksum_command(call: &StateCall<'_>, path: &str) -> Result<Optio
         (true, 128) => "sha512sum",
         _ => {
             return refuse(format!(
-                "Source hash {text} is no checksum: write {}=…, with hex digits",
+                "Source hash {text} is not a checksum: write {}=… with hex digits",
                 if kind.is_empty() { "sha256" } else { kind }
             ));
         }

@@ -33,7 +33,9 @@ pub(super) fn read_crontab(
         // An earlier state of the same run may create the user.
         return match call.mode {
             Mode::Test => Ok(String::new()),
-            Mode::Apply => refuse(format!("there is no user {user}")),
+            Mode::Apply => refuse(format!(
+                "User {user} does not exist, so its crontab cannot be managed"
+            )),
         };
     }
     let user = quote_word(user);
@@ -43,7 +45,9 @@ pub(super) fn read_crontab(
     );
     let probed = run_probe(facts, text, spool_domain())?;
     if probed.code == 127 {
-        return refuse("crontabs cannot be managed: this machine has no `crontab`");
+        return refuse(
+            "Crontabs cannot be managed: the program `crontab` is not installed on this machine",
+        );
     }
     Ok(stdout_text(probed).into_owned())
 }

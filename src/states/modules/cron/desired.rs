@@ -36,13 +36,15 @@ impl DesiredCronJob {
         const TIME_KEYS: [&str; 5] = ["minute", "hour", "daymonth", "month", "dayweek"];
         let command = call.name.trim().to_owned();
         if command.contains('\n') {
-            return refuse("a cron job is one line");
+            return refuse("the command of a cron job must be a single line");
         }
         let mut times: [String; 5] = Default::default();
         for (time, key) in times.iter_mut().zip(TIME_KEYS) {
             let text = call.text_or(key, "*")?.to_lowercase();
             if text.is_empty() || text.contains(char::is_whitespace) {
-                return refuse(format!("`{key}: {text}` is no time"));
+                return refuse(format!(
+                    "`{key}: {text}` is not a crontab time: it must not be empty or contain white space"
+                ));
             }
             *time = text;
         }
@@ -50,7 +52,7 @@ impl DesiredCronJob {
         let is_special = special.is_some();
         let identifier = identifier(call, &command)?;
         if identifier.as_ref().is_some_and(|it| it.contains('\n')) {
-            return refuse("an identifier is one line");
+            return refuse("the `identifier` of a cron job must be a single line");
         }
         Ok(Self {
             user: crontab_user(call)?,

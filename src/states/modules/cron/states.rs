@@ -19,16 +19,16 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
             .reversed_by("absent"),
         StateFunction::new("absent", absent)
             .options("user identifier special")
-            .irreversible("when the job ran is not known any more"),
+            .irreversible("the schedule of the removed job is not recorded"),
         StateFunction::new("file", file)
             .options("source_hash source_hash_name user template context replace defaults backup")
-            .irreversible("the crontab that was there before is not known any more"),
+            .irreversible("the previous crontab is not recorded"),
         StateFunction::new("env_present", env_present)
             .options("value user")
             .reversed_by("env_absent"),
         StateFunction::new("env_absent", env_absent)
             .options("user")
-            .irreversible("the value of the variable is not known any more"),
+            .irreversible("the previous value of the variable is not recorded"),
     ],
     watch: None,
     aggregate: None,
@@ -85,7 +85,9 @@ pub(super) fn env_present(call: &StateCall<'_>, facts: &FactCache) -> Result<Sta
     let name = call.name;
     let value = call.text("value")?.unwrap_or_default();
     if name.contains(['=', ' ', '\n']) || value.contains('\n') {
-        return refuse(format!("`{name}` is no variable of a crontab"));
+        return refuse(format!(
+            "`{name}` cannot be set in a crontab: the name must have no `=` or space, and the value must be a single line"
+        ));
     }
     let mut table = Crontab::parse(&read_crontab(call, facts, &user)?);
     let index = table.variables.iter().position(|(it, _)| it == name);
@@ -162,7 +164,7 @@ fn render_crontab_file(
 ) -> Result<Result<String, String>, Halt> {
     let Some(path) = call.name.strip_prefix("salt://") else {
         return Ok(Err(format!(
-            "Unable to manage file: `{}` is no file of the state tree: write salt://…",
+            "Unable to manage file: `{}` is not in the state tree: write salt://…",
             call.name
         )));
     };

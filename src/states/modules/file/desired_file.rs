@@ -413,7 +413,7 @@ fn plan_assumed(desired: &DesiredFile) -> Result<FilePlan, Halt> {
         FileBody::Any => Vec::new(),
         FileBody::Explicit(bytes) | FileBody::FromSource(bytes) => bytes.clone(),
         FileBody::CopyOf(_) | FileBody::Download(..) => {
-            return refuse("`assume_present` needs contents, or a source of the state tree");
+            return refuse("`assume_present` needs `contents` or a salt:// source");
         }
     };
     let like = desired.owners.like(desired.mode);

@@ -18,7 +18,8 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
 };
 
 static FUNCTIONS: &[StateFunction] = &[
-    StateFunction::new("absent", presence::absent).irreversible("what was removed is not known"),
+    StateFunction::new("absent", presence::absent)
+        .irreversible("the removed content is not recorded"),
     StateFunction::new("accumulated", append::accumulated).requires("filename text"),
     StateFunction::new("append", append::append)
         .options(
@@ -88,11 +89,11 @@ static FUNCTIONS: &[StateFunction] = &[
              defaults include_empty backup include_pat exclude_pat maxdepth show_changes \
              follow_symlinks",
         )
-        .irreversible("what was in the folder before is not known"),
+        .irreversible("the previous content of the folder is not recorded"),
     StateFunction::new("rename", copy::rename)
         .requires("source")
         .options("force makedirs")
-        .irreversible("what was at the path before is not known"),
+        .irreversible("the previous entry at the path is not recorded"),
     StateFunction::new("replace", edit::replace)
         .requires("pattern repl")
         .options(
@@ -123,7 +124,7 @@ static FUNCTIONS: &[StateFunction] = &[
         .reversed_by("comment"),
 ];
 
-const IRREVERSIBLE_REASON: &str = "what was in the file before is not known";
+const IRREVERSIBLE_REASON: &str = "the previous content of the file is not recorded";
 
 /// Runs the function itself again when a watched state has changed, as Salt does (S23).
 fn watch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {

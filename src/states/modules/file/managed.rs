@@ -283,7 +283,10 @@ fn source_body(
                 ));
             }
             if template.is_some() {
-                return fail("a template cannot be downloaded by the machine".to_owned());
+                return fail(
+                    "a template cannot be a download: put it into the state tree (salt://…)"
+                        .to_owned(),
+                );
             }
             return Ok((FileBody::Download(address.clone(), sum), false));
         }
@@ -314,7 +317,9 @@ pub(super) fn check_before_write(
         FileBody::Explicit(bytes) | FileBody::FromSource(bytes) => bytes.clone(),
         FileBody::Any => Vec::new(),
         FileBody::CopyOf(_) | FileBody::Download(..) => {
-            return refuse("`check_cmd` needs contents, or a source of the state tree");
+            return refuse(
+                "`check_cmd` cannot check a download or a file of the machine: use `contents` or a salt:// source",
+            );
         }
     };
     if work.steps.is_empty() {

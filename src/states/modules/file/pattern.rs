@@ -81,7 +81,7 @@ pub(super) fn compile(pattern: &str, flags: Flags) -> Result<Regex, Halt> {
                     "look-around is not supported".to_owned()
                 }
                 regex::Error::Syntax(text) if text.contains("backreferences") => {
-                    "references to groups are not supported in it".to_owned()
+                    "backreferences are not supported".to_owned()
                 }
                 regex::Error::Syntax(text) => text
                     .lines()
@@ -191,7 +191,7 @@ impl Replacement {
                 'g' => {
                     let name = after.strip_prefix('<').and_then(|it| it.split_once('>'));
                     let Some((name, after)) = name else {
-                        return refuse("missing < or > in a reference to a group");
+                        return refuse("missing < or > after \\g in the replacement");
                     };
                     piece = Some(name.parse().map_or_else(
                         |_| ReplacementPart::Named(name.to_owned()),

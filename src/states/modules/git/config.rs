@@ -74,7 +74,9 @@ impl ConfigScope {
 fn setting_key(call: &StateCall<'_>) -> Result<String, Halt> {
     let key = call.name.trim();
     if key.starts_with('-') || key.contains(['\n', '\0']) || !key.contains('.') {
-        return refuse(format!("'{key}' is no key of git's settings"));
+        return refuse(format!(
+            "'{key}' is not a git configuration key: write section.name, such as user.email"
+        ));
     }
     Ok(key.to_owned())
 }

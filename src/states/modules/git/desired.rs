@@ -32,7 +32,7 @@ pub(super) enum Upstream {
 #[derive(Clone)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "they are the arguments that people write"
+    reason = "the fields are the arguments of the state"
 )]
 pub(super) struct DesiredRepository {
     pub(super) url: String,

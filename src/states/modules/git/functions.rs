@@ -35,7 +35,7 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
             .reversed_by("config_unset"),
         StateFunction::new("config_unset", config::unset)
             .options("value_regex repo user password global all output_encoding")
-            .irreversible("the values that were there before are not known any more"),
+            .irreversible("the previous values are not recorded"),
     ],
     watch: None,
     aggregate: None,
@@ -43,4 +43,4 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
 
 /// The reason why deploying a repository is not undone: it may hold the only copy of someone's work.
 const IRREVERSIBLE_REASON: &str =
-    "a repository may hold work that is nowhere else; remove it with file.absent";
+    "the repository may contain work that exists nowhere else; remove it with file.absent";

@@ -220,7 +220,7 @@ pub(super) enum LocalTarget {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a fact of its own that the machine answers"
+    reason = "each flag is an independent fact about the machine"
 )]
 pub(super) struct Repository {
     /// The commit of HEAD; None in an empty repository.
@@ -300,7 +300,7 @@ impl RepositoryQuery<'_> {
         format!(
             "t={target}; if [ -f \"$t\" ]; then echo kind file; exit 0; fi; \
              if [ ! -e \"$t\" ]; then echo kind nothing; exit 0; fi; \
-             command -v git >/dev/null || {{ echo 'there is no git on this machine' >&2; exit 127; }}; \
+             command -v git >/dev/null || {{ echo 'git is not installed on this machine' >&2; exit 127; }}; \
              g() {{ git -C \"$t\" \"$@\"; }}; \
              if [ ! -e \"$t/.git\" ] && {{ [ ! -d \"$t/refs\" ] || [ ! -f \"$t/HEAD\" ]; }}; then \
              if [ -z \"$(ls -A \"$t\")\" ]; then echo kind nothing; else echo kind other; fi; exit 0; fi; \
@@ -380,7 +380,7 @@ pub(super) fn target_path(call: &StateCall<'_>, key: &str) -> Result<String, Hal
     }
     let trimmed = path.trim_end_matches('/');
     if trimmed.is_empty() {
-        return refuse("the root folder can be no repository");
+        return refuse("the root folder `/` cannot be a repository");
     }
     Ok(trimmed.to_owned())
 }
@@ -389,7 +389,7 @@ pub(super) fn target_path(call: &StateCall<'_>, key: &str) -> Result<String, Hal
 pub(super) fn repository_url(call: &StateCall<'_>) -> Result<String, Halt> {
     let url = call.name;
     if url.starts_with('-') || url.contains(['\n', '\0']) {
-        return refuse(format!("'{url}' is no address of a repository"));
+        return refuse(format!("'{url}' is not the URL of a repository"));
     }
     Ok(url.to_owned())
 }

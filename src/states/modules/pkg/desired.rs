@@ -116,7 +116,7 @@ fn add_item(
         }
         other => {
             return refuse(format!(
-                "Invalidly formatted 'pkgs' parameter: {} is no package",
+                "Invalidly formatted 'pkgs' parameter: {} is not a package",
                 other.kind()
             ));
         }
@@ -130,7 +130,9 @@ fn check_name(name: &str) -> Result<(), Halt> {
     if !name.is_empty() && !name.starts_with('-') && name.chars().all(is_good) {
         return Ok(());
     }
-    refuse(format!("`{name}` is no name of a package"))
+    refuse(format!(
+        "`{name}` is not a valid package name: only letters, digits and + - . : _ are allowed"
+    ))
 }
 
 /// Returns the domains that installing or removing packages may change: nearly all but home folders.

@@ -18,13 +18,13 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
             .reversed_by("removed"),
         StateFunction::new("removed", remove::removed)
             .options(OPTIONS)
-            .irreversible("what was removed, and at which version, is not known any more"),
+            .irreversible("the removed packages and their versions are not recorded"),
         StateFunction::new("purged", remove::purged)
             .options(OPTIONS)
-            .irreversible("what was removed, and at which version, is not known any more"),
+            .irreversible("the removed packages and their versions are not recorded"),
         StateFunction::new("uptodate", remove::uptodate)
             .options("refresh pkgs dist_upgrade cache_valid_time")
-            .irreversible("packages do not go back to older versions"),
+            .irreversible("packages cannot be downgraded to their earlier versions"),
         StateFunction::new("held", hold::held)
             .options("version pkgs replace")
             .reversed_by("unheld"),

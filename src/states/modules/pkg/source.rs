@@ -37,7 +37,7 @@ fn parse_sources(call: &StateCall<'_>) -> Result<Vec<PackageSource>, Halt> {
             let from = from.reveal().as_str().ok_or_else(wrong)?.to_owned();
             let is_bad = name.contains('/') || name.starts_with(['.', '-']);
             if is_bad {
-                return refuse(format!("`{name}` is no name of a package"));
+                return refuse(format!("`{name}` is not a valid package name"));
             }
             let name = name.to_string();
             sources.push(PackageSource { name, from });

@@ -18,7 +18,9 @@ impl DesiredRepo {
     pub(super) fn from_call(call: &StateCall<'_>) -> Result<Self, Halt> {
         let name = call.name.trim();
         if name.contains('\n') {
-            return refuse("a package repository is one line");
+            return refuse(
+                "a package repository must be a single line: write `deb [options] uri suite components`",
+            );
         }
         let Some(mut entry) = RepoEntry::parse_line(name) else {
             return refuse(format!(

@@ -47,7 +47,7 @@ pub(super) enum ServiceAction {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a fact of its own that the machine answers"
+    reason = "each flag is an independent fact about the machine"
 )]
 pub(super) struct ServiceStatus {
     /// The manager of the service; None if the service is unknown.
@@ -77,7 +77,7 @@ impl Service {
         let name = call.name.trim().to_owned();
         let is_invalid = |sign: char| sign == '/' || sign.is_control() || sign.is_whitespace();
         if name.is_empty() || name.starts_with('-') || name.contains(is_invalid) {
-            return refuse(format!("`{name}` is no name of a service"));
+            return refuse(format!("`{name}` is not a valid service name"));
         }
         Ok(Self {
             name,
@@ -252,7 +252,9 @@ pub(super) fn service_change(text: String) -> Change {
 /// Returns a note for comments if the service is a plain process, which no init system supervises.
 pub(super) fn process_note(status: &ServiceStatus) -> &'static str {
     match status.manager {
-        Some(ServiceManager::PlainProcess) => " (as a plain process, no init runs here)",
+        Some(ServiceManager::PlainProcess) => {
+            " (as a plain process, because no init system runs here)"
+        }
         _ => "",
     }
 }

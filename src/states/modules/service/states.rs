@@ -341,7 +341,7 @@ pub(super) fn change_enablement(
     };
     if before.manager == Some(ServiceManager::PlainProcess) {
         let comment = format!(
-            "The service {} is already as described; a plain process starts with no machine",
+            "The service {} runs as a plain process, which cannot start at boot: nothing to change",
             service.name
         );
         return done(with_manager(StateOutcome::unchanged(comment), before));

@@ -27,7 +27,7 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
         StateFunction::new("manage", manage)
             .requires("ssh_keys user")
             .options(OPTIONS)
-            .irreversible("the keys that were there before are not known any more"),
+            .irreversible("the previous keys are not recorded"),
     ],
     watch: None,
     aggregate: None,

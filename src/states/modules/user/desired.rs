@@ -22,7 +22,7 @@ pub(super) const AGING_OPTIONS: [(&str, &str, usize); 6] = [
 #[derive(Clone)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "they are the arguments that people write"
+    reason = "the fields are the arguments of the state"
 )]
 pub(super) struct DesiredUser {
     pub(super) name: String,
@@ -264,13 +264,15 @@ fn password(call: &StateCall<'_>) -> Result<Option<Password>, Halt> {
         return Ok(None);
     };
     if text.contains(['\n', '\0']) {
-        return refuse("a password has one line only");
+        return refuse("the `password` must be a single line");
     }
     if call.flag("hash_password", false) {
         return Ok(Some(Password::Plain(text)));
     }
     if text.contains(':') {
-        return refuse("a password's hash has no colon");
+        return refuse(
+            "`password` is not a hash, because it contains a colon: for plain text, set `hash_password: True`",
+        );
     }
     Ok(Some(Password::Hash(text)))
 }

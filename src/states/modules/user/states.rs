@@ -26,7 +26,7 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
             .reversed_by("absent"),
         StateFunction::new("absent", absent)
             .options("purge force local")
-            .irreversible("its number, groups and files are not known any more"),
+            .irreversible("the uid, groups and files of the user are not recorded"),
     ],
     watch: None,
     aggregate: None,
@@ -99,7 +99,7 @@ fn change_user(
         let groups = Groups::probe(facts)?;
         let Some(after) = find_user(facts, &desired.name)? else {
             return Ok(StateOutcome::failed(format!(
-                "User {} is gone",
+                "User {} does not exist any more",
                 desired.name
             )));
         };
@@ -369,7 +369,7 @@ fn evaluate_creation(
     }
     StateOutcome {
         result: Some(false),
-        comment: format!("User {name} created but not as described\n{why}"),
+        comment: format!("User {name} created, but some settings could not be applied\n{why}"),
         ..outcome
     }
 }

@@ -1,5 +1,8 @@
 //! Applies the configured fault to the system calls of this process.
-#![expect(clippy::disallowed_methods, reason = "this is the door")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "only this module may call these methods"
+)]
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};

@@ -4,7 +4,10 @@
 //! The simulation assumes the worst case that POSIX permits: syncing a file does not make its name durable,
 //! and a folder's own name is durable only after its parent folder is synced. A move between folders becomes
 //! durable with the target folder.
-#![expect(clippy::disallowed_methods, reason = "this is the door")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "only this module may call these methods"
+)]
 
 use std::collections::HashMap;
 use std::fs::{self, Permissions};
