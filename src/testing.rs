@@ -52,7 +52,7 @@ pub mod host {
         Action, ActionRequest, ActionResult, Address, Background, BecomeUser, CallControl,
         CapturedOutput, ChainContext, ChainExecutor, ChainNote, ChainProgress, ChainSpec,
         ChangeOutput, Command, ConnectionPool, Container, Content, DEFAULT_PORT, Destination,
-        ExecutorChain, ExecutorEnvironment, Exit, Forward, ForwardEndpoint, Get, HostKeys,
+        ExecutorChain, ExecutorEnvironment, Exit, Forward, ForwardEndpoint, Get, HostKeyPolicy,
         HostParts, Location, LocationError, PoolLimits, Program, PromptAnswer, Put, Question,
         ReadOutput, Route, RunOutput, Secret, Spread, StopLevel, Stream, Terminal, TransferOutput,
     };
@@ -71,7 +71,7 @@ pub mod host {
         };
     }
     /// Items of the crate's module `host::services`, re-exported for tests.
-    pub mod helpers {
+    pub mod services {
         pub use crate::host::services::{HostResolver, HostServices, NoRoles};
     }
     /// Items of the crate's module `host::inventory`, re-exported for tests.
@@ -121,8 +121,7 @@ pub mod ops {
 /// Items of the crate's module `plan`, re-exported for tests.
 pub mod plan {
     pub use crate::plan::{
-        JobGoal, Plan, Reason, StepActivity, StepId, StepTarget, WorkflowKind, plan,
-        refuse_cycles,
+        JobGoal, Plan, Reason, StepActivity, StepId, StepTarget, WorkflowKind, plan, refuse_cycles,
     };
 }
 
@@ -167,7 +166,7 @@ pub mod ui {
 
 /// Items of the crate's module `value`, re-exported for tests.
 pub mod value {
-    pub use crate::value::{Handle, Map, Value, canonical_sha256, hex, upstream_digest};
+    pub use crate::value::{Handle, Map, Value, canonical_sha256, hex, unfurl_digest};
 }
 
 /// Items of the crate's module `yaml`, re-exported for tests.

@@ -16,7 +16,7 @@ use unfurl::testing::ui::DiagnosticRenderer;
 use unfurl::testing::value::Value;
 use unfurl::testing::yaml::{Limits, Node, parse};
 
-pub use world::Nowhere;
+pub use world::EmptyEnvironment;
 
 /// The number of groups into which [`count`] sorts inputs where branches are not measured.
 const GROUPS: usize = 1024;
@@ -86,7 +86,11 @@ pub fn evaluator() -> (Evaluator, Context) {
     let web = topology.find("web").expect("the fixture has it");
     let inputs = Value::map([("port", 80.into())]);
     let context = Context::new(web).with("inputs", inputs);
-    let evaluator = Evaluator::new(topology, Arc::new(Nowhere), Arc::new(Memo::default()));
+    let evaluator = Evaluator::new(
+        topology,
+        Arc::new(EmptyEnvironment),
+        Arc::new(Memo::default()),
+    );
     (evaluator, context)
 }
 

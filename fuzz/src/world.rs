@@ -13,9 +13,9 @@ use unfurl::testing::yaml::{Limits, emit, parse};
 
 /// An environment without files and programs. The time is always 1970.
 #[derive(Debug)]
-pub struct Nowhere;
+pub struct EmptyEnvironment;
 
-impl ReadEnvironment for Nowhere {
+impl ReadEnvironment for EmptyEnvironment {
     fn env(&self, name: &str) -> Option<String> {
         (name == "HOME").then(|| "/home".to_owned())
     }
@@ -41,7 +41,7 @@ impl ReadEnvironment for Nowhere {
     }
 }
 
-impl ReadFiles for Nowhere {
+impl ReadFiles for EmptyEnvironment {
     fn read(&self, _path: &Path) -> Result<Vec<u8>, ReadError> {
         Ok(b"a: [1, 2]\n".to_vec())
     }
@@ -87,7 +87,7 @@ impl ReadFiles for Nowhere {
     }
 }
 
-impl Effects for Nowhere {
+impl Effects for EmptyEnvironment {
     fn perform(&self, effect: &Effect) -> Result<EffectOutput, EffectError> {
         match effect {
             Effect::Run { .. } | Effect::Fetch { .. } => {
@@ -98,19 +98,19 @@ impl Effects for Nowhere {
     }
 }
 
-impl Clock for Nowhere {
+impl Clock for EmptyEnvironment {
     fn now(&self) -> jiff::Timestamp {
         jiff::Timestamp::UNIX_EPOCH
     }
 }
 
-impl Random for Nowhere {
+impl Random for EmptyEnvironment {
     fn random(&self, bytes: &mut [u8]) {
         bytes.fill(7);
     }
 }
 
-impl Yaml for Nowhere {
+impl Yaml for EmptyEnvironment {
     fn parse_yaml(&self, text: &str) -> Result<Value, YamlError> {
         let mut sources = Sources::default();
         let source = sources.add("text", text, None);

@@ -57,7 +57,7 @@ impl Configurator for TaskConfigurator {
     fn render(&self, task: &TaskView<'_>) -> Result<RenderedTask, Error> {
         let invocation = TaskInvocation::from_inputs(task)?;
         // If a host has no address yet, the task waits for it.
-        task.helpers(&invocation.call.scope.hosts)?;
+        task.host_services(&invocation.call.scope.hosts)?;
         let file = read_task_file(task).map_err(input_error)?;
         if file.tasks.find(&invocation.call.task, "").is_none() {
             let hint = file.tasks.hint(&invocation.call.task);
@@ -215,7 +215,7 @@ impl TaskExecution {
                 "the file with the task has changed since the job began",
             ));
         }
-        let helpers = task.helpers(&invocation.call.scope.hosts)?;
+        let services = task.host_services(&invocation.call.scope.hosts)?;
         let variables = task.environment()?;
         let user = ["LOGNAME", "USER"].iter().find_map(|name| {
             let found = variables.get(name).filter(|user| !user.is_empty());
@@ -233,7 +233,7 @@ impl TaskExecution {
             || invocation.call.task.clone(),
             |task| task.name.to_string(),
         );
-        let runbook = TaskEngine::new(file.tasks, &[], options, helpers);
+        let runbook = TaskEngine::new(file.tasks, &[], options, services);
         let mut runbook = runbook.map_err(|problems| {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
             input_error(problems.join("; "))

@@ -9,7 +9,7 @@ use crate::value::{Map, Value};
 ///
 /// A status that it sets for the target becomes the outcome's status.
 pub(super) fn apply_result_template(task: &TaskView<'_>, result: &Map, outcome: &mut TaskOutcome) {
-    let Some(raw) = task.raw("resultTemplate") else {
+    let Some(raw) = task.raw_input("resultTemplate") else {
         return;
     };
     let evaluated = task

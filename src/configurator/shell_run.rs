@@ -153,7 +153,7 @@ impl ShellRun {
             ..TaskOutcome::default()
         };
         if !success {
-            outcome.notes.push(self.failure(task, output));
+            outcome.notes.push(self.failure_message(task, output));
         }
         if never_started(&output.exit) {
             outcome.modified = Some(false);
@@ -166,7 +166,7 @@ impl ShellRun {
         let mut shown = result.clone();
         shown.retain(|_, value| !value.is_null());
         outcome.result = Some(Value::from(shown));
-        if let Some(done) = task.raw("done") {
+        if let Some(done) = task.raw_input("done") {
             let variables = variables_of_done(&outcome, result);
             match task.evaluate_with(done, &variables) {
                 Ok(done) => apply_done(&done, &mut outcome),
@@ -178,11 +178,11 @@ impl ShellRun {
 
     /// Whether a text contains a secret from the command's environment or input.
     fn contains_secret(&self, text: &str) -> bool {
-        self.secrets.are_in(text)
+        self.secrets.occur_in(text)
     }
 
     /// Returns a message about the failure of the command.
-    fn failure(&self, task: &TaskView<'_>, output: &RunOutput) -> String {
+    fn failure_message(&self, task: &TaskView<'_>, output: &RunOutput) -> String {
         let command = self.field("command");
         let secret = command.has_sensitive();
         let name = if secret {
@@ -255,7 +255,7 @@ pub(super) fn never_started(exit: &Exit) -> bool {
 }
 
 fn evaluate_outputs(task: &TaskView<'_>, result: &Map, outcome: &mut TaskOutcome) {
-    let Some(template) = task.raw("outputsTemplate") else {
+    let Some(template) = task.raw_input("outputsTemplate") else {
         return;
     };
     match task.evaluate_with(template, result) {

@@ -247,18 +247,19 @@ impl StatesExecution {
                 }
                 self.run.learn(facts, output.readings);
             }
-            (Some(PendingRequest::Change(deed)), ActionResult::Change(output)) => {
+            (Some(PendingRequest::Change(action_id)), ActionResult::Change(output)) => {
                 let is_lost = exit.code().is_none();
-                self.run.finish_change(deed, output.outputs, stamp(task));
+                self.run
+                    .finish_change(action_id, output.outputs, stamp(task));
                 if is_lost {
                     return Err(exit.to_string());
                 }
             }
-            (Some(PendingRequest::Sleep(deed)), _) => {
+            (Some(PendingRequest::Sleep(action_id)), _) => {
                 if !exit.is_ok() {
                     return Err(exit.to_string());
                 }
-                self.run.finish_sleep(deed, stamp(task));
+                self.run.finish_sleep(action_id, stamp(task));
             }
             _ => return Err("internal error: the result does not match the request".to_owned()),
         }
@@ -297,18 +298,20 @@ impl StatesExecution {
         match self.run.next(None, stamp(task)) {
             NextAction::Read(facts) => self.read(facts),
             NextAction::Change {
-                action: deed,
+                action: action_id,
                 changes,
                 ..
             } => {
                 self.acted = true;
-                self.pending = Some(PendingRequest::Change(deed));
+                self.pending = Some(PendingRequest::Change(action_id));
                 self.effect(Action::Change(changes), EffectRole::Primary)
             }
             NextAction::Sleep {
-                action: deed, time, ..
+                action: action_id,
+                time,
+                ..
             } => {
-                self.pending = Some(PendingRequest::Sleep(deed));
+                self.pending = Some(PendingRequest::Sleep(action_id));
                 let mut effect = TaskEffect::on_local(Action::Run(pause(time)));
                 effect.role = EffectRole::Auxiliary;
                 RunStep::Perform(Box::new(effect))

@@ -68,8 +68,8 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
         if self.indices.contains_key(&node) {
             return;
         }
-        let place = self.nodes.len();
-        self.indices.insert(node, place);
+        let index = self.nodes.len();
+        self.indices.insert(node, index);
         self.nodes.push(Entry {
             node,
             rank,
@@ -78,7 +78,7 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
             releases: 0,
             state: EntryState::Queued,
         });
-        self.ready.insert((rank, place));
+        self.ready.insert((rank, index));
         self.unfinished += 1;
     }
 
@@ -86,40 +86,40 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
     ///
     /// Has no effect if either node is unknown, if `on` is done, or if `node` was already released.
     pub fn add_dependency(&mut self, node: N, on: N) {
-        let (Some(&place), Some(&on)) = (self.indices.get(&node), self.indices.get(&on)) else {
+        let (Some(&index), Some(&on)) = (self.indices.get(&node), self.indices.get(&on)) else {
             return;
         };
         let open = self.nodes[on].state != EntryState::Done
-            && self.nodes[place].state == EntryState::Queued;
-        if open && place != on {
-            let releases = self.nodes[place].releases;
-            self.nodes[on].dependents.push((place, releases));
-            self.nodes[place].pending_dependencies += 1;
-            self.ready.remove(&(self.nodes[place].rank, place));
+            && self.nodes[index].state == EntryState::Queued;
+        if open && index != on {
+            let releases = self.nodes[index].releases;
+            self.nodes[on].dependents.push((index, releases));
+            self.nodes[index].pending_dependencies += 1;
+            self.ready.remove(&(self.nodes[index].rank, index));
         }
     }
 
     /// Returns the rank of a node, or 0 if the node is unknown.
     pub fn rank(&self, node: N) -> u8 {
-        let place = self.indices.get(&node);
-        place.map_or(0, |place| self.nodes[*place].rank)
+        let index = self.indices.get(&node);
+        index.map_or(0, |place| self.nodes[*place].rank)
     }
 
     pub fn set_rank(&mut self, node: N, rank: u8) {
-        let Some(&place) = self.indices.get(&node) else {
+        let Some(&index) = self.indices.get(&node) else {
             return;
         };
-        let before = std::mem::replace(&mut self.nodes[place].rank, rank);
-        if self.ready.remove(&(before, place)) {
-            self.ready.insert((rank, place));
+        let before = std::mem::replace(&mut self.nodes[index].rank, rank);
+        if self.ready.remove(&(before, index)) {
+            self.ready.insert((rank, index));
         }
     }
 
     /// Releases the first ready node. Returns None if no node is ready.
     pub fn pop(&mut self) -> Option<N> {
-        let (_, place) = self.ready.pop_first()?;
-        self.nodes[place].state = EntryState::Taken;
-        Some(self.nodes[place].node)
+        let (_, index) = self.ready.pop_first()?;
+        self.nodes[index].state = EntryState::Taken;
+        Some(self.nodes[index].node)
     }
 
     /// Puts a released node back into the queue; it is released again once its dependencies are done.

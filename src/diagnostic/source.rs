@@ -111,8 +111,8 @@ impl Sources {
 
     /// Returns the id of the text that was added last for `path`.
     pub fn find(&self, path: &Path) -> Option<SourceId> {
-        let place = self.0.iter().rposition(|source| source.path == path)?;
-        u32::try_from(place).ok().map(SourceId)
+        let index = self.0.iter().rposition(|source| source.path == path)?;
+        u32::try_from(index).ok().map(SourceId)
     }
 
     /// Returns the start of a span as path, line and column. None for values that come from no text.

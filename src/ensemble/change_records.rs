@@ -137,7 +137,7 @@ fn implementation(task: &TaskRecord) -> Value {
 fn add_whole_key(task: &TaskRecord, record: &mut Map) {
     if task.target.is_nested {
         // Targets of different topologies can share a key; the whole key is unique.
-        let whole = task.target.whole_key.as_str();
+        let whole = task.target.unique_key.as_str();
         record.insert("digestOf".into(), Value::from(whole));
     }
 }
@@ -186,7 +186,7 @@ pub(super) fn task_record(task: &TaskRecord, job: &str) -> Map {
         end.map(|end| end.completion),
         Some(Completion::HalfDone | Completion::InDoubt)
     );
-    let turn = || Value::from(task.turn.instance.as_str());
+    let turn = || Value::from(task.unit.instance.as_str());
     insert_some(&mut record, CRASH_KEY, is_left.then(turn));
     record.insert("changed".into(), Value::Bool(task.has_changed()));
     record.insert("summary".into(), Value::from(task.summary()));

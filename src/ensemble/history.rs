@@ -175,7 +175,7 @@ fn resolve_selection(log: &JobLog, text: &str) -> Result<(ChangeId, Option<Chang
         if log.job(id).is_some() {
             return Ok((id, None));
         }
-        if let Some(job) = log.job_with(id) {
+        if let Some(job) = log.job_of_task(id) {
             return Ok((job, Some(id)));
         }
     }

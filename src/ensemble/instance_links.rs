@@ -121,7 +121,7 @@ fn recorded_reads(topology: &Topology, history: &RecordedHistory) -> Vec<(Handle
     let nodes = topology.nodes();
     let by_key: HashMap<String, Handle> = nodes
         .iter()
-        .map(|handle| (topology.whole_key(*handle), *handle))
+        .map(|handle| (topology.unique_key(*handle), *handle))
         .collect();
     let mut reads = Vec::new();
     for (target, _, last) in history.operations() {

@@ -83,7 +83,9 @@ impl crate::job::TaskFolders for JobFolders {
     fn fail(&mut self, key: &FolderKey, task: &str) -> Result<(), PortError> {
         let task = ChangeId::parse(task).map_err(PortError::of)?;
         for folder in Self::all(key) {
-            self.0.fail(&folder, task).map_err(PortError::of)?;
+            self.0
+                .move_to_failed(&folder, task)
+                .map_err(PortError::of)?;
         }
         Ok(())
     }

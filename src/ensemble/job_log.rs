@@ -169,7 +169,7 @@ impl JobLog {
             };
             for entry in entries {
                 let name = &entry.name;
-                let Some((id, start)) = of_file_name(name) else {
+                let Some((id, start)) = parse_file_name(name) else {
                     continue;
                 };
                 let path = format!("{folder}/{name}");
@@ -201,7 +201,7 @@ impl JobLog {
     }
 
     /// Returns the job that contains a task, if the log has that job.
-    pub fn job_with(&self, task: ChangeId) -> Option<ChangeId> {
+    pub fn job_of_task(&self, task: ChangeId) -> Option<ChangeId> {
         let (id, job) = self.jobs.range(..=task).next_back()?;
         let known = job.tasks.iter().any(|(own, _)| *own == task);
         (known || id.prefix() == task.prefix()).then_some(*id)
@@ -290,7 +290,7 @@ fn job_of(task: ChangeId) -> ChangeId {
 }
 
 /// Extracts the job's id and start time from the name of a record file: `job<time>-<id>.yaml`.
-fn of_file_name(name: &str) -> Option<(ChangeId, String)> {
+fn parse_file_name(name: &str) -> Option<(ChangeId, String)> {
     let (time, id) = name
         .strip_prefix("job")?
         .strip_suffix(".yaml")?
@@ -324,7 +324,10 @@ mod tests {
             all,
             [("A6BL7ntS0000".into(), 1), ("A6BL7ntT0000".into(), 1)]
         );
-        assert_eq!(log.job_with(id("A6BL7ntT0001")), Some(id("A6BL7ntT0000")));
+        assert_eq!(
+            log.job_of_task(id("A6BL7ntT0001")),
+            Some(id("A6BL7ntT0000"))
+        );
         assert_eq!(log.starting_with("A6BL7ntS"), [id("A6BL7ntS0000")]);
         let job = log.job(id("A6BL7ntS0000")).unwrap();
         assert!(log.is_about(job, "a") && log.is_about(job, "::a") && !log.is_about(job, "b"));

@@ -192,7 +192,7 @@ impl RecordedHistory {
 
     /// Sets the ensemble's folder, from which record files are read.
     #[must_use]
-    pub fn within(mut self, base: impl Into<std::path::PathBuf>) -> Self {
+    pub fn with_base(mut self, base: impl Into<std::path::PathBuf>) -> Self {
         self.records.set_base(base);
         self
     }

@@ -182,10 +182,10 @@ impl TaskStartEntry {
     fn of(record: &TaskRecord) -> Self {
         Self {
             task: record.task,
-            target: record.target.whole_key.clone(),
+            target: record.target.unique_key.clone(),
             operation: record.operation.to_string(),
-            turn: record.turn.instance.clone(),
-            route: record.turn.route.clone(),
+            turn: record.unit.instance.clone(),
+            route: record.unit.record_path.clone(),
             record: text_of(task_start_record(record)),
             folder: folder_of(record),
         }
@@ -194,10 +194,10 @@ impl TaskStartEntry {
 
 impl TaskEndEntry {
     fn of(record: &TaskRecord) -> Self {
-        let turn = &record.turn;
+        let turn = &record.unit;
         Self {
             task: record.task,
-            target: record.target.whole_key.clone(),
+            target: record.target.unique_key.clone(),
             operation: record.operation.to_string(),
             folder: folder_of(record),
             record: text_of(task_record(record, "")),
@@ -208,7 +208,7 @@ impl TaskEndEntry {
             group: turn.group,
             workflow: turn.workflow.clone(),
             turn: turn.instance.clone(),
-            route: turn.route.clone(),
+            route: turn.record_path.clone(),
             number: record.end.as_ref().map_or(0, |end| end.number),
         }
     }
@@ -217,7 +217,7 @@ impl TaskEndEntry {
 impl InstanceEntry {
     fn of(change: &InstanceChange) -> Self {
         Self {
-            route: change.route.clone(),
+            route: change.record_path.clone(),
             record: change.record.clone().map(text_of),
         }
     }

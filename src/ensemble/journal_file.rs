@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_rotted_is_told_and_the_others_are_read() {
+    fn a_corrupt_line_is_reported_and_the_others_are_read() {
         let (_folder, path) = journal_of(&["one", "two", "three"]);
         let text = std::fs::read_to_string(&path)
             .unwrap()

@@ -224,7 +224,7 @@ impl CrashedJob {
                 .group
                 .is_some_and(|group| !self.settled_groups.contains(&group));
             if open && task.success {
-                mark_crashed(&mut record, &task.turn);
+                mark_as_crashed(&mut record, &task.turn);
             }
             tasks.push(RecordedTask {
                 record,
@@ -240,7 +240,7 @@ impl CrashedJob {
             record.extend(map_of(&task.record)?);
             let messages = Value::list([Value::from(DOUBT_MESSAGE)]);
             insert_before_changed(&mut record, "messages", messages);
-            mark_crashed(&mut record, &task.turn);
+            mark_as_crashed(&mut record, &task.turn);
             tasks.push(RecordedTask {
                 record,
                 success: None,
@@ -468,7 +468,7 @@ fn mark_half_done(record: &mut Map) {
 }
 
 /// Marks a task's record as part of a crashed job, with the key of the instance that the job was working on.
-fn mark_crashed(record: &mut Map, turn: &str) {
+fn mark_as_crashed(record: &mut Map, turn: &str) {
     insert_before_changed(record, CRASH_KEY, Value::from(turn));
 }
 

@@ -63,7 +63,7 @@ impl Record {
         } else {
             ours.add_files(manifest, report, record, facts);
         }
-        let discovered = report.values.discovered.clone();
+        let discovered = report.values.added_templates.clone();
         ours.sections
             .extend(discovered_section(manifest, discovered));
         if report.is_dry_run() {

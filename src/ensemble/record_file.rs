@@ -80,7 +80,7 @@ impl RecordFile {
     /// Reads a file. Its path is relative to the ensemble's folder and must stay inside it.
     pub fn read(base: &Path, path: &str) -> Result<Self, RecordReadError> {
         let max_bytes = Limits::default().max_bytes as u64;
-        let bytes = fs::read_within(&within(base, path)?, max_bytes)?;
+        let bytes = fs::read_within(&path_in_ensemble(base, path)?, max_bytes)?;
         let text = String::from_utf8(bytes);
         let text = text.map_err(|_| RecordReadError::NotText(path.to_owned()))?;
         Self::parse(text).map_err(|reason| RecordReadError::Malformed {
@@ -91,7 +91,7 @@ impl RecordFile {
 
     /// Reads only the job's record of a file; usually this needs only the start of the file.
     pub fn read_job(base: &Path, path: &str) -> Result<Value, RecordReadError> {
-        let start = fs::read_start(&within(base, path)?, MAX_HEAD_BYTES)?;
+        let start = fs::read_start(&path_in_ensemble(base, path)?, MAX_HEAD_BYTES)?;
         let start = String::from_utf8_lossy(&start);
         let head = start.find("\nchanges:").map(|end| &start[..=end]);
         let head = head.and_then(|head| parse(head).ok());
@@ -145,16 +145,16 @@ impl RecordFile {
                 let head = parse(&self.text[head.clone()])?;
                 match head.get("job") {
                     Some(job) => Ok(job.clone()),
-                    None => self.first_job(),
+                    None => self.job_in_first_item(),
                 }
             }
-            _ => self.first_job(),
+            _ => self.job_in_first_item(),
         }
     }
 
     /// Returns the first list item if it is a job's record. Earlier versions of Unfurl put it before the task
     /// records.
-    fn first_job(&self) -> Result<Value, RecordReadError> {
+    fn job_in_first_item(&self) -> Result<Value, RecordReadError> {
         let first = self.task(0)?;
         let is_job = first.get("target").is_none();
         Ok(if is_job { first } else { Value::Null })
@@ -195,7 +195,7 @@ impl RecordFile {
 }
 
 /// Joins a path to the ensemble's folder; refuses paths that leave the folder.
-fn within(base: &Path, path: &str) -> Result<PathBuf, RecordReadError> {
+fn path_in_ensemble(base: &Path, path: &str) -> Result<PathBuf, RecordReadError> {
     let mut parts = Path::new(path).components();
     if parts.all(|part| matches!(part, Component::Normal(_))) {
         Ok(base.join(path))
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_records_is_told() {
+    fn an_invalid_or_missing_record_file_is_an_error() {
         assert!(RecordFile::parse("- 1\n".to_owned()).is_err());
         assert!(RecordFile::parse("a: [".to_owned()).is_err());
         let folder = tempfile::tempdir().unwrap();

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_record_is_told_from_what_is_around_it() {
+    fn record_files_are_distinguished_from_other_files() {
         let files = RecordFiles::of(Path::new("/e/ensemble.yaml"));
         let all = |path: &str| {
             let path = Path::new("/e").join(path);

@@ -272,13 +272,13 @@ mod tests {
         };
         assert_eq!(rescue.follows(Some("A1")), Ok(()));
         assert_eq!(rescue.follows(Some("A2")), Ok(()));
-        let told = |last: Option<&str>| rescue.follows(last).unwrap_err().to_string();
+        let refusal = |last: Option<&str>| rescue.follows(last).unwrap_err().to_string();
         assert_eq!(
-            told(Some("A3")),
+            refusal(Some("A3")),
             "a later job, A3, has been recorded since job A2"
         );
         assert_eq!(
-            told(None),
+            refusal(None),
             "job A2 must follow job A1, but the last recorded job is none"
         );
     }

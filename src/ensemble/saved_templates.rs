@@ -61,7 +61,7 @@ impl NewTemplates {
         let mut new = Self::default();
         for template in templates_of_instances(&report.topology) {
             let portable = report.topology.service().to_portable(template);
-            let added = || report.values.discovered.get(template.name.as_str());
+            let added = || report.values.added_templates.get(template.name.as_str());
             let Some(portable) = portable.or_else(|| added().cloned()) else {
                 continue;
             };

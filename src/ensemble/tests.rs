@@ -25,7 +25,7 @@ use crate::diagnostic::Sources;
 use crate::job::{
     self, Completion, DependencyRecord, FolderKey, InstanceChange, JobEvent, JobFacts, JobHead,
     JobStart, LogLevel, Report, ReportedTask, ReportedValues, SecretDigest, TargetName,
-    TargetState, TaskData, TaskDigest, TaskEnd, TaskRecord, TaskTurn,
+    TargetState, TaskData, TaskDigest, TaskEnd, TaskRecord, TaskUnit,
 };
 use crate::name::{ChangeId, NodeState, OperationRef, Priority, Status};
 use crate::plan::{JobGoal, Plan, ResumedPlan};
@@ -178,7 +178,7 @@ fn start_of_job() -> jiff::Timestamp {
     "2026-11-21T07:49:55.123456Z".parse().unwrap()
 }
 
-fn later(seconds: usize) -> jiff::Timestamp {
+fn time_after_start(seconds: usize) -> jiff::Timestamp {
     let seconds = i64::try_from(seconds).unwrap();
     jiff::Timestamp::from_second(start_of_job().as_second() + seconds).unwrap()
 }
@@ -212,14 +212,14 @@ fn job_start() -> JobStart {
 
 /// Generates the events of a simulated job from random picks.
 #[derive(Debug, Default)]
-struct Happening {
+struct EventGenerator {
     tasks: usize,
     number: u32,
     running: Vec<TaskRecord>,
     ended: Vec<TaskRecord>,
 }
 
-impl Happening {
+impl EventGenerator {
     fn begin(&mut self, pick: &TaskPick) -> TaskRecord {
         self.tasks += 1;
         let (name, key, route) = *pick.instance.get(&INSTANCES);
@@ -229,7 +229,7 @@ impl Happening {
             task: self.tasks,
             target: TargetName {
                 key: format!("::{name}").into(),
-                whole_key: key.to_owned(),
+                unique_key: key.to_owned(),
                 is_nested: name == "n",
                 name: name.to_owned(),
                 nested_name: name.to_owned(),
@@ -245,17 +245,17 @@ impl Happening {
                 status: Some(Status::Pending),
                 state: Some(NodeState::Creating),
             },
-            turn: TaskTurn {
+            unit: TaskUnit {
                 group: pick.group,
                 workflow: workflow.map(str::to_owned),
                 instance: key.to_owned(),
-                route: route.iter().map(|key| (*key).to_owned()).collect(),
+                record_path: route.iter().map(|key| (*key).to_owned()).collect(),
             },
             folder: FolderKey {
                 instance: name.to_owned(),
                 operation: operation.to_owned(),
             },
-            started: later(self.tasks),
+            started: time_after_start(self.tasks),
             end: None,
             data: TaskData {
                 inputs: Map::from_iter([("say".into(), Value::from(pick.text.as_str()))]),
@@ -272,7 +272,7 @@ impl Happening {
             id: ChangeId::task(start_of_job(), self.number).unwrap(),
             number: self.number,
             status: pick.status,
-            time: later(100 + self.tasks),
+            time: time_after_start(100 + self.tasks),
             previous: ChangeId::parse("A5BL7ntS0001")
                 .ok()
                 .filter(|_| pick.changed),
@@ -352,7 +352,7 @@ impl Happening {
         ]);
         record.extend(last.map(|id| ("lastConfigChange".into(), Value::from(id))));
         JobEvent::InstanceChanged(InstanceChange {
-            route: route.iter().map(|key| (*key).to_owned()).collect(),
+            record_path: route.iter().map(|key| (*key).to_owned()).collect(),
             // Only an instance that hosts no other instance can be removed.
             record: (!gone || name != "c").then_some(record),
         })
@@ -391,7 +391,7 @@ fn amend(task: &mut TaskRecord, pick: &EndPick) {
 
 /// Returns the events of a job in batches, as they reach the journal.
 fn batches(picks: &[(bool, Pick)]) -> Vec<Vec<JobEvent>> {
-    let mut happening = Happening::default();
+    let mut happening = EventGenerator::default();
     let mut batches: Vec<Vec<JobEvent>> = vec![vec![JobEvent::JobStarted(Box::new(job_start()))]];
     for (at_once, pick) in picks {
         let Some(event) = happening.event(pick) else {
@@ -447,9 +447,10 @@ impl Replay {
             }
             JobEvent::GroupsSettled(groups) => self.settled.extend(groups),
             JobEvent::InstanceChanged(change) => {
-                self.instances.retain(|(route, _)| *route != change.route);
                 self.instances
-                    .push((change.route.clone(), change.record.clone()));
+                    .retain(|(route, _)| *route != change.record_path);
+                self.instances
+                    .push((change.record_path.clone(), change.record.clone()));
             }
             JobEvent::JobFinished { status, .. } => self.finished = Status::parse(status),
             JobEvent::JobStarted(_) | JobEvent::Message { .. } | JobEvent::Problem(_) => {}
@@ -459,7 +460,7 @@ impl Replay {
     /// Whether a task succeeded but its group of steps was not completed.
     fn is_half_done(&self, task: &TaskRecord) -> bool {
         let open = task
-            .turn
+            .unit
             .group
             .filter(|group| !self.settled.contains(group));
         open.is_some() && task.is_ok()
@@ -519,7 +520,7 @@ impl Replay {
             tasks: tasks.collect(),
             values: ReportedValues {
                 status_section: Some(status_section),
-                discovered: self.templates.clone(),
+                added_templates: self.templates.clone(),
                 ..ReportedValues::default()
             },
             topology: Arc::new(Model::default().node("a").topology()),
@@ -558,8 +559,8 @@ impl Replay {
             .filter(|task| self.is_half_done(task) && acts(task))
         {
             let brings = ["deploy", "undeploy", "stop"];
-            let workflow = task.turn.workflow.as_deref();
-            let key = (task.turn.route.len(), &*task.turn.route);
+            let workflow = task.unit.workflow.as_deref();
+            let key = (task.unit.record_path.len(), &*task.unit.record_path);
             if let Some(Some(record)) = latest.get_mut(&key)
                 && workflow.is_some_and(|name| brings.contains(&name))
             {
@@ -572,7 +573,7 @@ impl Replay {
         }
         let doubts = self.doubts();
         for task in doubts.iter().filter(|task| acts(task)) {
-            let key = (task.turn.route.len(), &*task.turn.route);
+            let key = (task.unit.record_path.len(), &*task.unit.record_path);
             let record = latest
                 .entry(key)
                 .or_default()
@@ -656,7 +657,7 @@ fn manifest(folder: &Path, inline: bool) -> Manifest {
 
 /// A record in a comparable form, without the order of keys.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct ComparableRecord {
     job: ChangeId,
     sections: Vec<(String, Json)>,
     files: Vec<(String, Json)>,
@@ -664,7 +665,7 @@ struct Told {
     copy: Option<String>,
 }
 
-impl Told {
+impl ComparableRecord {
     fn of(record: Record) -> Self {
         let sections = record.sections.into_iter();
         let files = record.files.into_iter();
@@ -738,7 +739,7 @@ fn with_summary(record: Record, from: &str, to: &str) -> Record {
 /// Returns the result of recovery from a journal.
 fn recovered(path: &Path, manifest: &Manifest) -> Option<(CrashedJob, Option<Record>)> {
     let job = CrashedJob::read(path).unwrap()?;
-    let record = job.record(manifest, later(1000)).unwrap();
+    let record = job.record(manifest, time_after_start(1000)).unwrap();
     Some((job, record))
 }
 
@@ -756,7 +757,7 @@ fn journal_of(manifest: &Path, batches: &[Vec<JobEvent>]) -> (PathBuf, Vec<Vec<u
 }
 
 /// Whether the journal stores any event of a batch.
-fn is_kept(batch: &[JobEvent]) -> bool {
+fn is_journaled(batch: &[JobEvent]) -> bool {
     batch
         .iter()
         .any(|event| !matches!(event, JobEvent::Message { .. }))
@@ -776,15 +777,15 @@ fn same_as_events(
     let report = replay.report(Value::Null);
     let facts = RecordFacts {
         saved_templates: Arc::new(SavedTemplateIndex::default()),
-        ended: later(1000),
+        ended: time_after_start(1000),
     };
     let expected = Record::of(manifest, &report, &facts).map(|record| {
         let counted = JobStats::of(report.records()).line();
-        let mut told = Told::of(with_summary(record, &counted, &replay.summary()));
-        told.sections[0].1 = replay.status(&json_of(&manifest.status()));
-        told
+        let mut reported = ComparableRecord::of(with_summary(record, &counted, &replay.summary()));
+        reported.sections[0].1 = replay.status(&json_of(&manifest.status()));
+        reported
     });
-    prop_assert_eq!(record.map(Told::of), expected);
+    prop_assert_eq!(record.map(ComparableRecord::of), expected);
     same_besides_the_record(&job, &replay)
 }
 
@@ -798,7 +799,7 @@ fn same_besides_the_record(job: &CrashedJob, replay: &Replay) -> Result<(), Test
     };
     prop_assert_eq!(job.goal(), Some(&kept));
     prop_assert_eq!(job.planned(), &start.planned);
-    let name = |task: &TaskRecord| (task.target.whole_key.clone(), task.operation.to_string());
+    let name = |task: &TaskRecord| (task.target.unique_key.clone(), task.operation.to_string());
     let ok = replay.ended.iter().filter(|task| task.is_ok());
     let done = ok.map(|task| name(task)).chain(start.goal.resumed.done);
     prop_assert_eq!(job.completed(), done.collect::<Vec<_>>());
@@ -840,7 +841,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let manifest = manifest(folder.path(), inline);
         let mut batches = batches(&picks);
-        batches.retain(|batch| is_kept(batch));
+        batches.retain(|batch| is_journaled(batch));
         let (path, lines) = journal_of(manifest.path(), &batches);
         prop_assert_eq!(lines.len(), batches.len());
         for count in 1..=lines.len() {

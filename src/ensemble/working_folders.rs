@@ -95,10 +95,7 @@ pub struct PlannedFile {
 pub enum FolderError {
     /// The path of a rendered file leaves its folder.
     #[error("the rendered file `{}` is outside of its folder `{}`", path.display(), folder.display())]
-    Outside {
-        path: PathBuf,
-        folder: PathBuf,
-    },
+    Outside { path: PathBuf, folder: PathBuf },
     #[error(transparent)]
     File(#[from] fs::Error),
 }
@@ -234,7 +231,7 @@ impl WorkingFolders {
 
     /// Moves a planned folder to `failed/<task id>/`. Returns the new path; `None` if the folder was not
     /// planned.
-    pub fn fail(
+    pub fn move_to_failed(
         &self,
         folder: &FolderPath,
         task: ChangeId,
@@ -334,7 +331,7 @@ mod tests {
         let folders = WorkingFolders::new(base.path());
         let folder = FolderPath::of_operation(&name("web"), "create");
         folders.write(&script(folder.clone())).unwrap();
-        folders.fail(&folder, task()).unwrap().unwrap();
+        folders.move_to_failed(&folder, task()).unwrap().unwrap();
         assert_eq!(
             files(base.path()),
             ["failed/A6BL7ntS0001/tasks/web/create/rendered.sh"]

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_run_is_told_from_one_that_is_not_there() {
+    fn a_file_that_cannot_run_is_distinguished_from_a_missing_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("tool");
         std::fs::write(&file, "").unwrap();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_told() {
+    fn a_missing_working_folder_is_reported() {
         let command = Command::new(Program::Argv(vec!["ls".into()]), "/no/such");
         insta::assert_snapshot!(
             find_executable(&command).unwrap_err(),

@@ -309,9 +309,9 @@ mod tests {
 
     #[test]
     fn a_guard_knows_what_is_open_and_what_may_live() {
-        let told = "token T\nbegun 1 100 7\nbegun 2 200 8\nleft 1\nended 2\nbegun 3 300 9\n\
+        let commands = "token T\nbegun 1 100 7\nbegun 2 200 8\nleft 1\nended 2\nbegun 3 300 9\n\
                     nonsense\nbegun x\nbegun 4 400\nbegun 1 500 9\nleft 3\n";
-        let watched = GuardState::read_from(told.as_bytes());
+        let watched = GuardState::read_from(commands.as_bytes());
         assert_eq!(watched.token.as_deref(), Some("T"));
         let group = GuardedGroup {
             id: 500,
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_ended_only_if_it_is_still_the_one_that_was_told() {
+    fn a_group_is_ended_only_if_it_is_still_the_one_that_was_registered() {
         let start = || {
             let mut command = Command::new("sleep");
             command.arg("60").process_group(0).spawn().unwrap()
@@ -353,8 +353,8 @@ mod tests {
     fn lines_wait_until_the_guard_is_there() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
-        let [program, told] = ["guard", "told"].map(|name| folder.path().join(name));
-        let script = format!("#!/bin/sh\nexec cat > '{}'\n", told.display());
+        let [program, commands] = ["guard", "told"].map(|name| folder.path().join(name));
+        let script = format!("#!/bin/sh\nexec cat > '{}'\n", commands.display());
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         let guard = Guard::start(GuardOptions {
@@ -371,7 +371,7 @@ mod tests {
         let mut text = String::new();
         while !text.ends_with("bye\n") && began.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(Duration::from_millis(2));
-            text = std::fs::read_to_string(&told).unwrap_or_default();
+            text = std::fs::read_to_string(&commands).unwrap_or_default();
         }
         assert_eq!(text, expected);
     }

@@ -362,7 +362,7 @@ impl<P: AsyncRead + Unpin> PipeReader<P> {
         // After both outputs have ended, no more prompts can come.
         self.prompt_listener = None;
         if let Some(echo) = echo {
-            send_output(id, stream, self.redactor.end(), echo).await;
+            send_output(id, stream, self.redactor.finish(), echo).await;
         }
     }
 

@@ -224,8 +224,8 @@ async fn echo_pieces(
         };
         send_output(id, stream, redactor.push(&bytes), echo).await;
     }
-    send_output(id, Stream::Stdout, out.end(), echo).await;
-    send_output(id, Stream::Stderr, err.end(), echo).await;
+    send_output(id, Stream::Stdout, out.finish(), echo).await;
+    send_output(id, Stream::Stderr, err.finish(), echo).await;
     // The result must not come before all output was delivered.
     let (flushed, receiver) = oneshot::channel();
     if echo.send(EchoMessage::Flush(flushed)).await.is_ok() {
@@ -343,7 +343,7 @@ impl HostRestart<'_> {
         command.time_limit = Some(POLL_TIMEOUT);
         let request = ActionRequest {
             host: self.request.host.clone(),
-            ..ActionRequest::at(self.request.location.clone(), Action::Run(command))
+            ..ActionRequest::new(self.request.location.clone(), Action::Run(command))
         };
         match self.perform_before(request, deadline, ends).await {
             ActionResult::Run(output) if output.exit.is_ok() => {

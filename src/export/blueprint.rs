@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use super::requirement::begin;
+use super::requirement::empty_constraint;
 use super::schema::{is_plain, of_properties};
-use super::types::{Catalog, head};
+use super::types::{Catalog, empty_type};
 use super::values::{self, Object, ObjectExt as _, is_user_visible};
 use crate::name::TemplateName;
 use crate::tosca::{NodeTemplate, NodeType, PropertyDef};
@@ -164,7 +164,7 @@ fn create_primary_type<'d>(
     requirements: &[Object],
 ) -> Option<Object> {
     let inherited = catalog.types.get(base_name)?;
-    let mut object = head(type_name, &PRIMARY_NAME.into(), "");
+    let mut object = empty_type(type_name, &PRIMARY_NAME.into(), "");
     object.put("visibility", "inherit");
     for key in INHERITED_KEYS {
         if let Some(value) = inherited.get(key) {
@@ -254,7 +254,7 @@ fn topmost<'a>(catalog: &Catalog<'a>) -> Vec<&'a NodeTemplate> {
 }
 
 fn constraint_of(catalog: &Catalog<'_>, node: &NodeTemplate) -> Object {
-    let mut object = begin(node.name.as_str(), None, &Map::default());
+    let mut object = empty_constraint(node.name.as_str(), None, &Map::default());
     object.put("min", 1);
     object.put("max", 1);
     object.put("match", Json::Null);

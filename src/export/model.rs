@@ -214,7 +214,7 @@ impl ModelWriter<'_> {
             ])
         });
         let occurrences = node.occurrences.map(bounds);
-        let named = |(_, artifact): &(_, &Arc<Artifact>)| !artifact.is_in_place();
+        let named = |(_, artifact): &(_, &Arc<Artifact>)| !artifact.is_inline();
         object([
             ("type", node.node_type.name.as_str().into()),
             ("description", text(node.description.as_ref())),

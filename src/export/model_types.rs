@@ -11,7 +11,7 @@ impl ModelWriter<'_> {
     pub(super) fn node_types(&self) -> Json {
         let types = &self.service.types;
         let nodes = self.service.topology.nodes.values();
-        let families = nodes.map(|node| types.family(node.node_type.key));
+        let families = nodes.map(|node| types.type_and_ancestors(node.node_type.key));
         let mut keys: IndexSet<_> = IndexSet::new();
         for family in families {
             keys.extend(family.iter().copied());
@@ -71,7 +71,7 @@ impl ModelWriter<'_> {
         }
         let families: IndexSet<_> = keys
             .into_iter()
-            .flat_map(|key| types.family(key).to_vec())
+            .flat_map(|key| types.type_and_ancestors(key).to_vec())
             .collect();
         let found = families
             .into_iter()

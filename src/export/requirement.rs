@@ -85,7 +85,7 @@ impl Catalog<'_> {
     }
 
     fn constraint(&self, spec: &RequirementSpec<'_>) -> Option<Object> {
-        let mut object = begin(spec.name, spec.description, &spec.metadata);
+        let mut object = empty_constraint(spec.name, spec.description, &spec.metadata);
         let (min, max) = bounds(spec.occurrences.unwrap_or(Occurrences::ONE));
         object.put("min", min);
         object.put("max", max);
@@ -293,7 +293,7 @@ impl Catalog<'_> {
             .and_then(|it| it.as_map().cloned())
             .unwrap_or_default();
         let description = node.get("description").and_then(Node::as_str);
-        let mut object = begin(name, description, &metadata);
+        let mut object = empty_constraint(name, description, &metadata);
         if let Some([min, max]) = node.get("occurrences").and_then(Node::as_seq) {
             object.put("min", values::json(&min.to_value()));
             let max = max.as_int().map_or(json!(UNBOUNDED), |max| json!(max));
@@ -427,7 +427,7 @@ fn is_more_specific(own: &RequirementDef) -> bool {
 }
 
 /// Creates a constraint with a name and no conditions.
-pub(super) fn begin(name: &str, description: Option<&str>, metadata: &Map) -> Object {
+pub(super) fn empty_constraint(name: &str, description: Option<&str>, metadata: &Map) -> Object {
     let mut object = Object::new();
     object.put("name", name);
     object.put("description", description.unwrap_or(""));

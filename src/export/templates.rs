@@ -20,7 +20,7 @@ impl Catalog<'_> {
     pub(super) fn node_template(&mut self, node: &NodeTemplate) -> Object {
         let type_name = self.add(node.node_type.key);
         let directives: Vec<&str> = node.directives.iter().map(|it| &**it).collect();
-        let mut object = begin(
+        let mut object = template_head(
             node.name.as_str(),
             &type_name,
             node.description.as_deref(),
@@ -54,7 +54,7 @@ impl Catalog<'_> {
         let type_name = self.add(template.relationship_type.key);
         let name = template.name.as_ref().map_or("", |name| name.as_str());
         let description = template.description.as_deref();
-        let mut object = begin(name, &type_name, description, &template.metadata, &[]);
+        let mut object = template_head(name, &type_name, description, &template.metadata, &[]);
         object.put("properties", properties(&template.properties));
         object.put("dependencies", json!([]));
         object.put_some(
@@ -65,7 +65,7 @@ impl Catalog<'_> {
     }
 }
 
-fn begin(
+fn template_head(
     name: &str,
     type_name: &str,
     description: Option<&str>,

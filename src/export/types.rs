@@ -59,7 +59,7 @@ impl<'a> Catalog<'a> {
         if self.types.contains_key(&name) {
             return name;
         }
-        for key in self.service.types.family(key).iter() {
+        for key in self.service.types.type_and_ancestors(key).iter() {
             let name = self.names.of(*key);
             if self.types.contains_key(&name) {
                 continue;
@@ -118,7 +118,7 @@ impl<'a> Catalog<'a> {
         let description = info.description.as_deref().unwrap_or("");
         // Descriptions of built-in types belong to this program, not to the user's model.
         let description = if origin.built_in { "" } else { description };
-        let mut object = head(name, &title, description);
+        let mut object = empty_type(name, &title, description);
         for key in ["badge", "icon", "details_url"] {
             if let Some(value) = info.metadata.get(key) {
                 object.insert(key.to_owned(), values::json(value));
@@ -141,7 +141,7 @@ impl<'a> Catalog<'a> {
     fn add_family(&self, object: &mut Object, key: TypeKey, node_type: Option<&NodeType>) {
         let types = &self.service.types;
         let mut names: IndexSet<String> = IndexSet::new();
-        let own = types.family(key);
+        let own = types.type_and_ancestors(key);
         names.extend(own.iter().map(|key| self.names.of(*key)));
         let aliases = own.iter().flat_map(|key| types.aliases(*key));
         names.extend(aliases.map(|alias| alias.to_string()));
@@ -149,7 +149,7 @@ impl<'a> Catalog<'a> {
             .into_iter()
             .flat_map(|it| it.capabilities.values())
         {
-            let family = types.family(capability.capability_type.key);
+            let family = types.type_and_ancestors(capability.capability_type.key);
             names.extend(family.iter().map(|key| self.names.of(*key)));
         }
         object.put("extends", json!(names));
@@ -246,7 +246,7 @@ impl<'a> Catalog<'a> {
 }
 
 /// Creates an exported type with a name, a title and empty lists.
-pub(super) fn head(name: &str, title: &Json, description: &str) -> Object {
+pub(super) fn empty_type(name: &str, title: &Json, description: &str) -> Object {
     let empty = json!({
         "name": name,
         "title": title,

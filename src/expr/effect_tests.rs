@@ -17,7 +17,7 @@ struct EffectFixture {
 
 impl EffectFixture {
     fn new() -> Self {
-        let (scope, disk) = (topology(), Arc::new(FakeSystem::busy()));
+        let (scope, disk) = (topology(), Arc::new(FakeSystem::with_programs()));
         let evaluator = Evaluator::with_limit(scope.clone(), disk.clone(), Arc::default(), 60);
         Self {
             scope,
@@ -32,7 +32,7 @@ impl EffectFixture {
     }
 
     /// Returns the value of an expression, followed by the effects that its evaluation had.
-    fn shown(&self, text: &str) -> String {
+    fn evaluate_with_effects(&self, text: &str) -> String {
         let value = match self.evaluate(text) {
             Ok(value) => value.to_string(),
             Err(error) => format!("error: {error}"),
@@ -55,7 +55,12 @@ fn effects_are_performed_once_each_and_in_order() {
     ];
     let lines: Vec<_> = texts
         .iter()
-        .map(|text| format!("{text} => {}", EffectFixture::new().shown(text)))
+        .map(|text| {
+            format!(
+                "{text} => {}",
+                EffectFixture::new().evaluate_with_effects(text)
+            )
+        })
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
     '{{ lookup("pipe", "a") }}-{{ lookup("pipe", "a") }}-{{ lookup("pipe", "b") }}' => 1-2-3 after ["a", "a", "b"]
@@ -78,7 +83,12 @@ fn no_option_and_no_default_hides_an_effect() {
     ];
     let lines: Vec<_> = texts
         .iter()
-        .map(|text| format!("{text} => {}", EffectFixture::new().shown(text)))
+        .map(|text| {
+            format!(
+                "{text} => {}",
+                EffectFixture::new().evaluate_with_effects(text)
+            )
+        })
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
     '{{ lookup("pipe", "a", errors="ignore") | default("none") }}' => 1 after ["a"]
@@ -116,12 +126,15 @@ fn chance_and_the_clock_hold_until_the_request_ends() {
     let machine = EffectFixture::new();
     let text = "'{{ 1000000 | random }} {{ lookup(\"pipe\", \"a\", \"b\") }} {{ now() }}'";
     drop(machine.evaluate(text).unwrap());
-    assert_eq!(*machine.disk.asked.lock().unwrap(), 2);
-    let first = machine.shown("'{{ 1000000 | random }} {{ lookup(\"pipe\", \"a\") }}'");
-    let second = machine.shown("'{{ 1000000 | random }} {{ lookup(\"pipe\", \"a\") }}'");
+    assert_eq!(*machine.disk.random_calls.lock().unwrap(), 2);
+    let first =
+        machine.evaluate_with_effects("'{{ 1000000 | random }} {{ lookup(\"pipe\", \"a\") }}'");
+    let second =
+        machine.evaluate_with_effects("'{{ 1000000 | random }} {{ lookup(\"pipe\", \"a\") }}'");
     assert_ne!(first, second);
     let machine = EffectFixture::new();
-    let value = machine.shown("[{eval: {tempfile: x}}, '{{ lookup(\"pipe\", \"a\") }}']");
+    let value =
+        machine.evaluate_with_effects("[{eval: {tempfile: x}}, '{{ lookup(\"pipe\", \"a\") }}']");
     assert_eq!(machine.disk.files.lock().unwrap().len(), 1, "{value}");
 }
 
@@ -130,7 +143,7 @@ fn files_stay_as_they_were_when_the_expression_read_them() {
     let there = "'{{ \"/e/f\" is exists }}'";
     let machine = EffectFixture::new();
     let text = format!("[{there}, {{eval: {{file: f, contents: x}}}}, {there}]");
-    insta::assert_snapshot!(machine.shown(&text), @r#"[False, 'f', True] after ["/e/f"]"#);
+    insta::assert_snapshot!(machine.evaluate_with_effects(&text), @r#"[False, 'f', True] after ["/e/f"]"#);
 }
 
 #[test]

@@ -22,7 +22,7 @@ use super::syntax;
 use super::tracker::Tracker;
 
 /// The default limit of nested references.
-const DEPTH: usize = 20_000;
+const MAX_DEPTH: usize = 20_000;
 
 /// An evaluator of expressions that memoizes values and records reads.
 ///
@@ -102,7 +102,7 @@ impl Debug for Evaluator {
 impl Evaluator {
     /// Creates an evaluator for a topology, with the default nesting limit.
     pub fn new(scope: Arc<dyn Scope>, system: Arc<dyn SystemContext>, memo: Arc<Memo>) -> Self {
-        Self::with_limit(scope, system, memo, DEPTH)
+        Self::with_limit(scope, system, memo, MAX_DEPTH)
     }
 
     /// Creates an evaluator with a limit for the number of nested references.
@@ -142,7 +142,7 @@ impl Evaluator {
         Self(Arc::new(EvaluatorState {
             sandboxed: self.0.sandboxed,
             task_artifact: Some((of, context)),
-            ..EvaluatorState::new(scope, system, memo, DEPTH)
+            ..EvaluatorState::new(scope, system, memo, MAX_DEPTH)
         }))
     }
 
@@ -172,7 +172,7 @@ impl Evaluator {
     ) -> Self {
         Self(Arc::new(EvaluatorState {
             sandboxed: true,
-            ..EvaluatorState::new(scope, sandbox_context(system), memo, DEPTH)
+            ..EvaluatorState::new(scope, sandbox_context(system), memo, MAX_DEPTH)
         }))
     }
 
@@ -482,11 +482,11 @@ mod tests {
         let app = scope.named("app");
         let login = || evaluator.attribute(app, "local").unwrap().unwrap();
         assert_eq!(login(), 81.into());
-        scope.stir();
-        let asked = scope.asked();
+        scope.bump_generation();
+        let asked = scope.lookup_count();
         assert_eq!(login(), 81.into());
         assert_eq!(
-            scope.asked(),
+            scope.lookup_count(),
             asked + 1,
             "only the attribute itself is looked up again"
         );
@@ -622,13 +622,13 @@ mod tests {
             "one".into(),
             "within one state of the topology values hold"
         );
-        scope.stir();
+        scope.bump_generation();
         let second = read();
         let Value::External(file) = &second else {
             panic!("a file is external");
         };
         insta::assert_snapshot!(format!("{} {:?} {:?}", file.value, file.expression, file.digest), @"two {'eval': {'file': 'f'}} Some('two')");
-        let digest = |value: &Value| crate::value::upstream_digest([value]);
+        let digest = |value: &Value| crate::value::unfurl_digest([value]);
         assert_ne!(digest(&first), digest(&second));
         assert_eq!(digest(&second), digest(&"two".into()));
     }
@@ -709,10 +709,10 @@ mod tests {
                 let node = scope.named("node");
                 let last = || evaluator.attribute(node, "p10000").unwrap().unwrap();
                 assert_eq!(last(), 10_000.into());
-                let asked = scope.asked();
-                scope.stir();
+                let asked = scope.lookup_count();
+                scope.bump_generation();
                 assert_eq!(last(), 10_000.into());
-                assert_eq!(scope.asked(), asked + 1);
+                assert_eq!(scope.lookup_count(), asked + 1);
                 scope.write(node, "p0", 5);
                 assert_eq!(last(), 10_005.into());
                 let reads = evaluator.take_reads();

@@ -121,12 +121,12 @@ impl FakeScope {
     }
 
     /// Increments the generation without changing an attribute that is read.
-    pub(super) fn stir(&self) {
+    pub(super) fn bump_generation(&self) {
         self.state().generation += 1;
     }
 
     /// Returns how many attribute lookups the scope has answered.
-    pub(super) fn asked(&self) -> usize {
+    pub(super) fn lookup_count(&self) -> usize {
         self.state().evaluated
     }
 }
@@ -240,26 +240,26 @@ impl Scope for FakeScope {
 pub(super) struct FakeSystem {
     pub(super) files: Mutex<HashMap<PathBuf, Vec<u8>>>,
     /// Whether programs may run. If true, the clock and the random source also return a new value each time.
-    pub(super) is_busy: bool,
+    pub(super) runs_programs: bool,
     /// The programs that ran, and the files and directories that were created.
     pub(super) performed: Mutex<Vec<String>>,
     /// The number of calls of the clock and the random source.
-    pub(super) asked: Mutex<u8>,
+    pub(super) random_calls: Mutex<u8>,
 }
 
 impl FakeSystem {
     /// Creates a machine on which programs run. Each program prints the number of effects so far.
-    pub(super) fn busy() -> Self {
+    pub(super) fn with_programs() -> Self {
         let is_busy = true;
         Self {
-            is_busy,
+            runs_programs: is_busy,
             ..Self::default()
         }
     }
 
     fn ask(&self) -> u8 {
-        let mut asked = self.asked.lock().unwrap();
-        *asked += u8::from(self.is_busy);
+        let mut asked = self.random_calls.lock().unwrap();
+        *asked += u8::from(self.runs_programs);
         *asked
     }
 }
@@ -285,7 +285,7 @@ impl ReadEnvironment for FakeSystem {
     }
 
     fn permits(&self, _: &str) -> bool {
-        self.is_busy
+        self.runs_programs
     }
 
     fn temp_dir(&self) -> PathBuf {
@@ -356,7 +356,7 @@ impl Effects for FakeSystem {
     fn perform(&self, effect: &Effect) -> Result<EffectOutput, EffectError> {
         let mut performed = self.performed.lock().unwrap();
         let name = match effect {
-            Effect::Run { .. } | Effect::Fetch { .. } if !self.is_busy => {
+            Effect::Run { .. } | Effect::Fetch { .. } if !self.runs_programs => {
                 return Err(EffectError::Refused("expressions here cannot run programs"));
             }
             Effect::Run { command } => command.last().cloned().unwrap_or_default(),
@@ -450,7 +450,7 @@ pub(super) fn evaluate(text: &str) -> Result<Value, Error> {
 }
 
 /// Returns the value or the error of an expression as text.
-pub(super) fn shown(text: &str) -> String {
+pub(super) fn evaluate_to_text(text: &str) -> String {
     match evaluate(text) {
         Ok(value) => format!("{value:?}"),
         Err(error) => format!("error: {error}"),

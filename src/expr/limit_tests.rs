@@ -11,7 +11,7 @@ use super::fixture::{FakeSystem, topology, yaml};
 use crate::value::Value;
 
 /// Evaluates each expression in a stack of the size that the program uses and returns its outcome.
-fn ends(expressions: Vec<Value>) -> Vec<String> {
+fn outcomes(expressions: Vec<Value>) -> Vec<String> {
     let run = move || {
         let scope = topology();
         let end = |raw: Value| {
@@ -44,7 +44,7 @@ fn ends(expressions: Vec<Value>) -> Vec<String> {
 
 fn table(expressions: &[&str]) -> String {
     let values = expressions.iter().map(|text| Value::from(*text)).collect();
-    let lines = expressions.iter().zip(ends(values));
+    let lines = expressions.iter().zip(outcomes(values));
     lines
         .map(|(text, end)| format!("{text} => {end}"))
         .collect::<Vec<_>>()
@@ -139,7 +139,7 @@ fn expressions_that_would_never_end_end_in_an_error() {
     }
     let each = |inner: &str| format!("{{eval: $l, foreach: {inner}}}");
     let explosion = each(&each(&each("$item")));
-    let ends = ends(vec![
+    let ends = outcomes(vec![
         yaml(&explosion),
         yaml(
             "{eval: '::*::.all::*::.all::*::.all::*::.all::*::.all::*::.all::*::.all::*::.all::*::.all::*::.all::*::.all::*::.all::*::.all::*::.all::*::.all::*::.all::*'}",

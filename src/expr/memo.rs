@@ -235,7 +235,7 @@ impl Memo {
     ///
     /// Valid entries get the current generation; the others are removed.
     fn verify(&self, slot: &AttributeSlot, scope: &dyn Scope, now: u64) {
-        let mut path = vec![VerifyFrame::of(slot.clone())];
+        let mut path = vec![VerifyFrame::new(slot.clone())];
         let mut on_path: HashSet<AttributeSlot> = HashSet::from([slot.clone()]);
         let mut broken = false;
         while let Some(frame) = path.last_mut() {
@@ -256,7 +256,7 @@ impl Memo {
                     // An entry that is already being verified counts as valid unless another read proves it
                     // stale.
                     if on_path.insert(next.clone()) {
-                        path.push(VerifyFrame::of(next));
+                        path.push(VerifyFrame::new(next));
                     }
                 }
             }
@@ -312,7 +312,7 @@ struct VerifyFrame {
 }
 
 impl VerifyFrame {
-    fn of(slot: AttributeSlot) -> Self {
+    fn new(slot: AttributeSlot) -> Self {
         Self {
             slot,
             checked: false,

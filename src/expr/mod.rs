@@ -33,7 +33,7 @@ mod tracker;
 pub use context::{Context, Inputs, Var, Vars};
 pub use error::{Error, Site};
 pub use evaluator::Evaluator;
-pub use functions::{admits, port_spec};
+pub use functions::{matches_schema, port_spec};
 pub use memo::Memo;
 pub use ports::{
     Clock, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, FixedSources, LocalContext,

@@ -52,7 +52,7 @@ pub(super) enum Modifier {
 const DEPTH: usize = 64;
 
 /// The maximum number of segments in a path.
-const LENGTH: usize = 1000;
+const MAX_SEGMENTS: usize = 1000;
 
 pub(super) fn parse(text: &str) -> Result<Vec<Segment>, Error> {
     let mut parser = PathParser { text, at: 0 };
@@ -92,7 +92,7 @@ impl<'a> PathParser<'a> {
         let mut segments = vec![self.segment(depth)?];
         while let Some(rest) = self.rest().strip_prefix("::") {
             self.at = self.text.len() - rest.len();
-            if segments.len() >= LENGTH {
+            if segments.len() >= MAX_SEGMENTS {
                 return Err(self.error("the path has too many steps"));
             }
             segments.push(self.segment(depth)?);
@@ -101,7 +101,7 @@ impl<'a> PathParser<'a> {
     }
 
     fn segment(&mut self, depth: usize) -> Result<Segment, Error> {
-        let mut segment = bare(self.word());
+        let mut segment = parse_segment(self.word());
         while self.rest().starts_with('[') {
             self.at += 1;
             segment.filters.push(self.path(depth + 1)?);
@@ -112,7 +112,7 @@ impl<'a> PathParser<'a> {
         }
         if !segment.filters.is_empty() {
             let start = self.at;
-            let after = bare(self.word());
+            let after = parse_segment(self.word());
             if after.key != Key::None || self.rest().starts_with('[') {
                 self.at = start;
                 return Err(self.error("expected `::`, `?`, `=` or `!=` after `]`"));
@@ -136,7 +136,7 @@ impl<'a> PathParser<'a> {
 }
 
 /// Parses a segment without its filters.
-fn bare(word: &str) -> Segment {
+fn parse_segment(word: &str) -> Segment {
     let (word, modifier) = if let Some(word) = word.strip_prefix('!').filter(|_| !is_test(word)) {
         (word, Modifier::Not)
     } else if let Some(word) = word.strip_suffix('?') {

@@ -513,14 +513,14 @@ fn equals_text(value: &Value, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::shown;
+    use super::super::fixture::evaluate_to_text;
 
     /// Lists each expression with its value.
     fn table(expressions: &[&str]) -> String {
         let line = |expression: &&str| {
             format!(
                 "{expression} => {}",
-                shown(&format!("{{eval: '{expression}'}}"))
+                evaluate_to_text(&format!("{{eval: '{expression}'}}"))
             )
         };
         expressions.iter().map(line).collect::<Vec<_>>().join("\n")

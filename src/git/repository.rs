@@ -329,11 +329,11 @@ mod tests {
     use super::*;
     use crate::system::process::{Helper, run};
 
-    struct Place {
+    struct TestRepository {
         folder: tempfile::TempDir,
     }
 
-    impl Place {
+    impl TestRepository {
         fn new() -> Self {
             let place = Self {
                 folder: tempfile::tempdir().unwrap(),
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn a_repository_without_commits_has_no_head() {
-        let place = Place::new();
+        let place = TestRepository::new();
         let repository = place.open();
         assert_eq!(repository.head().unwrap(), None);
         assert_eq!(repository.branch().as_deref(), Some("main"));
@@ -392,7 +392,7 @@ mod tests {
 
     #[test]
     fn a_repository_is_found_from_deep_inside_and_for_what_is_not_there_yet() {
-        let place = Place::new();
+        let place = TestRepository::new();
         let file = place.write("a/b/c", "x");
         let commit = place.commit();
         for path in [file.clone(), file.with_file_name("new/er")] {
@@ -405,7 +405,7 @@ mod tests {
 
     #[test]
     fn ids_are_those_that_git_gives() {
-        let place = Place::new();
+        let place = TestRepository::new();
         let file = place.write("a/f[1].txt", "x");
         let commit = place.commit();
         let repository = place.open();
@@ -427,7 +427,7 @@ mod tests {
 
     #[test]
     fn changes_are_found_among_the_paths_asked_for() {
-        let place = Place::new();
+        let place = TestRepository::new();
         let (a, b) = (place.write("a/x", "1"), place.write("b/x", "1"));
         place.commit();
         place.write("b/x", "2");
@@ -444,7 +444,7 @@ mod tests {
 
     #[test]
     fn a_path_is_ignored_dirty_or_neither() {
-        let place = Place::new();
+        let place = TestRepository::new();
         let clean = place.write("clean", "");
         place.write(".gitignore", "*.log\n");
         place.commit();
@@ -466,7 +466,7 @@ mod tests {
 
     #[test]
     fn a_pattern_is_excluded_once_and_only_if_the_project_does_not() {
-        let place = Place::new();
+        let place = TestRepository::new();
         place.write(".gitignore", "**/jobs\n");
         let repository = place.open();
         let root = place.folder.path();
@@ -484,8 +484,8 @@ mod tests {
     }
 
     #[test]
-    fn the_origin_is_told() {
-        let place = Place::new();
+    fn the_url_of_the_origin_is_returned() {
+        let place = TestRepository::new();
         assert_eq!(place.open().origin(), None);
         place.git(&["remote", "add", "origin", "https://example.com/a.git"]);
         assert_eq!(

@@ -85,15 +85,15 @@ impl HostParts {
     }
 }
 
-fn split_port(place: &str) -> (&str, &str) {
-    if let Some(inner) = place.strip_prefix('[')
+fn split_port(text: &str) -> (&str, &str) {
+    if let Some(inner) = text.strip_prefix('[')
         && let Some((host, rest)) = inner.split_once(']')
     {
         return (host, rest.strip_prefix(':').unwrap_or(rest));
     }
-    match place.matches(':').count() {
-        1 => place.split_once(':').unwrap_or((place, "")),
-        _ => (place, ""),
+    match text.matches(':').count() {
+        1 => text.split_once(':').unwrap_or((text, "")),
+        _ => (text, ""),
     }
 }
 

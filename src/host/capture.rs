@@ -24,7 +24,7 @@ pub struct CapturedOutput {
 
 impl CapturedOutput {
     /// Creates an output that is short enough to be kept completely.
-    pub fn of(bytes: impl Into<Vec<u8>>) -> Self {
+    pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         let head = bytes.into();
         Self {
             total: head.len() as u64,
@@ -131,7 +131,7 @@ impl CaptureBuffer {
             };
         }
         head.extend(tail);
-        CapturedOutput::of(head)
+        CapturedOutput::from_bytes(head)
     }
 }
 
@@ -216,7 +216,7 @@ mod tests {
     use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
 
     #[test]
-    fn the_middle_of_a_long_output_is_left_out_and_told() {
+    fn the_omitted_middle_of_a_long_output_is_reported() {
         let mut capture = CaptureBuffer::new(8);
         for piece in ["abc", "defgh", "ij", "klmnop"] {
             capture.push(piece.as_bytes());
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn output_that_is_no_text_travels_as_digits() {
-        let captured = CapturedOutput::of([0, 0xff, 0x1a]);
+        let captured = CapturedOutput::from_bytes([0, 0xff, 0x1a]);
         let json = serde_json::to_string(&captured).unwrap();
         insta::assert_snapshot!(json, @r#"{"head":{"hex":"00ff1a"},"total":3}"#);
         assert_eq!(

@@ -51,7 +51,7 @@ fn copy(source: &Path, target: &Path, mode: Option<u32>) -> Result<TransferCount
             relative_path: below,
             kind,
         } = item;
-        let place = match (items.first(), below.as_str()) {
+        let target_path = match (items.first(), below.as_str()) {
             // A single file may be copied into an existing folder.
             (Some(first), "") if first.kind != TransferKind::Folder => {
                 local_target(target, file_name(path))
@@ -60,11 +60,11 @@ fn copy(source: &Path, target: &Path, mode: Option<u32>) -> Result<TransferCount
             (_, below) => target.join(below),
         };
         match kind {
-            TransferKind::Folder => fs::create_dir_all(&place)
-                .map_err(|error| Error::new("make", &place, &std::io::Error::other(error)))?,
+            TransferKind::Folder => fs::create_dir_all(&target_path)
+                .map_err(|error| Error::new("make", &target_path, &std::io::Error::other(error)))?,
             TransferKind::File { mode: own, size } => {
                 let source = UploadSource::open(Path::new(path), *size)?;
-                count.bytes += copy_file(&source, &place, mode.unwrap_or(*own))?;
+                count.bytes += copy_file(&source, &target_path, mode.unwrap_or(*own))?;
                 count.files += 1;
             }
         }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_leads_back_is_told() {
+    fn a_link_that_leads_back_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(folder.path(), folder.path().join("me")).unwrap();
         let error = walk(folder.path()).unwrap_err();

@@ -62,7 +62,7 @@ pub struct Destination {
     pub host_key_alias: Option<String>,
     /// The files with trusted host keys. New keys are added to the first one.
     pub known_hosts: Vec<PathBuf>,
-    pub host_keys: HostKeys,
+    pub host_key_policy: HostKeyPolicy,
     pub identities: Identities,
     pub route: Route,
     /// Whether programs on the host may use the user's SSH agent.
@@ -90,7 +90,7 @@ pub enum Route {
 /// The treatment of an unknown host key. A changed key is always refused.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum HostKeys {
+pub enum HostKeyPolicy {
     #[default]
     Strict,
     /// Adds the key to `known_hosts` and trusts it.
@@ -103,7 +103,7 @@ pub struct Identities {
     /// The socket of the SSH agent; none to use no agent.
     pub agent: Option<PathBuf>,
     /// Whether to use only those keys of the agent that are also in `files`.
-    pub only_files: bool,
+    pub identities_only: bool,
     /// The private key files. Missing ones are skipped.
     pub files: Vec<PathBuf>,
     /// The certificate files of those keys, besides the ones named `<file>-cert.pub`.
@@ -143,7 +143,7 @@ impl Destination {
             address,
             host_key_alias: None,
             known_hosts: Vec::new(),
-            host_keys: HostKeys::default(),
+            host_key_policy: HostKeyPolicy::default(),
             identities: Identities::default(),
             route: Route::Direct,
             forward_agent: false,

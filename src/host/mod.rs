@@ -50,7 +50,7 @@ pub use executor::{
     ChainContext, ChainNote, ChainProgress, ChainRun, ChainSpec, ExecutorEnvironment, ExecutorError,
 };
 pub use interactive::{Forward, ForwardEndpoint, Forwarding, Terminal};
-pub use location::{Container, Destination, HostKeys, Identities, Location, Route, Secret};
+pub use location::{Container, Destination, HostKeyPolicy, Identities, Location, Route, Secret};
 pub use location_error::LocationError;
 pub(crate) use output::change_failure;
 pub use output::{ActionResult, ChangeOutput, Exit, ReadOutput, RunOutput, Stream, TransferOutput};

@@ -187,7 +187,7 @@ impl RunOutput {
     /// Returns the output of a failure with this text on stderr.
     pub fn failed(text: impl Into<Vec<u8>>) -> Self {
         Self {
-            stderr: CapturedOutput::of(text),
+            stderr: CapturedOutput::from_bytes(text),
             ..Self::not_run(Exit::Code(1))
         }
     }
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn a_result_survives_a_trip_through_json() {
         let result = ActionResult::Run(RunOutput {
-            stdout: CapturedOutput::of("hi\n"),
+            stdout: CapturedOutput::from_bytes("hi\n"),
             ..RunOutput::not_run(Exit::NotFound("`x` was not found".into()))
         });
         let json = serde_json::to_string(&result).unwrap();

@@ -99,7 +99,7 @@ impl<'a> OutputReader<'a> {
     pub(super) fn new(
         command: &'a Command,
         mark: &str,
-        pieces: Option<mpsc::Sender<(Stream, Vec<u8>)>>,
+        output_sender: Option<mpsc::Sender<(Stream, Vec<u8>)>>,
         input_sender: mpsc::UnboundedSender<InputChunk>,
     ) -> Self {
         // A terminal merges stderr, which carries the mark, into stdout.
@@ -112,7 +112,7 @@ impl<'a> OutputReader<'a> {
             command,
             stdout: OutputStream::new(command, out),
             stderr: OutputStream::new(command, err),
-            output_sender: pieces,
+            output_sender,
             input_sender: Some(input_sender),
             is_input_sent: false,
             answered: vec![false; command.answers.len()],

@@ -195,7 +195,7 @@ mod tests_of_passwords {
 }
 
 #[cfg(test)]
-mod tests_of_tries {
+mod attempt_counter_tests {
     use super::*;
 
     #[test]

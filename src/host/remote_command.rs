@@ -35,12 +35,12 @@ impl ConnectionPool {
     /// The result reports success and failure alike.
     pub async fn perform(
         &self,
-        place: &Location,
+        location: &Location,
         action: &Action,
         call: CallControl,
     ) -> ActionResult {
-        let transport = Transport::new(self, place);
-        match (place, action) {
+        let transport = Transport::new(self, location);
+        match (location, action) {
             (Location::Local, Action::Run(_) | Action::Read(_) | Action::Change(_)) => {
                 let why =
                     "internal error: a local command was sent to the remote runner".to_owned();
@@ -364,17 +364,17 @@ mod tests {
 
     #[test]
     fn a_command_keeps_its_words_its_lines_and_its_input() {
-        let odd = "it's\n a \"b\" $HOME `x` \\ ! \n\n-end\n+end ";
+        let unusual = "it's\n a \"b\" $HOME `x` \\ ! \n\n-end\n+end ";
         let mut command = Command::new(
             Program::Argv(vec![
                 "printf".into(),
                 "%s|".into(),
-                odd.into(),
+                unusual.into(),
                 String::new(),
             ]),
             "",
         );
-        assert_eq!(run(&command, b"").0, format!("{odd}||"));
+        assert_eq!(run(&command, b"").0, format!("{unusual}||"));
         command = shell("cat; echo \"$A\"; pwd; echo oops >&2");
         let long = "x'\n".repeat(5000);
         command.env.add("A", long.as_str());
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_apart_from_a_failure() {
+    fn a_missing_program_is_distinguished_from_a_failure() {
         let mut command = shell("exit 3");
         command.cwd = "/no/such/folder".into();
         assert_eq!(run(&command, b"").2, Some(StartReport::NoFolder));

@@ -26,13 +26,13 @@ pub struct ActionRequest {
 impl ActionRequest {
     /// Creates a request for the local machine.
     pub fn local(action: Action) -> Self {
-        Self::at(Location::Local, action)
+        Self::new(Location::Local, action)
     }
 
     /// Creates a request for a location.
-    pub fn at(place: Location, action: Action) -> Self {
+    pub fn new(location: Location, action: Action) -> Self {
         Self {
-            location: place,
+            location,
             action,
             chain: None,
             host: None,

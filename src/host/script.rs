@@ -29,9 +29,9 @@ const MAX_PIECE_BYTES: usize = 1000;
 pub(super) const MARK_VARIABLE: &str = "_UNFURL_ACTION";
 
 /// Encodes a script as input for [`START_COMMAND`].
-pub(super) fn loader_input(text: &str) -> Vec<u8> {
+pub(super) fn loader_input(script: &str) -> Vec<u8> {
     let mut input = format!("{LOADER}\n").into_bytes();
-    for line in text.lines() {
+    for line in script.lines() {
         let mut rest = line.as_bytes();
         while rest.len() > MAX_PIECE_BYTES {
             let (piece, next) = rest.split_at(MAX_PIECE_BYTES);

@@ -54,7 +54,7 @@ impl Sftp {
         };
         let session = RawSftpSession::new_with_config(channel.into_stream(), config);
         let version = session.init().await.ok()?;
-        let replaces = version.extensions.contains_key(POSIX_RENAME_EXTENSION);
+        let can_replace = version.extensions.contains_key(POSIX_RENAME_EXTENSION);
         let mut part = DEFAULT_PART_BYTES;
         if version.extensions.contains_key(LIMITS_EXTENSION)
             && let Ok(limits) = session.limits().await
@@ -69,7 +69,7 @@ impl Sftp {
         Some(Self {
             session: Arc::new(session),
             part,
-            can_replace: replaces,
+            can_replace,
             partial_files: Mutex::default(),
         })
     }
@@ -136,18 +136,18 @@ impl Sftp {
         target: &str,
         mode: Option<u32>,
     ) -> Result<u64, Error> {
-        let half = temporary_sibling(target);
-        self.partial_files().push(half.clone());
-        let written = self.write(source, &half, target, mode).await;
+        let temporary_path = temporary_sibling(target);
+        self.partial_files().push(temporary_path.clone());
+        let written = self.write(source, &temporary_path, target, mode).await;
         let placed = match written {
-            Ok(bytes) => self.replace(&half, target).await.map(|()| bytes),
+            Ok(bytes) => self.replace(&temporary_path, target).await.map(|()| bytes),
             Err(error) => Err(error),
         };
         if placed.is_err() {
             // Errors are ignored, as the file may not exist.
-            self.session.remove(half.as_str()).await.ok();
+            self.session.remove(temporary_path.as_str()).await.ok();
         }
-        self.partial_files().retain(|it| *it != half);
+        self.partial_files().retain(|it| *it != temporary_path);
         placed
     }
 
@@ -312,7 +312,7 @@ impl FilePart {
             let writing = tokio::task::spawn_blocking(move || into.write(&bytes, offset));
             let written = writing.await.map_err(|_| interrupted("read", &self.path))?;
             written.map_err(|error| Error::Failed {
-                what: "bring",
+                operation: "bring",
                 path: self.path.clone(),
                 why: error.to_string(),
             })?;
@@ -337,7 +337,7 @@ async fn read_part(
         Err(error) => error.to_string(),
     };
     Err(Error::Failed {
-        what: "write",
+        operation: "write",
         path: place.to_owned(),
         why,
     })
@@ -358,7 +358,7 @@ fn kind_of(path: &str, attributes: &FileAttributes) -> Result<TransferKind, Erro
 
 fn interrupted(what: &'static str, path: &str) -> Error {
     Error::Failed {
-        what,
+        operation: what,
         path: path.to_owned(),
         why: "the transfer was stopped".to_owned(),
     }
@@ -376,7 +376,7 @@ fn failed(what: &'static str, path: &str, error: &SftpError) -> Error {
         _ => "the connection was lost".to_owned(),
     };
     Error::Failed {
-        what,
+        operation: what,
         path: path.to_owned(),
         why,
     }

@@ -98,12 +98,14 @@ impl<'a> ShellFs<'a> {
         target: &str,
         mode: Option<u32>,
     ) -> Result<u64, Error> {
-        let half = quote_word(&temporary_sibling(target));
-        let chmod = mode.map_or_else(String::new, |mode| format!("chmod {mode:o} {half} && "));
+        let temporary_path = quote_word(&temporary_sibling(target));
+        let chmod = mode.map_or_else(String::new, |mode| {
+            format!("chmod {mode:o} {temporary_path} && ")
+        });
         let size = source.len();
         let text = format!(
-            "if cat > {half} && [ \"$(wc -c < {half})\" -eq {size} ] && {chmod}\
-             mv -f -- {half} {}; then exit 0; fi\nrm -f -- {half}; exit 1\n",
+            "if cat > {temporary_path} && [ \"$(wc -c < {temporary_path})\" -eq {size} ] && {chmod}\
+             mv -f -- {temporary_path} {}; then exit 0; fi\nrm -f -- {temporary_path}; exit 1\n",
             quote_word(target)
         );
         let flow = ProgramStreams {
@@ -139,16 +141,16 @@ impl<'a> ShellFs<'a> {
         } = self.transport.start(false).await.map_err(Error::Exit)?;
         let feeding = send_input(input, loader_input(text), flow.source);
         let reading = read_output(channel_io, flow.into);
-        let (fed, output) = tokio::join!(feeding, reading);
+        let (input_result, output) = tokio::join!(feeding, reading);
         drop(lease);
         let output =
             output.map_err(|error| Error::new(what, std::path::Path::new(path), &error))?;
         let failed = |why: String| Error::Failed {
-            what,
+            operation: what,
             path: path.to_owned(),
             why,
         };
-        fed.map_err(|error| failed(error.to_string()))?;
+        input_result.map_err(|error| failed(error.to_string()))?;
         if output.exit.is_ok() {
             return Ok(output);
         }

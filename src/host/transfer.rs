@@ -182,7 +182,7 @@ async fn download(remote_fs: &RemoteFs<'_>, get: &Get) -> Result<TransferCount, 
     let source = from_home(&get.source);
     let Some(kind) = remote_fs.kind(source).await? else {
         return Err(Error::Failed {
-            what: "read",
+            operation: "read",
             path: get.source.clone(),
             why: "no such file or folder".to_owned(),
         });
@@ -275,9 +275,9 @@ where
             return Ok(count);
         }
         let bytes = std::future::poll_fn(|context| {
-            for place in 0..running.len() {
-                if let std::task::Poll::Ready(done) = running[place].as_mut().poll(context) {
-                    drop(running.swap_remove(place));
+            for index in 0..running.len() {
+                if let std::task::Poll::Ready(done) = running[index].as_mut().poll(context) {
+                    drop(running.swap_remove(index));
                     return std::task::Poll::Ready(done);
                 }
             }

@@ -16,10 +16,10 @@ const PERMISSIONS: u32 = 0o7777;
 /// The reasons why a transfer failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Error {
-    #[error("could not {what} `{path}`: {why}")]
+    #[error("could not {operation} `{path}`: {why}")]
     Failed {
         /// The attempted operation, as a verb.
-        what: &'static str,
+        operation: &'static str,
         path: String,
         /// The message of the system or the host.
         why: String,
@@ -44,7 +44,7 @@ pub(super) enum Error {
 impl Error {
     pub(super) fn new(what: &'static str, path: &Path, error: &std::io::Error) -> Self {
         Self::Failed {
-            what,
+            operation: what,
             path: path.display().to_string(),
             why: fs::os_message(error).to_lowercase(),
         }
@@ -60,7 +60,7 @@ pub(super) enum TransferKind {
 
 impl TransferKind {
     /// Returns the kind of a local path with this metadata.
-    fn of(path: &Path, metadata: &Metadata) -> Result<Self, Error> {
+    fn from_metadata(path: &Path, metadata: &Metadata) -> Result<Self, Error> {
         if metadata.is_dir() {
             return Ok(Self::Folder);
         }
@@ -90,7 +90,7 @@ pub(super) fn walk(root: &Path) -> Result<Vec<TransferItem>, Error> {
     let mut waiting = vec![(root.to_owned(), String::new(), 0)];
     while let Some((path, below, depth)) = waiting.pop() {
         let read = |error: std::io::Error| Error::new("read", &path, &error);
-        let kind = TransferKind::of(&path, &std::fs::metadata(&path).map_err(read)?)?;
+        let kind = TransferKind::from_metadata(&path, &std::fs::metadata(&path).map_err(read)?)?;
         if depth > MAX_DEPTH {
             return Err(Error::Loop(root.display().to_string()));
         }

@@ -42,9 +42,9 @@ pub(super) struct StartedCommand {
 }
 
 impl Transport {
-    pub(super) fn new(pool: &ConnectionPool, place: &Location) -> Self {
+    pub(super) fn new(pool: &ConnectionPool, location: &Location) -> Self {
         let mut words = Vec::new();
-        let mut base = place;
+        let mut base = location;
         while let Location::Container(container) = base {
             let enter = [&container.engine, "exec", "-i", &container.name];
             // The command of the outermost container comes first.
@@ -55,9 +55,9 @@ impl Transport {
             Location::Ssh(destination) => Some(destination),
             Location::Local | Location::Container(_) => None,
         };
-        let name = match (place, destination) {
+        let name = match (location, destination) {
             (Location::Ssh(_), Some(destination)) => display_name(destination),
-            _ => format!("`{place}`"),
+            _ => format!("`{location}`"),
         };
         Self {
             pool: pool.clone(),

@@ -207,7 +207,7 @@ mod tests {
         let mut variables = variables();
         variables.add("COPY", "it is hunter2");
         let hidden = variables.hidden().clone();
-        let (open, secret) = variables.split(|value| hidden.may_be_in(value));
+        let (open, secret) = variables.split(|value| hidden.may_occur_in(value));
         assert_eq!(open.iter().collect::<Vec<_>>(), [("USER", "joe")]);
         let names: Vec<&str> = secret.iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["TOKEN", "PATH", "COPY"]);

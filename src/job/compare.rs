@@ -10,7 +10,7 @@ use super::evaluation::Evaluation;
 use super::history::LastOperation;
 use super::task::Task;
 use crate::expr::{Evaluator, Read, Reads};
-use crate::value::{Handle, upstream_digest};
+use crate::value::{Handle, unfurl_digest};
 
 /// The maximum number of instances that a message names.
 const MAX_NAMES: usize = 5;
@@ -61,7 +61,7 @@ impl Evaluation<'_> {
     /// tried second.
     pub(super) fn last_operation(&self, of: Handle, operation: &str) -> Option<LastOperation> {
         let key = &self.topology.entity(of).key;
-        let whole = self.topology.whole_key(of);
+        let whole = self.topology.unique_key(of);
         let found = self.context.history.last_operation(&whole, operation);
         found.or_else(|| self.context.history.last_operation(key.as_str(), operation))
     }
@@ -135,7 +135,7 @@ impl Evaluation<'_> {
             Ok(entries) => entries,
             Err(keys) => return DetectedChange::Keys(keys),
         };
-        if upstream_digest(entries.iter().map(|(_, value)| value)) == last.digest_value {
+        if unfurl_digest(entries.iter().map(|(_, value)| value)) == last.digest_value {
             DetectedChange::None
         } else {
             DetectedChange::Values

@@ -3,7 +3,7 @@
 use super::evaluation::Evaluation;
 use super::task::Task;
 use crate::expr::{Error, Evaluator};
-use crate::value::{CanonicalWriter, Map, Value, upstream_digest};
+use crate::value::{CanonicalWriter, Map, Value, unfurl_digest};
 
 /// The record key of the variables that an operation sets for its commands. No input or attribute has
 /// this key.
@@ -86,7 +86,7 @@ impl Evaluation<'_> {
         let value = if keys.is_empty() {
             String::new()
         } else {
-            upstream_digest(&values)
+            unfurl_digest(&values)
         };
         TaskDigest {
             keys,

@@ -289,7 +289,7 @@ impl Engine {
         let touched = self.topology_mut().take_touched();
         events.extend(touched.into_iter().map(|of| {
             JobEvent::InstanceChanged(InstanceChange {
-                route: self.topology.route_to(of),
+                record_path: self.topology.record_path(of),
                 record: snapshot(&self.topology, of),
             })
         }));

@@ -70,7 +70,7 @@ pub struct JobStart {
 #[derive(Debug, Clone, PartialEq)]
 pub struct InstanceChange {
     /// The path of keys from the `status` section to the record.
-    pub route: Vec<String>,
+    pub record_path: Vec<String>,
     /// The instance's own record, without hosted and nested instances. None if the record is removed.
     pub record: Option<Map>,
 }

@@ -65,7 +65,7 @@ impl Engine {
             }
             let next = self.execution.exclusive.pop();
             if let Some(step) = next.or_else(|| self.scheduler.pop()) {
-                self.take_turn(step, folders)?;
+                self.start_if_free(step, folders)?;
                 let is_much = self.ledger.pending_events() > MAX_BUFFERED_EVENTS;
                 return Ok(if is_much {
                     JobProgress::MoreReady
@@ -84,7 +84,7 @@ impl Engine {
     }
 
     /// Starts a step, unless another step occupies its node.
-    fn take_turn(&mut self, step: StepId, folders: &mut dyn TaskFolders) -> Result<(), Error> {
+    fn start_if_free(&mut self, step: StepId, folders: &mut dyn TaskFolders) -> Result<(), Error> {
         let is_parallel = self.options.parallel > 1;
         let key = || self.job_steps().exclusive_key(step);
         let key = is_parallel.then(key).flatten();

@@ -230,7 +230,7 @@ impl Engine {
             return Err(fail(&error.message));
         }
         let template = template.ok_or_else(|| fail("its template is not a valid node template"))?;
-        self.ledger.discovered.insert(own.shared(), inline);
+        self.ledger.added_templates.insert(own.shared(), inline);
         Ok(Arc::new(template))
     }
 

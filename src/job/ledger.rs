@@ -18,7 +18,7 @@ pub(super) struct Ledger {
     /// Tasks in the order in which the summary and the record list them.
     pub(super) listed_order: Vec<TaskIndex>,
     /// Node templates that tasks have added, by name, as written.
-    pub(super) discovered: Map,
+    pub(super) added_templates: Map,
     /// The signal that ended the job early.
     pub(super) interrupted: Option<i32>,
     /// The reason why the job was given up, if it was.
@@ -103,13 +103,13 @@ impl Ledger {
 
     /// Returns events for the node templates added since the last call.
     pub(super) fn take_added_templates(&mut self) -> Vec<JobEvent> {
-        let added = self.discovered.iter().skip(self.reported_templates);
+        let added = self.added_templates.iter().skip(self.reported_templates);
         let added = added.map(|(name, template)| JobEvent::TemplateAdded {
             name: Arc::clone(name),
             template: template.redacted(),
         });
         let added: Vec<JobEvent> = added.collect();
-        self.reported_templates = self.discovered.len();
+        self.reported_templates = self.added_templates.len();
         added
     }
 

@@ -68,4 +68,4 @@ pub use report::{FinishedJob, JobQueries, Report, ReportedTask, StepState};
 pub use task::{TargetState, TaskIndex};
 pub use task_record::{Completion, TaskRecord};
 #[cfg(test)]
-pub use task_record::{DependencyRecord, TargetName, TaskData, TaskEnd, TaskTurn};
+pub use task_record::{DependencyRecord, TargetName, TaskData, TaskEnd, TaskUnit};

@@ -28,14 +28,14 @@ impl Evaluation<'_> {
                 (of_job, own) => of_job.or(own),
             },
             host: effect.host,
-            ..ActionRequest::at(effect.location, effect.action)
+            ..ActionRequest::new(effect.location, effect.action)
         }
     }
 
     /// Returns the instance that an operation names as its host. None if that is this machine or does not
     /// exist.
     pub(super) fn operation_host(&self, target: Handle, operation: &Operation) -> Option<Handle> {
-        let word = host_word(operation);
+        let word = operation_host_name(operation);
         self.topology.operation_host(target, word).ok().flatten()
     }
 
@@ -47,7 +47,7 @@ impl Evaluation<'_> {
         evaluator: &Evaluator,
     ) -> Result<Location, Error> {
         let failed = |problem: String| host_error(HOST_SUBJECT, problem);
-        let word = host_word(operation);
+        let word = operation_host_name(operation);
         let found = self.topology.operation_host(target, word);
         let Some(host) = found.map_err(failed)? else {
             return Ok(Location::Local);
@@ -79,7 +79,7 @@ impl Evaluation<'_> {
     }
 
     /// Returns the services that a run of a task list over hosts needs.
-    pub(super) fn helpers_for(
+    pub(super) fn host_services_for(
         &self,
         target: Handle,
         hosts: &[String],
@@ -170,7 +170,7 @@ fn host_error(subject: &str, problem: String) -> Error {
     }
 }
 
-fn host_word(operation: &Operation) -> Option<&str> {
+fn operation_host_name(operation: &Operation) -> Option<&str> {
     let implementation = operation.implementation.as_ref()?;
     implementation.operation_host.as_deref()
 }

@@ -24,7 +24,7 @@ pub fn mark_unfinished_instances(topology: &mut Topology, history: &dyn Operatio
             entity.local == Some(Status::Unknown),
         );
         let is_new = entity.created.is_none();
-        let key = topology.whole_key(handle);
+        let key = topology.unique_key(handle);
         let doubt = history
             .unfinished_work(&key)
             .and_then(|it| it.in_doubt.as_ref());
@@ -72,9 +72,9 @@ mod tests {
     use crate::job::{LastOperation, PortError, RecordedReads, UnfinishedWork};
 
     /// A history that knows only the id of each operation's last record.
-    struct Told(&'static [(&'static str, &'static str)]);
+    struct FakeHistory(&'static [(&'static str, &'static str)]);
 
-    impl OperationHistory for Told {
+    impl OperationHistory for FakeHistory {
         fn last_operation(&self, _: &str, operation: &str) -> Option<LastOperation> {
             let (_, id) = self.0.iter().find(|(name, _)| *name == operation)?;
             Some(LastOperation {
@@ -98,7 +98,7 @@ mod tests {
 
     fn partially_created(first_change: Option<&str>, history: &'static [(&str, &str)]) -> bool {
         let first_change = first_change.and_then(|id| ChangeId::parse(id).ok());
-        is_partially_created(first_change, "::a", &Told(history))
+        is_partially_created(first_change, "::a", &FakeHistory(history))
     }
 
     const FIRST: &str = "A01110000001";

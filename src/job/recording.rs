@@ -8,7 +8,7 @@ use super::event::LogLevel;
 use super::options::Recording;
 use super::task::{Task, TaskIndex};
 use super::task_record::{
-    Completion, DependencyRecord, TargetName, TaskData, TaskEnd, TaskRecord, TaskTurn,
+    Completion, DependencyRecord, TargetName, TaskData, TaskEnd, TaskRecord, TaskUnit,
 };
 use super::task_stage::FinishedTask;
 use crate::value::{Handle, Map, Value, insert_some};
@@ -27,7 +27,7 @@ impl Engine {
             priority: spec.priority,
             start_state: spec.start_state,
             target_state: task.target_state,
-            turn: self.turn_record(task),
+            unit: self.unit_record(task),
             folder: self.folder_key(index),
             started: task.started().unwrap_or(self.options.start),
             end: task
@@ -43,7 +43,7 @@ impl Engine {
         let entity = topology.entity(of);
         TargetName {
             key: entity.key.shared(),
-            whole_key: topology.whole_key(of),
+            unique_key: topology.unique_key(of),
             is_nested: topology.root_of(of) != topology.root(),
             name: entity.local_name().to_owned(),
             nested_name: entity.name.to_string(),
@@ -52,16 +52,16 @@ impl Engine {
         }
     }
 
-    fn turn_record(&self, task: &Task) -> TaskTurn {
-        let instance = self.turn_instance(task);
+    fn unit_record(&self, task: &Task) -> TaskUnit {
+        let instance = self.task_instance(task);
         let workflow = self.evaluation().workflow_of(task.spec.group);
-        TaskTurn {
+        TaskUnit {
             group: task.spec.group,
             workflow: workflow.map(ToString::to_string),
             instance: self
                 .topology
-                .whole_key(instance.unwrap_or(task.spec.target)),
-            route: instance.map_or_else(Vec::new, |of| self.topology.route_to(of)),
+                .unique_key(instance.unwrap_or(task.spec.target)),
+            record_path: instance.map_or_else(Vec::new, |of| self.topology.record_path(of)),
         }
     }
 

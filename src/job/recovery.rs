@@ -28,7 +28,7 @@ impl Evaluation<'_> {
     /// The key depends on the ensemble, the target, the operation, and the operation's last record. It
     /// stays the same if an operation in doubt is repeated, and differs for each further intended run.
     pub(super) fn idempotency_key(&self, task: &Task) -> String {
-        let target = self.topology.whole_key(task.spec.target);
+        let target = self.topology.unique_key(task.spec.target);
         let name = task.spec.reference.operation.as_str();
         let last = self.context.history.last_operation(&target, name);
         let before = last.and_then(|last| last.id);
@@ -62,7 +62,7 @@ impl Engine {
     ///
     /// An instance whose reconfiguration did not finish gets the status error, so the next job repairs
     /// it. An absent instance whose creation has begun becomes pending.
-    pub(super) fn note_partial_turn(&mut self, index: TaskIndex) {
+    pub(super) fn mark_partial_unit(&mut self, index: TaskIndex) {
         let task = &self.ledger.tasks[index];
         let (target, again) = (task.spec.target, task.spec.reason == Reason::Reconfigure);
         let Some(group) = task.spec.group else {
@@ -103,14 +103,14 @@ impl Engine {
 
     /// Whether it is unknown if a task completed, because it was interrupted.
     pub(super) fn is_in_doubt(&self, task: &Task) -> bool {
-        let turn = self.turn_instance(task);
+        let turn = self.task_instance(task);
         let unknown =
             turn.is_some_and(|of| self.topology.entity(of).local == Some(Status::Unknown));
-        task.was_interrupted() && unknown && task.spec.reference.interface.is_lifecycle()
+        task.is_interrupted() && unknown && task.spec.reference.interface.is_lifecycle()
     }
 
     /// Returns the instance whose group of steps a task belongs to. None for the root.
-    pub(super) fn turn_instance(&self, task: &Task) -> Option<Handle> {
+    pub(super) fn task_instance(&self, task: &Task) -> Option<Handle> {
         let steps = self.job_steps();
         let of = task.spec.step.map(|step| steps.instance(step));
         self.topology.instance_of(of.unwrap_or(task.spec.target))
@@ -122,7 +122,7 @@ impl Engine {
             return None;
         }
         let task = &self.ledger.tasks[index].spec;
-        let target = self.topology.whole_key(task.target);
+        let target = self.topology.unique_key(task.target);
         let operation = (target, task.reference.to_string());
         let goal = &self.options.goal;
         if goal.resumed.done.contains(&operation) {
@@ -153,7 +153,7 @@ impl Engine {
         if goal.redo_in_doubt || goal.force || !acts || task.spec.reason == Reason::InDoubt {
             return None;
         }
-        let instance = self.turn_instance(task)?;
+        let instance = self.task_instance(task)?;
         let entity = self.topology.entity(instance);
         let doubt = entity.in_doubt.as_ref()?;
         let steps = self.job_steps();
@@ -180,7 +180,7 @@ impl Engine {
             };
             let task = &self.ledger.tasks[index].spec;
             if self.includes(index) {
-                let target = self.topology.whole_key(task.target);
+                let target = self.topology.unique_key(task.target);
                 let operations = planned.entry(target).or_default();
                 operations.push(task.reference.to_string());
             }

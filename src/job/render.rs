@@ -218,7 +218,7 @@ impl Engine {
                 self.scheduler.defer(step, steps, awaited);
                 return true;
             }
-            RenderResult::Deferred(WaitKind::UntilTurn(steps)) => {
+            RenderResult::Deferred(WaitKind::UntilDue(steps)) => {
                 self.ledger.tasks[index].stage = TaskStage::Planned;
                 self.scheduler.wait(step, steps);
                 return false;

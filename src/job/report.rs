@@ -61,7 +61,7 @@ pub struct ReportedValues {
     /// The `status` section of the ensemble. None if the job is not recorded.
     pub status_section: Option<Value>,
     /// Node templates that tasks have added, by name.
-    pub discovered: Map,
+    pub added_templates: Map,
 }
 
 /// The results of a finished job.
@@ -229,12 +229,12 @@ impl Engine {
     fn values_at_end(&mut self) -> ReportedValues {
         let (outputs, outputs_failed) = self.outputs();
         let is_recorded = self.recording != Recording::Disabled;
-        let discovered = self.ledger.discovered.iter();
+        let discovered = self.ledger.added_templates.iter();
         ReportedValues {
             status_section: is_recorded.then(|| self.evaluate_section(outputs.clone())),
             outputs,
             outputs_failed,
-            discovered: discovered
+            added_templates: discovered
                 .map(|(name, template)| (Arc::clone(name), template.redacted()))
                 .collect(),
         }

@@ -12,7 +12,7 @@ use super::schedule::{Admission, AwaitedAttribute, Steps as _};
 use super::start_check::StartDecision;
 use super::task::{TargetState, Task, TaskIndex};
 use super::task_stage::{EntrySnapshot, RunningTask, TaskStage};
-use crate::expr::{Reads, Scope as _, admits};
+use crate::expr::{Reads, Scope as _, matches_schema};
 use crate::host::{ActionResult, Exit};
 use crate::name::{NodeState, Priority, Status};
 use crate::plan::{StepActivity, StepId, WorkflowKind};
@@ -344,7 +344,7 @@ impl Engine {
             self.finish_workflow(index);
         }
         if failed {
-            self.note_partial_turn(index);
+            self.mark_partial_unit(index);
         }
         self.emit_finished(index);
         self.finish_step(step);
@@ -515,7 +515,7 @@ impl Evaluation<'_> {
                 return Some(PreconditionCheck::Unmet(why));
             }
         };
-        Some(match admits(&attributes, schema) {
+        Some(match matches_schema(&attributes, schema) {
             Ok(true) => PreconditionCheck::Met(evaluator.take_reads()),
             Ok(false) => {
                 let of = &self.topology.entity(target).name;

@@ -151,7 +151,7 @@ impl Task {
     }
 
     /// Whether the task was cut off before it was done.
-    pub fn was_interrupted(&self) -> bool {
+    pub fn is_interrupted(&self) -> bool {
         self.finished().is_some_and(|finished| finished.interrupted)
     }
 

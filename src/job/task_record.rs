@@ -15,7 +15,7 @@ pub struct TargetName {
     /// The key, such as `::web`. Keys are not unique across nested topologies.
     pub key: Arc<str>,
     /// The key that is unique across all topologies.
-    pub whole_key: String,
+    pub unique_key: String,
     /// Whether the target belongs to a nested topology.
     pub is_nested: bool,
     /// The name within the target's own topology.
@@ -30,7 +30,7 @@ pub struct TargetName {
 
 /// The group of steps on one instance that a task belongs to.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct TaskTurn {
+pub struct TaskUnit {
     /// The group of steps. None for subtasks and single operations.
     pub group: Option<GroupId>,
     /// The workflow that the group carries out.
@@ -38,7 +38,7 @@ pub struct TaskTurn {
     /// The unique key of the instance that the group is for.
     pub instance: String,
     /// The path of keys from the `status` section to the instance.
-    pub route: Vec<String>,
+    pub record_path: Vec<String>,
 }
 
 /// An attribute that a task has read or written, as recorded.
@@ -112,7 +112,7 @@ pub struct TaskRecord {
     pub start_state: Option<NodeState>,
     /// The target as the task last saw it.
     pub target_state: TargetState,
-    pub turn: TaskTurn,
+    pub unit: TaskUnit,
     pub folder: FolderKey,
     /// The time at which the task started, or the start of the job if it did not.
     pub started: jiff::Timestamp,

@@ -125,9 +125,10 @@ impl EnvironmentProvider for TaskEnvironment<'_> {
         })
     }
 
-    fn helpers(&self, hosts: &[String]) -> Result<HostServices, Error> {
+    fn host_services(&self, hosts: &[String]) -> Result<HostServices, Error> {
         let target = self.task.spec.target;
-        self.evaluation.helpers_for(target, hosts, self.evaluator)
+        self.evaluation
+            .host_services_for(target, hosts, self.evaluator)
     }
 }
 

@@ -264,7 +264,7 @@ fn read_state(file: &mut LockFile, path: &Path) -> Result<LockState, LockError> 
         alive: file.is_held_by_another(),
         locked: file.is_locked(),
     };
-    Ok(evidence.lock_state(owner_file))
+    Ok(evidence.evaluate(owner_file))
 }
 
 /// The observable facts about a lock file.
@@ -280,7 +280,7 @@ struct LockEvidence {
 
 impl LockEvidence {
     /// Decides from the facts whether the holder has provably ended.
-    fn lock_state(self, owner_file: OwnerFile) -> LockState {
+    fn evaluate(self, owner_file: OwnerFile) -> LockState {
         let Self { pid, alive, .. } = self;
         match owner_file {
             OwnerFile::Owner(owner) => self.lock_state_by_owner(owner),
@@ -333,18 +333,18 @@ mod tests {
 
     use super::*;
 
-    struct Place {
+    struct TestEnsemble {
         _folder: tempfile::TempDir,
         manifest: PathBuf,
         lock: PathBuf,
         owner: PathBuf,
     }
 
-    fn place() -> Place {
+    fn place() -> TestEnsemble {
         let folder = tempfile::tempdir().unwrap();
         let manifest = folder.path().join("ensemble.yaml");
         let lock = lock_path(&manifest);
-        Place {
+        TestEnsemble {
             owner: owner_path(&lock),
             lock,
             manifest,
@@ -352,11 +352,11 @@ mod tests {
         }
     }
 
-    fn acquire(place: &Place) -> Result<AcquiredLock, LockError> {
+    fn acquire(place: &TestEnsemble) -> Result<AcquiredLock, LockError> {
         Lock::acquire(&place.manifest, "unfurl deploy")
     }
 
-    fn names(place: &Place) -> usize {
+    fn names(place: &TestEnsemble) -> usize {
         fs::list(place.manifest.parent().unwrap()).unwrap().len()
     }
 
@@ -367,7 +367,7 @@ mod tests {
         child.id()
     }
 
-    fn write_owner(place: &Place, change: impl FnOnce(&mut LockOwner)) {
+    fn write_owner(place: &TestEnsemble, change: impl FnOnce(&mut LockOwner)) {
         let mut owner = LockOwner::this_process("unfurl deploy web");
         change(&mut owner);
         std::fs::write(&place.owner, serde_yaml::to_string(&owner).unwrap()).unwrap();
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn locking_twice_in_one_process_is_told_as_such() {
+    fn locking_twice_in_one_process_has_its_own_error() {
         let place = place();
         let _acquired = acquire(&place).unwrap();
         let error = acquire(&place).unwrap_err();
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lock_of_a_process_that_is_gone_is_taken_over_and_told() {
+    fn the_lock_of_a_process_that_is_gone_is_taken_over_and_reported() {
         let place = place();
         let pid = dead_pid();
         std::fs::write(&place.lock, pid.to_string()).unwrap();

@@ -25,17 +25,17 @@ pub(super) fn resolve_chain(
     environment: &BTreeMap<String, String>,
 ) -> Result<Option<Arc<ExecutorChain>>, Failure> {
     let configuration = match session.section(SECTION, topology, system_context)? {
-        Some(section) => ChainSpec::of(&section)?,
+        Some(section) => ChainSpec::from_value(&section)?,
         None => ChainSpec::default(),
     };
-    let surroundings = ExecutorEnvironment {
+    let environment = ExecutorEnvironment {
         folder: session.manifest.base_dir().to_path_buf(),
         environment: environment.clone().into_iter().collect(),
     };
     let resolved = request
         .run
         .executors
-        .resolve(&configuration, &surroundings)?;
+        .resolve(&configuration, &environment)?;
     for warning in resolved.warnings {
         session.warnings.push(Diagnostic::warning(warning));
     }

@@ -78,7 +78,7 @@ pub fn export(
     let (mut session, located) = load(&options)?;
     let answer = match format {
         ExportFormat::Deployments => deployments(&located, &options, local_names, &mut session),
-        other => one(&mut session, &located, other, local_names)?,
+        other => export_one(&mut session, &located, other, local_names)?,
     };
     let times = session.sources.iter();
     let newest = times
@@ -100,7 +100,7 @@ fn load(options: &SessionOptions) -> Result<(Session, LocatedEnsemble), Failure>
     Ok((session, located))
 }
 
-fn one(
+fn export_one(
     session: &mut Session,
     located: &LocatedEnsemble,
     format: ExportFormat,
@@ -148,7 +148,7 @@ fn deployments(
             ..options.clone()
         };
         let exported = load(&options).and_then(|(mut session, located)| {
-            one(
+            export_one(
                 &mut session,
                 &located,
                 ExportFormat::Deployment,

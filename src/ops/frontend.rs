@@ -30,7 +30,7 @@ pub trait JobFrontend {
 
     /// Asks whether operations that may have been completed already should run again. The default answer is
     /// no.
-    fn redo(&mut self, _doubts: &[String]) -> bool {
+    fn confirm_redo(&mut self, _doubts: &[String]) -> bool {
         false
     }
 

@@ -172,7 +172,7 @@ pub(super) fn status_of(involved: &InvolvedRepository) -> Result<GitStatus, Fail
     let output = repository.run_git(&words, GIT_TIMEOUT)?;
     Ok(GitStatus {
         name: involved.name.clone(),
-        folder: involved.shown(),
+        folder: involved.display_path(),
         changes,
         text: output.text(),
     })

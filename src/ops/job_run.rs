@@ -67,7 +67,7 @@ pub(super) struct EndedJob<'a> {
 /// A job whose locks may be released, with the data to answer the user's query.
 pub(super) struct ReportedJob {
     report: JobReport,
-    questions: JobQueries,
+    queries: JobQueries,
 }
 
 impl ReportedJob {
@@ -75,7 +75,7 @@ impl ReportedJob {
     pub(super) fn with_answer(self, request: &JobRequest) -> JobReport {
         let Self {
             mut report,
-            questions,
+            queries: questions,
         } = self;
         let query = request.query.as_ref();
         let sources = &report.sources;
@@ -140,7 +140,7 @@ impl<'a> RenderedJob<'a> {
         let doubts = engine.operations_in_doubt();
         let goal = &engine.options.goal;
         let may_run = doubts.is_empty() || goal.dry_run || goal.redo_in_doubt;
-        if may_run || self.watch.view.redo(&doubts) {
+        if may_run || self.watch.view.confirm_redo(&doubts) {
             self.request.check_interrupt()?;
             self.request.interrupts.mark_started();
             return Ok(());
@@ -325,7 +325,10 @@ impl EndedJob<'_> {
             declined,
             commits,
         };
-        ReportedJob { report, questions }
+        ReportedJob {
+            report,
+            queries: questions,
+        }
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn acquire(
     let acquired = lock::acquire(manifest, &request.command, wait, notify);
     let acquired = acquired.map_err(|error| match error {
         WaitError::Interrupted(signal) => Failure::interrupted(signal),
-        WaitError::Lock(error) => refused(error),
+        WaitError::Lock(error) => lock_failure(error),
     })?;
     if let Some(taken) = &acquired.taken_over {
         view.notice(&taken.to_string());
@@ -88,7 +88,7 @@ fn project_manifests(options: &SessionOptions) -> Result<Vec<PathBuf>, Failure> 
 /// `force`. Surviving processes of a crashed job are ended.
 pub fn break_lock(options: &SessionOptions, force: bool) -> Result<String, Failure> {
     let manifest = session::find(options)?.located.manifest;
-    let state = Lock::break_lock(&manifest, force).map_err(refused)?;
+    let state = Lock::break_lock(&manifest, force).map_err(lock_failure)?;
     let local = match state {
         LockState::Free => "there was no lock\n".to_owned(),
         LockState::Stale(taken) => {
@@ -103,7 +103,7 @@ pub fn break_lock(options: &SessionOptions, force: bool) -> Result<String, Failu
     Ok(local + &remote.map_or_else(String::new, |text| format!("{text}\n")))
 }
 
-fn refused(error: LockError) -> Failure {
+fn lock_failure(error: LockError) -> Failure {
     let hint = error.hint();
     Failure::new(FailureKind::Locked, error, hint)
 }

@@ -54,7 +54,7 @@ pub(super) fn update(report: &Report, session: &Session, planned: &BTreeMap<Stri
     }
     let done = report.records().filter(|task| task.is_ok());
     let mut done: Vec<_> = done
-        .map(|task| (task.target.whole_key.clone(), task.operation.to_string()))
+        .map(|task| (task.target.unique_key.clone(), task.operation.to_string()))
         .collect();
     done.extend(report.goal.resumed.done.iter().cloned());
     let job = InterruptedJob {

@@ -28,7 +28,7 @@ impl Planner<'_> {
         self.remove(&reason, &|entity| {
             template.as_ref().is_none_or(|template| {
                 let node = entity.node();
-                node.is_some_and(|node| node.template.is_or_is_in(template))
+                node.is_some_and(|node| node.template.is_or_is_nested_in(template))
             })
         });
     }
@@ -143,7 +143,7 @@ impl Planner<'_> {
         let mut why = protection(entity);
         if entity
             .node()
-            .is_some_and(|node| node.template.stand_in.is_some())
+            .is_some_and(|node| node.template.representative.is_some())
         {
             // The instances of the nested topology decide about their own removal.
             is_virtual = true;

@@ -23,7 +23,7 @@ pub fn template_order(topology: &Topology, goal: &JobGoal) -> Vec<Arc<NodeTempla
         let by_filter = goal
             .template
             .as_ref()
-            .is_none_or(|template| node.is_or_is_in(template));
+            .is_none_or(|template| node.is_or_is_nested_in(template));
         by_filter && excluded.admits(node)
     });
     let places = wanted.filter_map(|node| nodes.get_index_of(&node.name));
@@ -122,7 +122,7 @@ fn own_exclusion_reason(
         "its template says `directives: [dependent]`, and no template requires it"
     } else {
         let wanted = goal.template.as_ref();
-        let other = wanted.filter(|wanted| !node.is_or_is_in(wanted))?;
+        let other = wanted.filter(|wanted| !node.is_or_is_nested_in(wanted))?;
         return Some(format!("`--template {other}` does not need it"));
     };
     Some(why.to_owned())

@@ -31,11 +31,11 @@ impl Planner<'_> {
             reason: Some(Reason::Missing),
             workflow: "deploy".into(),
         };
-        self.establish_lost(subject, &sequence);
+        self.restore_lost(subject, &sequence);
     }
 
     /// Adds the operations that restore lost relationships.
-    pub(super) fn establish_lost(&mut self, subject: &PlannedInstance, sequence: &StepSequence) {
+    pub(super) fn restore_lost(&mut self, subject: &PlannedInstance, sequence: &StepSequence) {
         let lost = self.lost_relationships(subject);
         for (operation, incoming) in ESTABLISHING_OPERATIONS {
             for (target, operations, _) in lost.iter().filter(|lost| lost.2 == incoming) {

@@ -83,7 +83,7 @@ impl Planner<'_> {
         if initial || unconfigured || (force && !started) || status == Status::Error {
             self.configure(subject, sequence);
         } else {
-            self.establish_lost(subject, sequence);
+            self.restore_lost(subject, sequence);
         }
         if initial || !started || force {
             self.operation(

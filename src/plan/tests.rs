@@ -64,13 +64,13 @@ fn target(target: &StepTarget) -> String {
 /// Returns the steps in plan order, formatted as `target.operation`.
 fn steps(plan: &Plan) -> Vec<String> {
     let steps = in_order(plan).into_iter().map(|step| &plan.steps[step]);
-    let told = steps.map(|step| match &step.activity {
+    let described = steps.map(|step| match &step.activity {
         StepActivity::Operation { reference, .. } => {
             format!("{}.{}", target(&step.target), reference.operation)
         }
         StepActivity::SetState(word) => format!("{} = {word}", target(&step.target)),
     });
-    told.collect()
+    described.collect()
 }
 
 fn reasons(plan: &Plan) -> Vec<&Reason> {

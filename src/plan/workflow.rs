@@ -221,7 +221,7 @@ impl Planner<'_> {
     /// Whether a subject belongs to the template of `--template` or is nested in it.
     fn is_selected(&self, subject: &PlannedInstance) -> bool {
         let template = self.goal.template.as_ref();
-        template.is_none_or(|template| subject.template.is_or_is_in(template))
+        template.is_none_or(|template| subject.template.is_or_is_nested_in(template))
     }
 
     fn applies(&self, step: &WorkflowStep, subject: &PlannedInstance) -> bool {

@@ -264,7 +264,7 @@ impl<'a> FileLoader<'a> {
     /// Returns the folder of a text that was converted from Python. `None` for other texts.
     ///
     /// The imports of such a text are relative to this folder, even if it was included into another file.
-    pub fn folder_of_converted(&self, source: SourceId) -> Option<PathBuf> {
+    pub fn folder_of_python_source(&self, source: SourceId) -> Option<PathBuf> {
         let is_converted = self.from_python.contains(&source);
         is_converted.then(|| self.folder_of(source))
     }
@@ -443,14 +443,14 @@ mod tests {
     use super::*;
     use crate::yaml::{Mapping, NodeKind};
 
-    struct Place {
+    struct LoaderFixture {
         folder: tempfile::TempDir,
         sources: Sources,
         env: Env,
         from: SourceId,
     }
 
-    impl Place {
+    impl LoaderFixture {
         fn new(files: &[(&str, &str)]) -> Self {
             let folder = tempfile::tempdir().unwrap();
             for (path, text) in files {
@@ -492,7 +492,7 @@ mod tests {
 
     #[test]
     fn a_path_starts_from_the_folder_of_the_text_that_asks() {
-        let mut place = Place::new(&[("sub/a.yaml", "a: 1"), ("b.json", r#"{"b": 2}"#)]);
+        let mut place = LoaderFixture::new(&[("sub/a.yaml", "a: 1"), ("b.json", r#"{"b": 2}"#)]);
         for (file, expected) in [
             ("a.yaml", "{'a': 1}"),
             ("../b.json", "{'b': 2}"),
@@ -508,7 +508,7 @@ mod tests {
 
     #[test]
     fn a_repository_is_found_by_name_url_or_declaration() {
-        let mut place = Place::new(&[("repo/a.yaml", "a: 1")]);
+        let mut place = LoaderFixture::new(&[("repo/a.yaml", "a: 1")]);
         let mut request = place.request("a.yaml");
         request.repository = Some("r".into());
         assert_eq!(place.load(&request).unwrap(), "later");
@@ -540,7 +540,7 @@ mod tests {
 
     #[test]
     fn the_repository_unfurl_is_in_the_binary() {
-        let mut place = Place::new(&[("mine/tosca_plugins/k8s.yaml", "a: 1")]);
+        let mut place = LoaderFixture::new(&[("mine/tosca_plugins/k8s.yaml", "a: 1")]);
         let mut request = place.request("tosca_plugins/k8s.yaml");
         request.repository = Some("unfurl".into());
         let mut loader = FileLoader::new(&mut place.sources, &place.env, Limits::default());
@@ -568,7 +568,7 @@ mod tests {
 
     #[test]
     fn the_address_of_unfurl_means_the_files_in_the_binary() {
-        let mut place = Place::new(&[]);
+        let mut place = LoaderFixture::new(&[]);
         let mut request = place.request("tosca_plugins/localhost.yaml");
         request.repository = Some("there".into());
         request.repository_url = Some("https://github.com/onecommons/unfurl.git#v1.2.0".into());
@@ -576,8 +576,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_the_repository_unfurl_has_not_got_is_told_with_those_it_has() {
-        let mut place = Place::new(&[]);
+    fn a_missing_file_of_the_repository_unfurl_is_reported_with_the_existing_ones() {
+        let mut place = LoaderFixture::new(&[]);
         for file in [
             "tosca_plugins/aws.yaml",
             "../../etc/passwd",
@@ -588,8 +588,8 @@ mod tests {
             request.repository = Some("unfurl".into());
             let problems = place.load(&request).unwrap_err();
             let problem = problems.iter().next().unwrap();
-            let told = "there is no file `unfurl:";
-            assert!(problem.message.starts_with(told), "{}", problem.message);
+            let message = "there is no file `unfurl:";
+            assert!(problem.message.starts_with(message), "{}", problem.message);
             let help = problem.help.as_deref().unwrap();
             assert!(help.contains("configurators/templates/dns.yaml"), "{help}");
             request.optional = true;
@@ -599,7 +599,7 @@ mod tests {
 
     #[test]
     fn the_ensemble_and_its_project_are_repositories() {
-        let mut place = Place::new(&[
+        let mut place = LoaderFixture::new(&[
             ("x/self.yaml", "a: self"),
             ("self.yaml", "a: project"),
             ("sub/self.yaml", "a: here"),
@@ -630,7 +630,7 @@ mod tests {
 
     #[test]
     fn a_condition_asks_the_environment() {
-        let mut place = Place::new(&[("sub/a.yaml", "a: 1")]);
+        let mut place = LoaderFixture::new(&[("sub/a.yaml", "a: 1")]);
         let mut request = place.request("a.yaml");
         request.condition_variable = Some("DEV".into());
         assert_eq!(place.load(&request).unwrap(), "skipped");
@@ -640,7 +640,7 @@ mod tests {
 
     #[test]
     fn a_program_in_python_is_refused_also_where_it_is_optional() {
-        let mut place = Place::new(&[("sub/a.py", "import tosca")]);
+        let mut place = LoaderFixture::new(&[("sub/a.py", "import tosca")]);
         let mut request = place.request("a.py");
         for optional in [false, true] {
             request.optional = optional;
@@ -655,7 +655,7 @@ mod tests {
 
     #[test]
     fn python_stands_for_a_yaml_file_that_is_not_there() {
-        let mut place = Place::new(&[("sub/a.py", "# nothing"), ("sub/b.py", "#")]);
+        let mut place = LoaderFixture::new(&[("sub/a.py", "# nothing"), ("sub/b.py", "#")]);
         fs::write_plain(&place.folder.path().join("sub/b.yaml"), b"b: 1", None).unwrap();
         for (file, expected) in [
             (
@@ -675,8 +675,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_yaml_is_told() {
-        let mut place = Place::new(&[("sub/a.yaml", "a: [")]);
+    fn a_file_that_is_not_yaml_is_reported() {
+        let mut place = LoaderFixture::new(&[("sub/a.yaml", "a: [")]);
         let request = place.request("a.yaml");
         assert!(place.load(&request).unwrap_err().has_errors());
     }

@@ -409,12 +409,12 @@ mod tests {
 
     const HEAD: &str = "apiVersion: unfurl/v1alpha1\nkind: Project\n";
 
-    struct Place {
+    struct TestFolder {
         _folder: tempfile::TempDir,
         root: PathBuf,
     }
 
-    impl Place {
+    impl TestFolder {
         /// Creates the files. Those named `unfurl.yaml` get the header of a project file.
         fn new(files: &[(&str, &str)]) -> Self {
             let folder = tempfile::tempdir().unwrap();
@@ -485,7 +485,7 @@ mod tests {
 
     #[test]
     fn an_ensemble_without_project_is_found_here_or_above() {
-        let place = Place::new(&[("ensemble.yaml", ""), ("a/b/x", "")]);
+        let place = TestFolder::new(&[("ensemble.yaml", ""), ("a/b/x", "")]);
         assert_eq!(place.found(""), "ensemble.yaml");
         let deep = place.root().join("a/b");
         let located = place.locate_as("", |request| request.cwd = &deep).unwrap();
@@ -504,7 +504,7 @@ mod tests {
 
     #[test]
     fn a_path_may_name_a_manifest_a_folder_or_a_project_file() {
-        let place = Place::new(&[
+        let place = TestFolder::new(&[
             ("p/unfurl.yaml", ""),
             ("p/ensemble/ensemble.yaml", ""),
             ("p/other.yaml", ""),
@@ -527,7 +527,7 @@ mod tests {
     #[test]
     fn a_project_knows_its_ensembles_by_alias_and_by_folder() {
         let listed = "ensembles: [{file: a/ensemble.yaml, alias: one}, {file: b/ensemble.yaml, default: true, environment: e}, {file: c/gone.yaml}]\nenvironments: {e: }\n";
-        let place = Place::new(&[
+        let place = TestFolder::new(&[
             ("unfurl.yaml", listed),
             ("a/ensemble.yaml", ""),
             ("b/ensemble.yaml", ""),
@@ -551,7 +551,7 @@ mod tests {
     #[test]
     fn a_manifest_beside_the_project_comes_before_its_default() {
         let listed = "ensembles: [{file: a/ensemble.yaml, default: true}, {file: ensemble.yaml, environment: staging}]\nenvironments: {staging: }\n";
-        let place = Place::new(&[
+        let place = TestFolder::new(&[
             ("unfurl.yaml", listed),
             ("a/ensemble.yaml", ""),
             ("ensemble.yaml", ""),
@@ -564,15 +564,15 @@ mod tests {
     #[test]
     fn without_a_default_the_first_that_is_there_is_taken() {
         let listed = "ensembles: [{file: a/ensemble.yaml}, {file: b/ensemble.yaml}]\n";
-        let place = Place::new(&[("unfurl.yaml", listed), ("b/ensemble.yaml", "")]);
+        let place = TestFolder::new(&[("unfurl.yaml", listed), ("b/ensemble.yaml", "")]);
         assert_eq!(place.found(""), "b/ensemble.yaml");
-        let place = Place::new(&[("unfurl.yaml", "")]);
+        let place = TestFolder::new(&[("unfurl.yaml", "")]);
         assert_eq!(place.found(""), "the project `<>` has no default ensemble");
     }
 
     #[test]
     fn a_project_may_hide_in_a_folder_of_its_own() {
-        let place = Place::new(&[
+        let place = TestFolder::new(&[
             (
                 ".unfurl/unfurl.yaml",
                 "ensembles: [{file: ../x/ensemble.yaml}]\n",
@@ -580,14 +580,14 @@ mod tests {
             ("x/ensemble.yaml", ""),
         ]);
         assert_eq!(place.found(""), "x/ensemble.yaml");
-        let place = Place::new(&[(".unfurl/other", ""), ("ensemble.yaml", "")]);
+        let place = TestFolder::new(&[(".unfurl/other", ""), ("ensemble.yaml", "")]);
         assert!(place.locate("").unwrap().project.is_some());
     }
 
     #[test]
     fn the_environment_is_the_options_the_ensembles_or_the_projects() {
         let text = "default_environment: a\nenvironments: {a: , b: , c: }\nensembles: [{file: x/ensemble.yaml, environment: b}]\n";
-        let place = Place::new(&[
+        let place = TestFolder::new(&[
             ("unfurl.yaml", text),
             ("x/ensemble.yaml", ""),
             ("y/ensemble.yaml", ""),
@@ -611,7 +611,7 @@ mod tests {
     #[test]
     fn an_environment_that_the_project_names_but_lacks_is_warned_of() {
         let text = "ensembles: [{file: ensemble.yaml, environment: gone}]\n";
-        let place = Place::new(&[("unfurl.yaml", text), ("ensemble.yaml", "")]);
+        let place = TestFolder::new(&[("unfurl.yaml", text), ("ensemble.yaml", "")]);
         let located = place.locate("").unwrap();
         let warning = located.warnings.iter().next().unwrap();
         assert_eq!(
@@ -622,7 +622,7 @@ mod tests {
 
     #[test]
     fn environments_are_inherited_from_home_and_overridden_from_outside() {
-        let place = Place::new(&[
+        let place = TestFolder::new(&[
             (
                 "home/unfurl.yaml",
                 "environments: {defaults: {inputs: {a: home, b: home, c: home}}}\n",
@@ -657,7 +657,7 @@ mod tests {
 projects: {lib: {url: 'https://x/lib.git'}}
 localRepositories: {../lib: {url: 'https://x/lib.git'}}
 ";
-        let place = Place::new(&[("p/unfurl.yaml", text), ("lib/e/ensemble.yaml", "")]);
+        let place = TestFolder::new(&[("p/unfurl.yaml", text), ("lib/e/ensemble.yaml", "")]);
         let cwd = place.root().join("p");
         let located = place.locate_as("x", |request| request.cwd = &cwd).unwrap();
         assert_eq!(located.manifest, place.root().join("lib/e/ensemble.yaml"));
@@ -672,7 +672,7 @@ localRepositories: {../lib: {url: 'https://x/lib.git'}}
 
     #[test]
     fn the_home_project_alone_says_what_is_trusted() {
-        let place = Place::new(&[
+        let place = TestFolder::new(&[
             ("home/unfurl.yaml", "trusted: [../a]\n"),
             ("a/unfurl.yaml", ""),
             ("a/ensemble.yaml", ""),

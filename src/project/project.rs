@@ -67,8 +67,8 @@ pub struct EnsembleEntry {
 impl Project {
     /// Returns the name of the project: that of its folder, with invalid characters replaced by `_`.
     pub fn name(&self) -> String {
-        let is_folder_of_ours = self.root.ends_with(PROJECT_FOLDER);
-        let named = if is_folder_of_ours {
+        let is_project_folder = self.root.ends_with(PROJECT_FOLDER);
+        let named = if is_project_folder {
             self.root.parent()
         } else {
             Some(&*self.root)

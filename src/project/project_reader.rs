@@ -353,12 +353,12 @@ mod tests {
         let document = parse(&sources, id, &Limits::default()).unwrap();
         read_project(&document, Path::new("/p"), None).map_err(|error| {
             let problems = Diagnostics::from(error);
-            let told = problems.iter().map(|problem| {
+            let reported = problems.iter().map(|problem| {
                 let place = problem.span().and_then(|span| sources.position(span));
                 let place = place.map_or(String::new(), |place| format!("{place}: "));
                 format!("{place}{}", problem.message)
             });
-            told.collect()
+            reported.collect()
         })
     }
 
@@ -388,7 +388,7 @@ localRepositories: {../y: {url: 'https://x/y'}}
     }
 
     #[test]
-    fn all_problems_are_told_with_their_places() {
+    fn all_problems_of_a_project_are_reported_with_their_positions() {
         let problems = read(
             "apiVersion: 2
 ensembels: []
@@ -419,7 +419,7 @@ trusted: [3]
     }
 
     #[test]
-    fn a_project_that_is_no_map_is_told() {
+    fn a_project_that_is_no_map_is_reported() {
         assert_eq!(read("").unwrap_err().len(), 1);
         assert_eq!(
             read("[]").unwrap_err(),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub enum Error {
     /// A key file that other users can read.
     #[error("other users can read the key file `{}` (its mode is {mode:o})", .path.display())]
-    Open {
+    Readable {
         path: PathBuf,
         /// The permission bits of the file.
         mode: u32,
@@ -16,11 +16,11 @@ pub enum Error {
     #[error("the key file `{}` does not hold 64 hexadecimal digits on one line", .path.display())]
     Malformed { path: PathBuf },
     /// A file that cannot be read or written.
-    #[error("the key file `{}` cannot be used: {why}", .path.display())]
+    #[error("the key file `{}` cannot be used: {reason}", .path.display())]
     File {
         path: PathBuf,
         /// The message of the operating system.
-        why: String,
+        reason: String,
     },
 }
 
@@ -28,7 +28,7 @@ impl Error {
     /// Returns a hint about what to do.
     pub fn help(&self) -> String {
         match self {
-            Self::Open { path, .. } => format!(
+            Self::Readable { path, .. } => format!(
                 "run `chmod 600 {0}`, or remove the file if another user may have read the key",
                 path.display()
             ),

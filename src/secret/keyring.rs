@@ -53,7 +53,7 @@ impl Keyring {
     ///
     /// The keys are those of the vault passwords in `variables`, the default password first and the others
     /// ordered by variable name; then the key of the file.
-    pub fn new(variables: &BTreeMap<String, String>, folder: &Path) -> Self {
+    pub fn new(variables: &BTreeMap<String, String>, directory: &Path) -> Self {
         let is_password = |name: &str| {
             let id = name.strip_prefix("UNFURL_VAULT_");
             id.is_some_and(|id| id.ends_with("_PASSWORD")) && name != PASSWORD_VARIABLE
@@ -68,7 +68,7 @@ impl Keyring {
         };
         Self {
             passwords: passwords.map(password).collect(),
-            file: folder.join(KEY_FILE),
+            file: directory.join(KEY_FILE),
             stored: OnceLock::new(),
             created: OnceLock::new(),
         }
@@ -111,7 +111,7 @@ impl Keyring {
 fn file_error(path: &Path, error: &dyn std::error::Error) -> Error {
     Error::File {
         path: path.to_owned(),
-        why: error.to_string(),
+        reason: error.to_string(),
     }
 }
 
@@ -122,7 +122,7 @@ fn read_key(path: &Path) -> Result<Option<DigestKey>, Error> {
     let mode = fs::mode_of(path).map_err(|error| file_error(path, &error))?;
     if mode & 0o077 != 0 {
         let path = path.to_owned();
-        return Err(Error::Open { path, mode });
+        return Err(Error::Readable { path, mode });
     }
     let bytes =
         fs::read_within(path, MAX_KEY_FILE_BYTES).map_err(|error| file_error(path, &error))?;

@@ -49,7 +49,9 @@ fn apply(
             continue;
         };
         let name = node.template.name.as_str();
-        let stated = changed.entry(name).or_else(|| service.stated.entry(name));
+        let stated = changed
+            .entry(name)
+            .or_else(|| service.written_node_templates.entry(name));
         let Some(stated) = stated.cloned() else {
             continue;
         };

@@ -52,7 +52,11 @@ impl From<LoadError> for ExternalError {
 
 /// Adds the ensembles listed under `external` in the environment, and those of the project that templates or
 /// recorded instances name.
-pub(crate) fn add(session: &mut Session, topology: &mut Topology, problems: &mut Diagnostics) {
+pub(crate) fn add_external_ensembles(
+    session: &mut Session,
+    topology: &mut Topology,
+    problems: &mut Diagnostics,
+) {
     let external = session.environment.external().and_then(Node::as_map);
     let named: Vec<(Arc<str>, MapEntry)> = external
         .into_iter()
@@ -66,15 +70,17 @@ pub(crate) fn add(session: &mut Session, topology: &mut Topology, problems: &mut
             Ok(Some(foreign)) => {
                 if !topology.add_external_ensemble(foreign) {
                     let why = "the total number of instances is too large".to_owned();
-                    report(session, problems, name, span, why.into());
+                    report_unusable_ensemble(session, problems, name, span, why.into());
                 }
             }
-            Err(why) => report(session, problems, name, span, why),
+            Err(why) => report_unusable_ensemble(session, problems, name, span, why),
         }
     }
     for (imported, span) in imported_names(session, topology) {
         let name = imported.split(':').next().unwrap_or_default();
-        if topology.external(name).is_some() || named.iter().any(|(known, _)| **known == *name) {
+        if topology.external_handle(name).is_some()
+            || named.iter().any(|(known, _)| **known == *name)
+        {
             continue;
         }
         let project = session.location.located.project.as_ref();
@@ -88,14 +94,14 @@ pub(crate) fn add(session: &mut Session, topology: &mut Topology, problems: &mut
         match found {
             Ok(Some(foreign)) => drop(topology.add_external_ensemble(foreign)),
             Ok(None) => {}
-            Err(why) => report(session, problems, name, span, why),
+            Err(why) => report_unusable_ensemble(session, problems, name, span, why),
         }
     }
 }
 
 /// Reports an external ensemble that cannot be used: as an error if this project names it, as a warning if
 /// the home project names it for all projects.
-fn report(
+fn report_unusable_ensemble(
     session: &mut Session,
     problems: &mut Diagnostics,
     name: &str,
@@ -240,16 +246,18 @@ fn load(
     let found = find(&options)?;
     let manifest = fs::canonicalize(&found.located.manifest);
     let manifest = manifest.unwrap_or_else(|_| found.located.manifest.clone());
-    if session.used_by.contains(&manifest) {
+    if session.manifest_chain.contains(&manifest) {
         return Ok(None);
     }
-    if session.used_by.len() >= MAX_DEPTH {
+    if session.manifest_chain.len() >= MAX_DEPTH {
         return Err(
             format!("external ensembles are nested more than {MAX_DEPTH} levels deep").into(),
         );
     }
     let mut other = loader::load(found, &options)?;
-    other.used_by.extend(session.used_by.iter().cloned());
+    other
+        .manifest_chain
+        .extend(session.manifest_chain.iter().cloned());
     let topology = other.topology()?;
     let planned = other.manifest.base_dir().join("planned");
     let topology = Arc::new(topology);
@@ -262,7 +270,11 @@ fn load(
 }
 
 /// Adds imported instances for the templates that select an instance of an external ensemble.
-pub(crate) fn select(session: &mut Session, topology: &mut Topology, problems: &mut Diagnostics) {
+pub(crate) fn add_selected_instances(
+    session: &mut Session,
+    topology: &mut Topology,
+    problems: &mut Diagnostics,
+) {
     let service = Arc::clone(topology.service());
     let nodes = service.topology.nodes.values();
     let selected = nodes.filter(|node| node.is_selected() && node.nested_in.is_none());
@@ -271,7 +283,7 @@ pub(crate) fn select(session: &mut Session, topology: &mut Topology, problems: &
             continue;
         }
         let name = &template.name;
-        match (topology.selected(template), &template.imported) {
+        match (topology.select_imported(template), &template.imported) {
             (Some((imported, of)), _) => topology.add_imported_node(template, imported, of),
             (None, Some(imported)) => {
                 let message = format!(

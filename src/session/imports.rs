@@ -75,7 +75,7 @@ impl Importer for FileImporter<'_, '_> {
 impl FileImporter<'_, '_> {
     /// Returns the folder to which the file name is relative.
     fn folder(&self, request: &ImportRequest) -> PathBuf {
-        let converted = self.loader.folder_of_converted(request.span.source);
+        let converted = self.loader.folder_of_python_source(request.span.source);
         converted.unwrap_or_else(|| request.base_dir.to_path_buf())
     }
 }
@@ -107,6 +107,6 @@ fn pointer(root: &Node, pointer: &str) -> Option<Node> {
 }
 
 /// Returns a path as text, for messages and expressions.
-pub(crate) fn shown(path: &Path) -> String {
+pub(crate) fn display_path(path: &Path) -> String {
     path.display().to_string()
 }

@@ -110,7 +110,7 @@ pub(super) fn load_with(
         warnings,
         project: project.to_path_buf(),
         options: options.clone(),
-        used_by: vec![own],
+        manifest_chain: vec![own],
         inputs: model.inputs,
         location: found,
     })

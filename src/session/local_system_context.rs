@@ -94,7 +94,7 @@ impl Effects for LocalSystem {
 
 impl ReadFiles for LocalSystem {
     fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
-        fs::read(&self.absolute(path)).map_err(ReadError::of)
+        fs::read(&self.absolute(path)).map_err(ReadError::from_system)
     }
 
     fn exists(&self, path: &Path) -> bool {
@@ -114,7 +114,7 @@ impl ReadFiles for LocalSystem {
     }
 
     fn list(&self, path: &Path) -> Result<Vec<PathBuf>, ReadError> {
-        let entries = fs::list(&self.absolute(path)).map_err(ReadError::of)?;
+        let entries = fs::list(&self.absolute(path)).map_err(ReadError::from_system)?;
         Ok(entries.into_iter().map(|entry| entry.path).collect())
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct InvolvedRepository {
 
 impl InvolvedRepository {
     /// Returns the folder in the format that Unfurl shows.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn display_path(&self) -> String {
         let root = self.repository.root().display();
         format!("{root}/{}", self.folder.display())
     }

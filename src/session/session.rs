@@ -32,7 +32,7 @@ pub(crate) struct Session {
     pub(crate) options: SessionOptions,
     pub(crate) location: EnsembleLocation,
     /// The manifests of this ensemble and of the ensembles that use it, to detect cycles.
-    pub(crate) used_by: Vec<PathBuf>,
+    pub(crate) manifest_chain: Vec<PathBuf>,
     /// The values of the topology's inputs.
     pub(super) inputs: TopologyInputs,
 }
@@ -59,7 +59,7 @@ impl Session {
             LoadError::new(LoadErrorKind::Refused, error, Some(hint.to_owned()))
         })?;
         let history = RecordedHistory::from_tsv(&String::from_utf8_lossy(&bytes));
-        Ok(history.within(self.manifest.base_dir()))
+        Ok(history.with_base(self.manifest.base_dir()))
     }
 
     /// Returns the system context of expressions. `planned` is the root of the planned folders.
@@ -89,7 +89,7 @@ impl Session {
             ("environment".into(), Value::from(environment)),
             (
                 "unfurlproject".into(),
-                Value::from(super::imports::shown(&self.project)),
+                Value::from(super::imports::display_path(&self.project)),
             ),
         ])
     }

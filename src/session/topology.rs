@@ -15,7 +15,7 @@ impl Session {
     pub(crate) fn topology_of_job(&mut self) -> Result<Topology, LoadError> {
         let mut topology = self.topology()?;
         let mut problems = Diagnostics::default();
-        externals::select(self, &mut topology, &mut problems);
+        externals::add_selected_instances(self, &mut topology, &mut problems);
         if problems.is_empty() {
             return Ok(topology);
         }
@@ -31,7 +31,7 @@ impl Session {
     pub(crate) fn topology(&mut self) -> Result<Topology, LoadError> {
         let mut topology = Topology::new(Arc::clone(&self.service), self.inputs.clone());
         let mut problems = Diagnostics::default();
-        externals::add(self, &mut topology, &mut problems);
+        externals::add_external_ensembles(self, &mut topology, &mut problems);
         let errors = topology::load(&mut topology, &self.manifest.status());
         let span = self.manifest.root().get("status").map(Node::span);
         for error in errors {

@@ -4,12 +4,12 @@ use sha2::Digest as _;
 
 use super::*;
 
-fn of(before: &str, after: &str) -> String {
+fn diff_text(before: &str, after: &str) -> String {
     unified_diff(&lines(before), &lines(after)).concat()
 }
 
 /// Pairs of texts with the diff that Python 3.10 writes for them.
-const SAID: &[(&str, &str, &str)] = &[
+const EXPECTED: &[(&str, &str, &str)] = &[
     (
         "one\ntwo\nthree\n",
         "one\n2\nthree\n",
@@ -41,8 +41,8 @@ const SAID: &[(&str, &str, &str)] = &[
 
 #[test]
 fn differences_are_those_that_python_writes() {
-    for (before, after, said) in SAID {
-        assert_eq!(of(before, after), *said);
+    for (before, after, said) in EXPECTED {
+        assert_eq!(diff_text(before, after), *said);
     }
 }
 
@@ -86,7 +86,7 @@ fn differences_of_many_texts_are_those_that_python_writes() {
                 }
             }
         }
-        all.update(of(&before.concat(), &after.concat()));
+        all.update(diff_text(&before.concat(), &after.concat()));
     }
     assert_eq!(
         crate::value::hex(&all.finalize()),
@@ -100,5 +100,5 @@ fn texts_of_many_equal_lines_are_compared_soon() {
         let lines = (0..20_000).map(|line| (line % kinds).to_string());
         lines.collect::<Vec<_>>().join("\n")
     };
-    assert!(!of(&text(7), &text(5)).is_empty());
+    assert!(!diff_text(&text(7), &text(5)).is_empty());
 }

@@ -24,7 +24,7 @@ pub(crate) struct ExecutionCall<'a> {
 type ExecutionFn = fn(&ExecutionCall<'_>) -> Result<Value, Halt>;
 
 /// The execution functions, sorted by name for binary search. None of them changes the host.
-static FUNCTIONS: &[(&str, ExecutionFn)] = &[
+static EXECUTION_FUNCTIONS: &[(&str, ExecutionFn)] = &[
     ("cmd.has_exec", |it| Ok((!which(it)?.is_empty()).into())),
     ("cmd.retcode", |it| Ok(i64::from(run(it, "")?.code).into())),
     ("cmd.run", |it| {
@@ -109,13 +109,13 @@ static FUNCTIONS: &[(&str, ExecutionFn)] = &[
 
 /// Calls an execution function. Returns `None` if the name is unknown.
 pub(crate) fn call_execution(call: &ExecutionCall<'_>) -> Option<Result<Value, Halt>> {
-    let place = FUNCTIONS.binary_search_by_key(&call.fun, |(name, _)| name);
-    Some(FUNCTIONS[place.ok()?].1(call))
+    let place = EXECUTION_FUNCTIONS.binary_search_by_key(&call.fun, |(name, _)| name);
+    Some(EXECUTION_FUNCTIONS[place.ok()?].1(call))
 }
 
 /// Whether an execution function with this name exists.
 pub(crate) fn is_known(fun: &str) -> bool {
-    FUNCTIONS
+    EXECUTION_FUNCTIONS
         .binary_search_by_key(&fun, |(name, _)| name)
         .is_ok()
 }
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn functions_are_in_order() {
-        assert!(FUNCTIONS.is_sorted_by_key(|(name, _)| name));
+        assert!(EXECUTION_FUNCTIONS.is_sorted_by_key(|(name, _)| name));
         assert!(is_known("test.echo") && !is_known("test.sleep"));
     }
 

@@ -263,7 +263,7 @@ fn network(sections: &ProbeSections<'_>, grains: &mut Map) {
     };
     let hardware = devices
         .iter()
-        .map(|it| (it.name.as_str(), it.ether.as_str().into()));
+        .map(|it| (it.name.as_str(), it.mac_address.as_str().into()));
     insert(grains, "hwaddr_interfaces", Value::map(hardware));
     insert(grains, "ip4_interfaces", of(|it| it.addresses_of(false)));
     insert(grains, "ip6_interfaces", of(|it| it.addresses_of(true)));
@@ -357,10 +357,7 @@ mod tests {
             stdout: text.replace("@@", "\u{1}").into_bytes(),
             ..ProbeOutput::default()
         };
-        facts.learn(
-            required_facts().remove(0),
-            FactReading::Probe(probed),
-        );
+        facts.learn(required_facts().remove(0), FactReading::Probe(probed));
         parse(&facts, "web1").unwrap()
     }
 
@@ -432,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_told_by_device_and_all_together() {
+    fn addresses_are_listed_by_device_and_all_together() {
         let grains = grains_of(
             "@@links\n1: lo: <LOOPBACK> mtu 65536 state UNKNOWN \\    link/loopback 00:00:00:00:00:00 brd 0\n\
              2: eth0@if3: <UP> mtu 1400 state UP \\    link/ether 02:fc:00:00:00:01 brd ff\n\

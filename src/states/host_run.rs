@@ -297,7 +297,7 @@ mod tests {
     }
 
     /// Prepares the run, answering every read with absent facts, until another step comes.
-    fn ask(run: &mut HostRun, text: &'static str) -> Preparation {
+    fn prepare_with_absent_facts(run: &mut HostRun, text: &'static str) -> Preparation {
         loop {
             match prepare(run, text) {
                 Preparation::Read(facts) => {
@@ -315,7 +315,10 @@ mod tests {
         let text = "x:\n  test.nop\n";
         assert!(matches!(prepare(&mut run, text), Preparation::Read(_)));
         assert!(run.prepared().is_none() && run.results().is_empty());
-        assert!(matches!(ask(&mut run, text), Preparation::Ready));
+        assert!(matches!(
+            prepare_with_absent_facts(&mut run, text),
+            Preparation::Ready
+        ));
         assert_eq!(run.label(0), "test.nop x");
         assert!(matches!(
             run.next(None, Timestamp::default()),
@@ -335,7 +338,7 @@ mod tests {
     #[test]
     fn states_that_do_not_compile_are_refused() {
         let mut run = HostRun::new(&Location::Local);
-        let refused = ask(&mut run, "x: [");
+        let refused = prepare_with_absent_facts(&mut run, "x: [");
         assert!(matches!(refused, Preparation::Refused(..)), "{refused:?}");
         assert!(matches!(
             run.next(None, Timestamp::default()),

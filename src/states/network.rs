@@ -5,7 +5,7 @@
 pub(super) struct NetworkDevice {
     pub(super) name: String,
     /// The hardware (MAC) address, as in `02:fc:00:00:00:01`.
-    pub(super) ether: String,
+    pub(super) mac_address: String,
     pub(super) state: String,
     pub(super) mtu: i64,
     pub(super) addresses: Vec<DeviceAddress>,
@@ -23,8 +23,8 @@ pub(super) struct DeviceAddress {
 
 impl NetworkDevice {
     /// The device's addresses of one family: IPv6 if `is_six`, else IPv4.
-    pub(super) fn addresses_of(&self, is_six: bool) -> Vec<&str> {
-        let all = self.addresses.iter().filter(|it| it.is_ipv6 == is_six);
+    pub(super) fn addresses_of(&self, ipv6: bool) -> Vec<&str> {
+        let all = self.addresses.iter().filter(|it| it.is_ipv6 == ipv6);
         all.map(|it| it.text.as_str()).collect()
     }
 }
@@ -44,7 +44,7 @@ pub(super) fn parse_devices(links: &str, addresses: &str) -> Vec<NetworkDevice> 
         let ether = ether.and_then(|at| words.get(at + 1)).copied();
         Some(NetworkDevice {
             name: name.split('@').next().unwrap_or(name).to_owned(),
-            ether: ether.unwrap_or_default().to_owned(),
+            mac_address: ether.unwrap_or_default().to_owned(),
             state: word_after(&words, "state").unwrap_or_default().to_owned(),
             mtu: word_after(&words, "mtu")
                 .and_then(|it| it.parse().ok())

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_or_no_archive_is_told() {
+    fn a_damaged_archive_or_another_file_is_reported() {
         assert!(matches!(read(b"a: 1\n", text), Err(Error::UnknownFormat)));
         assert!(matches!(read(b"", text), Err(Error::UnknownFormat)));
         let mut bytes = zip_of(&FILES);

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_fails_is_told_in_words() {
+    fn a_failed_connection_is_reported_in_words() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         drop(listener);

@@ -177,7 +177,7 @@ pub fn run(helper: &Helper) -> Result<Output, Error> {
 }
 
 /// Reads both outputs on separate threads. Each one is sent when it ends.
-fn read_outputs(child: &mut Child, max_bytes: usize) -> Receiver<(bool, RetainedOutput)> {
+fn read_outputs(child: &mut Child, max_bytes: usize) -> Receiver<(bool, BoundedOutput)> {
     let (done, outputs) = channel();
     let stdout = child
         .stdout
@@ -228,15 +228,15 @@ fn spawn(helper: &Helper, program: &str) -> Result<Child, Error> {
 }
 
 /// The kept bytes of an output, and whether more were discarded.
-type RetainedOutput = (Vec<u8>, bool);
+type BoundedOutput = (Vec<u8>, bool);
 
 /// Waits for both outputs; returns `None` on timeout or interruption.
 fn collect(
-    from: &Receiver<(bool, RetainedOutput)>,
+    from: &Receiver<(bool, BoundedOutput)>,
     deadline: Instant,
     to_its_end: bool,
-) -> Option<(RetainedOutput, RetainedOutput)> {
-    let mut outputs = [RetainedOutput::default(), RetainedOutput::default()];
+) -> Option<(BoundedOutput, BoundedOutput)> {
+    let mut outputs = [BoundedOutput::default(), BoundedOutput::default()];
     let mut ended = 0;
     while ended < 2 {
         let remaining = deadline.saturating_duration_since(Instant::now());
@@ -246,7 +246,8 @@ fn collect(
                 ended += 1;
             }
             Err(RecvTimeoutError::Timeout)
-                if remaining > POLL_INTERVAL && (to_its_end || !signals::take_end_helper()) => {}
+                if remaining > POLL_INTERVAL
+                    && (to_its_end || !signals::take_helper_termination()) => {}
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
         }
     }
@@ -254,7 +255,7 @@ fn collect(
 }
 
 /// Reads to the end, keeps up to `max_bytes`, and returns whether more was discarded.
-fn read_bounded(mut pipe: impl Read, max_bytes: usize) -> RetainedOutput {
+fn read_bounded(mut pipe: impl Read, max_bytes: usize) -> BoundedOutput {
     let mut captured = Vec::new();
     let mut buffer = [0; 16 << 10];
     let mut truncated = false;

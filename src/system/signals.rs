@@ -11,12 +11,12 @@ use nix::sys::signal::{SigSet, Signal};
 
 /// Whether the running helper program must be ended. A global variable, because helpers are started in code
 /// that has no access to [`Interrupts`].
-static END_HELPER: AtomicBool = AtomicBool::new(false);
+static HELPER_TERMINATION_REQUESTED: AtomicBool = AtomicBool::new(false);
 
 /// Returns once whether the running helper program must be ended, because a signal arrived before any change
 /// had started.
-pub(crate) fn take_end_helper() -> bool {
-    END_HELPER.swap(false, Ordering::SeqCst)
+pub(crate) fn take_helper_termination() -> bool {
+    HELPER_TERMINATION_REQUESTED.swap(false, Ordering::SeqCst)
 }
 
 /// Returns the signals that request termination. SIGHUP is left out if this process ignores it, because
@@ -91,7 +91,7 @@ impl Interrupts {
                 // A lock left behind here is taken over by the next job.
                 std::process::exit(128 + signal as i32);
             }
-            END_HELPER.store(true, Ordering::SeqCst);
+            HELPER_TERMINATION_REQUESTED.store(true, Ordering::SeqCst);
         }
         if let Some((_, listener)) = &state.listener {
             listener(signal as i32, state.count);
@@ -109,7 +109,7 @@ impl Interrupts {
     pub fn acknowledge(&self) -> Option<i32> {
         let first = self.first();
         if first.is_some() {
-            take_end_helper();
+            take_helper_termination();
         }
         first
     }
@@ -123,7 +123,7 @@ impl Interrupts {
     /// Declares that changes have started. From now on signals end neither helper programs nor this process.
     pub fn mark_started(&self) {
         self.state().started = true;
-        take_end_helper();
+        take_helper_termination();
     }
 
     /// Waits for a signal up to `time`. Returns whether one has arrived, now or earlier.
@@ -194,22 +194,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_signal_is_kept_and_all_are_told() {
+    fn the_first_signal_is_kept_and_listeners_get_all_signals() {
         let interrupts = Interrupts::default();
         interrupts.mark_started();
         assert!(!interrupts.wait(Duration::from_millis(1)));
         assert_eq!(interrupts.first(), None);
         interrupts.signal(Signal::SIGTERM);
-        let told = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&told);
+        let notified = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&notified);
         let listening = interrupts.listen(move |_, nth| {
             count.fetch_add(nth, Ordering::SeqCst);
         });
         interrupts.signal(Signal::SIGINT);
-        assert_eq!(told.load(Ordering::SeqCst), 3);
+        assert_eq!(notified.load(Ordering::SeqCst), 3);
         drop(listening);
         interrupts.signal(Signal::SIGINT);
-        assert_eq!(told.load(Ordering::SeqCst), 3);
+        assert_eq!(notified.load(Ordering::SeqCst), 3);
         assert_eq!(interrupts.first(), Some(15));
         assert!(interrupts.wait(Duration::ZERO));
     }
@@ -218,15 +218,15 @@ mod tests {
     fn a_listener_that_goes_leaves_the_one_after_it() {
         let interrupts = Interrupts::default();
         interrupts.mark_started();
-        let told = Arc::new(AtomicUsize::new(0));
+        let notified = Arc::new(AtomicUsize::new(0));
         let first = interrupts.listen(|_, _| panic!("somebody else listens now"));
-        let count = Arc::clone(&told);
+        let count = Arc::clone(&notified);
         let _second = interrupts.listen(move |_, _| {
             count.fetch_add(1, Ordering::SeqCst);
         });
         drop(first);
         interrupts.signal(Signal::SIGINT);
-        assert_eq!(told.load(Ordering::SeqCst), 1);
+        assert_eq!(notified.load(Ordering::SeqCst), 1);
     }
 
     #[test]
@@ -237,9 +237,9 @@ mod tests {
         // Reading the state changes nothing.
         assert_eq!(interrupts.first(), Some(2));
         assert_eq!(format!("{interrupts:?}"), "Interrupts(Some(2))");
-        assert!(END_HELPER.load(Ordering::SeqCst));
+        assert!(HELPER_TERMINATION_REQUESTED.load(Ordering::SeqCst));
         assert_eq!(interrupts.acknowledge(), Some(2));
-        assert!(!take_end_helper());
+        assert!(!take_helper_termination());
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub trait EnvironmentProvider {
     /// Returns the services that a run of a task list over these hosts needs.
     ///
     /// Hosts that are instances of the topology are reached as the model describes.
-    fn helpers(&self, hosts: &[String]) -> Result<HostServices, Error>;
+    fn host_services(&self, hosts: &[String]) -> Result<HostServices, Error>;
 }
 
 /// The machine on which an operation runs.
@@ -117,7 +117,7 @@ impl<'a> TaskView<'a> {
     }
 
     /// Returns an input as written. This does not record a read.
-    pub fn raw(&self, name: &str) -> Option<&Value> {
+    pub fn raw_input(&self, name: &str) -> Option<&Value> {
         self.inputs.get(name).filter(|value| !value.is_null())
     }
 
@@ -152,8 +152,8 @@ impl<'a> TaskView<'a> {
 
     /// Returns the services for a run of a task list over hosts. Values read to find the hosts are
     /// recorded as dependencies.
-    pub fn helpers(&self, hosts: &[String]) -> Result<HostServices, Error> {
-        self.environment.helpers(hosts)
+    pub fn host_services(&self, hosts: &[String]) -> Result<HostServices, Error> {
+        self.environment.host_services(hosts)
     }
 
     /// Returns access to this machine, for bounded reads.

@@ -48,7 +48,7 @@ impl TaskEngine {
         let request = ActionRequest {
             chain,
             restart: step.options.restart,
-            ..ActionRequest::at(location, Action::Run(command))
+            ..ActionRequest::new(location, Action::Run(command))
         };
         Ok(self.submit_request(id, request))
     }
@@ -160,7 +160,7 @@ impl TaskEngine {
         if let Some(location) = self.locations.get(&key) {
             return Ok(self.with_passwords(location.clone()));
         }
-        let location = self.helpers.resolver.locate(&key.0, key.1.as_deref());
+        let location = self.services.resolver.locate(&key.0, key.1.as_deref());
         let location = location.map_err(TaskFailure::invalid_task)?;
         self.locations.insert(key, location.clone());
         Ok(self.with_passwords(location))

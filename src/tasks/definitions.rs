@@ -321,26 +321,26 @@ impl Tasks {
     pub fn command_task(text: &str, sudo: Option<&str>, folder: &Path) -> (Arc<Task>, TaskCall) {
         let name = text.split_whitespace().next().unwrap_or("command");
         let text = TemplateText::plain(text);
-        let deed = match sudo {
+        let step_action = match sudo {
             None => StepAction::Run(text),
             Some(user) => StepAction::Sudo {
                 text,
                 user: Some(TemplateText::plain(user)),
             },
         };
-        let task = Self::step_task(name, deed, CommandOptions::default(), folder);
+        let task = Self::step_task(name, step_action, CommandOptions::default(), folder);
         (task, TaskCall::new(name))
     }
 
     /// Returns a task that consists of one step, on the hosts of the environment.
     pub fn step_task(
         name: &str,
-        deed: StepAction,
+        step_action: StepAction,
         how: CommandOptions,
         folder: &Path,
     ) -> Arc<Task> {
         let step = TaskStep {
-            action: deed,
+            action: step_action,
             condition: None,
             register: None,
             warn_only: false,

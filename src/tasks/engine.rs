@@ -113,7 +113,7 @@ pub enum InvalidCall {
 pub struct TaskEngine {
     pub(super) tasks: Tasks,
     pub(super) options: TaskOptions,
-    pub(super) helpers: HostServices,
+    pub(super) services: HostServices,
     pub(super) renderer: TaskRenderer,
     pub(super) passwords: Passwords,
     /// Secret texts, which are redacted in events.
@@ -153,9 +153,9 @@ impl TaskEngine {
         tasks: Tasks,
         calls: &[TaskCall],
         options: TaskOptions,
-        helpers: HostServices,
+        services: HostServices,
     ) -> Result<Self, Vec<InvalidCall>> {
-        let mut runbook = Self::empty(tasks, options, helpers);
+        let mut runbook = Self::empty(tasks, options, services);
         runbook
             .apply_file_settings()
             .map_err(|problem| vec![problem])?;
@@ -186,16 +186,16 @@ impl TaskEngine {
         }
     }
 
-    fn empty(tasks: Tasks, options: TaskOptions, helpers: HostServices) -> Self {
+    fn empty(tasks: Tasks, options: TaskOptions, services: HostServices) -> Self {
         let mut envs = Slab::new();
         let root_env = envs.insert(Arc::new(TaskEnv::from_options(&options)));
         Self {
-            renderer: TaskRenderer::new(Arc::clone(&helpers.context)),
+            renderer: TaskRenderer::new(Arc::clone(&services.context)),
             passwords: options.passwords.clone(),
             secrets: options.variables.hidden().clone(),
             tasks,
             options,
-            helpers,
+            services,
             calls: VecDeque::new(),
             envs,
             root_env,

@@ -142,7 +142,7 @@ impl TaskEngine {
             facts.push(("host", host.into()));
             facts.push(("user", user.into()));
             facts.push(("port", i64::from(port).into()));
-            if let Some(data) = self.helpers.roles.host_data(host_string) {
+            if let Some(data) = self.services.roles.host_data(host_string) {
                 facts.push(("data", data));
             }
         } else {

@@ -166,7 +166,7 @@ impl TaskEngine {
         location: Location,
         action: Action,
     ) -> StepProgress {
-        self.submit_request(run, ActionRequest::at(location, action))
+        self.submit_request(run, ActionRequest::new(location, action))
     }
 
     /// Submits a request for the host of a run, whose name the executors use.

@@ -138,7 +138,7 @@ impl TaskEngine {
         match env.roledefs.get(role) {
             Some(RoleDef::Hosts(hosts)) => RoleLookup::Hosts(hosts.clone()),
             Some(RoleDef::Command(command)) => RoleLookup::Command(command.clone()),
-            None => match self.helpers.roles.hosts_of(role) {
+            None => match self.services.roles.hosts_of(role) {
                 RoleLookup::Unknown { hint: None } => {
                     let names = env.roledefs.keys().map(String::as_str);
                     let hint = crate::text::did_you_mean(role, names);

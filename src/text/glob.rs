@@ -47,7 +47,7 @@ impl Glob {
         Self::parse(pattern, GlobSyntax::BracketsAndEscapes)
     }
 
-    fn parse(pattern: &str, signs: GlobSyntax) -> Self {
+    fn parse(pattern: &str, syntax: GlobSyntax) -> Self {
         let text: Vec<char> = pattern.chars().collect();
         let mut pieces = Vec::with_capacity(text.len());
         let mut at = 0;
@@ -57,14 +57,14 @@ impl Glob {
                 '*' if pieces.last() == Some(&GlobToken::AnyMany) => continue,
                 '*' => GlobToken::AnyMany,
                 '?' => GlobToken::AnyOne,
-                '[' if signs != GlobSyntax::None => match parse_class(&text[at..], signs) {
+                '[' if syntax != GlobSyntax::None => match parse_class(&text[at..], syntax) {
                     Some((piece, length)) => {
                         at += length;
                         piece
                     }
                     None => GlobToken::Literal('['),
                 },
-                '\\' if signs == GlobSyntax::BracketsAndEscapes && at < text.len() => {
+                '\\' if syntax == GlobSyntax::BracketsAndEscapes && at < text.len() => {
                     at += 1;
                     GlobToken::Literal(text[at - 1])
                 }
@@ -92,7 +92,7 @@ impl Glob {
                     piece += 1;
                     star = Some((piece, rest.clone()));
                 }
-                Some(other) if other.fits(character) => {
+                Some(other) if other.matches(character) => {
                     piece += 1;
                     rest.next();
                 }
@@ -112,7 +112,7 @@ impl Glob {
 }
 
 impl GlobToken {
-    fn fits(&self, character: char) -> bool {
+    fn matches(&self, character: char) -> bool {
         match self {
             Self::Literal(own) => *own == character,
             Self::AnyOne | Self::AnyMany => true,

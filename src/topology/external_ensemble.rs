@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use super::entity::{Entity, EntityKind};
 use super::topology::Topology;
-use crate::expr::{Error, Evaluator, Memo, Scope, SystemContext, admits};
+use crate::expr::{Error, Evaluator, Memo, Scope, SystemContext, matches_schema};
 use crate::name::{InstanceName, Priority, Status};
 use crate::tosca::NodeTemplate;
-use crate::value::{External, ExternalKind, Handle, Map, Value, upstream_json};
+use crate::value::{External, ExternalKind, Handle, Map, Value, unfurl_json};
 
 /// The lowest handle of an entity of another ensemble.
 const FIRST_EXTERNAL_HANDLE: u32 = 1 << 31;
@@ -160,7 +160,7 @@ impl ExternalEnsemble {
         let expression = Value::map([("eval", Value::map([("external", name)]))]);
         // Unfurl computes the digest from the instance's name only, so it never changes with the value.
         let key = &self.topology.entity(self.instance).key;
-        let digest = upstream_json("ref", Value::str(key.shared()));
+        let digest = unfurl_json("ref", Value::str(key.shared()));
         Value::External(Arc::new(External {
             kind: ExternalKind::Other,
             exact: Some(value.clone()),
@@ -192,7 +192,7 @@ impl ExternalEnsemble {
         let Some(value) = value else {
             return Ok(schema.get("default").cloned().map(stated));
         };
-        match admits(&value, schema) {
+        match matches_schema(&value, schema) {
             Ok(true) => Ok(Some(stated(value))),
             Ok(false) => Err(external_error(format!(
                 "the attribute `{name}` of the external ensemble `{}` does not match its `schema`",
@@ -282,7 +282,7 @@ impl Topology {
     }
 
     /// Returns the handle that the name of another ensemble stands for.
-    pub fn external(&self, name: &str) -> Option<Handle> {
+    pub fn external_handle(&self, name: &str) -> Option<Handle> {
         let mut all = self.external_ensembles.iter();
         all.find(|foreign| &*foreign.name == name)
             .map(ExternalEnsemble::alias)
@@ -307,7 +307,7 @@ impl Topology {
     ///
     /// If `imported` is given, it decides. Otherwise the searchable ensembles are searched for an
     /// instance whose template has the same name and a matching type.
-    pub fn selected(&self, template: &NodeTemplate) -> Option<(Arc<str>, Handle)> {
+    pub fn select_imported(&self, template: &NodeTemplate) -> Option<(Arc<str>, Handle)> {
         if let Some(imported) = &template.imported {
             let found = self.find_imported(imported)?;
             return Some((Arc::clone(imported), found));
@@ -374,7 +374,7 @@ impl Topology {
                 continue;
             };
             let imported = node.imported.clone();
-            let imported = imported.filter(|_| node.template.stand_in.is_none());
+            let imported = imported.filter(|_| node.template.representative.is_none());
             let Some(imported) = imported.filter(|imported| !imported.starts_with(':')) else {
                 continue;
             };

@@ -14,7 +14,7 @@ pub enum Error {
     NotAMap(Arc<str>),
     /// A status, node state or priority that is not known.
     #[error("the record of instance `{instance}` has the unknown {what} `{word}`")]
-    UnknownWord {
+    UnknownValue {
         instance: Arc<str>,
         /// The kind of word: `status`, `node state` or `priority`.
         what: &'static str,
@@ -195,7 +195,7 @@ fn read_state(
 ) {
     let ready = fields.get("readyState");
     let local = ready.map(|ready| ready.get("local").unwrap_or(ready));
-    let mut read = WordReader { name, errors };
+    let mut read = FieldParser { name, errors };
     let status = read.parse_word(local, "status", Status::parse);
     let state = read.parse_word(
         ready.and_then(|ready| ready.get("state")),
@@ -229,7 +229,7 @@ fn read_state(
 
 fn set_imported(entity: &mut Entity, fields: &Map) {
     if let (EntityKind::Node(node), Some(imported)) = (&mut entity.kind, fields.get("imported"))
-        && node.template.stand_in.is_none()
+        && node.template.representative.is_none()
     {
         node.imported = imported.as_str().map(Arc::from);
     }
@@ -252,12 +252,12 @@ fn redacted_names(recorded: Option<&Value>) -> Vec<Arc<str>> {
 }
 
 /// A parser of statuses and other fixed words in a record, which collects errors.
-struct WordReader<'a> {
+struct FieldParser<'a> {
     name: &'a Arc<str>,
     errors: &'a mut Vec<Error>,
 }
 
-impl WordReader<'_> {
+impl FieldParser<'_> {
     fn parse_word<T>(
         &mut self,
         value: Option<&Value>,
@@ -268,7 +268,7 @@ impl WordReader<'_> {
         let word = parse(text);
         if word.is_none() {
             let instance = Arc::clone(self.name);
-            self.errors.push(Error::UnknownWord {
+            self.errors.push(Error::UnknownValue {
                 instance,
                 what,
                 word: text.to_owned(),

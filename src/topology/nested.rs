@@ -74,7 +74,7 @@ impl Topology {
     /// Returns the root of the nested topology that substitutes for an instance.
     pub fn root_within(&self, of: Handle) -> Option<Handle> {
         let node = self.entity(of).node()?;
-        node.template.stand_in.as_ref()?;
+        node.template.representative.as_ref()?;
         self.nested_root(&node.template.name)
     }
 
@@ -102,10 +102,10 @@ impl Topology {
     /// Returns the inner entity of a nested topology that stands in for this outer entity.
     pub fn stand_in(&self, of: Handle) -> Option<Handle> {
         match &self.get(of)?.kind {
-            EntityKind::Node(node) => self.find(node.template.stand_in.as_ref()?.as_str()),
+            EntityKind::Node(node) => self.find(node.template.representative.as_ref()?.as_str()),
             EntityKind::Capability { owner, .. } => {
                 let node = self.get(*owner)?.node()?;
-                let nested = if node.template.stand_in.is_some() {
+                let nested = if node.template.representative.is_some() {
                     self.template().nested.get(&node.template.name)?
                 } else {
                     let (_, nested) = self.nested_at(self.root_of(of))?;
@@ -151,7 +151,7 @@ impl Topology {
 
     /// Returns a key that is unique across all topologies: for a nested entity, the outer template's
     /// name, a colon, and the key.
-    pub fn whole_key(&self, of: Handle) -> String {
+    pub fn unique_key(&self, of: Handle) -> String {
         let key = &self.entity(of).key;
         match self.nested_at(self.root_of(of)) {
             Some((outer, _)) => format!("{outer}:{key}"),

@@ -45,7 +45,7 @@ pub fn snapshot(topology: &Topology, of: Handle) -> Option<Map> {
 
 impl Topology {
     /// Returns the path of keys from the `status` section to the record of an instance.
-    pub fn route_to(&self, of: Handle) -> Vec<String> {
+    pub fn record_path(&self, of: Handle) -> Vec<String> {
         let (mut route, mut of) = (Vec::new(), Some(of));
         while let Some(node) = of {
             let entity = self.entity(node);

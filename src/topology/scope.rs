@@ -54,7 +54,7 @@ impl Scope for Topology {
     }
 
     fn external_entity(&self, name: &str) -> Option<Handle> {
-        self.external(name)
+        self.external_handle(name)
     }
 
     fn attribute_names(&self, of: Handle) -> Vec<Arc<str>> {

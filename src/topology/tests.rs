@@ -225,7 +225,7 @@ fn an_attribute_that_stays_the_same_is_no_change() {
 }
 
 #[test]
-fn each_instance_that_was_changed_is_told_once() {
+fn each_changed_instance_is_reported_once() {
     let mut topology = stack().deployed();
     topology.take_touched();
     let (app, vm) = (handle(&topology, "app"), handle(&topology, "vm"));

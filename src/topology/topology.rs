@@ -239,7 +239,10 @@ impl Topology {
         entity.parent = Some(parent);
         entity.local = status;
         entity.computed = is_computed(&template.operations);
-        let imported = template.stand_in.as_ref().map(|inner| format!(":{inner}"));
+        let imported = template
+            .representative
+            .as_ref()
+            .map(|inner| format!(":{inner}"));
         if imported.is_some() {
             entity.computed = true;
             entity.local = status.or(Some(Status::Pending));
@@ -503,8 +506,8 @@ fn required_templates(template: &TopologyTemplate) -> FoldMap<TemplateName, bool
         let within = template.nested.get(&node.name);
         let named = within
             .into_iter()
-            .flat_map(|nested| &nested.named_templates);
-        let needed = targets.chain(&node.stand_in).chain(named);
+            .flat_map(|nested| &nested.mapped_templates);
+        let needed = targets.chain(&node.representative).chain(named);
         stack.extend(needed.filter_map(|needed| template.nodes.get(needed)));
         stack.extend(operation_hosts(template, node));
     }

@@ -64,7 +64,7 @@ impl TypeScope<'_> {
             defs: &artifact_type.properties,
             defaults: &artifact_type.default_properties,
             open: artifact_type.open,
-            complete: base.is_none(),
+            check_required: base.is_none(),
         };
         let assigned = self.map_at(map, "properties", || subject.to_owned());
         let mut properties = self.properties(subject, declared, assigned, span);

@@ -78,20 +78,20 @@ fn types_in(text: &'static str) -> Vec<BuiltIn> {
 /// The nodes have no spans, because the text is in no file of the user.
 pub(super) fn parse_built_in(body: &str) -> Node {
     match parse_text(Schema::Core, body) {
-        Ok(node) => without_places(&node),
+        Ok(node) => without_spans(&node),
         // Cannot happen: a test parses every built-in type.
         Err(_) => Node::new(NodeKind::Null, Span::NONE, None),
     }
 }
 
-fn without_places(node: &Node) -> Node {
+fn without_spans(node: &Node) -> Node {
     let kind = match node.kind() {
-        NodeKind::Seq(items) => NodeKind::Seq(items.iter().map(without_places).collect()),
+        NodeKind::Seq(items) => NodeKind::Seq(items.iter().map(without_spans).collect()),
         NodeKind::Map(mapping) => NodeKind::Map(
             mapping
                 .iter()
                 .map(|(key, entry)| {
-                    let entry = MapEntry::new(Span::NONE, without_places(&entry.value));
+                    let entry = MapEntry::new(Span::NONE, without_spans(&entry.value));
                     (std::sync::Arc::clone(key), entry)
                 })
                 .collect::<Mapping>(),

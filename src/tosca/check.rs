@@ -139,8 +139,8 @@ impl ValueChecker<'_> {
         }
         let found = self.faults.len();
         let value = match value {
-            Value::Sensitive(inner) => self.of_kind(schema, inner, depth).sensitive(),
-            value => self.of_kind(schema, value, depth),
+            Value::Sensitive(inner) => self.value_of_kind(schema, inner, depth).sensitive(),
+            value => self.value_of_kind(schema, value, depth),
         };
         // A value of the wrong type also violates the constraints: report the type only.
         if self.faults.len() == found {
@@ -168,7 +168,7 @@ impl ValueChecker<'_> {
         kind
     }
 
-    fn of_kind(&mut self, schema: &Schema, value: &Value, depth: usize) -> Value {
+    fn value_of_kind(&mut self, schema: &Schema, value: &Value, depth: usize) -> Value {
         match schema.kind {
             DataKind::Any | DataKind::Json | DataKind::Xml => value.clone(),
             DataKind::String => self.string(value),
@@ -332,7 +332,7 @@ impl ValueChecker<'_> {
             let def = data.properties.get(name);
             if def.is_none() && !data.open {
                 let message = format!("{} is not a field of `{}`", self.name(), data.name);
-                self.fault(message);
+                self.add_fault(message);
             }
             let item = match def {
                 Some(def) => self.value(&def.schema, item, depth + 1),
@@ -355,7 +355,7 @@ impl ValueChecker<'_> {
                         self.name(),
                         data.name
                     );
-                    self.fault(message);
+                    self.add_fault(message);
                 }
                 _ => {}
             }
@@ -396,10 +396,10 @@ impl ValueChecker<'_> {
             format!("`{}`", abbreviate(value))
         };
         let message = format!("the value {shown} of {} {why}", self.name());
-        self.fault(message);
+        self.add_fault(message);
     }
 
-    fn fault(&mut self, message: String) {
+    fn add_fault(&mut self, message: String) {
         self.faults.push(ValueFault {
             path: self.path.clone(),
             message,

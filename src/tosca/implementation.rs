@@ -16,8 +16,8 @@ use crate::yaml::{MapEntry, Mapping, Node};
 
 use super::keys::IMPLEMENTATION;
 use super::operation::{
-    Artifact, Dependency, IN_PLACE, Implementation, ImplementationKind, Operations, is_in_place,
-    short_name,
+    Artifact, Dependency, INLINE_PREFIX, Implementation, ImplementationKind, Operations,
+    is_inline_name, short_name,
 };
 use super::scope::{TypeScope, values};
 
@@ -27,18 +27,18 @@ pub(super) type ArtifactMap = IndexMap<Arc<str>, Arc<Artifact>>;
 /// Adds the artifacts that operations define inline to the artifacts of their entity.
 ///
 /// Inline artifacts of an earlier call are replaced.
-pub(super) fn join_in_place(artifacts: &mut Arc<ArtifactMap>, operations: &Operations) {
+pub(super) fn add_inline_artifacts(artifacts: &mut Arc<ArtifactMap>, operations: &Operations) {
     let implementations = operations
         .iter()
         .filter_map(|it| it.implementation.as_ref());
     let stated = implementations.filter_map(|it| it.primary.as_ref());
-    let stated: Vec<_> = stated.filter(|it| is_in_place(&it.name)).collect();
-    let is_stale = artifacts.keys().any(|name| is_in_place(name));
+    let stated: Vec<_> = stated.filter(|it| is_inline_name(&it.name)).collect();
+    let is_stale = artifacts.keys().any(|name| is_inline_name(name));
     if stated.is_empty() && !is_stale {
         return;
     }
     let all = Arc::make_mut(artifacts);
-    all.retain(|name, _| !is_in_place(name));
+    all.retain(|name, _| !is_inline_name(name));
     let named = |artifact: &Arc<Artifact>| (Arc::clone(&artifact.name), Arc::clone(artifact));
     all.extend(stated.into_iter().map(named));
 }
@@ -47,27 +47,27 @@ pub(super) fn join_in_place(artifacts: &mut Arc<ArtifactMap>, operations: &Opera
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ArtifactScope<'a> {
     named: Option<&'a ArtifactMap>,
-    own: bool,
+    has_own: bool,
 }
 
 impl<'a> ArtifactScope<'a> {
     /// A scope without artifacts, for entities that cannot have any.
     pub(super) const NONE: ArtifactScope<'static> = ArtifactScope {
         named: None,
-        own: false,
+        has_own: false,
     };
 
     /// Creates a scope. `own` states whether a template has artifacts that its type does not have.
     pub(super) fn new(named: &'a ArtifactMap, own: bool) -> Self {
         Self {
             named: Some(named),
-            own,
+            has_own: own,
         }
     }
 
     /// Whether the artifacts differ from those of the type.
     pub(super) fn has_own(&self) -> bool {
-        self.own
+        self.has_own
     }
 
     fn get(&self, name: &str) -> Option<&'a Arc<Artifact>> {
@@ -79,7 +79,7 @@ impl Implementation {
     /// Names an inline artifact after its interface and its operation.
     ///
     /// Does nothing if the artifact is not defined inline.
-    pub(super) fn name_in_place(&mut self, reference: &OperationRef, node: &Node) {
+    pub(super) fn name_inline_artifact(&mut self, reference: &OperationRef, node: &Node) {
         if node.get("primary").is_none_or(|it| it.as_map().is_none()) {
             return;
         }
@@ -87,7 +87,7 @@ impl Implementation {
             return;
         };
         let (interface, operation) = (&reference.interface, &reference.operation);
-        let name: Arc<str> = format!("{IN_PLACE}{interface}_{operation}").into();
+        let name: Arc<str> = format!("{INLINE_PREFIX}{interface}_{operation}").into();
         Arc::make_mut(artifact).name = Arc::clone(&name);
         if let ImplementationKind::Artifact(named) = &mut self.kind {
             *named = name;

@@ -103,7 +103,7 @@ impl InterfaceDrafts {
                         owner,
                         artifacts,
                         shared,
-                        known: known
+                        base: known
                             .filter(|(other, _)| Arc::ptr_eq(&draft.shared, &other.shared))
                             .map(|(other, finished)| (&**other, &**finished)),
                     };
@@ -410,7 +410,7 @@ struct InterfaceFinisher<'a> {
     /// The settings that `interfaces.defaults` has for all interfaces.
     shared: &'a OperationParts,
     /// An interface with the same shared settings, and its finished form, whose operations can be reused.
-    known: Option<(&'a InterfaceDraft, &'a Interface)>,
+    base: Option<(&'a InterfaceDraft, &'a Interface)>,
 }
 
 impl InterfaceFinisher<'_> {
@@ -428,7 +428,7 @@ impl InterfaceFinisher<'_> {
             type_name: draft.type_name.clone(),
             operations: operations
                 .map(|(key, definition)| {
-                    let operation = self.known(key, definition).unwrap_or_else(|| {
+                    let operation = self.reusable_operation(key, definition).unwrap_or_else(|| {
                         let reference = OperationRef::new(name.clone(), key.clone());
                         Arc::new(self.operation(reference, draft, definition))
                     });
@@ -449,12 +449,12 @@ impl InterfaceFinisher<'_> {
     }
 
     /// Returns the finished operation of the known interface if its draft is the same.
-    fn known(
+    fn reusable_operation(
         &self,
         name: &OperationName,
         definition: &Arc<OperationDraft>,
     ) -> Option<Arc<Operation>> {
-        let (draft, finished) = self.known?;
+        let (draft, finished) = self.base?;
         let same = Arc::ptr_eq(draft.operations.get(name)?, definition);
         same.then(|| finished.operations.get(name).cloned())?
     }
@@ -507,7 +507,7 @@ impl InterfaceFinisher<'_> {
             let scope = TypeScope::of(self.types, text.namespace);
             let extras = definition.extras.as_ref();
             let mut found = scope.implementation(&subject, &text.node, extras, self.artifacts)?;
-            found.name_in_place(&reference, &text.node);
+            found.name_inline_artifact(&reference, &text.node);
             Some(found)
         });
         Operation {
@@ -534,7 +534,7 @@ fn cloned<V: Clone>((name, value): (&Arc<str>, &V)) -> (Arc<str>, V) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{TestTemplate, case};
+    use super::super::testing::{TestTemplate, read_template};
 
     /// Lists each operation with the kind, the class and the inputs of its implementation.
     fn operations(case: &TestTemplate, node: &str) -> String {
@@ -555,7 +555,7 @@ mod tests {
 
     #[test]
     fn every_form_of_an_operation_is_understood() {
-        let case = case(
+        let case = read_template(
             "
 topology_template:
   node_templates:
@@ -604,7 +604,7 @@ topology_template:
 
     #[test]
     fn artifacts_stated_in_place_stand_among_those_of_the_node() {
-        let case = case(
+        let case = read_template(
             "
 node_types:
   T:
@@ -639,7 +639,7 @@ topology_template:
 
     #[test]
     fn outputs_with_a_type_are_definitions() {
-        let case = case(
+        let case = read_template(
             "
 topology_template:
   node_templates:
@@ -662,7 +662,7 @@ topology_template:
 
     #[test]
     fn the_class_that_execute_names_runs_an_artifact() {
-        let case = case(
+        let case = read_template(
             "
 artifact_types:
   Py:
@@ -690,7 +690,7 @@ topology_template:
 
     #[test]
     fn defaults_fill_operations_that_say_nothing() {
-        let case = case(
+        let case = read_template(
             "
 node_types:
   T:
@@ -722,7 +722,7 @@ topology_template:
 
     #[test]
     fn derived_types_refine_and_remove_operations() {
-        let case = case(
+        let case = read_template(
             "
 node_types:
   Base:
@@ -755,7 +755,7 @@ topology_template:
 
     #[test]
     fn a_template_shares_the_operations_that_it_does_not_change() {
-        let case = case(
+        let case = read_template(
             "
 node_types:
   T: {interfaces: {Standard: {configure: echo, delete: {inputs: {x: 1}, implementation: echo}}}}
@@ -790,8 +790,8 @@ topology_template:
     }
 
     #[test]
-    fn unknown_interfaces_and_operations_are_told() {
-        let case = case(
+    fn unknown_interfaces_and_operations_are_reported() {
+        let case = read_template(
             "
 interface_types:
   MyOps: {operations: {test_op: }}

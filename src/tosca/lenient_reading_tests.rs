@@ -1,11 +1,11 @@
 //! Tests of lenient reading: harmless mistakes in public templates produce a warning, not an error.
 
-use super::testing::case;
+use super::testing::read_template;
 use crate::value::Value;
 
 #[test]
 fn a_type_in_the_wrong_section_is_what_it_derives_from() {
-    let case = case(
+    let case = read_template(
         "
 node_types:
   Cap: {derived_from: tosca.capabilities.Endpoint}
@@ -22,7 +22,7 @@ topology_template: {node_templates: {a: {type: T}}}
 
 #[test]
 fn a_value_in_place_of_an_inherited_definition_is_its_default() {
-    let case = case(
+    let case = read_template(
         "
 node_types:
   Base: {properties: {port: {type: integer}}}
@@ -39,7 +39,7 @@ topology_template: {node_templates: {a: {type: T}}}
 
 #[test]
 fn an_artifact_of_a_template_completes_the_one_of_its_type() {
-    let case = case(
+    let case = read_template(
         "
 artifact_types: {Image: {properties: {os: {type: string}}}}
 repositories: {r: {url: 'https://example.com'}}
@@ -58,13 +58,14 @@ topology_template: {node_templates: {a: {type: T, artifacts: {image: {deploy_pat
 
 #[test]
 fn names_may_be_written_in_any_script() {
-    let case = case("topology_template: {node_templates: {燈: {type: tosca.nodes.Root}}}\n");
+    let case =
+        read_template("topology_template: {node_templates: {燈: {type: tosca.nodes.Root}}}\n");
     assert_eq!(case.report(), "");
 }
 
 #[test]
 fn an_operation_that_is_an_empty_list_does_nothing() {
-    let case = case(
+    let case = read_template(
         "
 node_types: {T: {interfaces: {Standard: {create: []}}}}
 topology_template: {node_templates: {a: {type: T}}}
@@ -76,7 +77,7 @@ topology_template: {node_templates: {a: {type: T}}}
 
 #[test]
 fn a_capability_that_only_the_type_asks_for_may_be_missing() {
-    let case = case(
+    let case = read_template(
         "
 node_types:
   Db: {}
@@ -93,7 +94,7 @@ topology_template: {node_templates: {db: {type: Db}, app: {type: App, requiremen
 
 #[test]
 fn a_word_of_old_yaml_says_whether_a_property_is_required() {
-    let case = case(
+    let case = read_template(
         "
 node_types: {T: {properties: {a: {type: string, required: no}, b: {type: string, required: maybe}}}}
 topology_template: {node_templates: {a: {type: T, properties: {b: x}}}}
@@ -108,7 +109,7 @@ topology_template: {node_templates: {a: {type: T, properties: {b: x}}}}
 
 #[test]
 fn one_dependency_needs_no_list() {
-    let case = case(
+    let case = read_template(
         "
 topology_template:
   node_templates:

@@ -21,7 +21,7 @@ use super::template::Requirement;
 /// The open requirements of a topology, and which of them wait for which dependency.
 struct MatchQueue {
     items: Vec<OpenRequirement>,
-    kinds: Vec<Vec<MatchDependency>>,
+    resolved_dependencies: Vec<Vec<MatchDependency>>,
     queue: VecDeque<usize>,
     waiting: FoldMap<MatchDependency, Vec<usize>>,
     done: Vec<bool>,
@@ -36,30 +36,32 @@ impl<'a> RequirementResolver<'a> {
         if !items.iter().any(|item| self.merged(item).has_filter()) {
             return self.match_in_order(&items);
         }
-        let mut agenda = self.build_queue(items);
-        let mut found: Vec<Vec<Requirement>> = vec![Vec::new(); agenda.items.len()];
+        let mut queue = self.build_queue(items);
+        let mut found: Vec<Vec<Requirement>> = vec![Vec::new(); queue.items.len()];
         let mut forced = 0;
         loop {
-            while let Some(item) = agenda.queue.pop_front() {
-                if agenda.done[item] {
+            while let Some(item) = queue.queue.pop_front() {
+                if queue.done[item] {
                     continue;
                 }
-                match self.blocking_dependency(&agenda.items[item], &agenda.kinds[item]) {
-                    Some(wait) => agenda.waiting.entry(wait).or_default().push(item),
-                    None => found[item] = self.match_requirement(&mut agenda, item),
+                match self
+                    .blocking_dependency(&queue.items[item], &queue.resolved_dependencies[item])
+                {
+                    Some(wait) => queue.waiting.entry(wait).or_default().push(item),
+                    None => found[item] = self.match_requirement(&mut queue, item),
                 }
             }
-            while agenda.done.get(forced) == Some(&true) {
+            while queue.done.get(forced) == Some(&true) {
                 forced += 1;
             }
-            if forced == agenda.items.len() {
+            if forced == queue.items.len() {
                 break;
             }
-            found[forced] = self.match_requirement(&mut agenda, forced);
+            found[forced] = self.match_requirement(&mut queue, forced);
         }
         let mut by_place = vec![Vec::new(); self.index.templates.len()];
-        for (item, found) in agenda.items.iter().zip(found) {
-            by_place[item.place].extend(found);
+        for (item, found) in queue.items.iter().zip(found) {
+            by_place[item.template_index].extend(found);
         }
         by_place
     }
@@ -76,7 +78,7 @@ impl<'a> RequirementResolver<'a> {
         let mut items: Vec<OpenRequirement> = stated
             .filter(|(_, stated)| !is_outer(&stated.name))
             .map(|(at, stated)| OpenRequirement {
-                place,
+                template_index: place,
                 stated: Some(at),
                 name: Arc::clone(&stated.name),
             })
@@ -85,7 +87,7 @@ impl<'a> RequirementResolver<'a> {
         for name in unmatched.template.node_type.requirements.keys() {
             if !names.contains(name) && !is_outer(name) {
                 items.push(OpenRequirement {
-                    place,
+                    template_index: place,
                     stated: None,
                     name: Arc::clone(name),
                 });
@@ -98,7 +100,7 @@ impl<'a> RequirementResolver<'a> {
     fn match_in_order(&mut self, items: &[OpenRequirement]) -> Vec<Vec<Requirement>> {
         let mut by_place = vec![Vec::new(); self.index.templates.len()];
         for item in items {
-            by_place[item.place].extend(self.resolve(item));
+            by_place[item.template_index].extend(self.resolve(item));
         }
         by_place
     }
@@ -124,15 +126,15 @@ impl<'a> RequirementResolver<'a> {
             done: vec![false; items.len()],
             waiting: FoldMap::default(),
             items,
-            kinds,
+            resolved_dependencies: kinds,
         }
     }
 
     /// Returns the dependencies that other requirements may have on this one.
     fn dependencies_resolved_by(&self, item: &OpenRequirement) -> Vec<MatchDependency> {
         let mut kinds = vec![
-            MatchDependency::OfTemplate(item.place, None),
-            MatchDependency::OfTemplate(item.place, Some(Arc::clone(&item.name))),
+            MatchDependency::OfTemplate(item.template_index, None),
+            MatchDependency::OfTemplate(item.template_index, Some(Arc::clone(&item.name))),
             MatchDependency::Named(Arc::clone(&item.name)),
             MatchDependency::All,
         ];
@@ -140,7 +142,7 @@ impl<'a> RequirementResolver<'a> {
         let is_named = merged
             .node()
             .is_some_and(|node| self.index.position(&node.name).is_some());
-        for filter in self.filters(item.place, &merged) {
+        for filter in self.filters(item.template_index, &merged) {
             let set = filter
                 .assigned_properties(is_named)
                 .map(MatchDependency::SettingProperty);
@@ -158,7 +160,7 @@ impl<'a> RequirementResolver<'a> {
     fn record_computed_properties(&mut self, items: &[OpenRequirement]) {
         let mut constrained = FoldSet::default();
         for item in items {
-            for filter in self.filters(item.place, &self.merged(item)) {
+            for filter in self.filters(item.template_index, &self.merged(item)) {
                 constrained.extend(filter.constrained_properties().cloned());
             }
         }
@@ -192,7 +194,7 @@ impl<'a> RequirementResolver<'a> {
         if let Some(wait) = known.open_dependency(restricts, own) {
             return Some(wait);
         }
-        let filters = self.filters(item.place, &self.merged(item));
+        let filters = self.filters(item.template_index, &self.merged(item));
         for filter in filters {
             for name in filter.constrained_properties() {
                 if known.settable.contains(name)
@@ -212,7 +214,7 @@ impl<'a> RequirementResolver<'a> {
             }
             for path in filter.paths() {
                 let mut walk = PathQuery::new(&self.index, known, own);
-                let _found = walk.path(item.place, &path);
+                let _found = walk.path(item.template_index, &path);
                 if walk.blocked_by.is_some() {
                     return walk.blocked_by;
                 }
@@ -234,8 +236,8 @@ impl<'a> RequirementResolver<'a> {
                 (requirement, place)
             })
             .collect();
-        self.match_state.add_matches(item.place, &found);
-        for filter in self.filters(item.place, &self.merged(item)) {
+        self.match_state.add_matches(item.template_index, &found);
+        for filter in self.filters(item.template_index, &self.merged(item)) {
             for (name, restriction) in filter.restrictions() {
                 for target in found.iter().filter_map(|(_, target)| *target) {
                     let of = self.match_state.restricted.entry(target).or_default();
@@ -243,7 +245,7 @@ impl<'a> RequirementResolver<'a> {
                 }
             }
         }
-        for kind in &agenda.kinds[at] {
+        for kind in &agenda.resolved_dependencies[at] {
             let open = self
                 .match_state
                 .open_counts
@@ -266,7 +268,7 @@ impl<'a> RequirementResolver<'a> {
 
     /// Returns the requirement as stated in the template, merged over its declaration in the node type.
     pub(super) fn merged(&self, item: &OpenRequirement) -> MergedRequirement<'a> {
-        let unmatched = &self.index.templates[item.place];
+        let unmatched = &self.index.templates[item.template_index];
         MergedRequirement {
             stated: item.stated.map(|at| &unmatched.stated[at]),
             declared: unmatched.template.node_type.requirements.get(&item.name),
@@ -321,7 +323,7 @@ mod tests {
     use std::fmt::Write as _;
 
     use super::super::node_filter::COMPARISONS;
-    use super::super::testing::{TestTemplate, case};
+    use super::super::testing::{TestTemplate, read_template};
 
     const TYPES: &str = "
 node_types:
@@ -338,7 +340,7 @@ topology_template:
 ";
 
     fn read(templates: &str) -> TestTemplate {
-        case(format!("{TYPES}{templates}").leak())
+        read_template(format!("{TYPES}{templates}").leak())
     }
 
     const TWO_APPS: &str = "
@@ -367,10 +369,10 @@ topology_template:
         let none = TWO_APPS
             .replace("{computed: 2}", "{computed: 3}")
             .replace("{app: {node_filter", "{app: {node: App, node_filter");
-        let told = read(none.leak()).report();
+        let reported = read(none.leak()).report();
         assert!(
-            told.contains("no node template of type `App` fits"),
-            "{told}"
+            reported.contains("no node template of type `App` fits"),
+            "{reported}"
         );
     }
 
@@ -426,8 +428,8 @@ topology_template:
     }
 
     #[test]
-    fn paths_that_cannot_be_followed_are_told() {
-        let told = |path: &str| {
+    fn paths_that_cannot_be_followed_are_reported() {
+        let reported = |path: &str| {
             let any = format!("{{any: {{node_filter: {{match: [{path}]}}}}}}");
             read(&format!(
                 "    user: {{type: User, requirements: [{any}, {{app: app}}]}}
@@ -438,12 +440,12 @@ topology_template:
             ))
             .report()
         };
-        assert!(told("{concat: [a, b]}").contains("cannot be used to find a node"));
+        assert!(reported("{concat: [a, b]}").contains("cannot be used to find a node"));
         assert_eq!(
-            told("'.targets::app::.hosted_on[.type=Host]::.targets::thing'"),
+            reported("'.targets::app::.hosted_on[.type=Host]::.targets::thing'"),
             ""
         );
-        assert_eq!(told("{get_nodes_of_type: Thing}"), "");
+        assert_eq!(reported("{get_nodes_of_type: Thing}"), "");
     }
 
     #[test]
@@ -479,7 +481,7 @@ topology_template:
             .unwrap();
         }
         COMPARISONS.set(0);
-        let case = case(text.leak());
+        let case = read_template(text.leak());
         assert_eq!(case.report(), "");
         let target = &case.node("app999").requirements[0].target;
         assert_eq!(*target, Some("db999".into()));
@@ -509,7 +511,7 @@ topology_template:
             .unwrap();
         }
         COMPARISONS.set(0);
-        let case = case(text.leak());
+        let case = read_template(text.leak());
         assert_eq!(case.report(), "");
         let last = &case.node("link1999").requirements[0];
         assert_eq!(last.target, Some("end".into()));

@@ -27,7 +27,7 @@ pub(super) enum MatchDependency {
 /// A requirement to be matched: stated by its template, or only declared by the node type.
 #[derive(Debug, Clone)]
 pub(super) struct OpenRequirement {
-    pub(super) place: usize,
+    pub(super) template_index: usize,
     pub(super) stated: Option<usize>,
     pub(super) name: Arc<str>,
 }

@@ -45,7 +45,7 @@ pub(super) fn flatten(
         match_declared,
         nodes: IndexMap::default(),
         nested: IndexMap::new(),
-        open: Vec::new(),
+        open_patterns: Vec::new(),
         is_full: false,
     };
     let outer_requirements = FoldMap::default();
@@ -67,7 +67,7 @@ struct NestingBuilder<'a> {
     nodes: IndexMap<TemplateName, Arc<NodeTemplate>, Fold>,
     nested: IndexMap<TemplateName, Arc<NestedTopology>>,
     /// The indexes of the patterns being copied, the outermost first. Prevents endless recursion.
-    open: Vec<usize>,
+    open_patterns: Vec<usize>,
     is_full: bool,
 }
 
@@ -95,11 +95,12 @@ impl NestingBuilder<'_> {
         let patterns = self.patterns;
         let found = patterns.iter().enumerate().find_map(|(place, draft)| {
             let substitution = draft.substitution()?;
-            let fits = !self.open.contains(&place) && draft.scope.can_replace(substitution, outer);
+            let fits = !self.open_patterns.contains(&place)
+                && draft.scope.can_replace(substitution, outer);
             fits.then_some((place, draft, substitution))
         });
         let Some((place, draft, substitution)) = found else {
-            let mut open = self.open.iter().map(|place| &patterns[*place]);
+            let mut open = self.open_patterns.iter().map(|place| &patterns[*place]);
             let itself = open.any(|draft| {
                 let substitution = draft.substitution();
                 substitution.is_some_and(|it| draft.scope.can_replace(it, outer))
@@ -107,7 +108,7 @@ impl NestingBuilder<'_> {
             return report_no_substitution(scope, outer, itself);
         };
         let size = self.nodes.len() + draft.unmatched.len();
-        if self.open.len() >= MAX_LEVELS || size > MAX_TEMPLATES {
+        if self.open_patterns.len() >= MAX_LEVELS || size > MAX_TEMPLATES {
             if !std::mem::replace(&mut self.is_full, true) {
                 let message = format!(
                     "the topologies nested in node template `{}` exceed the limit of {MAX_LEVELS} levels or {MAX_TEMPLATES} node templates",
@@ -135,18 +136,18 @@ impl NestingBuilder<'_> {
             node: root_name.clone(),
             inputs: copy.inputs(),
             capabilities: copy.capabilities(),
-            named_templates: copy.named(),
+            mapped_templates: copy.mapped_templates(),
             topology: Arc::new(draft.topology.clone()),
         };
         let unmatched = std::mem::take(&mut copy.unmatched);
         let mut templates =
             draft.match_requirements(unmatched, self.match_declared, &copy.outer_requirements);
-        copy.finish(&mut templates, root);
-        outer.stand_in = Some(root_name);
+        copy.qualify_names(&mut templates, root);
+        outer.representative = Some(root_name);
         self.nested.insert(outer.name.clone(), Arc::new(nested));
-        self.open.push(place);
+        self.open_patterns.push(place);
         self.add_topology(draft.scope, templates);
-        self.open.pop();
+        self.open_patterns.pop();
     }
 }
 
@@ -233,7 +234,7 @@ impl TopologyCopy<'_> {
     }
 
     /// Returns the nested templates that the substitution mapping names.
-    fn named(&self) -> Vec<TemplateName> {
+    fn mapped_templates(&self) -> Vec<TemplateName> {
         let names = |(_, _, mapped): (&'static str, _, &PartMapping)| match &mapped.target {
             MappingTarget::Member { node, .. } => Some(self.qualified_name(node.as_str())),
             _ => None,
@@ -410,7 +411,9 @@ impl TopologyCopy<'_> {
 
     /// Records which requirements the outer topology fulfils.
     fn map_requirements(&mut self, root: usize) {
-        let stated: FoldSet<_> = stated(self.outer).map(|it| Arc::clone(&it.name)).collect();
+        let stated: FoldSet<_> = stated_requirements(self.outer)
+            .map(|it| Arc::clone(&it.name))
+            .collect();
         for (name, mapped) in &self.substitution.requirements {
             if let (true, MappingTarget::Member { node, path }) =
                 (stated.contains(name), &mapped.target)
@@ -428,13 +431,13 @@ impl TopologyCopy<'_> {
     }
 
     /// Gives the matched templates their qualified names, and adds the requirements of the outer template.
-    fn finish(&self, templates: &mut [NodeTemplate], root: usize) {
+    fn qualify_names(&self, templates: &mut [NodeTemplate], root: usize) {
         let places: FoldMap<TemplateName, usize> = templates
             .iter()
             .enumerate()
             .map(|(place, template)| (template.name.clone(), place))
             .collect();
-        let replaced: FoldMap<&str, &Requirement> = stated(self.outer)
+        let replaced: FoldMap<&str, &Requirement> = stated_requirements(self.outer)
             .filter(|it| it.target.is_some() && places.contains_key(&*it.name))
             .map(|it| (&*it.name, it))
             .collect();
@@ -458,14 +461,15 @@ impl TopologyCopy<'_> {
                 continue;
             };
             if let (Some(place), Some(own)) = (places.get(node), path.first()) {
-                let outside = stated(self.outer).filter(|it| it.name == *name);
-                let outer_requirements: Vec<_> = outside.map(|it| from_outside(it, own)).collect();
+                let outside = stated_requirements(self.outer).filter(|it| it.name == *name);
+                let outer_requirements: Vec<_> =
+                    outside.map(|it| as_outer_requirement(it, own)).collect();
                 templates[*place]
                     .requirements
                     .splice(0..0, outer_requirements);
             }
         }
-        let outside = stated(self.outer).map(|it| from_outside(it, &it.name));
+        let outside = stated_requirements(self.outer).map(|it| as_outer_requirement(it, &it.name));
         let outer_requirements: Vec<_> = outside.collect();
         templates[root]
             .requirements
@@ -474,12 +478,12 @@ impl TopologyCopy<'_> {
 }
 
 /// Returns the requirements that the template states itself or has from an outer template.
-fn stated(template: &NodeTemplate) -> impl Iterator<Item = &Requirement> {
+fn stated_requirements(template: &NodeTemplate) -> impl Iterator<Item = &Requirement> {
     let requirements = template.requirements.iter();
     requirements.filter(|requirement| requirement.stated.is_some() || requirement.from_outer)
 }
 
-fn from_outside(requirement: &Requirement, name: &Arc<str>) -> Requirement {
+fn as_outer_requirement(requirement: &Requirement, name: &Arc<str>) -> Requirement {
     Requirement {
         name: Arc::clone(name),
         from_outer: true,

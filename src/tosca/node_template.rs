@@ -14,7 +14,7 @@ use crate::value::{FoldMap, Value};
 use crate::yaml::{MapEntry, Mapping, Node};
 
 use super::entity_types::{CapabilityTemplate, NodeType, RequirementDef};
-use super::implementation::{ArtifactMap, ArtifactScope, join_in_place};
+use super::implementation::{ArtifactMap, ArtifactScope, add_inline_artifacts};
 use super::interface_draft::InterfaceDrafts;
 use super::interface_merge::DefinitionSource;
 use super::keys::NODE_TEMPLATE;
@@ -41,7 +41,7 @@ pub(super) struct NodeReader<'a> {
     pub(super) incomplete: Option<Arc<str>>,
     /// The templates that `copy` can refer to.
     pub(super) siblings: Option<&'a Mapping>,
-    known: FoldMap<Arc<str>, (TypeName, Arc<NodeType>)>,
+    type_cache: FoldMap<Arc<str>, (TypeName, Arc<NodeType>)>,
 }
 
 impl<'a> NodeReader<'a> {
@@ -50,7 +50,7 @@ impl<'a> NodeReader<'a> {
             scope,
             incomplete: None,
             siblings: None,
-            known: FoldMap::default(),
+            type_cache: FoldMap::default(),
         }
     }
 
@@ -77,13 +77,13 @@ impl<'a> NodeReader<'a> {
         let map = copied.as_ref().unwrap_or(map);
         let (type_name, node_type) = self.node_type(&subject, map, span)?;
         let directives = self.directives(&subject, map);
-        let stands_in = self.stands_in(name, map, &directives);
+        let stands_in = self.may_be_incomplete(name, map, &directives);
         let (assigned, inline) = self.assigned_properties(&subject, map, &node_type);
         let metadata = metadata_of(map);
         let open = metadata.get("additionalProperties").map(Value::is_truthy);
         let declared = DeclaredProperties {
             open: open.unwrap_or(node_type.open),
-            complete: !stands_in,
+            check_required: !stands_in,
             ..DeclaredProperties::of(type_name.as_str(), &node_type)
         };
         let properties = scope.properties(&subject, declared, assigned.as_deref(), span);
@@ -108,7 +108,7 @@ impl<'a> NodeReader<'a> {
             type_name,
             node_type,
             nested_in: None,
-            stand_in: None,
+            representative: None,
             is_replaced: false,
             is_orphaned: false,
             from_outer: IndexMap::new(),
@@ -120,7 +120,7 @@ impl<'a> NodeReader<'a> {
     }
 
     /// Whether required properties may stay unset, because another node or ensemble provides them.
-    fn stands_in(&self, name: &Arc<str>, map: &Mapping, directives: &[Arc<str>]) -> bool {
+    fn may_be_incomplete(&self, name: &Arc<str>, map: &Mapping, directives: &[Arc<str>]) -> bool {
         directives
             .iter()
             .any(|directive| matches!(&**directive, "select" | "substitute"))
@@ -145,7 +145,7 @@ impl<'a> NodeReader<'a> {
         span: Span,
     ) -> Option<(TypeName, Arc<NodeType>)> {
         let stated = map.get("type").and_then(Node::as_str);
-        if let Some(found) = stated.and_then(|name| self.known.get(name)) {
+        if let Some(found) = stated.and_then(|name| self.type_cache.get(name)) {
             return Some(found.clone());
         }
         let key = self
@@ -154,7 +154,7 @@ impl<'a> NodeReader<'a> {
         let stated = stated?;
         let node_type = self.scope.types.node_type_of(key)?;
         let found = (stated_name(stated, key, self.scope.types), node_type);
-        self.known.insert(stated.into(), found.clone());
+        self.type_cache.insert(stated.into(), found.clone());
         Some(found)
     }
 
@@ -184,7 +184,7 @@ impl<'a> NodeReader<'a> {
             return (None, inline);
         };
         if let Some(items) = node.as_seq() {
-            return (Some(Cow::Owned(from_list(items))), inline);
+            return (Some(Cow::Owned(properties_from_list(items))), inline);
         }
         let Some(map) = self
             .scope
@@ -256,7 +256,7 @@ impl<'a> NodeReader<'a> {
         let mut artifacts = self.artifacts(subject, map, node_type, span);
         let operations = self.operations(subject, map, node_type, &artifacts);
         if !Arc::ptr_eq(&operations, &node_type.operations) {
-            join_in_place(&mut artifacts, &operations);
+            add_inline_artifacts(&mut artifacts, &operations);
         }
         (artifacts, operations)
     }
@@ -347,7 +347,7 @@ impl<'a> NodeReader<'a> {
 }
 
 /// Converts properties in the form of a list of maps with `name` and `value`.
-fn from_list(items: &[Node]) -> Mapping {
+fn properties_from_list(items: &[Node]) -> Mapping {
     let named = items.iter().filter_map(|item| {
         let name: Arc<str> = item.get("name")?.as_str()?.into();
         let entry = item.as_map()?.entry("value")?.clone();

@@ -18,7 +18,7 @@ use super::definition::{Property, PropertyDef};
 use super::interface_draft::InterfaceDrafts;
 
 /// The prefix of the names of artifacts that operations define inline.
-pub(super) const IN_PLACE: &str = "__primary_";
+pub(super) const INLINE_PREFIX: &str = "__primary_";
 
 /// The operations of an entity by interface.
 ///
@@ -276,14 +276,14 @@ impl Artifact {
     }
 
     /// Whether an operation defines the artifact inline, so that the template has no name for it.
-    pub fn is_in_place(&self) -> bool {
-        is_in_place(&self.name)
+    pub fn is_inline(&self) -> bool {
+        is_inline_name(&self.name)
     }
 }
 
 /// Whether the name is that of an artifact that an operation defines inline.
-pub(super) fn is_in_place(name: &str) -> bool {
-    name.starts_with(IN_PLACE)
+pub(super) fn is_inline_name(name: &str) -> bool {
+    name.starts_with(INLINE_PREFIX)
 }
 
 /// An artifact type, merged with its ancestors.

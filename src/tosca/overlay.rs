@@ -75,7 +75,7 @@ fn blueprint(scope: TypeScope<'_>, map: &Mapping, options: &ReadOptions) -> Opti
 /// Returns the node templates of the topology as written, including their replacements.
 ///
 /// The result is empty if there are no decorators, because only they need it.
-pub(super) fn stated(
+pub(super) fn written_node_templates(
     map: &Mapping,
     overrides: Option<&Mapping>,
     decorators: &[Decorator],

@@ -79,16 +79,16 @@ impl<'w, 'a> PathQuery<'w, 'a> {
             let name = after.first().filter(|_| takes_name);
             if let Some(name) = name {
                 rest = &after[1..];
-                current = self.named(&current, step.key, name);
-                current.retain(|found| self.admits(found, name.filter));
+                current = self.follow_named_step(&current, step.key, name);
+                current.retain(|found| self.meets_condition(found, name.filter));
                 continue;
             }
             let mut next = Vec::new();
             for found in &current {
-                next.extend(self.step(found, step.key)?);
+                next.extend(self.follow_step(found, step.key)?);
             }
             current = next;
-            current.retain(|found| self.admits(found, step.filter));
+            current.retain(|found| self.meets_condition(found, step.filter));
         }
         Some(current)
     }
@@ -120,7 +120,7 @@ impl<'w, 'a> PathQuery<'w, 'a> {
         }
     }
 
-    fn admits(&mut self, found: &PathResult, filter: Option<(&str, &str)>) -> bool {
+    fn meets_condition(&mut self, found: &PathResult, filter: Option<(&str, &str)>) -> bool {
         let Some((key, expected)) = filter else {
             return true;
         };
@@ -130,7 +130,7 @@ impl<'w, 'a> PathQuery<'w, 'a> {
         if let (PathResult::Capability(_, name), ".name") = (found, key) {
             return **name == *expected;
         }
-        let values = self.step(found, key).unwrap_or_default();
+        let values = self.follow_step(found, key).unwrap_or_default();
         values.iter().any(|value| match value {
             PathResult::Value(value) => value.to_string() == expected,
             _ => false,
@@ -138,7 +138,12 @@ impl<'w, 'a> PathQuery<'w, 'a> {
     }
 
     /// Follows a step that takes a name from the step after it, such as `.targets::host`.
-    fn named(&mut self, current: &[PathResult], key: &str, name: &PathStep<'_>) -> Vec<PathResult> {
+    fn follow_named_step(
+        &mut self,
+        current: &[PathResult],
+        key: &str,
+        name: &PathStep<'_>,
+    ) -> Vec<PathResult> {
         let expected = |other: &str| name.key == other || matches!(name.key, "*" | "");
         let mut next = Vec::new();
         for found in current {
@@ -166,7 +171,7 @@ impl<'w, 'a> PathQuery<'w, 'a> {
         next
     }
 
-    fn step(&mut self, found: &PathResult, key: &str) -> Option<Vec<PathResult>> {
+    fn follow_step(&mut self, found: &PathResult, key: &str) -> Option<Vec<PathResult>> {
         let place = match found {
             PathResult::Node(place) => *place,
             PathResult::Capability(place, name) => {

@@ -21,7 +21,7 @@ use super::template::{NodeTemplate, RelationshipTemplate, Requirement, ServiceTe
 use super::types::{ROOT, Types};
 
 /// The functions that refer to a value without containing it.
-const NAMING: [&str; 5] = [
+const REFERENCE_FUNCTIONS: [&str; 5] = [
     "get_env",
     "get_input",
     "get_property",
@@ -32,9 +32,9 @@ const NAMING: [&str; 5] = [
 impl ServiceTemplate {
     /// Returns a node template of the outermost topology as written, with the template that it copies merged
     /// in.
-    fn full_statement(&self, name: &TemplateName) -> Option<Cow<'_, Mapping>> {
+    fn written_definition(&self, name: &TemplateName) -> Option<Cow<'_, Mapping>> {
         let own = || {
-            let templates = self.own.as_ref()?.get("node_templates")?;
+            let templates = self.own_topology.as_ref()?.get("node_templates")?;
             templates.get(name.as_str())
         };
         let node = self.overrides.get(name.as_str()).or_else(own)?;
@@ -42,7 +42,10 @@ impl ServiceTemplate {
         if map.get("copy").is_none() {
             return Some(Cow::Borrowed(map));
         }
-        let siblings = self.own.as_ref().and_then(|own| own.get("node_templates"));
+        let siblings = self
+            .own_topology
+            .as_ref()
+            .and_then(|own| own.get("node_templates"));
         let siblings = siblings.and_then(Node::as_map);
         let scope = TypeScope::of(&self.types, ROOT);
         let subject = format!("node template `{name}`");
@@ -59,7 +62,7 @@ impl ServiceTemplate {
         if template.nested_in.is_some() || template.is_orphaned {
             return None;
         }
-        let stated = self.full_statement(&template.name)?;
+        let stated = self.written_definition(&template.name)?;
         let mut portable = Map::new();
         for (key, entry) in &*stated {
             let node = &entry.value;
@@ -142,7 +145,7 @@ impl ServiceTemplate {
         let stated = requirement.stated.as_ref()?;
         let template: &RelationshipTemplate = &requirement.relationship;
         let named = template.name.as_ref().and_then(|name| {
-            let all = self.own.as_ref()?.get("relationship_templates")?;
+            let all = self.own_topology.as_ref()?.get("relationship_templates")?;
             all.get(name.as_str())
         });
         let Some(node) = named.or(stated.inline_relationship.as_ref()) else {
@@ -179,7 +182,7 @@ fn map_values(node: &Node, mut value: impl FnMut(&str, &Node) -> Value) -> Value
 fn attributes(node: &Node, known: &IndexMap<Arc<str>, AttributeDecl>) -> Value {
     map_values(node, |name, value| {
         let secret = known.get(name).is_some_and(|known| known.sensitive);
-        redact_value(value, secret)
+        redact_if_secret(value, secret)
     })
 }
 
@@ -187,7 +190,7 @@ fn attributes(node: &Node, known: &IndexMap<Arc<str>, AttributeDecl>) -> Value {
 fn interfaces(node: &Node, secret: &HashSet<Arc<str>>, in_inputs: bool) -> Value {
     map_values(node, |key, part| {
         if in_inputs {
-            return redact_value(part, secret.contains(key));
+            return redact_if_secret(part, secret.contains(key));
         }
         interfaces(part, secret, key == "inputs")
     })
@@ -196,12 +199,12 @@ fn interfaces(node: &Node, secret: &HashSet<Arc<str>>, in_inputs: bool) -> Value
 /// Returns the value of a property. Fields of data types can be secret on their own.
 fn property(types: &Types, def: &PropertyDef, node: &Node) -> Value {
     if def.is_sensitive() {
-        return redact_value(node, true);
+        return redact_if_secret(node, true);
     }
-    of_schema(types, &def.schema, node)
+    value_of_schema(types, &def.schema, node)
 }
 
-fn of_schema(types: &Types, schema: &Schema, node: &Node) -> Value {
+fn value_of_schema(types: &Types, schema: &Schema, node: &Node) -> Value {
     match (schema.kind, &schema.entry, node.kind()) {
         (DataKind::Data(key), _, NodeKind::Map(_)) if !is_expression(node) => {
             let Some(data) = types.data_type_of(key) else {
@@ -213,10 +216,10 @@ fn of_schema(types: &Types, schema: &Schema, node: &Node) -> Value {
             })
         }
         (DataKind::Map, Some(entry), NodeKind::Map(_)) if !is_expression(node) => {
-            map_values(node, |_, part| of_schema(types, entry, part))
+            map_values(node, |_, part| value_of_schema(types, entry, part))
         }
         (DataKind::List, Some(entry), NodeKind::Seq(items)) if !is_secret_tag(node) => {
-            Value::list(items.iter().map(|item| of_schema(types, entry, item)))
+            Value::list(items.iter().map(|item| value_of_schema(types, entry, item)))
         }
         _ => without_secrets(node),
     }
@@ -227,8 +230,8 @@ fn is_expression(node: &Node) -> bool {
 }
 
 /// Returns a value. A secret is redacted, unless it is an expression that only refers to its source.
-fn redact_value(node: &Node, secret: bool) -> Value {
-    if secret && !only_names(node) {
+fn redact_if_secret(node: &Node, secret: bool) -> Value {
+    if secret && !is_only_reference(node) {
         return redacted();
     }
     without_secrets(node)
@@ -239,7 +242,7 @@ fn redacted() -> Value {
 }
 
 /// Whether a value only refers to its source, without containing it.
-fn only_names(node: &Node) -> bool {
+fn is_only_reference(node: &Node) -> bool {
     if is_secret_tag(node) {
         return false;
     }
@@ -253,14 +256,14 @@ fn only_names(node: &Node) -> bool {
         // A path is safe, but not with a filter: a filter contains values.
         "eval" | "ref" => match entry.value.as_str() {
             Some(path) => !path.contains(['[', '{']),
-            None => entry.value.as_map().is_some() && only_names(&entry.value),
+            None => entry.value.as_map().is_some() && is_only_reference(&entry.value),
         },
         // The second argument of `get_env` is a default value, which may be the secret.
-        name if NAMING.contains(&name) => match entry.value.as_seq() {
+        name if REFERENCE_FUNCTIONS.contains(&name) => match entry.value.as_seq() {
             Some(path) => name != "get_env" && path.iter().all(|part| part.as_str().is_some()),
             None => entry.value.as_str().is_some(),
         },
-        "sensitive" => only_names(&entry.value),
+        "sensitive" => is_only_reference(&entry.value),
         _ => false,
     }
 }
@@ -283,7 +286,7 @@ fn without_secrets(node: &Node) -> Value {
             let called = map.get("eval").and_then(|call| call.get("sensitive"));
             let marked = called.or_else(|| map.get("sensitive"));
             let marked = marked.filter(|it| it.as_bool().is_none());
-            if marked.is_some_and(|secret| !only_names(secret)) {
+            if marked.is_some_and(|secret| !is_only_reference(secret)) {
                 return redacted();
             }
             map_values(node, |_, part| without_secrets(part))
@@ -296,11 +299,11 @@ fn without_secrets(node: &Node) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::case;
+    use super::super::testing::read_template;
     use crate::yaml;
 
-    fn kept(text: &'static str, name: &str) -> String {
-        let case = case(text);
+    fn portable_text(text: &'static str, name: &str) -> String {
+        let case = read_template(text);
         assert_eq!(case.report(), "");
         let template = case.node(name);
         yaml::emit(&case.service.to_portable(template).unwrap(), 0)
@@ -339,7 +342,7 @@ topology_template:
 
     #[test]
     fn secrets_are_left_out_and_names_of_secrets_are_kept() {
-        let literal = kept(SECRETS, "literal");
+        let literal = portable_text(SECRETS, "literal");
         assert!(!literal.contains("hunter"), "{literal}");
         insta::assert_snapshot!(literal, @"
         type: Db
@@ -360,7 +363,7 @@ topology_template:
                 x: <<REDACTED>>
                 'y': <<REDACTED>>
         ");
-        insta::assert_snapshot!(kept(SECRETS, "named"), @"
+        insta::assert_snapshot!(portable_text(SECRETS, "named"), @"
         type: Db
         properties:
           password:
@@ -371,7 +374,7 @@ topology_template:
               eval:
                 secret: t
         ");
-        assert!(!kept(SECRETS, "default").contains("hunter"));
+        assert!(!portable_text(SECRETS, "default").contains("hunter"));
     }
 
     #[test]
@@ -389,7 +392,7 @@ topology_template:
       - dependency: {node: other, relationship: link}
       - plain: base
 ";
-        insta::assert_snapshot!(kept(text, "one"), @"
+        insta::assert_snapshot!(portable_text(text, "one"), @"
         type: tosca.nodes.Root
         metadata:
           a: 1

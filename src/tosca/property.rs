@@ -25,7 +25,7 @@ pub(super) struct DeclaredProperties<'a> {
     /// Whether templates may set properties that the type does not declare.
     pub(super) open: bool,
     /// Whether required properties must be set. False for templates that others provide or substitute.
-    pub(super) complete: bool,
+    pub(super) check_required: bool,
 }
 
 impl<'a> DeclaredProperties<'a> {
@@ -36,7 +36,7 @@ impl<'a> DeclaredProperties<'a> {
             defs: &node_type.properties,
             defaults: &node_type.default_properties,
             open: node_type.open,
-            complete: true,
+            check_required: true,
         }
     }
 }
@@ -92,7 +92,7 @@ impl TypeScope<'_> {
         span: Span,
     ) -> Arc<Properties> {
         let assigned = assigned.filter(|assigned| !assigned.is_empty());
-        if declared.complete {
+        if declared.check_required {
             self.check_required(owner, declared, assigned, span);
         }
         let Some(assigned) = assigned else {

@@ -14,7 +14,7 @@ use super::match_state::MatchState;
 use super::nesting::flatten;
 use super::node_template::{NodeReader, UnmatchedTemplate};
 use super::options::ReadOptions;
-use super::overlay::{decorators, overrides, stated};
+use super::overlay::{decorators, overrides, written_node_templates};
 use super::references::dangling_references;
 use super::relationship::PlainRelationships;
 use super::requirement_resolver::RequirementResolver;
@@ -85,9 +85,9 @@ pub fn read(
         repositories: repositories(&files),
         conditions,
         blueprints: map.get("deployment_blueprints").cloned(),
-        stated: stated(map, overrides.as_ref(), &decorators),
+        written_node_templates: written_node_templates(map, overrides.as_ref(), &decorators),
         decorators,
-        own: map.get("topology_template").cloned(),
+        own_topology: map.get("topology_template").cloned(),
         overrides: overrides.unwrap_or_default(),
         topology: Arc::new(topology),
         types: Arc::new(types),
@@ -226,13 +226,13 @@ impl TypeScope<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{case, case_with};
+    use super::super::testing::{read_template, read_template_with};
     use super::*;
     use crate::value::Value;
 
     #[test]
     fn a_hello_template_is_read() {
-        let case = case(
+        let case = read_template(
             "
 topology_template:
   inputs: {who: {type: string, default: world}}
@@ -260,7 +260,7 @@ topology_template:
 
     #[test]
     fn templates_of_one_type_share_what_they_do_not_override() {
-        let case = case(
+        let case = read_template(
             "
 node_types:
   T:
@@ -282,7 +282,7 @@ topology_template:
 
     #[test]
     fn misspelt_keys_and_names_get_a_hint() {
-        let case = case(
+        let case = read_template(
             "
 topology_templat: {}
 node_types:
@@ -317,7 +317,7 @@ topology_template:
 
     #[test]
     fn shapes_that_make_no_sense_are_problems_and_nothing_more() {
-        let case = case(
+        let case = read_template(
             "
 node_types: [a, b]
 relationship_types: {R: 1}
@@ -369,7 +369,7 @@ topology_template:
 
     #[test]
     fn types_that_derive_from_each_other_are_a_problem_not_a_loop() {
-        let case = case(
+        let case = read_template(
             "
 node_types:
   A: {derived_from: B}
@@ -388,7 +388,7 @@ topology_template: {node_templates: {a: {type: A}, d: {type: D}}}
 
     #[test]
     fn a_type_inherits_from_several_types() {
-        let case = case(
+        let case = read_template(
             "
 node_types:
   Named: {properties: {name: {type: string, default: nobody}}}
@@ -410,7 +410,7 @@ topology_template: {node_templates: {a: {type: Both}}}
 
     #[test]
     fn the_section_types_takes_types_of_every_kind() {
-        let case = case(
+        let case = read_template(
             "
 types:
   my.Node: {derived_from: tosca.nodes.Root, requirements: [{db: {node: my.Node, relationship: my.Link, occurrences: [0, 1]}}]}
@@ -440,7 +440,7 @@ topology_template:
 imports: [{file: types.yaml, namespace_prefix: l}, {file: types.yaml}]
 topology_template: {node_templates: {a: {type: l.N}, b: {type: N}, c: {type: l.M}, d: {type: x.N}}}
 ";
-        let case = case_with(text, &files, &ReadOptions::default());
+        let case = read_template_with(text, &files, &ReadOptions::default());
         insta::assert_snapshot!(case.report(), @"
         service.yaml:3:94: there is no node type `x.N`
           hint: declare it under `node_types` or import it
@@ -457,9 +457,9 @@ topology_template: {node_templates: {a: {type: l.N}, b: {type: N}, c: {type: l.M
     }
 
     #[test]
-    fn an_import_that_is_not_there_is_told_at_its_place() {
+    fn a_missing_import_is_reported_at_its_position() {
         let text = "imports: [gone.yaml, {repository: r}, {name: {file: also-gone.yaml}}]\n";
-        let case = case_with(text, &[], &ReadOptions::default());
+        let case = read_template_with(text, &[], &ReadOptions::default());
         insta::assert_snapshot!(case.report(), @"
         service.yaml:1:22: an import has no `file`
           hint: add `file:` with the path of the file to import
@@ -470,7 +470,7 @@ topology_template: {node_templates: {a: {type: l.N}, b: {type: N}, c: {type: l.M
 
     #[test]
     fn values_are_checked_against_types_and_constraints() {
-        let case = case(
+        let case = read_template(
             "
 data_types:
   Port: {type: integer, constraints: [{in_range: [1, 65535]}]}
@@ -525,7 +525,7 @@ topology_template:
 
     #[test]
     fn a_property_of_a_derived_type_can_become_an_attribute_and_back() {
-        let case = case(
+        let case = read_template(
             "
 node_types:
   Base: {properties: {p: {type: string, default: x}}, attributes: {q: {type: string}}}
@@ -541,7 +541,7 @@ topology_template: {node_templates: {a: {type: Derived}}}
 
     #[test]
     fn inputs_are_checked_when_their_values_are_known() {
-        let case = case(
+        let case = read_template(
             "
 topology_template:
   inputs:
@@ -573,7 +573,7 @@ deployment_blueprints:
             blueprint: Some(("dev".into(), Span::NONE)),
             ..ReadOptions::default()
         };
-        let case = case_with(text, &[], &options);
+        let case = read_template_with(text, &[], &options);
         assert_eq!(case.report(), "");
         let names: Vec<_> = case
             .service
@@ -601,15 +601,18 @@ topology_template:
 imports: [nested.yaml]
 topology_template: {node_templates: {outer: {type: Nested, directives: [substitute], properties: {p: x}}}}
 ";
-        let case = case_with(text, &files, &ReadOptions::default());
+        let case = read_template_with(text, &files, &ReadOptions::default());
         assert_eq!(case.report(), "");
-        assert_eq!(case.node("outer").stand_in, Some("outer:inner".into()));
+        assert_eq!(
+            case.node("outer").representative,
+            Some("outer:inner".into())
+        );
         assert_eq!(case.node("outer:inner").local_name(), "inner");
     }
 
     #[test]
     fn a_template_outside_of_the_topology_is_read_alone() {
-        let case = case(
+        let case = read_template(
             "
 node_types: {T: {properties: {p: {type: integer}}, interfaces: {Standard: {configure: echo}}}}
 topology_template: {node_templates: {base: {type: T, properties: {p: 1}}}}
@@ -628,7 +631,7 @@ topology_template: {node_templates: {base: {type: T, properties: {p: 1}}}}
 
     #[test]
     fn workflows_groups_and_policies_are_read() {
-        let case = case(
+        let case = read_template(
             "
 group_types: {G: {derived_from: tosca.groups.Root, properties: {x: {type: integer, default: 1}}}}
 topology_template:

@@ -91,8 +91,8 @@ impl ReferenceChecker<'_> {
             let names = template.properties.keys().chain(template.attributes.keys());
             // A nested topology has exactly the outputs that it declares, so the reference can never be
             // valid.
-            let stood_in =
-                template.stand_in.is_some() || self.substitutable.contains(&template.node_type.key);
+            let stood_in = template.representative.is_some()
+                || self.substitutable.contains(&template.node_type.key);
             let problem = if stood_in {
                 Diagnostic::error(message)
             } else {
@@ -149,7 +149,7 @@ fn declares_path(node: &NodeTemplate, name: &str, ends: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::options::ReadOptions;
-    use super::super::testing::case_with;
+    use super::super::testing::read_template_with;
 
     #[test]
     fn what_a_function_reads_must_be_declared() {
@@ -168,13 +168,16 @@ topology_template:
             check_references: true,
             ..ReadOptions::default()
         };
-        insta::assert_snapshot!(case_with(text, &[], &options).report(), @"
+        insta::assert_snapshot!(read_template_with(text, &[], &options).report(), @"
         service.yaml:8:5: `get_attribute` of output `bad` reads `aa`, which node template `one` does not declare
           hint: did you mean `a`?
         service.yaml:9:5: `get_attribute` of output `deep` reads `c`, which node template `one` does not declare
         service.yaml:5:36: `get_attribute` of property `p` of node template `one` reads from `onee`, which is not a node template
           hint: did you mean `one`?
         ");
-        assert_eq!(case_with(text, &[], &ReadOptions::default()).report(), "");
+        assert_eq!(
+            read_template_with(text, &[], &ReadOptions::default()).report(),
+            ""
+        );
     }
 }

@@ -66,13 +66,13 @@ impl TypeScope<'_> {
         subject: &str,
         name: Option<TemplateName>,
         node: &Node,
-        usual: Option<TypeKey>,
+        default_type: Option<TypeKey>,
     ) -> Option<RelationshipTemplate> {
         let map = self.map(node, || subject.to_owned())?;
         let span = node.span();
         self.problems()
             .report_unknown_keys(&RELATIONSHIP_TEMPLATE, subject, map);
-        let key = match usual.filter(|_| map.get("type").is_none()) {
+        let key = match default_type.filter(|_| map.get("type").is_none()) {
             Some(key) => key,
             None => self.template_type(subject, map, TypeSection::Relationship, span)?,
         };
@@ -82,7 +82,7 @@ impl TypeScope<'_> {
             defs: &relationship_type.properties,
             defaults: &relationship_type.default_properties,
             open: relationship_type.open,
-            complete: true,
+            check_required: true,
         };
         let assigned = self.map_at(map, "properties", || subject.to_owned());
         let mut template = plain_relationship(Arc::clone(&relationship_type));

@@ -70,7 +70,11 @@ impl RequirementResolver<'_> {
         self.types.problems.report(problem);
     }
 
-    pub(super) fn report_vague(&self, template: &NodeTemplate, merged: &MergedRequirement<'_>) {
+    pub(super) fn report_unspecified_target(
+        &self,
+        template: &NodeTemplate,
+        merged: &MergedRequirement<'_>,
+    ) {
         let message = format!(
             "requirement `{}` of node template `{}` does not state its target",
             merged.name(),

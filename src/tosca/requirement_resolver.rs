@@ -53,26 +53,29 @@ pub(super) struct MergedRequirement<'r> {
 }
 
 impl<'r> MergedRequirement<'r> {
-    pub(super) fn both(&self) -> impl Iterator<Item = &'r RequirementDef> {
+    pub(super) fn definitions(&self) -> impl Iterator<Item = &'r RequirementDef> {
         let declared = self.declared.map(|def| &**def);
         let stated = self.stated.map(|def| &**def);
         stated.into_iter().chain(declared)
     }
 
-    pub(super) fn first<T>(&self, get: impl Fn(&'r RequirementDef) -> Option<T>) -> Option<T> {
-        self.both().find_map(get)
+    pub(super) fn find_in_definitions<T>(
+        &self,
+        get: impl Fn(&'r RequirementDef) -> Option<T>,
+    ) -> Option<T> {
+        self.definitions().find_map(get)
     }
 
     pub(super) fn node(&self) -> Option<&'r Reference> {
-        self.first(|def| def.node.as_ref())
+        self.find_in_definitions(|def| def.node.as_ref())
     }
 
     pub(super) fn capability(&self) -> Option<&'r Reference> {
-        self.first(|def| def.capability.as_ref())
+        self.find_in_definitions(|def| def.capability.as_ref())
     }
 
     pub(super) fn has_filter(&self) -> bool {
-        self.both().any(|def| !def.node_filter.is_empty())
+        self.definitions().any(|def| !def.node_filter.is_empty())
     }
 
     /// Whether the template itself states the capability that the target must have.
@@ -81,7 +84,7 @@ impl<'r> MergedRequirement<'r> {
     }
 
     pub(super) fn stated_occurrences(&self) -> Option<Occurrences> {
-        self.first(|def| def.occurrences)
+        self.find_in_definitions(|def| def.occurrences)
     }
 
     pub(super) fn occurrences(&self) -> Occurrences {
@@ -90,14 +93,15 @@ impl<'r> MergedRequirement<'r> {
 
     pub(super) fn name(&self) -> &'r Arc<str> {
         &self
-            .both()
+            .definitions()
             .next()
             .expect("it is stated, declared or both")
             .name
     }
 
     pub(super) fn span(&self) -> Span {
-        self.first(|def| Some(def.span)).unwrap_or(Span::NONE)
+        self.find_in_definitions(|def| Some(def.span))
+            .unwrap_or(Span::NONE)
     }
 
     pub(super) fn metadata(&self) -> Map {
@@ -120,13 +124,13 @@ impl<'a> RequirementResolver<'a> {
 
     /// Finds the relationship and the targets of a requirement. Reports a problem if it finds none.
     pub(super) fn resolve(&mut self, item: &OpenRequirement) -> Vec<Requirement> {
-        let template = &self.index.templates[item.place].template;
+        let template = &self.index.templates[item.template_index].template;
         let merged = self.merged(item);
         let mut found = Vec::new();
         if merged.stated.is_some() {
-            self.resolve_stated(template, &merged, item.place, &mut found);
+            self.resolve_stated(template, &merged, item.template_index, &mut found);
         } else if merged.occurrences().max != Some(0) {
-            self.resolve_declared(template, &merged, item.place, &mut found);
+            self.resolve_declared(template, &merged, item.template_index, &mut found);
         }
         found
     }
@@ -151,11 +155,11 @@ impl<'a> RequirementResolver<'a> {
         let Some(query) = self.query(merged, &relationship, template) else {
             return;
         };
-        let has_filter = merged.both().any(|def| !def.node_filter.is_empty());
+        let has_filter = merged.definitions().any(|def| !def.node_filter.is_empty());
         if !has_filter && !query.is_specific(&relationship.relationship_type) {
             let is_needed = merged.occurrences().min > 0 && relationship.default_for.is_none();
             if is_needed && merged.node().is_none() {
-                self.report_vague(template, merged);
+                self.report_unspecified_target(template, merged);
             }
             return;
         }
@@ -183,7 +187,7 @@ impl<'a> RequirementResolver<'a> {
         let named = merged
             .node()
             .and_then(|node| self.index.position(&node.name));
-        let has_filter = merged.both().any(|def| !def.node_filter.is_empty());
+        let has_filter = merged.definitions().any(|def| !def.node_filter.is_empty());
         let matches = has_filter || (self.match_declared && is_needed);
         if !is_needed && !matches && named.is_none() {
             return;
@@ -226,7 +230,7 @@ impl<'a> RequirementResolver<'a> {
     ) -> Option<Arc<RelationshipTemplate>> {
         let states_relationship =
             |def: &&RequirementDef| def.relationship.is_some() || def.inline_relationship.is_some();
-        let Some(def) = merged.both().find(states_relationship) else {
+        let Some(def) = merged.definitions().find(states_relationship) else {
             let key = self.types.find(
                 super::types::ROOT,
                 ANY_RELATIONSHIP,
@@ -240,7 +244,7 @@ impl<'a> RequirementResolver<'a> {
                 "the relationship of requirement `{}` of node template `{}`",
                 def.name, template.name
             );
-            let usual = self.usual_relationship(merged);
+            let usual = self.declared_relationship_type(merged);
             let read = scope.relationship_template(&subject, None, node, usual);
             return read.map(Arc::new);
         }
@@ -257,7 +261,7 @@ impl<'a> RequirementResolver<'a> {
     }
 
     /// Returns the relationship type that the node type declares for a requirement.
-    fn usual_relationship(&self, merged: &MergedRequirement<'_>) -> Option<TypeKey> {
+    fn declared_relationship_type(&self, merged: &MergedRequirement<'_>) -> Option<TypeKey> {
         let declared = merged.declared?;
         let named = declared.relationship.as_ref();
         let inline = declared.inline_relationship.as_ref();
@@ -390,7 +394,7 @@ impl<'a> RequirementResolver<'a> {
         capability: Option<Arc<str>>,
     ) -> Requirement {
         let filters = merged
-            .both()
+            .definitions()
             .flat_map(|def| def.node_filter.iter().cloned());
         Requirement {
             name: Arc::clone(merged.name()),
@@ -516,7 +520,7 @@ pub(super) fn filters_of<'a>(
     types: &'a Types,
     merged: &MergedRequirement<'a>,
 ) -> Vec<NodeFilter<'a>> {
-    let filters = merged.both().flat_map(|def| {
+    let filters = merged.definitions().flat_map(|def| {
         let scope = TypeScope::of(types, def.namespace);
         let nodes = def.node_filter.iter();
         nodes.map(move |node| NodeFilter { scope, node })
@@ -527,7 +531,7 @@ pub(super) fn filters_of<'a>(
 #[cfg(test)]
 mod tests {
     use super::super::options::ReadOptions;
-    use super::super::testing::{case, case_with};
+    use super::super::testing::{read_template, read_template_with};
     use crate::value::Value;
 
     const TYPES: &str = "
@@ -544,7 +548,7 @@ topology_template:
     fn app(requirement: &str) -> super::super::testing::TestTemplate {
         let text =
             format!("{TYPES}    app: {{type: App, requirements: [{{db: {requirement}}}]}}\n");
-        case(text.leak())
+        read_template(text.leak())
     }
 
     #[test]
@@ -581,7 +585,7 @@ topology_template:
 
     #[test]
     fn a_type_takes_back_a_requirement_that_may_not_occur() {
-        let case = case(
+        let case = read_template(
             "
 node_types:
   Db: {derived_from: tosca.nodes.Root}
@@ -596,8 +600,8 @@ topology_template: {node_templates: {db: {type: Db}, app: {type: App}, lone: {ty
     }
 
     #[test]
-    fn what_fits_nothing_or_too_much_is_told() {
-        let told = [
+    fn a_requirement_with_no_match_or_too_many_is_reported() {
+        let reported = [
             "{node: Db, node_filter: {properties: [{engine: oracle}]}}",
             "{node: Db, occurrences: [1, 1]}",
             "{node: Dbb}",
@@ -607,7 +611,7 @@ topology_template: {node_templates: {db: {type: Db}, app: {type: App}, lone: {ty
             "{node: big, occurrences: [2, 1], relation: x}",
         ]
         .map(|requirement| app(requirement).report());
-        insta::assert_snapshot!(told.join("\n"), @"
+        insta::assert_snapshot!(reported.join("\n"), @"
         service.yaml:10:38: no node template of type `Db` fits requirement `db` of node template `app`
         service.yaml:10:38: requirement `db` of node template `app` takes at most 1 target, but 3 fit
           hint: name one of them with `node:`, for example `small`, `big`, `my`
@@ -653,7 +657,7 @@ topology_template: {node_templates: {db: {type: Db}, app: {type: App}, lone: {ty
 node_types: {Db: {}, App: {requirements: [{db: {node: Db}}], interfaces: {Standard: {configure: echo}}}}
 topology_template: {node_templates: {app: {type: App}, one: {type: Db}}}
 ";
-        let matched = case(found);
+        let matched = read_template(found);
         assert_eq!(matched.report(), "");
         assert!(matched.node("app").requirements[0].stated.is_none());
         insta::assert_snapshot!(matched.targets("app"), @"db → one (tosca.relationships.Root, feature)");
@@ -662,7 +666,7 @@ topology_template: {node_templates: {app: {type: App}, one: {type: Db}}}
             match_declared: false,
             ..ReadOptions::default()
         };
-        insta::assert_snapshot!(case_with(found, &[], &options).report(), @"
+        insta::assert_snapshot!(read_template_with(found, &[], &options).report(), @"
         service.yaml:3:38: node template `app` is missing requirement `db`
           hint: add a node template of type `Db`
         ");
@@ -675,7 +679,7 @@ node_types:
 topology_template:
   node_templates: {app: {type: App}, acts: {type: Acts}, off: {type: Acts, directives: [select]}}
 ";
-        insta::assert_snapshot!(case(missing).report(), @"
+        insta::assert_snapshot!(read_template(missing).report(), @"
         service.yaml:7:20: node template `app` is missing requirement `db`
           hint: add a node template of type `Db`
         service.yaml:7:38: node template `acts` is missing requirement `db`
@@ -685,7 +689,7 @@ topology_template:
 
     #[test]
     fn relationships_come_by_name_by_type_and_in_place() {
-        let case = case(
+        let case = read_template(
             "
 relationship_types:
   Link: {derived_from: tosca.relationships.DependsOn, properties: {user: {type: string}, port: {type: integer, default: 1}}}
@@ -726,7 +730,7 @@ topology_template:
 
     #[test]
     fn capabilities_match_by_name_type_and_what_a_relationship_can_use() {
-        let case = case(
+        let case = read_template(
             "
 topology_template:
   node_templates:
@@ -766,7 +770,7 @@ topology_template:
             )
             .unwrap();
         }
-        let case = case(text.leak());
+        let case = read_template(text.leak());
         assert_eq!(case.report(), "");
         let target = &case.node("app9999").requirements[0].target;
         assert_eq!(*target, Some("db9999".into()));

@@ -14,7 +14,7 @@ use super::definition::{Defs, Occurrences, TypeKey};
 use super::entity_types::{
     CapabilityDef, CapabilityTemplate, ExpectedArtifact, NodeType, RequirementDef,
 };
-use super::implementation::{ArtifactScope, join_in_place};
+use super::implementation::{ArtifactScope, add_inline_artifacts};
 use super::keys::{CAPABILITY, NODE_FILTER, REQUIREMENT};
 use super::property::DeclaredProperties;
 use super::resolve::{TypeArtifacts, metadata_of};
@@ -33,7 +33,7 @@ impl Types {
         let own = ArtifactScope::new(&artifacts, false);
         let operations = Arc::new(interfaces.finish(self, subject, &own, None));
         let mut artifacts = Arc::new(artifacts);
-        join_in_place(&mut artifacts, &operations);
+        add_inline_artifacts(&mut artifacts, &operations);
         let default_capabilities = capabilities
             .iter()
             .map(|(name, def)| (Arc::clone(name), scope.capability(subject, def, None, None)))
@@ -360,7 +360,7 @@ impl TypeScope<'_> {
             defs: &def.properties,
             defaults: &defaults,
             open: def.capability_type.open,
-            complete: own.is_some(),
+            check_required: own.is_some(),
         };
         let attributes = Self::default_attributes(&def.attributes);
         CapabilityTemplate {

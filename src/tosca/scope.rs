@@ -88,11 +88,11 @@ impl<'a> TypeScope<'a> {
 
     /// Returns the map of a node. Reports any other kind of node except null.
     pub(super) fn map(self, node: &Node, subject: impl FnOnce() -> String) -> Option<&Mapping> {
-        self.typed_child(node, "a map", subject, Node::as_map)
+        self.content_of_kind(node, "a map", subject, Node::as_map)
     }
 
     /// Returns the content of a node if it has the expected kind. Reports any other kind of node except null.
-    fn typed_child<'n, T>(
+    fn content_of_kind<'n, T>(
         self,
         node: &'n Node,
         expected: &str,
@@ -127,7 +127,8 @@ impl<'a> TypeScope<'a> {
     ) -> &'n [Node] {
         let subject = || format!("`{key}` of {}", subject());
         let node = mapping.get(key);
-        let items = node.and_then(|node| self.typed_child(node, "a list", subject, Node::as_seq));
+        let items =
+            node.and_then(|node| self.content_of_kind(node, "a list", subject, Node::as_seq));
         items.unwrap_or_default()
     }
 
@@ -139,7 +140,7 @@ impl<'a> TypeScope<'a> {
         subject: impl FnOnce() -> String,
     ) -> Option<Arc<str>> {
         let subject = || format!("`{key}` of {}", subject());
-        let text = self.typed_child(mapping.get(key)?, "a string", subject, Node::as_str);
+        let text = self.content_of_kind(mapping.get(key)?, "a string", subject, Node::as_str);
         text.map(Arc::from)
     }
 

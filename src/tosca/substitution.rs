@@ -370,7 +370,7 @@ fn mapped_to(node: &Node, takes_values: bool) -> Option<MappingTarget> {
 #[cfg(test)]
 mod tests {
     use super::super::options::ReadOptions;
-    use super::super::testing::{TestTemplate, case, case_with};
+    use super::super::testing::{TestTemplate, read_template, read_template_with};
 
     const TYPES: &str = "
 node_types:
@@ -388,9 +388,9 @@ topology_template:
   node_templates: {inner: {type: Inner}}
 ";
 
-    fn told(mapping: &str) -> String {
+    fn report(mapping: &str) -> String {
         let text = format!("{TYPES}  substitution_mappings: {mapping}\n");
-        case(text.leak()).report()
+        read_template(text.leak()).report()
     }
 
     #[test]
@@ -408,13 +408,13 @@ topology_template:
             "{node_type: Outer, substitution_filter: {properties: [{p: x}]}}",
         ];
         for form in forms {
-            assert_eq!(told(form), "", "{form}");
+            assert_eq!(report(form), "", "{form}");
         }
     }
 
     #[test]
     fn what_a_mapping_names_must_be_there() {
-        let told = [
+        let reported = [
             "{properties: {}}",
             "{node_type: Outr}",
             "{node: inner, properties: {p: i}}",
@@ -426,8 +426,8 @@ topology_template:
             "{node_type: Outer, capabilities: {c: 1}}",
             "{node_type: Outer, interfaces: {Standard: {create: w}}}",
         ]
-        .map(told);
-        insta::assert_snapshot!(told.join("\n"), @"
+        .map(report);
+        insta::assert_snapshot!(reported.join("\n"), @"
         service.yaml:15:3: `substitution_mappings` has neither `node` nor `node_type`
           hint: add `node_type` with the node type that the topology can substitute for
         service.yaml:15:38: there is no node type `Outr`
@@ -455,7 +455,7 @@ topology_template:
   node_templates: {{{main}}}
 "
         );
-        case_with(
+        read_template_with(
             text.leak(),
             &[("nested.yaml", file)],
             &ReadOptions::default(),
@@ -470,7 +470,7 @@ topology_template: {substitution_mappings: {node_type: T, substitution_filter: {
 ";
         let main = "a: {type: T, directives: [substitute], properties: {p: y}}, b: {type: T, directives: [substitute]}";
         let case = nested(main, file);
-        assert!(case.node("a").stand_in.is_some());
+        assert!(case.node("a").representative.is_some());
         insta::assert_snapshot!(case.report(), @"
         service.yaml:4:80: no imported topology can substitute for node template `b`
           hint: import a file whose `substitution_mappings` names `T`, or remove the directive `substitute`
@@ -485,7 +485,7 @@ topology_template: {substitution_mappings: {node_type: T, properties: {flavour: 
 ";
         let main = "a: {type: T, directives: [substitute]}, b: {type: T, directives: [substitute], properties: {flavour: complex}}";
         let case = nested(main, file);
-        assert!(case.node("a").stand_in.is_some());
+        assert!(case.node("a").representative.is_some());
         insta::assert_snapshot!(case.report(), @"
         service.yaml:4:60: no imported topology can substitute for node template `b`
           hint: import a file whose `substitution_mappings` names `T`, or remove the directive `substitute`

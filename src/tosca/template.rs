@@ -40,9 +40,9 @@ pub struct ServiceTemplate {
     /// The decorators of all files, not applied yet.
     pub decorators: Vec<Decorator>,
     /// The node templates as written, which decorators patch. Empty if there are no decorators.
-    pub stated: Mapping,
+    pub written_node_templates: Mapping,
     /// The unparsed topology of the template's own file.
-    pub(super) own: Option<Node>,
+    pub(super) own_topology: Option<Node>,
     /// The unparsed node templates that replace or extend those of the topology.
     pub(super) overrides: Mapping,
 }
@@ -112,7 +112,7 @@ pub struct NodeTemplate {
     /// The substituted template whose nested topology this template is part of.
     pub nested_in: Option<TemplateName>,
     /// The template of the nested topology that represents this substituted template.
-    pub stand_in: Option<TemplateName>,
+    pub representative: Option<TemplateName>,
     /// Whether a template of an outer topology replaces this one.
     pub is_replaced: bool,
     /// Whether the template is no longer in the model and is only kept to remove its instances.
@@ -132,7 +132,7 @@ impl NodeTemplate {
     }
 
     /// Whether the template has the name, or is part of the topology nested in the template with the name.
-    pub fn is_or_is_in(&self, name: &TemplateName) -> bool {
+    pub fn is_or_is_nested_in(&self, name: &TemplateName) -> bool {
         let rest = self.name.as_str().strip_prefix(name.as_str());
         rest.is_some_and(|rest| {
             rest.is_empty() || (self.nested_in.is_some() && rest.starts_with(':'))
@@ -304,5 +304,5 @@ pub struct NestedTopology {
     /// The capabilities of the outer template, with the nested template and the capability that provide each.
     pub capabilities: IndexMap<Arc<str>, (TemplateName, Arc<str>)>,
     /// The nested templates that the mapping names. If the outer template is required, so are they.
-    pub named_templates: Vec<TemplateName>,
+    pub mapped_templates: Vec<TemplateName>,
 }

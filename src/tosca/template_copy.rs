@@ -80,12 +80,12 @@ fn map_node(map: Mapping, span: Span) -> Node {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::case;
+    use super::super::testing::read_template;
     use crate::value::Value;
 
     #[test]
     fn a_copy_overrides_what_it_says_and_keeps_the_rest() {
-        let case = case(
+        let case = read_template(
             "
 data_types: {Cpu: {properties: {arch: {type: string}, cores: {type: integer}}}}
 node_types: {Machine: {properties: {cpu: {type: Cpu}, name: {type: string, default: x}}}}
@@ -103,8 +103,8 @@ topology_template:
     }
 
     #[test]
-    fn a_copy_of_nothing_or_in_a_circle_is_told() {
-        let case = case(
+    fn a_copy_of_nothing_or_in_a_circle_is_reported() {
+        let case = read_template(
             "
 topology_template:
   node_templates:

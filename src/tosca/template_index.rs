@@ -44,7 +44,7 @@ impl TargetQuery {
 #[derive(Debug, Default)]
 struct ValueIndex {
     /// The templates by the text of the value.
-    same: FoldMap<String, Vec<usize>>,
+    by_text: FoldMap<String, Vec<usize>>,
     /// The templates whose value is computed, so that any value may match.
     computed: Vec<usize>,
 }
@@ -176,7 +176,7 @@ impl<'a> TemplateIndex<'a> {
                     Some(found) if is_expression(&found.value) => index.computed.push(*place),
                     Some(found) => {
                         if let Some(text) = text_of(&found.value) {
-                            index.same.entry(text).or_default().push(*place);
+                            index.by_text.entry(text).or_default().push(*place);
                         }
                     }
                     // A name such as `name` may be a field of the node instead of a property.
@@ -185,7 +185,7 @@ impl<'a> TemplateIndex<'a> {
             }
             index
         });
-        let same = index.same.get(expected).map_or(&[][..], Vec::as_slice);
+        let same = index.by_text.get(expected).map_or(&[][..], Vec::as_slice);
         let mut all = [same, &index.computed].concat();
         all.sort_unstable();
         all

@@ -38,12 +38,12 @@ impl Importer for MemoryImporter {
 }
 
 /// Reads a service template that has no imports.
-pub(super) fn case(text: &'static str) -> TestTemplate {
-    case_with(text, &[], &ReadOptions::default())
+pub(super) fn read_template(text: &'static str) -> TestTemplate {
+    read_template_with(text, &[], &ReadOptions::default())
 }
 
 /// Reads a service template that can import the files.
-pub(super) fn case_with(
+pub(super) fn read_template_with(
     text: &'static str,
     files: &[(&'static str, &'static str)],
     options: &ReadOptions,

@@ -336,13 +336,13 @@ impl<'a> TypeScope<'a> {
             defs,
             defaults: &defaults,
             open: false,
-            complete: true,
+            check_required: true,
         };
-        let outer_requirements = self.map_at(definition, "properties", || subject.to_owned());
+        let assigned = self.map_at(definition, "properties", || subject.to_owned());
         let span = definition
             .get("type")
             .map_or(crate::diagnostic::Span::NONE, Node::span);
-        self.properties(subject, declared, outer_requirements, span)
+        self.properties(subject, declared, assigned, span)
     }
 
     /// Reads policies: a list of maps with one key each, or a map.

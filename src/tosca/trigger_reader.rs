@@ -142,12 +142,12 @@ fn clauses(condition: Option<&Node>) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::case;
+    use super::super::testing::read_template;
     use super::*;
 
     #[test]
     fn a_policy_has_the_triggers_of_its_type_and_its_own() {
-        let case = case(
+        let case = read_template(
             "
 policy_types:
   Scale:
@@ -187,8 +187,8 @@ topology_template:
     }
 
     #[test]
-    fn what_a_trigger_cannot_mean_is_told() {
-        let case = case(
+    fn an_invalid_trigger_is_reported() {
+        let case = read_template(
             "
 topology_template:
   policies:

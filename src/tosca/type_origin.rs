@@ -55,7 +55,7 @@ impl Types {
     }
 
     /// Returns a type and its ancestors: the type itself, then each parent followed by its own ancestors.
-    pub fn family(&self, key: TypeKey) -> Arc<[TypeKey]> {
+    pub fn type_and_ancestors(&self, key: TypeKey) -> Arc<[TypeKey]> {
         self.lineage(key)
     }
 
@@ -95,7 +95,7 @@ impl Types {
 #[cfg(test)]
 mod tests {
     use super::super::ReadOptions;
-    use super::super::testing::case_with;
+    use super::super::testing::read_template_with;
 
     #[test]
     fn a_type_tells_what_its_own_file_says() {
@@ -107,7 +107,7 @@ mod tests {
 imports: [{file: types.yaml, namespace_prefix: l}]
 topology_template: {node_templates: {a: {type: l.N}}}
 ";
-        let case = case_with(text, &files, &ReadOptions::default());
+        let case = read_template_with(text, &files, &ReadOptions::default());
         assert_eq!(case.report(), "");
         let types = &case.service.types;
         let key = case.node("a").node_type.key;
@@ -115,7 +115,7 @@ topology_template: {node_templates: {a: {type: l.N}}}
         assert_eq!((&*origin.name, origin.kind), ("N", "node type"));
         assert_eq!(origin.prefix.as_deref(), Some("l"));
         assert!(origin.metadata.contains_key("title") && !origin.metadata.contains_key("icon"));
-        assert_eq!(types.family(key).len(), 3);
+        assert_eq!(types.type_and_ancestors(key).len(), 3);
         let aliases = types.aliases(key);
         assert_eq!(aliases.len(), 1, "{aliases:?}");
         assert_eq!(aliases[0].as_str(), "Old");

@@ -181,7 +181,7 @@ impl Types {
     /// `section` selects the prefix for short names of normative types, such as `Compute`.
     pub(super) fn find(&self, namespace: u32, name: &str, section: TypeSection) -> Option<TypeKey> {
         if let Some(key) = self.find_declared(namespace, name) {
-            return Some(self.of_section(key, section));
+            return Some(self.namesake_in_section(key, section));
         }
         let known = &self.namespaces[BUILT_IN as usize].names;
         if let Some(key) = known.get(name) {
@@ -202,7 +202,7 @@ impl Types {
     }
 
     /// Returns the type itself, or the type of the same name and file that belongs to the section.
-    fn of_section(&self, key: TypeKey, section: TypeSection) -> TypeKey {
+    fn namesake_in_section(&self, key: TypeKey, section: TypeSection) -> TypeKey {
         let decl = self.decl(key);
         let shadowed = &self.namespaces[decl.namespace as usize].shadowed;
         if decl.section == section || shadowed.is_empty() {

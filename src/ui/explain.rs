@@ -141,9 +141,9 @@ impl ExplainView {
                 .or(local)
                 .map_or_else(|| "none".to_owned(), |status| status.to_string()),
         };
-        let because = self.status_reason.as_deref();
-        let because = because.map_or(String::new(), |why| format!(", because {why}"));
-        words::fact(text, "status", &format!("{status}{because}"));
+        let reason = self.status_reason.as_deref();
+        let reason = reason.map_or(String::new(), |why| format!(", because {why}"));
+        words::fact(text, "status", &format!("{status}{reason}"));
         if let Some(state) = self.state {
             words::fact(text, "state", state.as_str());
         }

@@ -374,11 +374,11 @@ fn counts(summary: &str) -> String {
         return summary.to_owned();
     };
     let parts = rest.trim_end_matches(')').split(", ");
-    let told: Vec<&str> = parts.filter(|part| !part.starts_with("0 ")).collect();
+    let counted: Vec<&str> = parts.filter(|part| !part.starts_with("0 ")).collect();
     let total = if total == "1 tasks" { "1 task" } else { total };
-    if told.is_empty() {
+    if counted.is_empty() {
         total.to_owned()
     } else {
-        format!("{total}: {}", told.join(", "))
+        format!("{total}: {}", counted.join(", "))
     }
 }

@@ -272,10 +272,10 @@ impl PlanTask {
     /// Returns the operation and its reason on one line.
     pub(super) fn heading(&self) -> String {
         let operation = words::one_line(&self.operation);
-        let because = self.reason_text.as_deref().map(words::one_line);
-        let colon = if because.is_some() { ": " } else { "" };
-        let because = because.unwrap_or_default();
-        format!("{operation} (reason: {}){colon}{because}", self.reason)
+        let reason_text = self.reason_text.as_deref().map(words::one_line);
+        let colon = if reason_text.is_some() { ": " } else { "" };
+        let reason_text = reason_text.unwrap_or_default();
+        format!("{operation} (reason: {}){colon}{reason_text}", self.reason)
     }
 
     fn write(&self, text: &mut String, indent: usize, width: usize) {

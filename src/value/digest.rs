@@ -9,7 +9,7 @@ use super::{REDACTED, Value};
 /// Returns the SHA-1 that Unfurl records for values in the given order, as lowercase hexadecimal (rule U-i).
 ///
 /// The digest covers neither types nor delimiters.
-pub fn upstream_digest<'a>(values: impl IntoIterator<Item = &'a Value>) -> String {
+pub fn unfurl_digest<'a>(values: impl IntoIterator<Item = &'a Value>) -> String {
     let mut hasher = Sha1::new();
     for value in values {
         feed_upstream(value, &mut |bytes| hasher.update(bytes));
@@ -18,7 +18,7 @@ pub fn upstream_digest<'a>(values: impl IntoIterator<Item = &'a Value>) -> Strin
 }
 
 /// Returns a map of one entry in the form that Unfurl uses for objects in its digests: indented JSON.
-pub fn upstream_json(key: &str, value: Value) -> Value {
+pub fn unfurl_json(key: &str, value: Value) -> Value {
     let map = Value::map([(key, value)]);
     serde_json::to_string_pretty(&map).map_or(map, Value::from)
 }
@@ -181,9 +181,9 @@ mod tests {
     #[test]
     fn upstreams_digest_is_that_of_the_specification() {
         let values = [Value::from("echo hi world"), Value::from("hi world")];
-        assert!(upstream_digest(&values).starts_with("3db51199"));
+        assert!(unfurl_digest(&values).starts_with("3db51199"));
         let nested = Value::list([Value::list(["a".into(), 1.into()])]);
-        assert_eq!(upstream_digest([&nested]), upstream_digest([&"a1".into()]));
+        assert_eq!(unfurl_digest([&nested]), unfurl_digest([&"a1".into()]));
     }
 
     #[test]

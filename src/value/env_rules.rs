@@ -91,7 +91,7 @@ impl FilteredEnv {
         }
     }
 
-    fn set_by_rule(&mut self, name: &str, value: &Value, options: EnvRuleOptions<'_>) {
+    fn apply_set_rule(&mut self, name: &str, value: &Value, options: EnvRuleOptions<'_>) {
         if !value.is_null() {
             let text = self.text_of(value, options);
             self.set(name, &text, value.has_sensitive());
@@ -134,7 +134,7 @@ pub fn filter_env<'r>(
     for (rule, value) in rules {
         let sign = rule.chars().next().filter(|sign| "+-^".contains(*sign));
         let Some(sign) = sign else {
-            result.set_by_rule(rule, value, options);
+            result.apply_set_rule(rule, value, options);
             continue;
         };
         let pattern = &rule[1..];
@@ -165,7 +165,7 @@ pub fn filter_env<'r>(
             }
         }
         if !found {
-            result.set_by_rule(pattern, value, options);
+            result.apply_set_rule(pattern, value, options);
         }
     }
     result

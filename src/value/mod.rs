@@ -15,7 +15,7 @@ mod value;
 pub use foldhash::fast::RandomState as Fold;
 pub use foldhash::{HashMap as FoldMap, HashSet as FoldSet};
 
-pub use digest::{Absorb, CanonicalWriter, canonical_sha256, hex, upstream_digest, upstream_json};
+pub use digest::{Absorb, CanonicalWriter, canonical_sha256, hex, unfurl_digest, unfurl_json};
 pub use duration::seconds;
 pub use env_rules::{EnvRuleOptions, filter_env};
 pub use percent_encoding::{decode_percent, encode_percent};

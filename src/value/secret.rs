@@ -80,14 +80,14 @@ impl Secrets {
     }
 
     /// Whether a text is a secret, or contains one or a line of one.
-    pub fn are_in(&self, text: &str) -> bool {
+    pub fn occur_in(&self, text: &str) -> bool {
         self.0.contains(text) || self.all_parts().any(|part| text.contains(part))
     }
 
     /// Whether a text may contain a secret, even a very short one. Use only where a false positive is
     /// harmless.
-    pub fn may_be_in(&self, text: &str) -> bool {
-        self.are_in(text) || self.0.iter().any(|secret| text.contains(secret.as_str()))
+    pub fn may_occur_in(&self, text: &str) -> bool {
+        self.occur_in(text) || self.0.iter().any(|secret| text.contains(secret.as_str()))
     }
 
     /// Replaces each secret in a text by [`REDACTED`].
@@ -97,7 +97,7 @@ impl Secrets {
     }
 
     /// Replaces each secret in a text by asterisks of the same length, so that positions stay valid.
-    pub fn cover(&self, text: &str) -> String {
+    pub fn mask(&self, text: &str) -> String {
         let parts = self.parts().into_iter();
         parts.fold(text.to_owned(), |text, part| {
             text.replace(part, &"*".repeat(part.len()))
@@ -116,7 +116,7 @@ impl Secrets {
             }
             Value::Str(_) | Value::Int(_) | Value::Float(_) | Value::Big(_) => {
                 let text = value.to_string();
-                value.sensitive_if(self.are_in(&text))
+                value.sensitive_if(self.occur_in(&text))
             }
             other => other,
         }
@@ -163,16 +163,16 @@ impl Redactor {
         };
         let rest = self.buffered.split_off(end);
         let whole = std::mem::replace(&mut self.buffered, rest);
-        self.redacted(whole)
+        self.redact(whole)
     }
 
     /// Returns the redacted remainder at the end of the output.
-    pub fn end(&mut self) -> Vec<u8> {
+    pub fn finish(&mut self) -> Vec<u8> {
         let rest = std::mem::take(&mut self.buffered);
-        self.redacted(rest)
+        self.redact(rest)
     }
 
-    fn redacted(&self, text: Vec<u8>) -> Vec<u8> {
+    fn redact(&self, text: Vec<u8>) -> Vec<u8> {
         let parts = self.parts.iter();
         let text = parts.fold(text, |text, part| replace(text, part, REDACTED));
         let marks = self.marks.iter();
@@ -232,7 +232,7 @@ mod tests {
             "open <<REDACTED>>, <<REDACTED>> of <<REDACTED>>"
         );
         assert_eq!(
-            secrets.cover(text),
+            secrets.mask(text),
             "open ************, *********** of *******"
         );
     }
@@ -260,25 +260,25 @@ mod tests {
     #[test]
     fn three_bytes_are_looked_for_within_texts_and_fewer_are_not() {
         let secrets = secrets(&["abc", "xy"]);
-        assert!(secrets.are_in("1abc2") && secrets.are_in("abc"));
-        assert!(!secrets.are_in("1xy2"));
+        assert!(secrets.occur_in("1abc2") && secrets.occur_in("abc"));
+        assert!(!secrets.occur_in("1xy2"));
         assert_eq!(secrets.redact("1abc2xy"), "1<<REDACTED>>2xy");
-        assert_eq!(secrets.cover("1abc2xy"), "1***2xy");
+        assert_eq!(secrets.mask("1abc2xy"), "1***2xy");
     }
 
     #[test]
     fn a_text_that_is_a_secret_is_found_however_short() {
         let secrets = secrets(&["xy"]);
-        assert!(secrets.are_in("xy"));
-        assert!(secrets.may_be_in("1xy2") && !secrets.may_be_in("1x2y"));
+        assert!(secrets.occur_in("xy"));
+        assert!(secrets.may_occur_in("1xy2") && !secrets.may_occur_in("1x2y"));
     }
 
     #[test]
     fn a_line_of_a_secret_is_found() {
         let secrets = secrets(&["-----BEGIN-----\nabcdefghij\n"]);
-        assert!(secrets.are_in("key abcdefghij"));
+        assert!(secrets.occur_in("key abcdefghij"));
         assert_eq!(secrets.redact("key abcdefghij"), "key <<REDACTED>>");
-        assert_eq!(secrets.cover("key abcdefghij"), "key **********");
+        assert_eq!(secrets.mask("key abcdefghij"), "key **********");
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
         for piece in pieces {
             shown.extend(redactor.push(piece.as_bytes()));
         }
-        shown.extend(redactor.end());
+        shown.extend(redactor.finish());
         String::from_utf8(shown).unwrap_or_default()
     }
 

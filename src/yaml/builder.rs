@@ -206,7 +206,7 @@ impl<'t> Builder<'t> {
         } else {
             head.end
         };
-        let place = Span::new(self.source, head.start, end);
+        let span = Span::new(self.source, head.start, end);
         let kind = match frame.body {
             CollectionBody::Seq => NodeKind::Seq(self.items.split_off(frame.first)),
             CollectionBody::Map(map) => NodeKind::Map(self.close(map, frame.first)),
@@ -214,14 +214,14 @@ impl<'t> Builder<'t> {
         let (id, name) = head
             .anchor
             .map_or((None, None), |(id, name)| (Some(id), Some(name)));
-        self.add(Node::with_anchor(kind, place, head.tag, name), id, place)
+        self.add(Node::with_anchor(kind, span, head.tag, name), id, span)
     }
 
     /// Takes the entries of a map and adds those of its merge keys. Explicit keys win, then the first map
     /// that contains the key.
     fn close(&mut self, map: OpenMap, first: usize) -> Mapping {
-        let (mut mapping, twins) = Mapping::from_entries(self.entries.split_off(first));
-        for (key, twin) in twins {
+        let (mut mapping, duplicates) = Mapping::from_entries(self.entries.split_off(first));
+        for (key, twin) in duplicates {
             let first = mapping
                 .entry(&key)
                 .map_or(Span::NONE, |entry| entry.key_span);
@@ -321,7 +321,7 @@ impl<'t> Builder<'t> {
         &mut self,
         node: Node,
         id: Option<usize>,
-        place: Span,
+        span: Span,
     ) -> Result<(), ParseStop> {
         if let Some(id) = id {
             self.anchors.insert(id, node.clone());
@@ -331,18 +331,18 @@ impl<'t> Builder<'t> {
             self.root = Some(node);
             return Ok(());
         };
-        frame.head.end = frame.head.end.max(place.end);
+        frame.head.end = frame.head.end.max(span.end);
         frame.weight = frame.weight.saturating_add(node.weight());
         if frame.weight > self.max_nodes || depth > self.max_depth {
             let deep = depth > self.max_depth;
-            return Err(self.limit_exceeded(deep, place));
+            return Err(self.limit_exceeded(deep, span));
         }
         match &mut frame.body {
             CollectionBody::Seq => self.items.push(node),
             CollectionBody::Map(map) => match std::mem::take(&mut map.key) {
-                PendingKey::Expected => self.nonscalar_key(&node, place),
+                PendingKey::Expected => self.nonscalar_key(&node, span),
                 PendingKey::Refused => {}
-                PendingKey::Merge => map.merges.push((node, place)),
+                PendingKey::Merge => map.merges.push((node, span)),
                 PendingKey::Named(key, key_span) => {
                     let value = node;
                     self.entries.push((key, MapEntry { key_span, value }));
@@ -356,31 +356,31 @@ impl<'t> Builder<'t> {
     ///
     /// A scalar with an anchor becomes its text. A list of scalars, which TOSCA 2.0 allows (`[service, 2]:
     /// …`), becomes its flow-style text. Other collections are errors.
-    fn nonscalar_key(&mut self, node: &Node, place: Span) {
+    fn nonscalar_key(&mut self, node: &Node, span: Span) {
         match node.kind() {
             NodeKind::Seq(items) if items.iter().all(|item| item.depth() == 0) => {
                 let text = emit_flow(&node.to_value());
-                self.key(&text, false, place);
+                self.key(&text, false, span);
             }
             NodeKind::Seq(_) | NodeKind::Map(_) => {
                 self.problems.push(
                     Diagnostic::error(format!("{} cannot be a key", node.kind_name()))
-                        .label(place, "a key must be a text")
+                        .label(span, "a key must be a text")
                         .help("quote the key if it is a text, as in `'{{ name }}': value`"),
                 );
                 self.set_key(PendingKey::Refused);
             }
-            NodeKind::Str(text) => self.key(&Arc::clone(text), false, place),
+            NodeKind::Str(text) => self.key(&Arc::clone(text), false, span),
             _ => {
-                let text = &self.text[place.start as usize..place.end as usize];
-                self.key(text, false, place);
+                let text = &self.text[span.start as usize..span.end as usize];
+                self.key(text, false, span);
             }
         }
     }
 
     /// Reports that the document grows too large or too deep if each alias counts as a copy.
     #[cold]
-    fn limit_exceeded(&mut self, deep: bool, place: Span) -> ParseStop {
+    fn limit_exceeded(&mut self, deep: bool, span: Span) -> ParseStop {
         let (message, label) = if deep {
             (
                 "aliases make the document too deep",
@@ -394,7 +394,7 @@ impl<'t> Builder<'t> {
         };
         self.problems.push(
             Diagnostic::error(message)
-                .label(place, label)
+                .label(span, label)
                 .help("use fewer aliases: each one counts as a full copy of its value"),
         );
         ParseStop::Reported

@@ -65,7 +65,7 @@ impl FragmentWriter {
         if item {
             writer.item(value, column);
         } else {
-            writer.behind_key(value, column);
+            writer.value_after_key(value, column);
         }
         let mut head = self.end(writer);
         let line = head.find('\n').map_or(head.len(), |end| end + 1);
@@ -96,10 +96,10 @@ pub(super) struct RenderedValue {
 }
 
 /// Returns the value to write: for an external value its expression, if it has one.
-pub(super) fn visible(value: &Value) -> &Value {
+pub(super) fn written_form(value: &Value) -> &Value {
     match value {
-        Value::External(external) if external.expression.is_null() => visible(&external.value),
-        Value::External(external) => visible(&external.expression),
+        Value::External(external) if external.expression.is_null() => written_form(&external.value),
+        Value::External(external) => written_form(&external.expression),
         other => other,
     }
 }
@@ -122,7 +122,7 @@ impl EmitWriter {
     }
 
     fn document(&mut self, value: &Value, indent: usize) {
-        match visible(value) {
+        match written_form(value) {
             Value::Map(map) if !map.is_empty() => self.map(map, indent, false),
             Value::List(items) if !items.is_empty() => self.list(items, indent, false),
             scalar => {
@@ -161,7 +161,7 @@ impl EmitWriter {
             } else {
                 self.key(key);
                 self.out.push(':');
-                self.behind_key(value, indent);
+                self.value_after_key(value, indent);
             }
         }
     }
@@ -170,8 +170,8 @@ impl EmitWriter {
         quote::write_inline(&mut self.out, key, quote::style(key, ScalarPosition::Key));
     }
 
-    fn behind_key(&mut self, value: &Value, indent: usize) {
-        match visible(value) {
+    fn value_after_key(&mut self, value: &Value, indent: usize) {
+        match written_form(value) {
             Value::Map(map) if !map.is_empty() => {
                 self.out.push('\n');
                 self.map(map, indent + 2, false);
@@ -180,7 +180,7 @@ impl EmitWriter {
                 self.out.push('\n');
                 self.list(items, indent, false);
             }
-            scalar => self.behind(scalar, indent),
+            scalar => self.scalar_after_key(scalar, indent),
         }
     }
 
@@ -196,7 +196,7 @@ impl EmitWriter {
     }
 
     fn item(&mut self, item: &Value, indent: usize) {
-        match visible(item) {
+        match written_form(item) {
             Value::Map(map) if !map.is_empty() => {
                 self.out.push(' ');
                 self.map(map, indent + 2, true);
@@ -205,11 +205,11 @@ impl EmitWriter {
                 self.out.push(' ');
                 self.list(items, indent + 2, true);
             }
-            scalar => self.behind(scalar, indent),
+            scalar => self.scalar_after_key(scalar, indent),
         }
     }
 
-    fn behind(&mut self, scalar: &Value, indent: usize) {
+    fn scalar_after_key(&mut self, scalar: &Value, indent: usize) {
         if !matches!(scalar, Value::Null | Value::Entity(_)) {
             self.out.push(' ');
             self.scalar(scalar, indent);
@@ -245,7 +245,7 @@ impl EmitWriter {
     }
 
     fn flow(&mut self, value: &Value) {
-        match visible(value) {
+        match written_form(value) {
             Value::Null | Value::Entity(_) => self.out.push_str("null"),
             Value::Bool(true) => self.out.push_str("true"),
             Value::Bool(false) => self.out.push_str("false"),

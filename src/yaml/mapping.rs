@@ -37,20 +37,20 @@ impl Mapping {
             return (mapping, Vec::new());
         }
         let entries = std::mem::take(&mut mapping.entries);
-        let mut late = Vec::new();
+        let mut duplicates = Vec::new();
         let mut table = HashIndex::with_capacity_and_hasher(entries.len(), Fold::default());
         mapping.entries = Vec::with_capacity(entries.len());
         for (key, entry) in entries {
             match table.entry(Arc::clone(&key)) {
-                Slot::Occupied(_) => late.push((key, entry)),
+                Slot::Occupied(_) => duplicates.push((key, entry)),
                 Slot::Vacant(slot) => {
-                    slot.insert(place(mapping.entries.len()));
+                    slot.insert(to_u32(mapping.entries.len()));
                     mapping.entries.push((key, entry));
                 }
             }
         }
         mapping.table = (mapping.entries.len() > TABLE_THRESHOLD).then(|| Box::new(table));
-        (mapping, late)
+        (mapping, duplicates)
     }
 
     fn has_duplicates(&self) -> bool {
@@ -74,7 +74,7 @@ impl Mapping {
     }
 
     /// Returns the number of entries that the text of the mapping states. Entries of merge keys follow them.
-    pub(super) fn stated(&self) -> usize {
+    pub(super) fn own_len(&self) -> usize {
         self.entries.len().saturating_sub(self.inherited as usize)
     }
 
@@ -136,7 +136,7 @@ impl Mapping {
 
     fn push(&mut self, key: Arc<str>, entry: MapEntry) {
         if let Some(table) = &mut self.table {
-            table.insert(Arc::clone(&key), place(self.entries.len()));
+            table.insert(Arc::clone(&key), to_u32(self.entries.len()));
         }
         self.entries.push((key, entry));
         if self.table.is_none() && self.entries.len() > TABLE_THRESHOLD {
@@ -146,14 +146,14 @@ impl Mapping {
 
     fn build_table(&mut self) {
         let keys = self.entries.iter().enumerate();
-        let keys = keys.map(|(index, (key, _))| (Arc::clone(key), place(index)));
+        let keys = keys.map(|(index, (key, _))| (Arc::clone(key), to_u32(index)));
         self.table = Some(Box::new(keys.collect()));
     }
 
     /// Removes a key. The other entries keep their order.
     pub fn remove(&mut self, key: &str) -> Option<MapEntry> {
         let index = self.index_of(key)?;
-        if index >= self.stated() {
+        if index >= self.own_len() {
             self.inherited -= 1;
         }
         let (_, entry) = self.entries.remove(index);
@@ -164,7 +164,7 @@ impl Mapping {
     }
 }
 
-fn place(index: usize) -> u32 {
+fn to_u32(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 

@@ -137,8 +137,8 @@ fn merge_lists<T: MergeTree>(base: &[T], over: &[T]) -> Result<Vec<T>, Forbidden
             }
             continue;
         }
-        let place = single_key(item).and_then(|key| list.find_key(key));
-        if let Some(place) = place {
+        let index = single_key(item).and_then(|key| list.find_key(key));
+        if let Some(place) = index {
             list.set(place, merge_maps(&list.items[place], item)?);
         } else if !list.contains(item) {
             list.push(item.clone());
@@ -163,7 +163,7 @@ struct ListIndex<T> {
 
 #[derive(Default)]
 struct Tables {
-    prints: HashMap<u64, Vec<usize>>,
+    fingerprints: HashMap<u64, Vec<usize>>,
     keys: HashMap<Arc<str>, usize>,
 }
 
@@ -189,19 +189,19 @@ impl<T: MergeTree> ListIndex<T> {
         self.items.push(item);
     }
 
-    fn set(&mut self, place: usize, item: T) {
+    fn set(&mut self, index: usize, item: T) {
         // The tables keep the entry of the replaced item, because each lookup compares the items anyway.
         if let Some(tables) = &mut self.tables {
-            tables.add(place, &item);
+            tables.add(index, &item);
         }
-        self.items[place] = item;
+        self.items[index] = item;
     }
 
     fn contains(&self, item: &T) -> bool {
         match &self.tables {
             None => self.items.iter().any(|other| other.equals(item)),
             Some(tables) => tables
-                .prints
+                .fingerprints
                 .get(&item.fingerprint())
                 .is_some_and(|places| places.iter().any(|place| self.items[*place].equals(item))),
         }
@@ -220,14 +220,14 @@ impl<T: MergeTree> ListIndex<T> {
 }
 
 impl Tables {
-    fn add<T: MergeTree>(&mut self, place: usize, item: &T) {
-        self.prints
+    fn add<T: MergeTree>(&mut self, index: usize, item: &T) {
+        self.fingerprints
             .entry(item.fingerprint())
             .or_default()
-            .push(place);
+            .push(index);
         if let Some(key) = single_key(item) {
-            let first = self.keys.entry(Arc::clone(key)).or_insert(place);
-            *first = place.min(*first);
+            let first = self.keys.entry(Arc::clone(key)).or_insert(index);
+            *first = index.min(*first);
         }
     }
 }

@@ -142,7 +142,7 @@ impl<'t> EventReader<'t> {
         // The event is matched in place, because it is large.
         while let Some(next) = self.events.next_event() {
             let (event, span) = match next {
-                Ok((event, span)) => (event, self.place(&span)),
+                Ok((event, span)) => (event, self.convert_span(&span)),
                 Err(error) => return Err(ParseStop::problem(self.explain(&error))),
             };
             match event {
@@ -187,7 +187,7 @@ impl<'t> EventReader<'t> {
         Ok(())
     }
 
-    fn place(&self, span: &granit_parser::Span) -> Span {
+    fn convert_span(&self, span: &granit_parser::Span) -> Span {
         let place = |mark: &granit_parser::Marker| mark.byte_offset().unwrap_or_default();
         self.span(place(&span.start), place(&span.end))
     }
@@ -235,11 +235,11 @@ impl<'t> EventReader<'t> {
     ) -> Result<(), ParseStop> {
         let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
         let (text, span) = if block {
-            let text = self.as_ruamel_ends(text, span);
+            let text = self.strip_added_newline(text, span);
             let span = self.block_content(&text, span);
             (text, span)
         } else if span.start == span.end {
-            (text, self.behind_colon(span))
+            (text, self.span_after_colon(span))
         } else {
             (text, span)
         };
@@ -274,7 +274,7 @@ impl<'t> EventReader<'t> {
 
     /// Removes the final line break that the event parser adds to a block scalar at the end of a text
     /// without one.
-    fn as_ruamel_ends(&self, text: Cow<'t, str>, span: Span) -> Cow<'t, str> {
+    fn strip_added_newline(&self, text: Cow<'t, str>, span: Span) -> Cow<'t, str> {
         let whole = self.text;
         if span.end as usize != whole.len() || whole.ends_with(['\n', ' ', '\t']) {
             return text;
@@ -309,7 +309,7 @@ impl<'t> EventReader<'t> {
     }
 
     /// Corrects the span of an empty value, which the event parser places before the colon.
-    fn behind_colon(&self, span: Span) -> Span {
+    fn span_after_colon(&self, span: Span) -> Span {
         let start = span.start as usize;
         let rest = &self.text[start..];
         let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();

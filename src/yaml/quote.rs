@@ -68,7 +68,7 @@ pub(super) fn style(text: &str, position: ScalarPosition) -> ScalarStyle {
         }
     }
     if lines {
-        return literal(text, position).map_or(ScalarStyle::Double, ScalarStyle::Literal);
+        return literal_chomp(text, position).map_or(ScalarStyle::Double, ScalarStyle::Literal);
     }
     match (tabs, quote || scalar::is_ambiguous(text)) {
         (true, _) => ScalarStyle::Double,
@@ -106,7 +106,7 @@ fn is_unprintable(bytes: &[u8]) -> bool {
 /// Returns the chomping for a text of several lines, if a literal block is safe for it.
 ///
 /// Readers disagree about white space at the start of the first line, and editors remove it at line ends.
-fn literal(text: &str, position: ScalarPosition) -> Option<Chomp> {
+fn literal_chomp(text: &str, position: ScalarPosition) -> Option<Chomp> {
     let blank = [' ', '\t'];
     if position != ScalarPosition::Block
         || text.starts_with([' ', '\t', '\n'])

@@ -16,7 +16,7 @@ impl Node {
     /// Converts the node to a value without positions. `reader` decodes the tagged scalars.
     pub fn to_value_with(&self, reader: &dyn TagReader) -> Result<Value, Diagnostics> {
         let mut problems = Diagnostics::default();
-        let value = open(self, reader, &mut problems);
+        let value = decode(self, reader, &mut problems);
         if problems.has_errors() {
             Err(problems)
         } else {
@@ -25,13 +25,15 @@ impl Node {
     }
 }
 
-fn open(node: &Node, reader: &dyn TagReader, problems: &mut Diagnostics) -> Value {
+fn decode(node: &Node, reader: &dyn TagReader, problems: &mut Diagnostics) -> Value {
     let value = match node.kind() {
-        NodeKind::Seq(items) => Value::list(items.iter().map(|item| open(item, reader, problems))),
+        NodeKind::Seq(items) => {
+            Value::list(items.iter().map(|item| decode(item, reader, problems)))
+        }
         NodeKind::Map(mapping) => {
             let entries = mapping.iter();
             let map: Map = entries
-                .map(|(key, entry)| (Arc::clone(key), open(&entry.value, reader, problems)))
+                .map(|(key, entry)| (Arc::clone(key), decode(&entry.value, reader, problems)))
                 .collect();
             Value::from(map)
         }

@@ -36,12 +36,15 @@ impl IndentedCopy {
     }
 
     /// Indents one more line. Returns false if that cannot help.
-    pub(super) fn indent(&mut self, place: usize) -> bool {
-        let later = self.insertions.last().is_none_or(|last| place > last + PAD);
-        let can = later && self.insertions.len() < MAX_LINES && self.text.is_char_boundary(place);
+    pub(super) fn indent(&mut self, offset: usize) -> bool {
+        let later = self
+            .insertions
+            .last()
+            .is_none_or(|last| offset > last + PAD);
+        let can = later && self.insertions.len() < MAX_LINES && self.text.is_char_boundary(offset);
         if can {
-            self.text.insert_str(place, &" ".repeat(PAD));
-            self.insertions.push(place);
+            self.text.insert_str(offset, &" ".repeat(PAD));
+            self.insertions.push(offset);
         }
         can
     }
@@ -71,10 +74,14 @@ impl IndentedCopy {
     }
 
     fn span(&self, span: Span) -> Span {
-        Span::new(span.source, self.place(span.start), self.place(span.end))
+        Span::new(
+            span.source,
+            self.original_offset(span.start),
+            self.original_offset(span.end),
+        )
     }
 
-    fn place(&self, place: u32) -> u32 {
+    fn original_offset(&self, place: u32) -> u32 {
         let here = place as usize;
         let blanks: usize = self
             .insertions

@@ -50,7 +50,7 @@ fn refused(text: &str, words: &[&str]) -> Run {
 }
 
 /// The position of the first occurrence of a text, in the form in which messages name it.
-fn place(text: &str, words: &str) -> String {
+fn position(text: &str, words: &str) -> String {
     let before = &text[..text.find(words).unwrap()];
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap().chars().count() + 1;
@@ -77,7 +77,7 @@ fn an_unknown_key_is_shown_at_its_place() {
     let text = ensemble("web:\n  type: tosca.nodes.Root\n  requirement: []\n");
     refused(
         &text,
-        &["error: ", "requirement", &place(&text, "requirement:")],
+        &["error: ", "requirement", &position(&text, "requirement:")],
     );
 }
 
@@ -89,7 +89,7 @@ fn a_missing_type_is_shown_where_it_is_used() {
         &[
             "error: ",
             "my.nodes.Missing",
-            &place(&text, "my.nodes.Missing"),
+            &position(&text, "my.nodes.Missing"),
         ],
     );
 }
@@ -100,7 +100,12 @@ fn a_requirement_without_target_is_shown_where_it_is_asked_for() {
         "web:\n  type: tosca.nodes.Root\n  requirements:\n    - dependency: databse\n\
          database:\n  type: tosca.nodes.Root\n",
     );
-    let words = ["error: ", "databse", "database", &place(&text, "databse")];
+    let words = [
+        "error: ",
+        "databse",
+        "database",
+        &position(&text, "databse"),
+    ];
     refused(&text, &words);
 }
 
@@ -139,7 +144,7 @@ fn validate_reports_every_problem_at_once() {
     let text = ensemble("a:\n  type: my.Missing\nb:\n  type: tosca.nodes.Root\n  odd: 1\n");
     let env = TestEnv::with_ensemble(&text);
     let run = env.unfurl(["validate"]).exits(1);
-    run.says(&[&place(&text, "my.Missing"), &place(&text, "odd")]);
+    run.says(&[&position(&text, "my.Missing"), &position(&text, "odd")]);
 }
 
 #[test]
@@ -395,7 +400,7 @@ fn an_answer_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
-fn a_secret_is_not_told_by_the_error_of_what_was_given_it() {
+fn the_error_of_an_operation_does_not_reveal_its_secret_input() {
     let node = |run: &str| {
         drafts::ensemble("
                 node_types: {N: {derived_from: tosca.nodes.Root, properties: {pw: {type: string, metadata: {sensitive: true}}}}}

@@ -251,7 +251,7 @@ fn any_layout_of_a_repository_will_do() {
 }
 
 #[test]
-fn a_repository_with_sha_256_is_told_of() {
+fn a_repository_with_sha_256_is_reported() {
     let env = TestEnv::with_ensemble(&ensemble(&["a"]));
     env.git(&["init", "-q", "--object-format=sha256"]);
     deploy(&env, ".", &["--commit"])
@@ -338,7 +338,7 @@ fn a_program_that_is_killed_while_it_commits_leaves_a_record_that_can_be_committ
 }
 
 #[test]
-fn a_commit_is_signed_where_git_is_told_to() {
+fn a_commit_is_signed_if_git_is_configured_to() {
     requires!("ssh-keygen");
     let env = with_repository(&["a"]);
     let key = env.work().join(".git/key");

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value as Json;
 
-use super::support::{TestEnv, forget_what_git_ignores, wait_for};
+use super::support::{TestEnv, delete_ignored_files, wait_for};
 
 /// The options of an example: free ports for those that listen.
 fn options(name: &str) -> Vec<String> {
@@ -85,7 +85,7 @@ fn lives_through_its_cycle(name: &str, while_deployed: impl FnOnce(&TestEnv, &Js
     );
 
     // Like a fresh clone, which has no lock, logs, plans and working folders.
-    forget_what_git_ignores(&env.work());
+    delete_ignored_files(&env.work());
     let fourth = env
         .unfurl(call("deploy --approve", &[], &options))
         .succeeds();

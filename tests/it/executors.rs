@@ -203,7 +203,7 @@ fn a_password_is_given_where_it_is_asked_for() {
 }
 
 #[test]
-fn a_wrong_password_is_told_from_a_missing_one() {
+fn a_wrong_password_is_distinguished_from_a_missing_one() {
     requires!("root", "sudo");
     let users = Users::two(Some("hunter2"));
     let (from, to) = (&users.names[0], &users.names[1]);
@@ -385,7 +385,7 @@ fn questions_of_a_command_on_this_machine_are_answered() {
 }
 
 #[test]
-fn nobody_who_performs_a_command_is_no_failure_but_is_told() {
+fn a_chain_without_a_final_executor_is_reported_but_no_failure() {
     let splay = ChainExecutor::Splay {
         seconds: 1,
         spread: Spread::Rank,

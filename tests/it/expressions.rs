@@ -273,7 +273,7 @@ fn what_has_no_place_of_its_own_is_shown_at_its_operation() {
 }
 
 #[test]
-fn machines_are_told_the_places_as_well() {
+fn json_output_has_the_positions_of_problems_as_well() {
     let env = broken("{command: 'curl {{ SELF.url }}'}");
     let run = env
         .unfurl(["--quiet", "deploy", "--approve", "--output", "json"])

@@ -62,7 +62,7 @@ fn two_strings_that_fabric_shows_alike_are_one_address() {
 }
 
 /// A resolver with Fabric's settings (`env`) and its `ssh_config` file.
-fn book_of(env: &Value, file: &Path, local: &LocalUser) -> LocationResolver {
+fn resolver_of(env: &Value, file: &Path, local: &LocalUser) -> LocationResolver {
     let is_used = env["use_ssh_config"] != false;
     let files = if is_used {
         SshConfigFiles::Only(file.to_owned())
@@ -100,7 +100,7 @@ fn configurations_count_as_they_do_for_fabric_except_for_the_port_option() {
     let mut differences = Vec::new();
     for case in cases["cases"].as_array().unwrap() {
         let env = &case["env"];
-        let book = book_of(env, &file, &local);
+        let book = resolver_of(env, &file, &local);
         let text = case["host_string"].as_str().unwrap();
         let Ok(Location::Ssh(own)) = book.locate(text) else {
             panic!("{case}");

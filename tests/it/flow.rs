@@ -110,7 +110,7 @@ fn a_declared_attribute_without_a_value_is_null_and_no_error() {
 }
 
 #[test]
-fn what_waits_for_what_never_came_is_told_apart_from_what_was_blocked() {
+fn tasks_that_wait_for_each_other_end_with_an_error() {
     let env = with_types(
         "      node_templates:
         a:
@@ -386,7 +386,7 @@ fn a_workflow_runs_only_where_its_conditions_hold() {
 }
 
 #[test]
-fn a_step_that_sets_what_is_no_state_is_told_with_its_place() {
+fn a_step_that_sets_an_unknown_state_is_reported_with_its_position() {
     let env = workflow("            s1: {target: a, activities: [{set_state: bogus}]}\n");
     deploy(&env, &[])
         .succeeds()

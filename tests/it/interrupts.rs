@@ -250,7 +250,7 @@ fn state(env: &TestEnv) -> Vec<(String, Json)> {
 }
 
 /// Whether a process has its working directory in a folder.
-fn works_in(folder: &Path) -> bool {
+fn has_process_in(folder: &Path) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let mut folders = processes.filter_map(|it| fs::read_link(it.path().join("cwd")).ok());
     folders.any(|it| it.starts_with(folder))
@@ -278,7 +278,7 @@ fn signals_at_any_time_leave_a_record_from_which_the_next_job_goes_on() {
         let early = run.code < 0 && env.read("ensemble.yaml") == twenty();
         assert!([code, 0].contains(&run.code) || early, "{round} {run}");
         interrupted += u32::from(run.code == code);
-        assert!(!works_in(&env.work()), "{round} {run}");
+        assert!(!has_process_in(&env.work()), "{round} {run}");
         has_no_lock(&env);
         env.unfurl(["deploy", "--approve"]).succeeds();
         assert_eq!(state(&env), wanted, "{round} {run}");

@@ -198,7 +198,7 @@ fn the_record_is_the_same_however_many_tasks_run_at_the_same_time() {
 }
 
 /// An ensemble whose instances write their names to the file `order` when they are deleted.
-fn told_nodes(nodes: &[(&str, &str)]) -> String {
+fn logging_nodes(nodes: &[(&str, &str)]) -> String {
     let nodes = nodes.iter().map(|(name, more)| {
         text("
                 <name>:
@@ -242,7 +242,7 @@ fn what_is_created_on_a_host_without_operations_stays_on_record() {
 
 #[test]
 fn teardown_keeps_all_that_a_protected_instance_needs() {
-    let env = TestEnv::with_ensemble(&told_nodes(&[
+    let env = TestEnv::with_ensemble(&logging_nodes(&[
         ("a", ""),
         ("b", ""),
         (
@@ -260,7 +260,7 @@ fn teardown_keeps_all_that_a_protected_instance_needs() {
 #[test]
 fn prune_removes_dependents_first_and_only_what_the_model_has_no_use_for() {
     let dependent = "directives: [dependent]";
-    let env = TestEnv::with_ensemble(&told_nodes(&[
+    let env = TestEnv::with_ensemble(&logging_nodes(&[
         ("y", ""),
         ("x", "requirements: [{dependency: y}]"),
         ("stays", ""),

@@ -91,7 +91,7 @@ fn the_lock_goes_if_the_user_declines_or_the_ensemble_is_wrong() {
 }
 
 #[test]
-fn a_second_job_is_refused_and_told_by_whom() {
+fn a_second_job_is_refused_with_the_name_of_the_lock_holder() {
     let env = world();
     let job = holder(&env);
     let run = env.unfurl(["deploy", "--approve"]).exits(1);
@@ -146,7 +146,7 @@ fn two_paths_to_one_ensemble_lead_to_one_lock() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_told_and_can_be_planned() {
+fn a_folder_that_cannot_be_written_is_reported_and_can_be_planned() {
     let env = world();
     // The file system is read-only for this call only. This needs the privilege to mount.
     let lines = "exec unshare -m /bin/sh -c 'mount --bind . . && mount -o remount,bind,ro \"$PWD\" \
@@ -313,7 +313,7 @@ fn process(test: &str, manifest: &Path, starts: usize) -> Child {
         .unwrap()
 }
 
-fn told() -> Option<(PathBuf, usize)> {
+fn child_arguments() -> Option<(PathBuf, usize)> {
     let manifest = std::env::var_os(MANIFEST)?;
     let starts = std::env::var(STARTS).ok()?.parse().ok()?;
     Some((manifest.into(), starts))
@@ -349,7 +349,7 @@ fn contend(manifest: &Path, starts: usize) -> usize {
 #[test]
 #[ignore = "runs inside of the processes that another test starts"]
 fn contender() {
-    if let Some((manifest, starts)) = told() {
+    if let Some((manifest, starts)) = child_arguments() {
         println!("\nENTERED {}", contend(&manifest, starts));
     }
 }
@@ -408,7 +408,7 @@ fn of_jobs_that_start_at_once_never_two_run() {
 #[test]
 #[ignore = "runs inside of the processes that another test starts"]
 fn victim() {
-    let Some((manifest, _)) = told() else {
+    let Some((manifest, _)) = child_arguments() else {
         return;
     };
     // The parent kills this process while it takes, holds or releases the lock.

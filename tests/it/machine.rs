@@ -20,7 +20,7 @@ use unfurl::testing::host::{
 };
 
 use crate::hosts::sshd::{Sshd, call, pooled};
-use crate::support::{wait_for, wait_meanwhile, wait_until_gone};
+use crate::support::{wait_for, wait_for_async, wait_until_gone};
 
 fn text(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
@@ -52,7 +52,7 @@ fn perform(place: Location, chain: Option<ExecutorChain>, action: Action) -> Act
     let runner = LocalRunner::start(RunLimits::default(), None).unwrap();
     let request = ActionRequest {
         chain: chain.map(Arc::new),
-        ..ActionRequest::at(place, action)
+        ..ActionRequest::new(place, action)
     };
     runner.submit(1, request);
     loop {
@@ -81,7 +81,7 @@ fn at(host: Destination) -> Location {
 }
 
 /// The two locations of each test: this machine in the process, and the same machine over SSH.
-fn places(sshd: &Sshd) -> [Location; 2] {
+fn locations(sshd: &Sshd) -> [Location; 2] {
     [Location::Local, at(sshd.host())]
 }
 
@@ -100,7 +100,7 @@ fn facts_and_changes_are_the_same_here_and_over_ssh() {
     requires!("sshd");
     let sshd = Sshd::start();
     let mut readings = Vec::new();
-    for place in places(&sshd) {
+    for place in locations(&sshd) {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("it's\na \"root\"");
         let like = ModeAndOwner {
@@ -180,7 +180,7 @@ fn facts_and_changes_are_the_same_here_and_over_ssh() {
 fn a_thousand_facts_and_a_thousand_writes_go_in_one_round_trip_each() {
     requires!("sshd");
     let sshd = Sshd::start();
-    for place in places(&sshd) {
+    for place in locations(&sshd) {
         let folder = tempfile::tempdir().unwrap();
         let path = |at: usize| folder.path().join(format!("file {at}"));
         let changes = (0..1000).map(|at| write(&path(at), format!("{at}\n").as_bytes()));
@@ -238,10 +238,10 @@ impl Drop for Disk {
 }
 
 #[test]
-fn a_full_disk_is_told_and_leaves_nothing_half_written() {
+fn a_full_disk_is_reported_and_leaves_nothing_half_written() {
     requires!("root", "sshd");
     let sshd = Sshd::start();
-    for place in places(&sshd) {
+    for place in locations(&sshd) {
         for bytes in [vec![b'x'; 1 << 20], vec![0xff; 1 << 20]] {
             let disk = Disk::new("256k");
             let root = disk.folder.path();
@@ -393,7 +393,7 @@ fn a_command_runs_as_another_user_and_shows_nobody_what_it_is() {
     requires!("root", "sshd");
     let sshd = Sshd::start();
     let person = Person::new(None);
-    for place in places(&sshd) {
+    for place in locations(&sshd) {
         let setting = CommandSetting {
             user: Some(person.name.clone()),
             env: vec![("TOKEN".to_owned(), "hunter2".to_owned())],
@@ -485,7 +485,7 @@ fn changes_go_through_sudo_with_a_password() {
 }
 
 #[test]
-fn a_user_who_may_not_act_as_another_is_told_so() {
+fn a_user_who_may_not_act_as_another_gets_an_error() {
     requires!("root", "sshd", "sudo");
     let sshd = Sshd::start();
     // A password is set because the server refuses locked accounts.
@@ -502,7 +502,7 @@ fn a_user_who_may_not_act_as_another_is_told_so() {
 fn what_runs_too_long_is_ended_and_what_is_cancelled_says_what_was_done() {
     requires!("sshd");
     let sshd = Sshd::start();
-    for place in places(&sshd) {
+    for place in locations(&sshd) {
         let mut late = CommandRun::new("sleep 60");
         late.setting.time_limit = Some(Duration::from_secs(1));
         let changed = change(&place, vec![run(":"), Change::Run(late), run(":")]);
@@ -520,7 +520,7 @@ fn what_runs_too_long_is_ended_and_what_is_cancelled_says_what_was_done() {
     let result = pooled(async move |pool: Arc<ConnectionPool>| {
         let (stop, call): (watch::Sender<StopLevel>, CallControl) = call();
         let waits = async {
-            wait_meanwhile(flag.display(), || flag.exists().then_some(())).await;
+            wait_for_async(flag.display(), || flag.exists().then_some(())).await;
             stop.send_replace(StopLevel::AtOnce);
             std::future::pending::<()>().await;
         };
@@ -538,7 +538,7 @@ fn what_runs_too_long_is_ended_and_what_is_cancelled_says_what_was_done() {
 }
 
 #[test]
-fn a_host_that_is_not_there_is_told_apart() {
+fn an_unreachable_host_is_distinguished_from_a_failure() {
     requires!("sshd");
     let sshd = Sshd::start();
     let mut host = sshd.host();

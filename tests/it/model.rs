@@ -309,7 +309,7 @@ fn an_ensemble_of_the_project_is_known_by_its_name() {
 }
 
 #[test]
-fn what_is_missing_in_another_ensemble_is_told_with_its_place() {
+fn a_missing_external_ensemble_or_instance_is_reported_with_its_position() {
     let env = two_ensembles(BASE, ", imported: 'base:nothing'");
     env.unfurl(["plan", "app"]).exits(64).says(&[
         "node template `net` represents `base:nothing`, which no external ensemble has",
@@ -439,7 +439,7 @@ fn decorators_are_merged_into_the_templates_that_they_find() {
 }
 
 #[test]
-fn a_decorator_that_cannot_be_told_is_refused_with_its_place() {
+fn an_invalid_decorator_is_refused_with_its_position() {
     let env = with_decorators("      '::a': {properties: {p: '{{ nowhere.at }}'}}");
     env.unfurl(["plan"])
         .exits(64)

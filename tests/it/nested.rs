@@ -272,7 +272,7 @@ topology_template:
 }
 
 #[test]
-fn configuration_of_two_copies_is_told_apart() {
+fn two_copies_of_a_nested_topology_have_separate_configurations() {
     let env = with_nested(
         "
             node_templates:

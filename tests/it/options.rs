@@ -210,7 +210,7 @@ fn what_excludes_nothing_is_a_usage_error() {
 }
 
 #[test]
-fn filters_that_select_nothing_are_told_to_people_and_machines() {
+fn filters_that_select_nothing_are_reported_to_people_and_machines() {
     let env = chain();
     env.unfurl(["deploy", "-a"]).succeeds();
     for command in ["deploy", "teardown", "check", "discover", "stop"] {
@@ -442,7 +442,7 @@ fn a_trace_tells_what_a_query_reads() {
 }
 
 #[test]
-fn a_job_starts_when_it_is_told_to() {
+fn a_job_starts_at_the_requested_time() {
     let env = chain();
     let id = |time: &str| {
         let arguments = [

@@ -272,7 +272,7 @@ fn relationships_of_an_instance_without_template_are_removed_with_it() {
 }
 
 #[test]
-fn a_type_that_is_gone_as_well_is_told_and_nothing_is_lost() {
+fn a_removed_type_is_reported_and_nothing_is_lost() {
     let types = "    node_types:\n      Mine: {derived_from: tosca.nodes.Root, interfaces: {Standard: {configure: echo made, delete: echo gone}}}\n";
     let text = "
         <types>
@@ -296,7 +296,7 @@ fn a_type_that_is_gone_as_well_is_told_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_secret_is_not_kept_and_its_loss_is_told() {
+fn a_secret_is_not_kept_and_its_loss_is_reported() {
     let types = "    node_types:
       Db:
         derived_from: tosca.nodes.Root
@@ -381,7 +381,7 @@ fn the_latest_template_counts() {
 }
 
 #[test]
-fn what_was_deployed_without_keeping_templates_is_told() {
+fn an_instance_deployed_without_saved_templates_is_reported() {
     let env = world(&model(&[node("a", ""), node("b", "")]));
     job(&env, &["deploy"]).succeeds();
     std::fs::remove_dir_all(env.work().join("changes")).unwrap();

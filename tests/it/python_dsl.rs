@@ -307,7 +307,7 @@ fn a_program_has_no_network() {
 }
 
 #[test]
-fn where_the_network_cannot_be_taken_away_that_is_told() {
+fn a_run_that_keeps_its_network_access_is_reported() {
     requires!("tests/python.sh");
     let env = world(TEMPLATE);
     let path = python_that_runs(&env, "bin", &format!("exec {} \"$@\"", python().display()));
@@ -403,7 +403,7 @@ fn the_python_beside_unfurl_is_used_where_the_other_has_no_package() {
 }
 
 #[test]
-fn a_program_that_ends_without_an_answer_is_told() {
+fn a_program_that_ends_without_an_answer_is_reported() {
     requires!("tests/python.sh");
     let env = world("import os\nos.write(2, b'so long\\n')\nos._exit(7)\n");
     env.unfurl(["--allow", "python", "validate"])

@@ -87,7 +87,7 @@ fn what_ended_before_a_job_was_killed_is_on_record_and_not_done_again() {
 }
 
 #[test]
-fn whoever_looks_is_told_that_a_job_was_cut_off() {
+fn read_only_commands_report_an_interrupted_job() {
     let env = made("early create b");
     cut(&env, &["deploy", "--approve"]);
     for look in [&["status"][..], &["plan"], &["history"], &["explain", "a"]] {

@@ -25,7 +25,7 @@ fn deploy(env: &TestEnv, more: &[&str]) -> Vec<String> {
 
 /// Asserts that a deploy has nothing to do and changes no tracked file.
 #[track_caller]
-fn settles(env: &TestEnv) {
+fn assert_nothing_to_do(env: &TestEnv) {
     let before = env.tracked();
     assert_eq!(deploy(env, &[]), [""; 0]);
     assert_eq!(env.tracked(), before);
@@ -93,13 +93,13 @@ fn what_create_configure_or_start_read_runs_from_there_on_when_it_changes() {
     let env = three(EACH);
     let all = ["create n add", "configure n add", "start n add"];
     assert_eq!(deploy(&env, &[]), all);
-    settles(&env);
+    assert_nothing_to_do(&env);
     edit(&env, "c: one", "c: two");
     assert_eq!(deploy(&env, &[]), ["start n reconfigure"]);
-    settles(&env);
+    assert_nothing_to_do(&env);
     edit(&env, "b: one", "b: two");
     assert_eq!(deploy(&env, &[]), ["configure n reconfigure"]);
-    settles(&env);
+    assert_nothing_to_do(&env);
     edit(&env, "a: one", "a: two");
     let again = [
         "create n reconfigure",
@@ -113,12 +113,12 @@ fn what_create_configure_or_start_read_runs_from_there_on_when_it_changes() {
         (&ready["local"], &ready["state"]),
         (&"ok".into(), &"started".into())
     );
-    settles(&env);
+    assert_nothing_to_do(&env);
     edit(&env, "default: small", "default: large");
     assert_eq!(deploy(&env, &[]), again);
     edit(&env, "b: two, c: two", "b: three, c: three");
     assert_eq!(deploy(&env, &[]), again[1..]);
-    settles(&env);
+    assert_nothing_to_do(&env);
     edit(&env, "echo {{ SELF.c }}", "printf {{ SELF.c }}");
     assert_eq!(deploy(&env, &[]), ["start n reconfigure"]);
 }
@@ -139,13 +139,13 @@ fn what_later_tasks_set_does_not_make_create_run_again() {
 ",
     );
     assert_eq!(deploy(&env, &[]).len(), 3);
-    settles(&env);
+    assert_nothing_to_do(&env);
     edit(&env, "a: one", "a: two");
     assert_eq!(deploy(&env, &[]).len(), 3, "what else it read still counts");
-    settles(&env);
+    assert_nothing_to_do(&env);
     edit(&env, "echo {{ SELF.a }}", "printf {{ SELF.a }}");
     assert_eq!(deploy(&env, &[]).len(), 3, "it counts as it is written");
-    settles(&env);
+    assert_nothing_to_do(&env);
     edit(&env, "default(0) }}'}", "default(1) }}'}");
     assert_eq!(deploy(&env, &[]).len(), 3, "so does the environment");
 }
@@ -160,12 +160,12 @@ fn variables_that_an_operation_sets_for_its_commands_are_part_of_what_it_reads()
     let all = ["create", "configure", "start"].map(operation).concat();
     let env = three(&all.replace(", environment: {V: start}", ""));
     assert_eq!(deploy(&env, &[]).len(), 3);
-    settles(&env);
+    assert_nothing_to_do(&env);
     edit(&env, "{V: configure}", "{V: other}");
     assert_eq!(deploy(&env, &[]), ["configure n reconfigure"]);
     edit(&env, "{V: create}", "{V: create, W: more}");
     assert_eq!(deploy(&env, &[]).len(), 3);
-    settles(&env);
+    assert_nothing_to_do(&env);
     // An operation that had no variables before.
     let text = env.read("ensemble.yaml");
     let at = text
@@ -175,7 +175,7 @@ fn variables_that_an_operation_sets_for_its_commands_are_part_of_what_it_reads()
     let after = after.replacen("{primary: Shell", "{primary: Shell, environment: {V: x}", 1);
     env.write("ensemble.yaml", &(before.to_owned() + &after));
     assert_eq!(deploy(&env, &[]), ["start n reconfigure"]);
-    settles(&env);
+    assert_nothing_to_do(&env);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_record_of_upstreams_fields_alone_compares_configure_as_upstream_does() {
     let stripped: String = table.lines().map(upstream).collect();
     assert_ne!(stripped, table);
     env.write("jobs.tsv", &stripped);
-    settles(&env);
+    assert_nothing_to_do(&env);
     edit(&env, "a: one", "a: two");
     edit(&env, "c: one", "c: two");
     assert_eq!(
@@ -237,7 +237,7 @@ fn a_bring_up_that_fails_in_between_is_finished_by_the_next_job() {
     assert_eq!(instance(&ensemble, "n")["readyState"]["local"], "error");
     std::fs::remove_file(env.work().join("broken")).unwrap();
     assert_eq!(deploy(&env, &[]), ["configure n repair", "start n repair"]);
-    settles(&env);
+    assert_nothing_to_do(&env);
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn a_bring_up_that_is_cut_off_in_between_is_finished_by_the_next_job() {
         ran.iter().any(|task| task.starts_with("configure n")),
         "{ran:?}"
     );
-    settles(&env);
+    assert_nothing_to_do(&env);
 }
 
 /// An ensemble with a node that another one manages, a node customized by one of its operations, and a plain
@@ -334,7 +334,7 @@ fn files_and_folders_count_by_what_is_in_them_committed_or_not() {
     assert_eq!(deploy(&env, &[]).len(), 3);
     env.git(&["add", "."]);
     env.git(&["commit", "-qm", "all"]);
-    settles(&env);
+    assert_nothing_to_do(&env);
     env.write("conf/ignored", "x");
     env.write("conf/a", "one");
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(90);
@@ -343,20 +343,20 @@ fn files_and_folders_count_by_what_is_in_them_committed_or_not() {
         .open(env.work().join("b"))
         .unwrap();
     file.set_modified(later).unwrap();
-    settles(&env);
+    assert_nothing_to_do(&env);
     env.write("b", "two");
     assert_eq!(deploy(&env, &[]), ["start n reconfigure"]);
     env.git(&["commit", "-qam", "more"]);
-    settles(&env);
+    assert_nothing_to_do(&env);
     env.write("conf/new", "");
     assert_eq!(deploy(&env, &[]).len(), 3);
-    settles(&env);
+    assert_nothing_to_do(&env);
     env.write("conf/a", "two");
     assert_eq!(deploy(&env, &[]).len(), 3);
-    settles(&env);
+    assert_nothing_to_do(&env);
     edit(&env, "app:1", "app:2");
     assert_eq!(deploy(&env, &[]), ["start n reconfigure"]);
-    settles(&env);
+    assert_nothing_to_do(&env);
 }
 
 #[test]
@@ -393,7 +393,7 @@ fn a_check_that_sees_another_state_is_noted_and_those_that_read_it_follow() {
     assert_eq!(db["attributes"]["port"], 2222);
     assert!(instance(&ensemble, "app")["lastStateChange"].is_null());
     assert_eq!(deploy(&env, &[]), ["configure app reconfigure"]);
-    settles(&env);
+    assert_nothing_to_do(&env);
 }
 
 #[test]
@@ -471,13 +471,13 @@ fn a_changed_secret_is_a_change() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
-    settles(&env);
+    assert_nothing_to_do(&env);
     let env = env.variable("TOKEN", "token-two");
     assert_eq!(deploy(&env, &[]), ["start n reconfigure"]);
-    settles(&env);
+    assert_nothing_to_do(&env);
     let env = env.variable("SECRET", "hunter-two");
     assert_eq!(deploy(&env, &[]).len(), 3);
-    settles(&env);
+    assert_nothing_to_do(&env);
 }
 
 #[test]
@@ -487,7 +487,7 @@ fn a_vault_password_gives_the_key_and_no_file_is_made() {
     assert!(!key_file(&env).exists());
     let table = env.read("jobs.tsv");
     assert!(table.contains("\tdigestKey="), "{table}");
-    settles(&env);
+    assert_nothing_to_do(&env);
     let env = env.variable("SECRET", "hunter-two");
     assert_eq!(deploy(&env, &[]).len(), 3);
     let env = env.variable("UNFURL_VAULT_DEFAULT_PASSWORD", "another");
@@ -521,7 +521,7 @@ fn without_the_key_nothing_runs_and_that_is_said_once() {
     // Values that are not secret are compared as usual, and tasks that run are recorded with a new key.
     edit(&env, "{open: 1,", "{open: 2,");
     deploy(&env, &["--force"]);
-    settles(&env);
+    assert_nothing_to_do(&env);
     let env = env.variable("SECRET", "hunter-three");
     assert_eq!(deploy(&env, &[]).len(), 3);
 }
@@ -562,7 +562,7 @@ fn one_input_of_many_counts_and_so_does_its_type() {
     assert_eq!(deploy(&env, &[]), [""; 0]);
     edit(&env, "a: {default: 1}", "a: {default: \"1\"}");
     assert_eq!(deploy(&env, &[]), ["configure n reconfigure"]);
-    settles(&env);
+    assert_nothing_to_do(&env);
 }
 
 #[test]
@@ -578,7 +578,7 @@ fn without_all_that_git_ignores_nothing_runs() {
     env.git(&["commit", "-qm", "deployed"]);
     env.git(&["clean", "-ffdxq"]);
     assert!(!key_file(&env).exists());
-    settles(&env);
+    assert_nothing_to_do(&env);
     assert_eq!(env.git(&["status", "--porcelain"]), "");
 }
 
@@ -598,7 +598,7 @@ fn the_key_stays_out_of_git() {
 /// Returns the plausible digests of a secret that need no key. None of them may occur in a file.
 fn unkeyed(secret: &str) -> Vec<String> {
     use sha2::Digest as _;
-    use unfurl::testing::value::{Value, canonical_sha256, hex, upstream_digest};
+    use unfurl::testing::value::{Value, canonical_sha256, hex, unfurl_digest};
 
     let mut found = vec![secret.to_owned()];
     for text in [
@@ -610,10 +610,10 @@ fn unkeyed(secret: &str) -> Vec<String> {
         found.push(hex(&sha1::Sha1::digest(&text)));
         found.push(hex(&md5::Md5::digest(&text)));
         found.push(canonical_sha256(&Value::from(text.as_str())));
-        found.push(upstream_digest([&Value::from(text.as_str())]));
+        found.push(unfurl_digest([&Value::from(text.as_str())]));
         let pair = Value::map([("command", Value::from(text.as_str()))]);
         found.push(canonical_sha256(&pair));
-        found.push(upstream_digest([&pair]));
+        found.push(unfurl_digest([&pair]));
         found.push(format!("{:?}", text.as_bytes()));
     }
     found

@@ -69,7 +69,7 @@ fn app_on(sshd: &Sshd, operations: &str) -> TestEnv {
 }
 
 /// The attribute that the operation of an instance has set.
-fn told(env: &TestEnv, name: &str) -> String {
+fn attribute_of(env: &TestEnv, name: &str) -> String {
     let ensemble = env.ensemble();
     let instances = &ensemble["status"]["instances"];
     let nested = &instances["machine"]["instances"][name];
@@ -119,7 +119,7 @@ fn a_command_runs_on_the_machine_that_its_operation_names() {
     );
     let env = env.variable("UNSTATED", "here");
     env.unfurl(["deploy", "--approve"]).succeeds();
-    let told = told(&env, "app");
+    let told = attribute_of(&env, "app");
     let parts: Vec<&str> = told.split(':').collect();
     assert_eq!((parts[0], parts[1]), ("machine", ""), "{told}");
     assert!(
@@ -151,7 +151,10 @@ fn a_script_of_the_ensemble_goes_there_and_leaves_nothing() {
         env.unfurl(["deploy", "--approve"])
     };
     run("scripts/make.sh").succeeds();
-    assert_eq!(told(&env, "app"), "scripts/make.sh one two 700 there");
+    assert_eq!(
+        attribute_of(&env, "app"),
+        "scripts/make.sh one two 700 there"
+    );
     let place = fs::read_to_string(sshd.path("home/where")).unwrap();
     assert!(place.contains("/.cache/unfurl/"), "{place}");
     assert!(!fs::exists(place.trim()).unwrap());
@@ -180,7 +183,7 @@ fn a_secret_goes_there_unseen() {
     );
     let run = env.unfurl(["deploy", "--approve"]).succeeds();
     assert!(!run.stdout.contains("hunter2hunter2") && !run.stderr.contains("hunter2hunter2"));
-    assert_eq!(told(&env, "app"), "15");
+    assert_eq!(attribute_of(&env, "app"), "15");
     nothing_is_done_again(&env, &sshd);
 }
 
@@ -202,7 +205,7 @@ fn an_operation_waits_for_the_address_of_its_machine() {
                       inputs: {resultTemplate: {attributes: {told: '{{ stdout | trim }}'}}}
             ").with("endpoint", endpoint).env();
     env.unfurl(["deploy", "--approve"]).succeeds();
-    assert!(told(&env, "machine").starts_with("on 127.0.0.1"));
+    assert!(attribute_of(&env, "machine").starts_with("on 127.0.0.1"));
     nothing_is_done_again(&env, &sshd);
 }
 
@@ -224,7 +227,7 @@ fn a_machine_whose_key_is_another_is_not_talked_to() {
 }
 
 #[test]
-fn what_is_no_machine_is_told() {
+fn a_target_that_is_no_machine_is_reported() {
     let env = with_types("
             node_templates:
               one: {type: tosca.nodes.Root, interfaces: {Standard: {configure: {implementation: {primary: 'echo hi', operation_host: SELF}}}}}
@@ -297,7 +300,7 @@ fn executors_are_around_the_commands_of_operations() {
     env.write("ensemble.yaml", &ensemble);
     let run = env.unfurl(["-v", "deploy", "--approve"]).succeeds();
     run.says(&["`splay` waits 0 s", "`sudo` runs the action as `nobody`"]);
-    assert_eq!(told(&env, "app"), format!("nobody {}:a b", user()));
+    assert_eq!(attribute_of(&env, "app"), format!("nobody {}:a b", user()));
 
     let opts = ["--executor-opts", "{sudo_user: root, splaytime: 2}"];
     let words = ["run", "--approve", "--host", "machine"];

@@ -14,7 +14,7 @@ use nix::unistd::geteuid;
 /// [`shared`], the scripts known to [`made`], or the real Unfurl (`target/unfurl-py`).
 macro_rules! requires {
     ($($name:literal),+) => {
-        if let Some(reason) = [$($name),+].into_iter().find_map($crate::requires::lack) {
+        if let Some(reason) = [$($name),+].into_iter().find_map($crate::requires::missing_reason) {
             left_out!(&reason);
         }
     };
@@ -52,21 +52,21 @@ pub(crate) fn leave_out(name: &str, reason: &str) {
 }
 
 /// Returns why a requirement is not met, or None if it is met.
-pub(crate) fn lack(name: &str) -> Option<String> {
+pub(crate) fn missing_reason(name: &str) -> Option<String> {
     let without = std::env::var("UNFURL_TESTS_WITHOUT").unwrap_or_default();
     if without.split_whitespace().any(|it| it == name) {
         return Some(format!("`{name}` is missing"));
     }
     match name {
         "root" => (!geteuid().is_root()).then(|| "only root may do this".to_owned()),
-        "tests/python.sh" | "tests/lfs.sh" | "tests/debian.sh" => made(name).err(),
+        "tests/python.sh" | "tests/lfs.sh" | "tests/debian.sh" => prepared_folder(name).err(),
         "target/unfurl-py" => (!target().join("unfurl-py/complete").exists()).then(|| {
             "the real Unfurl is missing: sh tests/python.sh target/unfurl-py \
              tests/data/unfurl-packages.txt"
                 .to_owned()
         }),
         _ if name.starts_with("corpus/") => {
-            let folder = shared().join(name);
+            let folder = recorded_answers().join(name);
             (!folder.is_dir()).then(|| format!("there is no {}", folder.display()))
         }
         _ => program(name)
@@ -87,7 +87,7 @@ pub(crate) fn program(name: &str) -> Option<PathBuf> {
 
 /// Returns the folder that a script prepares for tests. Runs the script if the folder does not exist; an
 /// error is the output of the script.
-pub(crate) fn made(script: &str) -> Result<PathBuf, String> {
+pub(crate) fn prepared_folder(script: &str) -> Result<PathBuf, String> {
     let folder = match script {
         "tests/python.sh" => "py",
         "tests/lfs.sh" => "lfs-tools",
@@ -114,18 +114,18 @@ pub(crate) fn target() -> &'static Path {
 }
 
 /// The folder with the recorded answers of peer programs.
-pub(crate) fn shared() -> PathBuf {
+pub(crate) fn recorded_answers() -> PathBuf {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
     std::env::var_os("SHARED").map_or_else(beside, PathBuf::from)
 }
 
 #[test]
 fn what_is_missing_is_named() {
-    assert_eq!(lack("sh"), None);
+    assert_eq!(missing_reason("sh"), None);
     assert_eq!(
-        lack("no-such-program").unwrap(),
+        missing_reason("no-such-program").unwrap(),
         "the program `no-such-program` is missing"
     );
-    let corpus = lack("corpus/no-such-folder").unwrap();
+    let corpus = missing_reason("corpus/no-such-folder").unwrap();
     assert!(corpus.ends_with("/corpus/no-such-folder"), "{corpus}");
 }

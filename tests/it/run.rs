@@ -176,7 +176,7 @@ fn an_operation_that_two_interfaces_have_must_be_named_in_full() {
 }
 
 #[test]
-fn an_operation_that_nothing_has_is_told_with_one_that_resembles_it() {
+fn an_unknown_operation_is_reported_with_a_similar_one() {
     let env = deployed();
     let run = env.unfurl(["run", "-a", "--output", "json", "--operation", "Ops.backp"]);
     let run = run
@@ -190,7 +190,7 @@ fn an_operation_that_nothing_has_is_told_with_one_that_resembles_it() {
 }
 
 #[test]
-fn what_a_run_changes_without_saving_it_is_told() {
+fn changes_that_a_run_does_not_save_are_reported() {
     let env = deployed();
     let before = env.read("ensemble.yaml");
     let run = env.unfurl([
@@ -221,7 +221,7 @@ fn what_a_run_changes_without_saving_it_is_told() {
 }
 
 #[test]
-fn a_life_cycle_operation_that_is_not_saved_is_told() {
+fn a_life_cycle_operation_that_is_not_saved_is_reported() {
     let env = two();
     let args = ["run", "--approve", "--instance", "db", "--operation"];
     let run = env.unfurl(args.into_iter().chain(["configure"])).succeeds();
@@ -362,7 +362,7 @@ fn what_cannot_be_meant_is_a_usage_error() {
 }
 
 #[test]
-fn an_instance_that_is_not_there_is_told_with_one_that_resembles_it() {
+fn an_unknown_instance_is_reported_with_a_similar_one() {
     let env = two();
     env.unfurl(["run", "-a", "-i", "dbb", "--", "ls"])
         .exits(64)

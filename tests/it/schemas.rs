@@ -10,7 +10,7 @@ use unfurl::testing::diagnostic::Sources;
 use unfurl::testing::ops::schema::{SchemaKind, schema};
 use unfurl::testing::yaml::{Limits, parse};
 
-use super::requires::{shared, target};
+use super::requires::{recorded_answers, target};
 use super::support::TestEnv;
 
 fn root() -> PathBuf {
@@ -98,7 +98,7 @@ fn the_examples_meet_the_schema() {
 #[test]
 fn ensembles_of_the_corpus_meet_the_schema() {
     requires!("corpus/unfurl", "target/unfurl-py");
-    let corpus = ensembles(&shared().join("corpus/unfurl"));
+    let corpus = ensembles(&recorded_answers().join("corpus/unfurl"));
     let count = assert_meet_the_schema(&corpus);
     assert!(count > 50, "only {count} ensembles could be read");
 }

@@ -514,7 +514,7 @@ fn a_file_that_others_may_write_is_refused() {
 }
 
 #[test]
-fn odd_bytes_are_said_and_what_is_around_them_counts() {
+fn invalid_bytes_are_reported_and_the_rest_of_the_file_counts() {
     let written = Written::new();
     let (read, file) = at_home(&written, b"# \xff\nUser x\nNoSuchOption 1\n", 0o600);
     let warnings: Vec<String> = read

@@ -14,7 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use unfurl::testing::system::machine::is_running;
 
-use crate::requires::shared;
+use crate::requires::recorded_answers;
 
 /// The time limit for a call of the binary and for everything that a test waits for.
 const LIMIT: Duration = Duration::from_secs(100);
@@ -37,7 +37,7 @@ pub(crate) fn wait_for<T>(what: impl Display, mut look: impl FnMut() -> Option<T
 }
 
 /// Like [`wait_for`], but lets other async tasks run in the meantime.
-pub(crate) async fn wait_meanwhile<T>(
+pub(crate) async fn wait_for_async<T>(
     what: impl Display,
     mut look: impl FnMut() -> Option<T>,
 ) -> T {
@@ -409,13 +409,13 @@ pub(crate) fn is_ignored(path: &str) -> bool {
 }
 
 /// Deletes the files that git ignores, so that the folder looks like a fresh clone.
-pub(crate) fn forget_what_git_ignores(folder: &Path) {
+pub(crate) fn delete_ignored_files(folder: &Path) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         match (is_ignored(&path.to_string_lossy()), path.is_dir()) {
             (true, true) => fs::remove_dir_all(&path).unwrap(),
             (true, false) => fs::remove_file(&path).unwrap(),
-            (false, true) => forget_what_git_ignores(&path),
+            (false, true) => delete_ignored_files(&path),
             (false, false) => {}
         }
     }
@@ -553,7 +553,7 @@ pub(crate) fn is_full() -> bool {
 
 /// The recorded answers of the real Fabric.
 pub(crate) fn fabric_answers() -> serde_json::Value {
-    let file = shared().join("corpus/fabric/expected.json");
+    let file = recorded_answers().join("corpus/fabric/expected.json");
     let text = fs::read_to_string(file).unwrap();
     serde_json::from_str(&text).unwrap()
 }

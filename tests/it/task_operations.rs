@@ -196,7 +196,7 @@ fn a_task_has_nobody_to_ask() {
 }
 
 #[test]
-fn a_task_that_is_not_there_is_told_before_anything_runs() {
+fn a_missing_task_is_reported_before_anything_runs() {
     let env = app_with("task: gret", "");
     env.unfurl(["deploy", "--approve"])
         .exits(64)

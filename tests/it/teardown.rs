@@ -165,7 +165,7 @@ fn what_stands_for_another_is_read_only() {
 }
 
 #[test]
-fn an_instance_that_only_sums_up_others_is_told_as_virtual() {
+fn an_instance_without_operations_is_reported_as_virtual() {
     let env = deployed(
         "        box: {type: tosca.nodes.Compute}
         app: {type: tosca.nodes.SoftwareComponent, requirements: [{host: box}],
@@ -278,7 +278,7 @@ fn what_a_check_found_is_not_removed_when_its_configuration_fails() {
 }
 
 /// Runs deploy, teardown and deploy, and returns the operations of the two deploys.
-fn twice(env: &TestEnv) -> [Vec<String>; 2] {
+fn deploy_teardown_deploy(env: &TestEnv) -> [Vec<String>; 2] {
     job(env, &["deploy"]).succeeds();
     let first = order(env);
     teardown(env, &[]);
@@ -327,7 +327,7 @@ fn a_deploy_after_a_teardown_does_all_that_the_first_one_did() {
                 "        a: {{type: tosca.nodes.Root, interfaces: {{Standard: {{{}{ends}}}}}}}\n",
                 chosen.join(", ")
             ));
-            let [first, second] = twice(&env);
+            let [first, second] = deploy_teardown_deploy(&env);
             assert_eq!(first, second, "{chosen:?} {delete}");
             assert!(!first.is_empty());
         }
@@ -352,7 +352,7 @@ fn relationships_come_back_too() {
                     remove_source: 'echo removed >> \"$DONE\"'
 ",
     );
-    let [first, second] = twice(&env);
+    let [first, second] = deploy_teardown_deploy(&env);
     assert_eq!(first, ["make a", "before", "make b", "after"]);
     assert_eq!(first, second);
 }

@@ -131,7 +131,7 @@ fn the_plan_for_machines_has_reasons_where_they_are_asked_for() {
 }
 
 #[test]
-fn every_reason_is_told_in_words() {
+fn every_reason_is_explained_in_words() {
     let env = deployed();
     let plan = |options: &[&str]| env.unfurl([&["plan"], options].concat()).succeeds().stdout;
     assert!(plan(&["--force"]).contains("- operation configure (reason: force): `--force`"));
@@ -212,7 +212,7 @@ fn a_file_that_changed_is_named() {
 }
 
 #[test]
-fn what_is_gone_and_what_cannot_be_evaluated_is_told() {
+fn missing_and_failing_values_are_explained() {
     let env = deployed();
     edit(&env, "{{ inputs.extra }}", "");
     edit(&env, "                  extra: 1\n", "");
@@ -508,7 +508,7 @@ fn a_changed_secret_is_named_and_not_shown() {
 }
 
 #[test]
-fn what_create_read_is_told_as_well() {
+fn the_values_that_create_read_are_explained_too() {
     let text = ENSEMBLE.replace(
         "              configure:\n",
         "              create: 'echo {{ SELF.title }}'\n              configure:\n",
@@ -534,7 +534,7 @@ fn what_create_read_is_told_as_well() {
 }
 
 #[test]
-fn a_changed_environment_is_told() {
+fn a_changed_environment_is_explained() {
     let text = ENSEMBLE.replace(
         "implementation: Shell\n",
         "implementation: {primary: Shell, environment: {MODE: fast}}\n",

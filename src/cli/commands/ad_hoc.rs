@@ -14,10 +14,10 @@ use crate::ops::{Failure, watch_signals};
 use crate::tasks::{StepAction, Tasks};
 
 /// Returns a task that consists of one step, under a name for messages.
-pub(in crate::cli) fn named_step(name: &'static str, deed: StepAction) -> AdHocTask {
+pub(in crate::cli) fn named_step(name: &'static str, step_action: StepAction) -> AdHocTask {
     AdHocTask::Step {
         name,
-        action: deed,
+        action: step_action,
         options: Box::default(),
     }
 }

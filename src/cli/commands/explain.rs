@@ -118,7 +118,7 @@ fn instance(explained: &Explanation, handle: Handle, places: &SourceLocator<'_>)
     let node = entity.node();
     let mut view = ExplainView {
         name: entity.name.to_string(),
-        key: Some(topology.whole_key(handle)),
+        key: Some(topology.unique_key(handle)),
         template: node.map_or_else(String::new, |node| node.template.name.to_string()),
         type_name: entity.type_name().to_owned(),
         location: node.and_then(|node| places.locate(node.template.span)),

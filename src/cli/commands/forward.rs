@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_nowhere_is_refused() {
+    fn an_invalid_forward_is_refused() {
         insta::assert_snapshot!(ends("80"), @"write it as `[bind:]port:host:port`");
         insta::assert_snapshot!(ends("a:db:1"), @r#""a" is not a port"#);
         insta::assert_snapshot!(ends("80::1"), @"an address in it is empty");

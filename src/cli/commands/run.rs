@@ -48,7 +48,7 @@ pub(in crate::cli) struct RunArgs {
 
 /// Runs the command, operation or workflow, and returns the exit code.
 pub(in crate::cli) fn run(args: RunArgs, cx: &Context) -> Result<u8, Failure> {
-    let deed = job_spec(&args)?;
+    let job_spec = job_spec(&args)?;
     let args = JobArgs {
         ensemble: EnsembleArg {
             ensemble: args.ensemble,
@@ -57,7 +57,7 @@ pub(in crate::cli) fn run(args: RunArgs, cx: &Context) -> Result<u8, Failure> {
         control: args.control,
         ..JobArgs::default()
     };
-    job::run_job(deed, &args, cx)
+    job::run_job(job_spec, &args, cx)
 }
 
 /// Builds the job from the options.

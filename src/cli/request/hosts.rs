@@ -13,7 +13,7 @@ use crate::cli::request::session::home;
 use crate::fleet::hosts::FleetHosts;
 use crate::host::resolver::{AgentUse, DefaultKeys, LoginOptions};
 use crate::host::ssh_config::SshConfigFiles;
-use crate::host::{ChainSpec, ExecutorChain, ExecutorEnvironment, HostKeys};
+use crate::host::{ChainSpec, ExecutorChain, ExecutorEnvironment, HostKeyPolicy};
 use crate::job::LogLevel;
 use crate::ops::hosts::{HostsRequest, known_hosts};
 use crate::ops::{Failure, SessionOptions};
@@ -49,9 +49,9 @@ impl HostConnection {
             gateway: connection.gateway.clone(),
             known_hosts: connection.known_hosts.clone(),
             host_keys: if connection.accept_new_host_keys {
-                HostKeys::AcceptNew
+                HostKeyPolicy::AcceptNew
             } else {
-                HostKeys::Strict
+                HostKeyPolicy::Strict
             },
             connect_timeout: connection.timeout,
             attempts: connection.connection_attempts.map(NonZeroU32::get),
@@ -121,7 +121,7 @@ impl HostOptions {
             configuration.options.insert("sudo_user".into(), user);
         }
         let env = Env::of_this_process();
-        let surroundings = ExecutorEnvironment {
+        let executor_environment = ExecutorEnvironment {
             folder: ".".into(),
             environment: env.all().clone().into_iter().collect(),
         };
@@ -129,7 +129,7 @@ impl HostOptions {
         if requested.names.is_none() {
             return Ok(None);
         }
-        let resolved = requested.resolve(&configuration, &surroundings)?;
+        let resolved = requested.resolve(&configuration, &executor_environment)?;
         for warning in resolved.warnings {
             output.message(LogLevel::Warning, &warning);
         }

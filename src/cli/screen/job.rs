@@ -82,7 +82,7 @@ impl JobFrontend for JobScreen<'_> {
         }
     }
 
-    fn redo(&mut self, doubts: &[String]) -> bool {
+    fn confirm_redo(&mut self, doubts: &[String]) -> bool {
         if self.approve || !std::io::stdin().is_terminal() {
             return false;
         }

@@ -132,10 +132,10 @@ impl RecordMerger {
             (false, false) if own.first == own.second => self.later_value(first, second),
             (false, false) => return self.conflict(three, &conflict),
         };
-        let attributes = three.within("attributes");
+        let attributes = three.child("attributes");
         let mut merged_attributes = Map::new();
         for key in attributes.keys() {
-            let part = attributes.within(&key);
+            let part = attributes.child(&key);
             let MergeResolution::Resolved(agreed) = part.resolve() else {
                 return self.conflict(three, &conflict);
             };
@@ -149,13 +149,13 @@ impl RecordMerger {
                 .filter(|merged_attributes| !merged_attributes.is_empty())
                 .map(Value::from),
         );
-        let within = three.within("substitution");
+        let within = three.child("substitution");
         let substitution = match within.resolve() {
             MergeResolution::Resolved(agreed) => agreed.cloned(),
             MergeResolution::Conflict => Some(self.topology(within, path)),
         };
         set(&mut merged, "substitution", substitution);
-        let on_it = three.within("instances");
+        let on_it = three.child("instances");
         let children = match on_it.resolve() {
             MergeResolution::Resolved(agreed) => agreed.cloned(),
             MergeResolution::Conflict => Some(self.instances(on_it, path)),
@@ -203,7 +203,7 @@ fn merge_maps(
 ) -> Value {
     let mut merged = Map::new();
     for key in three.keys() {
-        let part = three.within(&key);
+        let part = three.child(&key);
         let value = match part.resolve() {
             MergeResolution::Resolved(agreed) => agreed.cloned(),
             MergeResolution::Conflict => settle(part, &key),

@@ -23,7 +23,7 @@ pub(super) struct ThreeWay<'v> {
 }
 
 impl<'v> ThreeWay<'v> {
-    pub(super) fn within(self, key: &str) -> Self {
+    pub(super) fn child(self, key: &str) -> Self {
         let part = |whole: Option<&'v Value>| whole.and_then(|whole| whole.get(key));
         Self {
             base: part(self.base),

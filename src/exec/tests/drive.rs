@@ -118,7 +118,7 @@ fn actions_begin_in_order_and_before_anything_is_awaited() {
     let fake = Fake::default();
     let mut script = Script::of([perform(2), perform(1), perform(3)]);
     script.run(&fake, GRACE).unwrap();
-    assert_eq!(fake.begun(), [2, 1, 3]);
+    assert_eq!(fake.submitted_ids(), [2, 1, 3]);
     assert_eq!(
         script.log,
         [
@@ -154,7 +154,7 @@ fn a_machine_that_has_ended_is_asked_no_more() {
     let fake = Fake::default();
     let mut script = Script::of([MachineStep::End, perform(1)]);
     script.run(&fake, GRACE).unwrap();
-    assert_eq!((script.steps.len(), fake.begun()), (1, vec![]));
+    assert_eq!((script.steps.len(), fake.submitted_ids()), (1, vec![]));
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn with_grace_what_runs_ends_by_itself_and_nothing_more_begins() {
 }
 
 #[test]
-fn without_grace_what_runs_is_cancelled_and_its_end_is_told() {
+fn without_grace_running_actions_are_cancelled_and_their_end_is_reported() {
     let fake = Fake::with([Happens::Signal]);
     let mut script = Script::of([perform(1), MachineStep::Wait(None), perform(2)]);
     script.run(&fake, OnInterrupt::Cancel).unwrap();
@@ -266,14 +266,14 @@ fn asks(answers: &[&str], times: usize) -> (Fake, Script, Face) {
 fn a_question_is_asked_and_the_action_begins_again() {
     let (fake, script, face) = asks(&["it"], 1);
     assert_eq!(face.shown, ["the login password of me@a:22"]);
-    assert_eq!(fake.begun(), [1, 1]);
+    assert_eq!(fake.submitted_ids(), [1, 1]);
     assert_eq!(script.log, ["begin 1", "end 1: Code(0)"]);
 }
 
 #[test]
 fn a_question_that_nobody_answers_is_the_end_of_its_action() {
     let (fake, script, face) = asks(&[], 1);
-    assert_eq!((face.shown.len(), fake.begun()), (1, vec![1]));
+    assert_eq!((face.shown.len(), fake.submitted_ids()), (1, vec![1]));
     assert!(
         script.log[1].starts_with("end 1: NeedsAnswer"),
         "{:?}",
@@ -285,7 +285,7 @@ fn a_question_that_nobody_answers_is_the_end_of_its_action() {
 fn a_question_is_asked_no_more_than_three_times() {
     let (fake, script, face) = asks(&["a", "b", "c", "d"], 4);
     assert_eq!((face.shown.len(), face.answers.len()), (3, 1));
-    assert_eq!(fake.begun(), [1, 1, 1, 1]);
+    assert_eq!(fake.submitted_ids(), [1, 1, 1, 1]);
     assert!(
         script.log[1].starts_with("end 1: NeedsAnswer"),
         "{:?}",

@@ -23,7 +23,7 @@ fn nothing_starts_before_the_first_action() {
 }
 
 #[test]
-fn a_start_that_fails_is_told_and_is_not_tried_again() {
+fn a_start_that_fails_is_reported_and_is_not_tried_again() {
     let failing = || Err(Error::Start(std::io::Error::other("no threads")));
     let mut driver = Driver::new(Interrupts::default(), OnInterrupt::Cancel, failing);
     let error = driver.submit(1, look()).unwrap_err();
@@ -40,7 +40,7 @@ fn an_outcome_has_the_tag_of_its_action() {
     driver.submit(7, look()).unwrap();
     assert_eq!(outcome(&mut driver), (7, Exit::Code(3)));
     assert_eq!(outcome(&mut driver), (5, Exit::Code(0)));
-    assert_eq!(fake.begun(), [5, 7]);
+    assert_eq!(fake.submitted_ids(), [5, 7]);
 }
 
 #[test]
@@ -51,11 +51,11 @@ fn a_tag_may_come_again_after_its_outcome() {
         driver.submit(1, look()).unwrap();
         assert_eq!(outcome(&mut driver), (1, Exit::Code(0)));
     }
-    assert_eq!(fake.begun(), [1, 1]);
+    assert_eq!(fake.submitted_ids(), [1, 1]);
 }
 
 #[test]
-fn notes_and_output_are_told_with_the_tag_of_their_action() {
+fn notes_and_output_are_passed_on_with_the_tag_of_their_action() {
     let fake = Fake::with([
         Happens::Heard(RunnerEvent::Note(1, ChainNote::Notice("slow".to_owned()))),
         Happens::Heard(RunnerEvent::Output(1, Stream::Stderr, b"x".to_vec())),
@@ -70,7 +70,7 @@ fn notes_and_output_are_told_with_the_tag_of_their_action() {
 }
 
 #[test]
-fn a_time_that_is_over_is_told_and_was_handed_on() {
+fn the_deadline_is_passed_to_the_runner_and_its_timeout_is_reported() {
     let fake = Fake::with([Happens::Time]);
     let mut driver = fake.patient();
     let end = Instant::now() + Duration::from_secs(9);
@@ -264,7 +264,7 @@ fn the_driver_after_another_one_listens_although_the_first_goes_later() {
 }
 
 #[test]
-fn a_performer_that_hears_no_signals_is_told_of_none() {
+fn a_runner_that_handles_no_signals_gets_none() {
     let fake = Fake {
         is_deaf: true,
         ..Fake::with([Happens::Signal])
@@ -287,7 +287,7 @@ fn an_action_that_asks_is_an_outcome_where_the_driver_keeps_no_passwords() {
     driver.submit(1, look()).unwrap();
     assert_eq!(outcome(&mut driver), (1, asked));
     driver.answer(None).unwrap();
-    assert_eq!(fake.begun(), [1]);
+    assert_eq!(fake.submitted_ids(), [1]);
 }
 
 #[test]

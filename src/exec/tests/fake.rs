@@ -25,7 +25,7 @@ pub(super) enum Happens {
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) starts: usize,
-    pub(super) begun: Vec<(u64, ActionRequest)>,
+    pub(super) started: Vec<(u64, ActionRequest)>,
     pub(super) cancels: usize,
     pub(super) untils: Vec<Option<Instant>>,
     open: BTreeMap<u64, Exit>,
@@ -64,12 +64,12 @@ impl Fake {
         self.driver(OnInterrupt::Grace(std::time::Duration::from_secs(1)))
     }
 
-    pub(super) fn begun(&self) -> Vec<u64> {
-        self.seen.borrow().begun.iter().map(|it| it.0).collect()
+    pub(super) fn submitted_ids(&self) -> Vec<u64> {
+        self.seen.borrow().started.iter().map(|it| it.0).collect()
     }
 
     pub(super) fn last_request(&self) -> ActionRequest {
-        self.seen.borrow().begun.last().unwrap().1.clone()
+        self.seen.borrow().started.last().unwrap().1.clone()
     }
 
     pub(super) fn cancels(&self) -> usize {
@@ -87,7 +87,7 @@ impl ActionRunner for Fake {
             return Err(Error::Ended);
         }
         let mut seen = self.seen.borrow_mut();
-        seen.begun.push((id, request));
+        seen.started.push((id, request));
         assert_eq!(seen.open.insert(id, Exit::Code(0)), None, "{id} runs");
         Ok(())
     }

@@ -372,7 +372,7 @@ fn a_cancelled_command_ends_with_what_left_its_group() {
 }
 
 #[test]
-fn a_signal_of_others_is_told() {
+fn a_command_killed_by_a_signal_reports_the_signal() {
     assert_eq!(run(&runner(), sh("kill -9 $$")).exit, Exit::Signal(9));
 }
 

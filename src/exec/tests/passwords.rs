@@ -12,7 +12,7 @@ use crate::host::{
 fn host(name: &str) -> ActionRequest {
     let address = Address::parse(name, "me", 22).unwrap();
     let destination = Arc::new(Destination::new(name, address));
-    ActionRequest::at(Location::Ssh(destination), Action::Read(Vec::new()))
+    ActionRequest::new(Location::Ssh(destination), Action::Read(Vec::new()))
 }
 
 fn login(name: &str) -> Question {
@@ -54,7 +54,7 @@ fn an_action_that_needs_a_password_begins_again_with_the_answer() {
     driver.answer(Some(Secret::new("it"))).unwrap();
     assert_eq!(password(&fake.last_request()), Some("it"));
     assert_eq!(outcome(&mut driver), (1, Exit::Code(0)));
-    assert_eq!(fake.begun(), [1, 1]);
+    assert_eq!(fake.submitted_ids(), [1, 1]);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn an_action_to_whose_question_nobody_answers_ends_with_it() {
         tag == 1 && matches!(exit, Exit::NeedsAnswer { .. }),
         "{exit:?}"
     );
-    assert_eq!(fake.begun(), [1]);
+    assert_eq!(fake.submitted_ids(), [1]);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_password_is_asked_for_three_times() {
         outcome(&mut driver),
         (1, Exit::NeedsAnswer { .. })
     ));
-    assert_eq!(fake.begun(), [1, 1, 1, 1]);
+    assert_eq!(fake.submitted_ids(), [1, 1, 1, 1]);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn an_answer_that_came_meanwhile_is_tried_before_anybody_is_asked() {
     driver.answer(Some(Secret::new("same"))).unwrap();
     assert_eq!(outcome(&mut driver), (1, Exit::Code(0)));
     assert_eq!(outcome(&mut driver), (2, Exit::Code(0)));
-    assert_eq!(fake.begun(), [1, 2, 1, 2]);
+    assert_eq!(fake.submitted_ids(), [1, 2, 1, 2]);
     assert_eq!(password(&fake.last_request()), Some("same"));
 }
 

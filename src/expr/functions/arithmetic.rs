@@ -50,7 +50,7 @@ pub(super) fn mul(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
 }
 
 /// The maximum length of a repeated text or list.
-const LENGTH: usize = 1 << 20;
+const MAX_REPEATED_LENGTH: usize = 1 << 20;
 
 /// Repeats a text or list, as Python's `*` does.
 fn repeat_sequence(
@@ -60,7 +60,7 @@ fn repeat_sequence(
 ) -> Result<LazyValue, Error> {
     let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
     let fits = |length: usize| match length.checked_mul(times) {
-        Some(length) if length <= LENGTH => Ok(()),
+        Some(length) if length <= MAX_REPEATED_LENGTH => Ok(()),
         _ => Err(call.fail("the repeated text or list would be longer than the limit")),
     };
     Ok(LazyValue::Value(match sequence {

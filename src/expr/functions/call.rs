@@ -61,8 +61,12 @@ impl<'a> FunctionCall<'a> {
     }
 
     /// Returns the text of a value. The error names the expected argument (`taken`) and the actual type.
-    pub(super) fn require_text<'v>(&self, value: &'v Value, taken: &str) -> Result<&'v str, Error> {
-        let problem = || self.fail(format!("takes {taken}, not {}", value.kind()));
+    pub(super) fn require_text<'v>(
+        &self,
+        value: &'v Value,
+        expected: &str,
+    ) -> Result<&'v str, Error> {
+        let problem = || self.fail(format!("takes {expected}, not {}", value.kind()));
         value.as_str().ok_or_else(problem)
     }
 

@@ -86,9 +86,9 @@ pub(super) fn named_directory(
     if location == Some("src") && scene.context.base_dir.is_absolute() {
         return Ok(scene.context.base_dir.clone());
     }
-    let place = evaluator.directory_owner(scene);
+    let owner = evaluator.directory_owner(scene);
     let location = location.unwrap_or("ensemble");
-    let base = evaluator.system().directory(&place, location);
+    let base = evaluator.system().directory(&owner, location);
     let base = base.map_err(|problem| function_error("get_dir", &problem))?;
     if create {
         make_dir(evaluator, "get_dir", &base)?;
@@ -193,7 +193,7 @@ pub(super) fn file(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
 fn file_value(
     call: &FunctionCall<'_>,
     path: &Path,
-    shown: Value,
+    value: Value,
     expression: Value,
     encoding: Option<String>,
 ) -> Value {
@@ -211,7 +211,7 @@ fn file_value(
     ]);
     Value::External(Arc::new(External {
         kind: ExternalKind::File,
-        value: shown,
+        value,
         parts,
         expression: Value::map([("eval", expression)]),
         digest: Some(digest),

@@ -8,7 +8,7 @@ use super::call::FunctionCall;
 
 const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const DIGITS: &str = "0123456789";
-const SIGNS: &str = "%()*+,-./<>?=^_~";
+const PUNCTUATION: &str = "%()*+,-./<>?=^_~";
 
 /// The maximum length of a generated text.
 const MAX_LENGTH: usize = 100_000;
@@ -25,7 +25,7 @@ pub(super) fn generate(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
         .unwrap_or_default();
     let length = usize::try_from(length).unwrap_or_default().min(MAX_LENGTH);
     let or = |default: usize| if length == 0 { default } else { length };
-    let everything = format!("{LETTERS}{DIGITS}{SIGNS}");
+    let everything = format!("{LETTERS}{DIGITS}{PUNCTUATION}");
     let text = match preset.as_str() {
         Some("number") => pick(call, DIGITS, or(1)),
         Some("password") => {

@@ -13,13 +13,13 @@ pub(super) fn container_image(call: &FunctionCall<'_>) -> Result<LazyValue, Erro
     if name.is_null() {
         return Ok(LazyValue::Value(Value::Null));
     }
-    Ok(LazyValue::Value(make(
+    Ok(LazyValue::Value(parse_image(
         call.require_text(&name, "the name of an image")?,
     )))
 }
 
 /// Parses the name of an image, such as `registry.example.com:5000/team/app:1.0`. An empty name gives null.
-pub(super) fn make(text: &str) -> Value {
+pub(super) fn parse_image(text: &str) -> Value {
     if text.is_empty() {
         return Value::Null;
     }

@@ -49,7 +49,7 @@ impl LabelRules {
     ];
 
     /// Returns the default rules of a `to_…_label` function.
-    pub(in crate::expr) fn rules_of(function: &str) -> Self {
+    pub(in crate::expr) fn for_function(function: &str) -> Self {
         let plain = Self {
             allowed: r"\w".to_owned(),
             start: "a-zA-Z".to_owned(),
@@ -96,10 +96,10 @@ impl LabelRules {
                 .and_then(|number| usize::try_from(number).ok())
         };
         match name {
-            "allowed" => inner(&text()).clone_into(&mut self.allowed),
-            "start" => inner(&text()).clone_into(&mut self.start),
+            "allowed" => strip_brackets(&text()).clone_into(&mut self.allowed),
+            "start" => strip_brackets(&text()).clone_into(&mut self.start),
             "start_prepend" => self.start_prepend = text(),
-            "end" => self.end = (!value.is_null()).then(|| inner(&text()).to_owned()),
+            "end" => self.end = (!value.is_null()).then(|| strip_brackets(&text()).to_owned()),
             "replace" => self.replace = text(),
             "sep" => self.sep = text(),
             "max" => self.max = number().unwrap_or(self.max).max(1),
@@ -125,32 +125,32 @@ impl LabelRules {
 }
 
 /// Removes the brackets from a character set such as `[a-z]`.
-fn inner(set: &str) -> &str {
+fn strip_brackets(set: &str) -> &str {
     set.strip_prefix('[')
         .and_then(|set| set.strip_suffix(']'))
         .unwrap_or(set)
 }
 
 /// Converts a text to a label, a list to one joined label, and the keys and values of a map to labels.
-pub(in crate::expr) fn to_label(value: &Value, style: &LabelRules) -> Result<Value, String> {
+pub(in crate::expr) fn to_label(value: &Value, rules: &LabelRules) -> Result<Value, String> {
     match value.reveal() {
         Value::Map(map) => {
             let mut labels = Map::new();
             let plain = LabelRules {
                 digest: None,
-                ..style.clone()
+                ..rules.clone()
             };
             for (key, item) in map.iter().filter(|(_, item)| !item.is_null()) {
-                labels.insert(label_of(key, &plain)?.into(), to_label(item, style)?);
+                labels.insert(label_of(key, &plain)?.into(), to_label(item, rules)?);
             }
             Ok(labels.into())
         }
         Value::List(items) => {
             let texts: Vec<_> = items.iter().map(|item| item.reveal().to_string()).collect();
-            joined(&texts, style).map(Value::from)
+            joined(&texts, rules).map(Value::from)
         }
-        Value::Str(text) => label_of(text, style).map(Value::from),
-        Value::External(external) => to_label(&external.value, style),
+        Value::Str(text) => label_of(text, rules).map(Value::from),
+        Value::External(external) => to_label(&external.value, rules),
         other => Ok(other.clone()),
     }
 }

@@ -23,4 +23,4 @@ pub(super) use files::{absolute_path, directory, reveal_all};
 pub(super) use label::{LabelRules, to_label};
 pub use port::port_spec;
 pub(super) use registry::find;
-pub use schema::admits;
+pub use schema::matches_schema;

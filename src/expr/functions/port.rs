@@ -41,12 +41,12 @@ pub(super) fn portspec(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
         parts.entry(part.into()).or_default();
     }
     let text = port_spec(&parts);
-    let mut shown = parts.clone();
-    shown.insert("spec".into(), text.into());
+    let mut named_parts = parts.clone();
+    named_parts.insert("spec".into(), text.into());
     Ok(LazyValue::Value(Value::External(Arc::new(External {
         kind: ExternalKind::Other,
         value: Value::from(parts),
-        parts: shown,
+        parts: named_parts,
         expression: Value::Null,
         digest: None,
         exact: None,

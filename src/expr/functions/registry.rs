@@ -106,10 +106,10 @@ fn is_function_defined(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
 
 #[cfg(test)]
 mod tests {
-    use crate::expr::fixture::shown;
+    use crate::expr::fixture::evaluate_to_text;
 
     fn table(expressions: &[&str]) -> String {
-        let line = |expression: &&str| format!("{expression} => {}", shown(expression));
+        let line = |expression: &&str| format!("{expression} => {}", evaluate_to_text(expression));
         expressions.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 

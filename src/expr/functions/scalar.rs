@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::expr::error::Error;
 use crate::expr::lazy::LazyValue;
 use crate::value::units::{self, Units};
-use crate::value::{External, ExternalKind, Map, Value, upstream_json};
+use crate::value::{External, ExternalKind, Map, Value, unfurl_json};
 
 use super::call::FunctionCall;
 
@@ -55,9 +55,9 @@ pub(super) fn scalar(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
         return Ok(LazyValue::Value(argument));
     }
     let scalar = parse(call, &argument.reveal().to_string())?;
-    let number = whole(scalar.number);
+    let number = integer_if_whole(scalar.number);
     let text = Value::from(format!("{number} {}", scalar.unit));
-    let base = whole(scalar.number * scalar.factor);
+    let base = integer_if_whole(scalar.number * scalar.factor);
     let parts = [
         ("value", number),
         ("unit", scalar.unit.into()),
@@ -70,7 +70,7 @@ pub(super) fn scalar(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
             .into_iter()
             .map(|(name, part)| (name.into(), part))
             .collect::<Map>(),
-        digest: Some(upstream_json("eval", expression.clone())),
+        digest: Some(unfurl_json("eval", expression.clone())),
         exact: Some(text.clone()),
         value: text,
         expression: Value::map([("eval", expression)]),
@@ -124,18 +124,22 @@ fn round_number(number: f64, is_whole: bool, round: Option<&Value>) -> Value {
             let places = i32::try_from((*places).clamp(-300, 300)).unwrap_or_default();
             let scale = 10f64.powi(places);
             let value = (number * scale).round_ties_even() / scale;
-            if is_whole { whole(value) } else { value.into() }
+            if is_whole {
+                integer_if_whole(value)
+            } else {
+                value.into()
+            }
         }
-        Some(Value::Str(way)) if &**way == "ceil" => whole(number.ceil()),
-        Some(Value::Str(way)) if &**way == "floor" => whole(number.floor()),
+        Some(Value::Str(rounding)) if &**rounding == "ceil" => integer_if_whole(number.ceil()),
+        Some(Value::Str(rounding)) if &**rounding == "floor" => integer_if_whole(number.floor()),
         _ if number.abs() < 1.0 => number.into(),
-        _ => whole(number.round_ties_even()),
+        _ => integer_if_whole(number.round_ties_even()),
     }
 }
 
 /// Returns an integer if the number is one within the precision of a float.
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
-fn whole(number: f64) -> Value {
+fn integer_if_whole(number: f64) -> Value {
     let near = number.round();
     if (number - near).abs() < 1e-13 && near.abs() < 9e15 {
         Value::Int(near as i64)

@@ -7,7 +7,7 @@ use crate::value::Value;
 const DEPTH: usize = 128;
 
 /// Whether a value satisfies a schema. An error means that the schema itself is invalid.
-pub fn admits(value: &Value, schema: &Value) -> Result<bool, String> {
+pub fn matches_schema(value: &Value, schema: &Value) -> Result<bool, String> {
     is_valid(value, schema, 0)
 }
 

@@ -23,7 +23,7 @@ pub(super) fn token(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
         [text, separator, place] => (text.as_str(), separator.as_str(), place.as_int()),
         _ => (None, None, None),
     };
-    let (Some(text), Some(separator), Some(place)) = parts else {
+    let (Some(text), Some(separator), Some(index)) = parts else {
         return Err(call.fail("takes a text, a separator and the index of a part"));
     };
     if separator.is_empty() {
@@ -31,7 +31,7 @@ pub(super) fn token(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     }
     let parts: Vec<_> = text.split(separator).collect();
     let count = i64::try_from(parts.len()).unwrap_or(i64::MAX);
-    let place = if place < 0 { place + count } else { place };
+    let place = if index < 0 { index + count } else { index };
     let part = usize::try_from(place)
         .ok()
         .and_then(|place| parts.get(place));
@@ -102,7 +102,7 @@ pub(super) fn label(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
         })),
         other => other,
     };
-    let mut style = LabelRules::rules_of(call.name);
+    let mut style = LabelRules::for_function(call.name);
     for name in LabelRules::OPTIONS {
         if let Some(option) = call.option(name)? {
             style.set(name, &option);

@@ -145,7 +145,7 @@ pub(super) fn get_artifact(call: &FunctionCall<'_>) -> Result<LazyValue, Error> 
             let found = call.evaluator.evaluate_path(&keyword(entity), &scene)?;
             found.iter().filter_map(LazyValue::as_entity).collect()
         }
-        Value::Null => return Ok(LazyValue::Value(super::image::make(name))),
+        Value::Null => return Ok(LazyValue::Value(super::image::parse_image(name))),
         _ => Vec::new(),
     };
     let scope = call.evaluator.scope();
@@ -155,7 +155,7 @@ pub(super) fn get_artifact(call: &FunctionCall<'_>) -> Result<LazyValue, Error> 
         Some(path) if path.starts_with('/') => {
             absolute_path(call.evaluator, call.scene, path, None, false)?
         }
-        Some(image) if !image.contains("://") => super::image::make(image),
+        Some(image) if !image.contains("://") => super::image::parse_image(image),
         _ => artifact,
     }))
 }

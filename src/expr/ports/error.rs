@@ -19,7 +19,7 @@ pub enum ReadError {
 
 impl ReadError {
     /// Wraps an error of the operating system.
-    pub fn of(error: impl Error + Send + Sync + 'static) -> Self {
+    pub fn from_system(error: impl Error + Send + Sync + 'static) -> Self {
         Self::System(Arc::new(error))
     }
 }

@@ -21,11 +21,8 @@ pub struct NullContext<R> {
 impl<R> NullContext<R> {
     /// Creates a null machine. `refusal` is the message for every refused read and effect; `rest` supplies
     /// the time, random bytes and YAML.
-    pub fn new(refusal: &'static str, rest: R) -> Self {
-        Self {
-            refusal,
-            sources: rest,
-        }
+    pub fn new(refusal: &'static str, sources: R) -> Self {
+        Self { refusal, sources }
     }
 
     fn refuse<T>(&self) -> Result<T, ReadError> {

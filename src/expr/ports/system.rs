@@ -45,7 +45,7 @@ pub trait ReadFiles {
     fn which(&self, name: &str) -> Option<PathBuf>;
 
     /// Returns the path of a named directory (`get_dir`) for an owner. The directory need not exist.
-    fn directory(&self, place: &DirectoryOwner, location: &str) -> Result<PathBuf, ReadError>;
+    fn directory(&self, owner: &DirectoryOwner, location: &str) -> Result<PathBuf, ReadError>;
 
     /// Returns the text that represents a path in Unfurl's digests: the id of its git tree, or the contents
     /// of its files.

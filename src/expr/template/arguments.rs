@@ -29,8 +29,8 @@ pub(super) const VARIADIC: &str = "*";
 
 /// The arguments of a call as the engine passes them, positional and named.
 pub(super) struct CallArguments {
-    pub(super) places: Rest<JinjaValue>,
-    pub(super) names: Kwargs,
+    pub(super) positional: Rest<JinjaValue>,
+    pub(super) named: Kwargs,
 }
 
 /// The parameter that marks a filter with any named arguments.
@@ -61,7 +61,10 @@ pub(super) fn add_filters(environment: &mut Environment<'_>, filters: FilterTabl
                             places: Rest<JinjaValue>,
                             names: Kwargs| {
                 let variables = Variables::from_state(state)?;
-                let supplied = CallArguments { places, names };
+                let supplied = CallArguments {
+                    positional: places,
+                    named: names,
+                };
                 let answer = filter(&FilterArguments::new(
                     variables, name, parameters, subject, &supplied,
                 )?)?;
@@ -81,7 +84,10 @@ impl<'a> FilterArguments<'a> {
         subject: &'a JinjaValue,
         args: &CallArguments,
     ) -> Result<Self> {
-        let CallArguments { places, names } = args;
+        let CallArguments {
+            positional: places,
+            named: names,
+        } = args;
         let mut supplied = vec![None; parameters.len()];
         let mut rest = Vec::new();
         let mut named = Map::new();

@@ -10,7 +10,7 @@ use crate::value::{List, Map, Value};
 use super::arguments::{FilterArguments, FilterTable, VARIADIC};
 use super::error::{Result, filter_error};
 use super::limits;
-use super::text_layout::part;
+use super::text_layout::get_attribute_path;
 
 /// The maximum nesting depth for `combine` and `flatten`.
 pub(super) const DEPTH: usize = 100;
@@ -175,11 +175,11 @@ fn once(items: impl IntoIterator<Item = Value>, of: impl Fn(&Value) -> String) -
 fn dict2items(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let map = args.subject_map()?;
     let (key_name, value_name) = names(args)?;
-    args.engine_value(items(&map, &key_name, &value_name))
+    args.engine_value(entries_as_maps(&map, &key_name, &value_name))
 }
 
 /// Converts each entry of a map to a map with the given names for its key and value.
-pub(super) fn items(map: &Map, key_name: &str, value_name: &str) -> List {
+pub(super) fn entries_as_maps(map: &Map, key_name: &str, value_name: &str) -> List {
     let item = |(key, value): (&Arc<str>, &Value)| {
         Value::map([
             (key_name, Value::Str(Arc::clone(key))),
@@ -273,7 +273,7 @@ fn unique(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let attribute = args.text("attribute")?;
     let of = |item: &Value| {
         let item = match &attribute {
-            Some(attribute) => part(item, attribute),
+            Some(attribute) => get_attribute_path(item, attribute),
             None => item.clone(),
         };
         identity(&fold_case(item, case_sensitive))
@@ -317,12 +317,13 @@ fn subelements(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     };
     let skip_missing = args.flag("skip_missing", false)?;
     args.engine_list(
-        pairs(&items, &path, skip_missing, true).map_err(|problem| args.fail(problem))?,
+        pair_with_subelements(&items, &path, skip_missing, true)
+            .map_err(|problem| args.fail(problem))?,
     )
 }
 
 /// Pairs each item with each element of a list within it.
-pub(super) fn pairs(
+pub(super) fn pair_with_subelements(
     items: &[Value],
     path: &[String],
     skip_missing: bool,
@@ -398,11 +399,11 @@ fn zipped(args: &FilterArguments<'_>, longest: bool) -> Result<JinjaValue> {
     let mut lists = vec![args.subject_list()?];
     lists.extend(args.positional_lists()?);
     let fill = args.get("fillvalue")?.unwrap_or_default();
-    args.engine_list(rows(&lists, longest, &fill)?)
+    args.engine_list(transpose(&lists, longest, &fill)?)
 }
 
 /// Transposes lists: the first items, then the second items, and so on.
-pub(super) fn rows(lists: &[List], longest: bool, fill: &Value) -> Result<List> {
+pub(super) fn transpose(lists: &[List], longest: bool, fill: &Value) -> Result<List> {
     let lengths = lists.iter().map(Vec::len);
     let length = if longest {
         lengths.max()
@@ -485,19 +486,19 @@ fn groupby(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let attribute = args.text("attribute")?.unwrap_or_default();
     let default = args.get("default")?;
     let case_sensitive = args.flag("case_sensitive", false)?;
-    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut indices: HashMap<String, usize> = HashMap::new();
     let mut groups: Vec<(JinjaValue, Value, List)> = Vec::new();
     for item in args.subject_list()? {
-        let value = match part(&item, &attribute) {
+        let value = match get_attribute_path(&item, &attribute) {
             Value::Null => default.clone().unwrap_or_default(),
             value => value,
         };
         let by = fold_case(value.clone(), case_sensitive);
-        let place = *places.entry(identity(&by)).or_insert(groups.len());
-        if place == groups.len() {
+        let index = *indices.entry(identity(&by)).or_insert(groups.len());
+        if index == groups.len() {
             groups.push((args.engine_value(by)?, value, List::new()));
         }
-        groups[place].2.push(item);
+        groups[index].2.push(item);
     }
     groups.sort_by(|(left, ..), (right, ..)| left.cmp(right));
     let groups = groups.into_iter().map(|(_, value, items)| {
@@ -535,7 +536,10 @@ impl minijinja::value::Object for GroupObject {
 fn sum(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let mut items = args.subject_list()?;
     if let Some(attribute) = args.text("attribute")? {
-        items = items.iter().map(|item| part(item, &attribute)).collect();
+        items = items
+            .iter()
+            .map(|item| get_attribute_path(item, &attribute))
+            .collect();
     }
     let start = args.get("start")?.unwrap_or(Value::Int(0));
     if let Value::List(start) = start {

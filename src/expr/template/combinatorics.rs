@@ -32,11 +32,11 @@ fn product(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         return Err(args.fail("there are too many lists"));
     }
     let every: Vec<&List> = std::iter::repeat_n(&lists, repeat).flatten().collect();
-    args.engine_list(cartesian(&every).map_err(|problem| args.fail(problem))?)
+    args.engine_list(cartesian_product(&every).map_err(|problem| args.fail(problem))?)
 }
 
 /// Returns the Cartesian product of lists; the item of the last list changes first.
-pub(super) fn cartesian(lists: &[&List]) -> std::result::Result<List, &'static str> {
+pub(super) fn cartesian_product(lists: &[&List]) -> std::result::Result<List, &'static str> {
     let mut count = 1_usize;
     for items in lists {
         count = count.saturating_mul(items.len());
@@ -57,12 +57,15 @@ fn arrangements(args: &FilterArguments<'_>, sorted: bool) -> Result<JinjaValue> 
     }
     let count = items.len();
     let items = items.into_iter();
-    let ways = match sorted {
+    let arrangements = match sorted {
         _ if length > count => return args.engine_value(List::new()),
         true => Either::Left(items.combinations(length)),
         false => Either::Right(items.permutations(length)),
     };
-    let rows: List = ways.take(MAX_COMBINATIONS + 1).map(Value::from).collect();
+    let rows: List = arrangements
+        .take(MAX_COMBINATIONS + 1)
+        .map(Value::from)
+        .collect();
     if rows.len() > MAX_COMBINATIONS {
         return Err(args.fail("there are too many combinations"));
     }
@@ -111,8 +114,8 @@ fn random(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let Ok(count @ 1..) = u64::try_from(items.len()) else {
         return Err(args.fail("takes a list that is not empty, or a positive number"));
     };
-    let place = usize::try_from(generator.below(count)).unwrap_or_default();
-    args.engine_value(items[place].clone())
+    let index = usize::try_from(generator.below(count)).unwrap_or_default();
+    args.engine_value(items[index].clone())
 }
 
 fn shuffle(args: &FilterArguments<'_>) -> Result<JinjaValue> {

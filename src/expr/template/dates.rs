@@ -50,7 +50,7 @@ impl Object for Time {
         let text = |place: usize| args.get(place).and_then(|arg| arg.as_str());
         let time = self.0;
         Ok(match method {
-            "strftime" => shown(text(0).unwrap_or_default(), time)?.into(),
+            "strftime" => format_time(text(0).unwrap_or_default(), time)?.into(),
             "isoformat" => {
                 let separator = text(0).unwrap_or("T");
                 time.to_string().replacen('T', separator, 1).into()
@@ -92,7 +92,7 @@ fn seconds(time: DateTime) -> Result<f64> {
     Ok(zoned.timestamp().as_microsecond() as f64 / 1e6)
 }
 
-fn shown(format: &str, time: DateTime) -> Result<String> {
+fn format_time(format: &str, time: DateTime) -> Result<String> {
     let problem = |error: jiff::Error| {
         filter_error(format!("`{format}` is not a valid time format: {error}"))
     };
@@ -118,7 +118,7 @@ pub(super) fn now(state: &State, options: Kwargs) -> Result<JinjaValue> {
     // The time is in UTC whether or not the option asks for it.
     options.get::<Option<bool>>("utc")?;
     match options.get::<Option<String>>("fmt")? {
-        Some(format) => Ok(shown(&format, now)?.into()),
+        Some(format) => Ok(format_time(&format, now)?.into()),
         None => Ok(JinjaValue::from_object(Time(now))),
     }
 }
@@ -159,5 +159,5 @@ fn strftime(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     // The time is in UTC whether or not the option asks for it.
     args.flag("utc", false)?;
     let time = timestamp.to_zoned(jiff::tz::TimeZone::UTC).datetime();
-    Ok(shown(&format, time)?.into())
+    Ok(format_time(&format, time)?.into())
 }

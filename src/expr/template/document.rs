@@ -96,7 +96,7 @@ impl DocumentRenderer {
         let mut environment = environment(UndefinedBehavior::Strict, FUEL);
         environment.set_recursion_limit(DEPTH);
         environment.set_formatter(format);
-        environment.set_path_join_callback(|name, parent| join(name, parent).into());
+        environment.set_path_join_callback(|name, parent| resolve_include(name, parent).into());
         environment.add_function(mutable::MUTABLE_FUNCTION, mutable::make_mutable);
         let loader = Arc::clone(library);
         environment.set_loader(move |path| {
@@ -181,7 +181,7 @@ fn prepare_text(text: &str) -> String {
 }
 
 /// Resolves an included path. A path that begins with dots is relative to the template that names it.
-fn join(name: &str, parent: &str) -> String {
+fn resolve_include(name: &str, parent: &str) -> String {
     let name = name.strip_prefix("salt://").unwrap_or(name);
     if !name.starts_with("./") && !name.starts_with("../") {
         return name.to_owned();

@@ -263,13 +263,13 @@ fn explain(error: &JinjaError, text: &str, notes: &RenderNotes) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use crate::expr::fixture::shown;
+    use crate::expr::fixture::evaluate_to_text;
     use crate::value::Value;
 
     fn table(templates: &[&str]) -> String {
         let line = |template: &&str| {
             let quoted = serde_json::to_string(&Value::from(*template)).unwrap();
-            format!("{template} => {}", shown(&quoted))
+            format!("{template} => {}", evaluate_to_text(&quoted))
         };
         templates.iter().map(line).collect::<Vec<_>>().join("\n")
     }

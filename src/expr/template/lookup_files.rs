@@ -17,7 +17,7 @@ use crate::text::Glob;
 type Result<T> = std::result::Result<T, Error>;
 
 /// The default length of a password that the lookup `password` generates.
-const PASSWORD: usize = 20;
+const DEFAULT_PASSWORD_LENGTH: usize = 20;
 
 /// Runs a lookup on files. None if the name is not one of these lookups.
 pub(super) fn run(
@@ -72,8 +72,8 @@ impl FileLookup<'_> {
         if base_dir.is_absolute() {
             return Ok(base_dir.join(path));
         }
-        let place = self.evaluator.directory_owner(self.scene);
-        let base = self.evaluator.system().directory(&place, "ensemble");
+        let owner = self.evaluator.directory_owner(self.scene);
+        let base = self.evaluator.system().directory(&owner, "ensemble");
         Ok(base
             .map_err(|problem| self.fail(problem.to_string()))?
             .join(base_dir)
@@ -291,11 +291,11 @@ impl FileLookup<'_> {
         }
         let length = option("length")
             .and_then(|length| length.parse().ok())
-            .unwrap_or(PASSWORD);
+            .unwrap_or(DEFAULT_PASSWORD_LENGTH);
         if length > 10_000 {
             return Err(self.fail("the password would be longer than 10000 characters"));
         }
-        let letters = letters(option("chars").as_deref());
+        let letters = password_characters(option("chars").as_deref());
         if letters.is_empty() {
             return Err(self.fail("`chars` contains no characters"));
         }
@@ -323,7 +323,7 @@ impl FileLookup<'_> {
 
 /// Returns the characters for generated passwords. The option lists names of character sets or the
 /// characters themselves.
-fn letters(chosen: Option<&str>) -> Vec<char> {
+fn password_characters(chosen: Option<&str>) -> Vec<char> {
     let mut letters: Vec<char> = Vec::new();
     for name in chosen.unwrap_or("ascii_letters,digits,.,:,-,_").split(',') {
         match name {

@@ -20,7 +20,7 @@ pub(super) fn run(name: &str, terms: &[Value], options: &LookupOptions) -> Resul
         "dict" => {
             let items: List = terms.iter().flat_map(items_of).collect();
             let maps = items.iter().filter_map(Value::as_map);
-            let pairs = maps.flat_map(|map| collections::items(map, "key", "value"));
+            let pairs = maps.flat_map(|map| collections::entries_as_maps(map, "key", "value"));
             Ok(pairs.collect())
         }
         "indexed_items" => Ok((0_i64..)
@@ -29,12 +29,12 @@ pub(super) fn run(name: &str, terms: &[Value], options: &LookupOptions) -> Resul
             .collect()),
         "together" => {
             let lists: Vec<List> = terms.iter().map(items_of).collect();
-            collections::rows(&lists, true, &Value::Null).map_err(error_text)
+            collections::transpose(&lists, true, &Value::Null).map_err(error_text)
         }
         "nested" => {
             let lists: Vec<List> = terms.iter().map(items_of).collect();
             let lists: Vec<&List> = lists.iter().collect();
-            combinatorics::cartesian(&lists).map_err(str::to_owned)
+            combinatorics::cartesian_product(&lists).map_err(str::to_owned)
         }
         "subelements" => subelements(terms),
         "sequence" => sequence(terms, options),
@@ -65,7 +65,7 @@ fn subelements(terms: &[Value]) -> Result<List, String> {
     };
     let skip = terms.get(2).and_then(|flags| flags.get("skip_missing"));
     let path: Vec<String> = path.to_string().split('.').map(str::to_owned).collect();
-    collections::pairs(&items, &path, skip.is_some_and(Value::is_truthy), false)
+    collections::pair_with_subelements(&items, &path, skip.is_some_and(Value::is_truthy), false)
 }
 
 #[derive(Debug, Default)]
@@ -166,9 +166,9 @@ impl SequenceSpec {
             return Ok(());
         }
         if (stride > 0 && end < start) || (stride < 0 && end > start) {
-            let way = if stride > 0 { "backwards" } else { "forwards" };
+            let direction = if stride > 0 { "backwards" } else { "forwards" };
             return Err(format!(
-                "to count {way} the stride must be {}",
+                "to count {direction} the stride must be {}",
                 if stride > 0 { "negative" } else { "positive" }
             ));
         }

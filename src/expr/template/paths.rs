@@ -141,8 +141,8 @@ fn normalize_path(path: &str) -> String {
 
 /// Returns the absolute path, resolved from the directory of the ensemble.
 fn absolute(args: &FilterArguments<'_>, path: &str) -> Result<String> {
-    let place = args.evaluator().directory_owner(&args.variables.scene);
-    let base = args.evaluator().system().directory(&place, "ensemble");
+    let owner = args.evaluator().directory_owner(&args.variables.scene);
+    let base = args.evaluator().system().directory(&owner, "ensemble");
     let base = base.map_err(|problem| args.fail(problem))?;
     Ok(normalize_path(&base.join(path).to_string_lossy()))
 }

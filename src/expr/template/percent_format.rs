@@ -36,9 +36,9 @@ pub(super) fn format(text: &str, values: &[Value], names: &Value) -> Result<Stri
             Some(name) => names.get(name),
             None => values.next(),
         };
-        let shown = shown(&spec, value.ok_or_else(missing)?)?;
+        let shown = format_value(&spec, value.ok_or_else(missing)?)?;
         limits::check_text_length(done.len() + shown.len().max(spec.width.unwrap_or_default()))?;
-        done += &filled(&spec, &shown);
+        done += &pad(&spec, &shown);
     }
     if values.next().is_some() {
         return Err(filter_error(format!(
@@ -105,7 +105,7 @@ fn number<'v>(
     Ok(Some(number))
 }
 
-fn shown(spec: &FormatSpec, value: &Value) -> Result<String> {
+fn format_value(spec: &FormatSpec, value: &Value) -> Result<String> {
     let wrong = || {
         let kind = value.kind();
         filter_error(format!(
@@ -238,7 +238,7 @@ fn exponent(float: f64, precision: usize) -> String {
     format!("{digits}e{sign}{power:0>2}")
 }
 
-fn filled(spec: &FormatSpec, text: &str) -> String {
+fn pad(spec: &FormatSpec, text: &str) -> String {
     let missing = spec
         .width
         .unwrap_or_default()

@@ -12,7 +12,7 @@ use super::text_layout::{centered, joined, replaced};
 use super::variables::Variables;
 
 /// The maximum number of digits of a width in `str.format`.
-const DIGITS: usize = 6;
+const MAX_WIDTH_DIGITS: usize = 6;
 
 /// Calls a Python method of a value.
 pub(super) fn call(
@@ -200,7 +200,7 @@ fn check_widths(format: &str) -> Result<()> {
         } else {
             0
         };
-        if digits > DIGITS {
+        if digits > MAX_WIDTH_DIGITS {
             return Err(filter_error("the text would be too long"));
         }
     }

@@ -56,18 +56,18 @@ fn regex_replace(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         .unwrap_or(usize::MAX);
     let regex = regex_with_flags(args, &pattern)?;
     let mut done = String::new();
-    let (mut last, mut places) = (0, 0);
+    let (mut last, mut replaced) = (0, 0);
     for found in regex.captures_iter(&text).take(count) {
         let whole = found.get_match();
         done += &text[last..whole.start()];
         done += &expand_references(&replacement, &found);
         limits::check_text_length(done.len())?;
         last = whole.end();
-        places += 1;
+        replaced += 1;
     }
     let required = args.size("mandatory_count")?.unwrap_or_default();
-    if required > 0 && required != places {
-        return Err(args.fail(format!("`{pattern}` occurs {places} times, not {required}")));
+    if required > 0 && required != replaced {
+        return Err(args.fail(format!("`{pattern}` occurs {replaced} times, not {required}")));
     }
     Ok((done + &text[last..]).into())
 }

@@ -146,7 +146,7 @@ fn label(
     function: &str,
 ) -> Result<JinjaValue> {
     let variables = Variables::from_state(state)?;
-    let mut style = LabelRules::rules_of(function);
+    let mut style = LabelRules::for_function(function);
     for name in options.args() {
         style.set(
             name,

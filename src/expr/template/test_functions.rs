@@ -106,7 +106,10 @@ pub(super) fn add_tests(environment: &mut Environment<'_>) {
                             places: Rest<JinjaValue>,
                             names: Kwargs| {
                 let variables = Variables::from_state(state)?;
-                let supplied = CallArguments { places, names };
+                let supplied = CallArguments {
+                    positional: places,
+                    named: names,
+                };
                 test(&FilterArguments::new(
                     variables, name, parameters, subject, &supplied,
                 )?)

@@ -196,9 +196,9 @@ fn to_float(args: &FilterArguments<'_>) -> Result<JinjaValue> {
 }
 
 /// Returns the argument `default`, or the usual value, for a text that is not a number.
-fn or_default(args: &FilterArguments<'_>, usual: impl Into<JinjaValue>) -> JinjaValue {
+fn or_default(args: &FilterArguments<'_>, fallback: impl Into<JinjaValue>) -> JinjaValue {
     let supplied = args.raw("default").cloned();
-    supplied.unwrap_or_else(|| usual.into())
+    supplied.unwrap_or_else(|| fallback.into())
 }
 
 const SIZES: &str = "KMGTPEZY";

@@ -115,7 +115,10 @@ fn join(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let separator = args.text("d")?.unwrap_or_default();
     let mut items = args.subject_list()?;
     if let Some(attribute) = args.text("attribute")? {
-        items = items.iter().map(|item| part(item, &attribute)).collect();
+        items = items
+            .iter()
+            .map(|item| get_attribute_path(item, &attribute))
+            .collect();
     }
     Ok(joined(&items, &separator)?.into())
 }
@@ -135,7 +138,7 @@ pub(super) fn joined(items: &[Value], separator: &str) -> Result<String> {
 }
 
 /// Returns the part of a value that a path such as `a.0.b` selects. Null if the part does not exist.
-pub(super) fn part(value: &Value, attribute: &str) -> Value {
+pub(super) fn get_attribute_path(value: &Value, attribute: &str) -> Value {
     let step = |value: Value, name: &str| match value.reveal() {
         Value::List(items) => {
             let place = name.parse::<usize>().ok();

@@ -108,7 +108,7 @@ impl Variables {
         self.cached().clear();
     }
 
-    fn find(self: &Arc<Self>, name: &str) -> Option<JinjaValue> {
+    fn resolve(self: &Arc<Self>, name: &str) -> Option<JinjaValue> {
         if name == "__unfurl" {
             return Some(JinjaValue::from_object(FunctionObject(Arc::clone(self))));
         }
@@ -168,11 +168,11 @@ impl Object for VariableObject {
     }
 
     fn get_value(self: &Arc<Self>, key: &JinjaValue) -> Option<JinjaValue> {
-        self.0.find(key.as_str()?)
+        self.0.resolve(key.as_str()?)
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<JinjaValue> {
-        self.0.find(key)
+        self.0.resolve(key)
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {

@@ -78,7 +78,7 @@ impl EndpointLocator {
 
     fn target(&self, endpoint: &Endpoint) -> Result<HostTarget, LocationError> {
         let text = endpoint.host.as_deref().unwrap_or(&endpoint.name);
-        let parsed = HostTarget::of(text)?;
+        let parsed = HostTarget::parse(text)?;
         let key_file = endpoint.key_file.as_ref().map(|path| {
             if path.starts_with("~/") {
                 path.clone()

@@ -127,7 +127,7 @@ pub(crate) fn locate_host_string(
 ) -> Result<Location, LocationError> {
     let location = match user.filter(|_| !host.starts_with('@')) {
         Some(user) if HostParts::parse(host).user.is_none() => {
-            HostTarget::of(host).and_then(|mut target| {
+            HostTarget::parse(host).and_then(|mut target| {
                 target.user = Some(user.to_owned());
                 book.locate_target(&target)
             })

@@ -117,7 +117,7 @@ pub fn this_machine(name: &str) -> StateHost {
 impl StateHost {
     /// Returns a request to perform an action on this machine.
     pub(super) fn request(&self, action: Action) -> ActionRequest {
-        let mut request = ActionRequest::at(self.location.clone(), action);
+        let mut request = ActionRequest::new(self.location.clone(), action);
         request.host = Some(self.name.to_string());
         request
     }

@@ -204,28 +204,33 @@ impl<'a> Fleet<'a> {
                     return None;
                 }
                 NextAction::Sleep {
-                    action: deed, time, ..
+                    action: action_id,
+                    time,
+                    ..
                 } => {
                     // The map needs distinct keys, so an equal end is moved by a nanosecond.
                     let mut end = Instant::now() + time;
                     while self.timers.contains_key(&(end, at)) {
                         end += Duration::from_nanos(1);
                     }
-                    self.timers.insert((end, at), deed);
+                    self.timers.insert((end, at), action_id);
                     continue;
                 }
                 NextAction::Read(facts) => {
                     (Action::Read(facts.clone()), ActionPurpose::Read(facts))
                 }
                 NextAction::Change {
-                    action: deed,
+                    action: action_id,
                     changes,
                     chunk,
                 } => {
                     let label = machine.run.label(chunk);
                     view.state_started(&machine.host.name, &label);
                     self.advancing = Some(at);
-                    (Action::Change(changes), ActionPurpose::Change(deed, label))
+                    (
+                        Action::Change(changes),
+                        ActionPurpose::Change(action_id, label),
+                    )
                 }
             };
             let request = machine.host.request(action);
@@ -259,9 +264,9 @@ impl<'a> Fleet<'a> {
                     None => machine.run.learn(facts, output.readings),
                 }
             }
-            (ActionPurpose::Change(deed, label), ActionResult::Change(output)) => {
+            (ActionPurpose::Change(action_id, label), ActionResult::Change(output)) => {
                 let reason = loss_reason(&output.exit);
-                for result in machine.run.finish_change(deed, output.outputs, now()) {
+                for result in machine.run.finish_change(action_id, output.outputs, now()) {
                     let label = format!("{}.{} {}", result.state, result.fun, result.name);
                     view.state_finished(&machine.host.name, &label);
                 }
@@ -335,13 +340,13 @@ impl<'a> exec::StateMachine for Fleet<'a> {
     /// Ends the pauses whose time is over.
     fn wake(&mut self) {
         let now_is = Instant::now();
-        while let Some(((end, at), deed)) = self.timers.first_key_value() {
+        while let Some(((end, at), action_id)) = self.timers.first_key_value() {
             if *end > now_is {
                 break;
             }
-            let (at, deed) = (*at, *deed);
+            let (at, action_id) = (*at, *action_id);
             self.timers.pop_first();
-            self.machines[at].run.finish_sleep(deed, now());
+            self.machines[at].run.finish_sleep(action_id, now());
             self.ready.push_back(at);
         }
     }

@@ -51,9 +51,14 @@ impl AdHocTask {
             Self::Command { text, sudo } => Tasks::command_task(text, sudo.as_deref(), folder).0,
             Self::Step {
                 name,
-                action: deed,
+                action: step_action,
                 options: how,
-            } => Tasks::step_task(name, deed.clone(), CommandOptions::clone(how), folder),
+            } => Tasks::step_task(
+                name,
+                step_action.clone(),
+                CommandOptions::clone(how),
+                folder,
+            ),
         }
     }
 }

@@ -74,12 +74,12 @@ fn build_engine(
     context: Arc<dyn SystemContext>,
 ) -> Result<TaskEngine, Error> {
     let folder = options.folder.clone();
-    let helpers = HostServices {
+    let services = HostServices {
         resolver: Rc::clone(&request.resolver),
         roles: Rc::clone(&request.roles),
         context,
     };
-    let engine_result = TaskEngine::new(request.tasks.clone(), &request.calls, options, helpers);
+    let engine_result = TaskEngine::new(request.tasks.clone(), &request.calls, options, services);
     let mut runbook =
         engine_result.map_err(|problems| invalid_calls_error(&problems, &request.tasks))?;
     if let Some(command) = &request.command {

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_is_read_with_all_that_is_told_of_it() {
+    fn a_lock_is_read_with_all_its_fields() {
         let body =
             br#"{"lock": {"id": 7, "path": "a", "locked_at": "t", "owner": {"name": "ann"}}}"#;
         let lock = parse_lock(body).unwrap();

@@ -221,7 +221,7 @@ fn next_output(frames: &mut Frames<'_>, change: &Change) -> Option<RunOutput> {
 
 fn read_captured(frames: &mut Frames<'_>, total: usize) -> Option<CapturedOutput> {
     if total <= 2 * HALF_OUTPUT_BYTES {
-        return Some(CapturedOutput::of(frames.piece(total)?));
+        return Some(CapturedOutput::from_bytes(frames.piece(total)?));
     }
     Some(CapturedOutput {
         head: frames.piece(HALF_OUTPUT_BYTES)?.to_vec(),

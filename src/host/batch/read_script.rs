@@ -76,7 +76,7 @@ struct CallGroups {
 }
 
 impl CallGroups {
-    fn push(&mut self, letter: char, at: usize, it: &str) {
+    fn push(&mut self, letter: char, at: usize, path: &str) {
         let is_continued = self.letter == Some(letter)
             && self.next == at
             && self.count < MAX_PATHS_PER_CALL
@@ -87,10 +87,10 @@ impl CallGroups {
             self.letter = Some(letter);
         }
         self.text.push(' ');
-        self.text.push_str(&path_word(it));
+        self.text.push_str(&path_word(path));
         self.next = at + 1;
         self.count += 1;
-        self.bytes += it.len();
+        self.bytes += path.len();
     }
 
     fn end(&mut self) {

@@ -58,8 +58,8 @@ fn run_in(shell: &[&str], action: &Action) -> ActionResult {
         action,
         &RunOutput {
             exit: Exit::Code(output.status.code().unwrap()),
-            stdout: CapturedOutput::of(output.stdout),
-            stderr: CapturedOutput::of(output.stderr),
+            stdout: CapturedOutput::from_bytes(output.stdout),
+            stderr: CapturedOutput::from_bytes(output.stderr),
             elapsed: Duration::ZERO,
         },
     )
@@ -117,7 +117,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 /// Creates a folder with unusual names, kinds and modes, and returns facts to read from it.
-fn odd_tree(root: &Path) -> Vec<Fact> {
+fn unusual_tree(root: &Path) -> Vec<Fact> {
     let names: [&[u8]; 12] = [
         b"plain",
         b"it's",
@@ -166,7 +166,7 @@ fn odd_tree(root: &Path) -> Vec<Fact> {
 #[test]
 fn every_shell_reads_what_this_process_reads() {
     let folder = tempfile::tempdir().unwrap();
-    let facts = odd_tree(folder.path());
+    let facts = unusual_tree(folder.path());
     let expected = native_readings(&facts);
     for shell in shells() {
         let found = read_in(&shell, &facts);
@@ -496,7 +496,7 @@ fn what_was_acknowledged_is_done_and_the_rest_is_unknown() {
     ];
     let action = Action::Change(changes.to_vec());
     let output = RunOutput {
-        stdout: CapturedOutput::of("k0\0k"),
+        stdout: CapturedOutput::from_bytes("k0\0k"),
         ..RunOutput::not_run(Exit::Failed("the connection was lost".to_owned()))
     };
     let ActionResult::Change(changed) = result(&action, &output) else {

@@ -79,8 +79,8 @@ enum ChainState {
 
 impl ExecutorChain {
     /// Starts an action. The chain that the request itself names is ignored.
-    pub fn begin(self: &Arc<Self>, request: ActionRequest, start: ChainContext) -> ChainRun {
-        ChainRun::new(Arc::clone(self), request, start)
+    pub fn begin(self: &Arc<Self>, request: ActionRequest, context: ChainContext) -> ChainRun {
+        ChainRun::new(Arc::clone(self), request, context)
     }
 }
 
@@ -203,7 +203,7 @@ impl ChainRun {
     fn wrap_command(
         &self,
         executor: &ChainExecutor,
-        shifted: impl FnOnce(CommandWrapper<'_>, Command) -> Result<Command, String>,
+        wrap: impl FnOnce(CommandWrapper<'_>, Command) -> Result<Command, String>,
     ) -> Result<Action, String> {
         let Some(command) = self.action_command() else {
             let name = executor.name();
@@ -213,7 +213,7 @@ impl ChainRun {
             ));
         };
         let account = self.account_name();
-        let shift = CommandWrapper {
+        let wrapper = CommandWrapper {
             token: &self.context.token,
             account: &account,
             local_env: self
@@ -222,7 +222,7 @@ impl ChainRun {
                 .is_local()
                 .then_some(&self.context.environment),
         };
-        shifted(shift, command).map(Action::Run)
+        wrap(wrapper, command).map(Action::Run)
     }
 
     /// Returns the command of the action, or the one that reads its facts or makes its changes.
@@ -344,7 +344,7 @@ impl ChainRun {
         self.add_notice(format!("`dryrun` {}", text.trim_end()));
         let mut result = ActionResult::not_performed(&self.request.action, Exit::Code(0));
         if let ActionResult::Run(output) = &mut result {
-            output.stdout = CapturedOutput::of(text);
+            output.stdout = CapturedOutput::from_bytes(text);
         }
         self.finish(result, now)
     }
@@ -393,10 +393,10 @@ impl ChainRun {
 
     /// Removes the password prompts that Unfurl itself asked `sudo` and `su` for.
     fn strip_marks(&self, mut result: ActionResult) -> ActionResult {
-        let shifts =
+        let changes_user =
             |it: &ChainExecutor| matches!(it, ChainExecutor::Sudo(_) | ChainExecutor::Su(_));
         if let ActionResult::Run(output) = &mut result
-            && self.chain.executors().iter().any(shifts)
+            && self.chain.executors().iter().any(changes_user)
         {
             let shift = CommandWrapper {
                 token: &self.context.token,
@@ -502,7 +502,7 @@ mod tests {
 
     fn printed(text: &str, code: i32) -> ActionResult {
         let mut output = RunOutput::not_run(Exit::Code(code));
-        output.stdout = CapturedOutput::of(text);
+        output.stdout = CapturedOutput::from_bytes(text);
         ActionResult::Run(output)
     }
 

@@ -21,7 +21,7 @@ pub(super) struct CommandWrapper<'a> {
 }
 
 /// A shell script that only runs its arguments, with an empty stdin.
-const RUN_WORDS: &str = "exec \"$@\" </dev/null";
+const RUN_ARGUMENTS: &str = "exec \"$@\" </dev/null";
 
 impl CommandWrapper<'_> {
     pub(super) fn prompt(&self) -> String {
@@ -66,7 +66,7 @@ impl CommandWrapper<'_> {
             if command.pty {
                 "exec \"$@\""
             } else {
-                RUN_WORDS
+                RUN_ARGUMENTS
             }
             .to_owned()
         } else {
@@ -188,7 +188,7 @@ impl CommandWrapper<'_> {
             self.local_env
                 .is_none_or(|ours| ours.get(name) != Some(value))
         });
-        own.split(|value| hidden.may_be_in(value))
+        own.split(|value| hidden.may_occur_in(value))
     }
 
     /// Returns the script that runs under `sudo`.

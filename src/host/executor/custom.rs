@@ -28,7 +28,7 @@ pub(super) enum ExecutorReply {
 /// Returns the command that runs the program with the action, the host and the next executors as
 /// its input.
 pub(super) fn query_command(
-    own: &CustomExecutor,
+    executor: &CustomExecutor,
     host: &str,
     next: &[&str],
     request: &ActionRequest,
@@ -36,17 +36,17 @@ pub(super) fn query_command(
     let options = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
     let question = json!({
         "protocol": 1,
-        "executor": own.name,
+        "executor": executor.name,
         "host": host,
         "place": request.location.to_string(),
         "action": revealed_action(&request.action),
         "next": next,
-        "options": options(own.options.reveal()),
-        "configuration": options(own.configuration.reveal()),
+        "options": options(executor.options.reveal()),
+        "configuration": options(executor.configuration.reveal()),
     });
-    let program = own.program.to_string_lossy().into_owned();
-    let mut command = Command::new(Program::Argv(vec![program]), &own.folder);
-    command.env = own.environment.iter().cloned().collect();
+    let program = executor.program.to_string_lossy().into_owned();
+    let mut command = Command::new(Program::Argv(vec![program]), &executor.folder);
+    command.env = executor.environment.iter().cloned().collect();
     command.stdin = Some(question.to_string().into_bytes());
     command.capture_limit = MAX_REPLY_BYTES;
     if let Action::Run(original) = &request.action {
@@ -148,8 +148,8 @@ fn result_of_value(result: &Value, action: &Action, elapsed: Duration) -> Action
     };
     ActionResult::Run(RunOutput {
         exit: Exit::Code(code),
-        stdout: CapturedOutput::of(stdout),
-        stderr: CapturedOutput::of(stderr),
+        stdout: CapturedOutput::from_bytes(stdout),
+        stderr: CapturedOutput::from_bytes(stderr),
         elapsed,
     })
 }
@@ -183,7 +183,7 @@ mod tests {
         let mut command = Command::new(Program::Argv(vec!["login".to_owned()]), "/");
         command.env.add("USER", "joe");
         command.env.add_secret("TOKEN", "hunter2");
-        let request = ActionRequest::at(Location::Local, Action::Run(command));
+        let request = ActionRequest::new(Location::Local, Action::Run(command));
         let own = CustomExecutor {
             name: "own".to_owned(),
             program: "/own".into(),
@@ -199,7 +199,7 @@ mod tests {
             original["action"]["run"]["env"],
             json!([["USER", "joe"], ["TOKEN", "hunter2"]])
         );
-        assert!(call.hidden().are_in("it is hunter2"));
+        assert!(call.hidden().occur_in("it is hunter2"));
         assert!(!format!("{call:?}").contains("hunter2"));
     }
 }

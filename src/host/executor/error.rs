@@ -7,10 +7,10 @@ pub enum ExecutorError {
     #[error("`{0}` is not a list of executors: give one name, or a list with at least one name")]
     Specification(String),
     /// The text is not valid YAML.
-    #[error("the {what} `{text}` cannot be read: {why}")]
+    #[error("the {part} `{text}` cannot be read: {why}")]
     Text {
         /// The part that was parsed: `executors` or `options of executors`.
-        what: &'static str,
+        part: &'static str,
         text: String,
         /// The message of the YAML parser.
         why: String,

@@ -100,7 +100,7 @@ impl ChainSpec {
 
     /// Reads a configuration value: a name, a list of names, or a map of options whose key `chain`
     /// has the names.
-    pub fn of(value: &Value) -> Result<Self, ExecutorError> {
+    pub fn from_value(value: &Value) -> Result<Self, ExecutorError> {
         let wrong = |value: &Value| ExecutorError::Specification(value.redacted().to_string());
         if value.is_null() {
             return Ok(Self::default());
@@ -166,7 +166,7 @@ fn value_of(what: &'static str, text: &str) -> Result<Value, ExecutorError> {
     let node = parse_text(Schema::Core, text);
     node.map(|node| node.to_value())
         .map_err(|why| ExecutorError::Text {
-            what,
+            part: what,
             text: text.to_owned(),
             why,
         })
@@ -338,12 +338,12 @@ impl ChainReader<'_> {
     /// With a custom executor in the chain, unknown options are accepted, as they may be meant for
     /// it.
     fn check_options(&mut self, executors: &[ChainExecutor]) -> Result<(), ExecutorError> {
-        let has_own = executors
+        let has_custom = executors
             .iter()
             .any(|it| matches!(it, ChainExecutor::Custom(_)));
         let configured_names = self.configuration.options.keys();
         for name in self.request.options.keys().chain(configured_names) {
-            if !has_own && !option_names().any(|known| *known == **name) {
+            if !has_custom && !option_names().any(|known| *known == **name) {
                 return Err(ExecutorError::UnknownOption {
                     option: name.to_string(),
                     known: list_names(option_names()),
@@ -403,7 +403,7 @@ mod tests {
     }
 
     fn configured(text: &str) -> ChainSpec {
-        ChainSpec::of(&value_of("configuration", text).unwrap()).unwrap()
+        ChainSpec::from_value(&value_of("configuration", text).unwrap()).unwrap()
     }
 
     fn names(request: &ChainSpec, configuration: &ChainSpec) -> String {
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told_before_anything_runs() {
+    fn a_missing_executor_is_reported_before_anything_runs() {
         let nothing = ChainSpec::default();
         insta::assert_snapshot!(names(&parsed("[splay, nosuch]", "{}"), &nothing), @"executor `nosuch` is not available: `executors/nosuch` is not an executable file; the built-in executors are `splay`, `timeout`, `retry`, `direct`, `sudo`, `su`, `container`, `chroot`, `dryrun`");
         insta::assert_snapshot!(names(&parsed("sudo", "{}"), &nothing), @"executor `sudo` needs the option `sudo_user` in the configuration");

@@ -29,9 +29,9 @@ impl YamlReader<'_> {
     }
 
     /// Warns about a key that has no meaning in this position.
-    pub(super) fn unknown(&mut self, name: &str, place: &'static str, span: Span) {
+    pub(super) fn unknown(&mut self, name: &str, context: &'static str, span: Span) {
         let name = name.to_owned();
-        self.warning(InventoryProblem::Unknown { name, place }, span);
+        self.warning(InventoryProblem::Unknown { name, context }, span);
     }
 
     /// Returns the entries of a mapping.

@@ -47,11 +47,11 @@ pub enum InventoryProblem {
         expected: &'static str,
     },
     /// A key is unknown and ignored.
-    #[error("`{name}` is not a key of {place}; it is ignored")]
+    #[error("`{name}` is not a key of {context}; it is ignored")]
     Unknown {
         name: String,
         /// The kind of map that contains the key.
-        place: &'static str,
+        context: &'static str,
     },
     /// The file is an executable program, as dynamic inventories of Ansible are.
     #[error("the file is a program; dynamic inventories are not supported")]

@@ -157,7 +157,7 @@ impl HostVariables<'_> {
             port,
             identity_files,
             password: self.text(&passwords)?.map(Secret::new),
-            via: ssh_arguments.via,
+            route: ssh_arguments.via,
         })
     }
 

@@ -125,10 +125,10 @@ fn letter_index(text: &str) -> Option<u8> {
     }
 }
 
-fn letter_at(place: u8) -> Option<char> {
-    match place {
-        0..26 => Some(char::from(b'a' + place)),
-        26..52 => Some(char::from(b'A' + place - 26)),
+fn letter_at(index: u8) -> Option<char> {
+    match index {
+        0..26 => Some(char::from(b'a' + index)),
+        26..52 => Some(char::from(b'A' + index - 26)),
         _ => None,
     }
 }

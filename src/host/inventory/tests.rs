@@ -110,13 +110,13 @@ fn what_is_said_of_a_host_is_how_it_is_reached() {
         (Some("ops"), vec!["~/.ssh/ops".into()])
     );
     assert_eq!(
-        db1.via,
+        db1.route,
         Some(TargetRoute::Jumps(vec!["a".into(), "b@c:1".into()]))
     );
     let ConnectionMethod::Ssh(far) = reach(&inventory, "far").method else {
         panic!("not over SSH");
     };
-    assert_eq!(far.via, Some(TargetRoute::Command("nc 'x' %h".into())));
+    assert_eq!(far.route, Some(TargetRoute::Command("nc 'x' %h".into())));
     assert_eq!(far.identity_files, ["k1", "k2"]);
     assert_eq!(
         far.password.as_ref().map(crate::host::Secret::reveal),
@@ -152,7 +152,7 @@ fn arguments_of_ssh_are_understood_as_far_as_they_say_where_to_go() {
     let ConnectionMethod::Ssh(a) = a.method else {
         panic!("not over SSH")
     };
-    assert_eq!(a.via, Some(TargetRoute::Command("ssh -W %h:%p j".into())));
+    assert_eq!(a.route, Some(TargetRoute::Command("ssh -W %h:%p j".into())));
     assert_eq!((a.user.as_deref(), a.port), (Some("u"), Some(7)));
     let b = reach(&inventory, "b");
     assert_eq!(

@@ -47,12 +47,12 @@ pub(super) fn read(root: &Mapping, context: &mut YamlReader<'_>) -> Inventory {
             let Some((child, span)) = child else {
                 continue;
             };
-            let put = if inventory.groups.contains_key(&*child) {
+            let added = if inventory.groups.contains_key(&*child) {
                 inventory.add_child_group(&child, name)
             } else {
                 Err(InventoryProblem::NoGroup(child))
             };
-            if let Err(problem) = put {
+            if let Err(problem) = added {
                 context.error(problem, span);
             }
         }

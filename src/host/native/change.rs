@@ -80,15 +80,15 @@ fn is_folder(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
-fn write(it: &FileWrite, owner: OwnerIds) -> std::io::Result<()> {
-    let path = Path::new(&it.path);
+fn write(file: &FileWrite, owner: OwnerIds) -> std::io::Result<()> {
+    let path = Path::new(&file.path);
     let old = std::fs::symlink_metadata(path).ok();
     if old.as_ref().is_some_and(Metadata::is_dir) {
         return Err(Errno::EISDIR.into());
     }
     let old = old.filter(Metadata::is_file);
     let new = temporary_sibling(path);
-    let result = write_new(&new, it, owner, old.as_ref()).and_then(|()| rename_over(&new, path));
+    let result = write_new(&new, file, owner, old.as_ref()).and_then(|()| rename_over(&new, path));
     if result.is_err() {
         // A failed removal is ignored: the first error is the one to report.
         std::fs::remove_file(&new).ok();

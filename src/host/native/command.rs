@@ -63,9 +63,9 @@ pub(crate) fn probe_output(output: &RunOutput) -> Result<ProbeOutput, String> {
 }
 
 fn command(setting: &CommandSetting, text: &str, stdin: Option<&[u8]>, env: &Env) -> Command {
-    let own = user::name();
-    let other = setting.user.as_deref().filter(|name| {
-        let is_own = *name == own || name.parse() == Ok(user::id());
+    let current_user = user::name();
+    let other_user = setting.user.as_deref().filter(|name| {
+        let is_own = *name == current_user || name.parse() == Ok(user::id());
         !is_own
     });
     let home = || {
@@ -73,11 +73,11 @@ fn command(setting: &CommandSetting, text: &str, stdin: Option<&[u8]>, env: &Env
         home.filter(|home| std::path::Path::new(home).is_dir())
             .unwrap_or_else(|| "/".to_owned())
     };
-    let mut command = match other {
+    let mut command = match other_user {
         Some(name) => command_as_user(name, setting, text, stdin),
         None => command_as_self(setting, text, stdin),
     };
-    command.cwd = match (&setting.cwd, other) {
+    command.cwd = match (&setting.cwd, other_user) {
         (Some(folder), None) => folder.into(),
         (_, Some(_)) => "/".into(),
         (None, None) => home().into(),
@@ -85,7 +85,7 @@ fn command(setting: &CommandSetting, text: &str, stdin: Option<&[u8]>, env: &Env
     let variables = env.all().iter();
     let variables = variables.map(|(name, value)| (name.clone(), value.clone()));
     command.env = variables.collect();
-    if other.is_none() {
+    if other_user.is_none() {
         command.env.extend(setting.env.iter().cloned());
     }
     command.time_limit = setting.time_limit;

@@ -40,7 +40,7 @@ pub(super) fn copy(from: &Path, to: &Path, preserve: bool) -> std::io::Result<()
 }
 
 fn copy_into(from: &Path, to: &Path, source: &Metadata, preserve: bool) -> std::io::Result<()> {
-    let mut later = Vec::new();
+    let mut folders = Vec::new();
     let mut waiting = vec![(from.to_owned(), to.to_owned(), source.clone())];
     while let Some((from, to, source)) = waiting.pop() {
         if source.is_symlink() {
@@ -57,7 +57,7 @@ fn copy_into(from: &Path, to: &Path, source: &Metadata, preserve: bool) -> std::
             }
             // The metadata comes last: new entries change the folder's time, and need write
             // permission.
-            later.push((to, source));
+            folders.push((to, source));
         } else if source.is_file() {
             let mut options = OpenOptions::new();
             options.write(true).create_new(true).mode(0o600);
@@ -66,7 +66,7 @@ fn copy_into(from: &Path, to: &Path, source: &Metadata, preserve: bool) -> std::
             apply_metadata(&file, &source, preserve)?;
         }
     }
-    for (folder, source) in later.iter().rev() {
+    for (folder, source) in folders.iter().rev() {
         apply_metadata(&File::open(folder)?, source, preserve)?;
     }
     Ok(())

@@ -89,7 +89,7 @@ impl LocationResolver {
         if text.starts_with('@') && text.contains('/') {
             return Err(Error::Container(text.to_owned()));
         }
-        self.locate_target(&HostTarget::of(text)?)
+        self.locate_target(&HostTarget::parse(text)?)
     }
 
     /// Returns the location of a host with more settings than its host string has.
@@ -138,9 +138,9 @@ impl LocationResolver {
         if part == HopRole::Chained {
             return Ok(destination);
         }
-        let proxy_route = match &target.via {
+        let proxy_route = match &target.route {
             Some(TargetRoute::Jumps(hosts)) => {
-                let hosts = hosts.iter().map(|text| HostTarget::of(text));
+                let hosts = hosts.iter().map(|text| HostTarget::parse(text));
                 ProxyRoute::Jumps(hosts.collect::<Result<_, _>>()?)
             }
             _ => proxy_route(target, &options, &tokens).map_err(|error| refused(error.into()))?,
@@ -173,7 +173,7 @@ impl LocationResolver {
         destination
             .host_key_alias
             .clone_from(&options.host_key_alias);
-        destination.host_keys = login.host_keys;
+        destination.host_key_policy = login.host_keys;
         destination.known_hosts = self.known_hosts(options, tokens)?;
         destination.identities = self.identities(target, options, tokens)?;
         let is_forwarded = !matches!(options.forward_agent, None | Some(ForwardAgent::No));
@@ -240,7 +240,7 @@ impl LocationResolver {
         }
         Ok(Identities {
             agent: self.agent(options, tokens)?,
-            only_files: options.identities_only == Some(true),
+            identities_only: options.identities_only == Some(true),
             files,
             certificates,
             passphrase: None,
@@ -277,8 +277,11 @@ impl LocationResolver {
     ) -> Result<Route, Error> {
         let mut hops = match &self.login.gateway {
             Some(gateway) if part != HopRole::Gateway => {
-                let gateway =
-                    self.resolve(&HostTarget::of(gateway)?, HopRole::Gateway, &mut Vec::new())?;
+                let gateway = self.resolve(
+                    &HostTarget::parse(gateway)?,
+                    HopRole::Gateway,
+                    &mut Vec::new(),
+                )?;
                 // The gateway itself needs no gateway. A jump host needs none either, as the
                 // gateway comes before all of the jumps.
                 if gateway.address == *own || part == HopRole::Jump {
@@ -334,7 +337,7 @@ fn proxy_route(
     options: &SshOptions,
     tokens: &Tokens<'_>,
 ) -> Result<ProxyRoute, TokenError> {
-    let command = match (&target.via, &options.proxy) {
+    let command = match (&target.route, &options.proxy) {
         (Some(TargetRoute::Command(command)), _) | (None, Some(Proxy::Command(command))) => command,
         (None, Some(Proxy::Jumps(jumps))) => {
             let targets = jumps.iter().map(|jump| jump_target(jump, tokens));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::host::ssh_config::LookupError;
-use crate::host::{AddressError, HostKeys, HostParts, Secret};
+use crate::host::{AddressError, HostKeyPolicy, HostParts, Secret};
 
 /// A host to resolve. The command line and `ssh_config` supply what is missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct HostTarget {
     pub identity_files: Vec<String>,
     pub password: Option<Secret>,
     /// The route to the host, which overrides `ssh_config`.
-    pub via: Option<TargetRoute>,
+    pub route: Option<TargetRoute>,
 }
 
 /// The route to a host, as an inventory states it.
@@ -34,7 +34,7 @@ pub enum TargetRoute {
 
 impl HostTarget {
     /// Parses a host string, without any look-up.
-    pub fn of(text: &str) -> Result<Self, Error> {
+    pub fn parse(text: &str) -> Result<Self, Error> {
         let parts = HostParts::parse(text);
         // The address is made only to check all parts, so the default user and port do not matter.
         let address = parts.address(text, "user", crate::host::DEFAULT_PORT)?;
@@ -69,7 +69,7 @@ pub struct LoginOptions {
     /// The user's known hosts file, instead of the files that `ssh_config` names.
     pub known_hosts: Option<PathBuf>,
     /// The treatment of unknown host keys. `ssh_config` cannot relax it (F47).
-    pub host_keys: HostKeys,
+    pub host_keys: HostKeyPolicy,
     /// The time limit of one attempt to connect (F44).
     pub connect_timeout: Option<Duration>,
     /// The number of attempts to connect (F44).

@@ -35,7 +35,7 @@ fn ssh(book: &LocationResolver, text: &str) -> Destination {
 }
 
 /// Returns the address and, with it, the addresses of the jump hosts.
-fn way(book: &LocationResolver, text: &str) -> String {
+fn route_text(book: &LocationResolver, text: &str) -> String {
     let destination = match book.locate(text) {
         Ok(Location::Ssh(destination)) => destination,
         Ok(other) => return other.to_string(),
@@ -59,25 +59,25 @@ fn way(book: &LocationResolver, text: &str) -> String {
 fn the_host_string_goes_before_options_and_these_before_the_configuration() {
     let text = "Host foo\nHostName Real.example\nUser conf\nPort 2022\n";
     let plain = book(text, LoginOptions::default());
-    assert_eq!(way(&plain, "foo"), "conf@real.example:2022");
-    assert_eq!(way(&plain, " u@foo:1 "), "u@real.example:1");
+    assert_eq!(route_text(&plain, "foo"), "conf@real.example:2022");
+    assert_eq!(route_text(&plain, " u@foo:1 "), "u@real.example:1");
     assert_eq!(ssh(&plain, "foo").name, "foo");
-    assert_eq!(way(&plain, "bar"), "me@bar:22");
+    assert_eq!(route_text(&plain, "bar"), "me@bar:22");
     let login = LoginOptions {
         user: Some("opt".to_owned()),
         port: Some(4444),
         ..LoginOptions::default()
     };
     let with_options = book(text, login);
-    assert_eq!(way(&with_options, "foo"), "opt@real.example:4444");
-    assert_eq!(way(&with_options, "u@foo:1"), "u@real.example:1");
+    assert_eq!(route_text(&with_options, "foo"), "opt@real.example:4444");
+    assert_eq!(route_text(&with_options, "u@foo:1"), "u@real.example:1");
 }
 
 #[test]
 fn this_machine_and_containers_have_names_of_their_own() {
     let book = book("", LoginOptions::default());
     assert_eq!(book.locate("@local"), Ok(Location::Local));
-    assert_eq!(way(&book, "local"), "me@local:22");
+    assert_eq!(route_text(&book, "local"), "me@local:22");
     let Ok(Location::Container(container)) = book.locate("@podman/web") else {
         panic!("no container");
     };
@@ -87,12 +87,12 @@ fn this_machine_and_containers_have_names_of_their_own() {
     );
     for text in ["@docker/", "@docker/-x", "@rocket/web"] {
         assert!(
-            way(&book, text).contains("is not a container: write"),
+            route_text(&book, text).contains("is not a container: write"),
             "{text}"
         );
     }
-    insta::assert_snapshot!(way(&book, "user@"), @r#"error: "user@" has no host name: write `[user@]host[:port]`"#);
-    insta::assert_snapshot!(way(&book, "h:x"), @r#"error: the port of "h:x" is `x`, which is not a number from 1 to 65535"#);
+    insta::assert_snapshot!(route_text(&book, "user@"), @r#"error: "user@" has no host name: write `[user@]host[:port]`"#);
+    insta::assert_snapshot!(route_text(&book, "h:x"), @r#"error: the port of "h:x" is `x`, which is not a number from 1 to 65535"#);
 }
 
 #[test]
@@ -104,22 +104,22 @@ fn jumps_are_looked_up_too_and_each_is_reached_from_the_one_before() {
         Host plain\nProxyJump none\n";
     let plain = book(text, LoginOptions::default());
     assert_eq!(
-        way(&plain, "end"),
+        route_text(&plain, "end"),
         "(exec nc zero 22) me@zero:22 > a@one.example:5 > y@two:22 > me@end:22"
     );
-    assert_eq!(way(&plain, "zero"), "(exec nc zero 22) me@zero:22");
-    assert_eq!(way(&plain, "plain"), "me@plain:22");
+    assert_eq!(route_text(&plain, "zero"), "(exec nc zero 22) me@zero:22");
+    assert_eq!(route_text(&plain, "plain"), "me@plain:22");
     let login = LoginOptions {
         gateway: Some("gate:7".to_owned()),
         user: Some("u".to_owned()),
         ..LoginOptions::default()
     };
     let gated = book(text, login);
-    assert_eq!(way(&gated, "plain"), "u@gate:7 > u@plain:22");
-    assert_eq!(way(&gated, "zero"), "u@gate:7 > u@zero:22");
-    assert_eq!(way(&gated, "gate:7"), "u@gate:7");
+    assert_eq!(route_text(&gated, "plain"), "u@gate:7 > u@plain:22");
+    assert_eq!(route_text(&gated, "zero"), "u@gate:7 > u@zero:22");
+    assert_eq!(route_text(&gated, "gate:7"), "u@gate:7");
     assert_eq!(
-        way(&gated, "end"),
+        route_text(&gated, "end"),
         "u@gate:7 > me@zero:22 > a@one.example:5 > y@two:22 > u@end:22"
     );
 }
@@ -176,7 +176,7 @@ fn ten_thousand_hosts_are_looked_up_in_one_book() {
     let text = "Host web*\nUser w\nHost *.example\nProxyJump bastion\nHost bastion\nPort 9\n";
     let book = book(text, LoginOptions::default());
     for number in 0..10_000 {
-        let shown = way(&book, &format!("web{number}.example"));
+        let shown = route_text(&book, &format!("web{number}.example"));
         assert_eq!(shown, format!("me@bastion:9 > w@web{number}.example:22"));
     }
 }

@@ -14,7 +14,7 @@ use tokio::net::{TcpStream, UnixStream};
 
 use super::failure::ConnectFailure;
 use super::known_hosts::{self, HostKeyVerdict, KnownHostEntries, KnownHostName};
-use crate::host::HostKeys;
+use crate::host::HostKeyPolicy;
 
 /// The targets of remote forwardings: a port of the host, and the local `host` and `port`.
 pub(super) type Forwards = HashMap<u32, (String, u16)>;
@@ -46,7 +46,7 @@ pub(super) struct KeyCheck {
     pub(super) host: String,
     pub(super) name: KnownHostName,
     pub(super) known: KnownHostEntries,
-    pub(super) unknown: HostKeys,
+    pub(super) policy: HostKeyPolicy,
     /// The file to which a new key is added.
     pub(super) file: Option<PathBuf>,
 }
@@ -71,14 +71,14 @@ impl KeyCheck {
                 file: known.file,
                 line: known.line,
             }),
-            HostKeyVerdict::Unknown => match (self.unknown, &self.file) {
-                (HostKeys::Strict, _) => Some(ConnectFailure::UnknownKey {
+            HostKeyVerdict::Unknown => match (self.policy, &self.file) {
+                (HostKeyPolicy::Strict, _) => Some(ConnectFailure::UnknownKey {
                     host,
                     kind,
                     fingerprint,
                 }),
-                (HostKeys::AcceptNew, None) => None,
-                (HostKeys::AcceptNew, Some(file)) => {
+                (HostKeyPolicy::AcceptNew, None) => None,
+                (HostKeyPolicy::AcceptNew, Some(file)) => {
                     let learned = known_hosts::add_key(file, &self.name, &key);
                     learned.err().map(|error| ConnectFailure::KeyNotSaved {
                         host,

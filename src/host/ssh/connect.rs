@@ -92,10 +92,10 @@ impl Connector<'_> {
             }
             None => None,
         };
-        let turn = self.open_permits.acquire().await;
+        let permit = self.open_permits.acquire().await;
         let within = destination.connect_timeout;
         let result = timeout(within, self.connect(destination, jump_host)).await;
-        drop(turn);
+        drop(permit);
         result.unwrap_or_else(|_| {
             Err(ConnectFailure::TimedOut {
                 host: display_name(destination),
@@ -194,7 +194,7 @@ impl Connector<'_> {
             host: display_name(destination),
             name,
             known: reading.await.unwrap_or_default(),
-            unknown: destination.host_keys,
+            policy: destination.host_key_policy,
             file: destination.known_hosts.first().cloned(),
         };
         let agent = destination.identities.agent.clone();

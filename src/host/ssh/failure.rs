@@ -16,7 +16,7 @@ pub(in crate::host) enum ConnectFailure {
     #[error("the name `{name}` cannot be looked up: {why}")]
     Lookup { name: String, why: String },
     /// The login was not complete within the time limit.
-    #[error("timed out connecting to {host} after {}{}", seconds(*time), tries(*count))]
+    #[error("timed out connecting to {host} after {}{}", seconds(*time), attempts_text(*count))]
     TimedOut {
         host: String,
         /// The time limit of one attempt.
@@ -24,10 +24,10 @@ pub(in crate::host) enum ConnectFailure {
         count: u32,
     },
     /// The host refused the TCP connection.
-    #[error("{host} refused the connection{}", tries(*count))]
+    #[error("{host} refused the connection{}", attempts_text(*count))]
     Refused { host: String, count: u32 },
     /// The connection failed for another reason.
-    #[error("could not connect to {host}: {why}{}", tries(*count))]
+    #[error("could not connect to {host}: {why}{}", attempts_text(*count))]
     Broken {
         host: String,
         why: String,
@@ -120,12 +120,12 @@ impl ConnectFailure {
     }
 
     /// Sets the number of attempts that the message reports.
-    pub(super) fn with_attempts(mut self, tries: u32) -> Self {
+    pub(super) fn with_attempts(mut self, attempts: u32) -> Self {
         if let Self::TimedOut { count, .. }
         | Self::Refused { count, .. }
         | Self::Broken { count, .. } = &mut self
         {
-            *count = tries;
+            *count = attempts;
         }
         self
     }
@@ -164,7 +164,7 @@ fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs_f32())
 }
 
-fn tries(count: u32) -> String {
+fn attempts_text(count: u32) -> String {
     match count {
         0 | 1 => String::new(),
         count => format!(" (tried {count} times)"),

@@ -42,19 +42,19 @@ impl KeyCache {
     /// Returns a key, reading it only if its file has changed since the last time.
     pub(super) async fn read(&self, file: &Path, passphrase: Option<&Secret>) -> KeyFile {
         let passphrase = passphrase.map(|it| it.reveal().to_owned());
-        let place = (file.to_owned(), passphrase);
+        let cache_key = (file.to_owned(), passphrase);
         let keys = Arc::clone(&self.0);
         let reading = tokio::task::spawn_blocking(move || {
             // The lock is held while reading: others usually wait for the same key.
             let mut known = keys.lock().unwrap_or_else(PoisonError::into_inner);
-            let changed = fs::modified_time(&place.0);
-            if let Some((then, key)) = known.get(&place)
+            let changed = fs::modified_time(&cache_key.0);
+            if let Some((then, key)) = known.get(&cache_key)
                 && *then == changed
             {
                 return key.clone();
             }
-            let key = read(&place.0, place.1.as_deref());
-            known.insert(place, (changed, key.clone()));
+            let key = read(&cache_key.0, cache_key.1.as_deref());
+            known.insert(cache_key, (changed, key.clone()));
             key
         });
         reading.await.unwrap_or(KeyFile::Unusable(None))
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_no_key_is_told_and_one_that_is_missing_is_not() {
+    fn an_invalid_key_file_is_reported_and_a_missing_one_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("id");
         assert!(matches!(read(&file, None), KeyFile::Unusable(None)));

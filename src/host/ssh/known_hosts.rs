@@ -98,7 +98,7 @@ impl KnownHostEntries {
     }
 
     fn add(&mut self, file: &Path, text: &str, name: &KnownHostName) {
-        for (place, line) in text.lines().enumerate() {
+        for (index, line) in text.lines().enumerate() {
             let Some((marker, hosts, key)) = split_fields(line) else {
                 continue;
             };
@@ -113,7 +113,7 @@ impl KnownHostEntries {
             let known = KnownHostKey {
                 key,
                 file: file.to_owned(),
-                line: place + 1,
+                line: index + 1,
             };
             match marker {
                 "@cert-authority" => self.authorities.push(known.key),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn another_key_is_a_change_and_a_revoked_one_is_told() {
+    fn another_key_is_a_change_and_a_revoked_one_is_reported() {
         let text = format!("# mine\n\nweb {ONE}\n@revoked * {TWO}\n");
         assert_eq!(verdict(&text, ("web", 22), TWO), "revoked:4");
         let text = format!("\nweb {ONE}\n");

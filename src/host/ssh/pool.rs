@@ -423,7 +423,7 @@ fn can_share_connection(one: &Destination, other: &Destination) -> bool {
         && one.identities == other.identities
         && one.host_key_alias == other.host_key_alias
         && one.known_hosts == other.known_hosts
-        && one.host_keys == other.host_keys
+        && one.host_key_policy == other.host_key_policy
         && one.forward_agent == other.forward_agent
 }
 

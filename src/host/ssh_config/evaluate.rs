@@ -28,10 +28,7 @@ pub enum LookupError {
     Token(#[from] TokenError),
     /// The command of a `Match exec` could not be run.
     #[error("`Match exec` could not run `{command}`: {reason}")]
-    Exec {
-        command: String,
-        reason: String,
-    },
+    Exec { command: String, reason: String },
     /// The host exists in no domain, and `CanonicalizeFallbackLocal` is off.
     #[error("no domain of `CanonicalDomains` has a host `{0}`")]
     NotCanonical(String),
@@ -167,11 +164,7 @@ impl ConfigPass<'_> {
         let host = self.effective_host()?;
         let user = self.options.user.as_deref().unwrap_or(&self.local.user);
         let mut all_hold = true;
-        for Criterion {
-            negated,
-            kind,
-        } in criteria
-        {
+        for Criterion { negated, kind } in criteria {
             let holds = match kind {
                 CriterionKind::All => true,
                 CriterionKind::Never => *negated,

@@ -187,8 +187,8 @@ impl LineContext<'_> {
 }
 
 impl ConfigReader<'_> {
-    fn read_top_level(&mut self, path: &Path, owner: ConfigOwner, is_usual: bool) {
-        if is_usual && !fs::exists(path) {
+    fn read_top_level(&mut self, path: &Path, owner: ConfigOwner, is_default: bool) {
+        if is_default && !fs::exists(path) {
             return;
         }
         let at = LineContext {
@@ -198,9 +198,9 @@ impl ConfigReader<'_> {
             owner,
             depth: 0,
         };
-        match self.file(at, is_usual) {
+        match self.file(at, is_default) {
             Ok(file) => self.config.files.push(file),
-            Err(error) if is_usual && matches!(error.problem, ConfigProblem::Unreadable(_)) => {
+            Err(error) if is_default && matches!(error.problem, ConfigProblem::Unreadable(_)) => {
                 self.config.warnings.push(error);
             }
             Err(error) => self.errors.push(error),

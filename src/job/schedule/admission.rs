@@ -108,7 +108,7 @@ mod tests {
     /// Returns a step in a group, and another group whose condition depends on the first.
     fn after(when: impl Fn(GroupId) -> RunCondition) -> (FakeSteps, GroupId) {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 1);
+        steps.add_unit(1, 1);
         let group = steps.add_group(None, when(0));
         steps.add_step(group, 2);
         (steps, group)

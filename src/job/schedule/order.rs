@@ -34,7 +34,7 @@ impl StepOrdering<'_> {
     ///
     /// Late are deferred steps, the steps after them in their unit, and the steps of instances that
     /// require theirs, unless the deferred step waits for those.
-    pub(super) fn rounds(&self, units: &[Vec<StepId>]) -> Vec<StepRound> {
+    pub(super) fn step_rounds(&self, units: &[Vec<StepId>]) -> Vec<StepRound> {
         let mut late = vec![StepRound::First; self.done.len()];
         let mut late_instances: HashMap<Handle, Vec<StepId>> = HashMap::new();
         let steps = self.by_instance(units, |step| self.is_open(step));

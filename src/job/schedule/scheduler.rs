@@ -69,7 +69,7 @@ impl Scheduler {
     pub(crate) fn build(&mut self, steps: &dyn Steps) {
         let units = steps.units(0);
         let ordering = self.ordering(steps);
-        let turns = ordering.rounds(&units);
+        let turns = ordering.step_rounds(&units);
         let all = 0..self.done.len();
         let mut order: Vec<StepId> = all.filter(|step| ordering.is_open(*step)).collect();
         order.sort_by_key(|step| turns[*step]);
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn the_steps_of_an_instance_come_in_their_order() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 3);
+        steps.add_unit(1, 3);
         let mut scheduler = steps.queued();
         assert_eq!(ready(&mut scheduler), [0]);
         scheduler.finish(0, &steps);
@@ -339,24 +339,24 @@ mod tests {
     #[test]
     fn the_turns_of_an_instance_come_one_after_the_other() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 1);
-        steps.add_turn(1, 1);
+        steps.add_unit(1, 1);
+        steps.add_unit(1, 1);
         assert_eq!(ready(&mut steps.queued()), [0]);
     }
 
     #[test]
     fn independent_instances_are_ready_at_the_same_time() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 2);
-        steps.add_turn(2, 2);
+        steps.add_unit(1, 2);
+        steps.add_unit(2, 2);
         assert_eq!(ready(&mut steps.queued()), [0, 2]);
     }
 
     #[test]
     fn an_instance_follows_the_one_that_it_requires() {
         let mut steps = FakeSteps::default();
-        let host = steps.add_turn(1, 2);
-        let app = steps.add_turn(2, 1);
+        let host = steps.add_unit(1, 2);
+        let app = steps.add_unit(2, 1);
         steps.require(2, 1);
         let mut scheduler = steps.queued();
         assert_eq!(ready(&mut scheduler), [host[0]]);
@@ -369,8 +369,8 @@ mod tests {
     #[test]
     fn a_requirement_through_an_instance_without_steps_counts() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 1);
-        steps.add_turn(3, 1);
+        steps.add_unit(1, 1);
+        steps.add_unit(3, 1);
         steps.require(3, 2);
         steps.require(2, 1);
         assert_eq!(ready(&mut steps.queued()), [0]);
@@ -379,8 +379,8 @@ mod tests {
     #[test]
     fn an_instance_is_removed_before_the_one_that_it_requires() {
         let mut steps = FakeSteps::default();
-        let app = steps.add_turn(2, 1);
-        let host = steps.add_turn(1, 1);
+        let app = steps.add_unit(2, 1);
+        let host = steps.add_unit(1, 1);
         steps.require(2, 1);
         steps.removes = true;
         let mut scheduler = steps.queued();
@@ -392,8 +392,8 @@ mod tests {
     #[test]
     fn a_deferred_step_comes_after_those_that_set_what_it_reads() {
         let mut steps = FakeSteps::default();
-        let reader = steps.add_turn(1, 1);
-        let producer = steps.add_turn(2, 1);
+        let reader = steps.add_unit(1, 1);
+        let producer = steps.add_unit(2, 1);
         steps.deferred.insert(reader[0]);
         let mut scheduler = steps.scheduler();
         scheduler.defer(reader[0], producer.clone(), Vec::new());
@@ -404,9 +404,9 @@ mod tests {
     #[test]
     fn steps_of_the_second_round_come_after_all_of_the_first() {
         let mut steps = FakeSteps::default();
-        let late = steps.add_turn(1, 1);
-        steps.add_turn(2, 1);
-        steps.add_turn(3, 1);
+        let late = steps.add_unit(1, 1);
+        steps.add_unit(2, 1);
+        steps.add_unit(3, 1);
         steps.deferred.insert(late[0]);
         let mut scheduler = steps.queued();
         assert_eq!(drain(&mut scheduler, &steps), [1, 2, late[0]]);
@@ -415,9 +415,9 @@ mod tests {
     #[test]
     fn what_requires_a_late_instance_is_late_as_well() {
         let mut steps = FakeSteps::default();
-        let host = steps.add_turn(1, 1);
-        let app = steps.add_turn(2, 1);
-        let other = steps.add_turn(3, 1);
+        let host = steps.add_unit(1, 1);
+        let app = steps.add_unit(2, 1);
+        let other = steps.add_unit(3, 1);
         steps.require(2, 1);
         steps.deferred.insert(host[0]);
         let mut scheduler = steps.queued();
@@ -428,7 +428,7 @@ mod tests {
     #[test]
     fn a_step_that_is_left_out_does_not_break_the_chain() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 3);
+        steps.add_unit(1, 3);
         steps.skipped.insert(1);
         let mut scheduler = steps.queued();
         assert_eq!(ready(&mut scheduler), [0]);
@@ -440,7 +440,7 @@ mod tests {
     #[test]
     fn a_step_that_is_done_is_not_queued() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 2);
+        steps.add_unit(1, 2);
         let mut scheduler = steps.scheduler();
         scheduler.finish(0, &steps);
         scheduler.build(&steps);
@@ -450,8 +450,8 @@ mod tests {
     #[test]
     fn a_step_that_is_put_back_waits_for_what_it_was_found_to_read() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 1);
-        steps.add_turn(2, 1);
+        steps.add_unit(1, 1);
+        steps.add_unit(2, 1);
         let mut scheduler = steps.queued();
         assert_eq!(scheduler.pop(), Some(0));
         scheduler.wait(0, vec![1]);
@@ -464,9 +464,9 @@ mod tests {
     #[test]
     fn a_step_that_gets_nothing_by_waiting_comes_last() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 1);
-        steps.add_turn(2, 1);
-        steps.add_turn(3, 1);
+        steps.add_unit(1, 1);
+        steps.add_unit(2, 1);
+        steps.add_unit(3, 1);
         steps.deferred.insert(2);
         let mut scheduler = steps.queued();
         assert_eq!(scheduler.pop(), Some(0));
@@ -478,8 +478,8 @@ mod tests {
     #[test]
     fn a_step_that_came_last_once_waits_no_longer() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 1);
-        steps.add_turn(2, 1);
+        steps.add_unit(1, 1);
+        steps.add_unit(2, 1);
         let mut scheduler = steps.queued();
         assert_eq!(scheduler.pop(), Some(0));
         scheduler.requeue_last(0, &steps);
@@ -489,8 +489,8 @@ mod tests {
     #[test]
     fn a_released_step_waits_for_nobody() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 1);
-        steps.add_turn(2, 1);
+        steps.add_unit(1, 1);
+        steps.add_unit(2, 1);
         let mut scheduler = steps.scheduler();
         scheduler.wait(0, vec![1]);
         scheduler.wait(1, vec![0]);
@@ -504,7 +504,7 @@ mod tests {
     #[test]
     fn a_step_is_released_once_and_only_after_those_before_it_in_its_group() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 2);
+        steps.add_unit(1, 2);
         let mut scheduler = steps.queued();
         assert!(!scheduler.may_be_released(1, &steps));
         scheduler.finish(0, &steps);
@@ -516,7 +516,7 @@ mod tests {
     #[test]
     fn open_steps_are_those_of_the_job_that_are_not_done() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 3);
+        steps.add_unit(1, 3);
         steps.skipped.insert(1);
         let mut scheduler = steps.queued();
         scheduler.finish(0, &steps);
@@ -527,8 +527,8 @@ mod tests {
     #[test]
     fn a_step_reads_what_earlier_steps_of_its_target_set() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 2);
-        steps.add_turn(1, 1);
+        steps.add_unit(1, 2);
+        steps.add_unit(1, 1);
         let scheduler = steps.queued();
         assert_eq!(scheduler.own_steps_before(1, false, &steps), [0]);
     }
@@ -536,8 +536,8 @@ mod tests {
     #[test]
     fn an_attribute_without_a_value_may_be_set_by_a_later_turn_of_the_target() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 2);
-        steps.add_turn(1, 1);
+        steps.add_unit(1, 2);
+        steps.add_unit(1, 1);
         let scheduler = steps.queued();
         assert_eq!(scheduler.own_steps_before(1, true, &steps), [0, 2]);
         assert_eq!(scheduler.own_steps_before(0, true, &steps), [2]);
@@ -546,8 +546,8 @@ mod tests {
     #[test]
     fn the_last_final_step_of_a_target_completes_it() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 1);
-        steps.add_turn(1, 1);
+        steps.add_unit(1, 1);
+        steps.add_unit(1, 1);
         steps.set_final(0);
         steps.set_final(1);
         let mut scheduler = steps.queued();
@@ -559,7 +559,7 @@ mod tests {
     #[test]
     fn a_group_is_settled_once_with_its_last_step() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 3);
+        steps.add_unit(1, 3);
         steps.skipped.insert(2);
         let mut scheduler = steps.queued();
         scheduler.finish(0, &steps);
@@ -573,10 +573,10 @@ mod tests {
     #[test]
     fn steps_that_join_a_running_job_wait_for_what_is_left_on_required_instances() {
         let mut steps = FakeSteps::default();
-        let host = steps.add_turn(1, 1);
+        let host = steps.add_unit(1, 1);
         let mut scheduler = steps.queued();
-        let first = steps.items();
-        let added = steps.add_turn(2, 1);
+        let first = steps.item_count();
+        let added = steps.add_unit(2, 1);
         steps.require(2, 1);
         scheduler.add_step(Handle(2));
         scheduler.extend(first, &steps);
@@ -588,12 +588,12 @@ mod tests {
     #[test]
     fn steps_that_join_a_running_job_come_after_the_first_round_and_before_late_ones() {
         let mut steps = FakeSteps::default();
-        let late = steps.add_turn(1, 1);
-        let early = steps.add_turn(2, 1);
+        let late = steps.add_unit(1, 1);
+        let early = steps.add_unit(2, 1);
         steps.deferred.insert(late[0]);
         let mut scheduler = steps.queued();
-        let first = steps.items();
-        let added = steps.add_turn(3, 1);
+        let first = steps.item_count();
+        let added = steps.add_unit(3, 1);
         scheduler.add_step(Handle(3));
         scheduler.extend(first, &steps);
         assert_eq!(scheduler.next_rank(), Some(0));
@@ -602,10 +602,10 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_is_left_undecided_is_told_once() {
+    fn a_deferred_comparison_is_taken_only_once() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 1);
-        steps.add_turn(2, 1);
+        steps.add_unit(1, 1);
+        steps.add_unit(2, 1);
         let mut scheduler = steps.scheduler();
         scheduler.finish(1, &steps);
         scheduler.defer_comparison(0, vec![1]);
@@ -617,8 +617,8 @@ mod tests {
     #[test]
     fn an_instance_waits_on_another_while_its_waiting_step_is_open() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 1);
-        steps.add_turn(2, 1);
+        steps.add_unit(1, 1);
+        steps.add_unit(2, 1);
         let mut scheduler = steps.queued();
         scheduler.wait(0, vec![1]);
         assert!(scheduler.instance_waits_on(Handle(1), Handle(2), &steps));
@@ -630,7 +630,7 @@ mod tests {
     #[test]
     fn the_attributes_that_a_deferred_step_waits_for_are_kept_with_their_values() {
         let mut steps = FakeSteps::default();
-        steps.add_turn(1, 1);
+        steps.add_unit(1, 1);
         let mut scheduler = steps.scheduler();
         assert_eq!(scheduler.awaited(0), None);
         let awaited = AwaitedAttribute {
@@ -652,7 +652,7 @@ mod tests {
             let mut turns = Vec::new();
             for (number, (pick, count)) in picks.iter().enumerate() {
                 let instance = u32::try_from(number).unwrap();
-                turns.push(steps.add_turn(instance, *count));
+                turns.push(steps.add_unit(instance, *count));
                 if number > 0 {
                     steps.require(instance, u32::from(*pick) % instance);
                 }

@@ -24,7 +24,7 @@ pub(super) struct FakeSteps {
 
 impl FakeSteps {
     /// Adds a group of steps for an instance at the end of the plan, and returns the steps.
-    pub(super) fn add_turn(&mut self, instance: u32, steps: usize) -> Vec<StepId> {
+    pub(super) fn add_unit(&mut self, instance: u32, steps: usize) -> Vec<StepId> {
         let group = self.add_group(None, RunCondition::Always);
         self.plan.items.push(PlanItem::Group(group));
         (0..steps).map(|_| self.add_step(group, instance)).collect()
@@ -66,7 +66,7 @@ impl FakeSteps {
     }
 
     /// Returns the number of items, to be read before adding a group to a running job.
-    pub(super) fn items(&self) -> usize {
+    pub(super) fn item_count(&self) -> usize {
         self.plan.items.len()
     }
 

@@ -31,7 +31,7 @@ pub(crate) enum WaitKind {
     /// The step reads attributes that other steps have yet to set.
     Deferred(Vec<StepId>, Vec<AwaitedAttribute>),
     /// The step reads attributes of preceding steps, which have ended when it is due.
-    UntilTurn(Vec<StepId>),
+    UntilDue(Vec<StepId>),
 }
 
 impl WaitSet {
@@ -71,7 +71,7 @@ impl WaitSet {
         }
         let all_before = self.steps.iter().all(|on| *on < step);
         Some(if all_before && !self.is_certain {
-            WaitKind::UntilTurn(self.steps)
+            WaitKind::UntilDue(self.steps)
         } else {
             WaitKind::Deferred(self.steps, self.awaited)
         })
@@ -97,7 +97,7 @@ mod tests {
     fn an_attribute_that_may_be_set_by_steps_before_is_read_again_in_place() {
         let mut waits = WaitSet::default();
         waits.add_other(read(1), vec![2, 1, 2], false);
-        assert_eq!(waits.for_step(3), Some(WaitKind::UntilTurn(vec![1, 2])));
+        assert_eq!(waits.for_step(3), Some(WaitKind::UntilDue(vec![1, 2])));
     }
 
     #[test]

@@ -158,9 +158,9 @@ impl LockLocation {
         }
         loop {
             let holder = match self.client.create(&self.path) {
-                Ok(LockOutcome::Acquired(lock)) => return self.hold(lock),
+                Ok(LockOutcome::Acquired(lock)) => return self.note_acquired_lock(lock),
                 Ok(LockOutcome::HeldByOther(holder)) => holder,
-                Err(error) => match self.holder_after(&error) {
+                Err(error) => match self.find_holder_if_forbidden(&error) {
                     Some(holder) => Some(holder),
                     None => return Err(self.unavailable(error, previous_note.is_none())),
                 },
@@ -168,7 +168,7 @@ impl LockLocation {
             let noted = previous_note.as_ref().and_then(|note| note.lock.as_ref());
             if let Some(lock) = holder.as_ref().filter(|lock| is_noted(noted, lock)) {
                 notify("took over the remote lock of an earlier job here that was killed");
-                return self.hold(lock.clone());
+                return self.note_acquired_lock(lock.clone());
             }
             let rest = wait.timeout.saturating_sub(began.elapsed());
             if rest.is_zero() {
@@ -202,7 +202,7 @@ impl LockLocation {
 
     /// A user without push access cannot create locks but can still list them. If another user holds the
     /// lock, the caller reports that instead of an unavailable lock.
-    fn holder_after(&mut self, error: &Error) -> Option<LfsLock> {
+    fn find_holder_if_forbidden(&mut self, error: &Error) -> Option<LfsLock> {
         match error {
             Error::Forbidden { .. } => self.client.find(&self.path).ok().flatten(),
             _ => None,
@@ -219,7 +219,7 @@ impl LockLocation {
 
     /// Notes a granted lock. If the note cannot be written, the lock is released again, because no later job
     /// would recognize it.
-    fn hold(self, lock: LfsLock) -> Result<HeldRemoteLock, RemoteLockError> {
+    fn note_acquired_lock(self, lock: LfsLock) -> Result<HeldRemoteLock, RemoteLockError> {
         let written = self.write_note(Some(&lock));
         let mut held = HeldRemoteLock {
             location: self,

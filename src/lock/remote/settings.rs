@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_misspelt_is_told() {
+    fn a_misspelt_key_is_reported() {
         let (_, problems) = read("{loock: require}");
         assert_eq!(problems, ["`lfs_lock` has no key `loock`"]);
     }
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bad_value_is_told_at_its_place() {
+    fn every_bad_value_is_reported_at_its_position() {
         let (_, problems) = read("{lock: yes, name: 'a/$enviroment', url: 'ext::sh -c x'}");
         insta::assert_snapshot!(problems.join("\n"), @r"
         `lock` is not one of `no`, `try`, `require`

@@ -128,13 +128,13 @@ fn file_digest(path: &Path) -> Option<String> {
 mod tests {
     use super::*;
 
-    struct Place {
+    struct CacheFixture {
         folder: tempfile::TempDir,
         cache: ConversionCache,
         entry: CacheEntry,
     }
 
-    fn place() -> Place {
+    fn place() -> CacheFixture {
         let folder = tempfile::tempdir().unwrap();
         let mut env = Env::default();
         env.set("HOME", folder.path().display().to_string());
@@ -147,14 +147,14 @@ mod tests {
             FileDigest(folder.path().join("none.yaml"), None),
         ];
         let pythons = [PathBuf::from("/p")];
-        Place {
+        CacheFixture {
             cache: ConversionCache::open(&env).unwrap(),
             entry: CacheEntry::new(&pythons, package, files, vec!["w".into()], "a: 1\n".into()),
             folder,
         }
     }
 
-    impl Place {
+    impl CacheFixture {
         fn path(&self) -> PathBuf {
             self.folder.path().join(".cache/unfurl/python/key.json")
         }

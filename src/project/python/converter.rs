@@ -214,7 +214,7 @@ impl<'e> PythonConverter<'e> {
         }
         serde_json::from_slice(&output.stdout).map_err(|_| ConversionFailure::NoOutput {
             code: output.code,
-            complaint: last_line(&output.stderr),
+            last_error_line: last_line(&output.stderr),
         })
     }
 
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn without_any_python_that_is_told() {
+    fn a_missing_python_is_reported() {
         let env = Env::default();
         let mut python = PythonConverter::new(&env);
         python.set_trust(&Trust::new(["python".to_owned()], false), Path::new("/"));

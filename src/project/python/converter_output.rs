@@ -69,7 +69,7 @@ pub(in crate::project) enum ConversionFailure {
     /// The output exceeded its maximum size.
     OutputTooLarge,
     /// The converter ended without any output.
-    NoOutput { code: i32, complaint: String },
+    NoOutput { code: i32, last_error_line: String },
     /// The interpreter could not be started, or its output not read.
     StartFailed(process::Error),
     /// The environment variable for the time limit has an invalid value.

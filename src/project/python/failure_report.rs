@@ -77,7 +77,10 @@ fn file_problem(failure: &ConversionFailure, path: &Path, include_span: Span) ->
             format!("the YAML converted from `{file}` exceeds 64 MiB"),
             "check whether the file creates templates in an endless loop".to_owned(),
         ),
-        ConversionFailure::NoOutput { code, complaint } => (
+        ConversionFailure::NoOutput {
+            code,
+            last_error_line: complaint,
+        } => (
             format!("the conversion of `{file}` ended with exit code {code} and without a result"),
             if complaint.is_empty() {
                 "check whether the file ends its own process".to_owned()

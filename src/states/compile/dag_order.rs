@@ -55,11 +55,11 @@ struct OrderGraph<'a> {
     low: &'a LowData,
     numbers: &'a [OrderNumber],
     /// The position of each chunk in high data.
-    times: &'a [u32],
+    declaration_positions: &'a [u32],
     /// The sets of chunks that each chunk waits for.
     inputs: Vec<Vec<u32>>,
     /// For each chunk, the sets that contain it, if at least one chunk waits for the set.
-    within: Vec<Vec<u32>>,
+    containing_sets: Vec<Vec<u32>>,
     /// For each set, the chunks that wait for it. The tests of these chunks wait for it too.
     dependents: Vec<Vec<ChunkIndex>>,
     promotions: Vec<Vec<Promotion>>,
@@ -83,9 +83,9 @@ pub(super) fn order(
     let mut graph = OrderGraph {
         low,
         numbers,
-        times,
+        declaration_positions: times,
         inputs: vec![Vec::new(); low.chunks.len()],
-        within: vec![Vec::new(); low.chunks.len()],
+        containing_sets: vec![Vec::new(); low.chunks.len()],
         dependents: vec![Vec::new(); low.sets.len()],
         promotions: vec![Vec::new(); low.sets.len()],
         tests: FoldMap::default(),
@@ -99,7 +99,7 @@ pub(super) fn order(
 
 /// The requisite kind in effect: `watch` counts as `require` if the chunk's module has no watch function
 /// (S23).
-fn effective(chunk: &Chunk, kind: Requisite) -> Requisite {
+fn effective_kind(chunk: &Chunk, kind: Requisite) -> Requisite {
     let watches = || {
         find(&chunk.state, "")
             .0
@@ -112,7 +112,7 @@ impl OrderGraph<'_> {
     /// Reads the links of all chunks in order of declaration and fills the graph.
     fn read_links(&mut self) {
         let mut declared: Vec<ChunkIndex> = self.low.order.clone();
-        declared.sort_unstable_by_key(|index| self.times[*index as usize]);
+        declared.sort_unstable_by_key(|index| self.declaration_positions[*index as usize]);
         for index in declared {
             let place = index as usize;
             let chunk = &self.low.chunks[place];
@@ -121,7 +121,7 @@ impl OrderGraph<'_> {
                 .iter()
                 .filter(|link| link.kind != Requisite::Listen)
                 .filter_map(|link| match link.target {
-                    LinkTarget::Set(set) => Some((effective(chunk, link.kind), set)),
+                    LinkTarget::Set(set) => Some((effective_kind(chunk, link.kind), set)),
                     LinkTarget::Missing => None,
                 })
                 .collect();
@@ -137,7 +137,7 @@ impl OrderGraph<'_> {
                     self.inputs[place].push(set);
                     self.dependents[set as usize].push(index);
                 }
-                let time = (self.times[place], kind as u8);
+                let time = (self.declaration_positions[place], kind as u8);
                 let order = self.numbers[place].state;
                 let weight = weight(kind);
                 self.promotions[set as usize].push(Promotion {
@@ -150,7 +150,7 @@ impl OrderGraph<'_> {
         for (set, dependents) in (0..).zip(&self.dependents) {
             if !dependents.is_empty() {
                 for member in &self.low.sets[set as usize] {
-                    self.within[*member as usize].push(set);
+                    self.containing_sets[*member as usize].push(set);
                 }
             }
         }
@@ -164,7 +164,7 @@ impl OrderGraph<'_> {
             self.tested.push(target);
             count + self.tested.len() - 1
         });
-        let time = (self.times[own], Requisite::Prereq as u8);
+        let time = (self.declaration_positions[own], Requisite::Prereq as u8);
         self.edges.push((test, own));
         self.edges.push((own, target as usize));
         let order = |of: ChunkIndex| self.numbers[of as usize].state;
@@ -235,7 +235,7 @@ impl OrderGraph<'_> {
             if node >= chunks {
                 continue;
             }
-            for set in &self.within[node] {
+            for set in &self.containing_sets[node] {
                 remaining[*set as usize] -= 1;
                 if remaining[*set as usize] > 0 {
                     continue;
@@ -292,7 +292,7 @@ impl OrderGraph<'_> {
     fn promoted_number(&self, node: usize, uniform: &[Option<(u8, f64)>]) -> f64 {
         let own = self.own_promotions.get(&node);
         let sets = if node < self.low.chunks.len() {
-            &*self.within[node]
+            &*self.containing_sets[node]
         } else {
             &[]
         };

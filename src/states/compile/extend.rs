@@ -48,12 +48,12 @@ enum Lookup {
 }
 
 /// IDs by state module and by the text of one of their arguments.
-type Index = FoldMap<(Arc<str>, Arc<str>), Vec<Arc<str>>>;
+type IdsByText = FoldMap<(Arc<str>, Arc<str>), Vec<Arc<str>>>;
 
 /// Finds states by name. Every text argument of a state of the module counts as a name, as in Salt. The index
 /// is built on first use.
 #[derive(Debug, Default)]
-struct NameIndex(Option<Index>);
+struct NameIndex(Option<IdsByText>);
 
 impl NameIndex {
     /// The IDs that a name stands for, among states of the given module. `sls` as the module selects all IDs
@@ -73,14 +73,14 @@ impl NameIndex {
             let of_sls = high.ids.iter().filter(|(_, body)| body.sls == *name);
             return of_sls.map(|(id, _)| Arc::clone(id)).collect();
         }
-        let index = self.0.get_or_insert_with(|| index(high));
+        let index = self.0.get_or_insert_with(|| build_name_index(high));
         let key = (Arc::clone(state), Arc::clone(name));
         index.get(&key).cloned().unwrap_or_default()
     }
 }
 
-fn index(high: &HighData) -> Index {
-    let mut found = Index::default();
+fn build_name_index(high: &HighData) -> IdsByText {
+    let mut found = IdsByText::default();
     for (id, body) in &high.ids {
         for (module, state) in &body.states {
             for item in &state.items {

@@ -229,7 +229,7 @@ impl SlsReader<'_> {
                 "extend" => self.extensions(&entry.value, &mut sls),
                 "exclude" => self.exclusions(&entry.value, &mut sls),
                 _ => {
-                    if let Some(body) = self.id(key, entry.key_span, &entry.value) {
+                    if let Some(body) = self.parse_id(key, entry.key_span, &entry.value) {
                         sls.ids.push((Arc::clone(key), body));
                     }
                 }
@@ -291,7 +291,7 @@ impl SlsReader<'_> {
                 );
                 continue;
             };
-            let mut body = self.body(entry.key_span);
+            let mut body = self.empty_declaration(entry.key_span);
             for (key, entry) in states {
                 if let Some((module, state)) = self.state(id, key, entry) {
                     body.states.insert(module, state);
@@ -317,7 +317,7 @@ impl SlsReader<'_> {
         }
     }
 
-    fn body(&self, span: Span) -> IdDeclaration {
+    fn empty_declaration(&self, span: Span) -> IdDeclaration {
         IdDeclaration {
             sls: Arc::clone(&self.sls),
             file: self.file,
@@ -342,14 +342,14 @@ impl SlsReader<'_> {
         self.report(problem, span);
     }
 
-    fn id(&mut self, id: &Arc<str>, span: Span, node: &Node) -> Option<IdDeclaration> {
+    fn parse_id(&mut self, id: &Arc<str>, span: Span, node: &Node) -> Option<IdDeclaration> {
         let sls = Arc::clone(&self.sls);
         if let Some(found) = self.key_kind(id, span) {
             self.report_invalid_id(id, found, span);
         } else if id.starts_with("__") {
             return None;
         }
-        let mut body = self.body(span);
+        let mut body = self.empty_declaration(span);
         if let NodeKind::Str(text) = node.kind()
             && let Some((module, function)) = text.split_once('.')
         {

@@ -126,8 +126,8 @@ struct Pipeline<'a> {
 /// The results of a successful pipeline run.
 struct PipelineOutput {
     low: LowData,
-    turns: Vec<OrderEntry>,
-    shown: Value,
+    order_entries: Vec<OrderEntry>,
+    high_value: Value,
     files: Vec<(Arc<str>, String)>,
 }
 
@@ -135,7 +135,7 @@ impl Pipeline<'_> {
     /// Runs the steps. Stops at the first step with errors, so that no follow-up errors are reported.
     fn run(mut self) -> Result<PipelineOutput, Diagnostics> {
         let ordering = self.request.ordering;
-        let shown = show::high(&self.high);
+        let shown = show::high_data_value(&self.high);
         let added = self
             .request
             .exclude
@@ -160,8 +160,8 @@ impl Pipeline<'_> {
             .collect();
         Ok(PipelineOutput {
             low,
-            turns,
-            shown,
+            order_entries: turns,
+            high_value: shown,
             files,
         })
     }
@@ -222,8 +222,8 @@ impl PipelineOutput {
     ) -> CompiledStates {
         CompiledStates {
             low: Arc::new(self.low),
-            order_entries: self.turns,
-            high: self.shown,
+            order_entries: self.order_entries,
+            high: self.high_value,
             top: top.to_value(),
             is_unmatched,
             files: self.files,

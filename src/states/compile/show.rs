@@ -10,14 +10,15 @@ use crate::states::{Chunk, ChunkIndex, LinkTarget, Requisite};
 use crate::value::{Map, Value};
 
 /// Converts high data to a map with Salt's keys.
-pub(super) fn high(high: &HighData) -> Value {
+pub(super) fn high_data_value(high: &HighData) -> Value {
     let mut map = Map::new();
     for (id, body) in &high.ids {
-        map.insert(Arc::clone(id), body_value(body));
+        map.insert(Arc::clone(id), declaration_value(body));
     }
     if !high.extensions.is_empty() {
-        let pair =
-            |(id, body): &(Arc<str>, IdDeclaration)| Value::map([(id.as_ref(), body_value(body))]);
+        let pair = |(id, body): &(Arc<str>, IdDeclaration)| {
+            Value::map([(id.as_ref(), declaration_value(body))])
+        };
         map.insert(
             "__extend__".into(),
             Value::list(high.extensions.iter().map(pair)),
@@ -26,7 +27,7 @@ pub(super) fn high(high: &HighData) -> Value {
     map.into()
 }
 
-fn body_value(body: &IdDeclaration) -> Value {
+fn declaration_value(body: &IdDeclaration) -> Value {
     let mut map = Map::new();
     for (module, state) in &body.states {
         let item = |item: &StateItem| match item {

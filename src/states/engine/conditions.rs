@@ -138,7 +138,8 @@ impl<'a> StateConditions<'a> {
                     Some(_) => last = ConditionResult::new(true, "unless condition is true"),
                 },
                 _ => {
-                    last = ConditionResult::new(false, "unless condition is false, bad type passed");
+                    last =
+                        ConditionResult::new(false, "unless condition is false, bad type passed");
                 }
             }
         }

@@ -152,9 +152,9 @@ impl Engine {
             }
             Some(Err(Halt::Needs(needs))) => Some(needs),
         };
-        let beside =
+        let continues_parallel =
             fresh && Self::is_parallel(chunk) && matches!(running.purpose, CallPurpose::Run { .. });
-        if beside {
+        if continues_parallel {
             return needs.map_or(Ok(RunDecision::Parallel), Err);
         }
         let function_call = CallVariants {
@@ -383,7 +383,7 @@ fn evaluate_changes(
             None => Ok(outcome.clone()),
             Some(place) => Ok(StateOutcome::failed(failure_message(outputs.get(place)))),
         },
-        ChangeOutcome::Computed(judge) => judge(outputs, facts),
+        ChangeOutcome::Computed(compute) => compute(outputs, facts),
     };
     match outcome {
         Ok(outcome) => Ok(outcome),

@@ -46,11 +46,11 @@ impl OutcomeFlags {
     /// The state changed nothing, or failed.
     const UNCHANGED: Self = Self(16);
     /// The state ran, changed nothing and did not fail.
-    const SAME: Self = Self(32);
+    const RAN_UNCHANGED: Self = Self(32);
     /// The state ran and did not fail.
-    const MET: Self = Self(64);
+    const RAN_NOT_FAILED: Self = Self(64);
     /// The state ran and did not succeed.
-    const BAD: Self = Self(128);
+    const RAN_UNSUCCESSFUL: Self = Self(128);
 
     fn of(outcome: &StateOutcome, skipped: bool) -> Self {
         let changed = !outcome.changes.is_empty();
@@ -67,9 +67,12 @@ impl OutcomeFlags {
         };
         mark(changed && !failed, Self::CHANGED);
         mark(!changed || failed, Self::UNCHANGED);
-        mark(!changed && !failed && !skipped, Self::SAME);
-        mark(!failed && !skipped, Self::MET);
-        mark(outcome.result != Some(true) && !skipped, Self::BAD);
+        mark(!changed && !failed && !skipped, Self::RAN_UNCHANGED);
+        mark(!failed && !skipped, Self::RAN_NOT_FAILED);
+        mark(
+            outcome.result != Some(true) && !skipped,
+            Self::RAN_UNSUCCESSFUL,
+        );
         marks
     }
 
@@ -129,14 +132,16 @@ impl StatusFlags {
                 self.fail |= marks.has(OutcomeFlags::FALSE);
             }
             Requisite::RequireAny => {
-                self.fail |= marks.has(OutcomeFlags::FALSE) && !marks.has(OutcomeFlags::MET);
+                self.fail |=
+                    marks.has(OutcomeFlags::FALSE) && !marks.has(OutcomeFlags::RAN_NOT_FAILED);
             }
             Requisite::Watch => {
                 self.fail |= marks.has(OutcomeFlags::FALSE);
                 self.change |= marks.has(OutcomeFlags::CHANGED);
             }
             Requisite::WatchAny => {
-                let met = marks.has(OutcomeFlags::CHANGED) || marks.has(OutcomeFlags::SAME);
+                let met =
+                    marks.has(OutcomeFlags::CHANGED) || marks.has(OutcomeFlags::RAN_UNCHANGED);
                 self.fail |= marks.has(OutcomeFlags::FALSE) && !met;
                 self.change |= marks.has(OutcomeFlags::CHANGED);
             }
@@ -146,7 +151,8 @@ impl StatusFlags {
                 self.pre |= marks.has(OutcomeFlags::TRUE);
             }
             Requisite::Onfail | Requisite::OnfailAny => {
-                self.onfail |= marks.has(OutcomeFlags::TRUE) && !marks.has(OutcomeFlags::BAD);
+                self.onfail |=
+                    marks.has(OutcomeFlags::TRUE) && !marks.has(OutcomeFlags::RAN_UNSUCCESSFUL);
             }
             Requisite::OnfailAll => self.onfail |= marks.has(OutcomeFlags::TRUE),
             Requisite::Onchanges => {

@@ -94,7 +94,7 @@ impl PendingChanges {
     pub(super) fn first_failure(&self, outputs: &[RunOutput]) -> Option<usize> {
         for (place, good) in self.success_codes.iter().enumerate() {
             match outputs.get(place) {
-                Some(output) if is_good(output, good) => {}
+                Some(output) if is_success(output, good) => {}
                 _ => return Some(place),
             }
         }
@@ -102,7 +102,7 @@ impl PendingChanges {
     }
 }
 
-fn is_good(output: &RunOutput, good: &[i32]) -> bool {
+fn is_success(output: &RunOutput, good: &[i32]) -> bool {
     output.exit.is_ok() || output.exit.code().is_some_and(|code| good.contains(&code))
 }
 

@@ -37,19 +37,19 @@ impl FileRoots for NoFiles {
 }
 
 /// A renderer that returns templates unchanged.
-struct Plain;
+struct PlainRenderer;
 
-impl RenderTemplate for Plain {
+impl RenderTemplate for PlainRenderer {
     fn render(&self, request: &TemplateRequest<'_>, _: &FactCache) -> Result<String, Halt> {
         Ok(request.text.to_owned())
     }
 }
 
-fn world() -> Arc<ModuleContext> {
+fn module_context() -> Arc<ModuleContext> {
     Arc::new(ModuleContext {
         id: "golden".into(),
         roots: Arc::new(NoFiles),
-        renderer: Arc::new(Plain),
+        renderer: Arc::new(PlainRenderer),
         grains: Value::map([("role", "web".into())]),
         pillar: Value::map([("port", 80.into())]),
         options: Value::Null,
@@ -58,12 +58,12 @@ fn world() -> Arc<ModuleContext> {
 
 /// A builder for low data in tests: `id: module.function`, with requisites on earlier or later IDs.
 #[derive(Default)]
-struct Tree {
+struct LowDataBuilder {
     low: LowData,
     links: Vec<(usize, Requisite, String)>,
 }
 
-fn yaml(text: &str) -> Map {
+fn json_map(text: &str) -> Map {
     fn value(json: &serde_json::Value) -> Value {
         match json {
             serde_json::Value::Null => Value::Null,
@@ -80,10 +80,10 @@ fn yaml(text: &str) -> Map {
     value(&json).as_map().unwrap().clone()
 }
 
-impl Tree {
+impl LowDataBuilder {
     fn state(&mut self, id: &str, fun: &str, args: &str, keywords: &str) -> &mut Self {
         let (state, fun) = fun.split_once('.').unwrap();
-        let mut args = yaml(args);
+        let mut args = json_map(args);
         let name = args
             .shift_remove("name")
             .map_or(id.to_owned(), |it| it.to_string());
@@ -96,7 +96,7 @@ impl Tree {
             name: name.into(),
             order: 10_000.into(),
             args,
-            keywords: yaml(keywords),
+            keywords: json_map(keywords),
             links: Vec::new(),
             span: span(),
         });
@@ -191,7 +191,7 @@ impl Machine {
         let fails = run.text.starts_with("bad") || *left > 0;
         *left = left.saturating_sub(1);
         RunOutput {
-            stderr: CapturedOutput::of(if fails { "it is bad\n" } else { "" }),
+            stderr: CapturedOutput::from_bytes(if fails { "it is bad\n" } else { "" }),
             ..RunOutput::not_run(Exit::Code(i32::from(fails)))
         }
     }
@@ -211,9 +211,7 @@ fn drive(engine: &mut Engine, machine: &mut Machine, facts: &mut FactCache) {
                 }
             }
             NextAction::Change {
-                action: deed,
-                changes,
-                ..
+                action, changes, ..
             } => {
                 machine.trips += 1;
                 let mut outputs = Vec::new();
@@ -230,17 +228,19 @@ fn drive(engine: &mut Engine, machine: &mut Machine, facts: &mut FactCache) {
                         break;
                     }
                 }
-                under_way.push_back((deed, outputs));
+                under_way.push_back((action, outputs));
             }
             NextAction::Sleep {
-                action: deed, time, ..
+                action: action_id,
+                time,
+                ..
             } => {
                 now += i64::try_from(time.as_micros()).unwrap();
-                engine.finish_sleep(deed, facts, Timestamp(now));
+                engine.finish_sleep(action_id, facts, Timestamp(now));
             }
             NextAction::Wait => {
-                let (deed, outputs) = under_way.pop_front().expect("something is under way");
-                engine.finish_change(deed, outputs, facts, Timestamp(now));
+                let (action_id, outputs) = under_way.pop_front().expect("something is under way");
+                engine.finish_change(action_id, outputs, facts, Timestamp(now));
             }
             NextAction::AtLimit => panic!("there is no gate"),
             NextAction::Done => return,
@@ -250,18 +250,18 @@ fn drive(engine: &mut Engine, machine: &mut Machine, facts: &mut FactCache) {
 }
 
 fn run_with(
-    tree: &Tree,
+    tree: &LowDataBuilder,
     ordering: RunOrdering,
     setup: EngineOptions,
 ) -> (Vec<String>, Vec<String>) {
-    let mut engine = Engine::new(tree.low(ordering), world(), setup);
+    let mut engine = Engine::new(tree.low(ordering), module_context(), setup);
     let mut machine = Machine::default();
     let mut facts = FactCache::default();
     drive(&mut engine, &mut machine, &mut facts);
-    (shown(&engine), machine.log)
+    (result_lines(&engine), machine.log)
 }
 
-fn shown(engine: &Engine) -> Vec<String> {
+fn result_lines(engine: &Engine) -> Vec<String> {
     let mut results: Vec<&StateResult> = engine.results().iter().collect();
     results.sort_by_key(|it| it.number);
     let show = |it: &&StateResult| {
@@ -280,18 +280,18 @@ fn shown(engine: &Engine) -> Vec<String> {
     results.iter().map(show).collect()
 }
 
-fn run(tree: &Tree) -> Vec<String> {
+fn run(tree: &LowDataBuilder) -> Vec<String> {
     run_with(tree, RunOrdering::Classic, EngineOptions::default()).0
 }
 
-fn log(tree: &Tree) -> Vec<String> {
+fn log(tree: &LowDataBuilder) -> Vec<String> {
     run_with(tree, RunOrdering::Classic, EngineOptions::default()).1
 }
 
 #[test]
 fn a_chain_of_a_hundred_thousand_requires_runs_backwards() {
     const LENGTH: usize = 100_000;
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     for at in 0..LENGTH {
         tree.add(&format!("s{at}"), "test.nop");
     }
@@ -306,7 +306,7 @@ fn a_chain_of_a_hundred_thousand_requires_runs_backwards() {
             span: span(),
         });
     }
-    let mut engine = Engine::new(Arc::new(low), world(), EngineOptions::default());
+    let mut engine = Engine::new(Arc::new(low), module_context(), EngineOptions::default());
     drive(
         &mut engine,
         &mut Machine::default(),
@@ -325,7 +325,7 @@ fn a_chain_of_a_hundred_thousand_requires_runs_backwards() {
 #[test]
 fn a_set_is_counted_once_for_all_that_require_it() {
     const LENGTH: u32 = 3_000;
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     for at in 0..2 * LENGTH {
         tree.add(&format!("s{at}"), "test.nop");
     }
@@ -339,7 +339,7 @@ fn a_set_is_counted_once_for_all_that_require_it() {
             span: span(),
         });
     }
-    let mut engine = Engine::new(Arc::new(low), world(), EngineOptions::default());
+    let mut engine = Engine::new(Arc::new(low), module_context(), EngineOptions::default());
     drive(
         &mut engine,
         &mut Machine::default(),
@@ -351,7 +351,7 @@ fn a_set_is_counted_once_for_all_that_require_it() {
 
 #[test]
 fn what_is_required_runs_first_and_a_failure_is_passed_on() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.add("a", "test.nop").on(Requisite::Require, "b");
     tree.add("b", "test.fail_without_changes")
         .on(Requisite::Require, "c");
@@ -419,23 +419,23 @@ fn need(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> 
     }))
 }
 
-fn setup() -> EngineOptions {
+fn options() -> EngineOptions {
     EngineOptions {
         modules: TABLE,
         ..EngineOptions::default()
     }
 }
 
-fn dry() -> EngineOptions {
+fn test_mode_options() -> EngineOptions {
     EngineOptions {
         mode: Mode::Test,
-        ..setup()
+        ..options()
     }
 }
 
 #[test]
 fn a_chain_of_prereqs_runs_from_its_end_once_all_were_tested() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.add("c", "cmd.run");
     tree.add("b", "cmd.run").on(Requisite::Prereq, "c");
     tree.add("a", "cmd.run").on(Requisite::Prereq, "b");
@@ -446,7 +446,7 @@ fn a_chain_of_prereqs_runs_from_its_end_once_all_were_tested() {
 
 #[test]
 fn a_prereq_of_what_stays_as_it_is_does_not_run() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.add("t", "test.nop");
     tree.add("p", "cmd.run").on(Requisite::Prereq, "t");
     let lines = ["p yes: No changes detected", "t yes: Success!"];
@@ -461,7 +461,7 @@ fn a_prereq_of_what_stays_as_it_is_does_not_run() {
 
 #[test]
 fn a_failed_prereq_keeps_its_target_from_running() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.add("t", "cmd.run");
     tree.add("bad p", "cmd.run").on(Requisite::Prereq, "t");
     tree.links.clear();
@@ -476,7 +476,7 @@ fn a_failed_prereq_keeps_its_target_from_running() {
 
 #[test]
 fn onfail_waits_for_one_failure_and_onfail_all_for_all() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.add("good", "test.nop");
     tree.add("bad", "test.fail_without_changes");
     tree.add("one", "test.nop")
@@ -500,7 +500,7 @@ fn onfail_waits_for_one_failure_and_onfail_all_for_all() {
 
 #[test]
 fn require_any_and_onchanges_any_need_one_of_their_targets() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.add("good", "test.nop");
     tree.add("bad", "test.fail_with_changes");
     tree.add("new", "test.succeed_with_changes");
@@ -520,13 +520,13 @@ fn require_any_and_onchanges_any_need_one_of_their_targets() {
 
 #[test]
 fn a_watcher_reacts_if_it_changed_nothing_itself() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.add("new", "test.succeed_with_changes");
     tree.add("w", "test.nop").on(Requisite::Watch, "new");
     tree.add("own", "act.run").on(Requisite::Watch, "new");
     tree.state("skips", "test.nop", "{}", r#"{"unless": "true"}"#)
         .on(Requisite::Watch, "new");
-    let (lines, log) = run_with(&tree, RunOrdering::Classic, setup());
+    let (lines, log) = run_with(&tree, RunOrdering::Classic, options());
     assert_eq!(lines[1], "w yes changed: Watch statement fired.");
     assert_eq!(lines[2], "own yes changed: ran");
     assert_eq!(lines[3], "skips yes: unless condition is true");
@@ -535,7 +535,7 @@ fn a_watcher_reacts_if_it_changed_nothing_itself() {
 
 #[test]
 fn listeners_react_once_at_the_end_even_after_a_failure_that_ends_the_run() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.add("l", "cmd.wait").on(Requisite::Listen, "new");
     tree.links.push((0, Requisite::Listen, "new other".into()));
     tree.add("new", "test.succeed_with_changes");
@@ -547,7 +547,7 @@ fn listeners_react_once_at_the_end_even_after_a_failure_that_ends_the_run() {
         r#"{"failhard": true}"#,
     );
     tree.add("never", "cmd.run");
-    let (lines, log) = run_with(&tree, RunOrdering::Classic, setup());
+    let (lines, log) = run_with(&tree, RunOrdering::Classic, options());
     assert_eq!(log, ["l"]);
     assert_eq!(lines.len(), 5);
     assert_eq!(lines[4], "listener_l yes changed: Command \"l\" run");
@@ -555,7 +555,7 @@ fn listeners_react_once_at_the_end_even_after_a_failure_that_ends_the_run() {
 
 #[test]
 fn a_circle_of_requires_fails_and_ends() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.add("a", "test.nop").on(Requisite::Require, "b");
     tree.add("b", "test.nop").on(Requisite::Require, "c");
     tree.add("c", "test.nop").on(Requisite::Require, "a");
@@ -569,7 +569,7 @@ fn a_circle_of_requires_fails_and_ends() {
 
 #[test]
 fn what_is_required_and_missing_is_named() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.add("a", "test.nop").on(Requisite::Require, "ghost");
     tree.add("b", "test.nop").on(Requisite::Require, "a");
     let lines = run(&tree);
@@ -580,7 +580,7 @@ fn what_is_required_and_missing_is_named() {
 
 #[test]
 fn a_state_is_tried_again_until_it_succeeds() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.state(
         "r",
         "cmd.run",
@@ -589,7 +589,7 @@ fn a_state_is_tried_again_until_it_succeeds() {
     );
     let mut engine = Engine::new(
         tree.low(RunOrdering::Classic),
-        world(),
+        module_context(),
         EngineOptions::default(),
     );
     let mut machine = Machine::default();
@@ -610,16 +610,16 @@ fn a_state_is_tried_again_until_it_succeeds() {
 
 #[test]
 fn a_dry_run_says_how_often_it_would_be_tried() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.state("r", "cmd.run", "{}", r#"{"retry": {"attempts": 3}}"#);
-    let (lines, log) = run_with(&tree, RunOrdering::Classic, dry());
+    let (lines, log) = run_with(&tree, RunOrdering::Classic, test_mode_options());
     assert!(log.is_empty());
     assert!(lines[0].ends_with("a maximum of 3 times or until a result of True is returned"));
 }
 
 #[test]
 fn conditions_are_asked_like_in_salt() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.state(
         "both",
         "test.nop",
@@ -647,7 +647,7 @@ fn conditions_are_asked_like_in_salt() {
         "{}",
         r#"{"check_cmd": ["true", "false"]}"#,
     );
-    let (lines, log) = run_with(&tree, RunOrdering::Classic, setup());
+    let (lines, log) = run_with(&tree, RunOrdering::Classic, options());
     let wanted = [
         "both yes: onlyif condition is false\nunless condition is true",
         "one yes: Success!",
@@ -663,13 +663,13 @@ fn conditions_are_asked_like_in_salt() {
 
 #[test]
 fn slots_are_looked_up_when_a_state_runs() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     let comment = r#"{"comment": "__slot__:salt:pillar.get(port) ~ \" is it\""}"#;
     tree.state("p", "test.nop", comment, "{}");
     let comment = r#"{"comment": "__slot__:salt:cmd.run('ask me') ~ !"}"#;
     tree.state("c", "test.nop", comment, "{}");
     tree.state("odd", "test.nop", r#"{"comment": "__slot__:odd"}"#, "{}");
-    let (lines, log) = run_with(&tree, RunOrdering::Classic, setup());
+    let (lines, log) = run_with(&tree, RunOrdering::Classic, options());
     assert_eq!(
         lines,
         ["p yes: 80", "c yes: said!", "odd yes: __slot__:odd"]
@@ -679,12 +679,12 @@ fn slots_are_looked_up_when_a_state_runs() {
 
 #[test]
 fn a_disabled_function_does_not_run_and_is_not_there_for_others() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.add("a", "cmd.run");
     tree.add("b", "test.nop").on(Requisite::Require, "a");
     let setup = EngineOptions {
         disabled: vec!["cmd.*".into()],
-        ..setup()
+        ..options()
     };
     let (lines, log) = run_with(&tree, RunOrdering::Classic, setup);
     assert!(log.is_empty());
@@ -697,14 +697,14 @@ fn a_disabled_function_does_not_run_and_is_not_there_for_others() {
 
 #[test]
 fn calls_of_one_function_are_joined_if_they_could_run_now() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.add("a", "act.run");
     tree.add("b", "act.run");
     tree.add("late", "act.run").on(Requisite::Require, "n");
     tree.add("n", "test.nop");
     let setup = EngineOptions {
         aggregate: Aggregation::Modules(vec!["act".into()]),
-        ..setup()
+        ..options()
     };
     let (_, log) = run_with(&tree, RunOrdering::Classic, setup);
     assert_eq!(log, ["['a', 'b']", "b", "late"]);
@@ -712,7 +712,7 @@ fn calls_of_one_function_are_joined_if_they_could_run_now() {
 
 #[test]
 fn only_so_many_states_run_beside_each_other_and_requisites_wait() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     for id in ["p1", "p2", "p3"] {
         tree.state(id, "cmd.run", "{}", r#"{"parallel": true}"#);
     }
@@ -720,25 +720,25 @@ fn only_so_many_states_run_beside_each_other_and_requisites_wait() {
         .on(Requisite::Require, "p1 p2 p3");
     let setup = EngineOptions {
         max_parallel: 2,
-        ..setup()
+        ..options()
     };
-    let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), setup);
+    let mut engine = Engine::new(tree.low(RunOrdering::Classic), module_context(), setup);
     let mut facts = FactCache::default();
-    let mut deeds = Vec::new();
+    let mut actions = Vec::new();
     loop {
         match engine.next(&mut facts, None, Timestamp(1)) {
             NextAction::Change {
-                action: deed,
+                action: action_id,
                 chunk,
                 ..
-            } => deeds.push((deed, chunk)),
+            } => actions.push((action_id, chunk)),
             NextAction::Wait => break,
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(deeds.iter().map(|it| it.1).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(actions.iter().map(|it| it.1).collect::<Vec<_>>(), [0, 1]);
     let good = || vec![RunOutput::not_run(Exit::Code(0))];
-    engine.finish_change(deeds[1].0, good(), &mut facts, Timestamp(2));
+    engine.finish_change(actions[1].0, good(), &mut facts, Timestamp(2));
     let NextAction::Change {
         action: third,
         chunk: 2,
@@ -748,25 +748,28 @@ fn only_so_many_states_run_beside_each_other_and_requisites_wait() {
         panic!("the third takes the free place");
     };
     engine.finish_change(third, good(), &mut facts, Timestamp(4));
-    engine.finish_change(deeds[0].0, good(), &mut facts, Timestamp(5));
+    engine.finish_change(actions[0].0, good(), &mut facts, Timestamp(5));
     let NextAction::Change { chunk: 3, .. } = engine.next(&mut facts, None, Timestamp(6)) else {
         panic!("all that is required has ended");
     };
 }
 
 #[test]
-fn nothing_beyond_the_gate_is_begun_unless_it_is_required() {
-    let mut tree = Tree::default();
+fn no_state_beyond_the_limit_starts_unless_it_is_required() {
+    let mut tree = LowDataBuilder::default();
     tree.add("a", "test.nop").on(Requisite::Require, "c");
     tree.add("b", "test.nop");
     tree.add("c", "test.nop");
-    let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), setup());
+    let mut engine = Engine::new(tree.low(RunOrdering::Classic), module_context(), options());
     let mut facts = FactCache::default();
     assert!(matches!(
         engine.next(&mut facts, Some(0), Timestamp(1)),
         NextAction::AtLimit
     ));
-    assert_eq!(shown(&engine), ["c yes: Success!", "a yes: Success!"]);
+    assert_eq!(
+        result_lines(&engine),
+        ["c yes: Success!", "a yes: Success!"]
+    );
     assert!(matches!(
         engine.next(&mut facts, Some(1), Timestamp(1)),
         NextAction::Done | NextAction::AtLimit
@@ -776,21 +779,21 @@ fn nothing_beyond_the_gate_is_begun_unless_it_is_required() {
 
 #[test]
 fn a_failure_that_an_earlier_change_might_mend_is_a_prediction() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.state("before", "act.need", r#"{"fact": "has x"}"#, "{}");
     tree.add("x", "cmd.run");
     tree.state("after", "act.need", r#"{"fact": "has x"}"#, "{}");
-    let (lines, log) = run_with(&tree, RunOrdering::Classic, dry());
+    let (lines, log) = run_with(&tree, RunOrdering::Classic, test_mode_options());
     assert_eq!(lines[0], "before NO: it is not there");
     assert_eq!(lines[2], "after would: it is not there");
     assert_eq!(log, ["? has x"]);
-    let (lines, _) = run_with(&tree, RunOrdering::Classic, setup());
+    let (lines, _) = run_with(&tree, RunOrdering::Classic, options());
     assert_eq!(lines[2], "after yes: it is there");
 }
 
 #[test]
 fn what_is_set_in_the_environment_is_there_for_later_commands() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.state(
         "e",
         "environ.setenv",
@@ -804,7 +807,7 @@ fn what_is_set_in_the_environment_is_there_for_later_commands() {
         "{}",
     );
     tree.add("c", "cmd.run");
-    let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), setup());
+    let mut engine = Engine::new(tree.low(RunOrdering::Classic), module_context(), options());
     let mut facts = FactCache::default();
     let mut machine = Machine::default();
     loop {
@@ -823,7 +826,7 @@ fn what_is_set_in_the_environment_is_there_for_later_commands() {
             other => panic!("{other:?}"),
         }
     }
-    let lines = shown(&engine);
+    let lines = result_lines(&engine);
     assert_eq!(lines[0], "e yes changed: Environ values were set");
     assert_eq!(
         lines[1],
@@ -833,7 +836,7 @@ fn what_is_set_in_the_environment_is_there_for_later_commands() {
 
 #[test]
 fn functions_are_called_as_states_in_both_forms() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.state("test.echo", "module.run", r#"{"text": "hi"}"#, "{}");
     tree.state(
         "new",
@@ -842,7 +845,7 @@ fn functions_are_called_as_states_in_both_forms() {
         "{}",
     );
     tree.state("no.such", "module.run", "{}", "{}");
-    let (lines, log) = run_with(&tree, RunOrdering::Classic, setup());
+    let (lines, log) = run_with(&tree, RunOrdering::Classic, options());
     assert_eq!(
         lines[0],
         "test.echo yes changed: Module function test.echo executed"
@@ -857,17 +860,17 @@ fn functions_are_called_as_states_in_both_forms() {
 
 #[test]
 fn a_misspelt_function_and_a_missing_argument_are_said() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.add("a", "test.nopp");
     tree.add("b", "act.need");
     tree.state("c", "act.run", r#"{"odd": 1}"#, "{}");
-    let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), setup());
+    let mut engine = Engine::new(tree.low(RunOrdering::Classic), module_context(), options());
     drive(
         &mut engine,
         &mut Machine::default(),
         &mut FactCache::default(),
     );
-    let lines = shown(&engine);
+    let lines = result_lines(&engine);
     let found =
         "State 'test.nopp' was not found in SLS 'main'\nReason: 'test.nopp' is not available.\n";
     assert_eq!(
@@ -887,14 +890,14 @@ fn a_misspelt_function_and_a_missing_argument_are_said() {
 
 #[test]
 fn the_map_of_results_has_the_keys_of_salt_and_hides_what_must_not_be_logged() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.state(
         "s",
         "cmd.run",
         r#"{"name": "say secret"}"#,
         r#"{"no_log": true}"#,
     );
-    let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), setup());
+    let mut engine = Engine::new(tree.low(RunOrdering::Classic), module_context(), options());
     drive(
         &mut engine,
         &mut Machine::default(),
@@ -921,7 +924,7 @@ fn the_map_of_results_has_the_keys_of_salt_and_hides_what_must_not_be_logged() {
 
 #[test]
 fn facts_of_all_states_are_gathered_before_any_runs() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     for id in 0..50 {
         let fact = format!(r#"{{"fact": "has {id}"}}"#);
         tree.state(&format!("s{id}"), "act.need", &fact, "{}");
@@ -932,7 +935,7 @@ fn facts_of_all_states_are_gathered_before_any_runs() {
         r#"{"comment": "__slot__:salt:cmd.run(later)"}"#,
         "{}",
     );
-    let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), setup());
+    let mut engine = Engine::new(tree.low(RunOrdering::Classic), module_context(), options());
     let mut facts = FactCache::default();
     let mut machine = Machine::default();
     let needed = engine.prefetch_facts(&facts);
@@ -948,7 +951,7 @@ fn facts_of_all_states_are_gathered_before_any_runs() {
 
 #[test]
 fn changes_of_several_states_go_out_together_and_are_taken_back_after_a_failure() {
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     tree.add("a", "act.run");
     tree.add("b", "act.run").on(Requisite::Require, "a");
     tree.state("bad", "act.run", "{}", "{}");
@@ -956,9 +959,9 @@ fn changes_of_several_states_go_out_together_and_are_taken_back_after_a_failure(
     tree.add("d", "act.run").on(Requisite::Onchanges, "a");
     let ahead = EngineOptions {
         max_batch: 8,
-        ..setup()
+        ..options()
     };
-    let mut engine = Engine::new(tree.low(RunOrdering::Classic), world(), ahead);
+    let mut engine = Engine::new(tree.low(RunOrdering::Classic), module_context(), ahead);
     let mut machine = Machine::default();
     drive(&mut engine, &mut machine, &mut FactCache::default());
     assert_eq!(machine.trips, 2);
@@ -970,13 +973,13 @@ fn changes_of_several_states_go_out_together_and_are_taken_back_after_a_failure(
         "c NO: One or more requisite failed: main.bad",
         "d yes changed: ran",
     ];
-    assert_eq!(shown(&engine), lines);
+    assert_eq!(result_lines(&engine), lines);
 }
 
 /// A deterministic generator of pseudo-random numbers.
-struct Chance(u64);
+struct Random(u64);
 
-impl Chance {
+impl Random {
     fn below(&mut self, most: usize) -> usize {
         self.0 = self
             .0
@@ -986,7 +989,7 @@ impl Chance {
     }
 }
 
-fn random_tree(chance: &mut Chance) -> Tree {
+fn random_tree(chance: &mut Random) -> LowDataBuilder {
     const FUNS: [&str; 9] = [
         "act.run",
         "act.run",
@@ -998,7 +1001,7 @@ fn random_tree(chance: &mut Chance) -> Tree {
         "test.fail_without_changes",
         "act.need",
     ];
-    let mut tree = Tree::default();
+    let mut tree = LowDataBuilder::default();
     let length = 2 + chance.below(14);
     for at in 0..length {
         let bad = if chance.below(5) == 0 { "bad " } else { "" };
@@ -1038,17 +1041,17 @@ fn random_tree(chance: &mut Chance) -> Tree {
 #[test]
 fn random_trees_give_each_state_one_result_and_the_same_however_they_are_driven() {
     for seed in 0..3_000 {
-        let tree = random_tree(&mut Chance(seed));
+        let tree = random_tree(&mut Random(seed));
         let stops = tree
             .low
             .chunks
             .iter()
             .any(|it| it.keywords.contains_key("failhard"));
         for ordering in [RunOrdering::Classic, RunOrdering::Dag] {
-            let plain = run_with(&tree, ordering, setup());
+            let plain = run_with(&tree, ordering, options());
             let ahead = EngineOptions {
                 max_batch: 8,
-                ..setup()
+                ..options()
             };
             let ahead = run_with(&tree, ordering, ahead);
             assert_eq!(plain.0, ahead.0, "seed {seed}, {ordering:?}");

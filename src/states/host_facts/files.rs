@@ -80,8 +80,8 @@ pub(super) static FACTS: &[NamedFact] = &[
         }),
 ];
 
-fn path_fact(words: &FactArguments) -> Fact {
-    Fact::Path(words.get("path").to_owned())
+fn path_fact(arguments: &FactArguments) -> Fact {
+    Fact::Path(arguments.get("path").to_owned())
 }
 
 fn tree_fact(words: &FactArguments) -> Fact {
@@ -126,8 +126,8 @@ fn describe_entry(entry: &FileStat) -> Value {
         "size".into(),
         i64::try_from(entry.size).unwrap_or(i64::MAX).into(),
     );
-    if let FileKind::Link(has_kind) = &entry.kind {
-        map.insert("link_target".into(), has_kind.as_str().into());
+    if let FileKind::Link(target) = &entry.kind {
+        map.insert("link_target".into(), target.as_str().into());
     }
     map.into()
 }

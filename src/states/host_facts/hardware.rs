@@ -76,7 +76,7 @@ fn device_addresses(device: &NetworkDevice, is_six: bool) -> Option<Value> {
 fn describe_device(device: &NetworkDevice) -> Value {
     let mut map = Map::new();
     map.insert("state".into(), device.state.as_str().into());
-    map.insert("ether".into(), device.ether.as_str().into());
+    map.insert("ether".into(), device.mac_address.as_str().into());
     map.insert("mtu".into(), device.mtu.into());
     for (key, is_six) in [("ipv4", false), ("ipv6", true)] {
         let mut found = device.addresses.iter().filter(|it| it.is_ipv6 == is_six);

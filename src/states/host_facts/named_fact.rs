@@ -56,7 +56,7 @@ pub enum FactQueryError {
         argument: &'static str,
     },
     #[error("the fact `{fact}` has no argument `{argument}`")]
-    NoArgument {
+    UnknownArgument {
         fact: &'static str,
         argument: String,
         /// A suggestion for a similar argument.
@@ -68,7 +68,7 @@ impl FactQueryError {
     /// The suggestion to show to the user, if there is one.
     pub fn hint(&self) -> Option<&str> {
         match self {
-            Self::Unknown { hint, .. } | Self::NoArgument { hint, .. } => hint.as_deref(),
+            Self::Unknown { hint, .. } | Self::UnknownArgument { hint, .. } => hint.as_deref(),
             Self::Missing { .. } => None,
         }
     }
@@ -76,12 +76,12 @@ impl FactQueryError {
 
 impl NamedFact {
     /// Makes a fact without arguments whose value is the output of a command, as one trimmed text.
-    pub(super) const fn new(name: &'static str, ask: fn(&FactArguments) -> Fact) -> Self {
+    pub(super) const fn new(name: &'static str, query: fn(&FactArguments) -> Fact) -> Self {
         Self {
             name,
             about: "",
             arguments: &[],
-            query: ask,
+            query,
             parse: line,
         }
     }
@@ -111,7 +111,7 @@ impl NamedFact {
     ) -> Result<FactQuery, FactQueryError> {
         for name in supplied.keys() {
             if !self.arguments.iter().any(|(it, _)| it == name) {
-                return Err(FactQueryError::NoArgument {
+                return Err(FactQueryError::UnknownArgument {
                     fact: self.name,
                     argument: name.clone(),
                     hint: did_you_mean(name, self.arguments.iter().map(|(it, _)| *it)),

@@ -11,14 +11,14 @@ const DPKG: &str = "dpkg-query -W -f '${binary:Package}\\t${Version}\\t${db:Stat
 pub(super) static FACTS: &[NamedFact] = &[
     NamedFact::new("deb.DebPackages", |_| shell(DPKG, Domain::Packages))
         .about("the versions of installed packages, by name")
-        .parse_with(deb_packages),
+        .parse_with(parse_packages),
     NamedFact::new("deb.DebArch", |_| {
         shell("dpkg --print-architecture", Domain::Fixed)
     })
     .about("the architecture of packages"),
     NamedFact::new("apt.AptPackages", |_| shell(DPKG, Domain::Packages))
         .about("the versions of installed packages, by name")
-        .parse_with(deb_packages),
+        .parse_with(parse_packages),
     NamedFact::new("apt.AptSources", |_| {
         let text = "_s list; cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list\n\
                         _s sources; for _f in /etc/apt/sources.list.d/*.sources; do \
@@ -32,7 +32,7 @@ pub(super) static FACTS: &[NamedFact] = &[
         shell(text, Domain::Packages)
     })
     .about("the versions of installed packages, by name")
-    .parse_with(deb_packages),
+    .parse_with(parse_packages),
     NamedFact::new("pip.PipPackages", |words| {
         let text = format!("{} freeze --all 2>/dev/null", words.quoted("pip"));
         shell(text, Domain::All)
@@ -48,7 +48,7 @@ pub(super) static FACTS: &[NamedFact] = &[
     }),
 ];
 
-fn deb_packages(_: &FactArguments, reading: &FactReading) -> Value {
+fn parse_packages(_: &FactArguments, reading: &FactReading) -> Value {
     let text = printed(reading).unwrap_or_default();
     let mut all: indexmap::IndexMap<String, Vec<Value>> = indexmap::IndexMap::new();
     for line in text.lines() {
@@ -74,15 +74,19 @@ fn deb_packages(_: &FactArguments, reading: &FactReading) -> Value {
 fn apt_sources(_: &FactArguments, reading: &FactReading) -> Value {
     let text = printed(reading).unwrap_or_default();
     let sections = ProbeSections::of(&text);
-    let mut all: Vec<Value> = sections.get("list").lines().filter_map(one_line).collect();
+    let mut all: Vec<Value> = sections
+        .get("list")
+        .lines()
+        .filter_map(parse_list_line)
+        .collect();
     for block in sections.get("sources").split("\n\n") {
-        all.extend(deb822(block));
+        all.extend(parse_deb822(block));
     }
     all.into()
 }
 
 /// Parses a line of the form `deb [arch=amd64] http://… suite component…`.
-fn one_line(line: &str) -> Option<Value> {
+fn parse_list_line(line: &str) -> Option<Value> {
     let line = line.split('#').next()?.trim();
     let (kind, rest) = line.split_once(char::is_whitespace)?;
     let rest = rest.trim();
@@ -118,7 +122,7 @@ fn source<'a>(
 }
 
 /// Parses a paragraph of a `.sources` file: one source for each combination of type, URI and suite.
-fn deb822(block: &str) -> Vec<Value> {
+fn parse_deb822(block: &str) -> Vec<Value> {
     let lines = block.lines().filter(|line| !line.starts_with(['#', ' ']));
     let fields = lines.filter_map(|line| line.split_once(':'));
     let fields: Vec<(String, &str)> = fields

@@ -50,12 +50,12 @@ mod tests {
         let words = words
             .iter()
             .map(|(key, word)| ((*key).to_owned(), (*word).to_owned()));
-        let normalized = find(name).unwrap().query_with(words.collect()).unwrap();
+        let query = find(name).unwrap().query_with(words.collect()).unwrap();
         let reading = FactReading::Probe(ProbeOutput {
             stdout: printed.replace("@@", "\u{1}").into_bytes(),
             ..ProbeOutput::default()
         });
-        normalized.parse_reading(&reading).unwrap().to_string()
+        query.parse_reading(&reading).unwrap().to_string()
     }
 
     #[test]
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_once() {
+    fn fact_names_are_unique() {
         let mut names: Vec<&str> = all().map(|it| it.name).collect();
         let count = names.len();
         names.sort_unstable();

@@ -3,7 +3,7 @@
 //! The state modules `user`, `group`, `cron` and `ssh_auth` share these readings. This file only reads
 //! accounts; the modules build the commands that change them.
 
-use super::verdict::{c_locale_probe, require_facts, run_probe, stdout_text};
+use super::decision::{c_locale_probe, require_facts, run_probe, stdout_text};
 use crate::host::fact::{Domain, Fact};
 use crate::states::{FactCache, Halt, refuse};
 use crate::text::quote_word;

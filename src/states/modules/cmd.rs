@@ -3,7 +3,7 @@
 //! `run` and `script` build the command; [`ResultPolicy`] turns its output into the outcome, including
 //! Salt's "stateful" commands, which report their own changes.
 
-use crate::states::modules::verdict::{act_on_outputs, failure};
+use crate::states::modules::decision::{act_on_outputs, failure};
 use std::sync::Arc;
 
 use crate::host::change::{Change, CommandRun};
@@ -130,8 +130,8 @@ fn run_test_command(
     let probe = crate::states::command_args::volatile_probe(name, command.setting.clone());
     let probed = facts.probe(probe)?;
     let output = RunOutput {
-        stdout: crate::host::CapturedOutput::of(probed.stdout.clone()),
-        stderr: crate::host::CapturedOutput::of(probed.stderr.clone()),
+        stdout: crate::host::CapturedOutput::from_bytes(probed.stdout.clone()),
+        stderr: crate::host::CapturedOutput::from_bytes(probed.stderr.clone()),
         ..RunOutput::not_run(Exit::Code(probed.code))
     };
     let mut outcome = ResultPolicy::from_call(call, "\"").outcome(Some(&output));

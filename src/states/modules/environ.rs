@@ -3,7 +3,7 @@
 //! Each command is a process of its own, so the variables are kept in the outcome and passed to later
 //! commands.
 
-use crate::states::modules::verdict::failure;
+use crate::states::modules::decision::failure;
 use std::sync::Arc;
 
 use crate::host::fact::{CommandSetting, Domain};

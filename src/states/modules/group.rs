@@ -3,7 +3,7 @@
 //! Creates, changes and removes groups with `groupadd`, `groupmod`, `gpasswd` and `groupdel`.
 
 use super::accounts::{Group, Groups, check_name, name_list};
-use super::verdict::{act, act_or_fail, done, failure, run_change, single_change, unchanged};
+use super::decision::{act, act_or_fail, done, failure, run_change, single_change, unchanged};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
 use crate::states::{

@@ -9,6 +9,7 @@ mod archive;
 mod arguments;
 pub(super) mod cmd;
 mod cron;
+mod decision;
 pub(super) mod environ;
 mod file;
 mod file_change;
@@ -22,6 +23,5 @@ mod service;
 mod ssh_auth;
 pub(super) mod test;
 mod user;
-mod verdict;
 
 pub use registry::{MODULES, find};

@@ -4,7 +4,7 @@
 //! something are listed in [`CHANGING_FUNCTIONS`] and run as commands. Both the legacy and the keyed
 //! call syntax of Salt are supported.
 
-use crate::states::modules::verdict::{act_on_outputs, failure, unchanged};
+use crate::states::modules::decision::{act_on_outputs, failure, unchanged};
 use std::sync::Arc;
 
 use crate::host::RunOutput;
@@ -245,7 +245,7 @@ fn run(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     }
     let names: Vec<String> = functions.iter().map(|(key, _)| name(key)).collect();
     if call.mode == Mode::Test {
-        return Ok(dry_run_verdict(&functions, form.planned_comment(&names)));
+        return Ok(dry_run_decision(&functions, form.planned_comment(&names)));
     }
     let mut steps = Vec::new();
     let mut answers: Vec<(String, FunctionResult)> = Vec::new();
@@ -283,7 +283,7 @@ fn find_changing_function(fun: &str) -> Option<&'static ChangingFunction> {
 }
 
 /// Returns the decision of a dry run. Functions that only read are not among the predicted changes.
-fn dry_run_verdict(functions: &[(String, FunctionArguments)], comment: String) -> StateDecision {
+fn dry_run_decision(functions: &[(String, FunctionArguments)], comment: String) -> StateDecision {
     let changes = functions.iter().filter_map(|(key, arguments)| {
         let (_, command, _) = find_changing_function(key.split(':').next().unwrap_or(key))?;
         command.build_run(arguments).ok().map(Change::Run)

@@ -2,7 +2,7 @@
 //!
 //! Used to test requisites, notifications and dry runs.
 
-use crate::states::modules::verdict::{failure, unchanged};
+use crate::states::modules::decision::{failure, unchanged};
 use std::fmt::Write as _;
 
 use crate::states::execution_modules::traverse;

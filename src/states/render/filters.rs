@@ -56,8 +56,8 @@ pub(super) fn apply_filter(name: &str, args: &[Value], named: &Map) -> Result<Va
             Value::List(_) => subject.clone(),
             one => Value::list([one.clone()]),
         },
-        "to_bool" => truth(subject).into(),
-        "to_num" => number(subject),
+        "to_bool" => to_bool(subject).into(),
+        "to_num" => to_number(subject),
         "is_list" => matches!(subject, Value::List(_)).into(),
         "regex_match" | "regex_search" => {
             let pattern = arg(1, "rgx").map(ToString::to_string).unwrap_or_default();
@@ -192,7 +192,7 @@ fn yaml_scalar(value: &Value) -> Result<String, String> {
     }
 }
 
-fn truth(value: &Value) -> bool {
+fn to_bool(value: &Value) -> bool {
     match value {
         Value::Str(text) => matches!(&*text.to_lowercase(), "yes" | "1" | "true"),
         Value::Int(number) => *number > 0,
@@ -201,7 +201,7 @@ fn truth(value: &Value) -> bool {
     }
 }
 
-fn number(value: &Value) -> Value {
+fn to_number(value: &Value) -> Value {
     match value {
         Value::Str(text) => match Schema::Core.resolve(text.trim()) {
             Some(NodeKind::Int(number)) => number.into(),
@@ -223,8 +223,13 @@ fn regex(pattern: &str, (case, lines): (bool, bool)) -> Result<Regex, String> {
 }
 
 /// The capture groups of the first match, or null without a match.
-fn groups(text: &str, pattern: &str, whole: bool, flags: (bool, bool)) -> Result<Value, String> {
-    let anchored = if whole {
+fn groups(
+    text: &str,
+    pattern: &str,
+    anchored_start: bool,
+    flags: (bool, bool),
+) -> Result<Value, String> {
+    let anchored = if anchored_start {
         format!("\\A(?:{pattern})")
     } else {
         pattern.to_owned()

@@ -5,13 +5,13 @@ use crate::expr::{FixedSources, NullContext, YamlError};
 use crate::value::Value;
 use crate::yaml::{Schema, parse_text};
 
-const NO_MACHINE_REASON: &str =
+const NO_LOCAL_MACHINE_REASON: &str =
     "state files cannot read the local machine: use `salt[…]` to read the target machine";
 
 /// Makes a context without access to the local machine.
 pub(super) fn null_context() -> NullContext<FixedSources> {
     NullContext::new(
-        NO_MACHINE_REASON,
+        NO_LOCAL_MACHINE_REASON,
         FixedSources(|text| parse_yaml(text).map_err(YamlError)),
     )
 }

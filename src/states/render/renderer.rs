@@ -60,7 +60,7 @@ pub(super) enum TemplateError {
     /// The template reads these facts, which are not cached yet.
     Needs(Vec<Fact>),
     /// The template is invalid, or one of its functions failed.
-    Flawed(DocumentError),
+    Failed(DocumentError),
 }
 
 /// The library of Salt functions, filters and includable files for the Jinja engine.
@@ -180,7 +180,7 @@ impl StateRenderer {
             let missing = std::mem::take(&mut *lock(&self.template_facts.missing));
             match rendered {
                 Ok(document) => return Ok(document),
-                Err(flaw) if missing.is_empty() => return Err(TemplateError::Flawed(flaw)),
+                Err(flaw) if missing.is_empty() => return Err(TemplateError::Failed(flaw)),
                 Err(_) => {}
             }
             let mut needs = Vec::new();
@@ -277,7 +277,7 @@ impl RenderTemplate for StateRenderer {
         match self.render_document(request.path, request.text, &words, facts) {
             Ok(document) => Ok(document.text),
             Err(TemplateError::Needs(needs)) => Err(Halt::Needs(needs)),
-            Err(TemplateError::Flawed(DocumentError {
+            Err(TemplateError::Failed(DocumentError {
                 problem,
                 template,
                 line,

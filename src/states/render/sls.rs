@@ -83,7 +83,7 @@ impl StateRenderer {
             );
             let document = document.map_err(|template_error| match template_error {
                 TemplateError::Needs(facts) => RenderError::Needs(facts),
-                TemplateError::Flawed(flaw) => {
+                TemplateError::Failed(flaw) => {
                     RenderError::Failed(self.template_diagnostic(flaw, written, sources).into())
                 }
             })?;
@@ -124,7 +124,7 @@ impl StateRenderer {
         });
         if secret {
             root = root.map(|root| self.mark_sensitive(&root));
-            sources.replace(source, |text| self.secrets.cover(text));
+            sources.replace(source, |text| self.secrets.mask(text));
         }
         root
     }

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_told_with_its_path() {
+    fn a_missing_file_is_reported_with_its_path() {
         let error = read_to_string(Path::new("/no/such/file")).unwrap_err();
         assert!(error.is_not_found());
         insta::assert_snapshot!(error, @"could not read `/no/such/file`: no such file or directory");

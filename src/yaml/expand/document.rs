@@ -31,8 +31,8 @@ pub fn expand(
     let mut missing = 0;
     for _ in 0..MAX_PASSES {
         let expanded = expander.pass(root)?;
-        let open = std::mem::take(&mut expander.missing);
-        if open.is_empty() {
+        let missing_targets = std::mem::take(&mut expander.missing);
+        if missing_targets.is_empty() {
             return Ok(done(
                 remove_spent_directives(&expanded),
                 root,
@@ -40,13 +40,13 @@ pub fn expand(
             ));
         }
         // A directive that is expanded in the next pass may supply the missing target.
-        if open.len() == missing {
-            if let Some(problem) = missing_includes(&open) {
+        if missing_targets.len() == missing {
+            if let Some(problem) = missing_includes(&missing_targets) {
                 return Err(problem.into());
             }
             expander.drops_missing = true;
         }
-        missing = open.len();
+        missing = missing_targets.len();
         expander.document = expanded;
     }
     let message = "the merge directives depend on each other in an endless chain";
@@ -124,13 +124,13 @@ impl Expanded {
     /// Returns the value that the directives alone give at a route. A patch of the document states only the
     /// difference to it.
     pub fn base(&self, route: &Route) -> Option<Node> {
-        let mut around: Vec<&MergeRecord> = self
+        let mut enclosing: Vec<&MergeRecord> = self
             .merges
             .iter()
             .filter(|merge| route.steps().starts_with(merge.route.steps()))
             .collect();
-        around.sort_by_key(|merge| merge.route.steps().len());
-        around.into_iter().fold(None, |base, merge| {
+        enclosing.sort_by_key(|merge| merge.route.steps().len());
+        enclosing.into_iter().fold(None, |base, merge| {
             let rest = Route::from(route.steps()[merge.route.steps().len()..].to_vec());
             match (base, rest.find(&merge.base)) {
                 (base, None) => base,

@@ -81,7 +81,7 @@ impl Expander<'_> {
                 route,
             });
         }
-        let around = route
+        let is_enclosing = route
             .as_ref()
             .is_some_and(|route| self.path.starts_with(route));
         // A loader may parse a file again, so the same file can have other nodes.
@@ -90,7 +90,7 @@ impl Expander<'_> {
             && self.active.iter().any(|active| {
                 active.is_same(&node) || (include && MergeTree::equals(active, &node))
             });
-        if around || active {
+        if is_enclosing || active {
             let message = format!("the directive `{key}` merges a map that contains it");
             self.problem(message, entry.key_span, "the expansion would not end", "");
             return Ok(Resolution::Empty);

@@ -54,12 +54,12 @@ impl<'t> EditBuffer<'t> {
             let retained = self
                 .text
                 .get(done..splice.start)
-                .ok_or(PatchError::Entangled)?;
+                .ok_or(PatchError::Overlapping)?;
             out.push_str(retained);
             out.push_str(&splice.text);
             done = splice.end;
         }
-        out.push_str(self.text.get(done..).ok_or(PatchError::Entangled)?);
+        out.push_str(self.text.get(done..).ok_or(PatchError::Overlapping)?);
         // Without a final line break, a literal block would lose its own.
         let last = self
             .splices
@@ -72,8 +72,8 @@ impl<'t> EditBuffer<'t> {
     }
 
     /// Returns the start of the line at a position, after a byte order mark.
-    pub(super) fn line_start(&self, place: usize) -> usize {
-        let start = self.text[..place]
+    pub(super) fn line_start(&self, offset: usize) -> usize {
+        let start = self.text[..offset]
             .rfind('\n')
             .map_or(0, |newline| newline + 1);
         let mark = if start == 0 && self.text.starts_with('\u{feff}') {
@@ -81,14 +81,14 @@ impl<'t> EditBuffer<'t> {
         } else {
             0
         };
-        (start + mark).min(place)
+        (start + mark).min(offset)
     }
 
     /// Returns the end of the line at a position, before its line break.
-    pub(super) fn line_end(&self, place: usize) -> usize {
-        let rest = &self.text[place..];
+    pub(super) fn line_end(&self, offset: usize) -> usize {
+        let rest = &self.text[offset..];
         let line = rest.find('\n').map_or(rest, |end| &rest[..end]);
-        place + line.strip_suffix('\r').unwrap_or(line).len()
+        offset + line.strip_suffix('\r').unwrap_or(line).len()
     }
 
     /// Returns the start of the document's value, including its tag, anchor or block header.
@@ -121,7 +121,7 @@ impl<'t> EditBuffer<'t> {
     /// Returns the end of the lines of an element that ends at a position.
     ///
     /// The comments below it that are indented more than its column belong to it.
-    pub(super) fn behind_lines(&self, place: usize, column: usize) -> usize {
+    pub(super) fn element_end(&self, place: usize, column: usize) -> usize {
         let mut end = self.next_line(place);
         let mut next = end;
         while next < self.text.len() {
@@ -153,7 +153,7 @@ impl<'t> EditBuffer<'t> {
     }
 
     /// Returns the start of the tag and anchor of a node on the same line, or of the node itself.
-    pub(super) fn with_properties(&self, place: usize) -> usize {
+    pub(super) fn start_with_properties(&self, place: usize) -> usize {
         let start = self.line_start(place);
         let mut place = place;
         loop {
@@ -181,7 +181,7 @@ impl<'t> EditBuffer<'t> {
     }
 
     /// Returns the position after the colon of a key.
-    pub(super) fn behind_colon(&self, key_end: usize) -> Option<usize> {
+    pub(super) fn after_colon(&self, key_end: usize) -> Option<usize> {
         let rest = &self.text[key_end..];
         let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
         rest[blanks..]
@@ -191,7 +191,7 @@ impl<'t> EditBuffer<'t> {
 
     /// Returns the position of the dash before an item.
     pub(super) fn dash_before(&self, place: usize) -> Option<usize> {
-        let before = self.text[..self.with_properties(place)].trim_end_matches([' ', '\t']);
+        let before = self.text[..self.start_with_properties(place)].trim_end_matches([' ', '\t']);
         before.ends_with('-').then(|| before.len() - 1)
     }
 

@@ -13,13 +13,13 @@ pub(super) enum ValueChange {
     Set(Value),
     Remove,
     /// Only parts of the value change, by step.
-    Inside(IndexMap<RouteStep, Self>),
+    Parts(IndexMap<RouteStep, Self>),
 }
 
 impl ValueChange {
     /// Combines patches. A later patch sees the effect of an earlier one.
     pub(super) fn from_patches(patches: &[Patch]) -> Result<Self, PatchError> {
-        let mut all = Self::Inside(IndexMap::new());
+        let mut all = Self::Parts(IndexMap::new());
         for patch in patches {
             all.add(patch, 0)?;
         }
@@ -35,14 +35,14 @@ impl ValueChange {
             return Ok(());
         };
         match self {
-            Self::Inside(parts) => {
-                let empty = || Self::Inside(IndexMap::new());
+            Self::Parts(parts) => {
+                let empty = || Self::Parts(IndexMap::new());
                 let part = parts.entry(step.clone()).or_insert_with(empty);
                 part.add(patch, depth + 1)
             }
             // A patch below a value that is already replaced or removed changes that value directly.
             Self::Set(_) | Self::Remove => {
-                let mut parts = Self::Inside(IndexMap::new());
+                let mut parts = Self::Parts(IndexMap::new());
                 parts.add(patch, depth)?;
                 let base = match self {
                     Self::Set(value) => std::mem::take(value),
@@ -66,26 +66,28 @@ impl ValueChange {
         let parts = match self {
             Self::Set(value) => return Ok(Some(value.clone())),
             Self::Remove => return Ok(None),
-            Self::Inside(parts) if parts.is_empty() => return Ok(base),
-            Self::Inside(parts) => parts,
+            Self::Parts(parts) if parts.is_empty() => return Ok(base),
+            Self::Parts(parts) => parts,
         };
         let list = parts.keys().all(|step| matches!(step, RouteStep::Index(_)));
         match base {
-            None | Some(Value::Null) if list => onto_list(parts, &List::new(), route).map(filled),
-            None | Some(Value::Null) => onto_map(parts, &Map::new(), route).map(filled),
-            Some(Value::List(items)) => onto_list(parts, &items, route).map(Some),
-            Some(Value::Map(map)) => onto_map(parts, &map, route).map(Some),
-            Some(other) => Err(PatchError::no_such_place(route, other.kind())),
+            None | Some(Value::Null) if list => {
+                apply_to_list(parts, &List::new(), route).map(unless_empty)
+            }
+            None | Some(Value::Null) => apply_to_map(parts, &Map::new(), route).map(unless_empty),
+            Some(Value::List(items)) => apply_to_list(parts, &items, route).map(Some),
+            Some(Value::Map(map)) => apply_to_map(parts, &map, route).map(Some),
+            Some(other) => Err(PatchError::no_such_part(route, other.kind())),
         }
     }
 }
 
 /// Returns a collection unless it is empty. An empty collection is not created.
-fn filled(value: Value) -> Option<Value> {
+fn unless_empty(value: Value) -> Option<Value> {
     value.is_truthy().then_some(value)
 }
 
-fn onto_map(
+fn apply_to_map(
     parts: &IndexMap<RouteStep, ValueChange>,
     base: &Map,
     route: &Route,
@@ -93,7 +95,7 @@ fn onto_map(
     let mut map = base.clone();
     for (step, change) in parts {
         let RouteStep::Key(key) = step else {
-            return Err(PatchError::no_such_place(route, "a map"));
+            return Err(PatchError::no_such_part(route, "a map"));
         };
         match change.apply_to(map.get(key).cloned(), &route.clone().key(key.clone()))? {
             Some(value) => drop(map.insert(key.clone(), value)),
@@ -105,7 +107,7 @@ fn onto_map(
     Ok(Value::from(map))
 }
 
-fn onto_list(
+fn apply_to_list(
     parts: &IndexMap<RouteStep, ValueChange>,
     base: &List,
     route: &Route,
@@ -116,7 +118,7 @@ fn onto_list(
             RouteStep::Index(index) if *index <= items.len() => *index,
             RouteStep::Index(_) if matches!(change, ValueChange::Remove) => continue,
             _ => {
-                return Err(PatchError::no_such_place(route, "a list"));
+                return Err(PatchError::no_such_part(route, "a list"));
             }
         };
         let old = items.get(index).cloned().flatten();

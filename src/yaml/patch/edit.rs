@@ -7,7 +7,7 @@ use super::buffer::EditBuffer;
 use super::change::ValueChange;
 use crate::diagnostic::{SourceId, Sources, Span};
 use crate::value::{REDACTED, Value};
-use crate::yaml::emit::{FragmentWriter, RenderedValue, emit_flow, visible};
+use crate::yaml::emit::{FragmentWriter, RenderedValue, emit_flow, written_form};
 use crate::yaml::{Limits, Node, NodeKind, Patch, Route, RouteStep, parse};
 
 /// The reason why a text cannot be edited in place.
@@ -15,7 +15,7 @@ use crate::yaml::{Limits, Node, NodeKind, Patch, Route, RouteStep, parse};
 pub enum PatchError {
     /// A step of the route that does not exist in the document.
     #[error("cannot edit inside `{route}`: {kind} has no such part")]
-    NoSuchPlace {
+    NoSuchPart {
         /// The route up to the last existing value.
         route: Route,
         kind: &'static str,
@@ -38,10 +38,10 @@ pub enum PatchError {
     #[error(
         "cannot edit a text with a byte order mark at the start of a later line; remove the mark"
     )]
-    Mark,
+    ByteOrderMark,
     /// Two edits of the same bytes.
     #[error("the edits overlap")]
-    Entangled,
+    Overlapping,
     /// A text of a form that cannot be edited in place: the edited text would not parse to the intended
     /// value.
     #[error("cannot edit this text in place: the result would not have the intended value")]
@@ -49,9 +49,9 @@ pub enum PatchError {
 }
 
 impl PatchError {
-    pub(super) fn no_such_place(route: &Route, kind: &'static str) -> Self {
+    pub(super) fn no_such_part(route: &Route, kind: &'static str) -> Self {
         let route = route.clone();
-        Self::NoSuchPlace { route, kind }
+        Self::NoSuchPart { route, kind }
     }
 }
 
@@ -73,17 +73,17 @@ impl PatchError {
 /// ```
 pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, PatchError> {
     let change = ValueChange::from_patches(patches)?;
-    if matches!(&change, ValueChange::Inside(parts) if parts.is_empty()) {
+    if matches!(&change, ValueChange::Parts(parts) if parts.is_empty()) {
         return Ok(text.to_owned());
     }
     if has_lone_returns(text) {
         return Err(PatchError::LineBreaks);
     }
     if text.contains("\n\u{feff}") || text.starts_with("\u{feff}\u{feff}") {
-        return Err(PatchError::Mark);
+        return Err(PatchError::ByteOrderMark);
     }
     let mut editor = Editor {
-        page: EditBuffer::new(text),
+        buffer: EditBuffer::new(text),
         touched_anchors: Vec::new(),
     };
     let route = Route::root();
@@ -93,7 +93,7 @@ pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, Patch
         slot: ValueSlot::Root,
         route: &route,
     })?;
-    let result = editor.page.finish()?;
+    let result = editor.buffer.finish()?;
     match editor
         .touched_anchors
         .into_iter()
@@ -169,7 +169,7 @@ pub(super) type Parts = IndexMap<RouteStep, ValueChange>;
 
 /// A text buffer and the anchors affected by the edits so far.
 pub(super) struct Editor<'t> {
-    pub(super) page: EditBuffer<'t>,
+    pub(super) buffer: EditBuffer<'t>,
     pub(super) touched_anchors: Vec<String>,
 }
 
@@ -184,11 +184,11 @@ impl Editor<'_> {
                 self.replace(target.node, &Value::Null, target.slot);
                 return Ok(());
             }
-            ValueChange::Inside(parts) => parts,
+            ValueChange::Parts(parts) => parts,
         };
         self.touched_anchors
             .extend(target.node.anchor().map(str::to_owned));
-        let braces = self.page.has_brackets(target.node);
+        let braces = self.buffer.has_brackets(target.node);
         match target.node.kind() {
             NodeKind::Map(map) if map.is_empty() => self.rewrite(target),
             NodeKind::Map(map) if braces => self.flow_map(target, map, parts),
@@ -241,18 +241,18 @@ impl Editor<'_> {
             }
             ValueSlot::FlowKey { from } => {
                 let text = format!(" {}", emit_flow(value));
-                self.page.splice(from, end.max(from), &text);
+                self.buffer.splice(from, end.max(from), &text);
             }
             ValueSlot::FlowItem => {
-                let start = self.page.with_properties(start);
-                self.page.splice(start, end, &emit_flow(value));
+                let start = self.buffer.start_with_properties(start);
+                self.buffer.splice(start, end, &emit_flow(value));
             }
         }
     }
 
     pub(super) fn fragments(&self) -> FragmentWriter {
         FragmentWriter {
-            literal_end: !self.page.has_indented_comments(),
+            literal_end: !self.buffer.has_indented_comments(),
         }
     }
 
@@ -282,7 +282,7 @@ impl Editor<'_> {
         end: usize,
         new: &RenderedValue,
     ) {
-        let page = &self.page;
+        let page = &self.buffer;
         let end = end.max(from);
         let start = old.span().start as usize;
         let lines =
@@ -307,21 +307,21 @@ impl Editor<'_> {
             text.push('\n');
             text.push_str(new.body.strip_suffix('\n').unwrap_or(&new.body));
         }
-        self.page.splice(from, end, &text);
+        self.buffer.splice(from, end, &text);
     }
 
     /// Appends lines to a block collection. `open` means that its last part is removed.
     pub(super) fn add_lines(&mut self, target: EditTarget<'_>, lines: &str, open: bool) {
-        let place = self.page.next_line(target.end());
-        if open || self.page.text[..place].ends_with('\n') {
-            self.page.splice(place, place, lines);
+        let place = self.buffer.next_line(target.end());
+        if open || self.buffer.text[..place].ends_with('\n') {
+            self.buffer.splice(place, place, lines);
             return;
         }
         if let Some(leaf) = last_text(target.node) {
-            self.page.close_block_scalar(leaf.span().start as usize);
+            self.buffer.close_block_scalar(leaf.span().start as usize);
         }
         let lines = format!("\n{}", lines.strip_suffix('\n').unwrap_or(lines));
-        self.page.splice(place, place, &lines);
+        self.buffer.splice(place, place, &lines);
     }
 
     /// Replaces an alias by a value.
@@ -330,7 +330,7 @@ impl Editor<'_> {
             ValueSlot::Key { from, column } => (from, self.fragments().value(value, column, false)),
             ValueSlot::FlowKey { from } => {
                 let text = format!(" {}", emit_flow(value));
-                self.page.splice(from, end, &text);
+                self.buffer.splice(from, end, &text);
                 return;
             }
             ValueSlot::Root | ValueSlot::Item { .. } | ValueSlot::FlowItem => return,
@@ -345,7 +345,7 @@ impl Editor<'_> {
     }
 
     fn replace_root(&mut self, node: &Node, value: &Value) {
-        let page = &self.page;
+        let page = &self.buffer;
         let (start, end) = (node.span().start as usize, node.span().end as usize);
         let text = self.fragments().document(value);
         let text = text.strip_suffix('\n').unwrap_or(&text);
@@ -357,7 +357,7 @@ impl Editor<'_> {
             } else {
                 "\n"
             };
-            self.page
+            self.buffer
                 .splice(place, place, &format!("{newline}{text}\n"));
             return;
         }
@@ -369,7 +369,7 @@ impl Editor<'_> {
         let begin = page.document_start().min(start);
         let behind_marker = begin > page.line_start(begin);
         let newline = if behind_marker { "\n" } else { "" };
-        self.page.splice(begin, end, &format!("{newline}{text}"));
+        self.buffer.splice(begin, end, &format!("{newline}{text}"));
     }
 }
 
@@ -387,7 +387,7 @@ fn has_tags(node: &Node) -> bool {
 fn last_text(node: &Node) -> Option<&Node> {
     let last = match node.kind() {
         NodeKind::Seq(items) => items.last()?,
-        NodeKind::Map(map) => &map.entry_at(map.stated().checked_sub(1)?)?.1.value,
+        NodeKind::Map(map) => &map.entry_at(map.own_len().checked_sub(1)?)?.1.value,
         NodeKind::Str(_) => return Some(node),
         _ => return None,
     };
@@ -419,7 +419,7 @@ pub(super) fn verify_edit(
 
 /// Whether a node is the written form of a value.
 fn matches_value(node: &Node, value: &Value) -> bool {
-    match (node.kind(), visible(value)) {
+    match (node.kind(), written_form(value)) {
         // A redacted value in the text stands for any sensitive value.
         (NodeKind::Str(text), Value::Sensitive(_)) if **text == *REDACTED => true,
         (_, Value::Sensitive(inner)) => matches_value(node, inner),

@@ -18,7 +18,7 @@ struct ListPlan<'a> {
 impl<'a> ListPlan<'a> {
     fn of(target: EditTarget<'_>, parts: &'a Parts, length: usize) -> Result<Self, PatchError> {
         let mut plan = Self::default();
-        let no_such_place = || PatchError::no_such_place(target.route, "a list");
+        let no_such_place = || PatchError::no_such_part(target.route, "a list");
         for (step, change) in parts {
             let RouteStep::Index(index) = step else {
                 return Err(no_such_place());
@@ -55,7 +55,7 @@ impl Editor<'_> {
         let Some(dashes) = dashes else {
             return self.rewrite(target);
         };
-        let column = self.page.prefix(dashes[0]).chars().count();
+        let column = self.buffer.prefix(dashes[0]).chars().count();
         self.edit_items(target, items, plan.edited, |index| ValueSlot::Item {
             from: dashes[index] + 1,
             column,
@@ -64,8 +64,8 @@ impl Editor<'_> {
             self.record_lost_items(&items[run.clone()]);
             let start = dashes[run.start];
             let end = (items[run.end - 1].span().end as usize).max(dashes[run.end - 1] + 1);
-            let range = if self.page.prefix(start).trim().is_empty() {
-                self.page.line_start(start)..self.page.behind_lines(end, column)
+            let range = if self.buffer.prefix(start).trim().is_empty() {
+                self.buffer.line_start(start)..self.buffer.element_end(end, column)
             } else {
                 start
                     ..dashes
@@ -73,7 +73,7 @@ impl Editor<'_> {
                         .copied()
                         .ok_or_else(|| target.unsupported())?
             };
-            self.page.splice(range.start, range.end, "");
+            self.buffer.splice(range.start, range.end, "");
         }
         if !plan.added.is_empty() {
             let lines = self.fragments().items(&plan.added, column);
@@ -127,7 +127,7 @@ impl Editor<'_> {
                 // The span of an alias is that of its anchor, so its own position is unknown.
                 return None;
             }
-            dashes.push(self.page.dash_before(start)?);
+            dashes.push(self.buffer.dash_before(start)?);
             done = item.span().end as usize;
         }
         Some(dashes)
@@ -151,7 +151,7 @@ impl Editor<'_> {
             if start < done || item.span().source != target.node.span().source {
                 return self.rewrite(target);
             }
-            places.push(self.page.with_properties(start)..end);
+            places.push(self.buffer.start_with_properties(start)..end);
             done = end;
         }
         self.edit_items(target, items, plan.edited, |_| ValueSlot::FlowItem)?;
@@ -162,7 +162,7 @@ impl Editor<'_> {
                 (None, Some(before)) => places[before].end..places[run.end - 1].end,
                 (None, None) => continue,
             };
-            self.page.splice(range.start, range.end, "");
+            self.buffer.splice(range.start, range.end, "");
         }
         if !plan.added.is_empty() {
             let last_retained = (0..places.len())
@@ -174,7 +174,7 @@ impl Editor<'_> {
                 text.push_str(", ");
                 text.push_str(&emit_flow(item));
             }
-            self.page.splice(place, place, &text);
+            self.buffer.splice(place, place, &text);
         }
         Ok(())
     }

@@ -50,11 +50,11 @@ impl Editor<'_> {
                 return Err(target.unsupported());
             };
             self.record_lost_entries(map, &run);
-            self.page.splice(range.start, range.end, "");
+            self.buffer.splice(range.start, range.end, "");
         }
         if !plan.added.is_empty() {
             let lines = self.fragments().entries(&plan.added, column);
-            let removes_last = plan.removed.last() == map.stated().checked_sub(1).as_ref();
+            let removes_last = plan.removed.last() == map.own_len().checked_sub(1).as_ref();
             self.add_lines(target, &lines, removes_last);
         }
         Ok(())
@@ -66,7 +66,7 @@ impl Editor<'_> {
         map: &Mapping,
         parts: &Parts,
     ) -> Result<(), PatchError> {
-        let extents: Option<Vec<EntryExtent>> = (0..map.stated())
+        let extents: Option<Vec<EntryExtent>> = (0..map.own_len())
             .map(|index| self.extent(map, index))
             .collect();
         let Some(extents) = extents else {
@@ -75,14 +75,14 @@ impl Editor<'_> {
         let Some(plan) = self.entries(target, map, parts, None)? else {
             return self.rewrite(target);
         };
-        if plan.removed.len() == map.stated() {
-            if map.len() > map.stated() {
+        if plan.removed.len() == map.own_len() {
+            if map.len() > map.own_len() {
                 return Err(target.unsupported());
             }
             self.replace(target.node, &Value::from(plan.added), target.slot);
             return Ok(());
         }
-        if !plan.removed.is_empty() && map.len() > map.stated() {
+        if !plan.removed.is_empty() && map.len() > map.own_len() {
             return Err(target.unsupported());
         }
         for run in runs(&plan.removed) {
@@ -92,7 +92,7 @@ impl Editor<'_> {
                 (None, Some(before)) => extents[before].end..extents[run.end - 1].end,
                 (None, None) => continue,
             };
-            self.page.splice(range.start, range.end, "");
+            self.buffer.splice(range.start, range.end, "");
         }
         if !plan.added.is_empty() {
             let last_retained = (0..extents.len())
@@ -104,7 +104,7 @@ impl Editor<'_> {
                 .strip_prefix('{')
                 .and_then(|text| text.strip_suffix('}'));
             let text = text.unwrap_or_default();
-            self.page.splice(place, place, &format!(", {text}"));
+            self.buffer.splice(place, place, &format!(", {text}"));
         }
         Ok(())
     }
@@ -123,10 +123,10 @@ impl Editor<'_> {
         let mut edits = Vec::new();
         for (step, change) in parts {
             let RouteStep::Key(key) = step else {
-                return Err(PatchError::no_such_place(target.route, "a map"));
+                return Err(PatchError::no_such_part(target.route, "a map"));
             };
             let route = target.route.clone().key(Arc::clone(key));
-            let stated = map.index_of(key).filter(|index| *index < map.stated());
+            let stated = map.index_of(key).filter(|index| *index < map.own_len());
             let Some(index) = stated else {
                 let inherited = map.get(key).map(crate::yaml::Node::to_value);
                 match change.apply_to(inherited.clone(), &route)? {
@@ -142,7 +142,7 @@ impl Editor<'_> {
             };
             match change {
                 ValueChange::Remove => plan.removed.push(index),
-                ValueChange::Inside(_) if extent.alias => return Err(PatchError::Alias { route }),
+                ValueChange::Parts(_) if extent.alias => return Err(PatchError::Alias { route }),
                 _ => edits.push((route, change, extent, entry)),
             }
         }
@@ -193,12 +193,12 @@ impl Editor<'_> {
     /// None if the first key is explicit (`? key`), or is on the line of the parent key, because no entry
     /// can follow below it in that column.
     fn column(&self, target: EditTarget<'_>, map: &Mapping) -> Option<usize> {
-        let start = if map.stated() > 0 {
+        let start = if map.own_len() > 0 {
             self.extent(map, 0)?.start
         } else {
             target.start()
         };
-        let prefix = self.page.prefix(start);
+        let prefix = self.buffer.prefix(start);
         (!prefix.contains(['?', ':', '\t'])).then(|| prefix.chars().count())
     }
 
@@ -206,11 +206,11 @@ impl Editor<'_> {
     fn extent(&self, map: &Mapping, index: usize) -> Option<EntryExtent> {
         let (_, entry) = map.entry_at(index)?;
         let key = entry.key_span;
-        let start = self.page.with_properties(key.start as usize);
-        if self.page.prefix(start).trim_end().ends_with('?') {
+        let start = self.buffer.start_with_properties(key.start as usize);
+        if self.buffer.prefix(start).trim_end().ends_with('?') {
             return None;
         }
-        let from = self.page.behind_colon(key.end as usize);
+        let from = self.buffer.after_colon(key.end as usize);
         let value = entry.value.span();
         if value.start >= key.end && value.source == key.source {
             let end = value.end as usize;
@@ -224,7 +224,7 @@ impl Editor<'_> {
             });
         }
         let from = from?;
-        let end = self.page.alias_at(from)?;
+        let end = self.buffer.alias_at(from)?;
         Some(EntryExtent {
             start,
             from,
@@ -237,12 +237,12 @@ impl Editor<'_> {
     fn lines_of(&self, map: &Mapping, run: &Range<usize>) -> Option<Range<usize>> {
         let start = self.extent(map, run.start)?.start;
         let end = self.extent(map, run.end.checked_sub(1)?)?.end;
-        let column = self.page.prefix(start).chars().count();
-        if self.page.prefix(start).trim().is_empty() {
-            return Some(self.page.line_start(start)..self.page.behind_lines(end, column));
+        let column = self.buffer.prefix(start).chars().count();
+        if self.buffer.prefix(start).trim().is_empty() {
+            return Some(self.buffer.line_start(start)..self.buffer.element_end(end, column));
         }
         // A merge key `<<` could be between the entries.
-        if map.len() > map.stated() {
+        if map.len() > map.own_len() {
             return None;
         }
         Some(start..self.extent(map, run.end)?.start)

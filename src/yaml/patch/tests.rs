@@ -311,10 +311,10 @@ fn a_text_with_lines_of_old_machines_is_left_alone() {
 fn a_text_with_a_byte_order_mark_within_is_left_alone() {
     let text = "\n\u{feff} - a\n";
     let refused = apply(text, &tree(text), &[Patch::set(Route::root().index(1), 1)]);
-    assert_eq!(refused, Err(PatchError::Mark));
+    assert_eq!(refused, Err(PatchError::ByteOrderMark));
     let twice = "\u{feff}\u{feff}a: a";
     let refused = apply(twice, &tree(twice), &[Patch::set(route("new"), 1)]);
-    assert_eq!(refused, Err(PatchError::Mark));
+    assert_eq!(refused, Err(PatchError::ByteOrderMark));
 }
 
 const NASTY: [&str; 8] = [
@@ -458,7 +458,7 @@ fn taking_out_what_is_not_there_leaves_the_text() {
             match apply(text, &tree(text), &patches) {
                 Ok(after) => assert_eq!(after, text, "{at}"),
                 Err(error) => assert!(
-                    matches!(error, PatchError::NoSuchPlace { .. }),
+                    matches!(error, PatchError::NoSuchPart { .. }),
                     "{at}: {error}"
                 ),
             }

@@ -1,15 +1,15 @@
 //! Rule B1: a job that is killed at any call loses no result of an ended task, and the next job recovers.
 
-use super::world::{Picture, World};
-use super::{Loops, again};
+use super::world::{World, WorldState};
+use super::{Loops, how_to_reproduce};
 
 const DEPLOY: [&str; 4] = ["deploy", "--approve", "--parallel", "4"];
-const GO_ON: [&str; 5] = ["deploy", "--approve", "--parallel", "4", "--redo-in-doubt"];
+const RECOVER: [&str; 5] = ["deploy", "--approve", "--parallel", "4", "--redo-in-doubt"];
 /// The largest number of tasks that one crash leaves in doubt.
 const PARALLEL: usize = 4;
 
 /// The state of a world after a deploy without faults.
-pub(super) fn undisturbed(nodes: usize, checks: bool) -> Picture {
+pub(super) fn undisturbed(nodes: usize, checks: bool) -> WorldState {
     let world = World::new(nodes, checks);
     world.rerun(&DEPLOY).succeeds();
     world.picture()
@@ -31,7 +31,7 @@ impl After {
     pub(super) fn crashes(crashes: usize) -> Self {
         Self {
             crashes,
-            arguments: &GO_ON,
+            arguments: &RECOVER,
             checks: false,
         }
     }
@@ -40,13 +40,13 @@ impl After {
 /// Runs the next job after a crash and asserts that no result is lost and no ended task runs again.
 ///
 /// At most [`PARALLEL`] tasks per crash may run twice.
-pub(super) fn goes_on(world: &World, wanted: &Picture, after: After) {
+pub(super) fn check_recovery(world: &World, wanted: &WorldState, after: After) {
     world.is_whole();
     let ended = world.ended();
-    let (recorded_before, acts_before) = (world.recorded(), world.acts());
+    let (recorded_before, acts_before) = (world.recorded(), world.action_counts());
     let run = world.rerun(after.arguments).succeeds();
     world.is_whole();
-    let (recorded, acts) = (world.recorded(), world.acts());
+    let (recorded, acts) = (world.recorded(), world.action_counts());
     for (task, id) in &ended {
         let again = acts.get(task) != acts_before.get(task);
         assert!(!again, "`{task}` had ended and ran again\n{run}");
@@ -80,26 +80,26 @@ pub(super) fn goes_on(world: &World, wanted: &Picture, after: After) {
         picture.differences(wanted)
     };
     assert!(differences.is_empty(), "{differences:#?}\n{run}");
-    assert_eq!(world.litter(), [""; 0], "{run}");
+    assert_eq!(world.leftovers(), [""; 0], "{run}");
     // The record is complete now, so another deploy has nothing to do.
     let run = world.rerun(&DEPLOY).succeeds();
-    assert_eq!(world.acts(), acts, "{run}");
+    assert_eq!(world.action_counts(), acts, "{run}");
 }
 
 /// Tears down the deployment and asserts that it leaves no files.
-pub(super) fn goes_down(world: &World) {
+pub(super) fn check_teardown(world: &World) {
     let run = world.rerun(&["teardown", "--approve"]).succeeds();
     assert!(world.made().is_empty(), "{:?}\n{run}", world.made());
-    assert_eq!(world.litter(), [""; 0], "{run}");
+    assert_eq!(world.leftovers(), [""; 0], "{run}");
 }
 
 /// Kills a deploy, runs the next job and the teardown. Returns whether the deploy was killed.
-fn survives(fault: &str, wanted: &Picture, nodes: usize) -> bool {
+fn survives(fault: &str, wanted: &WorldState, nodes: usize) -> bool {
     let world = World::new(nodes, false);
     let run = world.run(fault, &DEPLOY);
     assert!(run.code <= 0, "{run}");
-    goes_on(&world, wanted, After::crashes(1));
-    goes_down(&world);
+    check_recovery(&world, wanted, After::crashes(1));
+    check_teardown(&world);
     run.code < 0
 }
 
@@ -111,7 +111,7 @@ fn a_job_killed_at_any_call_loses_nothing_and_the_next_one_goes_on() {
     let faults = loops.faults(&["kill", "kill-after", "kill-within"], &calls);
     let mut killed = 0;
     for fault in &faults {
-        eprintln!("{}", again("kill", fault));
+        eprintln!("{}", how_to_reproduce("kill", fault));
         killed += usize::from(survives(fault, &wanted, loops.nodes()));
     }
     // No two jobs make exactly the same calls, so some jobs end before their fault occurs.
@@ -148,8 +148,8 @@ fn a_job_killed_at_random_loses_nothing_and_the_next_one_goes_on() {
         if ended {
             continue;
         }
-        goes_on(&world, &wanted, After::crashes(1));
-        goes_down(&world);
+        check_recovery(&world, &wanted, After::crashes(1));
+        check_teardown(&world);
     }
 }
 
@@ -164,12 +164,12 @@ fn a_check_settles_what_is_in_doubt_after_a_kill_at_any_call() {
         checks: true,
     };
     for fault in loops.faults(&["kill-after", "kill"], &calls) {
-        eprintln!("{}", again("kill", &fault));
+        eprintln!("{}", how_to_reproduce("kill", &fault));
         let world = World::new(loops.nodes(), true);
         let run = world.run(&fault, &DEPLOY);
         assert!(run.code <= 0, "{run}");
-        goes_on(&world, &wanted, after);
-        goes_down(&world);
+        check_recovery(&world, &wanted, after);
+        check_teardown(&world);
     }
 }
 
@@ -189,13 +189,13 @@ pub(super) fn recovery_survives(test: &str, middle: &str, modes: &[&str]) {
         world.run(middle, &DEPLOY);
         world
     };
-    for fault in loops.faults(modes, &cut_off().calls(&GO_ON)) {
-        eprintln!("{}", again(test, &fault));
+    for fault in loops.faults(modes, &cut_off().calls(&RECOVER)) {
+        eprintln!("{}", how_to_reproduce(test, &fault));
         let world = cut_off();
-        let run = world.run(&fault, &GO_ON);
+        let run = world.run(&fault, &RECOVER);
         assert!(run.code <= 0, "{run}");
-        goes_on(&world, &wanted, After::crashes(2));
-        goes_down(&world);
+        check_recovery(&world, &wanted, After::crashes(2));
+        check_teardown(&world);
     }
 }
 

@@ -84,7 +84,7 @@ impl Loops {
 }
 
 /// The message that says how to reproduce a failure.
-fn again(test: &str, fault: &str) -> String {
+fn how_to_reproduce(test: &str, fault: &str) -> String {
     format!(
         "again with: UNFURL_LOOPS='{fault}' cargo test --features fault-injection --test it crash::{test}"
     )

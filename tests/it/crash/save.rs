@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::kill::{goes_down, undisturbed};
+use super::kill::{check_teardown, undisturbed};
 use super::world::World;
 use crate::support::TestEnv;
 
@@ -46,7 +46,7 @@ fn a_record_that_cannot_be_saved_is_taken_back_wherever_it_stopped() {
             let run = world.rerun(&["recover"]).succeeds();
             assert!(run.stdout.contains("is saved"), "{run}");
             assert_eq!(world.picture(), wanted, "{call}");
-            assert_eq!(world.acts().values().sum::<usize>(), NODES);
+            assert_eq!(world.action_counts().values().sum::<usize>(), NODES);
             let run = world.rerun(&["recover"]).succeeds();
             assert!(run.stdout.contains("nothing to recover"), "{run}");
         }
@@ -72,7 +72,7 @@ fn a_disk_that_takes_nothing_more_leaves_the_record_to_another() {
     // The recovered record is complete, so a deploy has nothing to do.
     let again = world.rerun(&DEPLOY).succeeds();
     assert!(again.all().contains("Nothing to do"), "{again}");
-    goes_down(&world);
+    check_teardown(&world);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn what_was_cut_off_is_put_on_record_without_another_job() {
     let ended = world.ended();
     let run = world.rerun(&["recover"]).succeeds();
     assert!(run.stdout.contains("was cut off"), "{run}");
-    assert_eq!(world.litter(), [""; 0], "{run}");
+    assert_eq!(world.leftovers(), [""; 0], "{run}");
     let recorded = world.recorded();
     for (task, id) in &ended {
         assert_eq!(&recorded[task][0].0, id, "{run}");

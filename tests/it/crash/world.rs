@@ -52,7 +52,7 @@ pub(super) struct World {
 
 /// The state of a world and its record, without the parts that depend on how the state came about.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Picture {
+pub(super) struct WorldState {
     /// The names of the files that tasks have created.
     made: BTreeSet<String>,
     /// The ensemble's status without ids and times, one line per leaf.
@@ -110,7 +110,7 @@ impl World {
     }
 
     /// How many times each task (`node operation`) has changed the world.
-    pub(super) fn acts(&self) -> BTreeMap<String, usize> {
+    pub(super) fn action_counts(&self) -> BTreeMap<String, usize> {
         let text = fs::read_to_string(self.env.work().join("../world/log")).unwrap_or_default();
         let mut acts = BTreeMap::new();
         for line in text.lines() {
@@ -180,7 +180,7 @@ impl World {
     }
 
     /// The current state without ids and times, to compare with another.
-    pub(super) fn picture(&self) -> Picture {
+    pub(super) fn picture(&self) -> WorldState {
         let tsv = fs::read_to_string(self.env.work().join("jobs.tsv")).unwrap_or_default();
         assert!(tsv.is_empty() || tsv.ends_with('\n'), "{tsv}");
         let mut status = self.env.ensemble()["status"].clone();
@@ -201,15 +201,15 @@ impl World {
                 operations.insert(format!("{target} {operation}"), kept.join(" "));
             }
         }
-        Picture {
+        WorldState {
             made: self.made(),
-            status: flat("", &status),
+            status: leaves("", &status),
             operations,
         }
     }
 
     /// The temporary files, journals, locks and rescue files, which must be gone after a complete job.
-    pub(super) fn litter(&self) -> Vec<String> {
+    pub(super) fn leftovers(&self) -> Vec<String> {
         let files = self.env.files().into_iter().map(|(path, _)| path);
         let signs = [".tmp.", ".journal", ".lock", ".rescue"];
         files
@@ -228,7 +228,7 @@ impl World {
     }
 }
 
-impl Picture {
+impl WorldState {
     /// The picture without the parts that say which operations led to the state.
     pub(super) fn without_history(&self) -> Self {
         let status = self
@@ -264,12 +264,12 @@ fn field(line: &str, name: &str) -> Option<String> {
 }
 
 /// The leaves of a JSON value, each as `path: value`.
-fn flat(way: &str, value: &Json) -> Vec<String> {
+fn leaves(way: &str, value: &Json) -> Vec<String> {
     match value {
         Json::Object(map) => {
             let mut all: Vec<String> = map
                 .iter()
-                .flat_map(|(key, value)| flat(&format!("{way}/{key}"), value))
+                .flat_map(|(key, value)| leaves(&format!("{way}/{key}"), value))
                 .collect();
             all.sort();
             all

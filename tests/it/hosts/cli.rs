@@ -121,7 +121,7 @@ fn a_file_gets_its_mode_and_comes_to_where_a_pattern_says() {
 }
 
 #[test]
-fn what_is_missing_here_or_there_is_told() {
+fn a_missing_local_or_remote_file_is_reported() {
     requires!("sshd");
     let (sshd, env) = (Sshd::start(), TestEnv::new());
     let run = over(&env, &sshd, 1, &["put", "nowhere", "x"]).exits(2);
@@ -235,7 +235,7 @@ fn a_port_leads_through_a_host_until_it_is_interrupted() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told() {
+fn a_port_that_is_taken_is_reported() {
     requires!("sshd");
     let (sshd, env) = (Sshd::start(), TestEnv::new());
     let mut words = on_one(&sshd, "forward", &hosts(&sshd, 1));

@@ -94,7 +94,7 @@ fn commands_and_files_go_into_containers_here_and_on_hosts() {
 }
 
 #[test]
-fn a_container_that_is_not_there_is_told() {
+fn a_missing_container_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let engine = engine(folder.path());
     pooled(async |pool| {

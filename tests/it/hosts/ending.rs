@@ -7,11 +7,11 @@ use unfurl::testing::host::{Action, Background, Exit, StopLevel};
 use unfurl::testing::system::machine::is_running;
 
 use super::sshd::{Sshd, call, perform, pooled, run, run_once, sh};
-use crate::support::{wait_meanwhile, wait_until_gone};
+use crate::support::{wait_for_async, wait_until_gone};
 
 /// Waits until a file holds a process id, and returns the id.
 async fn pid_in(file: &Path) -> u32 {
-    wait_meanwhile(format_args!("a process id in {}", file.display()), || {
+    wait_for_async(format_args!("a process id in {}", file.display()), || {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         text.strip_suffix('\n')?.trim().parse().ok()
     })
@@ -20,7 +20,7 @@ async fn pid_in(file: &Path) -> u32 {
 
 async fn ends(pid: u32) {
     let what = format_args!("the end of {pid}");
-    wait_meanwhile(what, || (!is_running(pid)).then_some(())).await;
+    wait_for_async(what, || (!is_running(pid)).then_some(())).await;
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_cancelled_command_ends_and_one_that_resists_is_killed_at_once() {
         let stopping = async {
             let pid = pid_in(&file).await;
             stop.send_replace(StopLevel::Gently);
-            wait_meanwhile("the first signal", || asked.exists().then_some(())).await;
+            wait_for_async("the first signal", || asked.exists().then_some(())).await;
             assert!(is_running(pid));
             stop.send_replace(StopLevel::AtOnce);
             pid

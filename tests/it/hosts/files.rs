@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use unfurl::testing::host::{Action, Content, Destination, Exit, Get, Put};
 
 use super::sshd::{Sshd, pooled, transfer};
-use crate::support::wait_meanwhile;
+use crate::support::wait_for_async;
 
 fn put(source: Content, target: &Path, mode: Option<u32>) -> Action {
     Action::Put(Put {
@@ -171,7 +171,7 @@ fn a_file_goes_into_a_folder_and_bytes_replace_a_file() {
 }
 
 #[test]
-fn what_is_not_there_is_told() {
+fn a_missing_source_or_destination_is_reported() {
     requires!("sshd");
     let sshd = Sshd::start();
     let folder = tempfile::tempdir().unwrap();
@@ -219,7 +219,7 @@ fn a_transfer_that_takes_too_long_leaves_nothing_half_there() {
             time_limit: Some(Duration::from_millis(500)),
         });
         // A part of the file exists before the time is over.
-        let seen = wait_meanwhile("half a file", || has_begun().then_some(()));
+        let seen = wait_for_async("half a file", || has_begun().then_some(()));
         let (output, ()) = tokio::join!(transfer(&pool, &host, action), seen);
         assert_eq!(output.exit, Exit::TimedOut);
     });

@@ -25,7 +25,7 @@ fn a_host_is_reached_through_two_others_whose_connections_are_shared() {
 }
 
 #[test]
-fn a_way_that_ends_is_told() {
+fn a_jump_host_that_cannot_connect_further_is_reported() {
     requires!("sshd");
     let sshd = Sshd::with(2, &["AllowTcpForwarding no"]);
     let mut host = sshd.nth(2);

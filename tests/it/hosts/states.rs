@@ -196,7 +196,7 @@ fn a_dry_run_shows_commands_and_differences_and_touches_nothing() {
 }
 
 #[test]
-fn a_host_that_is_lost_in_the_middle_is_told_with_what_it_did_not_come_to() {
+fn a_host_that_is_lost_in_the_middle_is_reported_with_its_remaining_states() {
     requires!("sshd");
     let (sshd, env) = (Sshd::with(2, &[]), TestEnv::new());
     // The command kills the server process of this session.

@@ -37,7 +37,7 @@ fn a_command_gives_its_outputs_and_exit_code() {
 }
 
 #[test]
-fn what_cannot_begin_is_told() {
+fn a_command_that_cannot_start_is_reported() {
     requires!("sshd");
     let sshd = Sshd::start();
     let mut command = sh("true");
@@ -241,7 +241,7 @@ fn much_input_and_output_goes_through() {
 }
 
 #[test]
-fn a_connection_that_is_lost_is_told_and_the_next_command_opens_another() {
+fn a_lost_connection_is_reported_and_the_next_command_opens_another() {
     requires!("sshd");
     let sshd = Sshd::start();
     pooled(async |pool| {

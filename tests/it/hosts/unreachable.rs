@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use unfurl::testing::host::{Address, Destination, Exit, HostKeys};
+use unfurl::testing::host::{Address, Destination, Exit, HostKeyPolicy};
 
 use super::sshd::{Sshd, free_port, keygen, make_key, pooled, refusal, run, run_once, sh, user};
 
@@ -47,7 +47,7 @@ fn a_port_that_nobody_listens_on_refuses() {
 }
 
 #[test]
-fn a_name_that_is_none_is_told_and_not_tried_again() {
+fn an_unknown_host_name_is_reported_and_not_tried_again() {
     let mut host = at(22);
     host.address.host = "no-such-host.invalid".to_owned();
     host.attempts = 5;
@@ -74,7 +74,7 @@ fn a_host_that_says_nothing_is_given_up_in_time_as_often_as_it_is_tried() {
 }
 
 #[test]
-fn a_host_that_closes_or_speaks_otherwise_is_told() {
+fn a_host_that_closes_or_speaks_another_protocol_is_reported() {
     let closes = at(listener(|mut stream| {
         stream.write_all(b"SSH-2.0-closes\r\n").unwrap();
         let mut some = [0; 100];
@@ -112,11 +112,11 @@ fn an_unknown_key_is_refused_and_taken_down_once_if_new_ones_are_accepted() {
         "{text}"
     );
     assert!(!file.exists());
-    host.host_keys = HostKeys::AcceptNew;
+    host.host_key_policy = HostKeyPolicy::AcceptNew;
     for _ in 0..2 {
         assert!(run_once(&host, sh("true")).exit.is_ok());
     }
-    host.host_keys = HostKeys::Strict;
+    host.host_key_policy = HostKeyPolicy::Strict;
     assert!(run_once(&host, sh("true")).exit.is_ok());
     let text = std::fs::read_to_string(&file).unwrap();
     assert_eq!(text.lines().count(), 1, "{text}");
@@ -137,7 +137,7 @@ fn a_changed_or_revoked_key_is_refused_even_if_new_ones_are_accepted() {
     requires!("sshd");
     let sshd = Sshd::start();
     let mut host = sshd.host();
-    host.host_keys = HostKeys::AcceptNew;
+    host.host_key_policy = HostKeyPolicy::AcceptNew;
     make_key(&sshd.path("other"), "ed25519", "");
     let other = std::fs::read_to_string(sshd.path("other.pub")).unwrap();
     let own = std::fs::read_to_string(sshd.path("host_ed25519.pub")).unwrap();

@@ -575,7 +575,7 @@ mod parser {
     }
 
     #[test]
-    fn a_circle_that_grows_or_shrinks_is_told() {
+    fn a_circle_that_grows_or_shrinks_is_reported() {
         let sources = files(&[
             ("a/mod.rs", "mod x;\nmod y;\nmod z;"),
             ("a/x.rs", "use super::y::Y;\npub struct X;"),

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::ensemble;
-use super::web::{Answer, Asked, Web, answer, bare, lock, locks};
+use super::web::{Answer, HttpServer, Request, answer, bare, lock, locks};
 use crate::support::{Run, TestEnv};
 
 const PATH: &str = "ensemble_46_yaml_46_lock";
@@ -28,7 +28,7 @@ fn deploy(env: &TestEnv) -> Run {
 }
 
 /// A server that grants a lock and frees it again.
-fn good(asked: &Asked) -> Answer {
+fn good(asked: &Request) -> Answer {
     match &*asked.method {
         "POST" if asked.path == "/locks" => answer(201, &lock("7", PATH, "ann")),
         "POST" => answer(200, &lock("7", PATH, "ann")),
@@ -37,8 +37,8 @@ fn good(asked: &Asked) -> Answer {
 }
 
 /// Asserts that `require` refuses the job because of these answers, while `try` warns and continues.
-fn unavailable(answers: fn(&Asked) -> Answer, says: &str) {
-    let web = Web::start(answers);
+fn unavailable(answers: fn(&Request) -> Answer, says: &str) {
+    let web = HttpServer::start(answers);
     let env = world("require", &web.url());
     let run = deploy(&env).exits(1);
     let start = "error: the remote lock cannot be taken: ";
@@ -59,11 +59,11 @@ fn unavailable(answers: fn(&Asked) -> Answer, says: &str) {
 
 #[test]
 fn a_lock_is_asked_for_and_given_back_as_the_api_says() {
-    let web = Web::start(good);
+    let web = HttpServer::start(good);
     let env = world("require", &web.url());
     let run = deploy(&env).succeeds();
     assert!(!run.all().contains("warning"), "{run}");
-    let asked = web.asked();
+    let asked = web.requests();
     let lines = asked
         .iter()
         .map(|it| format!("{} {} {}", it.method, it.path, it.body));
@@ -81,7 +81,7 @@ fn a_lock_is_asked_for_and_given_back_as_the_api_says() {
 
 #[test]
 fn nothing_is_contacted_without_a_lock_to_take() {
-    let web = Web::start(good);
+    let web = HttpServer::start(good);
     for mode in ["'no'", "no"] {
         deploy(&world(mode, &web.url())).succeeds();
     }
@@ -89,12 +89,12 @@ fn nothing_is_contacted_without_a_lock_to_take() {
     env.unfurl(["plan"]).succeeds();
     env.unfurl(["validate"]).succeeds();
     env.unfurl(["status"]).succeeds();
-    assert!(web.asked().is_empty());
+    assert!(web.requests().is_empty());
 }
 
 #[test]
 fn a_taken_lock_is_looked_up_where_the_answer_does_not_name_its_holder() {
-    let web = Web::start(|asked| match &*asked.method {
+    let web = HttpServer::start(|asked| match &*asked.method {
         "POST" => answer(409, "{\"message\": \"already created lock\"}"),
         _ if asked.path.contains("cursor=two") => {
             answer(200, &locks(&[&bare("9", PATH, "bob")], None))
@@ -117,11 +117,11 @@ fn a_taken_lock_is_looked_up_where_the_answer_does_not_name_its_holder() {
 
 #[test]
 fn a_taken_lock_names_its_holder() {
-    let web = Web::start(|_| answer(409, &lock("9", PATH, "bob")));
+    let web = HttpServer::start(|_| answer(409, &lock("9", PATH, "bob")));
     deploy(&world("try", &web.url()))
         .exits(1)
         .says(&["the ensemble is locked by bob since "]);
-    assert_eq!(web.asked().len(), 1);
+    assert_eq!(web.requests().len(), 1);
 }
 
 #[test]
@@ -188,15 +188,15 @@ fn a_server_that_says_nothing_is_left_after_its_time() {
 }
 
 #[test]
-fn a_lock_that_may_have_been_given_before_a_job_was_cut_off_is_told() {
-    let web = Web::start(|asked| match &*asked.method {
+fn a_lock_that_an_interrupted_job_may_have_taken_is_reported() {
+    let web = HttpServer::start(|asked| match &*asked.method {
         "POST" => Answer::Silence(Duration::from_secs(3)),
         _ => answer(500, "{}"),
     });
     let env = world("require", &web.url());
     deploy(&env).exits(1);
     drop(web);
-    let web = Web::start(|_| answer(409, &lock("9", PATH, "ann")));
+    let web = HttpServer::start(|_| answer(409, &lock("9", PATH, "ann")));
     let note = env.read("ensemble.yaml.lfs.lock");
     let server = note.lines().find(|line| line.starts_with("server:"));
     let note = note.replace(server.unwrap(), &format!("server: {}", web.url()));
@@ -215,7 +215,7 @@ fn a_lock_that_may_have_been_given_before_a_job_was_cut_off_is_told() {
 
 #[test]
 fn who_may_not_lock_is_still_refused_where_somebody_has() {
-    let web = Web::start(|asked| match &*asked.method {
+    let web = HttpServer::start(|asked| match &*asked.method {
         "POST" => answer(403, "{}"),
         _ => answer(200, &locks(&[&bare("9", PATH, "bob")], None)),
     });
@@ -224,8 +224,8 @@ fn who_may_not_lock_is_still_refused_where_somebody_has() {
 }
 
 #[test]
-fn a_lock_that_cannot_be_freed_is_told_and_known_again() {
-    let web = Web::start(|asked| match &*asked.method {
+fn a_lock_that_cannot_be_freed_is_reported_and_recognized_later() {
+    let web = HttpServer::start(|asked| match &*asked.method {
         "POST" if asked.path != "/locks" => answer(500, "{}"),
         _ => good(asked),
     });
@@ -244,7 +244,7 @@ fn a_lock_that_cannot_be_freed_is_told_and_known_again() {
 
 #[test]
 fn a_login_comes_from_gits_helpers_and_is_never_shown() {
-    let web = Web::start(|asked| match asked.header("authorization") {
+    let web = HttpServer::start(|asked| match asked.header("authorization") {
         Some("Basic YW5uOnMzY3JldC13MHJk") => good(asked),
         _ => answer(401, "{\"message\": \"no s3cret-w0rd, no lock\"}"),
     });
@@ -264,7 +264,7 @@ fn a_login_comes_from_gits_helpers_and_is_never_shown() {
     ];
     let run = env.unfurl(logged).succeeds();
     assert!(!run.all().contains("w0rd"), "{run}");
-    let asked = web.asked();
+    let asked = web.requests();
     assert_eq!(asked[0].header("authorization"), None);
     assert!(
         asked[1..]
@@ -285,7 +285,7 @@ fn a_login_comes_from_gits_helpers_and_is_never_shown() {
 
 #[test]
 fn a_login_in_the_url_and_headers_of_git_are_sent_and_never_shown() {
-    let web = Web::start(|asked| {
+    let web = HttpServer::start(|asked| {
         let known = asked.header("authorization") == Some("Basic YW5uOnBANHNzLXcwcmQ=");
         let extra = asked.header("x-token") == Some("t0k-en");
         if known && extra {
@@ -325,20 +325,20 @@ fn an_ensemble_in_no_repository_or_without_a_remote_has_no_server() {
 
 #[test]
 fn the_server_is_found_in_the_settings_of_git_as_git_lfs_finds_it() {
-    let web = Web::start(good);
+    let web = HttpServer::start(good);
     let env = TestEnv::with_ensemble(&ensemble("{lock: require}", "touch here"));
     env.git(&["init", "-q", "-b", "main", "."]);
     env.git(&["remote", "add", "origin", "/srv/git/x.git"]);
     env.write(".lfsconfig", &format!("[lfs]\n\turl = {}/own\n", web.url()));
     deploy(&env).succeeds();
-    let first = |from: usize| web.asked()[from].path.clone();
+    let first = |from: usize| web.requests()[from].path.clone();
     assert_eq!(first(0), "/own/locks");
     fs::remove_file(env.work().join(".lfsconfig")).unwrap();
     env.git(&["config", "remote.origin.url", &format!("{}/o/r", web.url())]);
-    let asked = web.asked().len();
+    let asked = web.requests().len();
     deploy(&env).succeeds();
     assert_eq!(first(asked), "/o/r.git/info/lfs/locks");
-    let asked = web.asked().len();
+    let asked = web.requests().len();
     env.git(&["config", "lfs.url", &web.url()]);
     deploy(&env).succeeds();
     assert_eq!(first(asked), "/locks");
@@ -405,7 +405,7 @@ fn over_tls_a_server_counts_only_with_a_certificate_that_is_trusted() {
 }
 
 #[test]
-fn bad_values_are_told_with_their_places() {
+fn bad_values_are_reported_with_their_positions() {
     let env = TestEnv::with_ensemble(&ensemble(
         "{lock: always, name: '$enviroment', url: 'ftp://x'}",
         "touch here",
@@ -445,7 +445,7 @@ fn bad_values_are_told_with_their_places() {
 
 #[test]
 fn the_ensembles_own_settings_go_before_those_of_its_environment() {
-    let web = Web::start(good);
+    let web = HttpServer::start(good);
     let env = world("require", &web.url());
     let text = env.read("ensemble.yaml");
     env.write("ensemble.yaml", &text.replace("lock: require, ", ""));
@@ -453,5 +453,5 @@ fn the_ensembles_own_settings_go_before_those_of_its_environment() {
                    environments: {defaults: {lfs_lock: {lock: require, url: 'http://127.0.0.1:1'}}}\n";
     env.write("unfurl.yaml", project);
     deploy(&env).succeeds();
-    assert_eq!(web.asked().len(), 3);
+    assert_eq!(web.requests().len(), 3);
 }

@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 
 use super::ensemble;
 use super::sshd::Server;
-use super::web::{Web, answer};
+use super::web::{HttpServer, answer};
 use crate::support::{Run, TestEnv, wait_for};
 
 const PATH: &str = "ensemble_46_yaml_46_lock";
@@ -30,7 +30,7 @@ fn again(env: &TestEnv) -> Run {
     env.unfurl(["deploy", "--approve", "--redo-in-doubt"])
 }
 
-fn wait_until_it_began(env: &TestEnv) {
+fn wait_until_started(env: &TestEnv) {
     let began = env.work().join("here/began");
     wait_for(began.display(), || began.exists().then_some(()));
 }
@@ -43,7 +43,7 @@ fn end(env: &TestEnv) {
 fn meanwhile(env: &TestEnv, act: impl FnOnce()) -> Run {
     thread::scope(|scope| {
         let job = scope.spawn(|| deploy(env));
-        wait_until_it_began(env);
+        wait_until_started(env);
         act();
         fs::write(env.work().join("here/end"), "").unwrap();
         job.join().unwrap()
@@ -164,7 +164,7 @@ fn a_lock_that_was_made_after_one_that_was_left_is_somebody_elses() {
 fn kill_a_job(env: &TestEnv) -> i32 {
     thread::scope(|scope| {
         let job = scope.spawn(|| deploy(env));
-        wait_until_it_began(env);
+        wait_until_started(env);
         let pid = env.read("ensemble.yaml.lock");
         let killed = Command::new("kill").args(["-9", pid.trim()]).status();
         assert!(killed.unwrap().success());
@@ -194,7 +194,7 @@ fn a_job_that_is_interrupted_frees_its_lock() {
     let second = server.clone_it();
     for (env, signal, code) in [(first, Signal::SIGINT, 130), (second, Signal::SIGTERM, 143)] {
         let job = env.start(["deploy", "--approve", "--grace", "0s"]);
-        wait_until_it_began(&env);
+        wait_until_started(&env);
         assert_eq!(server.locks(&env)[0]["path"], PATH);
         job.signal(signal);
         let run = job.ends_by_itself().exits(code);
@@ -205,7 +205,7 @@ fn a_job_that_is_interrupted_frees_its_lock() {
 }
 
 #[test]
-fn a_job_waits_for_a_lock_as_long_as_it_is_told_to() {
+fn a_job_waits_for_a_lock_for_the_requested_time() {
     requires!("tests/lfs.sh");
     let server = Server::start();
     let one = server.with_ensemble(&ensemble("{lock: require}", WAITS));
@@ -214,7 +214,7 @@ fn a_job_waits_for_a_lock_as_long_as_it_is_told_to() {
     end(&two);
     let (first, second) = thread::scope(|scope| {
         let first = scope.spawn(|| deploy(&one));
-        wait_until_it_began(&one);
+        wait_until_started(&one);
         // A job that is interrupted during the wait has changed nothing.
         let waits = two.start(["deploy", "--approve", "--lock-timeout", "90s"]);
         waits.wait_until_it_says(WAITING);
@@ -240,7 +240,7 @@ fn who_waited_for_a_lock_goes_on_from_what_was_pushed_meanwhile() {
     let two = server.clone_it();
     let second = thread::scope(|scope| {
         let first = scope.spawn(|| one.unfurl(["deploy", "--approve", "--commit", "--push"]));
-        wait_until_it_began(&one);
+        wait_until_started(&one);
         let check = ["--check-upstream", "deploy", "--approve"];
         let second = two.start(check.into_iter().chain(["--lock-timeout", "90s"]));
         second.wait_until_it_says(WAITING);
@@ -255,7 +255,7 @@ fn who_waited_for_a_lock_goes_on_from_what_was_pushed_meanwhile() {
 }
 
 #[test]
-fn a_lock_that_is_broken_while_a_job_runs_is_told() {
+fn a_lock_that_is_broken_while_a_job_runs_is_reported() {
     requires!("tests/lfs.sh");
     let server = Server::start();
     let env = server.with_ensemble(&ensemble("{lock: require}", WAITS));
@@ -302,7 +302,7 @@ fn a_server_that_is_gone_refuses_or_warns_as_it_is_set() {
 #[test]
 fn a_server_without_git_lfs_transfer_says_where_its_http_api_is() {
     requires!("tests/lfs.sh");
-    let web = Web::start(|asked| {
+    let web = HttpServer::start(|asked| {
         if asked.header("authorization") != Some("Bearer t0p-s3cret") {
             return answer(401, "{}");
         }
@@ -331,7 +331,7 @@ fn a_server_without_git_lfs_transfer_says_where_its_http_api_is() {
     let env = server.with_ensemble(&ensemble("{lock: require}", "mkdir here"));
     let run = deploy(&env).succeeds();
     assert!(!run.all().contains("warning"), "{run}");
-    let asked: Vec<_> = web.asked().iter().map(|it| it.method.clone()).collect();
+    let asked: Vec<_> = web.requests().iter().map(|it| it.method.clone()).collect();
     assert_eq!(asked, ["POST", "GET", "POST"]);
     for (path, bytes) in env.files() {
         let text = String::from_utf8_lossy(&bytes);

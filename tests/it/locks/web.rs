@@ -9,14 +9,14 @@ use std::time::Duration;
 
 /// A request that the server received.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Asked {
+pub(super) struct Request {
     pub(super) method: String,
     pub(super) path: String,
     headers: Vec<(String, String)>,
     pub(super) body: String,
 }
 
-impl Asked {
+impl Request {
     /// The value of a header. `name` is in lower case.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(header, _)| header == name);
@@ -64,16 +64,16 @@ pub(super) fn locks(locks: &[&str], next: Option<&str>) -> String {
 }
 
 /// A running HTTP server that records its requests.
-pub(super) struct Web {
+pub(super) struct HttpServer {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<Request>>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Web {
+impl HttpServer {
     /// Starts a server on a free port. `answers` decides the answer to each request.
-    pub(super) fn start(answers: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+    pub(super) fn start(answers: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -108,12 +108,12 @@ impl Web {
     }
 
     /// The requests so far, oldest first.
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(super) fn requests(&self) -> Vec<Request> {
         self.asked.lock().unwrap().clone()
     }
 }
 
-impl Drop for Web {
+impl Drop for HttpServer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
         TcpStream::connect(self.address).ok();
@@ -123,15 +123,15 @@ impl Drop for Web {
     }
 }
 
-fn read(stream: &mut TcpStream) -> Option<Asked> {
+fn read(stream: &mut TcpStream) -> Option<Request> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let mut words = line.split_whitespace();
-    let mut asked = Asked {
+    let mut asked = Request {
         method: words.next()?.to_owned(),
         path: words.next()?.to_owned(),
-        ..Asked::default()
+        ..Request::default()
     };
     loop {
         let mut line = String::new();

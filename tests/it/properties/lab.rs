@@ -18,7 +18,7 @@ use unfurl::testing::plan::{
 use unfurl::testing::topology::Topology;
 use unfurl::testing::value::Handle;
 
-use crate::support::{forget_what_git_ignores, is_ignored};
+use crate::support::{delete_ignored_files, is_ignored};
 
 /// A temporary folder with an ensemble, in which jobs run one after the other.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Lab {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Step {
     /// The instance whose turn this is. A step of a relationship belongs to its source or its target.
-    pub(super) of: String,
+    pub(super) instance: String,
     /// The key of the instance or relationship that the operation acts on.
     pub(super) target: String,
     pub(super) operation: String,
@@ -40,7 +40,7 @@ pub(super) struct Step {
 
 /// The state in which a step ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum End {
+pub(super) enum StepEnd {
     Succeeded,
     Failed,
     /// Skipped because its inputs have not changed.
@@ -50,14 +50,14 @@ pub(super) enum End {
     /// Planned, but not run.
     Open,
     /// Not decided when planned: whether the step has to run depends on attributes that other tasks set.
-    Undecided,
+    Deferred,
 }
 
 /// The result of a finished job.
 #[derive(Debug)]
-pub(super) struct Ran {
+pub(super) struct JobResult {
     /// The steps in the order of the plan.
-    pub(super) steps: Vec<(Step, End)>,
+    pub(super) steps: Vec<(Step, StepEnd)>,
     /// The start and the end of each step that ran, as positions in the sequence of events.
     pub(super) times: Vec<(Step, usize, usize)>,
     pub(super) ok: bool,
@@ -99,9 +99,9 @@ fn picture(topology: &Topology) -> Picture {
     shown.collect()
 }
 
-impl Ran {
+impl JobResult {
     /// The steps that ended in this state, sorted.
-    pub(super) fn with(&self, end: End) -> Vec<&Step> {
+    pub(super) fn with(&self, end: StepEnd) -> Vec<&Step> {
         let mut all: Vec<&Step> = self
             .steps
             .iter()
@@ -194,7 +194,7 @@ impl Lab {
         }
     }
 
-    pub(super) fn job(&mut self, workflow: WorkflowKind, parallel: usize) -> Ran {
+    pub(super) fn job(&mut self, workflow: WorkflowKind, parallel: usize) -> JobResult {
         let goal = JobGoal {
             workflow,
             ..JobGoal::default()
@@ -226,7 +226,7 @@ impl Lab {
     }
 
     /// The steps that a job would run or skip, and the state before the job.
-    pub(super) fn plan(&mut self, workflow: WorkflowKind) -> (Vec<(Step, End)>, Picture) {
+    pub(super) fn plan(&mut self, workflow: WorkflowKind) -> (Vec<(Step, StepEnd)>, Picture) {
         let goal = JobGoal {
             workflow,
             ..JobGoal::default()
@@ -241,9 +241,9 @@ impl Lab {
         let steps = ids.filter_map(|id| {
             let task = proposal.task_of(id).filter(|task| task.is_included)?;
             let end = match task.readiness {
-                Readiness::Skipped(_) => End::Skipped,
-                Readiness::Deferred if task.reason == Reason::Reconfigure => End::Undecided,
-                _ => End::Open,
+                Readiness::Skipped(_) => StepEnd::Skipped,
+                Readiness::Deferred if task.reason == Reason::Reconfigure => StepEnd::Deferred,
+                _ => StepEnd::Open,
             };
             let step = named(&proposal.plan, id, task.target, &proposal.topology);
             Some((step, end))
@@ -297,8 +297,8 @@ impl Lab {
     }
 
     /// Deletes the files that git ignores, like a fresh clone.
-    pub(super) fn forget_what_git_ignores(&self) {
-        forget_what_git_ignores(self.folder.path());
+    pub(super) fn delete_ignored_files(&self) {
+        delete_ignored_files(self.folder.path());
     }
 }
 
@@ -314,7 +314,7 @@ fn named(plan: &Plan, id: StepId, target: Handle, topology: &Topology) -> Step {
         (StepTarget::Relationship { source, .. }, _) => source.to_string(),
     };
     Step {
-        of,
+        instance: of,
         target: topology.entity(target).key.to_string(),
         operation: reference.to_string(),
         reason: step.reason.to_string(),
@@ -323,18 +323,18 @@ fn named(plan: &Plan, id: StepId, target: Handle, topology: &Topology) -> Step {
 
 /// The steps of a job that run operations, with their task numbers. Steps that are only prepared are left
 /// out.
-fn steps(report: &Report) -> Vec<(usize, Step, End)> {
+fn steps(report: &Report) -> Vec<(usize, Step, StepEnd)> {
     let all = report.steps.iter().enumerate();
     all.filter_map(|(id, step)| {
         let number = step.task.filter(|_| step.is_included)?;
         let reason = &report.plan.steps[id].reason;
         let end = match step.state {
-            StepState::Skipped => End::Skipped,
-            StepState::Passed => End::Passed,
-            StepState::Failed => End::Failed,
-            StepState::Succeeded => End::Succeeded,
-            StepState::Deferred if *reason == Reason::Reconfigure => End::Undecided,
-            StepState::Deferred | StepState::Open => End::Open,
+            StepState::Skipped => StepEnd::Skipped,
+            StepState::Passed => StepEnd::Passed,
+            StepState::Failed => StepEnd::Failed,
+            StepState::Succeeded => StepEnd::Succeeded,
+            StepState::Deferred if *reason == Reason::Reconfigure => StepEnd::Deferred,
+            StepState::Deferred | StepState::Open => StepEnd::Open,
         };
         let step = named(&report.plan, id, step.target, &report.topology);
         Some((number, step, end))
@@ -350,7 +350,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn ran(self, report: &JobReport) -> Ran {
+    fn ran(self, report: &JobReport) -> JobResult {
         let steps = steps(&report.job);
         let mut times = Vec::new();
         for (number, step, _) in &steps {
@@ -363,7 +363,7 @@ impl Watch {
                 times.push((step.clone(), at(false).unwrap_or(ended), ended));
             }
         }
-        Ran {
+        JobResult {
             steps: steps
                 .into_iter()
                 .map(|(_, step, end)| (step, end))

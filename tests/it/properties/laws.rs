@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use unfurl::testing::plan::WorkflowKind;
 
-use super::lab::{End, Lab, Ran, Step};
+use super::lab::{JobResult, Lab, Step, StepEnd};
 use super::model::{Directive, Expr, Model, Node, name};
 use super::oracle::Act;
 use super::same;
 
 /// Returns an error with the ensemble's text unless a condition holds.
-macro_rules! must {
+macro_rules! check_law {
     ($what:expr, $lab:expr, $($why:tt)*) => {
         if !$what {
             return Err(format!("{}\n{}", format_args!($($why)*), $lab.text()));
@@ -52,13 +52,13 @@ fn as_planned(
     lab: &mut Lab,
     workflow: &WorkflowKind,
     parallel: usize,
-) -> Result<Ran, String> {
+) -> Result<JobResult, String> {
     let (planned, _) = lab.plan(workflow.clone());
     let before = lab.statuses();
     let ran = lab.job(workflow.clone(), parallel);
     let words =
-        |steps: &[(Step, End)]| -> Vec<Step> { steps.iter().map(|(s, _)| s.clone()).collect() };
-    must!(
+        |steps: &[(Step, StepEnd)]| -> Vec<Step> { steps.iter().map(|(s, _)| s.clone()).collect() };
+    check_law!(
         words(&planned) == words(&ran.steps),
         lab,
         "{workflow}: planned {planned:#?}\nran {:#?}",
@@ -66,31 +66,31 @@ fn as_planned(
     );
     for ((step, plan), (_, end)) in planned.iter().zip(&ran.steps) {
         let found = (0..model.nodes.len()).any(|node| {
-            name(node) == step.of && model.nodes[node].directive == Some(Directive::Check)
+            name(node) == step.instance && model.nodes[node].directive == Some(Directive::Check)
         });
         let fulfilled = match plan {
-            End::Skipped => *end == End::Skipped,
-            End::Open => *end == End::Succeeded || found && *end == End::Passed,
-            End::Undecided => matches!(end, End::Succeeded | End::Skipped),
+            StepEnd::Skipped => *end == StepEnd::Skipped,
+            StepEnd::Open => *end == StepEnd::Succeeded || found && *end == StepEnd::Passed,
+            StepEnd::Deferred => matches!(end, StepEnd::Succeeded | StepEnd::Skipped),
             _ => false,
         };
-        must!(
+        check_law!(
             fulfilled,
             lab,
             "{workflow}: {step:?} was planned as {plan:?} and ended as {end:?}\n{:?}\n{before:#?}",
             ran.problems
         );
     }
-    must!(ran.ok, lab, "{workflow}: {ran:#?}");
+    check_law!(ran.ok, lab, "{workflow}: {ran:#?}");
     in_order(model, &ran, lab, *workflow == WorkflowKind::Undeploy)?;
     Ok(ran)
 }
 
 /// Checks that the tasks of a node run after those of the nodes it requires, or before them if `reverse`.
-pub(super) fn in_order(model: &Model, ran: &Ran, lab: &Lab, reverse: bool) -> Law {
+pub(super) fn in_order(model: &Model, ran: &JobResult, lab: &Lab, reverse: bool) -> Law {
     let mut spans: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for (step, began, ended) in &ran.times {
-        let span = spans.entry(&step.of).or_insert((*began, *ended));
+        let span = spans.entry(&step.instance).or_insert((*began, *ended));
         *span = (span.0.min(*began), span.1.max(*ended));
     }
     for node in 0..model.nodes.len() {
@@ -104,16 +104,16 @@ pub(super) fn in_order(model: &Model, ran: &Ran, lab: &Lab, reverse: bool) -> La
                     target.1 < node.0
                 }
             });
-            must!(fine, lab, "{node} requires {target}: {:#?}", ran.times);
+            check_law!(fine, lab, "{node} requires {target}: {:#?}", ran.times);
         }
     }
     Ok(())
 }
 
-fn deploys_as_planned(model: &Model, lab: &mut Lab) -> Result<Ran, String> {
+fn deploys_as_planned(model: &Model, lab: &mut Lab) -> Result<JobResult, String> {
     let ran = as_planned(model, lab, &WorkflowKind::Deploy, 1)?;
-    let (did, due) = (acts(ran.with(End::Succeeded)), model.first_deploy());
-    must!(
+    let (did, due) = (acts(ran.with(StepEnd::Succeeded)), model.first_deploy());
+    check_law!(
         did == due,
         lab,
         "it did {did:#?}\nand should have done {due:#?}"
@@ -133,7 +133,7 @@ fn always(model: &Model) -> BTreeSet<Act> {
         .collect()
 }
 
-fn is_the_same_again(model: &Model, first: &Ran, lab: &mut Lab) -> Law {
+fn is_the_same_again(model: &Model, first: &JobResult, lab: &mut Lab) -> Law {
     let (_, picture) = lab.plan(WorkflowKind::Deploy);
     // The plan treats the status of an instance that will be checked as unknown.
     let recorded = first.picture.iter().filter(|_| always(model).is_empty());
@@ -145,7 +145,7 @@ fn is_the_same_again(model: &Model, first: &Ran, lab: &mut Lab) -> Law {
     let recorded = recorded.filter(|(key, _)| !nowhere.contains(&**key));
     for (key, was) in recorded {
         let is = picture.get(key);
-        must!(
+        check_law!(
             is == Some(was),
             lab,
             "{key} was\n{was}\nand is read as\n{is:?}"
@@ -157,17 +157,17 @@ fn is_the_same_again(model: &Model, first: &Ran, lab: &mut Lab) -> Law {
 fn runs_nothing(model: &Model, lab: &mut Lab, what: &str) -> Law {
     let before = lab.tracked();
     let ran = as_planned(model, lab, &WorkflowKind::Deploy, 1)?;
-    let did = acts(ran.with(End::Succeeded));
+    let did = acts(ran.with(StepEnd::Succeeded));
     let due = always(model);
-    must!(did == due, lab, "{what} runs {did:#?}");
+    check_law!(did == due, lab, "{what} runs {did:#?}");
     let after = lab.tracked();
     let same = before == after || !due.is_empty();
-    must!(same, lab, "{what} changes files:\n{before:#?}\n{after:#?}");
+    check_law!(same, lab, "{what} changes files:\n{before:#?}\n{after:#?}");
     Ok(())
 }
 
 fn needs_nothing_that_git_ignores(model: &Model, lab: &mut Lab) -> Law {
-    lab.forget_what_git_ignores();
+    lab.delete_ignored_files();
     runs_nothing(model, lab, "a deploy of what git tracks")
 }
 
@@ -182,7 +182,7 @@ fn is_checked_without_a_change(model: &Model, lab: &mut Lab) -> Law {
     for node in made.filter(|node| model.deploys(*node)) {
         let name = name(node);
         let (was, is) = (before.get(&name), after.get(&name));
-        must!(
+        check_law!(
             was == is,
             lab,
             "a check changes {name} from {was:?} to {is:?}"
@@ -208,8 +208,8 @@ fn follows_edits(model: &Model, lab: &mut Lab) -> Law {
         let ran = as_planned(model, lab, &WorkflowKind::Deploy, 1)?;
         let mut due = model.rerun(value);
         due.extend(always(model));
-        let did = acts(ran.with(End::Succeeded));
-        must!(
+        let did = acts(ran.with(StepEnd::Succeeded));
+        check_law!(
             did == due,
             lab,
             "{from} was edited: it did {did:#?}\nand should have done {due:#?}"
@@ -222,8 +222,8 @@ fn follows_edits(model: &Model, lab: &mut Lab) -> Law {
 fn goes_and_comes_back(model: &Model, lab: &mut Lab) -> Law {
     let before = lab.statuses();
     let ran = as_planned(model, lab, &WorkflowKind::Undeploy, 1)?;
-    let (did, due) = (acts(ran.with(End::Succeeded)), model.teardown());
-    must!(
+    let (did, due) = (acts(ran.with(StepEnd::Succeeded)), model.teardown());
+    check_law!(
         did == due,
         lab,
         "a teardown did {did:#?}\nand should have done {due:#?}"
@@ -231,7 +231,7 @@ fn goes_and_comes_back(model: &Model, lab: &mut Lab) -> Law {
     for node in model.gone() {
         let name = name(node);
         let status = lab.local(&name);
-        must!(
+        check_law!(
             status.as_deref() == Some("absent"),
             lab,
             "{name} is {status:?} after the teardown"
@@ -239,7 +239,7 @@ fn goes_and_comes_back(model: &Model, lab: &mut Lab) -> Law {
     }
     for node in model.kept() {
         let name = name(node);
-        must!(
+        check_law!(
             before.get(&name) == lab.statuses().get(&name),
             lab,
             "{name} is not kept"
@@ -260,7 +260,7 @@ fn goes_and_comes_back(model: &Model, lab: &mut Lab) -> Law {
             .collect()
     };
     let (before, after) = (shown(before), shown(after));
-    must!(
+    check_law!(
         before == after,
         lab,
         "what was\n{before:#?} came back as\n{after:#?}"

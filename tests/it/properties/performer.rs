@@ -42,7 +42,7 @@ pub(super) trait Script: 'static {
     fn ends(&mut self, id: u64) -> i32;
 
     /// Called for each event of the job.
-    fn hears(&mut self, event: &JobEvent);
+    fn handle_event(&mut self, event: &JobEvent);
 }
 
 /// The runner and front end of a simulated job, which passes all calls to a [`Script`].
@@ -81,7 +81,7 @@ impl<S: Script> ActionRunner for Simulated<S> {
         let output = self.running.remove(&id).unwrap();
         let code = script.ends(id);
         let output = RunOutput {
-            stdout: CapturedOutput::of(format!("{output}\n")),
+            stdout: CapturedOutput::from_bytes(format!("{output}\n")),
             ..RunOutput::not_run(Exit::Code(code))
         };
         Ok(Some(RunnerEvent::Ended(id, ActionResult::Run(output))))
@@ -106,6 +106,6 @@ impl<S: Script> JobFrontend for Simulated<S> {
     }
 
     fn event(&mut self, event: &JobEvent) {
-        self.script.borrow_mut().hears(event);
+        self.script.borrow_mut().handle_event(event);
     }
 }

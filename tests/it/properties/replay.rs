@@ -38,7 +38,7 @@ impl Script for Running {
         i32::from(self.chance.below(5) == 0)
     }
 
-    fn hears(&mut self, event: &JobEvent) {
+    fn handle_event(&mut self, event: &JobEvent) {
         if matches!(event, JobEvent::JobFinished { .. }) {
             let entries = fs::read_dir(self.folder.join("jobs")).unwrap();
             let mut paths = entries.map(|entry| entry.unwrap().path());
@@ -67,7 +67,7 @@ fn journal_of(lab: &mut Lab, workflow: WorkflowKind, seed: u64) -> Result<Option
 
 /// The record of an ensemble's last job and instances, reduced to the parts that a journal contains.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct JournaledRecord {
     /// The head of the last change record, without its time and its summary, which counts tasks that never
     /// ran.
     job: Json,
@@ -79,7 +79,7 @@ struct Told {
 }
 
 /// Returns the record of the last job, or None if no job of the ensemble has run a task.
-fn told(lab: &Lab) -> Option<Told> {
+fn journaled_record(lab: &Lab) -> Option<JournaledRecord> {
     let ensemble: Json = serde_yaml::from_str(&lab.text()).unwrap();
     let mut job = ensemble["lastJob"].clone();
     let changelog = job["changelog"].as_str()?.to_owned();
@@ -93,7 +93,7 @@ fn told(lab: &Lab) -> Option<Told> {
     let lines = files["jobs.tsv"]
         .lines()
         .filter(|line| line.contains("\ttarget="));
-    Some(Told {
+    Some(JournaledRecord {
         job,
         status: ensemble["status"].clone(),
         tasks: tasks.collect(),
@@ -160,7 +160,7 @@ fn remove_values_of_the_model(status: &mut Json) {
 
 /// Removes the parts that only one of the two records has. Instances without operations are recorded by the
 /// next job.
-fn as_far_as_told(ours: &mut Told, theirs: &mut Told) {
+fn keep_journaled_parts(ours: &mut JournaledRecord, theirs: &mut JournaledRecord) {
     remove_values_of_the_model(&mut ours.status);
     remove_values_of_the_model(&mut theirs.status);
     remove_idle(&mut ours.status);
@@ -171,7 +171,7 @@ fn as_far_as_told(ours: &mut Told, theirs: &mut Told) {
 }
 
 /// A copy of the model in which each node has an operation that brings it up.
-fn busy(model: &Model) -> Model {
+fn with_operations(model: &Model) -> Model {
     let mut model = model.clone();
     for node in &mut model.nodes {
         if !node.own.iter().any(|(op, _)| op.brings_up()) {
@@ -188,7 +188,7 @@ fn busy(model: &Model) -> Model {
 }
 
 fn is_same(model: &Model, seed: u64) -> Result<(), String> {
-    let mut lab = Lab::new(&busy(model).text());
+    let mut lab = Lab::new(&with_operations(model).text());
     let workflows = [
         WorkflowKind::Deploy,
         WorkflowKind::Deploy,
@@ -202,9 +202,9 @@ fn is_same(model: &Model, seed: u64) -> Result<(), String> {
         };
         recovered.put(JOURNAL, &journal);
         recovered.recover().map_err(|failure| failure.to_string())?;
-        let (mut ours, mut theirs) = (told(&recovered), told(&lab));
+        let (mut ours, mut theirs) = (journaled_record(&recovered), journaled_record(&lab));
         if let (Some(ours), Some(theirs)) = (&mut ours, &mut theirs) {
-            as_far_as_told(ours, theirs);
+            keep_journaled_parts(ours, theirs);
         }
         if ours != theirs {
             return Err(format!(

@@ -37,9 +37,9 @@ struct World {
     /// The keys of effects, by number.
     keys: BTreeMap<u64, String>,
     /// The keys of effects whose task has reported its end.
-    told: BTreeSet<String>,
+    reported: BTreeSet<String>,
     /// The targets of started tasks. `ended` has those of finished tasks.
-    begun: BTreeSet<String>,
+    started: BTreeSet<String>,
     ended: BTreeSet<String>,
     /// The number of events until the job is interrupted. None: no interruption.
     left: Option<usize>,
@@ -50,7 +50,7 @@ struct Cut;
 
 impl World {
     /// Counts an event, and interrupts the job if no event is left.
-    fn happens(&mut self) {
+    fn count_event(&mut self) {
         match &mut self.left {
             Some(0) => {
                 // An effect that is running at the interruption may still complete, or not.
@@ -74,41 +74,41 @@ impl Script for World {
 
     fn begins(&mut self, id: u64, command: &Command) {
         let key = command.env.get(KEY).unwrap().to_owned();
-        self.happens();
+        self.count_event();
         self.keys.insert(id, key.clone());
         self.open.insert(id, key);
-        self.happens();
+        self.count_event();
     }
 
     fn waits(&mut self) {
-        self.happens();
+        self.count_event();
     }
 
     fn ends(&mut self, id: u64) -> i32 {
         let key = self.open.remove(&id).unwrap();
         *self.performed.entry(key).or_default() += 1;
-        self.happens();
+        self.count_event();
         0
     }
 
-    fn hears(&mut self, event: &JobEvent) {
+    fn handle_event(&mut self, event: &JobEvent) {
         match event {
             JobEvent::TaskStarted(started) => {
-                self.begun.insert(started.target.key.to_string());
+                self.started.insert(started.target.key.to_string());
             }
             JobEvent::TaskFinished(finished) => {
                 let key = self.keys.get(&(finished.task as u64 - 1)).cloned();
-                self.told.extend(key);
+                self.reported.extend(key);
                 self.ended.insert(finished.target.key.to_string());
             }
             _ => {}
         }
-        self.happens();
+        self.count_event();
     }
 }
 
 /// A copy of the model without checks and discovery, because a simulated effect always gives the same answer.
-fn blind(model: &Model) -> Model {
+fn without_checks(model: &Model) -> Model {
     let mut model = model.clone();
     for node in &mut model.nodes {
         node.own
@@ -135,7 +135,7 @@ fn deploys(lab: &mut Lab, world: &Rc<RefCell<World>>, left: Option<usize>) -> Re
         let mut world = world.borrow_mut();
         world.left = left;
         world.keys.clear();
-        world.begun.clear();
+        world.started.clear();
         world.ended.clear();
     }
     let mut view = Simulated::new(world);
@@ -154,18 +154,18 @@ fn world(seed: u64) -> Rc<RefCell<World>> {
         performed: BTreeMap::new(),
         open: BTreeMap::new(),
         keys: BTreeMap::new(),
-        told: BTreeSet::new(),
-        begun: BTreeSet::new(),
+        reported: BTreeSet::new(),
+        started: BTreeSet::new(),
         ended: BTreeSet::new(),
         left: None,
     }))
 }
 
 /// Checks that, after an interruption, the record knows every instance that may exist.
-fn tells_the_truth(lab: &Lab, world: &World) -> Result<(), String> {
+fn check_record(lab: &Lab, world: &World) -> Result<(), String> {
     lab.recover()
         .map_err(|failure| format!("{failure}\n{}", lab.text()))?;
-    for target in world.begun.union(&world.ended) {
+    for target in world.started.union(&world.ended) {
         // Relationships have no record of their own.
         let Some(name) = target.strip_prefix("::").filter(|n| !n.contains("::")) else {
             continue;
@@ -187,7 +187,7 @@ fn tells_the_truth(lab: &Lab, world: &World) -> Result<(), String> {
 }
 
 fn survives(model: &Model, seed: u64) -> Result<(), String> {
-    let model = blind(model);
+    let model = without_checks(model);
     let mut undisturbed = Lab::new(&model.text());
     let quiet = world(seed);
     deploys(&mut undisturbed, &quiet, None)?;
@@ -202,8 +202,8 @@ fn survives(model: &Model, seed: u64) -> Result<(), String> {
             break;
         }
         let world = world.borrow();
-        tells_the_truth(&lab, &world)?;
-        for key in &world.told {
+        check_record(&lab, &world)?;
+        for key in &world.reported {
             told.entry(key.clone()).or_insert(world.performed[key]);
         }
     }

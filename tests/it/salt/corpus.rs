@@ -11,7 +11,7 @@ use unfurl::testing::states::{
 };
 use unfurl::testing::value::Value;
 
-use crate::requires::shared;
+use crate::requires::recorded_answers;
 
 /// A state tree with its settings and Salt's results.
 pub(super) struct Case {
@@ -23,7 +23,7 @@ pub(super) struct Case {
 
 /// Reads all recorded cases from their folders.
 pub(super) fn cases() -> Vec<Case> {
-    let mut cases: Vec<Case> = fs::read_dir(shared().join("corpus/salt"))
+    let mut cases: Vec<Case> = fs::read_dir(recorded_answers().join("corpus/salt"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|folder| folder.join("expected.json").is_file())
@@ -93,7 +93,7 @@ impl Case {
         let options = files
             .get("minion.yaml")
             .map_or_else(String::new, Clone::clone);
-        let options: Json = serde_yaml_like(&options);
+        let options: Json = parse_settings(&options);
         MinionData {
             id: "golden".into(),
             roots: Arc::new(Files(files)),
@@ -105,7 +105,7 @@ impl Case {
 }
 
 /// Reads the simple settings of cases: `key: value` or `key: [a, b]` per line.
-fn serde_yaml_like(text: &str) -> Json {
+fn parse_settings(text: &str) -> Json {
     let mut map = serde_json::Map::new();
     for line in text.lines() {
         let Some((key, rest)) = line.split_once(':') else {

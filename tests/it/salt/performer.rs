@@ -125,8 +125,8 @@ fn run(text: &str, setting: &CommandSetting, stdin: Option<&[u8]>) -> RunOutput 
         .ok();
     let output = child.wait_with_output().unwrap();
     RunOutput {
-        stdout: CapturedOutput::of(output.stdout),
-        stderr: CapturedOutput::of(output.stderr),
+        stdout: CapturedOutput::from_bytes(output.stdout),
+        stderr: CapturedOutput::from_bytes(output.stderr),
         ..RunOutput::not_run(Exit::Code(output.status.code().unwrap_or(137)))
     }
 }
@@ -215,7 +215,7 @@ pub(super) fn change(change: &Change) -> (RunOutput, bool) {
         Ok(()) => (RunOutput::not_run(Exit::Code(0)), true),
         Err(error) => {
             let output = RunOutput {
-                stderr: CapturedOutput::of(error.to_string()),
+                stderr: CapturedOutput::from_bytes(error.to_string()),
                 ..RunOutput::not_run(Exit::Code(1))
             };
             (output, false)

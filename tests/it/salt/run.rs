@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
+use unfurl::testing::host::RunOutput;
 use unfurl::testing::states::{
     ActionId, Aggregation, CompiledStates, Engine, EngineOptions, FactCache, Mode, ModuleContext,
     NextAction, RunOrdering, StateRenderer, StateResult, StateSummary, Timestamp, compile,
 };
-use unfurl::testing::host::RunOutput;
 use unfurl::testing::value::Value;
 
 use super::corpus::{Case, cases};
@@ -20,25 +20,25 @@ use super::performer::{change, read};
 
 /// A way to drive the engine. All ways must give the same results.
 #[derive(Debug, Clone, Copy)]
-struct Way {
+struct DriveMode {
     /// The value of [`EngineOptions::max_batch`].
-    ahead: usize,
+    max_batch: usize,
     /// Whether all facts are read before the first state runs.
-    surveys: bool,
+    reads_facts_first: bool,
 }
 
-const WAYS: [Way; 3] = [
-    Way {
-        ahead: 0,
-        surveys: false,
+const WAYS: [DriveMode; 3] = [
+    DriveMode {
+        max_batch: 0,
+        reads_facts_first: false,
     },
-    Way {
-        ahead: 0,
-        surveys: true,
+    DriveMode {
+        max_batch: 0,
+        reads_facts_first: true,
     },
-    Way {
-        ahead: 8,
-        surveys: true,
+    DriveMode {
+        max_batch: 8,
+        reads_facts_first: true,
     },
 ];
 
@@ -67,7 +67,7 @@ fn all_cases(ordering: RunOrdering) {
             if ordering == RunOrdering::Dag && DEVIATIONS.contains(&case.name.as_str()) {
                 continue;
             }
-            match one(&case, ordering, way, folder.path()) {
+            match run_case(&case, ordering, way, folder.path()) {
                 None => {}
                 Some(Ok(differing)) => {
                     ran += 1;
@@ -94,10 +94,10 @@ fn all_cases(ordering: RunOrdering) {
 
 /// Runs a case and returns the comments that differ, or a description of the errors. None if Salt did not run
 /// the case.
-fn one(
+fn run_case(
     case: &Case,
     ordering: RunOrdering,
-    way: Way,
+    way: DriveMode,
     folder: &Path,
 ) -> Option<Result<Vec<String>, String>> {
     let expected = case.expected(ordering);
@@ -186,7 +186,7 @@ fn seed(from: &Path, to: &Path) {
     }
 }
 
-fn setup(case: &Case, options: &Value, way: Way) -> EngineOptions {
+fn setup(case: &Case, options: &Value, way: DriveMode) -> EngineOptions {
     let flag = |key: &str| options.get(key).is_some_and(Value::is_truthy);
     EngineOptions {
         mode: if case.about["test"] == true {
@@ -200,13 +200,13 @@ fn setup(case: &Case, options: &Value, way: Way) -> EngineOptions {
         } else {
             Aggregation::Never
         },
-        max_batch: way.ahead,
+        max_batch: way.max_batch,
         ..EngineOptions::default()
     }
 }
 
 /// Performs the engine's requests on this machine until the run ends.
-fn drive(engine: &mut Engine, way: Way) {
+fn drive(engine: &mut Engine, way: DriveMode) {
     let mut facts = FactCache::default();
     let mut under_way: VecDeque<(ActionId, Vec<RunOutput>)> = VecDeque::new();
     let mut now = 0;
@@ -216,7 +216,7 @@ fn drive(engine: &mut Engine, way: Way) {
             facts.learn(fact, reading);
         }
     };
-    if way.surveys {
+    if way.reads_facts_first {
         for _ in 0..5 {
             let needed = engine.prefetch_facts(&facts);
             if needed.is_empty() {

@@ -1,9 +1,9 @@
 //! Templates in state files: Salt's variables, tags, filters and functions.
 
+use unfurl::testing::host::fact::{Fact, FactReading, ProbeOutput};
 use unfurl::testing::states::{
     CompileError, CompileRequest, FactCache, RunOrdering, StateRenderer, StateTargets, compile,
 };
-use unfurl::testing::host::fact::{Fact, FactReading, ProbeOutput};
 use unfurl::testing::value::Value;
 
 use super::trees::{machine, problems, tree};
@@ -209,7 +209,7 @@ a:
 }
 
 #[test]
-fn what_is_wrong_in_a_template_is_told_at_its_line() {
+fn an_error_in_a_template_is_reported_at_its_line() {
     let tell = |text: &str| {
         let files = [("main.sls", text), ("bad.jinja", "\n{{ nope }}\n")];
         problems(&files, &["main"], RunOrdering::Classic)

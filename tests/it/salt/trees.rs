@@ -268,7 +268,7 @@ c: {test.nop: [{require: [{sls: b}]}, {watch: [{test: 'b*'}]}]}
 }
 
 #[test]
-fn all_problems_are_told_at_their_places() {
+fn all_problems_of_a_tree_are_reported_at_their_positions() {
     let main = "
 a:
   test.nop:
@@ -293,7 +293,7 @@ d: 5
 }
 
 #[test]
-fn a_cycle_is_told_with_its_edges() {
+fn a_cycle_is_reported_with_its_edges() {
     let main = "
 a: {test.nop: [{require: [{test: b}]}]}
 b: {test.nop: [{watch: [{test: c}]}]}

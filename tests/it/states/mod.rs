@@ -1,4 +1,4 @@
 //! The state modules on a real machine, compared with Salt's results.
 
 mod files;
-mod hands;
+mod local_executor;

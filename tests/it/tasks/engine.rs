@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use unfurl::testing::diagnostic::Sources;
 use unfurl::testing::expr::{FixedSources, NullContext, YamlError};
 use unfurl::testing::host::book;
-use unfurl::testing::host::helpers::{HostResolver, HostServices, NoRoles};
+use unfurl::testing::host::services::{HostResolver, HostServices, NoRoles};
 use unfurl::testing::host::{
     Action, ActionRequest, ActionResult, Address, CapturedOutput, ChainExecutor, Destination, Exit,
     Location, LocationError, Program, Question, RunOutput, Secret,
@@ -22,9 +22,9 @@ use unfurl::testing::tasks::{
 
 /// A resolver that leads to each host directly.
 #[derive(Debug)]
-struct Straight;
+struct DirectResolver;
 
-impl HostResolver for Straight {
+impl HostResolver for DirectResolver {
     fn locate(&self, host: &str, user: Option<&str>) -> Result<Location, LocationError> {
         let address = Address::parse(host, user.unwrap_or("me"), 22);
         let address = address.map_err(book::Error::from)?;
@@ -33,7 +33,7 @@ impl HostResolver for Straight {
 }
 
 /// A template context without files, environment and YAML.
-fn void() -> NullContext<FixedSources> {
+fn empty_context() -> NullContext<FixedSources> {
     let yaml = |_: &str| Err(YamlError("no YAML".to_owned()));
     NullContext::new("nothing is there", FixedSources(yaml))
 }
@@ -50,17 +50,17 @@ fn runbook(text: &str, calls: &[&str], options: TaskOptions) -> TaskEngine {
         .iter()
         .map(|call| TaskCall::parse(call).unwrap())
         .collect();
-    let helpers = HostServices {
-        resolver: Rc::new(Straight),
+    let services = HostServices {
+        resolver: Rc::new(DirectResolver),
         roles: Rc::new(NoRoles),
-        context: Arc::new(void()),
+        context: Arc::new(empty_context()),
     };
-    TaskEngine::new(tasks(text), &calls, options, helpers).unwrap_or_else(|it| panic!("{it:?}"))
+    TaskEngine::new(tasks(text), &calls, options, services).unwrap_or_else(|it| panic!("{it:?}"))
 }
 
 fn result(exit: Exit) -> ActionResult {
     ActionResult::Run(RunOutput {
-        stdout: CapturedOutput::of("out\n"),
+        stdout: CapturedOutput::from_bytes("out\n"),
         elapsed: Duration::from_millis(1),
         ..RunOutput::not_run(exit)
     })
@@ -186,7 +186,7 @@ pub(super) fn host_list(case: &Json) -> Result<(Vec<String>, Vec<String>), Strin
                 return Err(format!("{one:?}"));
             };
             let output = RunOutput {
-                stdout: CapturedOutput::of("l1\nl2\n"),
+                stdout: CapturedOutput::from_bytes("l1\nl2\n"),
                 ..RunOutput::not_run(Exit::Code(0))
             };
             runbook.complete_action(id, &ActionResult::Run(output));
@@ -313,7 +313,7 @@ fn what_a_task_sets_counts_for_those_after_it_but_not_among_parallel_hosts() {
 }
 
 #[test]
-fn who_executes_is_told_once_that_runs_multiply() {
+fn a_task_that_multiplies_runs_gets_one_warning() {
     let text = "tasks: {outer: {execute: inner}, inner: {hosts: [x, y, z], run: one}}";
     let mut runbook = runbook(text, &["outer"], hosts("h1 h2"));
     let (ran, events) = drive(&mut runbook, |_, _| Exit::Code(0));
@@ -426,7 +426,7 @@ fn a_secret_of_the_environment_reaches_commands_here_and_is_in_no_event() {
         panic!("{request:?}");
     };
     assert_eq!(command.env.get("TOKEN"), Some("s3cret"));
-    assert!(command.hidden().are_in("s3cret"));
+    assert!(command.hidden().occur_in("s3cret"));
     assert!(!format!("{request:?}").contains("s3cret"));
     book.complete_action(*id, &result(Exit::Code(0)));
     assert!(book.next().is_empty());

@@ -40,7 +40,7 @@ fn no_task_and_no_default_shows_the_help() {
 }
 
 #[test]
-fn calls_that_make_no_sense_are_all_told_before_anything_runs() {
+fn all_invalid_calls_are_reported_before_anything_runs() {
     let env = env("tasks: {deploy: {args: {version: null}, local: touch ran}}");
     let run = env.unfurl([
         "task",
@@ -66,7 +66,7 @@ fn calls_that_make_no_sense_are_all_told_before_anything_runs() {
 }
 
 #[test]
-fn what_is_wrong_in_the_file_is_told_at_once_with_its_places() {
+fn all_errors_of_the_file_are_reported_together_with_their_positions() {
     let env = env(
         "env: {host: a}\ntasks:\n  a:\n    steps:\n      - {run: x, local: y}\n      - {rnu: x}\n      - put: {src: a, dest: b, mode: 420}\n  'b c': x\n",
     );

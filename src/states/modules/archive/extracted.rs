@@ -8,11 +8,11 @@ use sha2::{Digest as _, Sha256};
 use super::unpack::{ArchiveFormat, ArchiveListing, Extraction};
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::{Domain, FileStat};
-use crate::states::modules::file_change;
-use crate::states::modules::pkg::download_command;
-use crate::states::modules::verdict::{
+use crate::states::modules::decision::{
     act_on_outputs, done, failure, run_change, single_change, text_list, unchanged,
 };
+use crate::states::modules::file_change;
+use crate::states::modules::pkg::download_command;
 use crate::states::{
     FactCache, Halt, Mode, StateCall, StateDecision, StateFunction, StateModule, StateOutcome,
     refuse,
@@ -114,9 +114,11 @@ fn decide_extraction(
     source: ArchiveSource,
     listing: Option<&ArchiveListing>,
 ) -> Result<StateDecision, Halt> {
-    let bombs = call.flag("enforce_toplevel", true);
+    let requires_single_folder = call.flag("enforce_toplevel", true);
     if let Some(listing) = listing {
-        if bombs && (listing.top_level_names.len() > 1 || !listing.top_level_files.is_empty()) {
+        if requires_single_folder
+            && (listing.top_level_names.len() > 1 || !listing.top_level_files.is_empty())
+        {
             return failure(archive_bomb_message(&extraction));
         }
         let cleans = call.flag("clean", false) || call.flag("clean_parent", false);
@@ -243,8 +245,8 @@ fn extraction_steps(
     for path in &removed {
         steps.push(file_change::remove(path));
     }
-    let bombs = call.flag("enforce_toplevel", true) && listing.is_none();
-    let mut text = extraction.unpack_command(bombs.then_some(EXIT_ARCHIVE_BOMB));
+    let checks_single_folder = call.flag("enforce_toplevel", true) && listing.is_none();
+    let mut text = extraction.unpack_command(checks_single_folder.then_some(EXIT_ARCHIVE_BOMB));
     match listing {
         Some(listing) => {
             if let Some(chown) = extraction.chown_command(&listing.top_level_names) {

@@ -4,7 +4,7 @@
 //! sets owners. It decides nothing: see `extracted`.
 
 use crate::host::fact::Domain;
-use crate::states::modules::verdict::{run_probe, stdout_text};
+use crate::states::modules::decision::{run_probe, stdout_text};
 use crate::states::{FactCache, Halt, refuse};
 use crate::text::quote_word;
 
@@ -147,9 +147,9 @@ impl Extraction {
     ///
     /// With a code in `bomb`, the command exits with that code unless the archive has a single top-level
     /// folder.
-    pub(super) fn unpack_command(&self, bomb: Option<i32>) -> String {
+    pub(super) fn unpack_command(&self, bomb_exit_code: Option<i32>) -> String {
         let (archive, folder) = (quote_word(&self.archive), quote_word(&self.folder));
-        let check = bomb.map(|code| {
+        let check = bomb_exit_code.map(|code| {
             format!(
                 "{}; x=$(mktemp) && l=$(list \"$x\") || exit 1; rm -f \"$x\"; \
                  if [ \"$(echo \"$l\" | cut -d/ -f1 | sort -u | wc -l)\" -gt 1 ] || ! echo \"$l\" | grep -q /; then exit {code}; fi; ",

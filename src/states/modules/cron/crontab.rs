@@ -7,7 +7,7 @@
 use crate::host::change::{Change, CommandRun};
 use crate::host::fact::Domain;
 use crate::states::modules::accounts::{self, check_name};
-use crate::states::modules::verdict::{act_or_fail, run_probe, single_change, stdout_text};
+use crate::states::modules::decision::{act_or_fail, run_probe, single_change, stdout_text};
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::text::quote_word;
 

@@ -132,8 +132,8 @@ impl DesiredCronJob {
             else {
                 continue;
             };
-            let lot = stable_number(&[&self.user, &self.job.command, &index.to_string()]);
-            *time = (from + lot % (to - from + 1)).to_string();
+            let number = stable_number(&[&self.user, &self.job.command, &index.to_string()]);
+            *time = (from + number % (to - from + 1)).to_string();
         }
     }
 }

@@ -5,7 +5,7 @@
 use super::crontab::{CronJob, Crontab, Schedule};
 use super::crontab::{commit_crontab, crontab_user, install_change, read_crontab};
 use super::desired::DesiredCronJob;
-use crate::states::modules::verdict::{act_or_fail, failure, single_change, unchanged};
+use crate::states::modules::decision::{act_or_fail, failure, single_change, unchanged};
 use crate::states::{
     FactCache, Halt, Mode, StateCall, StateDecision, StateFunction, StateModule, StateOutcome,
     diff, refuse,

@@ -9,8 +9,8 @@ use super::plan::{FilePlan, is_folder, missing_folder_steps, parent, put_text};
 use super::source::source_texts;
 use super::text_diff::{DiffVisibility, LineEnds, is_binary, split_lines};
 use crate::host::change::{Change, ModeAndOwner};
+use crate::states::modules::decision::{single_change, unchanged};
 use crate::states::modules::file_change;
-use crate::states::modules::verdict::{single_change, unchanged};
 use crate::states::{
     Chunk, FactCache, Halt, LinkTarget, Mode, Requisite, StateCall, StateDecision, StateOutcome,
     diff, refuse,
@@ -43,7 +43,7 @@ pub(super) fn append(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
         let test = StateOutcome::unchanged(same.clone());
         let apply = StateOutcome::unchanged(same);
         let steps = steps.clone();
-        return Ok(FilePlan { test, apply, steps }.into_verdict(call.mode));
+        return Ok(FilePlan { test, apply, steps }.into_decision(call.mode));
     }
     let mut after = before.to_owned();
     if !after.is_empty() && !after.ends_with('\n') {
@@ -66,7 +66,7 @@ pub(super) fn append(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
         StateOutcome::would_change(changes.clone(), format!("File {path} is set to be updated"));
     let apply = StateOutcome::changed(changes, format!("Appended {count} lines"));
     let steps = all;
-    Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
+    Ok(FilePlan { test, apply, steps }.into_decision(call.mode))
 }
 
 /// Decides `file.prepend`: puts the texts that are missing before the first line.
@@ -119,7 +119,7 @@ pub(super) fn prepend(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
         StateOutcome::would_change(changed(), format!("File {path} is set to be updated"))
     };
     let steps = all;
-    Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
+    Ok(FilePlan { test, apply, steps }.into_decision(call.mode))
 }
 
 /// An edit whose file and texts have been read.
@@ -157,7 +157,7 @@ fn prepare_edit(call: &StateCall<'_>, facts: &FactCache) -> Result<EditDecision,
                 test: outcome,
                 steps: vec![step],
             };
-            return Ok(EditDecision::Done(Box::new(work.into_verdict(call.mode))));
+            return Ok(EditDecision::Done(Box::new(work.into_decision(call.mode))));
         }
         if !is_folder(parent(path), facts)? {
             if !call.flag("makedirs", false) {

@@ -5,7 +5,7 @@
 
 use super::append::accumulators;
 use super::edit::{
-    EDIT_MESSAGES, backup_ending, diff_value, edit_verdict, is_secret, line_diff, open_edited_file,
+    EDIT_MESSAGES, backup_ending, diff_value, edit_decision, is_secret, line_diff, open_edited_file,
 };
 use super::pattern::{Flags, compile, matches_line};
 use super::source::source_texts;
@@ -80,7 +80,7 @@ pub(super) fn blockreplace(call: &StateCall<'_>, facts: &FactCache) -> Result<St
         }
         steps.push(edited.write(after.into_bytes(), is_secret(call)));
     }
-    Ok(edit_verdict(
+    Ok(edit_decision(
         call,
         diff_value(call, difference),
         steps,

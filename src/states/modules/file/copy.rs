@@ -10,8 +10,8 @@ use super::plan::{
 use super::presence::trim_trailing_slashes;
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::{Fact, FileKind, FileStat};
+use crate::states::modules::decision::{require_facts, single_change, unchanged};
 use crate::states::modules::file_change;
-use crate::states::modules::verdict::{require_facts, single_change, unchanged};
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 
 /// Decides `file.copy`: copies a file or folder of the machine.
@@ -41,7 +41,7 @@ pub(super) fn copy(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
     let force = call.flag("force", false);
     let there = facts.path(&path)?;
     if there.is_some() && !force {
-        return Ok(existing_target_verdict(&path));
+        return Ok(existing_target_decision(&path));
     }
     let comment = copy_comment(&source, &named, &path, from, facts)?;
     let mode = match call.mode("mode")? {
@@ -49,7 +49,7 @@ pub(super) fn copy(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
         _ => from.mode,
     };
     let mut steps = clear_target_steps(there, &path);
-    let like = owners.like(call.mode("dir_mode")?.or(Some(searchable_mode(mode))));
+    let like = owners.with_mode(call.mode("dir_mode")?.or(Some(searchable_mode(mode))));
     steps.extend(parent_steps(call, &path, &like, facts)?);
     let mut changes = single_change(&path, source.clone());
     steps.push(Change::Copy {
@@ -62,7 +62,7 @@ pub(super) fn copy(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
         steps.extend(ownership_steps(&source, &path, from, &owners, facts)?);
         steps.push(file_change::set_attributes(
             &path,
-            owners.like(Some(mode)),
+            owners.with_mode(Some(mode)),
             true,
         ));
     }
@@ -70,7 +70,7 @@ pub(super) fn copy(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
         "File \"{source}\" is set to be copied to \"{path}\""
     ));
     let apply = StateOutcome::changed(changes, comment);
-    Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
+    Ok(FilePlan { test, apply, steps }.into_decision(call.mode))
 }
 
 /// Returns the path of the copy: the named path or, with `subdir`, a path in the existing folder of
@@ -137,12 +137,12 @@ fn ownership_steps(
     }
     let below = facts.tree(source)?.unwrap_or_default();
     let set = |(below, _): &(String, FileStat)| {
-        file_change::set_attributes(&join_path(path, below), owners.like(None), false)
+        file_change::set_attributes(&join_path(path, below), owners.with_mode(None), false)
     };
     Ok(below.iter().map(set).collect())
 }
 
-fn existing_target_verdict(path: &str) -> StateDecision {
+fn existing_target_decision(path: &str) -> StateDecision {
     StateDecision::Done(StateOutcome::unchanged(format!(
         "The target file \"{path}\" exists and will not be overwritten"
     )))
@@ -197,7 +197,7 @@ pub(super) fn rename(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
     }
     let there = facts.path(&path)?;
     if there.is_some() && !call.flag("force", false) {
-        return Ok(existing_target_verdict(&path));
+        return Ok(existing_target_decision(&path));
     }
     let mut steps = clear_target_steps(there, &path);
     steps.extend(parent_steps(call, &path, &ModeAndOwner::default(), facts)?);
@@ -209,5 +209,5 @@ pub(super) fn rename(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
         single_change(&path, source.clone()),
         format!("Moved \"{source}\" to \"{path}\""),
     );
-    Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
+    Ok(FilePlan { test, apply, steps }.into_decision(call.mode))
 }

@@ -3,8 +3,8 @@
 //! [`plan_file`] is the entry; `file.managed`, `file.recurse` and `file.serialize` describe the file as
 //! a [`DesiredFile`]. It compares checksums first and reads the content only to show a difference.
 
+use crate::states::modules::decision::{require_facts, single_change};
 use crate::states::modules::file_change;
-use crate::states::modules::verdict::{require_facts, single_change};
 use sha2::{Digest as _, Sha256};
 
 use super::plan::{
@@ -236,7 +236,7 @@ fn parent_steps(
     match desired.parents {
         ParentPolicy::Create(own) => {
             let bits = own.or(desired.mode.map(searchable_mode));
-            missing_folder_steps(folder, &desired.owners.like(bits), facts)
+            missing_folder_steps(folder, &desired.owners.with_mode(bits), facts)
         }
         ParentPolicy::Required if mode == Mode::Apply => refuse("Parent directory not present"),
         ParentPolicy::Required => Ok(Vec::new()),
@@ -362,7 +362,7 @@ fn diff_text(desired: &DesiredFile, facts: &FactCache) -> Result<String, Halt> {
 /// program.
 fn write_steps(desired: &DesiredFile, real: &str, facts: &FactCache) -> Result<Vec<Change>, Halt> {
     let is_there = facts.target(&desired.path)?.is_some();
-    let like = desired.owners.like(desired.mode);
+    let like = desired.owners.with_mode(desired.mode);
     let bytes = match &desired.body {
         FileBody::Any => Vec::new(),
         FileBody::Explicit(bytes) | FileBody::FromSource(bytes) => bytes.clone(),
@@ -416,7 +416,7 @@ fn plan_assumed(desired: &DesiredFile) -> Result<FilePlan, Halt> {
             return refuse("`assume_present` needs `contents` or a salt:// source");
         }
     };
-    let like = desired.owners.like(desired.mode);
+    let like = desired.owners.with_mode(desired.mode);
     let mut steps = Vec::new();
     if let ParentPolicy::Create(own) = desired.parents {
         steps.push(file_change::folders(

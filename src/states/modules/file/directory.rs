@@ -3,8 +3,8 @@
 //! Creates the folder, sets attributes recursively, and removes unmanaged entries with `clean`.
 //! [`directory`] is the entry. The dry run and the real run have different outcomes, as in Salt
 //! ([`FilePlan`]).
+use crate::states::modules::decision::{require_facts, single_change, unchanged};
 use crate::states::modules::file_change;
-use crate::states::modules::verdict::{require_facts, single_change, unchanged};
 use std::collections::BTreeMap;
 
 use super::cleanup::{protected_paths, removable_paths};
@@ -57,7 +57,7 @@ pub(super) fn directory(call: &StateCall<'_>, facts: &FactCache) -> Result<State
     if let PathClearance::DryRunOnly(outcome, steps) = clearance {
         let apply = outcome.clone();
         let test = outcome;
-        return Ok(FilePlan { test, apply, steps }.into_verdict(call.mode));
+        return Ok(FilePlan { test, apply, steps }.into_decision(call.mode));
     }
     let (forced, cleared) = match clearance {
         PathClearance::Cleared(changes, steps) => (changes, steps),
@@ -82,7 +82,7 @@ pub(super) fn directory(call: &StateCall<'_>, facts: &FactCache) -> Result<State
         Err(failed) => (failed, Vec::new()),
     };
     let steps = cleared.into_iter().chain(more).collect();
-    Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
+    Ok(FilePlan { test, apply, steps }.into_decision(call.mode))
 }
 
 fn correct_state_comment(path: &str) -> String {
@@ -407,7 +407,7 @@ fn plan_creation(
     facts: &FactCache,
 ) -> Result<DirectoryPlan, Halt> {
     let path = &desired.path;
-    let like = desired.owners.like(desired.dir_mode);
+    let like = desired.owners.with_mode(desired.dir_mode);
     let mut steps = Vec::new();
     if !is_folder(parent(path), facts)? {
         if !call.flag("makedirs", false) {

@@ -10,8 +10,8 @@ use super::plan::{FilePlan, absolute_name, path_fact, resolve_links, target_fact
 use super::text_diff::{DiffVisibility, LineEnds, decode, is_binary, split_lines};
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::{Fact, FileKind};
+use crate::states::modules::decision::{require_facts, single_change, unchanged};
 use crate::states::modules::file_change;
-use crate::states::modules::verdict::{require_facts, single_change, unchanged};
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, diff, refuse};
 use crate::value::{Map, REDACTED, Value};
 
@@ -141,32 +141,32 @@ pub(super) const EDIT_MESSAGES: EditMessages = EditMessages {
 };
 
 /// Returns the decision of an edit with this difference and these changes.
-pub(super) fn edit_verdict(
+pub(super) fn edit_decision(
     call: &StateCall<'_>,
     difference: Value,
     steps: Vec<Change>,
-    words: EditMessages,
+    messages: EditMessages,
 ) -> StateDecision {
     let changed = difference.is_truthy();
     if !changed {
-        let outcome = StateOutcome::unchanged(words.unchanged);
+        let outcome = StateOutcome::unchanged(messages.unchanged);
         return match call.mode {
             Mode::Apply if !steps.is_empty() => FilePlan {
                 test: outcome.clone(),
                 apply: outcome,
                 steps,
             }
-            .into_verdict(call.mode),
+            .into_decision(call.mode),
             _ => StateDecision::Done(outcome),
         };
     }
     let changes = Map::from_iter([("diff".into(), difference)]);
     FilePlan {
-        test: StateOutcome::would_change(changes.clone(), words.dry_run),
-        apply: StateOutcome::changed(changes, words.done),
+        test: StateOutcome::would_change(changes.clone(), messages.dry_run),
+        apply: StateOutcome::changed(changes, messages.done),
         steps,
     }
-    .into_verdict(call.mode)
+    .into_decision(call.mode)
 }
 
 /// Returns the difference as results show it: `true` if suppressed, redacted if secret.
@@ -210,7 +210,7 @@ pub(super) fn replace(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
         dry_run: "Changes would have been made",
         ..EDIT_MESSAGES
     };
-    Ok(edit_verdict(
+    Ok(edit_decision(
         call,
         diff_value(call, difference),
         steps,
@@ -343,10 +343,10 @@ pub(super) fn comment(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     let commented = format!("{sign}{bare}");
     if !is_uncommented(&edited, &sign, bare)? {
         if has_match(&edited, &commented)? {
-            return Ok(unchanged_verdict("Pattern already commented"));
+            return Ok(unchanged_decision("Pattern already commented"));
         }
         if call.flag("ignore_missing", false) {
-            return Ok(unchanged_verdict(
+            return Ok(unchanged_decision(
                 "Pattern not found and ignore_missing set to True",
             ));
         }
@@ -378,7 +378,7 @@ pub(super) fn uncomment(call: &StateCall<'_>, facts: &FactCache) -> Result<State
     let uncommented = format!("^[ \\t]*{open}");
     if !has_match(&edited, &format!("{sign}[ \\t]*{open}"))? {
         if has_match(&edited, &uncommented)? {
-            return Ok(unchanged_verdict("Pattern already uncommented"));
+            return Ok(unchanged_decision("Pattern already uncommented"));
         }
         return refuse(format!("{written}: Pattern not found"));
     }
@@ -400,7 +400,7 @@ pub(super) fn uncomment(call: &StateCall<'_>, facts: &FactCache) -> Result<State
     })
 }
 
-fn unchanged_verdict(comment: &str) -> StateDecision {
+fn unchanged_decision(comment: &str) -> StateDecision {
     StateDecision::Done(StateOutcome::unchanged(comment))
 }
 
@@ -496,5 +496,5 @@ fn rewrite_lines(
         single_change(path, "updated"),
         format!("File {path} is set to be updated"),
     );
-    Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
+    Ok(FilePlan { test, apply, steps }.into_decision(call.mode))
 }

@@ -5,7 +5,7 @@
 use super::edit::{diff_visibility, is_secret, open_edited_file};
 use super::plan::FilePlan;
 use super::text_diff::DiffVisibility;
-use crate::states::modules::verdict::{single_change, unchanged};
+use crate::states::modules::decision::{single_change, unchanged};
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::value::{Map, REDACTED, Value};
 
@@ -92,7 +92,7 @@ pub(super) fn keyvalue(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
         return Ok(StateDecision::Done(test));
     }
     let steps = vec![step];
-    Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
+    Ok(FilePlan { test, apply, steps }.into_decision(call.mode))
 }
 
 fn edit_outcomes(
@@ -215,7 +215,7 @@ impl KeyValueEditor {
         self.content.push(line);
     }
 
-    fn take_missing_lines(&self) -> Vec<String> {
+    fn missing_lines(&self) -> Vec<String> {
         let remaining = self
             .pairs
             .iter()
@@ -226,7 +226,7 @@ impl KeyValueEditor {
     }
 
     fn append_missing(&mut self) {
-        let lines = self.take_missing_lines();
+        let lines = self.missing_lines();
         if lines.is_empty() {
             return;
         }
@@ -240,7 +240,7 @@ impl KeyValueEditor {
     }
 
     fn prepend_missing(&mut self) {
-        for (index, line) in self.take_missing_lines().into_iter().enumerate() {
+        for (index, line) in self.missing_lines().into_iter().enumerate() {
             if index == 0 {
                 self.diff.insert(0, "  <SOF>\n".to_owned());
             }

@@ -5,7 +5,7 @@
 use crate::states::modules::file_change;
 use regex::bytes::Regex;
 
-use super::edit::{EDIT_MESSAGES, diff_value, edit_verdict, is_secret, open_edited_file};
+use super::edit::{EDIT_MESSAGES, diff_value, edit_decision, is_secret, open_edited_file};
 use super::pattern::{Flags, compile, matches_line};
 use super::plan::{PathOwners, parent};
 use crate::host::change::{Change, CommandRun};
@@ -28,7 +28,7 @@ pub(super) fn line(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
     owners.check_accounts(call.mode)?;
     let bits = call.mode("file_mode")?;
     let mut steps = Vec::new();
-    let mut like = owners.like(bits);
+    let mut like = owners.with_mode(bits);
     match facts.target(&edited.path)? {
         Some(entry) => {
             let (differs, own) = owners.differences(entry, bits);
@@ -61,7 +61,7 @@ pub(super) fn line(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
             is_secret(call),
         ));
     }
-    Ok(edit_verdict(
+    Ok(edit_decision(
         call,
         diff_value(call, difference),
         steps,

@@ -8,8 +8,8 @@ use super::plan::{
 use super::presence::kind_name;
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::{Domain, FileKind, FileStat};
+use crate::states::modules::decision::{require_facts, single_change};
 use crate::states::modules::file_change;
-use crate::states::modules::verdict::{require_facts, single_change};
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::text::force_quote_word;
 
@@ -97,7 +97,7 @@ pub(super) fn symlink(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     if !is_folder(parent(&path), facts)? {
         let folder = parent(&path);
         if call.flag("makedirs", false) {
-            let like = link.owners.like(call.mode("mode")?);
+            let like = link.owners.with_mode(call.mode("mode")?);
             steps = missing_folder_steps(folder, &like, facts)?;
             test.comment
                 .push_str(&format!("\n{folder} will be created"));
@@ -118,11 +118,11 @@ pub(super) fn symlink(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
             Err(needs) => return Err(needs),
         };
         let apply = test.clone();
-        return Ok(FilePlan { test, apply, steps }.into_verdict(call.mode));
+        return Ok(FilePlan { test, apply, steps }.into_decision(call.mode));
     }
     let (apply, more) = found?;
     steps.extend(more);
-    Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
+    Ok(FilePlan { test, apply, steps }.into_decision(call.mode))
 }
 
 /// Returns the target of a symbolic link; None for other entries.
@@ -213,7 +213,7 @@ fn plan_symlink(
         path: (*path).to_owned(),
         target: (*target).to_owned(),
         hard: false,
-        like: link.owners.like(None),
+        like: link.owners.with_mode(None),
     });
     let comment = format!("Created new symlink {path} -> {target}");
     Ok((
@@ -325,7 +325,7 @@ pub(super) fn hardlink(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
                 "Target of hard link {path} is already pointing to {target}"
             ));
             let steps = Vec::new();
-            return Ok(FilePlan { test, apply, steps }.into_verdict(call.mode));
+            return Ok(FilePlan { test, apply, steps }.into_decision(call.mode));
         }
         HardLinkStatus::Missing => (
             would(
@@ -343,7 +343,7 @@ pub(super) fn hardlink(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
         ),
         HardLinkStatus::SingleLink => return replace_with_hardlink(call, &path, &target, steps),
     };
-    Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
+    Ok(FilePlan { test, apply, steps }.into_decision(call.mode))
 }
 
 /// Returns the changes that create a hard link and its missing parent folders.
@@ -357,7 +357,7 @@ fn hardlink_steps(
     let mut steps = Vec::new();
     if !is_folder(folder, facts)? {
         if call.flag("makedirs", false) {
-            let like = link_owners(call, None, facts)?.like(call.mode("dir_mode")?);
+            let like = link_owners(call, None, facts)?.with_mode(call.mode("dir_mode")?);
             steps = missing_folder_steps(folder, &like, facts)?;
         } else if call.mode == Mode::Apply {
             return refuse(format!("Directory {folder} for hard link is not present"));
@@ -395,7 +395,7 @@ fn replace_with_hardlink(
                  targeting {target}"
     ));
     let apply = StateOutcome::changed(changes, format!("Created new hard link {path} -> {target}"));
-    Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
+    Ok(FilePlan { test, apply, steps }.into_decision(call.mode))
 }
 
 /// The relation of a path to the target of a desired hard link.

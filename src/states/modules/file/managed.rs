@@ -17,7 +17,7 @@ use super::text_diff::DiffVisibility;
 use crate::host::RunOutput;
 use crate::host::change::{Change, CommandRun};
 use crate::host::fact::{Fact, FileStat};
-use crate::states::modules::verdict::{act_on_outputs, require_facts};
+use crate::states::modules::decision::{act_on_outputs, require_facts};
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::value::Map;
 
@@ -36,7 +36,7 @@ pub(super) fn managed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
             work
         }
     };
-    Ok(work.into_verdict(call.mode))
+    Ok(work.into_decision(call.mode))
 }
 
 /// The result of reading the arguments: a final outcome, or the file to plan.
@@ -323,7 +323,7 @@ pub(super) fn check_before_write(
         }
     };
     if work.steps.is_empty() {
-        return Ok(work.into_verdict(call.mode));
+        return Ok(work.into_decision(call.mode));
     }
     let folder = call.text_or("tmp_dir", "/tmp")?;
     let ending = call.text("tmp_ext")?.unwrap_or_default();
@@ -342,7 +342,7 @@ pub(super) fn check_before_write(
         }),
     );
     if call.mode == Mode::Test {
-        return Ok(work.into_verdict(call.mode));
+        return Ok(work.into_decision(call.mode));
     }
     let FilePlan { test, apply, steps } = work;
     act_on_outputs(test, steps, move |ended, _| {

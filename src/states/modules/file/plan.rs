@@ -3,8 +3,8 @@
 //!
 //! [`FilePlan`] is the common result; [`PathOwners`] resolves and compares users and groups. Facts are
 //! read through the [`FactCache`]; nothing here touches the machine.
+use crate::states::modules::decision::require_facts;
 use crate::states::modules::file_change;
-use crate::states::modules::verdict::require_facts;
 use std::sync::Arc;
 
 use crate::host::change::{Change, ModeAndOwner};
@@ -28,7 +28,7 @@ pub(super) struct FilePlan {
 
 impl FilePlan {
     /// Returns the decision of the state for this mode.
-    pub(super) fn into_verdict(self, mode: Mode) -> StateDecision {
+    pub(super) fn into_decision(self, mode: Mode) -> StateDecision {
         let output = match mode {
             Mode::Test => &self.test,
             Mode::Apply => &self.apply,
@@ -319,7 +319,7 @@ impl PathOwners {
     }
 
     /// Returns these owners and a mode as the attributes of a change.
-    pub(super) fn like(&self, mode: Option<u32>) -> ModeAndOwner {
+    pub(super) fn with_mode(&self, mode: Option<u32>) -> ModeAndOwner {
         let name = |owner: &Option<PathOwner>| owner.as_ref().map(|owner| owner.written.clone());
         ModeAndOwner {
             mode,

@@ -8,8 +8,8 @@ use super::plan::{
 };
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::{FileKind, FileStat};
+use crate::states::modules::decision::{require_facts, single_change, unchanged};
 use crate::states::modules::file_change;
-use crate::states::modules::verdict::{require_facts, single_change, unchanged};
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 
 /// Decides `file.absent`: removes a file, link or folder.
@@ -36,7 +36,7 @@ pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
         format!("Removed {kind} {path}"),
     );
     let steps = vec![file_change::remove(bare)];
-    Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
+    Ok(FilePlan { test, apply, steps }.into_decision(call.mode))
 }
 
 /// Returns a path without trailing slashes; the root folder stays `/`.
@@ -122,7 +122,7 @@ pub(super) fn touch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDeci
             )
         }
     };
-    Ok(FilePlan { test, apply, steps }.into_verdict(call.mode))
+    Ok(FilePlan { test, apply, steps }.into_decision(call.mode))
 }
 
 /// Returns the kind of an entry as Salt's messages name it.

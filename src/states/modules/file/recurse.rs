@@ -2,8 +2,8 @@
 //!
 //! [`recurse`] creates the folders, plans each file with [`plan_file`], and optionally removes
 //! unmanaged entries. The partial results are summed up in a [`RecursePlan`].
+use crate::states::modules::decision::{require_facts, single_change};
 use crate::states::modules::file_change;
-use crate::states::modules::verdict::{require_facts, single_change};
 use std::collections::BTreeSet;
 
 use super::cleanup::{SourceTree, list_source_tree, protected_paths, removable_paths};
@@ -67,7 +67,7 @@ pub(super) fn recurse(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     if call.flag("clean", false) {
         clean_directory(call, &path, &source, facts, &mut sum)?;
     }
-    Ok(into_verdict(call, &path, sum))
+    Ok(into_decision(call, &path, sum))
 }
 
 /// Requests the facts of all files and folders at once, in one round trip.
@@ -112,10 +112,10 @@ fn make_folders(
     owners: &PathOwners,
     source: &SourceTree,
     facts: &FactCache,
-    sum: &mut RecursePlan,
+    plan: &mut RecursePlan,
 ) -> Result<(), Halt> {
     let mode = call.mode("dir_mode")?;
-    let like = owners.like(mode);
+    let like = owners.with_mode(mode);
     let mut created: BTreeSet<String> = BTreeSet::new();
     for below in source_folders(source) {
         let full = if below.is_empty() {
@@ -129,10 +129,10 @@ fn make_folders(
                 if let Change::Folder { path, .. } = &step
                     && created.insert(path.clone())
                 {
-                    sum.steps.push(step);
+                    plan.steps.push(step);
                 }
             }
-            add_new_folder(full, path, sum);
+            add_new_folder(full, path, plan);
             continue;
         };
         if !entry.is_folder() {
@@ -147,13 +147,13 @@ fn make_folders(
         for (key, value) in &differs {
             comment.push_str(&format!("{full}: {key} - {value}\n"));
         }
-        sum.comments.push((full.clone(), comment));
-        sum.would_change = true;
-        sum.test
+        plan.comments.push((full.clone(), comment));
+        plan.would_change = true;
+        plan.test
             .insert(full.as_str().into(), Value::map(own.clone()));
         let flat = own.into_iter().chain(differs);
-        sum.apply.insert(full.as_str().into(), Value::map(flat));
-        sum.steps
+        plan.apply.insert(full.as_str().into(), Value::map(flat));
+        plan.steps
             .push(file_change::set_attributes(&full, like, false));
     }
     Ok(())
@@ -224,7 +224,7 @@ fn add_file(
     let is_folder = facts.path(full)?.is_some_and(FileStat::is_folder);
     if is_folder && call.flag("clean", false) {
         sum.steps.push(file_change::remove(full));
-        replace_directory(full, bytes, owners.like(mode), secret, sum);
+        replace_directory(full, bytes, owners.with_mode(mode), secret, sum);
         return Ok(());
     }
     let desired = DesiredFile {
@@ -327,7 +327,7 @@ fn clean_directory(
     Ok(())
 }
 
-fn into_verdict(call: &StateCall<'_>, path: &str, sum: RecursePlan) -> StateDecision {
+fn into_decision(call: &StateCall<'_>, path: &str, sum: RecursePlan) -> StateDecision {
     let blocks = sum
         .comments
         .iter()
@@ -355,5 +355,5 @@ fn into_verdict(call: &StateCall<'_>, path: &str, sum: RecursePlan) -> StateDeci
         apply,
         steps: sum.steps,
     }
-    .into_verdict(call.mode)
+    .into_decision(call.mode)
 }

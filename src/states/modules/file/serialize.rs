@@ -12,7 +12,7 @@ use super::managed::{backup_policy, check_before_write};
 use super::plan::{FilePlan, PathOwners, absolute_name, target_fact};
 use super::text_diff::DiffVisibility;
 use crate::expr::pyyaml_text;
-use crate::states::modules::verdict::{require_facts, unchanged};
+use crate::states::modules::decision::{require_facts, unchanged};
 use crate::states::{FactCache, Halt, StateCall, StateDecision, refuse};
 use crate::value::{Map, Value};
 use crate::yaml::{Schema, parse_text};
@@ -78,7 +78,7 @@ pub(super) fn serialize(call: &StateCall<'_>, facts: &FactCache) -> Result<State
     if let Some(command) = call.non_empty_text("check_cmd")? {
         return check_before_write(call, work, &desired, &command);
     }
-    Ok(work.into_verdict(call.mode))
+    Ok(work.into_decision(call.mode))
 }
 
 /// Adds the differences between merged values, and the warning about an ignored option, to both
@@ -87,11 +87,11 @@ fn add_merge_report(
     call: &StateCall<'_>,
     work: &mut FilePlan,
     existing: Option<Value>,
-    written: &Value,
+    merged: &Value,
 ) {
     if let Some(existing) = existing
         && existing.as_map().is_some()
-        && let Some(diff) = differences(&existing, written)
+        && let Some(diff) = differences(&existing, merged)
     {
         for outcome in [&mut work.test, &mut work.apply] {
             outcome.changes.insert("diff".into(), diff.clone());

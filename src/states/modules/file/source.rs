@@ -194,7 +194,7 @@ pub(super) fn contains_secrets(call: &StateCall<'_>, text: &str) -> bool {
             secrets.gather(value);
         }
     }
-    secrets.are_in(text)
+    secrets.occur_in(text)
 }
 
 /// Returns the rendered texts of `source` or `sources`; None if neither is given.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::repository::{GitAccess, git_command, target_path};
 use crate::host::fact::Domain;
-use crate::states::modules::verdict::{
+use crate::states::modules::decision::{
     act_or_fail, failure, old_new, single_change, text_list, unchanged,
 };
 use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome, refuse};

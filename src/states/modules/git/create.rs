@@ -9,7 +9,7 @@ use super::repository::{
     GitAccess, LocalTarget, Repository, RepositoryQuery, git_command, ref_name, repository_url,
     target_path,
 };
-use crate::states::modules::verdict::{act_or_fail, failure, old_new, single_change, unchanged};
+use crate::states::modules::decision::{act_or_fail, failure, old_new, single_change, unchanged};
 use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 use crate::text::{quote_word, with_login_redacted};
 use crate::value::Map;

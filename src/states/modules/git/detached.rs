@@ -9,7 +9,7 @@ use super::repository::{
     GitAccess, LocalTarget, RemoteRefs, RepositoryQuery, git_command, ref_name, repository_url,
     target_path, update_submodules_command,
 };
-use crate::states::modules::verdict::{act, failure, old_new, single_change, unchanged};
+use crate::states::modules::decision::{act, failure, old_new, single_change, unchanged};
 use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 use crate::text::{quote_word, with_login_redacted};
 use crate::value::{Map, Value};
@@ -234,36 +234,36 @@ impl DetachedTarget {
 
 /// Decides `git.detached`: checks out a revision with a detached HEAD.
 pub(super) fn detached(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
-    let Some(pin) = DetachedTarget::from_call(call)? else {
+    let Some(target) = DetachedTarget::from_call(call)? else {
         return failure("'' is not a valid value for the 'rev' argument");
     };
     let access = GitAccess::from_call(call)?;
-    let question = pin.query(pin.is_commit.then_some(pin.rev.as_str()));
-    let mut plan = match pin.plan_repository(call, question.probe(&access, facts)?) {
+    let question = target.query(target.is_commit.then_some(target.rev.as_str()));
+    let mut plan = match target.plan_repository(call, question.probe(&access, facts)?) {
         Ok(plan) => plan,
         Err(why) => return failure(why),
     };
     // A branch may have moved on the remote, so the remote is asked. A commit that exists locally needs no
     // fetch.
-    if plan.fetches && !pin.is_commit {
+    if plan.fetches && !target.is_commit {
         let known = plan.desired_commit.as_deref();
-        plan.fetches = has_moved(&access, facts, &pin, known)?;
+        plan.fetches = has_moved(&access, facts, &target, known)?;
     }
     if plan.fetches {
-        pin.plan_fetch(&mut plan);
+        target.plan_fetch(&mut plan);
     }
     if plan.is_done() {
         return unchanged("Already checked out at correct revision");
     }
-    pin.plan_checkout(call, &mut plan);
-    let predicted = pin.dry_run_outcome(&plan);
+    target.plan_checkout(call, &mut plan);
+    let predicted = target.dry_run_outcome(&plan);
     let commands = std::mem::take(&mut plan.commands).into_iter();
     let steps = commands
-        .map(|text| access.change(text, &pin.target))
+        .map(|text| access.change(text, &target.target))
         .collect();
     act(predicted, steps, move |complaint, facts| match complaint {
         Some(why) => Ok(StateOutcome::failed(why)),
-        None => pin.evaluate_result(&plan, &access, facts),
+        None => target.evaluate_result(&plan, &access, facts),
     })
 }
 
@@ -271,12 +271,12 @@ pub(super) fn detached(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
 fn has_moved(
     access: &GitAccess,
     facts: &FactCache,
-    pin: &DetachedTarget,
+    target: &DetachedTarget,
     known: Option<&str>,
 ) -> Result<bool, Halt> {
-    Ok(match RemoteRefs::probe(access, facts, &pin.url)? {
+    Ok(match RemoteRefs::probe(access, facts, &target.url)? {
         Ok(remote) => {
-            let desired_commit = remote.find_revision(&pin.rev);
+            let desired_commit = remote.find_revision(&target.rev);
             desired_commit.map(|it| it.commit).as_deref() != known
         }
         // The remote cannot be read: the fetch will fail and report the reason.

@@ -8,7 +8,7 @@ use super::repository::{
     LocalTarget, RemoteRefs, Revision, git_command, update_submodules_command,
 };
 use super::update;
-use crate::states::modules::verdict::{act, done, failure, old_new, single_change};
+use crate::states::modules::decision::{act, done, failure, old_new, single_change};
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome};
 use crate::text::{quote_word, with_login_redacted};
 use crate::value::{Map, Value};

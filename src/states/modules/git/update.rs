@@ -13,7 +13,7 @@ use super::repository::{
     update_submodules_command,
 };
 use crate::host::change::Change;
-use crate::states::modules::verdict::{
+use crate::states::modules::decision::{
     act_on_outputs, done, failure, old_new, single_change, text_list, unchanged,
 };
 use crate::states::{FactCache, Halt, StateDecision, StateOutcome};

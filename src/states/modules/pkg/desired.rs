@@ -6,7 +6,7 @@ use super::package_database::InstalledPackages;
 use super::version::VersionConstraint;
 use crate::host::change::Change;
 use crate::host::fact::Domain;
-use crate::states::modules::verdict::run_change;
+use crate::states::modules::decision::run_change;
 use crate::states::{Halt, StateCall, refuse};
 use crate::text::{quote_word, quote_words};
 use crate::value::Value;
@@ -192,7 +192,10 @@ pub(super) fn refresh_change(call: &StateCall<'_>) -> Result<Change, Halt> {
 /// Returns the apt options for a state's arguments.
 ///
 /// With `falls`, the transaction may install older versions.
-pub(super) fn apt_options(call: &StateCall<'_>, falls: bool) -> Result<Vec<String>, Halt> {
+pub(super) fn apt_options(
+    call: &StateCall<'_>,
+    allows_downgrade: bool,
+) -> Result<Vec<String>, Halt> {
     let flags = [
         (
             !call.flag("install_recommends", true),
@@ -205,7 +208,7 @@ pub(super) fn apt_options(call: &StateCall<'_>, falls: bool) -> Result<Vec<Strin
             "--allow-change-held-packages",
         ),
         (call.flag("reinstall", false), "--reinstall"),
-        (falls, "--allow-downgrades"),
+        (allows_downgrade, "--allow-downgrades"),
     ];
     let mut options: Vec<String> = flags
         .into_iter()

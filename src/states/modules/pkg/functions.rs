@@ -4,7 +4,7 @@
 
 use super::aggregate::aggregate;
 use super::{hold, install, remove};
-use crate::states::modules::verdict::failure;
+use crate::states::modules::decision::failure;
 use crate::states::{FactCache, Halt, StateCall, StateDecision, StateFunction, StateModule};
 
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {

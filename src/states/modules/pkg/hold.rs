@@ -6,7 +6,7 @@ use super::desired::{DesiredPackage, parse_desired};
 use super::package_database::InstalledPackages;
 use crate::host::change::Change;
 use crate::host::fact::Domain;
-use crate::states::modules::verdict::{act_or_fail, old_new, run_change, unchanged};
+use crate::states::modules::decision::{act_or_fail, old_new, run_change, unchanged};
 use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 use crate::text::quote_words;
 use crate::value::{Map, Value};
@@ -125,7 +125,7 @@ pub(super) fn held(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
     } else {
         Vec::new()
     };
-    hold_verdict(&to_hold, &to_free)
+    hold_decision(&to_hold, &to_free)
 }
 
 /// Decides `pkg.unheld`. With `all`, every held package is unheld.
@@ -144,10 +144,10 @@ pub(super) fn unheld(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
     };
     let held = packages.held.iter().map(String::as_str);
     let to_free: Vec<&str> = held.filter(|name| all || is_named(name)).collect();
-    hold_verdict(&[], &to_free)
+    hold_decision(&[], &to_free)
 }
 
-fn hold_verdict(to_hold: &[&str], to_free: &[&str]) -> Result<StateDecision, Halt> {
+fn hold_decision(to_hold: &[&str], to_free: &[&str]) -> Result<StateDecision, Halt> {
     if to_hold.is_empty() && to_free.is_empty() {
         return unchanged("No changes made");
     }

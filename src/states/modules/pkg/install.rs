@@ -15,7 +15,7 @@ use super::package_database::{Candidates, InstalledPackages};
 use super::source;
 use super::version::{VersionConstraint, compare};
 use crate::host::change::Change;
-use crate::states::modules::verdict::{act, done, failure, old_new, unchanged};
+use crate::states::modules::decision::{act, done, failure, old_new, unchanged};
 use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 use crate::value::{Map, Value};
 
@@ -157,7 +157,7 @@ fn install_step(
 ) -> Result<Change, Halt> {
     let ignore_epoch = call.flag("ignore_epoch", false);
     let mut words = Vec::new();
-    let mut falls = false;
+    let mut is_downgrade = false;
     for desired in targets {
         let best = candidates.best(&desired.name, |it| {
             desired.constraint.accepts(it, ignore_epoch)
@@ -169,14 +169,14 @@ fn install_step(
             VersionConstraint::All(_) => best.map(str::to_owned),
         };
         let installed = before.version(&desired.name);
-        falls |=
+        is_downgrade |=
             matches!((installed, &version), (Some(old), Some(new)) if compare(new, old).is_lt());
         words.push(match version {
             Some(version) => format!("{}={version}", desired.name),
             None => desired.name.clone(),
         });
     }
-    let options = apt_options(call, falls)?;
+    let options = apt_options(call, is_downgrade)?;
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     Ok(apt_change(apt_command(
         "install",
@@ -404,13 +404,13 @@ fn evaluate_upgrade(
     if changes.is_empty() && newest.is_empty() {
         return StateOutcome::unchanged(up_to_date_comment(&plan.all_desired));
     }
-    let is_risen =
+    let is_upgraded =
         |(name, version): &&(String, Option<String>)| match (after.version(name), version) {
             (Some(installed), Some(newest)) => !compare(installed, newest).is_lt(),
             (installed, None) => installed.is_some() || after.provides(name),
             (None, Some(_)) => false,
         };
-    let (mut good, bad): (Vec<_>, Vec<_>) = newest.iter().partition(is_risen);
+    let (mut good, bad): (Vec<_>, Vec<_>) = newest.iter().partition(is_upgraded);
     good.sort();
     let join = |items: &[&(String, Option<String>)]| {
         let names: Vec<&str> = items.iter().map(|(name, _)| name.as_str()).collect();

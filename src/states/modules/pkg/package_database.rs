@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::version::compare;
 use crate::host::fact::Domain;
-use crate::states::modules::verdict::{old_new, run_probe, stdout_text};
+use crate::states::modules::decision::{old_new, run_probe, stdout_text};
 use crate::states::{FactCache, Halt, refuse};
 use crate::text::quote_words;
 use crate::value::Map;

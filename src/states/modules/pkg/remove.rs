@@ -4,7 +4,7 @@
 
 use super::desired::{DesiredPackage, apt_change, apt_command, parse_desired, refresh_change};
 use super::package_database::{InstalledPackages, available_upgrades};
-use crate::states::modules::verdict::{act, old_new, unchanged};
+use crate::states::modules::decision::{act, old_new, unchanged};
 use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 use crate::value::{Map, Value};
 
@@ -182,12 +182,12 @@ pub(super) fn uptodate(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
         None => None,
     };
     let is_selected = |name: &String| only.as_ref().is_none_or(|only| only.contains(name));
-    let waiting: Vec<[String; 3]> = available_upgrades(facts, is_full)?
+    let upgrades: Vec<[String; 3]> = available_upgrades(facts, is_full)?
         .into_iter()
         .filter(|[name, ..]| is_selected(name))
         .collect();
     let refreshes = call.flag("refresh", false);
-    if waiting.is_empty() && !refreshes {
+    if upgrades.is_empty() && !refreshes {
         return unchanged("System is already up-to-date");
     }
     let mut steps = Vec::new();
@@ -204,11 +204,11 @@ pub(super) fn uptodate(call: &StateCall<'_>, facts: &FactCache) -> Result<StateD
         None => apt_command(verb, &[], []),
     };
     steps.push(apt_change(text));
-    let expected: Map = waiting
+    let expected: Map = upgrades
         .iter()
         .map(|[name, old, new]| (name.as_str().into(), old_new(old.as_str(), new.as_str())))
         .collect();
-    let predicted = if waiting.is_empty() {
+    let predicted = if upgrades.is_empty() {
         StateOutcome::unchanged("System is already up-to-date")
     } else {
         StateOutcome::would_change(expected, "System update will be performed")

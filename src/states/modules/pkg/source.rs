@@ -7,10 +7,10 @@ use super::desired::{apt_change, apt_command, apt_options, install_error};
 use super::package_database::InstalledPackages;
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::Domain;
-use crate::states::modules::file_change;
-use crate::states::modules::verdict::{
+use crate::states::modules::decision::{
     act, old_new, run_change, run_probe, stdout_text, unchanged,
 };
+use crate::states::modules::file_change;
 use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome, refuse};
 use crate::text::quote_word;
 use crate::value::{Map, Value};

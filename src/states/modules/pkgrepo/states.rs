@@ -9,11 +9,11 @@ use super::desired::DesiredRepo;
 use super::entry::{RepoEntry, SourcesFile};
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::Domain;
-use crate::states::modules::file_change;
-use crate::states::modules::pkg::download_command;
-use crate::states::modules::verdict::{
+use crate::states::modules::decision::{
     act_or_fail, failure, old_new, run_change, run_probe, single_change, stdout_text, unchanged,
 };
+use crate::states::modules::file_change;
+use crate::states::modules::pkg::download_command;
 use crate::states::{
     FactCache, Halt, StateCall, StateDecision, StateFunction, StateModule, StateOutcome, refuse,
 };
@@ -159,15 +159,15 @@ pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
     let mut steps = Vec::new();
     for file in &files {
         let mut remaining = file.clone();
-        let places: Vec<usize> = file
+        let indexes: Vec<usize> = file
             .entries()
             .filter(|(_, entry)| !entry.is_disabled && entry.is_same_repo(&desired.entry))
             .map(|(index, _)| index)
             .collect();
-        for index in places.iter().rev() {
+        for index in indexes.iter().rev() {
             remaining.remove(*index);
         }
-        if places.is_empty() {
+        if indexes.is_empty() {
             continue;
         }
         let is_own = file.path.starts_with("/etc/apt/sources.list.d/");

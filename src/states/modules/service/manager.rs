@@ -6,7 +6,7 @@
 
 use crate::host::change::{Change, CommandRun};
 use crate::host::fact::Domain;
-use crate::states::modules::verdict::{line_value, run_probe, stdout_text};
+use crate::states::modules::decision::{line_value, run_probe, stdout_text};
 use crate::states::{FactCache, Halt, StateCall, StateOutcome, refuse};
 use crate::text::quote_word;
 

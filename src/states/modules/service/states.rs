@@ -7,7 +7,7 @@ use super::manager::{
     with_manager,
 };
 use crate::host::change::Change;
-use crate::states::modules::verdict::{act, done, failure, old_new, single_change, unchanged};
+use crate::states::modules::decision::{act, done, failure, old_new, single_change, unchanged};
 use crate::states::{
     FactCache, Halt, StateCall, StateDecision, StateFunction, StateModule, StateOutcome, refuse,
 };
@@ -226,7 +226,7 @@ fn evaluate_switch(
 ) -> Result<StateOutcome, Halt> {
     let name = desired.name();
     let after = desired.service.status(facts)?;
-    let is_well = after.is_running == desired.should_run;
+    let has_succeeded = after.is_running == desired.should_run;
     let mut changes = Map::new();
     if after.is_running != before.is_running {
         changes = single_change(name, after.is_running);
@@ -235,12 +235,12 @@ fn evaluate_switch(
         changes = single_change(name, true);
     }
     let verb = if desired.should_run { "start" } else { "die" };
-    let mut comment = match (is_well, desired.should_run) {
+    let mut comment = match (has_succeeded, desired.should_run) {
         (false, _) => format!("Service {name} failed to {verb}"),
         (true, true) => format!("Started service {name}"),
         (true, false) => format!("Service {name} was killed"),
     };
-    if is_well && let Some(enable) = desired.enable {
+    if has_succeeded && let Some(enable) = desired.enable {
         let state = if after.is_running {
             "is running"
         } else {
@@ -248,7 +248,7 @@ fn evaluate_switch(
         };
         comment = enablement_comment(name, enable, before.is_enabled, after.is_enabled, state);
     }
-    if let Some(complaint) = complaint.filter(|_| !is_well) {
+    if let Some(complaint) = complaint.filter(|_| !has_succeeded) {
         comment = format!("{comment}\n{complaint}");
     }
     if let Some(seconds) = desired.start_delay.filter(|_| desired.should_run) {
@@ -259,7 +259,7 @@ fn evaluate_switch(
         enable == after.is_enabled || before.manager == Some(ServiceManager::PlainProcess)
     });
     let outcome = StateOutcome {
-        result: Some(is_well && is_set),
+        result: Some(has_succeeded && is_set),
         ..StateOutcome::changed(changes, comment)
     };
     Ok(with_manager(outcome, before))
@@ -450,14 +450,14 @@ pub(super) fn watch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDeci
     let predicted = with_manager(predicted, &status);
     let steps = vec![service_change(text)];
     act(predicted, steps, move |complaint, _| {
-        let is_well = complaint.is_none();
+        let has_succeeded = complaint.is_none();
         let comment = complaint.map_or_else(
             || format!("Service {past}{note}"),
             |why| format!("Failed to {word} the service{note}\n{why}"),
         );
         let outcome = StateOutcome {
-            result: Some(is_well),
-            ..StateOutcome::changed(single_change(&service.name, is_well), comment)
+            result: Some(has_succeeded),
+            ..StateOutcome::changed(single_change(&service.name, has_succeeded), comment)
         };
         Ok(with_manager(outcome, &status))
     })

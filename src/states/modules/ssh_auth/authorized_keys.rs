@@ -5,8 +5,8 @@
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::Fact;
 use crate::states::modules::accounts::{User, check_name, find_user};
+use crate::states::modules::decision::{act_or_fail, require_facts};
 use crate::states::modules::file_change;
-use crate::states::modules::verdict::{act_or_fail, require_facts};
 use crate::states::{FactCache, Halt, StateCall, StateDecision, StateOutcome};
 
 /// The `authorized_keys` file of a user.
@@ -47,7 +47,7 @@ impl AuthorizedKeysFile {
         self.text.as_deref().unwrap_or_default()
     }
 
-    fn like(&self, mode: u32) -> ModeAndOwner {
+    fn attributes(&self, mode: u32) -> ModeAndOwner {
         ModeAndOwner {
             mode: Some(mode),
             user: Some(self.user.uid.to_string()),
@@ -65,12 +65,12 @@ impl AuthorizedKeysFile {
         )?;
         let mut steps = Vec::new();
         if facts.target(folder)?.is_none() {
-            steps.push(file_change::folders(folder, self.like(0o700)));
+            steps.push(file_change::folders(folder, self.attributes(0o700)));
         }
         let like = if facts.target(&self.path)?.is_some() {
             ModeAndOwner::default()
         } else {
-            self.like(0o600)
+            self.attributes(0o600)
         };
         steps.push(file_change::write(&self.path, text, like));
         Ok(steps)
@@ -86,12 +86,12 @@ pub(super) fn missing_user_outcome() -> StateOutcome {
 
 /// Decides to write the file with a new content.
 pub(super) fn commit_keys(
-    place: &AuthorizedKeysFile,
+    key_file: &AuthorizedKeysFile,
     text: String,
     facts: &FactCache,
     predicted: StateOutcome,
     outcome: StateOutcome,
 ) -> Result<StateDecision, Halt> {
-    let steps = place.write_steps(text, facts)?;
+    let steps = key_file.write_steps(text, facts)?;
     act_or_fail(predicted, steps, outcome, "Could not write to key file: ")
 }

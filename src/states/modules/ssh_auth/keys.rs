@@ -94,25 +94,28 @@ pub(super) enum KeyStatus {
 }
 
 /// Compares a file with a key. Keys are identified by their text, not by comment or options.
-pub(super) fn key_status(file: &str, wanted: &AuthorizedKey) -> KeyStatus {
+pub(super) fn key_status(file: &str, desired: &AuthorizedKey) -> KeyStatus {
     let found = file
         .lines()
         .filter(|line| !line.trim_start().starts_with('#'))
         .filter_map(AuthorizedKey::parse)
-        .find(|key| key.text == wanted.text);
+        .find(|key| key.text == desired.text);
     match found {
         None => KeyStatus::Missing,
-        Some(key) if key.to_line() == wanted.to_line() => KeyStatus::Same,
+        Some(key) if key.to_line() == desired.to_line() => KeyStatus::Same,
         Some(_) => KeyStatus::Differs,
     }
 }
 
 /// Returns the file with the key added, or with its line replaced.
-pub(super) fn with_key(file: &str, wanted: &AuthorizedKey) -> String {
+pub(super) fn with_key(file: &str, desired: &AuthorizedKey) -> String {
     let mut lines: Vec<String> = file.lines().map(str::to_owned).collect();
-    match lines.iter().position(|line| is_line_of(line, &wanted.text)) {
-        Some(place) => lines[place] = wanted.to_line(),
-        None => lines.push(wanted.to_line()),
+    match lines
+        .iter()
+        .position(|line| is_line_of(line, &desired.text))
+    {
+        Some(index) => lines[index] = desired.to_line(),
+        None => lines.push(desired.to_line()),
     }
     lines.join("\n") + "\n"
 }

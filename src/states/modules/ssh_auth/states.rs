@@ -6,7 +6,7 @@ use super::authorized_keys::{AuthorizedKeysFile, commit_keys, missing_user_outco
 use super::keys::{
     AuthorizedKey, KeyStatus, full_kind, key_status, split_options, with_key, without_key,
 };
-use crate::states::modules::verdict::{done, failure, single_change, unchanged};
+use crate::states::modules::decision::{done, failure, single_change, unchanged};
 use crate::states::{
     FactCache, Halt, Mode, StateCall, StateDecision, StateFunction, StateModule, StateOutcome,
     refuse,

@@ -35,8 +35,8 @@ const MAX_ROUNDS: u32 = 1_000_000;
 ///
 /// The caller compares the texts, as `crypt` does. The library's own comparison is not used: it refuses
 /// salts with characters outside its base 64, and takes salts longer than 16 characters for equal.
-fn crypt(password: &[u8], like: &str) -> Option<String> {
-    let (kind, rest) = like.strip_prefix('$')?.split_once('$')?;
+fn crypt(password: &[u8], reference_hash: &str) -> Option<String> {
+    let (kind, rest) = reference_hash.strip_prefix('$')?.split_once('$')?;
     let (rounds, rest, shown) = match rest.strip_prefix("rounds=") {
         None => (Params::RECOMMENDED_ROUNDS, rest, String::new()),
         Some(rest) => {

@@ -10,8 +10,8 @@ use crate::host::fact::Domain;
 use crate::states::modules::accounts::{
     AGING_FIELDS, GECOS_FIELDS, Groups, User, check_name, find_user, prefetch_user,
 };
+use crate::states::modules::decision::{act, failure, run_change, single_change, unchanged};
 use crate::states::modules::file_change;
-use crate::states::modules::verdict::{act, failure, run_change, single_change, unchanged};
 use crate::states::{
     FactCache, Halt, Mode, StateCall, StateDecision, StateFunction, StateModule, StateOutcome,
 };

@@ -14,15 +14,15 @@ use std::sync::Arc;
 
 use nix::unistd::{Group, User};
 use serde_json::{Map as JsonMap, Value as Json, json};
+use unfurl::testing::diagnostic::Span;
 use unfurl::testing::states::{
     ChangeOutcome, Chunk, FactCache, FileRoots, FileRootsError, Halt, LinkTarget, LowData, Mode,
     ModuleContext, RenderTemplate, Requisite, RequisiteLink, StateCall, StateDecision,
     StateOutcome, TemplateRequest, find,
 };
-use unfurl::testing::diagnostic::Span;
 use unfurl::testing::value::{Map, Value};
 
-use super::hands;
+use super::local_executor;
 
 /// The folder with the cases and their shared state tree.
 fn folder() -> PathBuf {
@@ -212,7 +212,7 @@ impl Case {
     }
 
     /// The current content of the folder, to compare it with Salt's.
-    fn look(&self) -> Json {
+    fn content(&self) -> Json {
         let mut all = BTreeMap::new();
         let mut todo = vec![self.tmp.path().to_owned()];
         while let Some(folder) = todo.pop() {
@@ -293,7 +293,7 @@ impl Case {
                 call.fun
             );
         }
-        let verdict = known(facts, |facts| (function.run)(call, facts));
+        let verdict = with_facts(facts, |facts| (function.run)(call, facts));
         let deed = match verdict {
             Ok(StateDecision::Done(outcome)) => return outcome,
             Ok(StateDecision::Change(deed)) => deed,
@@ -303,12 +303,11 @@ impl Case {
             deed.steps.iter().for_each(|step| facts.predict(step));
             return deed.predicted;
         }
-        let outputs = hands::make(&deed.steps);
+        let outputs = local_executor::make(&deed.steps);
         deed.steps.iter().for_each(|step| facts.invalidate(step));
         match deed.finish {
-            ChangeOutcome::Computed(judge) => {
-                known(facts, |facts| judge(&outputs, facts)).unwrap_or_else(StateOutcome::failed)
-            }
+            ChangeOutcome::Computed(judge) => with_facts(facts, |facts| judge(&outputs, facts))
+                .unwrap_or_else(StateOutcome::failed),
             ChangeOutcome::Fixed(outcome) => {
                 match outputs.iter().find(|output| !output.exit.is_ok()) {
                     Some(failed) => StateOutcome::failed(failed.stderr.text()),
@@ -379,7 +378,7 @@ impl Case {
 }
 
 /// Repeats a query until all facts that it needs are known.
-fn known<T>(
+fn with_facts<T>(
     facts: &mut FactCache,
     ask: impl Fn(&FactCache) -> Result<T, Halt>,
 ) -> Result<T, String> {
@@ -389,7 +388,7 @@ fn known<T>(
             Err(Halt::Failed(why)) => return Err(why),
             Err(Halt::Needs(wanted)) => {
                 for fact in wanted {
-                    let reading = hands::read(&fact);
+                    let reading = local_executor::read(&fact);
                     facts.learn(fact, reading);
                 }
             }
@@ -462,11 +461,11 @@ fn check(file: &str) {
         let case = new();
         fs::set_permissions(case.tmp.path(), fs::Permissions::from_mode(0o755)).unwrap();
         case.seed();
-        let before = case.look();
+        let before = case.content();
         let mut got = vec![("test", case.run(Mode::Test))];
-        got.push(("untouched", json!(case.look() == before)));
+        got.push(("untouched", json!(case.content() == before)));
         got.push(("first", case.run(Mode::Apply)));
-        got.push(("after", case.look()));
+        got.push(("after", case.content()));
         got.push(("second", case.run(Mode::Apply)));
         for (key, got) in got {
             let wanted = match key {

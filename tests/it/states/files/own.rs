@@ -6,16 +6,16 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 
+use unfurl::testing::host::change::Change;
 use unfurl::testing::states::{
     FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, find,
 };
-use unfurl::testing::host::change::Change;
 use unfurl::testing::value::{Map, Value};
 
-use super::{hands, known, to_value, world};
+use super::{local_executor, to_value, with_facts, world};
 
 /// Decides a state on this machine. Returns the outcome and the planned changes.
-fn decided(
+fn decide(
     fun: &str,
     name: &Path,
     args: &Map,
@@ -36,7 +36,7 @@ fn decided(
     let function = find("file", fun).1.unwrap();
     let mut facts = FactCache::default();
     Ok(
-        match known(&mut facts, |facts| (function.run)(&call, facts))? {
+        match with_facts(&mut facts, |facts| (function.run)(&call, facts))? {
             StateDecision::Done(outcome) => (outcome, Vec::new()),
             StateDecision::Change(deed) => {
                 let outcome = match deed.finish {
@@ -97,8 +97,8 @@ fn a_download_is_checked_before_it_is_there() {
     let (address, server) = served("hello\n", 2);
     let wrong = SUM.replace('5', "6");
     let asked = args(serde_json::json!({"source": address, "source_hash": wrong}));
-    let (_, steps) = decided("managed", &path, &asked, Mode::Apply).unwrap();
-    let outputs = hands::make(&steps);
+    let (_, steps) = decide("managed", &path, &asked, Mode::Apply).unwrap();
+    let outputs = local_executor::make(&steps);
     let said = outputs.last().unwrap().stderr.text();
     assert!(said.contains("does not match actual checksum"), "{said}");
     assert_eq!(
@@ -109,11 +109,15 @@ fn a_download_is_checked_before_it_is_there() {
     let asked = args(
         serde_json::json!({"source": address, "source_hash": format!("sha256={SUM}"), "mode": "0600"}),
     );
-    let (outcome, steps) = decided("managed", &path, &asked, Mode::Apply).unwrap();
-    assert!(hands::make(&steps).iter().all(|output| output.exit.is_ok()));
+    let (outcome, steps) = decide("managed", &path, &asked, Mode::Apply).unwrap();
+    assert!(
+        local_executor::make(&steps)
+            .iter()
+            .all(|output| output.exit.is_ok())
+    );
     assert_eq!(fs::read_to_string(&path).unwrap(), "hello\n");
     assert_eq!(outcome.comment, format!("File {} updated", path.display()));
-    let (outcome, steps) = decided("managed", &path, &asked, Mode::Apply).unwrap();
+    let (outcome, steps) = decide("managed", &path, &asked, Mode::Apply).unwrap();
     assert!(
         outcome.changes.is_empty() && steps.is_empty(),
         "{outcome:?}"
@@ -128,7 +132,7 @@ fn a_download_without_a_checksum_is_compared_by_downloading_it() {
     fs::write(&path, "hello\n").unwrap();
     let (address, server) = served("hello\n", 1);
     let asked = args(serde_json::json!({"source": address, "skip_verify": true}));
-    let (outcome, steps) = decided("managed", &path, &asked, Mode::Apply).unwrap();
+    let (outcome, steps) = decide("managed", &path, &asked, Mode::Apply).unwrap();
     assert!(
         outcome.changes.is_empty() && steps.is_empty(),
         "{outcome:?}"
@@ -148,7 +152,7 @@ fn a_checksum_may_be_in_a_file_and_of_another_kind() {
     let asked = args(serde_json::json!({
         "source": "http://127.0.0.1:1/file.txt", "source_hash": sums.to_str().unwrap(),
     }));
-    let (outcome, steps) = decided("managed", &path, &asked, Mode::Apply).unwrap();
+    let (outcome, steps) = decide("managed", &path, &asked, Mode::Apply).unwrap();
     assert!(
         outcome.changes.is_empty() && steps.is_empty(),
         "{outcome:?}"
@@ -156,7 +160,7 @@ fn a_checksum_may_be_in_a_file_and_of_another_kind() {
 }
 
 #[test]
-fn a_secret_is_shown_nowhere() {
+fn a_secret_is_never_shown() {
     let tmp = tempfile::tempdir().unwrap();
     let path = tmp.path().join("f");
     fs::write(&path, "old\n").unwrap();
@@ -197,7 +201,7 @@ fn a_secret_is_shown_nowhere() {
         ),
     ] {
         for mode in [Mode::Test, Mode::Apply] {
-            let (outcome, steps) = decided(fun, &path, &all, mode).unwrap();
+            let (outcome, steps) = decide(fun, &path, &all, mode).unwrap();
             let said = format!("{outcome:?} {steps:?}");
             assert!(!said.contains("hunter2"), "{fun}: {said}");
             assert!(!outcome.changes.is_empty(), "{fun}: {outcome:?}");
@@ -211,9 +215,9 @@ fn what_is_assumed_is_written_whatever_is_there() {
     let path = tmp.path().join("f");
     fs::write(&path, "x\n").unwrap();
     let asked = args(serde_json::json!({"contents": "x", "assume_present": true}));
-    let (outcome, _) = decided("managed", &path, &asked, Mode::Test).unwrap();
+    let (outcome, _) = decide("managed", &path, &asked, Mode::Test).unwrap();
     assert_eq!(outcome.result, None);
-    let (_, steps) = decided("managed", &path, &asked, Mode::Apply).unwrap();
+    let (_, steps) = decide("managed", &path, &asked, Mode::Apply).unwrap();
     assert!(matches!(steps.as_slice(), [Change::Write(_)]), "{steps:?}");
 }
 
@@ -251,7 +255,7 @@ fn a_file_is_decided_by_one_reading_of_facts() {
         while let Err(Halt::Needs(wanted)) = (function.run)(&call, &facts) {
             count += 1;
             for fact in wanted {
-                let reading = hands::read(&fact);
+                let reading = local_executor::read(&fact);
                 facts.learn(fact, reading);
             }
         }
@@ -265,20 +269,24 @@ fn a_large_file_of_the_machine_is_copied_there() {
     let (source, path) = (tmp.path().join("s"), tmp.path().join("f"));
     fs::write(&source, vec![b'x'; 2 << 20]).unwrap();
     let asked = args(serde_json::json!({"source": source.to_str().unwrap(), "mode": "0640"}));
-    let (_, steps) = decided("managed", &path, &asked, Mode::Apply).unwrap();
+    let (_, steps) = decide("managed", &path, &asked, Mode::Apply).unwrap();
     assert!(
         matches!(steps[0], Change::Run(_)),
         "the content is not sent"
     );
-    assert!(hands::make(&steps).iter().all(|output| output.exit.is_ok()));
+    assert!(
+        local_executor::make(&steps)
+            .iter()
+            .all(|output| output.exit.is_ok())
+    );
     assert_eq!(fs::metadata(&path).unwrap().len(), 2 << 20);
-    let (outcome, steps) = decided("managed", &path, &asked, Mode::Apply).unwrap();
+    let (outcome, steps) = decide("managed", &path, &asked, Mode::Apply).unwrap();
     assert!(
         outcome.changes.is_empty() && steps.is_empty(),
         "{outcome:?}"
     );
     fs::write(&source, vec![b'y'; 2 << 20]).unwrap();
-    let (outcome, _) = decided("managed", &path, &asked, Mode::Apply).unwrap();
+    let (outcome, _) = decide("managed", &path, &asked, Mode::Apply).unwrap();
     assert_eq!(outcome.changes["diff"].as_str(), Some("Replace large file"));
 }
 
@@ -289,7 +297,7 @@ fn expressions_that_cannot_be_read_are_named() {
     fs::write(&path, "a\n").unwrap();
     let said = |pattern: &str, repl: &str| {
         let asked = args(serde_json::json!({"pattern": pattern, "repl": repl}));
-        decided("replace", &path, &asked, Mode::Apply).unwrap_err()
+        decide("replace", &path, &asked, Mode::Apply).unwrap_err()
     };
     insta::assert_snapshot!(said("(?!a)b", "c"), @"the regular expression `(?!a)b` cannot be used: look-around is not supported");
     insta::assert_snapshot!(said("a", r"\2"), @"invalid group reference 2 in the replacement");
@@ -311,8 +319,8 @@ fn python_reads_expressions_in_its_own_way() {
     ] {
         fs::write(&path, before).unwrap();
         let asked = args(serde_json::json!({"pattern": pattern, "repl": "X", "backup": false}));
-        let (_, steps) = decided("replace", &path, &asked, Mode::Apply).unwrap();
-        hands::make(&steps);
+        let (_, steps) = decide("replace", &path, &asked, Mode::Apply).unwrap();
+        local_executor::make(&steps);
         assert_eq!(fs::read_to_string(&path).unwrap(), after, "{pattern}");
     }
 }

@@ -113,10 +113,10 @@ pub(super) fn act_or_fail(
 pub(super) fn act(
     predicted: StateOutcome,
     steps: Vec<Change>,
-    judge: impl Fn(Option<&str>, &FactCache) -> Result<StateOutcome, Halt> + Send + Sync + 'static,
+    evaluate: impl Fn(Option<&str>, &FactCache) -> Result<StateOutcome, Halt> + Send + Sync + 'static,
 ) -> Result<StateDecision, Halt> {
     act_on_outputs(predicted, steps, move |ended, facts| {
-        judge(ended.error.as_deref(), facts)
+        evaluate(ended.error.as_deref(), facts)
     })
 }
 
@@ -204,22 +204,22 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_behind_the_words_for_it() {
+    fn a_failure_message_follows_its_prefix() {
         let (planned, good) = (
             StateOutcome::planned("would"),
             StateOutcome::unchanged("done"),
         );
         let verdict = act_or_fail(planned, vec![run_change("true", [])], good, "not done: ");
-        let Ok(StateDecision::Change(deed)) = verdict else {
+        let Ok(StateDecision::Change(change_set)) = verdict else {
             panic!("there is something to change");
         };
-        let ChangeOutcome::Computed(judge) = deed.finish else {
+        let ChangeOutcome::Computed(judge) = change_set.finish else {
             panic!("the results are judged");
         };
         let facts = FactCache::default();
         let comment = |output: RunOutput| judge(&[output], &facts).unwrap().comment;
         let bad = RunOutput {
-            stderr: CapturedOutput::of("E: no\n"),
+            stderr: CapturedOutput::from_bytes("E: no\n"),
             ..RunOutput::not_run(Exit::Code(1))
         };
         assert_eq!(comment(RunOutput::not_run(Exit::Code(0))), "done");
@@ -227,10 +227,10 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_in_the_words_of_the_command() {
+    fn a_failure_is_reported_in_the_words_of_the_command() {
         let good = RunOutput::not_run(Exit::Code(0));
         let bad = RunOutput {
-            stderr: CapturedOutput::of("E: no\n"),
+            stderr: CapturedOutput::from_bytes("E: no\n"),
             ..RunOutput::not_run(Exit::Code(100))
         };
         assert_eq!(

@@ -99,7 +99,7 @@ pub(crate) fn make(changes: &[Change]) -> Vec<RunOutput> {
                 Err(error) => (Exit::Code(1), error.to_string()),
             };
             RunOutput {
-                stderr: CapturedOutput::of(said),
+                stderr: CapturedOutput::from_bytes(said),
                 ..RunOutput::not_run(exit)
             }
         };
@@ -128,8 +128,8 @@ fn ran(run: &CommandRun) -> RunOutput {
     drop(input);
     let output = child.wait_with_output().unwrap();
     RunOutput {
-        stdout: CapturedOutput::of(output.stdout),
-        stderr: CapturedOutput::of(output.stderr),
+        stdout: CapturedOutput::from_bytes(output.stdout),
+        stderr: CapturedOutput::from_bytes(output.stderr),
         ..RunOutput::not_run(Exit::Code(output.status.code().unwrap()))
     }
 }
