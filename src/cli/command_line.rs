@@ -31,7 +31,7 @@ use super::commands::validate::ValidateArgs;
 use super::route::RUN_HOSTS;
 use crate::ops::schema::SchemaKind;
 
-/// Bring systems to the state that a TOSCA model describes, and keep the record in git
+/// Deploy systems that a TOSCA model describes, and keep the record in git
 #[derive(Debug, Parser)]
 #[command(
     name = "unfurl",
@@ -49,16 +49,16 @@ pub(super) struct Cli {
 /// The commands of the program, one variant each.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Bring the ensemble to the state that its template describes
+    /// Deploy the ensemble: create and update the instances of its model
     Deploy(JobArgs),
-    /// Remove what the ensemble has created
+    /// Remove the instances that the ensemble has created
     #[command(alias = "undeploy")]
     Teardown(TeardownArgs),
-    /// Stop what runs
+    /// Stop the instances
     Stop(StopArgs),
-    /// Ask each instance for its status
+    /// Check the status of each instance
     Check(CheckArgs),
-    /// Find what exists
+    /// Discover existing resources
     Discover(CheckArgs),
     /// Show what a job would do
     Plan(PlanArgs),
@@ -77,7 +77,7 @@ pub(super) enum Command {
     Reboot(RebootArgs),
     Shell(ShellArgs),
     Forward(ForwardArgs),
-    /// Show what is recorded of the ensemble's instances
+    /// Show the recorded instances of the ensemble
     Status(StatusArgs),
     /// Check an ensemble and report every problem
     Validate(ValidateArgs),
@@ -88,24 +88,24 @@ pub(super) enum Command {
     MergeDriver(MergeDriverArgs),
     /// Print the JSON Schema of a file, for editors
     Schema {
-        /// Of which file
+        /// The file that the schema describes
         #[arg(value_parser = one_of::<SchemaKind>())]
         of: SchemaKind,
     },
-    /// Look at the locks of ensembles, or break one
+    /// Show the locks of ensembles, or break one
     Lock {
         #[command(subcommand)]
         action: LockCommand,
     },
-    /// Put on record what a job did that was cut off or whose record could not be saved
+    /// Record the results of an interrupted job, or of a job whose record could not be saved
     Recover(RecoverArgs),
     /// Print the version
     Version {
-        /// Only the version of Unfurl whose formats are followed
+        /// Print only the version of Unfurl that this program is compatible with
         #[arg(long)]
         semver: bool,
     },
-    /// Print a script that completes commands for a shell
+    /// Print a completion script for a shell
     Completions {
         /// The shell
         shell: clap_complete::Shell,

@@ -75,7 +75,7 @@ impl Output {
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
             Err(error) => {
                 self.print_stderr(&format!(
-                    "error: the answer could not be written: {error}\n"
+                    "error: the output could not be written: {error}\n"
                 ));
                 self.has_write_failed.set(true);
             }
@@ -103,7 +103,7 @@ impl Output {
     /// Prints to the error output, whatever the level.
     #[expect(
         clippy::unused_self,
-        reason = "where messages go is this type's to say"
+        reason = "this type decides where messages are printed"
     )]
     pub(super) fn print_stderr(&self, text: &str) {
         std::io::stderr().write_all(text.as_bytes()).ok();

@@ -40,9 +40,9 @@ pub enum OutputMode {
 impl std::fmt::Debug for OutputMode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Discard => "Unheard",
+            Self::Discard => "Discard",
             Self::Sink(_) => "Sink",
-            Self::Events => "Told",
+            Self::Events => "Events",
         })
     }
 }

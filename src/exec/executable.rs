@@ -19,11 +19,11 @@ pub(super) fn find_executable(command: &Command) -> Result<PathBuf, Exit> {
     let name = command.program.name();
     if !command.cwd.is_dir() {
         let folder = command.cwd.display();
-        let message = format!("cannot run `{name}` in `{folder}`: there is no such folder");
+        let message = format!("cannot run `{name}` in `{folder}`: the folder does not exist");
         return Err(Exit::Failed(message));
     }
     if name.is_empty() {
-        return Err(Exit::Failed("there is no command to run".to_owned()));
+        return Err(Exit::Failed("the command is empty".to_owned()));
     }
     if name.contains('/') {
         let file = command.cwd.join(name);
@@ -70,7 +70,7 @@ fn file_state(file: &Path) -> FileState {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
+#[expect(clippy::disallowed_methods, reason = "a test prepares its own files")]
 mod tests {
     use super::*;
     use crate::host::Program;
@@ -108,7 +108,7 @@ mod tests {
         let command = Command::new(Program::Argv(vec!["ls".into()]), "/no/such");
         insta::assert_snapshot!(
             find_executable(&command).unwrap_err(),
-            @"cannot run `ls` in `/no/such`: there is no such folder"
+            @"cannot run `ls` in `/no/such`: the folder does not exist"
         );
     }
 }

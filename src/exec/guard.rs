@@ -5,7 +5,7 @@
 //! guard holds nothing else: no lock, no output, no folder.
 #![expect(
     clippy::disallowed_methods,
-    reason = "the runner is the one that starts processes"
+    reason = "only the runner starts processes"
 )]
 
 use std::collections::{HashMap, HashSet};

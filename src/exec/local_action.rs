@@ -49,7 +49,7 @@ impl LocalAction {
                 })
             }
             other => {
-                let why = "neither facts nor changes".to_owned();
+                let why = "internal error: the action is neither a read nor a change".to_owned();
                 ActionResult::not_performed(&other, Exit::Failed(why))
             }
         }
@@ -191,5 +191,5 @@ async fn in_background<T: Send + 'static>(
 }
 
 fn aborted_exit() -> Exit {
-    Exit::Failed("this program could not go on with it".to_owned())
+    Exit::Failed("the action was aborted by an internal error".to_owned())
 }

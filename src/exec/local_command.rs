@@ -2,10 +2,7 @@
 //!
 //! [`LocalCommand::run`] starts the process in a group of its own, feeds its input, captures its
 //! outputs and ends the group.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "the runner is the one that starts commands"
-)]
+#![expect(clippy::disallowed_methods, reason = "only the runner starts commands")]
 
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{ExitStatus, Stdio};
@@ -201,7 +198,7 @@ impl LocalCommand {
 
     fn spawn(&self) -> Result<Child, Exit> {
         if self.command.pty {
-            let why = "a command on this machine itself gets no terminal";
+            let why = "`pty` is only supported for commands on hosts, not on this machine";
             return Err(Exit::Failed(why.to_owned()));
         }
         let file = find_executable(&self.command)?;
@@ -304,9 +301,14 @@ fn exit_from_status(status: std::io::Result<ExitStatus>) -> Exit {
         Ok(status) => match (status.code(), status.signal()) {
             (Some(code), _) => Exit::Code(code),
             (None, Some(signal)) => Exit::Signal(signal),
-            (None, None) => Exit::Failed("it ended in a way the system does not tell".to_owned()),
+            (None, None) => Exit::Failed(
+                "the command ended, but the system reports neither an exit code nor a signal"
+                    .to_owned(),
+            ),
         },
-        Err(error) => Exit::Failed(format!("could not wait for it: {error}")),
+        Err(error) => Exit::Failed(format!(
+            "could not wait for the end of the command: {error}"
+        )),
     }
 }
 

@@ -334,7 +334,8 @@ impl RunnerLoop {
             Err(error) => {
                 // The reader must not wait forever for the result of a task that panicked.
                 if let Some(id) = self.ids.remove(&error.id()) {
-                    let why = "the runner could not go on with it".to_owned();
+                    let why =
+                        "the action was aborted by an internal error of the runner".to_owned();
                     self.send_result(id, ActionResult::Run(RunOutput::not_run(Exit::Failed(why))));
                 }
             }

@@ -262,7 +262,9 @@ fn chain_start(request: &ActionRequest) -> ChainContext {
 fn exit_without_executor(chain: &ExecutorChain) -> Exit {
     match chain.on_unhandled {
         UnhandledPolicy::Warn => Exit::Code(0),
-        UnhandledPolicy::Fail => Exit::Failed("no executor ran the function".to_owned()),
+        UnhandledPolicy::Fail => Exit::Failed(
+            "no executor of the chain ran the action; end the chain with `direct`".to_owned(),
+        ),
     }
 }
 
@@ -287,7 +289,7 @@ impl HostRestart<'_> {
         let (Location::Ssh(_), Action::Run(command)) =
             (&self.request.location, &mut self.request.action)
         else {
-            let why = "only hosts that SSH leads to are restarted".to_owned();
+            let why = "only hosts that are reached over SSH can be restarted".to_owned();
             return output(Exit::Failed(why));
         };
         let limit = command.time_limit.unwrap_or(RESTART_COMMAND_TIMEOUT);
@@ -310,7 +312,7 @@ impl HostRestart<'_> {
     /// Waits until the boot id of the host has changed.
     async fn wait_for_restart(&self, before: &str, ends: &mut CancelSignals) -> Exit {
         let deadline = Instant::now() + self.wait;
-        let mut why = "it has not gone down".to_owned();
+        let mut why = "the boot id has not changed".to_owned();
         loop {
             let remaining = deadline.saturating_duration_since(Instant::now());
             if remaining.is_zero() {
@@ -324,7 +326,7 @@ impl HostRestart<'_> {
             }
             match self.boot_id(Some(deadline), ends).await {
                 Ok(now) if now != before => return Exit::Code(0),
-                Ok(_) => "it has not gone down".clone_into(&mut why),
+                Ok(_) => "the boot id has not changed".clone_into(&mut why),
                 Err(Exit::Cancelled) if has_passed(deadline) => {}
                 Err(Exit::Cancelled) => return Exit::Cancelled,
                 // A booting host may fail in any way.
@@ -348,13 +350,17 @@ impl HostRestart<'_> {
         match self.perform_before(request, deadline, ends).await {
             ActionResult::Run(output) if output.exit.is_ok() => {
                 let text = output.stdout.text().trim().to_owned();
-                let none = || Exit::Failed("it does not tell its boot id".to_owned());
+                let none = || {
+                    Exit::Failed(
+                        "the host printed no boot id (/proc/sys/kernel/random/boot_id)".to_owned(),
+                    )
+                };
                 Some(text).filter(|text| !text.is_empty()).ok_or_else(none)
             }
             result => Err(match result.exit() {
-                Exit::Code(code) => {
-                    Exit::Failed(format!("could not read its boot id: exit code {code}"))
-                }
+                Exit::Code(code) => Exit::Failed(format!(
+                    "could not read the boot id of the host: exit code {code}"
+                )),
                 exit => exit.clone(),
             }),
         }

@@ -29,12 +29,17 @@ impl TaskArguments {
             let by_name = map.shift_remove(name);
             let value = match (list.next(), by_name) {
                 (Some(_), Some(_)) => {
-                    return Err(format!("task `{}` is given `{name}` twice", task.name));
+                    return Err(format!(
+                        "task `{}` gets the argument `{name}` twice",
+                        task.name
+                    ));
                 }
                 (Some(value), None) | (None, Some(value)) => value,
                 (None, None) => match default {
                     Some(default) => default.clone(),
-                    None => return Err(format!("task `{}` needs `{name}`", task.name)),
+                    None => {
+                        return Err(format!("task `{}` needs the argument `{name}`", task.name));
+                    }
                 },
             };
             named.push((Arc::clone(name), value));
@@ -42,12 +47,12 @@ impl TaskArguments {
         let list: Vec<Value> = list.collect();
         if !parameters.extra {
             if let Some(name) = map.keys().next() {
-                return Err(format!("task `{}` takes no argument `{name}`", task.name));
+                return Err(format!("task `{}` has no argument `{name}`", task.name));
             }
             if !list.is_empty() {
                 let (name, most) = (&task.name, parameters.named.len());
                 return Err(format!(
-                    "task `{name}` takes {most} arguments at most, and is given {given}"
+                    "task `{name}` gets too many arguments: {given}, but at most {most} are allowed"
                 ));
             }
         }

@@ -166,7 +166,7 @@ impl TaskEngine {
                 let hint = runbook.tasks.hint(&call.task);
                 let name = call.task.clone();
                 if skips {
-                    let message = format!("there is no task `{name}`; it is passed over");
+                    let message = format!("there is no task `{name}`; the call is skipped");
                     runbook.events.push(HostEvent::Warning(message));
                 } else {
                     problems.push(InvalidCall::Unknown { name, hint });
@@ -291,7 +291,7 @@ impl TaskEngine {
     /// The run has ended if the list is empty and [`TaskEngine::state`] is no longer `Running`.
     #[expect(
         clippy::should_implement_trait,
-        reason = "it is no iterator: more may come after nothing"
+        reason = "not an iterator: requests may follow an empty list"
     )]
     pub fn next(&mut self) -> Vec<EngineRequest> {
         loop {

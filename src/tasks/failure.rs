@@ -37,7 +37,7 @@ pub(super) struct TaskFailure {
 impl TaskFailure {
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "callers hand over errors and texts alike"
+        reason = "callers pass errors as well as strings"
     )]
     pub(super) fn new(kind: TaskFailureKind, reason: impl ToString) -> Self {
         Self {

@@ -29,7 +29,7 @@ impl FieldReader {
 
     /// Reports that a node has another type than expected.
     pub(super) fn report_mismatch(&mut self, node: &Node, what: &str, expected: &str) {
-        let message = format!("{what} is {expected}, not {}", node.kind_name());
+        let message = format!("{what} must be {expected}, not {}", node.kind_name());
         self.report(&message, node.span(), None);
     }
 
@@ -46,7 +46,7 @@ impl FieldReader {
             if !table.has_key(key) {
                 let names: Vec<&str> = table.names().collect();
                 let help = did_you_mean(key, names.iter().copied())
-                    .unwrap_or_else(|| format!("its keys are `{}`", names.join("`, `")));
+                    .unwrap_or_else(|| format!("the known keys are `{}`", names.join("`, `")));
                 let message = format!("`{what}` has no key `{key}`");
                 self.report(&message, entry.key_span, Some(help));
             }
@@ -69,7 +69,7 @@ impl FieldReader {
     pub(super) fn string<'n>(&mut self, node: &'n Node, key: &str) -> Option<&'n str> {
         let value = Self::get(node, key)?;
         if value.as_str().is_none() {
-            self.report_mismatch(value, &format!("`{key}`"), "a text");
+            self.report_mismatch(value, &format!("`{key}`"), "a string");
         }
         value.as_str()
     }
@@ -84,7 +84,7 @@ impl FieldReader {
         let value = Self::get(node, key)?;
         match value.kind() {
             NodeKind::Seq(_) | NodeKind::Map(_) => {
-                self.report_mismatch(value, &format!("`{key}`"), "a text");
+                self.report_mismatch(value, &format!("`{key}`"), "a string");
                 None
             }
             _ => Some(TemplateText::new(value.to_value().to_string())),
@@ -131,8 +131,8 @@ impl FieldReader {
             _ => None,
         };
         if time.is_none() {
-            let message = format!("`{key}` is not a time");
-            let help = "a time is a number of seconds, or one with `ms`, `s`, `m` or `h`";
+            let message = format!("`{key}` is not a duration");
+            let help = "write a number of seconds, or a number with the unit `ms`, `s`, `m` or `h`";
             self.report(&message, value.span(), Some(help.to_owned()));
         }
         time
@@ -190,7 +190,7 @@ impl FieldReader {
         let mode = text.and_then(|text| u32::from_str_radix(text, 8).ok());
         let mode = mode.filter(|mode| *mode <= 0o7777);
         if mode.is_none() {
-            let message = format!("`{key}` is not a mode");
+            let message = format!("`{key}` is not a file mode");
             let help = "write octal digits in quotes, such as `\"0644\"`";
             self.report(&message, value.span(), Some(help.to_owned()));
         }

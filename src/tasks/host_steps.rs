@@ -110,9 +110,9 @@ impl TaskEngine {
         let run = &self.runs[id];
         let env = &self.envs[run.env];
         let why = if env.switches.abort_on_prompts {
-            "and it may not ask (`--abort-on-prompts`)"
+            "but `--abort-on-prompts` forbids questions"
         } else if !self.batches[run.batch].may_prompt {
-            "and cannot ask while several hosts run at the same time"
+            "but questions are not possible while several hosts run at the same time"
         } else {
             return None;
         };

@@ -7,78 +7,78 @@ use Shape::{Any, Flag, Imports, List, Map, MapOfTextOr, Names, Of, Scalar, Steps
 
 tables! {
     pub TASKS_KEYS closed "tasks" "Tasks that run over hosts" {
-        "env" Of(&ENV_KEYS), "Where and how tasks run";
+        "env" Of(&ENV_KEYS), "Settings that say where and how tasks run";
         "include" Imports(&INCLUDE_KEYS),
-            "Other files with tasks; a name before one becomes the namespace of its tasks";
-        "tasks" MapOfTextOr(&TASK_KEYS), "The tasks by their names; a text is a command";
+            "Other files with tasks; a name before a file becomes the namespace of its tasks";
+        "tasks" MapOfTextOr(&TASK_KEYS), "The tasks by name; a string is a command";
     }
-    pub(super) ENV_KEYS closed "env" "Where and how tasks run" {
+    pub(super) ENV_KEYS closed "env" "Settings that say where and how tasks run" {
         "hosts" Names, "Hosts: `[user@]host[:port]`";
-        "roles" Names, "Roles whose hosts are meant";
+        "roles" Names, "Roles whose hosts are used";
         "exclude_hosts" Names, "Hosts to leave out";
-        "extend" Of(&EXTEND_KEYS), "Hosts, roles and exclusions in addition to those there";
+        "extend" Of(&EXTEND_KEYS), "Hosts, roles and exclusions that are added to the existing ones";
         "roledefs" Map,
             "The hosts of each role: a list, a map with `hosts`, or a map with a `command`";
         "vars" Map, "Variables for templates";
         "user" Text, "The user to log in as";
         "shell" Text, "The shell that runs commands";
-        "command_timeout" Scalar, "How long a command may run: seconds, or `10s`, `5m`, `1h`";
+        "command_timeout" Scalar, "Time limit of each command: seconds, or `10s`, `5m`, `1h`";
         "parallel" Flag, "Whether all hosts of a task run at the same time";
-        "pool_size" Scalar, "The most hosts at the same time";
-        "warn_only" Flag, "Whether what fails is only warned of";
-        "skip_bad_hosts" Flag, "Whether hosts that cannot be reached are passed over";
-        "skip_unknown_tasks" Flag, "Whether tasks that are not there are passed over";
-        "abort_on_prompts" Flag, "Whether a question fails the run";
+        "pool_size" Scalar, "Maximum number of hosts at the same time";
+        "warn_only" Flag, "Whether failures only cause warnings";
+        "skip_bad_hosts" Flag, "Whether unreachable hosts are skipped";
+        "skip_unknown_tasks" Flag, "Whether calls of tasks that do not exist are skipped";
+        "abort_on_prompts" Flag, "Whether the run fails instead of asking questions";
         "dedupe_hosts" Flag,
-            "Whether a host that is named twice runs once; true unless it is false";
+            "Whether a host that is named twice runs once; true by default";
     }
     pub(super) EXTEND_KEYS closed "extend"
-        "Hosts, roles and exclusions in addition to those there" {
+        "Hosts, roles and exclusions that are added to the existing ones" {
         "hosts" Names, "Hosts";
         "roles" Names, "Roles";
         "exclude_hosts" Names, "Hosts to leave out";
     }
     pub(super) INCLUDE_KEYS closed "include" "Another file with tasks" needs ["file"] {
-        "file" Text, "Its path from this file";
-        "as" Text, "The namespace of its tasks";
+        "file" Text, "The path of the file, relative to this file";
+        "as" Text, "The namespace for the tasks of the file";
     }
-    pub(super) TASK_KEYS closed "task" "A task: what it does, and where" {
-        "description" Text, "What it is for";
-        "hosts" Names, "Hosts that it runs on";
-        "roles" Names, "Roles whose hosts it runs on";
-        "exclude_hosts" Names, "Those to leave out";
-        "parallel" Flag, "Whether it runs on all of its hosts at the same time";
-        "serial" Flag, "Whether its hosts take turns";
-        "pool_size" Scalar, "The most at the same time";
-        "runs_once" Flag, "Whether it runs on its first host only, once in all";
-        "default" Flag, "Whether it runs if no task is named";
-        "args" Map, "What it may be given, each with its default; null if it must be given";
-        "extra_args" Flag, "Whether it may be given more than that";
-        "steps" Steps(&STEP_KEYS), "What it does, in order";
+    pub(super) TASK_KEYS closed "task" "A task: its steps, and the hosts that it runs on" {
+        "description" Text, "The purpose of the task";
+        "hosts" Names, "Hosts that the task runs on";
+        "roles" Names, "Roles whose hosts the task runs on";
+        "exclude_hosts" Names, "Hosts to leave out";
+        "parallel" Flag, "Whether the task runs on all of its hosts at the same time";
+        "serial" Flag, "Whether the hosts of the task run one after the other";
+        "pool_size" Scalar, "Maximum number of hosts at the same time";
+        "runs_once" Flag, "Whether the task runs on its first host only, once per run";
+        "default" Flag, "Whether the task runs if no task is named";
+        "args" Map, "The arguments of the task with their defaults; null for a required argument";
+        "extra_args" Flag, "Whether arguments that are not in `args` are accepted";
+        "steps" Steps(&STEP_KEYS), "The steps of the task, in order";
         "when" Scalar, "A condition";
-        "warn_only" Flag, "Whether what fails in it is only warned of";
-        "skip_bad_hosts" Flag, "Whether hosts that cannot be reached are passed over";
-        "returns" Any, "What it gives to the task that executes it";
+        "warn_only" Flag, "Whether failures in the task only cause warnings";
+        "skip_bad_hosts" Flag, "Whether unreachable hosts are skipped";
+        "returns" Any, "The result for the task that executes this task";
         "run" Text, "A command for the shell of the host";
         "sudo" Text, "A command to run as another user";
-        "user" Text, "That user; root if none";
+        "user" Text, "The user that `sudo` runs the command as; root by default";
         "local" Text, "A command for this machine";
-        "put" Of(&PUT_KEYS), "What is taken to the host";
-        "get" TextOr(&GET_KEYS), "What is brought from it";
-        "template" Of(&PUT_KEYS), "A file that is rendered and taken to the host";
-        "execute" TextOr(&EXECUTE_KEYS), "Another task";
-        "set" Of(&ENV_KEYS), "Changes where and how the tasks after this one run";
-        "abort" Text, "Ends the run with this message, `warn_only` or not";
-        "echo" Text, "A message";
+        "put" Of(&PUT_KEYS), "Copies a file or folder to the host";
+        "get" TextOr(&GET_KEYS), "Copies a file or folder from the host";
+        "template" Of(&PUT_KEYS), "Renders a template file and copies the result to the host";
+        "execute" TextOr(&EXECUTE_KEYS), "Another task to run";
+        "set" Of(&ENV_KEYS), "Changes where and how the following tasks run";
+        "abort" Text, "Ends the run with this message, even with `warn_only`";
+        "echo" Text, "A message to show";
         "cd" Text, "The folder that commands run in";
-        "env" Map, "Variables of their environment";
-        "shell" Text, "Their shell";
-        "stdin" Text, "What they read";
-        "pty" Flag, "Whether they get a terminal";
-        "time_limit" Scalar, "How long they may run";
-        "ok_codes" List, "The exit codes of success";
-        "secret" Flag, "Whether they are not shown";
-        "quiet" Flag, "Whether their output is not shown";
+        "env" Map, "Environment variables of the commands";
+        "shell" Text, "The shell of the commands";
+        "stdin" Text, "The standard input of the commands";
+        "pty" Flag, "Whether the commands get a terminal";
+        "time_limit" Scalar, "Time limit of each command: seconds, or `10s`, `5m`, `1h`";
+        "ok_codes" List, "Exit codes that count as success";
+        "secret" Flag, "Whether the commands are hidden in the output";
+        "quiet" Flag, "Whether the output of the commands is hidden";
     }
 }
 
@@ -89,51 +89,51 @@ pub(super) const ACTION_KEYS: &[&str] = &[
 ];
 
 tables! {
-    pub(super) STEP_KEYS closed "step" "One thing that a task does" {
+    pub(super) STEP_KEYS closed "step" "A step of a task: one action and its options" {
         "run" Text, "A command for the shell of the host";
         "sudo" Text, "A command to run as another user";
-        "user" Text, "That user; root if none";
+        "user" Text, "The user that `sudo` runs the command as; root by default";
         "local" Text, "A command for this machine";
-        "put" Of(&PUT_KEYS), "What is taken to the host";
-        "get" TextOr(&GET_KEYS), "What is brought from it";
-        "template" Of(&PUT_KEYS), "A file that is rendered and taken to the host";
-        "prompt" TextOr(&PROMPT_KEYS), "What a person is asked";
-        "set" Of(&ENV_KEYS), "Changes where and how the tasks after this one run";
-        "execute" TextOr(&EXECUTE_KEYS), "Another task";
-        "abort" Text, "Ends the run with this message, `warn_only` or not";
-        "echo" Text, "A message";
+        "put" Of(&PUT_KEYS), "Copies a file or folder to the host";
+        "get" TextOr(&GET_KEYS), "Copies a file or folder from the host";
+        "template" Of(&PUT_KEYS), "Renders a template file and copies the result to the host";
+        "prompt" TextOr(&PROMPT_KEYS), "A question to the user";
+        "set" Of(&ENV_KEYS), "Changes where and how the following tasks run";
+        "execute" TextOr(&EXECUTE_KEYS), "Another task to run";
+        "abort" Text, "Ends the run with this message, even with `warn_only`";
+        "echo" Text, "A message to show";
         "debug" Text, "The same as `echo`";
         "when" Scalar, "A condition";
-        "register" Text, "The name by which later steps know its result";
+        "register" Text, "The variable that holds the result for later steps";
         "cd" Text, "The folder that the command runs in";
-        "env" Map, "Variables of its environment";
-        "shell" Text, "Its shell";
-        "stdin" Text, "What it reads";
-        "pty" Flag, "Whether it gets a terminal";
-        "time_limit" Scalar, "How long it may run: seconds, or `10s`, `5m`, `1h`";
-        "ok_codes" List, "The exit codes of success";
-        "warn_only" Flag, "Whether its failure is no failure of the task";
-        "secret" Flag, "Whether it is not shown";
-        "quiet" Flag, "Whether its output is not shown";
+        "env" Map, "Environment variables of the command";
+        "shell" Text, "The shell of the command";
+        "stdin" Text, "The standard input of the command";
+        "pty" Flag, "Whether the command gets a terminal";
+        "time_limit" Scalar, "Time limit of the command: seconds, or `10s`, `5m`, `1h`";
+        "ok_codes" List, "Exit codes that count as success";
+        "warn_only" Flag, "Whether a failure of the step only causes a warning";
+        "secret" Flag, "Whether the step is hidden in the output";
+        "quiet" Flag, "Whether the output of the step is hidden";
     }
-    pub(super) PUT_KEYS closed "put" "What is taken to a host" needs ["src", "dest"] {
-        "src" Text, "The file or folder here";
-        "dest" Text, "Where it goes";
+    pub(super) PUT_KEYS closed "put" "Copies a file or folder to a host" needs ["src", "dest"] {
+        "src" Text, "The file or folder on this machine";
+        "dest" Text, "The target on the host";
         "mode" Scalar, "The permission bits, as in `\"0644\"`";
     }
-    pub(super) GET_KEYS closed "get" "What is brought from a host" needs ["src"] {
-        "src" Text, "The file or folder there";
-        "dest" Text, "Where it goes; below a folder with the name of the host if not said";
+    pub(super) GET_KEYS closed "get" "Copies a file or folder from a host" needs ["src"] {
+        "src" Text, "The file or folder on the host";
+        "dest" Text, "The target on this machine; by default, a folder with the name of the host";
     }
-    pub(super) PROMPT_KEYS closed "prompt" "What a person is asked" needs ["text"] {
+    pub(super) PROMPT_KEYS closed "prompt" "A question to the user" needs ["text"] {
         "text" Text, "The question";
-        "default" Scalar, "What an empty answer means";
-        "validate" Text, "A regular expression for the whole answer";
+        "default" Scalar, "The value for an empty answer";
+        "validate" Text, "A regular expression that the whole answer must match";
     }
-    pub(super) EXECUTE_KEYS closed "execute" "Another task, on hosts of its own" needs ["task"] {
-        "task" Text, "Its name";
+    pub(super) EXECUTE_KEYS closed "execute" "Runs another task, on its own hosts" needs ["task"] {
+        "task" Text, "The name of the task";
         "args" Any, "Arguments: a list, or a map by name";
-        "kwargs" Map, "Arguments by name, besides a list";
+        "kwargs" Map, "Arguments by name, in addition to a list in `args`";
         "host" Text, "A host";
         "hosts" Names, "Hosts";
         "role" Text, "A role";

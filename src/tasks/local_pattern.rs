@@ -18,7 +18,7 @@ pub enum LocalPatternError {
     #[error("the local path is empty")]
     Empty,
     /// The text contains an unknown placeholder.
-    #[error("\"{0}\" is not known in a local path")]
+    #[error("\"{0}\" is not a placeholder; a local path may contain `%(host)s` and `%(path)s`")]
     Unknown(String),
 }
 
@@ -129,8 +129,8 @@ mod tests {
     #[test]
     fn what_cannot_be_put_in_is_refused() {
         let refused = |text| LocalPattern::parse(text).unwrap_err().to_string();
-        insta::assert_snapshot!(refused("a/%(hots)s"), @r#""%(hots)s" is not known in a local path"#);
-        insta::assert_snapshot!(refused("%(host)s%(pa"), @r#""%(pa" is not known in a local path"#);
+        insta::assert_snapshot!(refused("a/%(hots)s"), @r#""%(hots)s" is not a placeholder; a local path may contain `%(host)s` and `%(path)s`"#);
+        insta::assert_snapshot!(refused("%(host)s%(pa"), @r#""%(pa" is not a placeholder; a local path may contain `%(host)s` and `%(path)s`"#);
         insta::assert_snapshot!(refused(""), @"the local path is empty");
     }
 }

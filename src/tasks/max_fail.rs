@@ -16,7 +16,7 @@ pub enum MaxFail {
 
 /// The error for a text that is not a valid limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is neither a number from 1 on nor a percentage from `1%` to `100%`")]
+#[error("`{0}` is neither a number of at least 1 nor a percentage from `1%` to `100%`")]
 pub struct InvalidMaxFail(String);
 
 impl MaxFail {
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn what_is_no_number_of_failures_is_refused() {
-        insta::assert_snapshot!("0".parse::<MaxFail>().unwrap_err(), @"`0` is neither a number from 1 on nor a percentage from `1%` to `100%`");
+        insta::assert_snapshot!("0".parse::<MaxFail>().unwrap_err(), @"`0` is neither a number of at least 1 nor a percentage from `1%` to `100%`");
         assert!("101%".parse::<MaxFail>().is_err());
         assert!("x".parse::<MaxFail>().is_err());
     }

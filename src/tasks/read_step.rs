@@ -77,20 +77,23 @@ fn read_action(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {
         // An unknown key was reported already.
         [] if has_unknown_key(node) => return None,
         [] => {
-            let help = format!("give one of `{}`", ACTION_KEYS.join("`, `"));
-            fields.report("a step does nothing", node.span(), Some(help));
+            let help = format!("add one of `{}`", ACTION_KEYS.join("`, `"));
+            fields.report("the step has no action", node.span(), Some(help));
             return None;
         }
         _ => {
-            let message = format!("a step does only one of `{}`", said.join("` and `"));
-            let help = "write a step for each".to_owned();
+            let message = format!(
+                "a step can have only one action, but this one has `{}`",
+                said.join("` and `")
+            );
+            let help = "write a separate step for each action".to_owned();
             fields.report(&message, node.span(), Some(help));
             return None;
         }
     };
     let value = node.get(key)?;
     if value.is_null() {
-        fields.report_mismatch(value, &format!("`{key}`"), "not empty");
+        fields.report(&format!("`{key}` must not be empty"), value.span(), None);
         return None;
     }
     match key {
@@ -121,7 +124,7 @@ fn read_command_options(fields: &mut FieldReader, node: &Node) -> CommandOptions
             || !name.chars().all(is_word)
             || name.starts_with(|c: char| c.is_ascii_digit())
         {
-            let message = format!("`{name}` is not the name of a variable");
+            let message = format!("`{name}` is not a valid name of an environment variable");
             let span = node.get("env").map_or(node.span(), Node::span);
             fields.report(&message, span, None);
         }
@@ -197,7 +200,7 @@ fn read_prompt(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {
         if let Err(error) = &whole {
             let said = error.to_string();
             let said = said.lines().last().unwrap_or("").trim();
-            let message = format!("`validate` is not a regular expression: {said}");
+            let message = format!("`validate` is not a valid regular expression: {said}");
             let span = node.get("validate").map(Node::span);
             fields.report(&message, span.unwrap_or(node.span()), None);
         }

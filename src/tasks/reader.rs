@@ -127,15 +127,18 @@ impl Reader<'_> {
                     match entry.value.as_str() {
                         Some(file) => self.include_file(file, Some(name), entry.value.span(), home),
                         None => {
-                            self.fields
-                                .report_mismatch(&entry.value, "what is included", "a path");
+                            self.fields.report_mismatch(
+                                &entry.value,
+                                "an item of `include`",
+                                "a path",
+                            );
                         }
                     }
                 }
             }
             _ => self
                 .fields
-                .report_mismatch(item, "what is included", "a path"),
+                .report_mismatch(item, "an item of `include`", "a path"),
         }
     }
 
@@ -154,8 +157,7 @@ impl Reader<'_> {
         let is_right = !name.is_empty() && !name.contains(is_odd) && !name.starts_with('-');
         if !is_right {
             let message = format!("`{name}` cannot be the name of {what}");
-            let help =
-                "names have no spaces, colons, commas or equals signs, and do not begin with `-`";
+            let help = "a name must not contain spaces, colons, commas or equals signs, and must not begin with `-`";
             self.fields.report(&message, span, Some(help.to_owned()));
         }
         is_right
@@ -180,10 +182,10 @@ impl Reader<'_> {
                 self.default(&full, entry.key_span, home);
             }
             if let Some(other) = self.tasks.named.insert(full, Arc::new(task)) {
-                let message = format!("there are two tasks `{}`", other.name);
+                let message = format!("task `{}` is defined twice", other.name);
                 let problem = Diagnostic::error(message)
-                    .label(entry.key_span, "the second")
-                    .label(other.span, "the first")
+                    .label(entry.key_span, "second definition")
+                    .label(other.span, "first definition")
                     .help("give one of the files a namespace: `include: [{file: …, as: …}]`");
                 self.fields.problems.push(problem);
             }
@@ -193,7 +195,7 @@ impl Reader<'_> {
     fn default(&mut self, name: &Arc<str>, span: Span, home: &FileContext) {
         let namespace: Arc<str> = home.namespace.trim_end_matches('.').into();
         if let Some(other) = self.tasks.defaults.insert(namespace, Arc::clone(name)) {
-            let message = format!("both `{other}` and `{name}` are the default task");
+            let message = format!("both `{other}` and `{name}` are marked as the default task");
             self.fields.report(&message, span, None);
         }
     }
@@ -267,8 +269,8 @@ fn read_steps(fields: &mut FieldReader, node: &Node) -> Vec<TaskStep> {
         return Vec::new();
     };
     if has_action(node) {
-        let message = "a task has either `steps` or does one thing itself";
-        let help = "write what it does as one of the steps".to_owned();
+        let message = "a task must have either `steps` or a single action, not both";
+        let help = "move the action into `steps`".to_owned();
         fields.report(message, node.span(), Some(help));
     }
     match section.kind() {

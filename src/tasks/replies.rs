@@ -54,12 +54,14 @@ impl TaskEngine {
                 self.ready.push_back(ReadyItem::Run(run));
             }
             (Some(PendingReply::Prompt(run)), _) => {
-                let failure =
-                    TaskFailure::new(TaskFailureKind::NeedsInput, "nobody answers its question");
+                let failure = TaskFailure::new(
+                    TaskFailureKind::NeedsInput,
+                    "the question of the step was not answered",
+                );
                 self.end_run(run, Err(failure));
             }
             (Some(PendingReply::Host(run)), _) => {
-                let reason = "needs a host to run on, and nobody names one";
+                let reason = "needs a host to run on, but none was entered; name one with `-H`";
                 self.end_run(
                     run,
                     Err(TaskFailure::new(TaskFailureKind::NeedsInput, reason)),
@@ -122,7 +124,9 @@ impl TaskEngine {
             let line = failure.last_line.as_ref();
             let line = line.map_or(String::new(), |line| format!(": {line}"));
             let (name, reason) = (&task.name, &failure.reason);
-            self.warn(format!("{host}task `{name}` goes on after {reason}{line}"));
+            self.warn(format!(
+                "{host}task `{name}` continues after a failure: {reason}{line}"
+            ));
         }
         if !step.warn_only {
             self.record_tolerated(id, failure);
@@ -150,7 +154,7 @@ impl TaskEngine {
             return Err(failure);
         }
         if let Question::Prompt(text) = question {
-            let reason = format!("the command asks `{}`", text.trim());
+            let reason = format!("the command asks for input: `{}`", text.trim());
             return Err(TaskFailure::new(TaskFailureKind::NeedsInput, reason));
         }
         if !self.runs[id].tries.count_attempt() {
@@ -166,7 +170,7 @@ impl TaskEngine {
 
     fn fail_unanswered(&mut self, run: usize, question: &Question) {
         let host = self.runs[run].target().cloned();
-        let reason = format!("needs {question}, and nobody answers");
+        let reason = format!("needs {question}, but no answer was given");
         let question = question.clone();
         self.events.push(HostEvent::InputNeeded { host, question });
         self.end_run(
@@ -198,10 +202,13 @@ impl TaskEngine {
             let tries = &mut self.runs[id].tries;
             tries.count_attempt();
             if tries.is_exhausted() {
-                let reason = format!("none of {} answers was right", AttemptCounter::MAX);
+                let reason = format!(
+                    "none of the {} answers matched the pattern in `validate`",
+                    AttemptCounter::MAX
+                );
                 return Err(TaskFailure::new(TaskFailureKind::NeedsInput, reason));
             }
-            self.warn("this answer is not right");
+            self.warn("this answer does not match the pattern in `validate`; try again");
         } else {
             let value = Value::from(answer).sensitive_if(step.options.secret);
             self.register(id, step.register.as_ref(), value);

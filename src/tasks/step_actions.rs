@@ -342,7 +342,7 @@ impl TaskEngine {
             let hint = hint.map_or(String::new(), |hint| format!(" ({hint})"));
             let message = format!("there is no task `{name}`{hint}");
             if self.envs[run.env].switches.skip_unknown_tasks {
-                self.warn(format!("{message}; it is passed over"));
+                self.warn(format!("{message}; the call is skipped"));
                 self.register(id, step.register.as_ref(), Value::Null);
                 return Ok(StepProgress::Done);
             }

@@ -120,8 +120,12 @@ impl TaskRenderer {
     /// Renders a local file as a template.
     pub(super) fn file(&self, path: &Path, scene: &Context) -> Result<Vec<u8>, String> {
         let bytes = self.world.read(path).map_err(|error| error.to_string())?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| format!("`{}` is not UTF-8, so it is no template", path.display()))?;
+        let text = String::from_utf8(bytes).map_err(|_| {
+            format!(
+                "`{}` is not UTF-8 text, so it cannot be used as a template",
+                path.display()
+            )
+        })?;
         let rendered = self.template(&text, scene);
         rendered
             .map(|rendered| rendered.text.into_bytes())

@@ -135,7 +135,7 @@ impl ExplainView {
         text.push('\n');
         let status = match (self.local, self.effective) {
             (Some(local), Some(effective)) if local != effective => {
-                format!("{effective} ({local} by itself)")
+                format!("{effective} (own status: {local})")
             }
             (local, effective) => effective
                 .or(local)
@@ -232,7 +232,7 @@ impl LinkView {
             all.push("host".to_owned());
         }
         if self.part {
-            all.push("stands in".to_owned());
+            all.push("substitution".to_owned());
         }
         let (requirements, attributes) = (&self.requirements, &self.attributes);
         if !requirements.is_empty() {
@@ -299,7 +299,10 @@ impl LastChange {
         );
         if let Some(why) = &self.unknown {
             let why = words::one_line(why);
-            words::append(text, format_args!("- nothing more is known: {why}\n"));
+            words::append(
+                text,
+                format_args!("- further details are not available: {why}\n"),
+            );
         }
     }
 

@@ -89,7 +89,7 @@ impl JobsView {
     /// Renders the jobs as a table of at most `width` columns.
     pub fn text(&self, width: u16) -> String {
         if self.jobs.is_empty() {
-            return "No job is on record.\n".to_owned();
+            return "No jobs are recorded.\n".to_owned();
         }
         let headings = ["Job", "Started", "Workflow", "Status", "Tasks", "Options"];
         let mut table = Table::new(&headings);
@@ -126,7 +126,7 @@ impl JobView {
         let mut text = String::new();
         self.write_job(&mut text);
         if self.tasks.is_empty() {
-            text.push_str("\nNo task of it is on record.\n");
+            text.push_str("\nNo tasks of this job are recorded.\n");
             return text;
         }
         text.push('\n');

@@ -412,7 +412,7 @@ impl HostSummary {
             0 => String::new(),
             quiet => {
                 let hosts = words::count(quiet, "host");
-                format!("All went well on {hosts} that are not shown.\n")
+                format!("No problems on {hosts} not shown above.\n")
             }
         };
         format!("{table}{quiet}{}\n", self.totals_text())

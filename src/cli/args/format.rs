@@ -15,41 +15,41 @@ use crate::value::seconds;
 pub(in crate::cli) fn one_of<T: EnumWords>() -> impl TypedValueParser<Value = T> {
     let words = T::WORDS.iter();
     let words = words.map(|(_, word, help)| PossibleValue::new(*word).help(*help));
-    PossibleValuesParser::new(words).try_map(|word| T::parse(&word).ok_or("an unknown word"))
+    PossibleValuesParser::new(words).try_map(|word| T::parse(&word).ok_or("unknown value"))
 }
 
 /// The formats in which a command prints its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(in crate::cli) enum OutputFormat {
-    /// For people
+    /// Text for people
     #[default]
     Text,
-    /// For machines
+    /// JSON for programs
     Json,
-    /// Not at all
+    /// No output
     None,
 }
 
 /// The formats in which a run over hosts shows its progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(in crate::cli) enum HostOutput {
-    /// For people
+    /// Text for people
     #[default]
     Text,
-    /// For machines
+    /// JSON for programs
     Json,
 }
 
 /// The formats in which `validate` prints the problems it found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum ProblemFormat {
-    /// For people
+    /// Text for people
     Text,
-    /// For machines
+    /// JSON for programs
     Json,
-    /// For code hosts and editors: SARIF 2.1.0
+    /// SARIF 2.1.0 for code hosts and editors
     Sarif,
-    /// Not at all
+    /// No output
     None,
 }
 

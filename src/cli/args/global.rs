@@ -15,19 +15,19 @@ pub(in crate::cli) struct Global {
     /// Path to the home project; empty for none
     #[arg(long, env = "UNFURL_HOME", value_name = "PATH")]
     pub(in crate::cli) home: Option<String>,
-    /// Show more: -v verbose, -vv debug, -vvv trace
+    /// Show more messages: -v verbose, -vv debug, -vvv trace
     #[arg(short, long, action = ArgAction::Count)]
     pub(in crate::cli) verbose: u8,
     /// Show errors only
     #[arg(short, long)]
     pub(in crate::cli) quiet: bool,
-    /// The least level shown: trace, debug, verbose, info, warning, error, critical
+    /// Lowest message level to show: trace, debug, verbose, info, warning, error, critical
     #[arg(long, env = "UNFURL_LOGGING", value_name = "LEVEL", ignore_case = true, value_parser = LEVELS, hide_possible_values = true)]
     pub(in crate::cli) loglevel: Option<String>,
-    /// Where to keep the job's log
+    /// File for the log of the job
     #[arg(long, env = "UNFURL_LOGFILE", value_name = "PATH")]
     pub(in crate::cli) logfile: Option<PathBuf>,
-    /// Let the project use what goes beyond reading its files: pipe, url, python, …
+    /// Allow expressions of the project to do more than read its files: pipe, url, python, …
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',', action = ArgAction::Append)]
     pub(in crate::cli) allow: Vec<String>,
     /// Accepted and ignored: there is no other runtime
@@ -40,10 +40,10 @@ pub(in crate::cli) struct Global {
 /// Whether a job asks the remotes of its repositories for newer commits.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct UpstreamArgs {
-    /// Do not look for newer commits of the ensemble's repositories before a job
+    /// Do not check the ensemble's repositories for newer commits before a job
     #[arg(long, global = true, env = "UNFURL_SKIP_UPSTREAM_CHECK", value_parser = clap::builder::FalseyValueParser::new())]
     pub(in crate::cli) skip_upstream_check: bool,
-    /// Look for them although `UNFURL_SKIP_UPSTREAM_CHECK` is set
+    /// Check for newer commits even if `UNFURL_SKIP_UPSTREAM_CHECK` is set
     #[arg(long, global = true, hide = true, env = "UNFURL_CHECK_UPSTREAM", value_parser = clap::builder::FalseyValueParser::new())]
     pub(in crate::cli) check_upstream: bool,
 }

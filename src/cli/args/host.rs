@@ -20,7 +20,7 @@ pub(in crate::cli) struct HostOptions {
     pub(in crate::cli) order: HostOrder,
     #[command(flatten)]
     pub(in crate::cli) connection: HostConnection,
-    /// How to show what happens
+    /// Format of the progress and the results
     #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
     pub(in crate::cli) output: HostOutput,
 }
@@ -57,42 +57,42 @@ pub(in crate::cli) struct HostSelectionArgs {
 #[command(next_help_heading = "Order and failures")]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is an option of its own"
+    reason = "each field is a separate option"
 )]
 pub(in crate::cli) struct HostOrder {
     /// Run on all hosts of a task at the same time
     #[arg(short = 'P', long)]
     pub(in crate::cli) parallel: bool,
-    /// The most hosts at the same time, with `--parallel`
+    /// Maximum number of hosts at the same time, with `--parallel`
     #[arg(short = 'z', long, value_name = "N")]
     pub(in crate::cli) pool_size: Option<NonZeroUsize>,
-    /// Warn where something fails, and go on
+    /// Turn failures into warnings and continue
     #[arg(short = 'w', long)]
     pub(in crate::cli) warn_only: bool,
-    /// Pass over hosts that cannot be reached
+    /// Skip hosts that cannot be reached
     #[arg(long)]
     pub(in crate::cli) skip_bad_hosts: bool,
-    /// Begin on no further host once so many hosts of a task have failed: a number, or `10%` of
-    /// them
+    /// Start no further host once this many hosts of a task have failed: a number, or a percentage
+    /// such as `10%`
     #[arg(long, value_name = "N|N%")]
     pub(in crate::cli) max_fail: Option<MaxFail>,
-    /// Begin on no further host once one has failed, in parallel too
+    /// Start no further host once one has failed, even with `--parallel`
     #[arg(long, conflicts_with = "max_fail")]
     pub(in crate::cli) stop_on_first_failure: bool,
-    /// How long a command may run: `10` or `10s`, `5m`, `1h`
+    /// Time limit of each command: `10` or `10s`, `5m`, `1h`
     #[arg(short = 'T', long, value_name = "DURATION", value_parser = duration)]
     pub(in crate::cli) command_timeout: Option<Duration>,
-    /// Fail where something would have to be asked
+    /// Fail instead of asking questions
     #[arg(long)]
     pub(in crate::cli) abort_on_prompts: bool,
-    /// Run commands as another user, root if none is named
+    /// Run commands as another user; root if no user is given
     #[arg(long, value_name = "USER", num_args = 0..=1, require_equals = true, default_missing_value = "root")]
     pub(in crate::cli) sudo: Option<String>,
-    /// What each action on a host goes through, in order: `splay`, `retry`, `timeout`, `direct`,
-    /// `dryrun`, …, or programs; such as `[splay, direct]`
+    /// Executors that each action on a host passes through, in order, such as `[splay, direct]`:
+    /// `splay`, `retry`, `timeout`, `direct`, `dryrun`, …, or programs
     #[arg(long, value_name = "NAMES")]
     pub(in crate::cli) executors: Option<String>,
-    /// Options of executors: `{splaytime: 30}`
+    /// Options of executors, as a YAML map: `{splaytime: 30}`
     #[arg(long, value_name = "YAML")]
     pub(in crate::cli) executor_opts: Option<String>,
 }
@@ -102,49 +102,49 @@ pub(in crate::cli) struct HostOrder {
 #[command(next_help_heading = "Connection")]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is an option of its own"
+    reason = "each field is a separate option"
 )]
 pub(in crate::cli) struct HostConnection {
-    /// The user to log in as, where the host names none
+    /// The user to log in as, unless the host names one
     #[arg(short = 'u', long, value_name = "NAME")]
     pub(in crate::cli) user: Option<String>,
-    /// The port, where the host names none
+    /// The port, unless the host names one
     #[arg(long, value_name = "PORT")]
     pub(in crate::cli) port: Option<NonZeroU16>,
     /// A file with a private key; may be given more than once
     #[arg(short = 'i', long, value_name = "PATH", action = ArgAction::Append)]
     pub(in crate::cli) identity: Vec<PathBuf>,
-    /// Let what runs there use the agent of this user
+    /// Forward the SSH agent to the hosts
     #[arg(short = 'A', long)]
     pub(in crate::cli) forward_agent: bool,
-    /// Do not use the agent to log in
+    /// Do not use the SSH agent to log in
     #[arg(short = 'a', long)]
     pub(in crate::cli) no_agent: bool,
-    /// Do not use the usual key files to log in
+    /// Do not use the default key files to log in
     #[arg(short = 'k', long)]
     pub(in crate::cli) no_keys: bool,
-    /// A host to reach all others through
+    /// Gateway: a host through which all others are reached
     #[arg(short = 'g', long, value_name = "HOST")]
     pub(in crate::cli) gateway: Option<String>,
-    /// How often connecting is tried
+    /// Number of attempts to connect
     #[arg(short = 'n', long, value_name = "N")]
     pub(in crate::cli) connection_attempts: Option<NonZeroU32>,
-    /// How long an attempt to connect may take: `10` or `10s`, `1m`
+    /// Time limit of an attempt to connect: `10` or `10s`, `1m`
     #[arg(short = 't', long, value_name = "DURATION", value_parser = duration)]
     pub(in crate::cli) timeout: Option<Duration>,
-    /// How often a host has to answer that it is still there
+    /// Interval of keepalive messages to each host
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(in crate::cli) keepalive: Option<Duration>,
-    /// Do not read the configuration of OpenSSH
+    /// Do not read the OpenSSH configuration
     #[arg(long)]
     pub(in crate::cli) no_ssh_config: bool,
-    /// The configuration of OpenSSH to read instead of `~/.ssh/config`
+    /// The OpenSSH configuration to read instead of `~/.ssh/config`
     #[arg(long, value_name = "PATH", conflicts_with = "no_ssh_config")]
     pub(in crate::cli) ssh_config_path: Option<PathBuf>,
-    /// The keys of hosts, instead of `~/.ssh/known_hosts`
+    /// The file with host keys, instead of `~/.ssh/known_hosts`
     #[arg(long, value_name = "PATH")]
     pub(in crate::cli) known_hosts: Option<PathBuf>,
-    /// Trust hosts that nobody knows yet, and remember their keys
+    /// Accept and store the keys of unknown hosts
     #[arg(long)]
     pub(in crate::cli) accept_new_host_keys: bool,
 }

@@ -16,10 +16,10 @@ use crate::plan::{ChangeDetection, Repair};
 /// The least bad job status with which the command exits with an error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(in crate::cli) enum JobExitCode {
-    /// When it is in error
+    /// If the job ends in error
     #[default]
     Error,
-    /// When it is degraded, too
+    /// If the job ends in error or degraded
     Degraded,
     /// Never
     Never,
@@ -28,11 +28,11 @@ pub(in crate::cli) enum JobExitCode {
 /// The treatment of repositories with uncommitted changes before a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(in crate::cli) enum DirtyArg {
-    /// It is refused
+    /// Refuse the job
     Abort,
-    /// It runs
+    /// Run the job
     Ok,
-    /// It runs, unless what it does is to be committed
+    /// Run the job unless its record is to be committed
     #[default]
     Auto,
 }
@@ -48,7 +48,7 @@ pub(in crate::cli) struct EnsembleArg {
 /// The inputs of planning, both for jobs that run and for jobs that are only explained.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct PlanInputs {
-    /// Leave out this instance or node template, with what is nested in it; may be given more than
+    /// Leave out this instance or node template and everything nested in it; may be given more than
     /// once
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) exclude: Vec<InstanceName>,
@@ -71,20 +71,20 @@ pub(in crate::cli) struct CommonJobArgs {
     pub(in crate::cli) instance: Vec<InstanceName>,
     #[command(flatten)]
     pub(in crate::cli) inputs: PlanInputs,
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     pub(in crate::cli) output: OutputFormat,
     /// Evaluate this expression after the job
     #[arg(long, value_name = "EXPRESSION")]
     pub(in crate::cli) query: Option<String>,
-    /// Tell what the query reads: 1 the attributes that it names, 2 those that they are computed
-    /// from as well
+    /// Print the attributes that the query reads: 1 those it names, 2 also those they are computed
+    /// from
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(in crate::cli) trace: u8,
-    /// How many tasks may run at the same time; 1 runs them in upstream's order
+    /// Maximum number of tasks at the same time; 1 runs them in Unfurl's order
     #[arg(long, env = "UNFURL_PARALLEL", value_name = "N")]
     pub(in crate::cli) parallel: Option<NonZeroUsize>,
-    /// When the job started, for reproducible ids: `2020-03-04-05-06-07-000008`, or an hour of
+    /// Start time of the job, for reproducible ids: `2020-03-04-05-06-07-000008`, or an hour of
     /// 2020-01-01
     #[arg(long, value_name = "TIME")]
     pub(in crate::cli) starttime: Option<String>,
@@ -96,30 +96,29 @@ pub(in crate::cli) struct ControlArgs {
     /// Do not ask before running
     #[arg(short, long, env = "UNFURL_APPROVE", value_parser = clap::builder::BoolishValueParser::new())]
     pub(in crate::cli) approve: bool,
-    /// How long to wait for the ensemble's lock if another job holds it: `10` or `10s`, `5m`, `1h`
+    /// Time to wait for the ensemble's lock if another job holds it: `10` or `10s`, `5m`, `1h`
     #[arg(long, env = "UNFURL_LOCK_TIMEOUT", value_name = "DURATION", value_parser = duration, default_value = "0")]
     pub(in crate::cli) lock_timeout: Duration,
-    /// How long running tasks may go on after the first Ctrl-C or TERM; the second kills them
+    /// Time that running tasks get after the first Ctrl-C or TERM; the second kills them
     #[arg(long, env = "UNFURL_GRACE", value_name = "DURATION", value_parser = duration, default_value = "30s")]
     pub(in crate::cli) grace: Duration,
-    /// From which status of the job on the exit code is 64
+    /// When the exit code is 64
     #[arg(long, env = "UNFURL_JOBEXITCODE", value_enum, default_value = "error")]
     pub(in crate::cli) jobexitcode: JobExitCode,
-    /// What to do where a repository has changes that are not committed, other than the ensemble
-    /// itself
+    /// What to do if a repository other than that of the ensemble has uncommitted changes
     #[arg(long, value_enum, default_value = "auto")]
     pub(in crate::cli) dirty: DirtyArg,
-    /// Go on with the job that was interrupted or cut off last: do what is left of its plan
+    /// Continue the last interrupted job: run the rest of its plan
     #[arg(long)]
     pub(in crate::cli) resume: bool,
-    /// Run again what a job that was cut off may have done already
+    /// Repeat tasks of an interrupted job that may already have been completed
     #[arg(long)]
     pub(in crate::cli) redo_in_doubt: bool,
-    /// What the commands of operations go through, in order: `[splay, direct]`; `splay`, `timeout`,
-    /// `retry`, `direct`, `sudo`, `su`, `container`, `chroot`, `dryrun`, or programs of your own
+    /// Executors that commands of operations pass through, in order, such as `[splay, direct]`:
+    /// `splay`, `timeout`, `retry`, `direct`, `sudo`, `su`, `container`, `chroot`, `dryrun`, or programs
     #[arg(long, value_name = "NAMES")]
     pub(in crate::cli) executors: Option<String>,
-    /// Options of executors that who asks may set: `{splaytime: 30}`
+    /// Options of executors, as a YAML map: `{splaytime: 30}`
     #[arg(long, value_name = "YAML")]
     pub(in crate::cli) executor_opts: Option<String>,
     #[command(flatten)]
@@ -146,7 +145,7 @@ pub(in crate::cli) struct ScopeArgs {
     /// Only this node template and what it requires
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) template: Option<TemplateName>,
-    /// Run operations whatever the status says
+    /// Run operations regardless of the status
     #[arg(long)]
     pub(in crate::cli) force: bool,
 }
@@ -165,14 +164,13 @@ pub(in crate::cli) struct CompareArgs {
 /// The options that decide how much a deployment repairs, checks and upgrades.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct ReachArgs {
-    /// What to repair
+    /// Which instances to repair
     #[arg(long, value_parser = one_of::<Repair>(), default_value = "error")]
     pub(in crate::cli) repair: Repair,
     /// Check new instances before creating them
     #[arg(long)]
     pub(in crate::cli) check: bool,
-    /// Configure again what was made from other properties than those of the model, customised or
-    /// not
+    /// Reconfigure instances whose properties differ from the model, even if they are customised
     #[arg(long)]
     pub(in crate::cli) upgrade: bool,
 }
@@ -180,10 +178,10 @@ pub(in crate::cli) struct ReachArgs {
 /// The options that decide which instances are removed.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct RemovalArgs {
-    /// Remove instances that the model has no use for
+    /// Remove instances that the model does not need
     #[arg(long)]
     pub(in crate::cli) prune: bool,
-    /// Delete what this ensemble did not create, too
+    /// Also delete instances that this ensemble did not create
     #[arg(long)]
     pub(in crate::cli) destroyunmanaged: bool,
 }
@@ -191,7 +189,7 @@ pub(in crate::cli) struct RemovalArgs {
 /// The option that replaces the workflow by another one.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct WorkflowArg {
-    /// Another workflow, built in or of the model, instead of deploy
+    /// Run another workflow instead of deploy: a built-in one or one of the model
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) workflow: Option<String>,
 }

@@ -10,11 +10,12 @@ use crate::name::EnumWords;
 use crate::states::RunOrdering;
 use crate::ui::StateDetail;
 
-/// Bring hosts to the state that state files describe
+/// Apply Salt state files to hosts
 ///
-/// State files (`.sls`) say what a host is to be like, in the form of Salt: YAML with Jinja
-/// templates. They stand in the folder `states` here, or in those of `--file-root`. Without a host
-/// they hold for this machine. Hosts need neither an agent nor Python.
+/// State files (`.sls`) describe the desired state of a host in the format of Salt: YAML with Jinja
+/// templates. They are read from the folder `states` in the current folder, or from the folders of
+/// `--file-root`. Without a host, they are applied to this machine. Hosts need neither an agent nor
+/// Python.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct StateArgs {
     #[command(subcommand)]
@@ -24,26 +25,26 @@ pub(in crate::cli) struct StateArgs {
 /// The subcommands of `state`, which apply state files or show them.
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum StateAction {
-    /// Bring hosts to the state, and show what was changed
+    /// Apply the states and show the changes
     Apply(ApplyArgs),
-    /// Show what would be changed, and change nothing
+    /// Show what would be changed, without changing anything
     Test(ApplyArgs),
-    /// Show the states as they are declared, with what they include and extend
+    /// Show the states as they are declared, with `include` and `extend` resolved
     ShowHigh(ShowArgs),
     /// Show each state with all its arguments
     ShowLow(ShowArgs),
     /// Show the states in the order in which they run
     ShowOrder(ShowArgs),
-    /// Show the state files that the top file has for each host
+    /// Show the state files that the top file assigns to each host
     ShowTop(ShowArgs),
-    /// Show what depends on what, as a graph for Graphviz
+    /// Show the dependencies of the states as a graph for Graphviz
     Graph(ShowArgs),
 }
 
 /// The state files to compile and the tree that they come from.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct TreeOptions {
-    /// State files, without `.sls` and with dots for slashes; those of the top file if none
+    /// State files, without `.sls` and with dots for slashes; by default, those of the top file
     #[arg(value_name = "SLS")]
     pub(in crate::cli) sls: Vec<String>,
     #[command(flatten)]
@@ -54,29 +55,28 @@ pub(in crate::cli) struct TreeOptions {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "States")]
 pub(in crate::cli) struct StateTreeArgs {
-    /// A folder with state files; may be given more than once, the first that has a file counts
+    /// A folder with state files; may be given more than once; the first that has a file is used
     #[arg(long, value_name = "DIR")]
     pub(in crate::cli) file_root: Vec<PathBuf>,
-    /// What states read as `pillar`: a YAML map, or `@FILE`, which keeps secrets off the command
-    /// line
+    /// Pillar data: a YAML map, or `@FILE`, which keeps secrets off the command line
     #[arg(long, value_name = "YAML")]
     pub(in crate::cli) pillar: Option<String>,
-    /// What states read as `grains` beside what hosts are like: a YAML map, or `@FILE`
+    /// Grains added to those of the hosts: a YAML map, or `@FILE`
     #[arg(long, value_name = "YAML")]
     pub(in crate::cli) grains: Option<String>,
-    /// The name of this machine, where no host is chosen
+    /// The minion id of this machine, if no host is chosen
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) id: Option<String>,
-    /// A file with settings, in the form of Salt's minion configuration
+    /// A file with settings, in the format of Salt's minion configuration
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) config: Option<PathBuf>,
-    /// How requisites and orders make the order of states
+    /// How requisites and `order` determine the order of states
     #[arg(long, value_parser = one_of::<RunOrdering>())]
     pub(in crate::cli) ordering: Option<RunOrdering>,
-    /// Run the states of instances of the ensemble, by their names; their properties are pillar
+    /// Run the states of these instances of the ensemble; their properties are pillar data
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(in crate::cli) instance: Vec<String>,
-    /// Only these of the hosts: names of roles, or patterns such as `web*`
+    /// Limit the hosts to these roles or patterns, such as `web*`
     #[arg(long, value_name = "PATTERN")]
     pub(in crate::cli) limit: Vec<String>,
 }
@@ -96,22 +96,22 @@ pub(in crate::cli) struct ApplyArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Order and failures")]
 pub(in crate::cli) struct RunOptions {
-    /// Show what would be changed, with commands and differences, and change nothing
+    /// Show what would be changed, with commands and differences, without changing anything
     #[arg(long, alias = "test")]
     pub(in crate::cli) dryrun: bool,
-    /// One host after the other
+    /// Run one host after the other
     #[arg(long, conflicts_with = "no_wait")]
     pub(in crate::cli) serial: bool,
-    /// Hosts do not wait for each other
+    /// Run hosts without waiting for each other
     #[arg(long)]
     pub(in crate::cli) no_wait: bool,
-    /// The most hosts at the same time; 50 if not given
+    /// Maximum number of hosts at the same time; 50 by default
     #[arg(short = 'z', long, value_name = "N")]
     pub(in crate::cli) parallel: Option<std::num::NonZeroUsize>,
-    /// Stop when more than so many percent of the hosts have failed
+    /// Stop when more than this percentage of the hosts has failed
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(in crate::cli) fail_percent: Option<u8>,
-    /// Act on hosts as another user, root if none is named
+    /// Apply states as another user; root if no user is given
     #[arg(long, value_name = "USER", num_args = 0..=1, require_equals = true, default_missing_value = "root")]
     pub(in crate::cli) sudo: Option<String>,
     #[command(flatten)]
@@ -122,18 +122,18 @@ pub(in crate::cli) struct RunOptions {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(in crate::cli) struct ShownOptions {
-    /// How much of each state is shown
+    /// How much of each state to show
     #[arg(long, value_parser = one_of::<StateDetail>())]
     pub(in crate::cli) state_output: Option<StateDetail>,
-    /// How to show what happens
+    /// Format of the progress and the results
     #[arg(long, value_enum, default_value = "text")]
     pub(in crate::cli) output: HostOutput,
 }
 
 impl EnumWords for RunOrdering {
     const WORDS: &'static [(Self, &'static str, &'static str)] = &[
-        (Self::Classic, "classic", "As Salt does up to 3007"),
-        (Self::Dag, "dag", "As Salt does from 3008"),
+        (Self::Classic, "classic", "Like Salt up to 3007"),
+        (Self::Dag, "dag", "Like Salt from 3008"),
     ];
 }
 
@@ -144,22 +144,22 @@ pub(in crate::cli) struct ShowArgs {
     pub(in crate::cli) states: TreeOptions,
     #[command(flatten)]
     pub(in crate::cli) hosts: HostSelectionArgs,
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     pub(in crate::cli) output: HostOutput,
 }
 
-/// Bring hosts to one state, without a state file
+/// Apply a single Salt state to hosts, without a state file
 ///
 /// `unfurl op pkg.installed nginx -H web1` installs a package; `unfurl op file.managed /etc/motd
-/// 'contents=hello'` writes a file here. What has no `=` is the name that the state is about; values
-/// are read as YAML.
+/// 'contents=hello'` writes a file on this machine. An argument without `=` is the name of the
+/// managed object. Values are read as YAML.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct OpArgs {
     /// The state module and its function, such as `service.running`
     #[arg(value_name = "MODULE.FUNCTION")]
     pub(in crate::cli) function: String,
-    /// What it is about, and its arguments
+    /// The name of the managed object, and arguments
     #[arg(value_name = "NAME|KEY=VALUE")]
     pub(in crate::cli) arguments: Vec<String>,
     #[command(flatten)]
@@ -170,10 +170,11 @@ pub(in crate::cli) struct OpArgs {
     pub(in crate::cli) hosts: HostSelectionArgs,
 }
 
-/// Show what hosts are like
+/// Show facts of hosts
 ///
-/// Without a name, all that state files read as `grains`. A name is that of a grain, such as
-/// `os_family`, or of a fact, such as `server.Users` or `deb_packages`; `--list` shows the facts.
+/// Without a name, shows all grains, which state files read as `grains`. A name is that of a grain,
+/// such as `os_family`, or of a fact, such as `server.Users` or `deb_packages`. `--list` lists the
+/// facts.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct FactArgs {
     /// The grain or the fact
@@ -187,10 +188,10 @@ pub(in crate::cli) struct FactArgs {
     pub(in crate::cli) list: bool,
     #[command(flatten)]
     pub(in crate::cli) hosts: HostSelectionArgs,
-    /// Read as another user, root if none is named
+    /// Read facts as another user; root if no user is given
     #[arg(long, value_name = "USER", num_args = 0..=1, require_equals = true, default_missing_value = "root")]
     pub(in crate::cli) sudo: Option<String>,
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     pub(in crate::cli) output: HostOutput,
 }

@@ -34,7 +34,8 @@ pub(in crate::cli) fn run_step(
     if let AdHocTask::Step { name, .. } = &step
         && hosts.order.sudo.is_some()
     {
-        let message = format!("`{name}` acts as the user who logs in, so it takes no `--sudo`");
+        let message =
+            format!("`{name}` copies files as the user who logs in, so `--sudo` is not supported");
         return Err(Failure::usage(message));
     }
     run_ad_hoc(step, hosts, cx)

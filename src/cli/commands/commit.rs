@@ -19,19 +19,20 @@ use crate::system::{fs, process};
 /// Text from this line on is not part of the message.
 const MARKER: &str = "# Everything below is ignored";
 
-/// Commit what is changed in an ensemble, or in a project
+/// Commit the changes of an ensemble or a project
 ///
-/// The files of the ensemble's folder are committed, whether staged or not; for the folder of a
-/// project, all of the project's and of its ensemble's. What is staged elsewhere stays staged.
+/// The files in the folder of the ensemble are committed, whether staged or not. For the folder of a
+/// project, the files of the project and of its ensembles are committed. Files that are staged
+/// elsewhere stay staged.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CommitArgs {
     /// The ensemble or project
     #[arg(default_value = ".")]
     path: String,
-    /// The message; without it, the editor asks for one
+    /// The commit message; without it, an editor is opened
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
-    /// Take the message that names the last job, without asking
+    /// Use the default message, which names the last job, without opening an editor
     #[arg(long)]
     no_edit: bool,
     #[command(flatten)]
@@ -39,10 +40,10 @@ pub(in crate::cli) struct CommitArgs {
     /// The environment to use
     #[arg(long, value_name = "NAME")]
     use_environment: Option<String>,
-    /// Push as well
+    /// Also push the commits
     #[arg(long)]
     push: bool,
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     output: OutputFormat,
 }
@@ -118,7 +119,7 @@ fn show_commits(format: OutputFormat, commits: &CommitReport, output: &Output) {
 /// None if the message is left empty.
 fn edit_message(default: &str, statuses: &str) -> Result<Option<String>, Failure> {
     let failed = |error: &dyn std::fmt::Display| {
-        let help = "say `-m TEXT`, or `--no-edit` for the usual message".to_owned();
+        let help = "use `-m TEXT`, or `--no-edit` for the default message".to_owned();
         let message = format!("the message could not be edited: {error}");
         Failure::new(FailureKind::Refused, message, Some(help))
     };

@@ -24,11 +24,11 @@ use crate::topology::{Creator, EntityKind};
 use crate::ui::{ExplainFact, ExplainView, LastChange, LinkView, words};
 use crate::value::{Handle, Value};
 
-/// Say of an instance what it is, why the next job would change it or not, what it depends on, what
-/// depends on it, and what its last change was
+/// Explain an instance: why the next job would change it or not, its dependencies and its last
+/// change
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ExplainArgs {
-    /// The instance: its name, with those of the topologies around it where it is nested, or its key
+    /// The instance: its name (for a nested one, with those of the outer topologies) or its key
     instance: String,
     /// The ensemble: a file, a folder, an alias or a name of the project
     #[arg(
@@ -50,7 +50,7 @@ pub(in crate::cli) struct ExplainArgs {
     removal: RemovalArgs,
     #[command(flatten)]
     inputs: PlanInputs,
-    /// How to print the answer
+    /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     output: OutputFormat,
 }
@@ -154,7 +154,8 @@ fn template(
     view.skip_reasons = skip_reasons(explained, name.as_str());
     if view.skip_reasons.is_empty() {
         let why = exclusion_reason(topology, &explained.goal, node);
-        let nothing = || "nothing of this workflow applies to what does not exist".to_owned();
+        let nothing =
+            || "the workflow has no operation for an instance that does not exist".to_owned();
         view.skip_reasons.push(why.unwrap_or_else(nothing));
     }
     view
@@ -197,7 +198,7 @@ fn status_reason(explained: &Explanation, handle: Handle) -> Option<String> {
             }
             None => format!("its requirement `{}` is not met", entity.name),
         },
-        EntityKind::Root => format!("what stands in for it is {status}"),
+        EntityKind::Root => format!("the topology that substitutes it is {status}"),
         _ => format!("`{}` is {status}", entity.name),
     })
 }
@@ -223,14 +224,17 @@ fn facts(explained: &Explanation, handle: Handle) -> Vec<ExplainFact> {
         let (label, text) = match created {
             Creator::Task(id) => ("created by", format!("the task {id}")),
             Creator::ManagedBy(by) => ("managed by", by.to_string()),
-            Creator::Unmanaged => ("created by", "nobody here: it was there before".to_owned()),
+            Creator::Unmanaged => (
+                "created by",
+                "not by this ensemble: it existed before".to_owned(),
+            ),
         };
         put("created", label, text, created.to_value());
     }
     if let Some(imported) = entity.node().and_then(|node| node.imported.as_deref()) {
         put(
             "imported",
-            "stands for",
+            "imported from",
             imported.to_owned(),
             Value::from(imported),
         );
@@ -251,7 +255,7 @@ fn facts(explained: &Explanation, handle: Handle) -> Vec<ExplainFact> {
         put("customized", "customized by", by.to_string(), by.clone());
     }
     if entity.computed {
-        let why = "no operation makes it: its status is that of what it depends on";
+        let why = "no operation creates it; its status is that of its dependencies";
         put("computed", "computed", why.to_owned(), Value::Bool(true));
     }
     facts
@@ -288,7 +292,7 @@ fn add_tasks(
             view.tasks.push((part, task_of_plan(task, places)));
         } else {
             let why = format!(
-                "{} waits until something that is required needs it: the template is a default",
+                "{} waits until a required instance needs it, because its template is a default",
                 task.operation
             );
             view.skip_reasons.push(why);
@@ -329,15 +333,15 @@ fn why_skipped(explained: &Explanation, task: &ProposedTask) -> String {
     }
     if task.change == DetectedChange::Unknown {
         return format!(
-            "nobody can tell whether secrets that `{operation}` read have changed: the key of their \
-             digests is not here; nothing else has"
+            "it is unknown whether secrets that `{operation}` read have changed, because the key of their \
+             digests is not on this machine; nothing else has changed"
         );
     }
     let status = explained.topology.entity(task.target).local;
     let status = status.map_or("unknown", Status::as_str);
     match &task.comparison {
         None => format!(
-            "its status is {status}, and `{operation}` has no record to compare with: it never ran"
+            "its status is {status}, and `{operation}` has no record to compare with, because it never ran"
         ),
         Some(comparison) if comparison.compared == 0 => {
             format!("its status is {status}, and `{operation}` read nothing that could change")
@@ -361,7 +365,7 @@ fn last_change(explained: &Explanation, handle: Handle) -> Option<LastChange> {
     let record = match records.record(id) {
         Ok(Some(record)) => record,
         Ok(None) => {
-            change.unknown = Some("there is no record of it".to_owned());
+            change.unknown = Some("the change has no record".to_owned());
             return Some(change);
         }
         Err(why) => {

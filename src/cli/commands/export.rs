@@ -12,12 +12,12 @@ use crate::ops::export::{ExportFormat, Overwrite};
 use crate::ops::{self, Failure};
 use crate::ui::{pretty, yaml};
 
-/// Print an ensemble for other programs
+/// Export an ensemble for other programs
 ///
-/// The forms `blueprint`, `environments`, `deployment` and `deployments` are the JSON objects of
+/// The formats `blueprint`, `environments`, `deployment` and `deployments` are the JSON objects of
 /// Unfurl's user interface. `model-json` and `model-yaml` are the resolved model: types, node
 /// templates, properties, requirements with their targets, operations, groups, policies and
-/// workflows, each with the file, line and column that states it.
+/// workflows, each with the file, line and column of its definition.
 ///
 /// No expression is evaluated and no operation runs: expressions are printed as they are written. Sensitive
 /// values are printed as `<<REDACTED>>`.
@@ -26,7 +26,7 @@ pub(in crate::cli) struct ExportArgs {
     /// The ensemble: a file, a folder, an alias or a name of the project
     #[arg(default_value = "")]
     path: String,
-    /// What to print
+    /// The export format
     #[arg(long, value_enum, default_value = "deployment")]
     format: Format,
     /// The environment to use
@@ -35,8 +35,7 @@ pub(in crate::cli) struct ExportArgs {
     /// Write to this file instead of the standard output
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
-    /// Whether a file that is there gives way: if the ensemble is newer, never, or always; where
-    /// it does not, the answer is printed
+    /// Whether to overwrite an existing file; if it is not overwritten, the result is printed
     #[arg(
         long,
         value_parser = one_of::<Overwrite>(),
@@ -44,7 +43,7 @@ pub(in crate::cli) struct ExportArgs {
         env = "UNFURL_OVERWRITE_POLICY"
     )]
     overwrite: Overwrite,
-    /// For `--format python`, which is left out
+    /// For `--format python`, which is not supported
     #[arg(long, value_name = "VERSION", hide = true)]
     python_target: Option<String>,
 }
@@ -52,13 +51,13 @@ pub(in crate::cli) struct ExportArgs {
 /// The formats that `export` can print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Left out: use Unfurl for it
+    /// Not supported; use Unfurl's own `export`
     Python,
-    /// The blueprint that the ensemble is made from
+    /// The blueprint of the ensemble
     Blueprint,
     /// The environments of the project
     Environments,
-    /// The ensemble and what is recorded of it
+    /// The ensemble and its recorded state
     Deployment,
     /// All ensembles of the project that have an environment
     Deployments,
@@ -74,8 +73,8 @@ pub(in crate::cli) fn export(args: &ExportArgs, cx: &Context) -> Result<u8, Fail
         .extension()
         .is_some_and(|end| end == "py");
     let format = match args.format {
-        _ if is_python => return Err(unsupported("turning Python into YAML is left out")),
-        Format::Python => return Err(unsupported("`--format python` is left out")),
+        _ if is_python => return Err(unsupported("converting Python to YAML is not supported")),
+        Format::Python => return Err(unsupported("`--format python` is not supported")),
         Format::Blueprint => ExportFormat::Blueprint,
         Format::Environments => ExportFormat::Environments,
         Format::Deployment => ExportFormat::Deployment,
@@ -104,7 +103,7 @@ pub(in crate::cli) fn export(args: &ExportArgs, cx: &Context) -> Result<u8, Fail
         let file = file.display();
         cx.output.message(
             LogLevel::Warning,
-            &format!("`{file}` is kept; the answer is printed"),
+            &format!("`{file}` was not overwritten; the result is printed instead"),
         );
         cx.output.print_result(&text);
     }
@@ -113,8 +112,8 @@ pub(in crate::cli) fn export(args: &ExportArgs, cx: &Context) -> Result<u8, Fail
 
 /// Returns the error for a format that Unfurl supports and this program does not.
 fn unsupported(message: &str) -> Failure {
-    let hint = "`--format model-yaml` prints the resolved model, which any language can read; \
-                an ensemble that includes Python can be exported so, too; to turn a model into \
-                Python, run Unfurl's own `unfurl export`";
+    let hint = "`--format model-yaml` prints the resolved model for other programs, even if the \
+                ensemble includes Python; to convert between Python and YAML, use Unfurl's own \
+                `unfurl export`";
     Failure::usage_with(message, hint)
 }

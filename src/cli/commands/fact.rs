@@ -40,7 +40,7 @@ impl FactSelector {
         let mut arguments = BTreeMap::new();
         for word in &args.arguments {
             let Some((key, value)) = word.split_once('=') else {
-                let message = format!("`{word}` is no argument: write NAME=VALUE");
+                let message = format!("`{word}` is not an argument; write NAME=VALUE");
                 return Err(Failure::usage(message));
             };
             arguments.insert(key.to_owned(), value.to_owned());
@@ -83,7 +83,7 @@ impl FactSelector {
             }
             Self::Named(fact) => match readings.first() {
                 Some(reading) => fact.parse_reading(reading),
-                None => Err("it could not be read".to_owned()),
+                None => Err("the fact could not be read".to_owned()),
             },
         }
     }
@@ -109,7 +109,7 @@ fn list_facts(is_json: bool, output: &Output) {
         output.json(&json!({ "facts": all.collect::<Vec<_>>() }));
         return;
     }
-    let mut table = Table::new(&["Fact", "Arguments", "Gives"]);
+    let mut table = Table::new(&["Fact", "Arguments", "Description"]);
     for fact in host_facts::all() {
         let arguments = fact.arguments.iter().map(|(name, usual)| match usual {
             Some(usual) => format!("{name}={usual}"),

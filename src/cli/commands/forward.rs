@@ -12,20 +12,20 @@ const LOOPBACK_ADDRESS: &str = "127.0.0.1";
 /// The address that stands for all network interfaces, written as `*` on the command line.
 const ANY_ADDRESS: &str = "0.0.0.0";
 
-/// Let ports lead through a host
+/// Forward TCP ports through a host
 ///
-/// Each port takes connections on 127.0.0.1 unless an address is given; `*` is all addresses, and
-/// port 0 is any that is free. An IPv6 address stands in brackets. It goes on until it is
-/// interrupted.
+/// Each port accepts connections on 127.0.0.1 unless an address is given. `*` stands for all
+/// addresses, and port 0 for any free port. Write IPv6 addresses in brackets. The command runs until
+/// it is interrupted.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ForwardArgs {
     #[command(flatten)]
     host: SingleHostArgs,
-    /// A port of this machine that leads to where the host finds HOST
+    /// Forward a port of this machine to HOST:PORT, as seen from the host
     #[arg(short = 'L', long = "local", value_name = "[BIND:]PORT:HOST:PORT", value_parser = parse_forward,
         action = ArgAction::Append, required_unless_present = "remote")]
     local: Vec<(ForwardEndpoint, ForwardEndpoint)>,
-    /// A port of the host that leads to where this machine finds HOST
+    /// Forward a port of the host to HOST:PORT, as seen from this machine
     #[arg(short = 'R', long = "remote", value_name = "[BIND:]PORT:HOST:PORT", value_parser = parse_forward,
         action = ArgAction::Append)]
     remote: Vec<(ForwardEndpoint, ForwardEndpoint)>,
@@ -66,7 +66,7 @@ fn forward_line(forward: &Forward, port: u16, through: &str) -> String {
         Forward::Remote { .. } => String::new(),
     };
     let (listen, target) = (shown(&listen.host, port), shown(&target.host, target.port));
-    format!("{listen}{from} leads to {target}{there}\n")
+    format!("{listen}{from} is forwarded to {target}{there}\n")
 }
 
 /// Parses `[bind:]port:host:port` into the listening address and the target address.
@@ -75,7 +75,7 @@ fn parse_forward(text: &str) -> Result<(ForwardEndpoint, ForwardEndpoint), Strin
     let (bind, ports) = match parts.as_slice() {
         [port, host, target] => (LOOPBACK_ADDRESS, [port, host, target]),
         [bind, port, host, target] => (bind.as_str(), [port, host, target]),
-        _ => return Err("write it as `[bind:]port:host:port`".to_owned()),
+        _ => return Err("the format is `[bind:]port:host:port`".to_owned()),
     };
     let number = |text: &str| {
         let number = text.parse::<u16>();
@@ -83,7 +83,7 @@ fn parse_forward(text: &str) -> Result<(ForwardEndpoint, ForwardEndpoint), Strin
     };
     let [listen, host, target] = ports;
     if bind.is_empty() || host.is_empty() {
-        return Err("an address in it is empty".to_owned());
+        return Err("an address is empty".to_owned());
     }
     let bind = if bind == "*" { ANY_ADDRESS } else { bind };
     let listen = ForwardEndpoint {
@@ -95,7 +95,7 @@ fn parse_forward(text: &str) -> Result<(ForwardEndpoint, ForwardEndpoint), Strin
         port: number(target)?,
     };
     if target.port == 0 {
-        return Err("port 0 leads nowhere".to_owned());
+        return Err("the target port must not be 0".to_owned());
     }
     Ok((listen, target))
 }
@@ -135,16 +135,16 @@ mod tests {
 
     #[test]
     fn a_port_and_where_it_leads_are_read() {
-        insta::assert_snapshot!(ends("80:db:5432"), @"127.0.0.1:80 leads to db:5432 through web");
-        insta::assert_snapshot!(ends("*:80:[::1]:1"), @"0.0.0.0:80 leads to [::1]:1 through web");
-        insta::assert_snapshot!(ends("[::1]:0:db:1"), @"[::1]:0 leads to db:1 through web");
+        insta::assert_snapshot!(ends("80:db:5432"), @"127.0.0.1:80 is forwarded to db:5432 through web");
+        insta::assert_snapshot!(ends("*:80:[::1]:1"), @"0.0.0.0:80 is forwarded to [::1]:1 through web");
+        insta::assert_snapshot!(ends("[::1]:0:db:1"), @"[::1]:0 is forwarded to db:1 through web");
     }
 
     #[test]
     fn an_invalid_forward_is_refused() {
-        insta::assert_snapshot!(ends("80"), @"write it as `[bind:]port:host:port`");
+        insta::assert_snapshot!(ends("80"), @"the format is `[bind:]port:host:port`");
         insta::assert_snapshot!(ends("a:db:1"), @r#""a" is not a port"#);
-        insta::assert_snapshot!(ends("80::1"), @"an address in it is empty");
-        insta::assert_snapshot!(ends("80:db:0"), @"port 0 leads nowhere");
+        insta::assert_snapshot!(ends("80::1"), @"an address is empty");
+        insta::assert_snapshot!(ends("80:db:0"), @"the target port must not be 0");
     }
 }

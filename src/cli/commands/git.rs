@@ -17,7 +17,7 @@ pub(in crate::cli) struct GitArgs {
     /// The ensemble or project
     #[arg(long, default_value = ".", value_name = "PATH")]
     dir: String,
-    /// Git's command and its arguments
+    /// The git command and its arguments
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -59,19 +59,19 @@ pub(in crate::cli) fn git(args: &GitArgs, cx: &Context) -> Result<u8, Failure> {
     Ok(code)
 }
 
-/// Show what is not committed in the repositories of an ensemble or project
+/// Show uncommitted changes in the repositories of an ensemble or project
 #[derive(Debug, Args)]
 pub(in crate::cli) struct GitStatusArgs {
     /// The ensemble or project
     #[arg(default_value = ".")]
     path: String,
-    /// Only where something is changed
+    /// Show only repositories with uncommitted changes
     #[arg(long)]
     dirty: bool,
     /// The environment to use
     #[arg(long, value_name = "NAME")]
     use_environment: Option<String>,
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     output: OutputFormat,
 }

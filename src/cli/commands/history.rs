@@ -16,9 +16,9 @@ use crate::value::Value;
 /// The number of jobs that are listed without `--limit`.
 const DEFAULT_LIMIT: usize = 20;
 
-/// List the jobs on record, or show the tasks of one and what they changed
+/// List the recorded jobs, or show the tasks of one job and their changes
 ///
-/// Dry runs and jobs that did nothing are not on record.
+/// Dry runs and jobs that did nothing are not recorded.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct HistoryArgs {
     /// A job to show: its id, the beginning of its id, or the id of a task
@@ -31,16 +31,16 @@ pub(in crate::cli) struct HistoryArgs {
         hide_default_value = true
     )]
     ensemble: String,
-    /// Only what was done to this instance
+    /// Show only jobs and tasks of this instance
     #[arg(long, value_name = "NAME")]
     instance: Option<String>,
-    /// How many jobs to list, or tasks of a job to show; 0 for all [default: 20 jobs, all tasks]
+    /// Number of jobs to list, or of tasks of a job to show; 0 for all [default: 20 jobs, all tasks]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// The environment to use
     #[arg(long, value_name = "NAME")]
     use_environment: Option<String>,
-    /// How to print the answer
+    /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     output: OutputFormat,
 }

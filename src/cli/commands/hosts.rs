@@ -54,8 +54,9 @@ pub(in crate::cli) fn open_session(
 
 /// Open a shell on a host
 ///
-/// Where the input is a terminal, the shell has one too. Else it reads what this command reads, and
-/// runs it. The exit code is that of the shell, or 1 if the host could not be reached.
+/// If the input is a terminal, the shell gets a terminal too. Otherwise, the shell runs the commands
+/// from the standard input. The exit code is that of the shell, or 1 if the host could not be
+/// reached.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ShellArgs {
     #[command(flatten)]
@@ -71,17 +72,17 @@ pub(in crate::cli) fn shell(args: &ShellArgs, cx: &Context) -> Result<u8, Failur
         .and_then(|session| Ok(session.shell(kind.unwrap_or("dumb"))?))
 }
 
-/// Restart hosts and wait until they are there again
+/// Restart hosts and wait until they are up again
 ///
-/// A host is there again once it lets this user in and its kernel says that it has started anew.
-/// A host that is not in time has failed.
+/// A host is up again once a login succeeds and its boot id has changed. A host that does not come
+/// up in time has failed.
 #[derive(Debug, Args)]
 #[command(override_usage = "unfurl reboot -H HOSTS [OPTIONS]")]
 pub(in crate::cli) struct RebootArgs {
     /// The command that restarts a host
     #[arg(long, value_name = "COMMAND", default_value = "reboot")]
     command: String,
-    /// How long a host may take until it is there again: `10` or `10s`, `5m`, `1h`
+    /// Time limit for a host to come up again: `10` or `10s`, `5m`, `1h`
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
     wait: Duration,
     #[command(flatten)]
@@ -111,10 +112,10 @@ pub(in crate::cli) fn reboot(args: &RebootArgs, cx: &Context) -> Result<u8, Fail
 
 /// Run a command on hosts
 ///
-/// The words of the command are joined by spaces and given to a shell of each host. Hosts are
-/// named as `[user@]host[:port]`, by the name that the inventory or the ensemble has for them, or
-/// by a role. They take turns unless `--parallel` is given, and the first failure ends the run
-/// unless `--warn-only` is.
+/// The words of the command are joined by spaces and passed to a shell on each host. Hosts are
+/// given as `[user@]host[:port]`, by their name in the inventory or the ensemble, or by a role. The
+/// command runs on one host after the other unless `--parallel` is given. The first failure ends
+/// the run unless `--warn-only` is given.
 #[derive(Debug, Args)]
 #[command(override_usage = "unfurl run -H HOSTS [OPTIONS] -- COMMAND...")]
 pub(in crate::cli) struct RunHostsArgs {

@@ -17,17 +17,17 @@ pub(in crate::cli) enum LockCommand {
     /// Show who holds the locks of the project's ensembles
     #[command(visible_alias = "show")]
     List(ListArgs),
-    /// Remove the lock of a process that is gone
+    /// Remove the lock of a process that no longer runs
     Break(BreakArgs),
 }
 
 /// The options of the command `lock list`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ListArgs {
-    /// The ensemble; all of the project if none is named
+    /// The ensemble; by default, all ensembles of the project
     #[arg(default_value = "")]
     ensemble: String,
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     output: OutputFormat,
 }
@@ -38,7 +38,7 @@ pub(in crate::cli) struct BreakArgs {
     /// The ensemble
     #[arg(default_value = "")]
     ensemble: String,
-    /// Break it although its process seems to run
+    /// Break the lock even if its process seems to run
     #[arg(long)]
     force: bool,
 }

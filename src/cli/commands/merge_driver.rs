@@ -8,16 +8,16 @@ use crate::cli::output::Context;
 use crate::ops::merge_driver::MergeFiles;
 use crate::ops::{self, Failure};
 
-/// Merge two people's records of one ensemble, for git: `unfurl merge-driver %O %A %B %P`
+/// Merge two versions of an ensemble's records, as a merge driver of git: `unfurl merge-driver %O %A %B %P`
 #[derive(Debug, Args)]
 pub(in crate::cli) struct MergeDriverArgs {
-    /// The version before both; git's `%O`
+    /// The common ancestor; git's `%O`
     base: PathBuf,
-    /// This side's version, which takes the result; git's `%A`
+    /// The version of this side, which is overwritten with the result; git's `%A`
     ours: PathBuf,
-    /// The other side's version; git's `%B`
+    /// The version of the other side; git's `%B`
     theirs: PathBuf,
-    /// Which file it is; git's `%P`
+    /// The path of the file in the repository; git's `%P`
     path: Option<PathBuf>,
 }
 

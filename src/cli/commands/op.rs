@@ -26,7 +26,7 @@ pub(in crate::cli) fn op(args: &OpArgs, cx: &Context) -> Result<u8, Failure> {
 /// Words without `=` are the `name` argument.
 fn typed_state(function: &str, words: &[String]) -> Result<StateSelection, Failure> {
     if !function.contains('.') {
-        let message = format!("`{function}` has no module: write `MODULE.FUNCTION`");
+        let message = format!("`{function}` has no module; write `MODULE.FUNCTION`");
         return Err(Failure::usage(message));
     }
     let mut arguments = Map::new();

@@ -18,7 +18,7 @@ use crate::ui::QueryView;
 pub(in crate::cli) struct PlanArgs {
     #[command(flatten)]
     job: PlanJobArgs,
-    /// With `--output json`: add to each task why it is there and what has changed
+    /// With `--output json`: add the reason and the detected changes to each task
     #[arg(long)]
     why: bool,
 }

@@ -14,8 +14,8 @@ pub(in crate::cli) struct RecoverArgs {
     /// The ensemble
     #[arg(default_value = "")]
     ensemble: String,
-    /// The rescue file that a job named; without it, those that are found beside the ensemble, in
-    /// the folder for temporary files and at home
+    /// The rescue file that the job named; by default, those found next to the ensemble, in the
+    /// folder for temporary files and in the home folder
     file: Option<PathBuf>,
 }
 

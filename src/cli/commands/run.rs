@@ -21,21 +21,21 @@ pub(in crate::cli) struct RunArgs {
     /// The ensemble: a file, a folder, an alias or a name of the project
     #[arg(long, value_name = "PATH", default_value = "")]
     ensemble: String,
-    /// The operation to run: `Interface.name`, or the name alone where one interface has it
+    /// The operation to run: `Interface.name`, or only the name if a single interface has it
     #[arg(long, value_name = "OPERATION")]
     operation: Option<String>,
-    /// The workflow to run, built in or of the model; its record is saved
+    /// The workflow to run: a built-in one or one of the model; its record is saved
     #[arg(long, value_name = "NAME")]
     workflow: Option<String>,
-    /// Save the run in the job history, and what it changed
+    /// Save the run and its changes in the job history
     #[arg(long)]
     save: bool,
     #[command(flatten)]
     any: CommonJobArgs,
     #[command(flatten)]
     control: ControlArgs,
-    /// The instance on whose machine the command runs; also the one that it is about, unless
-    /// `--instance` names others
+    /// The instance on whose machine the command runs; also the target, unless `--instance` names
+    /// others
     #[arg(long, value_name = "NAME")]
     host: Option<InstanceName>,
     /// The module of Ansible to run
@@ -66,8 +66,8 @@ pub(in crate::cli) fn run(args: RunArgs, cx: &Context) -> Result<u8, Failure> {
 fn job_spec(args: &RunArgs) -> Result<JobSpec, Failure> {
     if args.module.is_some() {
         return Err(Failure::usage_with(
-            "`run --module` is not there: it is Ansible that has modules",
-            "run a command with `--host`, or Ansible itself: `unfurl run -- ansible HOST -m MODULE \
+            "`run --module` is not supported, because modules belong to Ansible",
+            "run a command with `--host`, or call Ansible: `unfurl run -- ansible HOST -m MODULE \
              -a ARGUMENTS`",
         ));
     }
@@ -81,20 +81,20 @@ fn job_spec(args: &RunArgs) -> Result<JobSpec, Failure> {
         [_] => {}
         [] => {
             return Err(Failure::usage_with(
-                "`run` needs something to run",
-                "give a command after `--`, such as `unfurl run -- uptime`, or `--operation`, or \
+                "`run` needs a command, an operation or a workflow",
+                "give a command after `--`, such as `unfurl run -- uptime`, or use `--operation` or \
                  `--workflow`",
             ));
         }
         _ => {
-            let message = format!("{} cannot be run at once", requested.join(" and "));
-            return Err(Failure::usage_with(&message, "give one of them"));
+            let message = format!("{} cannot be used together", requested.join(" and "));
+            return Err(Failure::usage_with(&message, "use only one of them"));
         }
     }
     if args.host.is_some() && args.command.is_empty() {
         return Err(Failure::usage_with(
-            "`--host` goes with a command",
-            "an operation says by itself where it runs: `operation_host` of its implementation",
+            "`--host` can only be used with a command",
+            "the implementation of an operation sets its machine with `operation_host`",
         ));
     }
     if let Some(name) = &args.workflow {

@@ -16,13 +16,13 @@ pub(in crate::cli) struct StatusArgs {
     /// The ensemble
     #[arg(default_value = "")]
     ensemble: String,
-    /// Evaluate this expression instead
+    /// Print the result of this expression instead
     #[arg(long, value_name = "EXPRESSION")]
     query: Option<String>,
     /// The environment to use
     #[arg(long, value_name = "NAME")]
     use_environment: Option<String>,
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     output: OutputFormat,
 }

@@ -21,25 +21,25 @@ use crate::value::Value;
 
 /// Run named tasks over hosts
 ///
-/// The tasks stand in `tasks.yaml`, here or in a folder above. A task is called with arguments
-/// after a colon: `deploy:1.2,env=prod,hosts=web1;web2`. `host`, `hosts`, `role`, `roles` and
-/// `exclude_hosts` say where it runs, in place of what the task itself says. What stands after `--`
-/// is a command that runs after the tasks.
+/// The tasks are defined in `tasks.yaml`, in the current folder or a folder above it. Arguments
+/// follow the name of a task after a colon: `deploy:1.2,env=prod,hosts=web1;web2`. `host`, `hosts`,
+/// `role`, `roles` and `exclude_hosts` replace the hosts of the task. The words after `--` are a
+/// command that runs after the tasks.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TaskArgs {
-    /// The tasks, each as `NAME` or `NAME:ARGUMENTS`; the default task if none is named
+    /// The tasks, each as `NAME` or `NAME:ARGUMENTS`; by default, the default task
     #[arg(value_name = "TASK")]
     calls: Vec<String>,
     /// List the tasks
     #[arg(short, long)]
     list: bool,
-    /// Show all about a task
+    /// Show the details of a task
     #[arg(short, long, value_name = "TASK", conflicts_with = "list")]
     details: Option<String>,
     /// The file with the tasks, or its folder
     #[arg(short, long, value_name = "PATH")]
     file: Option<PathBuf>,
-    /// Pass over tasks that are not there
+    /// Skip tasks that do not exist
     #[arg(long)]
     skip_unknown_tasks: bool,
     /// Variables for templates: `NAME=VALUE`, or `NAME` for true; separated by commas

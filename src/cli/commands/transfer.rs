@@ -11,20 +11,20 @@ use crate::ops::{Failure, FailureKind};
 use crate::system::fs;
 use crate::tasks::{LocalPattern, StepAction, TemplateText, Transfer};
 
-/// Bring a file or folder from hosts
+/// Copy a file or folder from hosts
 ///
-/// `%(host)s` in LOCAL stands for the host, `%(path)s` for REMOTE without what leads to its root.
-/// Where LOCAL has no `%(host)s` and there is more than one host, what comes from each goes under
-/// its own name into the folder `LOCAL/<host>/`, so that no two hosts write to one file. What
-/// comes from a single host goes into a LOCAL that ends with `/` under its own name; else a folder
-/// becomes LOCAL, and so does a file unless a folder is there.
+/// In LOCAL, `%(host)s` stands for the host, and `%(path)s` for REMOTE without its leading `/` or
+/// `~/`. With several hosts and no `%(host)s` in LOCAL, each host's file or folder keeps its name
+/// and is copied into the folder `LOCAL/<host>/`, so that no two hosts write to one file. With a
+/// single host, a file or folder keeps its name if LOCAL ends with `/`. A file also keeps its name
+/// if LOCAL is an existing folder. Otherwise the copy is named LOCAL.
 #[derive(Debug, Args)]
 #[command(override_usage = "unfurl get -H HOSTS [OPTIONS] REMOTE LOCAL")]
 pub(in crate::cli) struct GetArgs {
     /// The file or folder on each host
     #[arg(value_name = "REMOTE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     remote: String,
-    /// Where it goes here
+    /// The target on this machine
     #[arg(value_name = "LOCAL")]
     local: String,
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(in crate::cli) struct GetArgs {
 /// Copies a file or folder from the hosts and returns the exit code.
 pub(in crate::cli) fn get(args: &GetArgs, cx: &Context) -> Result<u8, Failure> {
     let target = LocalPattern::parse(&args.local).map_err(|error| {
-        let help = "only `%(host)s` and `%(path)s` are put in";
+        let help = "the placeholders are `%(host)s` and `%(path)s`";
         Failure::usage_with(error, help)
     });
     let source = args.remote.clone();
@@ -42,23 +42,23 @@ pub(in crate::cli) fn get(args: &GetArgs, cx: &Context) -> Result<u8, Failure> {
     run_step(step, &args.hosts, cx)
 }
 
-/// Take a file or folder to hosts
+/// Copy a file or folder to hosts
 ///
-/// A file goes into REMOTE under its own name where that is a folder or ends with `/`, else it
-/// becomes REMOTE. A folder goes into a REMOTE that ends with `/` under its own name, else it
-/// becomes REMOTE; files that are there already are replaced, others stay. The folder
-/// around REMOTE has to be there. A REMOTE that does not
-/// begin with `/` is below the home of the user on the host.
+/// A file or folder keeps its name and is copied into REMOTE if REMOTE ends with `/`. A file also
+/// keeps its name if REMOTE is an existing folder. Otherwise the copy is named REMOTE. Copying a
+/// folder replaces files that already exist and keeps other files. The parent folder of REMOTE must
+/// exist. A REMOTE that does not begin with `/` is relative to the home folder of the user on the
+/// host.
 #[derive(Debug, Args)]
 #[command(override_usage = "unfurl put -H HOSTS [OPTIONS] LOCAL REMOTE")]
 pub(in crate::cli) struct PutArgs {
-    /// The file or folder here
+    /// The file or folder on this machine
     #[arg(value_name = "LOCAL")]
     local: PathBuf,
-    /// Where it goes on each host
+    /// The target on each host
     #[arg(value_name = "REMOTE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     remote: String,
-    /// The permission bits of its files, in octal digits; those of the files here if none
+    /// File permissions in octal digits; by default, those of the local files
     #[arg(long, value_name = "MODE", value_parser = octal)]
     mode: Option<u32>,
     #[command(flatten)]
@@ -77,7 +77,10 @@ pub(in crate::cli) fn put(args: &PutArgs, cx: &Context) -> Result<u8, Failure> {
 fn transfer(args: &PutArgs) -> Result<Transfer, Failure> {
     let local = &args.local;
     if !fs::exists(local) {
-        let message = format!("there is no file or folder `{}` here", local.display());
+        let message = format!(
+            "there is no file or folder `{}` on this machine",
+            local.display()
+        );
         return Err(Failure::usage(message));
     }
     let mut target = args.remote.clone();
@@ -85,7 +88,7 @@ fn transfer(args: &PutArgs) -> Result<Transfer, Failure> {
         target.push_str(&own_name(local)?);
     }
     let Some(source) = local.to_str() else {
-        let message = format!("`{}` is no text", local.display());
+        let message = format!("the path `{}` is not valid UTF-8", local.display());
         return Err(Failure::usage(message));
     };
     Ok(Transfer {

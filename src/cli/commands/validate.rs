@@ -18,7 +18,7 @@ pub(in crate::cli) struct ValidateArgs {
     /// The environment to use
     #[arg(long, value_name = "NAME")]
     use_environment: Option<String>,
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     output: ProblemFormat,
 }

@@ -32,7 +32,7 @@ impl JobSpec {
     pub(in crate::cli) fn from_workflow(workflow: WorkflowKind) -> Result<Self, Failure> {
         if workflow == WorkflowKind::Run {
             let message = "the workflow `run` needs a command or an operation";
-            let help = "say `unfurl run -- COMMAND` or `unfurl run --operation OPERATION`";
+            let help = "use `unfurl run -- COMMAND` or `unfurl run --operation OPERATION`";
             return Err(Failure::usage_with(message, help));
         }
         Ok(Self {
@@ -130,10 +130,10 @@ fn refuse_prune(workflow: &WorkflowKind, args: &JobArgs) -> Result<(), Failure> 
     let message = match workflow {
         _ if !args.removal.prune => return Ok(()),
         WorkflowKind::Deploy if is_filtered(args) => {
-            "`--prune` looks at the whole ensemble and goes with neither `--template` nor `--instance`"
+            "`--prune` applies to the whole ensemble and cannot be used with `--template` or `--instance`"
         }
         WorkflowKind::Deploy | WorkflowKind::Undeploy => return Ok(()),
-        _ => "`--prune` goes with `deploy` and `teardown` only",
+        _ => "`--prune` can only be used with `deploy` and `teardown`",
     };
     Err(Failure::usage(message))
 }
@@ -155,10 +155,10 @@ fn refuse_plan_options(args: &JobArgs) -> Result<(), Failure> {
     if !args.control.resume || !(narrowed || compared || reached || removed) {
         return Ok(());
     }
-    let message = "`--resume` goes on with the plan of the interrupted job, and goes with no option \
-                   that makes another plan";
-    let help = "leave out options such as `--instance`, `--exclude` and `--force`; without `--resume` \
-                a new plan is made from what is on record";
+    let message = "`--resume` continues the plan of the interrupted job, so options that change the plan \
+                   cannot be used with it";
+    let help = "leave out options such as `--instance`, `--exclude` and `--force`; without `--resume`, \
+                a new plan is made from the recorded state";
     Err(Failure::usage_with(message, help))
 }
 

@@ -74,7 +74,7 @@ fn tree(tree_options: &TreeOptions, options: Map) -> Result<StatesSource, Failur
         None => match text_of(&options, "ordering") {
             None => RunOrdering::default(),
             Some(word) => RunOrdering::parse(&word).ok_or_else(|| {
-                let message = format!("`ordering: {word}` is neither `classic` nor `dag`");
+                let message = format!("`ordering` must be `classic` or `dag`, not `{word}`");
                 Failure::usage(message)
             })?,
         },
@@ -169,7 +169,7 @@ pub(in crate::cli) fn chosen_hosts(
             (!choice.hosts_file.is_empty(), "--hosts-file"),
         ];
         if let Some((_, option)) = needless.iter().find(|(is_set, _)| *is_set) {
-            let message = format!("`{option}` needs hosts: name them with `-H` or `-R`");
+            let message = format!("`{option}` needs hosts; name them with `-H` or `-R`");
             return Err(Failure::usage(message));
         }
         return Ok(None);

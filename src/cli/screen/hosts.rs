@@ -65,7 +65,7 @@ impl<'a> HostScreen<'a> {
                         .print_stderr(&self.summary.table(self.output.width));
                 }
                 if !not_reached.is_empty() {
-                    let message = format!("not come to: {}", not_reached.join(", "));
+                    let message = format!("not reached: {}", not_reached.join(", "));
                     self.output.message(LogLevel::Warning, &message);
                 }
             }

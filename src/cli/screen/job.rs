@@ -71,7 +71,7 @@ impl JobFrontend for JobScreen<'_> {
         if !std::io::stdin().is_terminal() {
             self.output.message(
                 LogLevel::Info,
-                "nobody can be asked; `--approve` runs without asking",
+                "the plan cannot be approved, because the input is not a terminal; use `--approve` to run without asking",
             );
         }
         let question = "proceed with job?".to_owned();
@@ -87,7 +87,7 @@ impl JobFrontend for JobScreen<'_> {
             return false;
         }
         let question = format!(
-            "a job was cut off, and nobody knows whether {} was done; run it again?",
+            "an earlier job was interrupted, and it is unknown whether {} was completed; run it again?",
             doubts.join(", ")
         );
         prompt::yes_or_no(question, read_confirmation, &self.interrupts, self.output)

@@ -120,7 +120,7 @@ pub(in crate::cli) fn show(
         output.message(LogLevel::Error, reason);
     }
     if let Some(reason) = &report.stopped {
-        output.message(LogLevel::Error, &format!("the run has stopped: {reason}"));
+        output.message(LogLevel::Error, &format!("the run was stopped: {reason}"));
     }
 }
 
@@ -144,7 +144,9 @@ fn commands(result: &StateResult) -> Vec<String> {
     let steps = result.outcome.steps.iter();
     let mut commands: Vec<String> = steps.map(Change::command).collect();
     if result.doubtful {
-        commands.push("# depends on earlier changes, and is decided at its turn".to_owned());
+        commands.push(
+            "# depends on earlier changes, so it can only be decided in a real run".to_owned(),
+        );
     }
     commands
 }
@@ -154,8 +156,8 @@ fn end_text(machine: &MachineReport) -> String {
     let left = machine.not_reached();
     let not_reached = match left {
         0 => String::new(),
-        1 => "; 1 state not come to".to_owned(),
-        left => format!("; {left} states not come to"),
+        1 => "; 1 state not reached".to_owned(),
+        left => format!("; {left} states not reached"),
     };
     let word = match &machine.end {
         MachineEnd::Lost(reason) => format!("lost: {reason}"),

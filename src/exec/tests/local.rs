@@ -1,5 +1,5 @@
 //! Tests of the local runner with real processes: their start, output and end.
-#![expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
+#![expect(clippy::disallowed_methods, reason = "a test prepares its own files")]
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -81,14 +81,16 @@ fn ignored_variable_warnings(inventory: &Inventory) -> Diagnostics {
     let mut warnings = Diagnostics::default();
     if !others.is_empty() {
         let hosts = first_names(&others, MAX_NAMED);
-        let message = format!("`become` of the inventory is not followed here: {hosts}");
-        let help = "`--sudo=USER` and `sudo` steps run commands as another user";
+        let message = format!("`become` in the inventory is ignored for {hosts}");
+        let help = "to run commands as another user, use `--sudo=USER` or `sudo` steps";
         warnings.push(Diagnostic::warning(message).help(help));
     }
     if !ignored.is_empty() {
         let ignored: Vec<String> = ignored.into_iter().collect();
         let what = first_names(&ignored, MAX_NAMED);
-        warnings.push(Diagnostic::warning(format!("{what}: not followed")));
+        warnings.push(Diagnostic::warning(format!(
+            "these inventory variables are ignored: {what}"
+        )));
     }
     warnings
 }
@@ -152,7 +154,7 @@ impl RoleSource for FleetHosts {
                 RoleLookup::Command(Box::new(Command::new(Program::shell(text), "")))
             }
             Ok(inventory::InventoryRole::Expression(expression)) => {
-                let why = "its hosts are an expression, which needs an ensemble";
+                let why = "its hosts are an expression, which can only be evaluated in the folder of an ensemble";
                 let expressions = self.expressions.as_ref();
                 let hosts =
                     expressions.map_or_else(|| Err(why.to_owned()), |it| it.hosts(&expression));

@@ -69,7 +69,9 @@ impl RoleExpressions {
             Value::Entity(handle) => Ok(self.topology.entity(*handle).name.to_string()),
             other => {
                 let other = other.redacted();
-                Err(format!("its expression gives `{other}`, which is no host"))
+                Err(format!(
+                    "its expression returned `{other}`, which is not a host"
+                ))
             }
         }
     }
@@ -183,7 +185,9 @@ impl HostGatherer<'_> {
             Ok(value) => value.filter(|value| !value.is_null()),
             Err(error) => {
                 let key = self.topology.entity(of).key.to_string();
-                self.warn(format!("`{name}` of `{key}` is not known: {error}"));
+                self.warn(format!(
+                    "could not evaluate the attribute `{name}` of `{key}`: {error}"
+                ));
                 None
             }
         }
@@ -286,7 +290,9 @@ impl HostGatherer<'_> {
                 None => Ok(None),
             };
             let failed = |error| {
-                let message = format!("the connection of the environment to `{name}`: {error}");
+                let message = format!(
+                    "could not evaluate the connection to `{name}` in the environment: {error}"
+                );
                 Error::new(ErrorKind::Invalid, message, None)
             };
             let credential = value("credential").map_err(failed)?;
@@ -320,7 +326,9 @@ impl HostGatherer<'_> {
                     Ok(Value::Map(map)) => data.clone_from(map.as_ref()),
                     Ok(_) => {}
                     Err(error) => {
-                        self.warn(format!("`hostvars` of `{name}` is not known: {error}"));
+                        self.warn(format!(
+                            "could not evaluate `hostvars` of `{name}`: {error}"
+                        ));
                     }
                 }
             }

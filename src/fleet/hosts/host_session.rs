@@ -36,11 +36,13 @@ impl HostSession {
         let destination = match location.map_err(|error| refused(error.to_string()))? {
             Location::Ssh(destination) => destination,
             Location::Local | Location::Container(_) => {
-                return Err(refused(format!("`{host}` is no host that SSH leads to")));
+                return Err(refused(format!(
+                    "`{host}` is not reached over SSH, which this command needs"
+                )));
             }
         };
         let session = InteractiveSession::new(interrupts).map_err(|error| {
-            let message = format!("could not begin to connect: {error}");
+            let message = format!("could not start the connection: {error}");
             Error::new(ErrorKind::Internal, message, None)
         })?;
         let mut visited = Self {
@@ -72,7 +74,7 @@ impl HostSession {
                 let reason = if was_refused {
                     format!("{question} was refused")
                 } else {
-                    format!("needs {question}, and nobody answers")
+                    format!("needs {question}, but no answer was given")
                 };
                 return Err(self.failure(&Exit::Failed(reason)));
             };

@@ -57,7 +57,7 @@ pub fn compile_all(
                 compiled: prepared.compiled,
             }),
             _ => {
-                let message = "a machine has neither states nor a problem";
+                let message = "internal error: a host has neither states nor an error";
                 Err(Error::new(ErrorKind::Internal, message, None))
             }
         }
@@ -149,7 +149,8 @@ impl<'a> StatesDriver<'a> {
                 1 => ", and of 1 other host".to_owned(),
                 more => format!(", and of {more} other hosts"),
             };
-            let message = format!("these are the states of `{name}`{more}; nothing was run");
+            let message =
+                format!("the errors above are in the states of `{name}`{more}; no state was run");
             diagnostics.push(Diagnostic::warning(message));
         }
         Err(Error::with_sources(

@@ -43,7 +43,7 @@ pub fn choose_hosts(
         names = apply_limits(names, limits, known)?;
     }
     if names.is_empty() {
-        let message = "no host is left to apply states to";
+        let message = "no hosts remain after exclusions and limits";
         return Err(Error::new(ErrorKind::Refused, message, None));
     }
     names
@@ -74,7 +74,9 @@ fn hosts_of(role: &str, known: &FleetHosts) -> Result<Vec<String>, Error> {
         RoleLookup::Refused(reason) => Err(refused(format!("role `{role}`: {reason}"), None)),
         RoleLookup::Command(_) => {
             let hint = "name its hosts with `-H`, or list them in a hosts file";
-            let message = format!("role `{role}` is a command, which states do not run");
+            let message = format!(
+                "the hosts of role `{role}` come from a command, which is not supported for states"
+            );
             Err(refused(message, Some(hint.to_owned())))
         }
     }

@@ -56,7 +56,7 @@ struct FactsRun<'a> {
 
 impl<'a> FactsRun<'a> {
     fn new(request: &'a FactsRequest) -> Self {
-        let not_reached = || Err("it was not come to".to_owned());
+        let not_reached = || Err("not reached: the run was interrupted before".to_owned());
         let all = request.hosts.iter().map(|host| MachineFacts {
             name: Arc::clone(&host.name),
             readings: not_reached(),

@@ -271,7 +271,7 @@ impl<'a> Fleet<'a> {
                     view.state_finished(&machine.host.name, &label);
                 }
                 if let Some(reason) = reason {
-                    let unknown = format!("nobody knows what became of `{label}`");
+                    let unknown = format!("it is unknown whether `{label}` was completed");
                     machine.mark_lost(format!("{reason}; {unknown}"));
                 }
             }

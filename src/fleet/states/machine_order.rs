@@ -118,17 +118,17 @@ fn order_conflict_error<'a>(
         ));
     }
     let message = format!(
-        "the hosts come to the same states in different orders: {}",
+        "the hosts would run the same states in different orders: {}",
         steps.join(", ")
     );
-    let help = "give the states the same `order:` on all hosts; where a loop makes them, put what the loop counts \
-                into their IDs, so that each round has states of its own; or let no host wait for another: `--no-wait`";
+    let help = "give the states the same `order:` on all hosts; if a loop creates them, put the loop variable into their \
+                IDs, so that each round has its own states; or use `--no-wait`, so that hosts do not wait for each other";
     let mut diagnostic = Diagnostic::error(message).help(help);
     let sources = refused.states.first().map(|state| machine(state.machine));
     let sources = sources.and_then(|machine| machine.run.prepared());
     let sources: Sources = sources.map_or_else(Sources::default, |it| it.compiled.sources.clone());
     if let Some(first) = refused.states.first() {
-        diagnostic = diagnostic.label(first.span, "one of them");
+        diagnostic = diagnostic.label(first.span, "one of these states");
     }
     let problems: Diagnostics = [diagnostic].into_iter().collect();
     Error::with_sources(ErrorKind::Refused, problems, sources)

@@ -101,9 +101,9 @@ fn invalid_calls_error(problems: &[InvalidCall], tasks: &Tasks) -> Error {
         .map(|task| format!("`{}`", task.name))
         .collect();
     let there_are = if names.is_empty() {
-        "there is no `tasks.yaml` here or above, and `--file` names none".to_owned()
+        "there is no `tasks.yaml` in this folder or above it; name a file with `--file`".to_owned()
     } else {
-        format!("there are {}", names.join(", "))
+        format!("available tasks: {}", names.join(", "))
     };
     let diagnostics = problems.iter().map(|problem| {
         let diagnostic = Diagnostic::error(problem);

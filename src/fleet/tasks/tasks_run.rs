@@ -147,7 +147,7 @@ impl<'a> StateMachine for TasksRun<'a> {
         match self.engine.state() {
             RunState::Running if !self.hosts.is_empty() => Ok(MachineStep::Wait(None)),
             RunState::Running => {
-                let message = "tasks wait for something that nobody does";
+                let message = "internal error: the tasks wait, but no action is running";
                 Err(Error::new(ErrorKind::Internal, message, None))
             }
             _ => Ok(MachineStep::End),

@@ -30,17 +30,17 @@ pub enum StateDetail {
 
 impl EnumWords for StateDetail {
     const WORDS: &'static [(Self, &'static str, &'static str)] = &[
-        (Self::Full, "full", "All"),
-        (Self::Terse, "terse", "A line each"),
+        (Self::Full, "full", "Every state as a block"),
+        (Self::Terse, "terse", "Every state as one line"),
         (
             Self::Mixed,
             "mixed",
-            "All of those that failed, a line for others",
+            "Failed states as a block, others as one line",
         ),
         (
             Self::Changes,
             "changes",
-            "All of those that failed or changed something, a line for others",
+            "Failed or changed states as a block, others as one line",
         ),
     ];
 }
